@@ -1,0 +1,503 @@
+/**
+ * The family of expected failures: one class and one stable `code` for each thing that can go wrong in a cluster.
+ *
+ * Decides what an error carries (`code`, `reason`, `hint`, `details`, `cause`, and where a process died how it ended), how the
+ * failure of a task reads (the user's own line first), and the plain form in which an error crosses processes and keeps
+ * its class. Everyone throws these; a caller's mistake is a `TypeError` or `RangeError` instead.
+ * Invariants: what a task threw is never changed, as it may be frozen or shared; reading it never throws, as it may be a
+ * proxy; and a class reaches other processes only by its registered code.
+ */
+import { describeValue, errorName, isErrorLike, textOf, truncate } from "./describe.ts";
+
+/** What is known about a process that ended, or in which something failed. */
+export interface ProcessFailure {
+  /** Exit code of the process; absent when a signal ended it. */
+  exitCode?: number | undefined;
+  /** Name of the signal that ended it, such as `SIGKILL`. */
+  signal?: string | undefined;
+  /** The last lines that it printed, oldest first. */
+  lastOutput?: readonly string[] | undefined;
+  /** Process id on its machine. */
+  pid?: number | undefined;
+  /** The node on which it ran. */
+  nodeId?: string | undefined;
+}
+
+/** What every error of the family accepts besides its message. */
+export interface ShoalErrorOptions extends ProcessFailure {
+  /** Why, in a few words for programs and log searches. */
+  reason?: string | undefined;
+  /** What the user can do about it. */
+  hint?: string | undefined;
+  /** Numbers and names that belong to the message, as data. */
+  details?: Readonly<Record<string, unknown>> | undefined;
+  /** What led to it: any value, as JavaScript can throw any. */
+  cause?: unknown;
+}
+
+/** Own properties that an error has only when they are known, in the order in which they are printed and sent, with their types. */
+const OPTIONAL_FIELDS = {
+  reason: "string",
+  hint: "string",
+  details: "object",
+  exitCode: "number",
+  signal: "string",
+  lastOutput: "array",
+  pid: "number",
+  nodeId: "string",
+  taskName: "string",
+  remoteStack: "string",
+  path: "string",
+} as const;
+
+type OptionalField = keyof typeof OPTIONAL_FIELDS;
+const OPTIONAL_FIELD_NAMES = Object.keys(OPTIONAL_FIELDS) as readonly OptionalField[];
+
+/** Long text that `stack` shows anyway: kept out of what loggers and test reporters print besides it. */
+const HIDDEN_FIELDS: ReadonlySet<string> = new Set(["remoteStack"]);
+
+/**
+ * The root of every failure that Shoal reports.
+ *
+ * @example
+ * try {
+ *   await ref;
+ * } catch (error) {
+ *   if (error instanceof ShoalError) console.error(error.code, error.hint);
+ * }
+ */
+export class ShoalError extends Error {
+  /** The stable name of this kind of failure, the same in every process and version. */
+  static readonly code: string = "SHOAL_ERROR";
+
+  declare readonly code: string;
+  declare readonly reason?: string;
+  declare readonly hint?: string;
+  declare readonly details?: Readonly<Record<string, unknown>>;
+  declare readonly exitCode?: number;
+  declare readonly signal?: string;
+  declare readonly lastOutput?: readonly string[];
+  declare readonly pid?: number;
+  declare readonly nodeId?: string;
+
+  constructor(message: string, options: ShoalErrorOptions = {}) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    defineHidden(this, "name", new.target.name);
+    (this as { code: string }).code = new.target.code;
+    for (const field of OPTIONAL_FIELD_NAMES) {
+      const value = (options as Record<string, unknown>)[field];
+      if (value === undefined) continue;
+      if (HIDDEN_FIELDS.has(field)) defineHidden(this, field, value);
+      else (this as Record<string, unknown>)[field] = value;
+    }
+  }
+}
+
+/** Where and as what a task ran; see {@link taskErrorFrom}. */
+export interface TaskErrorOptions extends ShoalErrorOptions {
+  /** Name of the function, or `Class.method` of an actor. */
+  taskName?: string | undefined;
+  /** The stack of what was thrown, as the worker saw it; by default that of `cause`. */
+  remoteStack?: string | undefined;
+  /** The stack of the `.remote()` call, where it is known. */
+  submitStack?: string | undefined;
+}
+
+/**
+ * A task or an actor's method threw. `cause` is the very value that it threw, of its own class: `error.cause instanceof MyError`
+ * holds where the class can be revived. `stack` begins with the user's own file and line in the worker, and ends with the call.
+ */
+export class TaskError extends ShoalError {
+  static override readonly code: string = "TASK_FAILED";
+
+  declare readonly taskName?: string;
+  /** The stack of what was thrown, as the worker saw it; absent for values without one. */
+  declare readonly remoteStack?: string;
+
+  constructor(message: string, options: TaskErrorOptions = {}) {
+    super(truncate(message, TASK_MESSAGE_MAX), options);
+    if (options.remoteStack !== undefined || options.submitStack !== undefined) {
+      defineHidden(this, "stack", taskStack(this, options));
+    }
+  }
+}
+
+/** The task was cancelled before it ended; it is never retried. */
+export class TaskCancelledError extends ShoalError {
+  static override readonly code: string = "TASK_CANCELLED";
+}
+
+/** The task ran longer than its `timeoutMs`. */
+export class TaskTimeoutError extends ShoalError {
+  static override readonly code: string = "TASK_TIMEOUT";
+}
+
+/** `get` or an `await` with `timeoutMs` ended before the value was there. The task goes on. */
+export class GetTimeoutError extends ShoalError {
+  static override readonly code: string = "GET_TIMEOUT";
+}
+
+/** The worker process of a task ended, and the task's retries are used up. */
+export class WorkerCrashedError extends ShoalError {
+  static override readonly code: string = "WORKER_CRASHED";
+}
+
+/** The actor is dead and will not come back: its process ended, it was terminated or killed, or its constructor threw. */
+export class ActorDiedError extends ShoalError {
+  static override readonly code: string = "ACTOR_DIED";
+}
+
+/** The actor cannot be reached now, but may come back: it restarts, or its node is silent. The call may have run. */
+export class ActorUnavailableError extends ShoalError {
+  static override readonly code: string = "ACTOR_UNAVAILABLE";
+}
+
+/** The actor has as many unfinished calls as `maxPendingCalls` allows. */
+export class PendingCallsLimitExceededError extends ShoalError {
+  static override readonly code: string = "PENDING_CALLS_LIMIT_EXCEEDED";
+}
+
+/** A serial actor awaited a call to itself, which could never begin. */
+export class DeadlockError extends ShoalError {
+  static override readonly code: string = "DEADLOCK";
+}
+
+/** No copy of the object is left. */
+export class ObjectLostError extends ShoalError {
+  static override readonly code: string = "OBJECT_LOST";
+}
+
+/** No copy of the object is left, and running its task again did not bring it back. */
+export class ObjectReconstructionFailedError extends ObjectLostError {
+  static override readonly code: string = "OBJECT_RECONSTRUCTION_FAILED";
+}
+
+/** The process that owned the object ended, and with it what is known about the object. */
+export class OwnerDiedError extends ObjectLostError {
+  static override readonly code: string = "OWNER_DIED";
+}
+
+/** The object store has no room, in memory or on its spill disk. */
+export class ObjectStoreFullError extends ShoalError {
+  static override readonly code: string = "OBJECT_STORE_FULL";
+}
+
+/** The spill disk has no room. */
+export class OutOfDiskError extends ShoalError {
+  static override readonly code: string = "OUT_OF_DISK";
+}
+
+/** The process ran out of memory, or was ended before the machine did. */
+export class OutOfMemoryError extends ShoalError {
+  static override readonly code: string = "OUT_OF_MEMORY";
+}
+
+/** The node on which it ran is gone. */
+export class NodeDiedError extends ShoalError {
+  static override readonly code: string = "NODE_DIED";
+}
+
+/** No node can ever give what the task asks for. */
+export class TaskUnschedulableError extends ShoalError {
+  static override readonly code: string = "TASK_UNSCHEDULABLE";
+}
+
+/** No node can ever give what the actor asks for. */
+export class ActorUnschedulableError extends ShoalError {
+  static override readonly code: string = "ACTOR_UNSCHEDULABLE";
+}
+
+/** The placement group of the task or actor was removed. */
+export class PlacementGroupRemovedError extends ShoalError {
+  static override readonly code: string = "PLACEMENT_GROUP_REMOVED";
+}
+
+/** The runtime environment could not be set up. */
+export class RuntimeEnvError extends ShoalError {
+  static override readonly code: string = "RUNTIME_ENV_FAILED";
+}
+
+/** What {@link SerializationError} accepts. */
+export interface SerializationErrorOptions extends ShoalErrorOptions {
+  /** The way to the value that cannot be sent, such as `captured db → .pool → .conn`. */
+  path?: string | undefined;
+}
+
+/** A value, or what a function captured, cannot be sent to another process. */
+export class SerializationError extends ShoalError {
+  static override readonly code: string = "SERIALIZATION_FAILED";
+
+  declare readonly path?: string;
+
+  // Here for its type alone: it lets callers pass `path`.
+  // biome-ignore lint/complexity/noUselessConstructor: it widens the options.
+  constructor(message: string, options: SerializationErrorOptions = {}) {
+    super(message, options);
+  }
+}
+
+/** The peer did not show the cluster's token. */
+export class AuthenticationError extends ShoalError {
+  static override readonly code: string = "AUTHENTICATION_FAILED";
+}
+
+/** The peer speaks another version of the protocol. */
+export class VersionMismatchError extends ShoalError {
+  static override readonly code: string = "VERSION_MISMATCH";
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// What a task threw
+
+/** A stack trace tool reads the first lines; a message beyond this is data, and is whole in `cause`. */
+const TASK_MESSAGE_MAX = 8192;
+/** Errors that pass through many tasks grow by each task's frames; the innermost, which come first, are kept. */
+const TASK_STACK_MAX = 32_768;
+
+/**
+ * Makes the error with which a task fails from whatever it threw: an `Error`, or any other value.
+ *
+ * @example
+ * taskErrorFrom(new RangeError("too big"), { taskName: "resize", pid: 4711 }).message; // "Task resize failed: RangeError: too big"
+ */
+export function taskErrorFrom(thrown: unknown, where: Omit<TaskErrorOptions, "cause">): TaskError {
+  const task = where.taskName === undefined ? "Task" : `Task ${where.taskName}`;
+  const remoteStack = where.remoteStack ?? (isErrorLike(thrown) ? textOf(thrown, "stack") : undefined);
+  // Without any stack of the user's there is none: the frames of Shoal itself that make this error would mislead.
+  const submitStack = where.submitStack ?? "";
+  return withoutStack(() => new TaskError(`${task} ${whatWasThrown(thrown)}`, { ...where, remoteStack, submitStack, cause: thrown }));
+}
+
+/**
+ * Makes an error that gets its stack from elsewhere. The engine must not take one here: it costs microseconds, and for an uncaught
+ * error Node would print this line of Shoal's above the user's.
+ */
+function withoutStack<E extends Error>(make: () => E): E {
+  const limit = Error.stackTraceLimit;
+  // Reflect.set: a frozen `Error` (--frozen-intrinsics) refuses without throwing.
+  Reflect.set(Error, "stackTraceLimit", 0);
+  try {
+    return make();
+  } finally {
+    Reflect.set(Error, "stackTraceLimit", limit);
+  }
+}
+
+function whatWasThrown(thrown: unknown): string {
+  if (!isErrorLike(thrown)) return `threw a non-error value: ${describeValue(thrown)}`;
+  const message = textOf(thrown, "message") ?? "";
+  // The message of a task that failed in this task says already which one it was.
+  if (thrown instanceof TaskError) return `failed: ${message}`;
+  return message === "" ? `failed: ${errorName(thrown)}` : `failed: ${errorName(thrown)}: ${message}`;
+}
+
+/**
+ * Stands in for a thrown value that cannot be sent: an `Error` with its name, message and stack, and none of its properties.
+ * Its `message` says why the value itself is missing.
+ */
+export function standInFor(thrown: unknown, whyNotSent: string): Error {
+  const described = isErrorLike(thrown) ? (textOf(thrown, "message") ?? "") : describeValue(thrown);
+  const standIn = new Error(`${truncate(described, TASK_MESSAGE_MAX)} (the value that was thrown cannot be sent: ${whyNotSent})`);
+  if (isErrorLike(thrown)) {
+    defineHidden(standIn, "name", errorName(thrown));
+    defineHidden(standIn, "stack", textOf(thrown, "stack") ?? `${standIn.name}: ${standIn.message}`);
+  }
+  return standIn;
+}
+
+function taskStack(error: TaskError, options: TaskErrorOptions): string {
+  const parts = [`${error.name}: ${error.message}`];
+  const remote = framesOf(options.remoteStack);
+  if (remote !== "") parts.push(remote);
+  const submit = framesOf(options.submitStack);
+  if (submit !== "") parts.push(`    --- ${whereItRan(options)}submitted from ---`, submit);
+  return truncate(parts.join("\n"), TASK_STACK_MAX);
+}
+
+function whereItRan(options: TaskErrorOptions): string {
+  if (options.pid === undefined) return "";
+  const node = options.nodeId === undefined ? "" : ` on node ${options.nodeId.slice(0, 12)}`;
+  return `ran in process ${options.pid}${node}, `;
+}
+
+/** The lines of a stack from the first frame on: the name and the message before them may span many lines. */
+function framesOf(stack: string | undefined): string {
+  if (stack === undefined) return "";
+  const first = /^ +at /m.exec(stack);
+  return first === null ? "" : stack.slice(first.index).trimEnd();
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Across processes
+
+/** An error of the family as plain data. `cause` is left as it is: the codec sends any value, and the errors inside it by this same form. */
+export interface WireError {
+  code: string;
+  message: string;
+  stack: string;
+  /** Only fields that the error has. */
+  fields: Record<string, unknown>;
+  /** Absent where the error has none; a thrown `undefined` is a cause. */
+  cause?: unknown;
+}
+
+type ErrorClass = (new (message: string, options?: ShoalErrorOptions) => ShoalError) & { readonly code: string };
+
+const classesByCode = new Map<string, ErrorClass>();
+
+/**
+ * Adds a class to the family, so that its errors arrive as instances of it. Both processes must have registered it.
+ *
+ * @throws RangeError when another class has the code, as it has when a class inherits its code.
+ */
+export function registerErrorClass(errorClass: ErrorClass): void {
+  const known = classesByCode.get(errorClass.code);
+  if (known !== undefined && known !== errorClass) {
+    throw new RangeError(`Cannot register ${errorClass.name}: the code belongs to ${known.name}: received ${errorClass.code}`);
+  }
+  classesByCode.set(errorClass.code, errorClass);
+}
+
+/** The class of a code, or `undefined` where this process does not know it. */
+export function errorByCode(code: string): ErrorClass | undefined {
+  return classesByCode.get(code);
+}
+
+/** Whether a value is of a registered class: subclasses made by users travel as any other class instance does. */
+export function isWireError(value: unknown): value is ShoalError {
+  return value instanceof ShoalError && classesByCode.get(value.code) === value.constructor;
+}
+
+/** The plain form of an error, to be read by {@link fromWire} in another process. */
+export function toWire(error: ShoalError): WireError {
+  const fields: Record<string, unknown> = {};
+  for (const field of OPTIONAL_FIELD_NAMES) {
+    const value = (error as unknown as Record<string, unknown>)[field];
+    if (value !== undefined) fields[field] = value;
+  }
+  const wire: WireError = { code: error.code, message: error.message, stack: error.stack ?? "", fields };
+  if ("cause" in error) wire.cause = error.cause;
+  return wire;
+}
+
+/**
+ * The error of a plain form: of the class of its code, or a {@link ShoalError} with that code where the class is not known here.
+ *
+ * @throws TypeError when the data is not the plain form of an error: it comes from a peer.
+ */
+export function fromWire(data: unknown): ShoalError {
+  const { code, message, stack, fields, cause } = checkedWireError(data);
+  const options: Record<string, unknown> = {};
+  for (const field of OPTIONAL_FIELD_NAMES) {
+    if (Object.hasOwn(fields, field) && isOfType(fields[field], OPTIONAL_FIELDS[field])) options[field] = fields[field];
+  }
+  if (Object.hasOwn(data as object, "cause")) options["cause"] = cause;
+  const error = withoutStack(() => new (classesByCode.get(code) ?? ShoalError)(message, options));
+  if (error.code !== code) (error as { code: string }).code = code;
+  defineHidden(error, "stack", stack);
+  return error;
+}
+
+function checkedWireError(data: unknown): WireError {
+  const wire = (typeof data === "object" && data !== null ? data : {}) as Partial<WireError>;
+  const isWellFormed =
+    typeof wire.code === "string" &&
+    typeof wire.message === "string" &&
+    typeof wire.stack === "string" &&
+    typeof wire.fields === "object" &&
+    wire.fields !== null;
+  if (!isWellFormed) throw new TypeError(`Cannot read an error: it lacks code, message, stack or fields: received ${describeValue(data)}`);
+  return wire as WireError;
+}
+
+/** A field of another type than its own is dropped rather than handed to users under a type that it does not have. */
+function isOfType(value: unknown, type: "string" | "number" | "object" | "array"): boolean {
+  if (type === "array") return Array.isArray(value) && value.every((item) => typeof item === "string");
+  return typeof value === type && value !== null;
+}
+
+for (const errorClass of [
+  ShoalError,
+  TaskError,
+  TaskCancelledError,
+  TaskTimeoutError,
+  GetTimeoutError,
+  WorkerCrashedError,
+  ActorDiedError,
+  ActorUnavailableError,
+  PendingCallsLimitExceededError,
+  DeadlockError,
+  ObjectLostError,
+  ObjectReconstructionFailedError,
+  OwnerDiedError,
+  ObjectStoreFullError,
+  OutOfDiskError,
+  OutOfMemoryError,
+  NodeDiedError,
+  TaskUnschedulableError,
+  ActorUnschedulableError,
+  PlacementGroupRemovedError,
+  RuntimeEnvError,
+  SerializationError,
+  AuthenticationError,
+  VersionMismatchError,
+]) {
+  registerErrorClass(errorClass);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// In a terminal
+
+type Inspect = (value: unknown, options: object) => string;
+
+/**
+ * What the console prints: the stack, then what helps and is not in it yet. By default Node would print a task's stack twice, once as its
+ * cause's, and the fields as an object literal.
+ */
+function inspectError(this: ShoalError, _depth: number, options: object, inspect: Inspect): string {
+  const lines = [this.stack ?? `${this.name}: ${this.message}`];
+  addNotes(this, lines, (value) => inspect(value, options).replaceAll("\n", "\n  "));
+  return lines.join("\n");
+}
+
+function addNotes(error: ShoalError, lines: string[], inspect: (value: unknown) => string): void {
+  const printed = lines[0] ?? "";
+  if (error.reason !== undefined && !printed.includes(error.reason)) lines.push(`  reason: ${error.reason}`);
+  if (error.hint !== undefined && !printed.includes(error.hint)) lines.push(`  hint: ${error.hint}`);
+  if (error.details !== undefined) lines.push(`  details: ${inspect(error.details)}`);
+  const end = { pid: error.pid, exitCode: error.exitCode, signal: error.signal, nodeId: error.nodeId };
+  // For a failed task the process lives on, and the stack names it.
+  if (!(error instanceof TaskError)) {
+    const known = Object.entries(end).filter(([, value]) => value !== undefined);
+    if (known.length > 0) lines.push(`  process: ${known.map(([name, value]) => `${name} ${value}`).join(", ")}`);
+  }
+  if (error.lastOutput !== undefined && error.lastOutput.length > 0) {
+    lines.push("  last output:", ...error.lastOutput.map((line) => `    | ${line}`));
+  }
+  addCause(error, lines, inspect);
+}
+
+function addCause(error: ShoalError, lines: string[], inspect: (value: unknown) => string): void {
+  if (!("cause" in error)) return;
+  const { cause } = error;
+  const isInStack = error instanceof TaskError && error.remoteStack !== undefined && isErrorLike(cause);
+  if (!isInStack) {
+    lines.push(`  [cause]: ${inspect(cause)}`);
+  } else if (cause instanceof ShoalError) {
+    addNotes(cause, lines, inspect);
+  } else {
+    const properties = Object.entries(cause);
+    if (properties.length > 0) lines.push(`  properties of the ${errorName(cause)}: ${inspect(Object.fromEntries(properties))}`);
+    if ("cause" in cause) lines.push(`  [cause]: ${inspect(cause.cause)}`);
+  }
+}
+
+Object.defineProperty(ShoalError.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value: inspectError,
+  writable: true,
+  configurable: true,
+});
+
+function defineHidden(target: object, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, writable: true, configurable: true, enumerable: false });
+}

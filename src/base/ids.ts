@@ -1,0 +1,89 @@
+/**
+ * Identifiers: the only place that makes or parses one.
+ *
+ * An id is a branded lowercase hex string in the API and in messages. A process draws six random bytes once and
+ * numbers what it makes, so that a hot path pays for a counter and not for randomness; the job completes the id.
+ * Layout (bytes): task = process prefix 6 + sequence 6 + job 4; object = task 16 + return index 4, where `put`
+ * sets the top bit of the index; actor = 6 + 6 + job 4; process and node = 16 random.
+ */
+
+declare const brand: unique symbol;
+type Id<Name extends string> = string & { readonly [brand]: Name };
+
+export type NodeId = Id<"node">;
+export type JobId = Id<"job">;
+/** A driver, a worker or a node daemon: whatever can own or hold objects. */
+export type ProcessId = Id<"process">;
+export type TaskId = Id<"task">;
+export type ActorId = Id<"actor">;
+export type ObjectId = Id<"object">;
+
+/** Random bytes come from the caller: `base` imports nothing, and simulations bring their own. */
+export type RandomHex = (byteCount: number) => string;
+
+const PUT_INDEX_BIT = 0x80000000;
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
+}
+
+/** Makes ids that are unique in the cluster and cheap: one random prefix, then a counter. */
+export class IdSource {
+  readonly #prefix: string;
+  readonly #suffix: JobId;
+  #sequence = 0;
+
+  constructor(random: RandomHex, job: JobId) {
+    this.#prefix = random(6);
+    this.#suffix = job;
+  }
+
+  /** What all ids of this process begin with. */
+  get prefix(): string {
+    return this.#prefix;
+  }
+
+  /** The number is kept by the caller and made into an id only when somebody asks for it. */
+  nextSequence(): number {
+    this.#sequence += 1;
+    return this.#sequence;
+  }
+
+  taskId(sequence: number): TaskId {
+    return taskIdOf(this.#prefix, sequence, this.#suffix);
+  }
+
+  actorId(): ActorId {
+    return this.taskId(this.nextSequence()) as string as ActorId;
+  }
+
+  returnId(sequence: number, index: number): ObjectId {
+    return (this.taskId(sequence) + hex(index, 8)) as ObjectId;
+  }
+
+  putId(sequence: number): ObjectId {
+    return (this.taskId(sequence) + hex(PUT_INDEX_BIT, 8)) as ObjectId;
+  }
+}
+
+/** The id of a call that came from another process, from the prefix of that process' ids and the call's number. */
+export function taskIdOf(prefix: string, sequence: number, job: JobId): TaskId {
+  return (prefix + hex(sequence, 12) + job) as TaskId;
+}
+
+export function newJobId(random: RandomHex): JobId {
+  return random(4) as JobId;
+}
+
+export function newProcessId(random: RandomHex): ProcessId {
+  return random(16) as ProcessId;
+}
+
+export function newNodeId(random: RandomHex): NodeId {
+  return random(16) as NodeId;
+}
+
+/** The counted reference that stands for an actor: its handles are held like refs, by the daemon's table. */
+export function actorObjectId(actor: ActorId): ObjectId {
+  return (actor + "ffffffff") as ObjectId;
+}

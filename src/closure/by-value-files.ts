@@ -1,0 +1,58 @@
+/**
+ * Files whose exports must not be imported by a worker, because importing them would run the program again.
+ *
+ * Decides by reference or by value, per file: the program's main file, a test file under Vitest, and every file that `init()` was
+ * called from are by value. Owns the set that `init()` adds to. Called by `capture`.
+ */
+import fs from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { tryRead } from "./known-values.ts";
+
+const markedFiles = new Set<string>();
+
+/** @param file - absolute path or `file:` URL of a file that starts the program, such as those on the stack of `init()` */
+export function markByValueFile(file: string): void {
+  markedFiles.add(realPath(file.startsWith("file:") ? fileURLToPath(file) : file));
+}
+
+const realPaths = new Map<string, string>();
+
+function realPath(file: string): string {
+  let real = realPaths.get(file);
+  if (real === undefined) {
+    real = tryRead(() => fs.realpathSync(file)) ?? file;
+    realPaths.set(file, real);
+  }
+  return real;
+}
+
+/** `process.argv[1]`: the user's file, or the tool that runs it. */
+export function mainFile(): string | null {
+  const argument = process.argv[1];
+  return argument ? realPath(path.resolve(argument)) : null;
+}
+
+interface VitestGlobal {
+  __vitest_worker__?: { filepath?: string; config?: { root?: string } };
+}
+
+export function isByValueFile(file: string): boolean {
+  const real = realPath(file);
+  if (markedFiles.has(real) || real === mainFile()) return true;
+  const testFile = tryRead(() => (globalThis as VitestGlobal).__vitest_worker__?.filepath);
+  return testFile !== undefined && realPath(testFile) === real;
+}
+
+/** The folder against which Vite resolves specifiers that start with a slash. */
+export function viteRoot(): string {
+  return tryRead(() => (globalThis as VitestGlobal).__vitest_worker__?.config?.root) ?? process.cwd();
+}
+
+const RUNTIME_FOLDER = realPath(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+
+/** Whether a file is part of this runtime: its state is never shipped by value. */
+export function isRuntimeFile(file: string): boolean {
+  const real = realPath(file);
+  return real.startsWith(RUNTIME_FOLDER + path.sep) && !isByValueFile(file);
+}

@@ -1,0 +1,196 @@
+/**
+ * Where a captured text stands: what its free names mean there. Two kinds: a script as its loader ran it, and text revived from
+ * another process, which stands for the file it came from.
+ *
+ * Decides whether a name is an import, something that every module has (`require`, `import.meta`), a variable of the top level or one of an
+ * enclosing call. Called by `capture-function` for each function; owns nothing.
+ */
+import fs from "node:fs";
+import path from "node:path";
+import type { Scope } from "./free-variables.ts";
+import type { FunctionFacts, ScriptPlace } from "./function-facts.ts";
+import type { BindingNode, Node } from "./graph.ts";
+import { type ImportForm, isViteDynamicImport, isViteImportMeta } from "./import-forms.ts";
+import { isByValueFile, viteRoot } from "./by-value-files.ts";
+import { isCommonJsModule } from "./known-values.ts";
+import type { TextPositions } from "./positions.ts";
+import { type RevivedCode, type RevivedSource, revivedCodeOf, revivedSourceAt } from "./revived-code.ts";
+import type { Script } from "./script-table.ts";
+
+/** What a name at the top level is bound to. `provided`: every module of that format has it. */
+export type Binding = Node | "provided";
+
+export interface CodePlace {
+  /** One top level: code with the same identity shares its module variables. */
+  readonly identity: object;
+  readonly file: string | null;
+  readonly format: "esm" | "commonjs";
+  readonly isStrict: boolean;
+  isTopLevel(name: string): boolean;
+  /** What the loader or an import binds `name` to, if it is at the top level; `isCaptured`: the closure holds a variable of that name. */
+  bindingOf(name: string, source: number, isCaptured: boolean): Binding | undefined;
+  /** Import bindings that hold whole module namespaces. */
+  namespaceImports(): readonly [name: string, form: ImportForm][];
+  positions(): TextPositions | null;
+  /** `main.ts:12` */
+  describe(): string;
+  /** The functions and class members around the text, outermost first. */
+  enclosingFunctions(): readonly Scope[];
+}
+
+/** The place of a function's text, `null` when it has none (natives, functions internal to Node.js). */
+export function placeOf(facts: FunctionFacts, at: ScriptPlace | null): CodePlace | null {
+  const revived = revivedCodeOf(facts.target);
+  if (revived) return new RevivedPlace(revived);
+  if (!at) return null;
+  const source = revivedSourceAt(at.script.url);
+  return new ScriptText(at, { length: facts.text.length, source });
+}
+
+const COMMONJS_SCOPE: ReadonlySet<string> = new Set(["require", "module", "__filename", "__dirname"]);
+const REVIVED_SCOPE: ReadonlySet<string> = new Set([...COMMONJS_SCOPE, "exports"]);
+export const IMPORT_META_NAME = "import_meta";
+
+class ScriptText implements CodePlace {
+  readonly identity: object;
+  readonly file: string | null;
+  readonly format: "esm" | "commonjs";
+  readonly isStrict: boolean;
+  readonly #script: Script;
+  readonly #span: { offset: number; length: number };
+  /** Set for a closure that revived code created. */
+  readonly #revived: RevivedSource | undefined;
+
+  constructor(at: ScriptPlace, { length, source }: { length: number; source: RevivedSource | undefined }) {
+    this.#script = at.script;
+    this.#span = { offset: at.offset, length };
+    this.#revived = source;
+    this.identity = at.script;
+    const { table, isModule, file } = at.script;
+    this.file = source ? source.file : file;
+    this.format = source ? source.format : isModule || table.isVite ? "esm" : "commonjs";
+    this.isStrict = source ? source.isStrict : table.isStrict;
+  }
+
+  isTopLevel(name: string): boolean {
+    return this.#script.table.isTopLevel(name, this.#span);
+  }
+
+  bindingOf(name: string, source: number, isCaptured: boolean): Binding | undefined {
+    if (this.#revived) return revivedBinding(this.#revived, { name, source });
+    if (isViteImportMeta(name)) return { kind: "importMeta", source };
+    if (isViteDynamicImport(name)) return { kind: "dynamicImport", source, root: viteRoot() };
+    const form = this.#script.table.imports.get(name);
+    if (!this.#script.isModule && !this.#script.table.declares(name)) {
+      if (COMMONJS_SCOPE.has(name) && !(isCaptured && form)) return "provided";
+      if (name === "exports" && this.file && isCommonJsModule(this.file) && !isByValueFile(this.file)) {
+        return { kind: "commonJs", file: this.file, name: null };
+      }
+    }
+    return form && importNode(form, source);
+  }
+
+  namespaceImports(): readonly [string, ImportForm][] {
+    if (this.#revived) return [];
+    return [...this.#script.table.imports].filter(
+      ([, { via, path: members }]) => members.length === 0 && (via === "import" || via === "vite"),
+    );
+  }
+
+  positions(): TextPositions | null {
+    return this.#script.positionsOf(this.#span.offset, this.#span.length);
+  }
+
+  describe(): string {
+    return this.#script.describePosition(Math.max(this.#span.offset, 0));
+  }
+
+  enclosingFunctions(): readonly Scope[] {
+    return this.#script.table.enclosing(this.#span).filter(({ kind }) => kind === "function" || kind === "member");
+  }
+}
+
+class RevivedPlace implements CodePlace {
+  readonly identity: object;
+  readonly file: string | null;
+  readonly format: "esm" | "commonjs";
+  readonly isStrict: boolean;
+  readonly #revived: RevivedCode;
+
+  constructor(revived: RevivedCode) {
+    this.#revived = revived;
+    this.identity = revived.source;
+    this.file = revived.source.file;
+    this.format = revived.source.format;
+    this.isStrict = revived.source.isStrict;
+  }
+
+  isTopLevel(name: string): boolean {
+    return !this.#revived.localNames.has(name);
+  }
+
+  bindingOf(name: string, source: number): Binding | undefined {
+    return revivedBinding(this.#revived.source, { name, source });
+  }
+
+  namespaceImports(): readonly [string, ImportForm][] {
+    return [];
+  }
+
+  positions(): TextPositions | null {
+    return this.#revived.code.positions;
+  }
+
+  describe(): string {
+    const { positions } = this.#revived.code;
+    const name = positions?.sources[0] ?? this.file;
+    if (!name) return "revived code";
+    const shown = path.relative(process.cwd(), name);
+    return positions?.start ? `${shown}:${positions.start[0] + 1}` : shown;
+  }
+
+  enclosingFunctions(): readonly Scope[] {
+    return [];
+  }
+}
+
+function revivedBinding(
+  source: RevivedSource,
+  { name, source: index }: { name: string; source: number },
+): Binding | undefined {
+  const binding = source.bindings.get(name);
+  if (binding) return { ...binding, source: index };
+  if (name === IMPORT_META_NAME) return "provided";
+  return source.format === "commonjs" && REVIVED_SCOPE.has(name) ? "provided" : undefined;
+}
+
+export function importNode(form: ImportForm, source: number): BindingNode {
+  const { via, path: members, attributes, interop, isNodeMode } = form;
+  switch (via) {
+    case "create-require":
+      return { kind: "requireFunction", source };
+    case "require":
+      return {
+        kind: "require",
+        source,
+        specifier: form.specifier,
+        path: members,
+        ...(interop ? { interop } : {}),
+        ...(isNodeMode ? { isNodeMode } : {}),
+      };
+    default: {
+      const specifier = via === "vite" ? unviteSpecifier(form.specifier) : form.specifier;
+      const hasAttributes = attributes && Object.keys(attributes).length > 0;
+      return { kind: "import", source, specifier, path: members, ...(hasAttributes ? { attributes } : {}) };
+    }
+  }
+}
+
+/** Vite's specifiers: `/@fs/` before absolute paths, `/@id/` before packages, else absolute from its root. */
+function unviteSpecifier(specifier: string): string {
+  if (specifier.startsWith("/@fs/")) return specifier.slice("/@fs".length);
+  if (specifier.startsWith("/@id/")) return specifier.slice("/@id/".length);
+  if (!specifier.startsWith("/")) return specifier;
+  const below = path.join(viteRoot(), specifier);
+  return fs.existsSync(below) ? below : specifier;
+}

@@ -1,0 +1,86 @@
+/**
+ * What a function or class is: its text, its parse, its place in a script. Looked up once for each, then remembered by identity.
+ *
+ * Owns the cache (weak) and a small one of parsed texts, as closures of one site share theirs. Called by the capture files.
+ */
+import { type Internals, internalsOf } from "./inspector-session.ts";
+import { type ParsedText, parseText } from "./parse-text.ts";
+import { revivedCodeOf } from "./revived-code.ts";
+import { type Script, scriptById } from "./script-table.ts";
+
+// biome-ignore lint/complexity/noBannedTypes: any callable is meant, classes included.
+export type AnyFunction = Function;
+
+/** Taken before anything can replace it. */
+const sourceTextOf = Function.prototype.toString;
+const NATIVE_TEXT = /\{\s*\[native code\]\s*\}\s*$/;
+/** Not an arrow's parameter or a method that happens to be called `class`. */
+const CLASS_TEXT = /^class(?![\w$]|\s*\()/;
+/** Enough for the sites of a large program; a text is some hundred bytes. */
+const PARSED_TEXTS_MAX = 1000;
+
+export interface ScriptPlace {
+  readonly script: Script;
+  /** -1 when the text is not found in its script. */
+  readonly offset: number;
+}
+
+export class FunctionFacts {
+  readonly target: AnyFunction;
+  /** The text as it was first captured, also for a revived function. */
+  readonly text: string;
+  readonly isNative: boolean;
+  readonly isClass: boolean;
+  #parsed: ParsedText | null | undefined;
+  #place: ScriptPlace | null | undefined;
+
+  constructor(target: AnyFunction) {
+    this.target = target;
+    this.text = revivedCodeOf(target)?.code.text ?? sourceTextOf.call(target);
+    this.isNative = NATIVE_TEXT.test(this.text.slice(-100));
+    this.isClass = CLASS_TEXT.test(this.text);
+  }
+
+  get parsed(): ParsedText | null {
+    if (this.#parsed === undefined) this.#parsed = parseCached(this.text);
+    return this.#parsed;
+  }
+
+  /** `null` for functions that have no text of their own. */
+  place(internals?: Internals): ScriptPlace | null {
+    if (this.#place === undefined) this.#place = this.#locate(internals ?? internalsOf(this.target));
+    return this.#place;
+  }
+
+  #locate(internals: Internals): ScriptPlace | null {
+    const location = internals.internal.get("[[FunctionLocation]]")?.value as
+      | { scriptId: string; lineNumber: number; columnNumber?: number }
+      | undefined;
+    if (!location) return null;
+    const script = scriptById(location.scriptId);
+    return { script, offset: script.offsetOf(sourceTextOf.call(this.target), location) };
+  }
+}
+
+const factsByFunction = new WeakMap<AnyFunction, FunctionFacts>();
+
+export function factsOf(target: AnyFunction): FunctionFacts {
+  let facts = factsByFunction.get(target);
+  if (!facts) {
+    facts = new FunctionFacts(target);
+    factsByFunction.set(target, facts);
+  }
+  return facts;
+}
+
+const parsedTexts = new Map<string, ParsedText | null>();
+
+function parseCached(text: string): ParsedText | null {
+  let parsed = parsedTexts.get(text);
+  if (parsed === undefined) {
+    parsed = parseText(text);
+    if (parsedTexts.size >= PARSED_TEXTS_MAX) parsedTexts.clear();
+    parsedTexts.set(text, parsed);
+  }
+  return parsed;
+}

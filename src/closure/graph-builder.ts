@@ -1,0 +1,165 @@
+/**
+ * The growing graph of one capture: which values already have a node, what remains to be visited, and how a failure is told.
+ *
+ * Owns the nodes, sources and notes of one capture. The walk is a queue, never recursion, so depth has no limit; each visited value
+ * carries the trail that led to it, which is what an error shows. `capture-value` decides what node a value becomes.
+ */
+import type { EncodeHooks } from "../wire/value/encode.ts";
+import { SerializationError } from "../base/errors.ts";
+import type { CodePlace } from "./code-place.ts";
+import { type Graph, GRAPH_VERSION, type ImportNode, type Node, type Ref, type SharedContext, type Variable } from "./graph.ts";
+import { HeapView } from "./heap-view.ts";
+
+/** How a value was reached. */
+export interface Step {
+  readonly parent: Step | null;
+  readonly label: string | (() => string);
+  /** The object whose property it is. */
+  readonly holder?: object;
+}
+
+export interface Failure {
+  /** Completes the sentence that begins with the path, such as "(Socket) cannot be sent". */
+  readonly what: string;
+  /** What the user can do instead. */
+  readonly hint?: string;
+}
+
+/** `definition`: classes are inlined. `value`: classes are referred to by their own definitions. */
+export type CaptureMode = "definition" | "value";
+
+/** A captured function and the variables of enclosing calls that it uses, for `shared-contexts`. */
+export interface CapturedClosure {
+  readonly target: object;
+  readonly label: string;
+  readonly place: CodePlace;
+  readonly code: { readonly locals: Variable[]; context: number | null };
+  readonly locals: readonly { readonly name: string; readonly scopeIndex: number; readonly isWritten: boolean }[];
+  readonly step: Step;
+}
+
+interface SourceBuilder {
+  readonly index: number;
+  readonly place: CodePlace;
+  readonly variables: Map<string, { value: Ref; isWritten: boolean }>;
+}
+
+export interface GraphBuilderOptions {
+  readonly mode: CaptureMode;
+  readonly hooks: EncodeHooks;
+  /** Makes the node of an object, function or symbol that has none yet. */
+  readonly capture: (graph: GraphBuilder, value: object | symbol, step: Step) => Ref;
+  /** Makes (or finds) the definition of a class met in a value, and returns its id. */
+  readonly defineClass: (target: object, step: Step) => string;
+}
+
+export class GraphBuilder {
+  readonly mode: CaptureMode;
+  readonly hooks: EncodeHooks;
+  readonly defineClass: (target: object, step: Step) => string;
+  readonly nodes: Node[] = [];
+  readonly contexts: SharedContext[] = [];
+  readonly notes: Set<string> = new Set();
+  readonly definitions: Set<string> = new Set();
+  readonly closures: CapturedClosure[] = [];
+  /** Module namespaces that an import of some captured file names. */
+  readonly namespaces: Map<object, ImportNode> = new Map();
+  readonly weakCollections: { collection: WeakMap<object, unknown> | WeakSet<object>; entries: Ref[]; seen: Set<object> }[] = [];
+  /** Captured variables that hold objects, to name the largest one in a warning. */
+  readonly variables: { readonly label: string; readonly value: object }[] = [];
+  readonly #capture: GraphBuilderOptions["capture"];
+  readonly #refByValue: Map<unknown, Ref> = new Map();
+  readonly #sources: Map<object, SourceBuilder> = new Map();
+  readonly #pending: (() => void)[] = [];
+  #heap: HeapView | null | undefined;
+
+  constructor(options: GraphBuilderOptions) {
+    this.mode = options.mode;
+    this.hooks = options.hooks;
+    this.defineClass = options.defineClass;
+    this.#capture = options.capture;
+  }
+
+  /** The node of a value, made now if it is new; what is inside it is visited later. */
+  refer(value: unknown, step: Step): Ref {
+    if (Object.is(value, -0)) return this.nodes.push({ kind: "data", value }) - 1; // a Map takes -0 for 0
+    const known = this.#refByValue.get(value);
+    if (known !== undefined) return known;
+    if ((typeof value === "object" && value !== null) || typeof value === "function" || typeof value === "symbol") {
+      return this.#capture(this, value as object | symbol, step);
+    }
+    return this.add(value, { kind: "data", value });
+  }
+
+  add(value: unknown, node: Node): Ref {
+    const ref = this.nodes.push(node) - 1;
+    this.#refByValue.set(value, ref);
+    return ref;
+  }
+
+  /** A node for something that is no value of its own, such as an import binding. */
+  addAnonymous(node: Node): Ref {
+    return this.nodes.push(node) - 1;
+  }
+
+  knownRef(value: unknown): Ref | undefined {
+    return this.#refByValue.get(value);
+  }
+
+  /** Does `visit` after everything that was asked for before. */
+  later(visit: () => void): void {
+    this.#pending.push(visit);
+  }
+
+  visitPending(): void {
+    for (let index = 0; index < this.#pending.length; index++) {
+      (this.#pending[index] as () => void)();
+      // Done entries are dropped in large steps: a shift for each would move the whole queue every time.
+      if (index === 10_000) {
+        this.#pending.splice(0, index + 1);
+        index = -1;
+      }
+    }
+    this.#pending.length = 0;
+  }
+
+  sourceOf(place: CodePlace): SourceBuilder {
+    let source = this.#sources.get(place.identity);
+    if (!source) {
+      source = { index: this.#sources.size, place, variables: new Map() };
+      this.#sources.set(place.identity, source);
+    }
+    return source;
+  }
+
+  /** The heap as a snapshot shows it, taken at most once for a capture; `null` where the heap is too large for one. */
+  get heap(): HeapView | null {
+    if (this.#heap === undefined) this.#heap = HeapView.take();
+    return this.#heap;
+  }
+
+  finish(root: Ref): Graph {
+    const sources = [...this.#sources.values()].map(({ place, variables }) => ({
+      file: place.file,
+      format: place.format,
+      isStrict: place.isStrict,
+      variables: [...variables].map(([name, { value, isWritten }]): Variable => [name, value, isWritten]),
+    }));
+    return { version: GRAPH_VERSION, base: process.cwd(), root, nodes: this.nodes, sources, contexts: this.contexts };
+  }
+
+  fail(step: Step, { what, hint }: Failure): never {
+    const trail = trailOf(step);
+    const path = trail.join(" → ");
+    const lines = [`${trail[0]} cannot be sent to a worker:`, `    ${path} ${what}`];
+    if (hint) lines.push(`    ${hint}`);
+    throw new SerializationError(lines.join("\n"), { reason: "not-serializable", hint, path: `${path} ${what}` });
+  }
+}
+
+/** The labels from the root to a step. */
+export function trailOf(step: Step): string[] {
+  const labels: string[] = [];
+  for (let at: Step | null = step; at; at = at.parent) labels.push(typeof at.label === "string" ? at.label : at.label());
+  return labels.reverse();
+}

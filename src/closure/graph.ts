@@ -1,0 +1,179 @@
+/**
+ * The plain-data form of captured values: a list of nodes that refer to each other by index.
+ *
+ * Decides the shape that capture writes and revival reads; the value codec turns it into bytes. Flat on purpose: a linked list of
+ * 10,000 instances is 10,000 nodes, not 10,000 levels. Invariant: everything here is data (strings, numbers, arrays, plain objects, and
+ * in `data` nodes whatever the codec carries itself), so decoding a graph runs no code.
+ */
+import type { Interop } from "./import-forms.ts";
+import type { BuiltinPath } from "./known-values.ts";
+import type { Range, TextForm } from "./parse-text.ts";
+import type { TextPositions } from "./positions.ts";
+
+/** Raised with every incompatible change: a stale worker must refuse, not guess. */
+export const GRAPH_VERSION = 1;
+
+/** Index of a node. */
+export type Ref = number;
+
+export interface Graph {
+  readonly version: number;
+  /** The working directory of the process that captured: file names below it can be moved to where a worker keeps a copy. */
+  readonly base: string;
+  readonly root: Ref;
+  readonly nodes: Node[];
+  readonly sources: Source[];
+  readonly contexts: SharedContext[];
+}
+
+export const ENUMERABLE = 1;
+export const CONFIGURABLE = 2;
+export const WRITABLE = 4;
+export const ACCESSOR = 8;
+/** Stands for a getter or setter that is not there. */
+export const NO_REF: Ref = -1;
+
+/** A property: its name (or the node of its symbol), flags, then its value or its getter and setter. */
+export type Property = readonly [key: string | Ref, flags: number, valueOrGetter: Ref, setter?: Ref];
+
+/** A captured variable. Only variables that shipped code assigns are variables on the worker too; the rest become constants. */
+export type Variable = readonly [name: string, value: Ref, isWritten: boolean];
+
+/** One file (or text without a file) whose top level is rebuilt on the worker. */
+export interface Source {
+  readonly file: string | null;
+  readonly format: "esm" | "commonjs";
+  readonly isStrict: boolean;
+  readonly variables: Variable[];
+}
+
+/** Variables of an enclosing call that several shipped closures share and at least one writes. */
+export interface SharedContext {
+  readonly variables: Variable[];
+  /** Index of the shared context around this one. */
+  readonly parent: number | null;
+}
+
+/** The text of a function or class and what stands around it. */
+export interface Code {
+  readonly name: string;
+  readonly text: string;
+  readonly form: TextForm;
+  readonly importMeta: readonly Range[];
+  readonly keyRange: Range | null;
+  readonly accessor: "get" | "set" | null;
+  readonly positions: TextPositions | null;
+  readonly source: number;
+  /** Captured variables of enclosing calls and blocks. */
+  readonly locals: Variable[];
+  /** The innermost shared context around it. */
+  context: number | null;
+}
+
+export interface FunctionNode {
+  readonly kind: "function";
+  readonly code: Code;
+  /** The class inside whose text it is evaluated, for its private names. */
+  home?: Ref;
+  /** The `this` that an arrow function closes over. */
+  self?: Ref;
+  properties?: Property[];
+  /** Of a `function` used as a constructor. */
+  prototypeProperties?: Property[];
+  prototypeParent?: Ref;
+  identity?: string;
+}
+
+export interface ClassNode {
+  readonly kind: "class";
+  readonly code: Code;
+  readonly identity: string;
+  /** `null` without `extends`, `NO_REF` for `extends null`. */
+  heritage: Ref | null;
+  readonly heritageRange: Range | null;
+  readonly staticParts: readonly Range[];
+  readonly fieldInitializers: readonly Range[];
+  readonly privateFields: readonly string[];
+  readonly privateStaticFields: readonly string[];
+  readonly hasPrivateNames: boolean;
+  /** It or an ancestor that is shipped by value has private fields: instances are made by its constructor with the body switched off. */
+  constructsBlank: boolean;
+  readonly constructorBodyStart: number | null;
+  readonly bodyEnd: number;
+  readonly namesUsedByDefinition: readonly string[];
+  statics: Property[];
+  prototypeProperties: Property[];
+  privateStatics: (readonly [name: string, value: Ref])[];
+}
+
+/** What an object is underneath, whatever its prototype. */
+export type ObjectBase = "Object" | "Array" | "Map" | "Set" | "Error" | "Date" | "RegExp" | "data";
+
+export interface ObjectNode {
+  readonly kind: "object";
+  readonly base: ObjectBase;
+  /** Absent: the base's own prototype. `NO_REF`: none. */
+  prototype?: Ref;
+  properties: Property[];
+  /** Of an Array. */
+  length?: number;
+  /** Of a Map (pairs, flattened) or Set. */
+  entries?: Ref[];
+  /** Of a Date (milliseconds), RegExp (source, flags, lastIndex), or the buffer or view itself. */
+  data?: unknown;
+  /** Private fields, base class first. */
+  privateFields?: (readonly [name: string, value: Ref])[];
+}
+
+/** A binding that an `import` or `require` of the source made. */
+export interface ImportNode {
+  readonly kind: "import";
+  readonly source: number;
+  readonly specifier: string;
+  readonly path: readonly string[];
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+export interface RequireNode {
+  readonly kind: "require";
+  readonly source: number;
+  readonly specifier: string;
+  readonly path: readonly string[];
+  readonly interop?: Interop;
+  readonly isNodeMode?: boolean;
+}
+
+/** What the loader puts into a module's scope. */
+export type LoaderNode =
+  | { readonly kind: "importMeta"; readonly source: number }
+  | { readonly kind: "dynamicImport"; readonly source: number; readonly root: string }
+  | { readonly kind: "requireFunction"; readonly source: number };
+
+export type BindingNode = ImportNode | RequireNode | LoaderNode;
+
+export type Node =
+  | { readonly kind: "data"; readonly value: unknown }
+  | ObjectNode
+  | FunctionNode
+  | ClassNode
+  | BindingNode
+  | { readonly kind: "prototype"; of: Ref }
+  /** An export of a file, by reference. */
+  | { readonly kind: "module"; readonly file: string; readonly query: string; readonly name: string }
+  | { readonly kind: "commonJs"; readonly file: string; readonly name: string | null }
+  | { readonly kind: "builtin"; readonly path: BuiltinPath; readonly isNamespace: boolean }
+  | { readonly kind: "global"; readonly path: string }
+  | { readonly kind: "registeredSymbol"; readonly key: string }
+  | { readonly kind: "wellKnownSymbol"; readonly name: string }
+  | { readonly kind: "uniqueSymbol"; readonly identity: string; readonly description: string | null }
+  | { readonly kind: "wellKnown"; readonly id: string }
+  /** What a hook reduced an object to. */
+  | { readonly kind: "reduced"; readonly reducer: number; payload: Ref }
+  | { readonly kind: "bound"; target: Ref; self: Ref; arguments: Ref[] }
+  | { readonly kind: "proxy"; target: Ref; handler: Ref }
+  | { readonly kind: "url"; readonly href: string }
+  | { readonly kind: "weakMap" | "weakSet"; readonly identity: string; entries: Ref[] }
+  /** A class that its own definition, or one that it came with, brings. */
+  | { readonly kind: "definition"; readonly definition: string; readonly identity: string };
+
+export type NodeKind = Node["kind"];

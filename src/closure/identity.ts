@@ -1,0 +1,37 @@
+/**
+ * Classes, unique symbols and weak collections keep one identity wherever they travel.
+ *
+ * Decides the id (unique for the process that captured the value first, then a counter) and owns the table back from id to value: a
+ * worker makes one class for an id whatever definition brought it, and the process where a class was born gets its own class back.
+ * Values are held weakly: when nothing else holds a class, nobody can tell a new one from it.
+ */
+import { randomBytes } from "node:crypto";
+
+const PROCESS_TAG = randomBytes(6).toString("hex");
+const idByValue = new WeakMap<WeakKey, string>();
+const valueById = new Map<string, WeakRef<WeakKey>>();
+const collected = new FinalizationRegistry((id: string) => {
+  if (!valueById.get(id)?.deref()) valueById.delete(id);
+});
+let counter = 0;
+
+/** The id of a value, given to it now if it has none. */
+export function identityOf(value: WeakKey): string {
+  const known = idByValue.get(value);
+  if (known !== undefined) return known;
+  counter += 1;
+  const id = `${PROCESS_TAG}:${counter}`;
+  adoptIdentity(id, value);
+  return id;
+}
+
+export function knownIdentity(id: string): WeakKey | undefined {
+  return valueById.get(id)?.deref();
+}
+
+/** Gives a value that was made here the id that it has elsewhere. */
+export function adoptIdentity(id: string, value: WeakKey): void {
+  idByValue.set(value, id);
+  valueById.set(id, new WeakRef(value));
+  collected.register(value, id);
+}

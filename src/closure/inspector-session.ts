@@ -1,0 +1,180 @@
+/**
+ * The window onto what the language hides: a function's scopes and position, private fields, the parts of bound functions and proxies.
+ *
+ * Owns the one inspector session of this thread, opened at the first use and left open (an open session costs nothing; only an enabled
+ * Debugger makes `await` 5-9 times slower, so `withDebugger` enables it for one synchronous step). All calls are synchronous. Live values
+ * cross between this code and the inspector through a slot on a built-in module's object, which every vm context reaches.
+ */
+import inspector from "node:inspector";
+import { SerializationError } from "../base/errors.ts";
+
+const SLOT_KEY = Symbol.for("shoal.closure.slot");
+const SLOT_EXPRESSION = `process.getBuiltinModule("node:inspector")[Symbol.for("shoal.closure.slot")]`;
+const OBJECT_GROUP = "shoal.closure";
+
+interface Slot {
+  input: unknown;
+  output: unknown;
+}
+
+let openSession: inspector.Session | null = null;
+let slot: Slot = { input: undefined, output: undefined };
+
+function session(): inspector.Session {
+  if (openSession) return openSession;
+  const shared = inspector as unknown as Record<symbol, Slot | undefined>;
+  const known = shared[SLOT_KEY];
+  if (known) slot = known;
+  else Object.defineProperty(inspector, SLOT_KEY, { value: slot });
+  const created = new inspector.Session();
+  created.connect();
+  openSession = created;
+  return created;
+}
+
+/** One inspector command. @throws SerializationError where the inspector is switched off. */
+function post<Result>(method: string, parameters?: object): Result {
+  let result: unknown;
+  let failure: Error | null = null;
+  try {
+    session().post(method, parameters, (error: Error | null, value: unknown) => {
+      failure = error;
+      result = value;
+    });
+  } catch (error) {
+    failure = error as Error;
+  }
+  if (failure !== null) {
+    const { message = String(failure) } = failure as { message?: string };
+    throw new SerializationError(
+      `Cannot look into a function: Node's inspector answered ${JSON.stringify(message)} to ${method}. ` +
+        "Functions can be sent only where the inspector is available: under --permission add --allow-inspector.",
+      { reason: "inspector-unavailable", cause: failure },
+    );
+  }
+  return result as Result;
+}
+
+interface NamedValue {
+  readonly name: string;
+  readonly value?: inspector.Runtime.RemoteObject;
+}
+
+/** What the inspector knows of one object or function besides its properties. */
+export interface Internals {
+  readonly internal: ReadonlyMap<string, inspector.Runtime.RemoteObject>;
+  /** Private fields (and accessors, without a value), base class first. */
+  readonly privateFields: readonly NamedValue[];
+}
+
+export function internalsOf(value: object): Internals {
+  const objectId = objectIdOf(value);
+  const properties = post<{ internalProperties?: NamedValue[]; privateProperties?: NamedValue[] }>(
+    "Runtime.getProperties",
+    { objectId, ownProperties: true, nonIndexedPropertiesOnly: true },
+  );
+  const internal = new Map<string, inspector.Runtime.RemoteObject>();
+  for (const property of properties.internalProperties ?? []) {
+    if (property.value) internal.set(property.name, property.value);
+  }
+  return { internal, privateFields: properties.privateProperties ?? [] };
+}
+
+function objectIdOf(value: object): string {
+  session();
+  slot.input = value;
+  try {
+    const { result } = post<{ result: inspector.Runtime.RemoteObject }>("Runtime.evaluate", {
+      expression: `${SLOT_EXPRESSION}.input`,
+      objectGroup: OBJECT_GROUP,
+      silent: true,
+    });
+    return result.objectId as string;
+  } finally {
+    slot.input = undefined;
+  }
+}
+
+const UNSERIALIZABLE: Readonly<Record<string, number>> = {
+  NaN: Number.NaN,
+  "-0": -0,
+  Infinity: Number.POSITIVE_INFINITY,
+  "-Infinity": Number.NEGATIVE_INFINITY,
+};
+
+/** The JavaScript value itself behind the inspector's description of it. */
+export function liveValue(remote: inspector.Runtime.RemoteObject | undefined): unknown {
+  if (!remote) return undefined;
+  if (remote.objectId) return throughSlot(remote.objectId, "this");
+  const text = remote.unserializableValue;
+  if (text === undefined) return remote.value;
+  return UNSERIALIZABLE[text] ?? BigInt(text.replace(/n$/, ""));
+}
+
+/** One scope of a closure, innermost first: `variables` holds each variable under its name; reading one that is not initialized throws. */
+export interface CapturedScope {
+  readonly description: string;
+  readonly variables: Record<string, unknown>;
+}
+
+/** The scopes that the inspector lists under `[[Scopes]]`, without the global one. */
+export function scopesOf(internals: Internals): CapturedScope[] {
+  const objectId = internals.internal.get("[[Scopes]]")?.objectId;
+  if (!objectId) return [];
+  const entries = throughSlot(objectId, "Array.from(this)") as { description: string; object: object | undefined }[];
+  return entries
+    .filter(({ description, object }) => description !== "Global" && object !== undefined)
+    .map(({ description, object }) => ({ description, variables: object as Record<string, unknown> }));
+}
+
+/** The items of an array-like internal property such as `[[BoundArgs]]`. */
+export function liveItems(remote: inspector.Runtime.RemoteObject | undefined): unknown[] {
+  return remote?.objectId ? (throughSlot(remote.objectId, "Array.from(this)") as unknown[]) : [];
+}
+
+function throughSlot(objectId: string, expression: string): unknown {
+  post("Runtime.callFunctionOn", {
+    objectId,
+    functionDeclaration: `function () { "use strict"; ${SLOT_EXPRESSION}.output = ${expression}; }`,
+    silent: true,
+  });
+  const value = slot.output;
+  slot.output = undefined;
+  return value;
+}
+
+/** Lets go of every object that the inspector holds for this module: called at the end of each capture. */
+export function releaseObjects(): void {
+  if (openSession) post("Runtime.releaseObjectGroup", { objectGroup: OBJECT_GROUP });
+}
+
+export type ParsedScript = inspector.Debugger.ScriptParsedEventDataType;
+
+/** Lists all scripts of the process and runs `use`, with the Debugger enabled for as long as that takes (8-30 ms). */
+export function withDebugger<Result>(use: (scripts: ParsedScript[], sourceOf: (id: string) => string) => Result): Result {
+  const scripts: ParsedScript[] = [];
+  const collect = (message: { params: ParsedScript }): void => {
+    scripts.push(message.params);
+  };
+  const open = session();
+  open.on("Debugger.scriptParsed", collect);
+  try {
+    post("Debugger.enable");
+    return use(scripts, (scriptId) => post<{ scriptSource: string }>("Debugger.getScriptSource", { scriptId }).scriptSource);
+  } finally {
+    open.off("Debugger.scriptParsed", collect);
+    post("Debugger.disable");
+  }
+}
+
+/** The id that heap snapshots give to a value. Only meaningful after one was taken. */
+export function heapObjectId(value: object): number {
+  const objectId = objectIdOf(value);
+  return Number(post<{ heapSnapshotObjectId: string }>("HeapProfiler.getHeapObjectId", { objectId }).heapSnapshotObjectId);
+}
+
+/** The live object with that heap snapshot id. */
+export function objectByHeapId(id: number): unknown {
+  const parameters = { objectId: String(id), objectGroup: OBJECT_GROUP };
+  return liveValue(post<{ result: inspector.Runtime.RemoteObject }>("HeapProfiler.getObjectByHeapObjectId", parameters).result);
+}

@@ -1,0 +1,210 @@
+/**
+ * What the text of one function or class (as `Function.prototype.toString` gives it) needs from its surroundings, and where it must be
+ * edited before it can be evaluated somewhere else.
+ *
+ * Decides the form of the text (an expression, a method of an object, a member of a class) and, for classes, which parts never
+ * run again: heritage (already a value), static fields and static blocks (their results are sent). Called by `function-facts`.
+ * All ranges count from the start of the text.
+ */
+import { analyzeScopes, type ScopeAnalysis } from "./free-variables.ts";
+import { type AnyNode, type ClassNode, isClassNode, isFunctionNode, literalKey, parseProgram } from "./syntax.ts";
+
+export type Range = readonly [start: number, end: number];
+
+/** How the text must be wrapped to be an expression. */
+export type TextForm = "expression" | "method" | "member";
+
+export interface ParsedText {
+  readonly form: TextForm;
+  readonly isArrow: boolean;
+  /** Neither async nor a generator: it can be called with `new` when it is a `function`. */
+  readonly isPlainFunction: boolean;
+  readonly free: ReadonlyMap<string, { readonly written: boolean }>;
+  readonly usesOuterThis: boolean;
+  readonly usesOuterSuper: boolean;
+  readonly usesOuterNewTarget: boolean;
+  readonly outerPrivateName: string | null;
+  readonly hasDirectEval: boolean;
+  readonly importMeta: readonly Range[];
+  /** Of a method or member: its key, which is replaced before evaluation. */
+  readonly keyRange: Range | null;
+  readonly accessor: "get" | "set" | null;
+  readonly class: ParsedClass | null;
+}
+
+export interface ParsedClassMethod {
+  readonly isStatic: boolean;
+  /** `null` for computed and private names. */
+  readonly name: string | null;
+  readonly range: Range;
+}
+
+export interface ParsedClass {
+  readonly heritage: Range | null;
+  /** The class's own name in the text. */
+  readonly nameRange: Range | null;
+  /** Static initializers and the bodies of static blocks. */
+  readonly staticParts: readonly Range[];
+  /** Initializers of instance fields that do more than make a value out of nothing. */
+  readonly fieldInitializers: readonly Range[];
+  readonly privateFields: readonly string[];
+  readonly privateStaticFields: readonly string[];
+  /** Any private name at all, methods included. */
+  readonly hasPrivateNames: boolean;
+  /** Private fields, methods or accessors of instances: only a constructor can put these on an object. */
+  readonly hasInstancePrivates: boolean;
+  readonly methods: readonly ParsedClassMethod[];
+  /** Just inside the opening brace of the constructor. */
+  readonly constructorBodyStart: number | null;
+  /** Just before the closing brace of the class. */
+  readonly bodyEnd: number;
+  /** Names that are read while the class itself is evaluated (computed member names). */
+  readonly namesUsedByDefinition: ReadonlySet<string>;
+}
+
+const WRAPPERS: readonly { form: TextForm; prefix: string; suffix: string }[] = [
+  { form: "expression", prefix: "(", suffix: "\n)" },
+  { form: "method", prefix: "({", suffix: "\n})" },
+  { form: "member", prefix: "(class{", suffix: "\n})" },
+];
+
+/** Initializers that neither read a name nor call anything. */
+const INERT_INITIALIZERS: ReadonlySet<string> = new Set([
+  "Literal",
+  "ArrowFunctionExpression",
+  "FunctionExpression",
+  "ClassExpression",
+]);
+
+/** `null` when V8's text is not a function or class that this can take apart. */
+export function parseText(text: string): ParsedText | null {
+  for (const { form, prefix, suffix } of WRAPPERS) {
+    let expression: AnyNode;
+    try {
+      const statement = parseProgram(prefix + text + suffix, "script").body[0];
+      if (statement?.type !== "ExpressionStatement") continue;
+      expression = statement.expression;
+    } catch {
+      continue;
+    }
+    if (form === "expression") {
+      if (isFunctionNode(expression) || isClassNode(expression)) {
+        return describe({ text, form, node: expression, member: null, offset: prefix.length });
+      }
+      continue;
+    }
+    const member = soleMember(expression);
+    if (member) return describe({ text, form, node: member.value, member, offset: prefix.length });
+  }
+  return null;
+}
+
+type MemberNode = Extract<AnyNode, { type: "Property" | "MethodDefinition" }>;
+
+function soleMember(expression: AnyNode): MemberNode | null {
+  const member = expression.type === "ObjectExpression" ? expression.properties[0] : undefined;
+  if (member?.type === "Property") return member;
+  const classMember = expression.type === "ClassExpression" ? expression.body.body[0] : undefined;
+  return classMember?.type === "MethodDefinition" ? classMember : null;
+}
+
+interface TextParts {
+  readonly text: string;
+  readonly form: TextForm;
+  readonly node: AnyNode;
+  readonly member: MemberNode | null;
+  /** Where the text starts in the parsed wrapper. */
+  readonly offset: number;
+}
+
+function describe(parts: TextParts): ParsedText {
+  const { text, form, node, member, offset } = parts;
+  const analysis = analyzeScopes(node, { skipStaticParts: true });
+  const isClass = isClassNode(node);
+  const isAsyncOrGenerator = isFunctionNode(node) && (node.async || node.generator);
+  return {
+    form,
+    isArrow: node.type === "ArrowFunctionExpression",
+    isPlainFunction: isFunctionNode(node) && !isAsyncOrGenerator,
+    free: analysis.free,
+    usesOuterThis: analysis.usesOuterThis && !isClass,
+    usesOuterSuper: analysis.usesOuterSuper,
+    usesOuterNewTarget: analysis.usesOuterNewTarget,
+    outerPrivateName: analysis.outerPrivateName,
+    hasDirectEval: analysis.hasDirectEval,
+    importMeta: analysis.importMeta.map(([start, end]): Range => [start - offset, end - offset]),
+    keyRange: member ? keyRangeOf(text, member, offset) : null,
+    accessor: member && (member.kind === "get" || member.kind === "set") ? member.kind : null,
+    class: isClass ? describeClass(node, { text, offset, analysis }) : null,
+  };
+}
+
+function keyRangeOf(text: string, member: MemberNode, offset: number): Range {
+  const start = member.key.start - offset;
+  const end = text.indexOf("(", member.key.end - offset);
+  return [member.computed ? text.lastIndexOf("[", start) : start, end];
+}
+
+interface ClassContext {
+  readonly text: string;
+  readonly offset: number;
+  readonly analysis: ScopeAnalysis;
+}
+
+function describeClass(node: ClassNode, { text, offset, analysis }: ClassContext): ParsedClass {
+  const at = (position: number): number => position - offset;
+  const staticParts: Range[] = [];
+  const fieldInitializers: Range[] = [];
+  const privateFields: string[] = [];
+  const privateStaticFields: string[] = [];
+  const methods: ParsedClassMethod[] = [];
+  let hasPrivateNames = false;
+  let hasInstancePrivates = false;
+  let constructorBodyStart: number | null = null;
+  for (const member of node.body.body) {
+    if (member.type === "StaticBlock") {
+      staticParts.push([at(member.body[0]?.start ?? member.end - 1), at(member.end) - 1]);
+      continue;
+    }
+    const isPrivate = member.key.type === "PrivateIdentifier";
+    hasPrivateNames ||= isPrivate;
+    hasInstancePrivates ||= isPrivate && !member.static;
+    if (member.type === "MethodDefinition") {
+      if (member.kind === "constructor") constructorBodyStart = at(member.value.body.start) + 1;
+      const name = isPrivate ? null : (literalKey(member.key, member.computed) ?? null);
+      methods.push({ isStatic: member.static, name, range: [at(member.start), at(member.end)] });
+      continue;
+    }
+    if (member.key.type === "PrivateIdentifier") {
+      (member.static ? privateStaticFields : privateFields).push(`#${member.key.name}`);
+    }
+    if (!member.value) continue;
+    if (member.static) {
+      staticParts.push([text.lastIndexOf("=", at(member.value.start)), at(member.value.end)]);
+    } else if (!INERT_INITIALIZERS.has(member.value.type)) {
+      fieldInitializers.push([at(member.value.start), at(member.value.end)]);
+    }
+  }
+  return {
+    heritage: node.superClass ? [at(node.superClass.start), at(node.superClass.end)] : null,
+    nameRange: node.id ? [at(node.id.start), at(node.id.end)] : null,
+    staticParts,
+    fieldInitializers,
+    privateFields,
+    privateStaticFields,
+    hasPrivateNames,
+    hasInstancePrivates,
+    methods,
+    constructorBodyStart,
+    bodyEnd: at(node.body.end) - 1,
+    namesUsedByDefinition: namesUsedByDefinition(analysis),
+  };
+}
+
+function namesUsedByDefinition(analysis: ScopeAnalysis): Set<string> {
+  const names = new Set<string>();
+  for (const { name, scope } of analysis.references) {
+    if (!scope.nearest("function", "arrow", "member") && !scope.declaring(name)) names.add(name);
+  }
+  return names;
+}

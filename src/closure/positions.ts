@@ -1,0 +1,128 @@
+/**
+ * Where each piece of a shipped text came from: the user's own file, line and column.
+ *
+ * Decides the compact form in which a text carries its origin (a start position when the compiled text is laid out like the file, as
+ * with type stripping; else the loader's source map cut to the text) and how a whole evaluated text gets one source map, so that a stack
+ * trace on a worker names the `.ts` line. Called by `script-table` (capture) and `assemble` (revival).
+ */
+import { decode, encode, type SourceMapLine, type SourceMapMappings } from "@jridgewell/sourcemap-codec";
+
+const LINE_END = /\r\n|[\n\r\u2028\u2029]/g;
+
+/** The origin of one text. Lines and columns count from 0. */
+export interface TextPositions {
+  readonly sources: readonly string[];
+  /** Of the first character, when the text is laid out as in its only source. */
+  readonly start?: readonly [line: number, column: number];
+  /** Else a source map of the text alone. */
+  readonly mappings?: string;
+}
+
+/** One mapped place of a text. */
+export interface Segment {
+  readonly offset: number;
+  readonly source: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A decoded source map with absolute source paths. */
+export interface SourceMap {
+  readonly lines: SourceMapMappings;
+  readonly sources: readonly (string | null)[];
+}
+
+/** Offsets at which the lines of a text start. */
+export function lineStartsOf(text: string): number[] {
+  const starts = [0];
+  for (const match of text.matchAll(LINE_END)) starts.push(match.index + match[0].length);
+  return starts;
+}
+
+/** The line that holds an offset. */
+export function lineAt(starts: readonly number[], offset: number): number {
+  let low = 0;
+  let high = starts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((starts[middle] as number) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Cuts a script's source map to the `length` characters at `offset`. `null` when the map says nothing of them. */
+export function cutSourceMap(
+  map: SourceMap,
+  starts: readonly number[],
+  { offset, length }: { offset: number; length: number },
+): TextPositions | null {
+  const firstLine = lineAt(starts, offset);
+  const lastLine = lineAt(starts, offset + length);
+  const used = new Map<number, number>();
+  const lines: SourceMapMappings = [];
+  for (let line = firstLine; line <= lastLine; line++) {
+    const lineStart = starts[line] as number;
+    const from = line === firstLine ? offset - lineStart : 0;
+    const to = offset + length - lineStart;
+    lines.push(cutLine(map.lines[line] ?? [], { from, to, used }));
+  }
+  const sources = [...used.keys()].map((index) => map.sources[index] ?? "");
+  return used.size > 0 ? { sources, mappings: encode(lines) } : null;
+}
+
+function cutLine(
+  segments: SourceMapLine,
+  { from, to, used }: { from: number; to: number; used: Map<number, number> },
+): SourceMapLine {
+  const cut: SourceMapLine = [];
+  for (const segment of segments) {
+    if (segment.length === 1) continue;
+    const [column, source, line, sourceColumn] = segment;
+    if (column > to) break;
+    // The last segment at or before the start covers the first characters.
+    if (column <= from) cut.length = 0;
+    if (!used.has(source)) used.set(source, used.size);
+    cut.push([Math.max(column - from, 0), used.get(source) as number, line, sourceColumn]);
+  }
+  return cut;
+}
+
+/** Every mapped place of a text. Where it is laid out as its source, that is each word: V8 reports calls at words. */
+export function expandPositions(text: string, positions: TextPositions): Segment[] {
+  const segments: Segment[] = [];
+  const starts = lineStartsOf(text);
+  if (positions.start) {
+    const [firstLine, firstColumn] = positions.start;
+    const source = positions.sources[0] ?? "";
+    for (const match of text.matchAll(/[\p{ID_Start}$_#][\p{ID_Continue}$]*|^/gmu)) {
+      const line = lineAt(starts, match.index);
+      const column = match.index - (starts[line] as number) + (line === 0 ? firstColumn : 0);
+      segments.push({ offset: match.index, source, line: firstLine + line, column });
+    }
+    return segments;
+  }
+  for (const [index, row] of decode(positions.mappings ?? "").entries()) {
+    for (const segment of row) {
+      if (segment.length === 1) continue;
+      const offset = (starts[index] ?? text.length) + segment[0];
+      segments.push({ offset, source: positions.sources[segment[1]] ?? "", line: segment[2], column: segment[3] });
+    }
+  }
+  return segments;
+}
+
+/** The source map of a whole text as a comment that the engine's stack traces follow. */
+export function sourceMapComment(text: string, segments: readonly Segment[]): string {
+  const starts = lineStartsOf(text);
+  const sources = new Map<string, number>();
+  const lines: SourceMapMappings = starts.map(() => []);
+  for (const { offset, source, line, column } of segments) {
+    if (!sources.has(source)) sources.set(source, sources.size);
+    const generatedLine = lineAt(starts, offset);
+    const generatedColumn = offset - (starts[generatedLine] as number);
+    lines[generatedLine]?.push([generatedColumn, sources.get(source) as number, line, column]);
+  }
+  const map = { version: 3, names: [], sources: [...sources.keys()], mappings: encode(lines) };
+  return `//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString("base64")}`;
+}

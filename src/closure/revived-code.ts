@@ -1,0 +1,47 @@
+/**
+ * What this process knows of functions and classes that it revived, so that they can be sent on.
+ *
+ * Owns two tables: from a revived function or class to its original text and surroundings (its present text may be edited), and from
+ * the name of an evaluated text to the file that it stands for (closures that revived code creates are found through it). Written by
+ * `revive`, read by `capture`: a task that sends its own closures onward, at any depth, needs both.
+ */
+import type { BindingNode, ClassNode, Code } from "./graph.ts";
+
+/** One file's top level as revived here. */
+export interface RevivedSource {
+  readonly file: string | null;
+  readonly format: "esm" | "commonjs";
+  readonly isStrict: boolean;
+  /** Top-level names that are imports, to be imported again wherever the code goes. */
+  readonly bindings: ReadonlyMap<string, BindingNode>;
+}
+
+export interface RevivedCode {
+  readonly code: Code;
+  readonly source: RevivedSource;
+  /** Names that belong to enclosing calls, not to the top level. */
+  readonly localNames: ReadonlySet<string>;
+  readonly classNode: ClassNode | null;
+  /** The definition that brought it; absent when it came inside a value. */
+  readonly definition: string | null;
+}
+
+const codeByFunction = new WeakMap<object, RevivedCode>();
+/** Grows with the distinct texts that were revived: as much as the program has code. */
+const sourceByUrl = new Map<string, RevivedSource>();
+
+export function recordRevivedCode(target: object, code: RevivedCode): void {
+  codeByFunction.set(target, code);
+}
+
+export function revivedCodeOf(target: object): RevivedCode | undefined {
+  return codeByFunction.get(target);
+}
+
+export function recordRevivedSource(url: string, source: RevivedSource): void {
+  sourceByUrl.set(url, source);
+}
+
+export function revivedSourceAt(url: string): RevivedSource | undefined {
+  return sourceByUrl.get(url);
+}

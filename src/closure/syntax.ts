@@ -1,0 +1,102 @@
+/**
+ * How program text becomes a syntax tree: the parser's settings and the few questions asked of a node everywhere.
+ *
+ * Decides which syntax is accepted: whatever V8 already compiled, in fragments (a method alone, a private name outside its
+ * class), so every check of the parser that looks beyond the fragment is off. Called by `free-variables`, `parse-text` and `parse-module`.
+ */
+import { type AnyNode, Parser, type Pattern, type Program } from "acorn";
+
+export type { AnyNode, Pattern, Program } from "acorn";
+
+interface ParserInternals {
+  declareName(): void;
+  checkLocalExport(): void;
+}
+
+/** acorn looks for redeclarations with a search that is quadratic in the top-level names (1.0 s for 10,000); V8 has checked them. */
+function withoutDeclarationChecks(base: typeof Parser): typeof Parser {
+  class Lenient extends (base as unknown as new (...parameters: unknown[]) => ParserInternals) {
+    override declareName(): void {}
+    override checkLocalExport(): void {}
+  }
+  return Lenient as unknown as typeof Parser;
+}
+
+const LenientParser = Parser.extend(withoutDeclarationChecks);
+
+/** @throws SyntaxError when the text is not a script (or module) on its own. */
+export function parseProgram(text: string, sourceType: "script" | "module"): Program {
+  return LenientParser.parse(text, {
+    ecmaVersion: "latest",
+    sourceType,
+    allowReturnOutsideFunction: true,
+    allowAwaitOutsideFunction: true,
+    allowSuperOutsideMethod: true,
+    allowImportExportEverywhere: true,
+    allowHashBang: true,
+    checkPrivateFields: false,
+  });
+}
+
+export type FunctionNode = Extract<
+  AnyNode,
+  { type: "FunctionDeclaration" | "FunctionExpression" | "ArrowFunctionExpression" }
+>;
+export type ClassNode = Extract<AnyNode, { type: "ClassDeclaration" | "ClassExpression" }>;
+
+export function isFunctionNode(node: AnyNode | null | undefined): node is FunctionNode {
+  return (
+    node?.type === "FunctionDeclaration" ||
+    node?.type === "FunctionExpression" ||
+    node?.type === "ArrowFunctionExpression"
+  );
+}
+
+export function isClassNode(node: AnyNode | null | undefined): node is ClassNode {
+  return node?.type === "ClassDeclaration" || node?.type === "ClassExpression";
+}
+
+function isNode(value: unknown): value is AnyNode {
+  return typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";
+}
+
+/** The direct children of a node, in the order of its fields. */
+export function childrenOf(node: AnyNode): AnyNode[] {
+  const children: AnyNode[] = [];
+  for (const field of Object.values(node)) {
+    if (Array.isArray(field)) children.push(...field.filter(isNode));
+    else if (isNode(field)) children.push(field);
+  }
+  return children;
+}
+
+/** The names that a binding pattern declares. */
+export function namesOfPattern(pattern: AnyNode | null | undefined, names: string[] = []): string[] {
+  switch (pattern?.type) {
+    case "Identifier":
+      names.push(pattern.name);
+      break;
+    case "ObjectPattern":
+      for (const property of pattern.properties) {
+        namesOfPattern(property.type === "RestElement" ? property.argument : property.value, names);
+      }
+      break;
+    case "ArrayPattern":
+      for (const element of pattern.elements) namesOfPattern(element as Pattern | null, names);
+      break;
+    case "AssignmentPattern":
+      namesOfPattern(pattern.left, names);
+      break;
+    case "RestElement":
+      namesOfPattern(pattern.argument, names);
+      break;
+  }
+  return names;
+}
+
+/** The name of a member or property that the text spells out; `undefined` for a computed or private one. */
+export function literalKey(key: AnyNode, computed: boolean): string | undefined {
+  if (key.type === "Identifier" && !computed) return key.name;
+  if (key.type === "Literal") return String(key.value);
+  return undefined;
+}

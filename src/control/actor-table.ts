@@ -1,0 +1,210 @@
+/**
+ * The actors of the cluster: their names, incarnations, restarts and ends.
+ *
+ * A pure state machine: events in, effects out. Creation is committed here before a process starts, so a name is taken by one
+ * creation only. Each restart is the next incarnation; callers learn it from `state` effects, and a call that carries an old one is
+ * refused by the process. An actor ends when it is killed or terminated, when nobody holds it any more, when the process that
+ * created it ends, or when it dies and has no restart left.
+ */
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import type { ActorOptionsHeader, ActorPhase, PayloadHeader, WorkerExitedHeader } from "../wire/messages.ts";
+
+export interface ActorSpec {
+  readonly definition: string;
+  readonly args: PayloadHeader;
+  readonly deps: PayloadHeader[];
+  readonly body: Uint8Array;
+}
+
+export interface ActorRecord {
+  readonly id: ActorId;
+  readonly options: ActorOptionsHeader;
+  readonly creator: ProcessId;
+  readonly spec: ActorSpec;
+  readonly watchers: Set<ProcessId>;
+  phase: ActorPhase;
+  incarnation: number;
+  restartsLeft: number;
+  worker: ProcessId | undefined;
+  reason: string | undefined;
+  exit: WorkerExitedHeader | undefined;
+  /** The constructor's error, as it was serialized. */
+  error: { header: PayloadHeader; body: Uint8Array } | undefined;
+}
+
+export type ActorEvent =
+  | { kind: "create"; id: ActorId; creator: ProcessId; options: ActorOptionsHeader; spec: ActorSpec }
+  | { kind: "placed"; id: ActorId; worker: ProcessId }
+  | { kind: "started"; id: ActorId; incarnation: number }
+  | { kind: "startFailed"; id: ActorId; incarnation: number; error: { header: PayloadHeader; body: Uint8Array } }
+  | { kind: "workerExited"; worker: ProcessId; exit: WorkerExitedHeader | undefined; intended: boolean }
+  | { kind: "kill"; id: ActorId; restart: boolean }
+  | { kind: "unheld"; id: ActorId }
+  | { kind: "processGone"; process: ProcessId }
+  | { kind: "watch"; id: ActorId; process: ProcessId };
+
+export type ActorEffect =
+  | { kind: "place"; actor: ActorRecord }
+  | { kind: "start"; actor: ActorRecord; worker: ProcessId }
+  | { kind: "state"; actor: ActorRecord; watchers: Iterable<ProcessId> }
+  /** `afterPending`: it may finish the calls that it has. */
+  | { kind: "end"; actor: ActorRecord; worker: ProcessId; afterPending: boolean; reason: string }
+  /** Its resources go back. */
+  | { kind: "gone"; actor: ActorRecord };
+
+/** The dead are remembered so that late callers learn the cause; the oldest are forgotten. */
+const DEAD_MAX = 10_000;
+
+export class ActorTable {
+  readonly #actors = new Map<ActorId, ActorRecord>();
+  readonly #byWorker = new Map<ProcessId, ActorRecord>();
+  readonly #names = new Map<string, ActorId>();
+  readonly #dead: ActorId[] = [];
+
+  get(id: ActorId): ActorRecord | undefined {
+    return this.#actors.get(id);
+  }
+
+  byWorker(worker: ProcessId): ActorRecord | undefined {
+    return this.#byWorker.get(worker);
+  }
+
+  named(name: string, namespace: string): ActorRecord | undefined {
+    const id = this.#names.get(nameKey(name, namespace));
+    return id === undefined ? undefined : this.#actors.get(id);
+  }
+
+  names(): { name: string; namespace: string }[] {
+    const found: { name: string; namespace: string }[] = [];
+    for (const id of this.#names.values()) {
+      const options = this.#actors.get(id)?.options;
+      if (options?.name !== undefined) found.push({ name: options.name, namespace: options.namespace });
+    }
+    return found;
+  }
+
+  handle(event: ActorEvent): ActorEffect[] {
+    switch (event.kind) {
+      case "create":
+        return this.#create(event);
+      case "placed": {
+        const actor = this.#live(event.id);
+        if (actor === undefined) return [];
+        actor.worker = event.worker;
+        this.#byWorker.set(event.worker, actor);
+        return [{ kind: "start", actor, worker: event.worker }];
+      }
+      case "started": {
+        const actor = this.#live(event.id);
+        if (actor === undefined || actor.incarnation !== event.incarnation) return [];
+        actor.phase = "alive";
+        return [{ kind: "state", actor, watchers: actor.watchers }];
+      }
+      case "startFailed": {
+        const actor = this.#live(event.id);
+        if (actor === undefined || actor.incarnation !== event.incarnation) return [];
+        actor.error = event.error;
+        return this.#die(actor, "its constructor failed");
+      }
+      case "workerExited":
+        return this.#workerExited(event);
+      case "kill": {
+        const actor = this.#live(event.id);
+        if (actor === undefined) return [];
+        if (event.restart && actor.restartsLeft !== 0 && actor.worker !== undefined) {
+          return [{ kind: "end", actor, worker: actor.worker, afterPending: false, reason: "kill() was called with a restart" }];
+        }
+        return this.#die(actor, "it was killed by kill()");
+      }
+      case "unheld": {
+        const actor = this.#live(event.id);
+        if (actor === undefined) return [];
+        if (actor.phase === "alive" && actor.worker !== undefined) {
+          actor.restartsLeft = 0;
+          actor.reason = "nobody held a handle of it any more";
+          return [{ kind: "end", actor, worker: actor.worker, afterPending: true, reason: actor.reason }];
+        }
+        return this.#die(actor, "nobody held a handle of it any more");
+      }
+      case "processGone": {
+        const effects: ActorEffect[] = [];
+        for (const actor of Array.from(this.#actors.values())) {
+          actor.watchers.delete(event.process);
+          if (actor.creator === event.process && actor.phase !== "dead") effects.push(...this.#die(actor, "the process that had created it ended"));
+        }
+        return effects;
+      }
+      case "watch": {
+        const actor = this.#actors.get(event.id);
+        if (actor === undefined) return [];
+        actor.watchers.add(event.process);
+        return actor.phase === "pending" ? [] : [{ kind: "state", actor, watchers: [event.process] }];
+      }
+    }
+  }
+
+  #create(event: Extract<ActorEvent, { kind: "create" }>): ActorEffect[] {
+    const { id, options, creator, spec } = event;
+    if (this.#actors.has(id)) return [];
+    const actor: ActorRecord = {
+      id,
+      options,
+      creator,
+      spec,
+      watchers: new Set([creator]),
+      phase: "pending",
+      incarnation: 0,
+      restartsLeft: options.maxRestarts,
+      worker: undefined,
+      reason: undefined,
+      exit: undefined,
+      error: undefined,
+    };
+    this.#actors.set(id, actor);
+    if (options.name !== undefined) this.#names.set(nameKey(options.name, options.namespace), id);
+    return [{ kind: "place", actor }];
+  }
+
+  #workerExited(event: Extract<ActorEvent, { kind: "workerExited" }>): ActorEffect[] {
+    const actor = this.#byWorker.get(event.worker);
+    if (actor === undefined) return [];
+    this.#byWorker.delete(event.worker);
+    actor.worker = undefined;
+    actor.exit = event.exit;
+    if (actor.phase === "dead") return [{ kind: "state", actor, watchers: actor.watchers }];
+    if (event.intended) return this.#die(actor, actor.reason ?? "it was terminated");
+    if (actor.restartsLeft === 0) return this.#die(actor, actor.reason ?? "its process ended");
+    if (actor.restartsLeft > 0) actor.restartsLeft -= 1;
+    actor.phase = "restarting";
+    actor.incarnation += 1;
+    return [
+      { kind: "state", actor, watchers: actor.watchers },
+      { kind: "gone", actor },
+      { kind: "place", actor },
+    ];
+  }
+
+  #die(actor: ActorRecord, reason: string): ActorEffect[] {
+    actor.phase = "dead";
+    actor.reason ??= reason;
+    const { name, namespace } = actor.options;
+    if (name !== undefined && this.#names.get(nameKey(name, namespace)) === actor.id) this.#names.delete(nameKey(name, namespace));
+    this.#dead.push(actor.id);
+    if (this.#dead.length > DEAD_MAX) this.#actors.delete(this.#dead.shift() as ActorId);
+    const effects: ActorEffect[] = [
+      { kind: "state", actor, watchers: actor.watchers },
+      { kind: "gone", actor },
+    ];
+    if (actor.worker !== undefined) effects.push({ kind: "end", actor, worker: actor.worker, afterPending: false, reason: actor.reason });
+    return effects;
+  }
+
+  #live(id: ActorId): ActorRecord | undefined {
+    const actor = this.#actors.get(id);
+    return actor === undefined || actor.phase === "dead" ? undefined : actor;
+  }
+}
+
+function nameKey(name: string, namespace: string): string {
+  return JSON.stringify([namespace, name]);
+}

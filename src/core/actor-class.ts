@@ -1,0 +1,147 @@
+/**
+ * A remote class: what `remote(Class)` returns, and how an actor of it is created.
+ *
+ * `.remote()` returns a handle at once: the arguments are encoded, then the creation goes to the node daemon once the refs among them
+ * have settled. What cannot be created (a name that is taken, a definition that cannot be sent) is an error at the call
+ * where that is known, and the actor's death otherwise.
+ */
+import type { ActorId } from "../base/ids.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
+import { inBandPayload, payloadHeader, payloadParts } from "../object/payload.ts";
+import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../wire/messages.ts";
+import { currentHandles } from "./actor-handle.ts";
+import { requireRuntime } from "./current-runtime.ts";
+import type { FunctionRow } from "./function-table.ts";
+import { type ResolvedActorOptions, resolveActorOptions } from "./options.ts";
+import type { Runtime } from "./runtime.ts";
+import type { ActorOptions } from "./types.ts";
+
+type AnyClass = new (...args: never[]) => object;
+
+export interface ActorClassState {
+  readonly source: AnyClass | undefined;
+  id: string | undefined;
+  readonly name: string;
+  readonly methods: readonly string[];
+  readonly options: ResolvedActorOptions;
+}
+
+const states = new WeakMap<object, ActorClassState>();
+
+export function actorClassState(value: object): ActorClassState | undefined {
+  return states.get(value);
+}
+
+export function actorClassRow(state: ActorClassState): FunctionRow {
+  const { functions } = requireRuntime();
+  if (state.source !== undefined) return functions.own(state.source, state.name);
+  return functions.foreign(state.id as string, state.name);
+}
+
+/** The methods of a class and its base classes; `Object.prototype`'s and the constructor are not among them. */
+export function methodsOf(actorClass: AnyClass): string[] {
+  const found = new Set<string>();
+  for (let prototype = actorClass.prototype as object | null; prototype !== null && prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype) as object | null) {
+    for (const name of Object.getOwnPropertyNames(prototype)) {
+      if (name !== "constructor" && typeof Object.getOwnPropertyDescriptor(prototype, name)?.value === "function") found.add(name);
+    }
+  }
+  return Array.from(found);
+}
+
+export function makeActorClass(state: ActorClassState): object {
+  const callable = function refuse(): never {
+    throw new TypeError(`Cannot use ${state.name} directly: it is a remote class: use ${state.name}.remote()`);
+  };
+  Object.defineProperty(callable, "name", { value: state.name, configurable: true });
+  Object.assign(callable, {
+    remote: (...args: unknown[]): object => createActor(state, args),
+    options: (options: ActorOptions): object => makeActorClass({ ...state, options: resolveActorOptions(options, state.options) }),
+  });
+  states.set(callable, state);
+  return callable;
+}
+
+function createActor(state: ActorClassState, args: readonly unknown[]): object {
+  const runtime = requireRuntime();
+  const row = actorClassRow(state);
+  runtime.functions.prepare(row);
+  runtime.functions.publish(row);
+  const encoded = runtime.calls.encodeArguments(args);
+  const actorId = runtime.options.ids.actorId();
+  const client = runtime.actor(actorId, state.name, { watch: false });
+  const { options, methods } = state;
+  const handle = currentHandles().created({ client, className: state.name, methods, maxTaskRetries: options.maxTaskRetries });
+  const send = (): void => {
+    const failed = encoded.dependencies.find((entry) => entry.state === "failed");
+    if (failed !== undefined) {
+      client.constructorError = failed.failure;
+      client.stateChanged(neverCreated(actorId, "an argument of its constructor failed"));
+      return;
+    }
+    const payload = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
+    const deps = encoded.dependencies.map((entry) => runtime.table.payloadFor(entry));
+    const header: ActorCreateHeader = {
+      actorId,
+      definition: row.id,
+      options: {
+        name: options.name,
+        namespace: options.namespace ?? runtime.options.namespace,
+        getIfExists: options.getIfExists,
+        resources: options.resources,
+        maxRestarts: options.maxRestarts,
+        maxTaskRetries: options.maxTaskRetries,
+        className: state.name,
+        methods: methods as string[],
+      },
+      args: payloadHeader(payload),
+      deps: deps.map(payloadHeader),
+    };
+    const parts = [payload, ...deps].flatMap(payloadParts);
+    // The pins of its arguments last as long as this process: a restart runs the constructor again.
+    runtime.daemon.request(MESSAGE.ACTOR_CREATE, header, { parts, timeoutMs: 0 }).then(
+      (reply) => adoptExisting(runtime, client, actorId, reply.header as ActorLookupReply),
+      (error: unknown) => client.stateChanged(neverCreated(actorId, (error as Error).message)),
+    );
+  };
+  whenSettled(runtime, encoded.dependencies, send);
+  return handle;
+}
+
+/** `getIfExists` found one: this handle's calls go to it. */
+function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, asked: ActorId, found: ActorLookupReply): void {
+  if (found.actorId === asked) return;
+  const existing = runtime.actor(found.actorId, found.className, { watch: true });
+  client.redirectTo(existing);
+}
+
+function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback: () => void): void {
+  let missing = 0;
+  for (const entry of entries) {
+    if (entry.isSettled) continue;
+    missing += 1;
+    runtime.table.watch(entry);
+    entry.addWaiter({
+      entrySettled: () => {
+        missing -= 1;
+        if (missing === 0) callback();
+      },
+    });
+  }
+  if (missing === 0) callback();
+}
+
+function neverCreated(actorId: ActorId, reason: string): ActorStateHeader {
+  return {
+    actorId,
+    phase: "dead",
+    incarnation: 0,
+    processId: undefined,
+    address: undefined,
+    pid: undefined,
+    maxTaskRetries: 0,
+    reason,
+    exit: undefined,
+    hasError: false,
+  };
+}

@@ -1,0 +1,209 @@
+/**
+ * This process' side of one actor: its calls, in order, to whichever process the actor lives in now.
+ *
+ * Calls wait here until the actor is alive and their arguments have settled; a call whose arguments are pending holds back those behind it, which is
+ * what order means. When the actor's process dies, calls that were in flight fail with the cause, or are pushed again to its next
+ * incarnation as `maxTaskRetries` allows; calls that had not been sent just wait for it. A dead actor fails everything with the reason.
+ */
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import { Fifo } from "../base/fifo.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
+import type { ActorStateHeader } from "../wire/messages.ts";
+import type { CallRecord } from "./call-record.ts";
+import type { WorkerLink, WorkerLinkEvents } from "./worker-link.ts";
+
+export interface ActorClientOptions {
+  id: ActorId;
+  className: string;
+  connectWorker: (address: string, processId: ProcessId, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  linkEvents: Pick<WorkerLinkEvents, "onPlainResult" | "onResult">;
+  fail: (record: CallRecord, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }) => void;
+  /** An argument of the call failed, so the call fails with it. */
+  failDependency: (record: CallRecord, dependency: ObjectEntry) => void;
+  onIdle: () => void;
+}
+
+export class ActorClient {
+  readonly id: ActorId;
+  readonly className: string;
+  /** What the constructor threw, when that ended the actor. */
+  constructorError: unknown = undefined;
+  readonly #options: ActorClientOptions;
+  readonly #queue = new Fifo<CallRecord>();
+  #link: WorkerLink | undefined;
+  #incarnation = -1;
+  #state: ActorStateHeader | undefined;
+  /** In flight when the connection broke; what becomes of them follows from the actor's next state. */
+  #lost: CallRecord[] = [];
+  #redirect: ActorClient | undefined;
+  #endWaiters: (() => void)[] = [];
+  #readyWaiters: { resolve: () => void; reject: (state: ActorStateHeader) => void }[] = [];
+
+  constructor(options: ActorClientOptions) {
+    this.id = options.id;
+    this.className = options.className;
+    this.#options = options;
+  }
+
+  /** This client was made for an actor that existed already under another id (`getIfExists`): its calls go there. */
+  redirectTo(existing: ActorClient): void {
+    this.#redirect = existing;
+    for (let record = this.#queue.shift(); record !== undefined; record = this.#queue.shift()) existing.submit(record);
+    for (const waiter of this.#readyWaiters.splice(0)) existing.ready().then(waiter.resolve, waiter.reject);
+  }
+
+  /** The client that calls really go through. */
+  get resolved(): ActorClient {
+    return this.#redirect?.resolved ?? this;
+  }
+
+  get state(): ActorStateHeader | undefined {
+    return this.#state;
+  }
+
+  get pendingCount(): number {
+    return this.#queue.size + this.#lost.length + (this.#link?.inFlightCount ?? 0);
+  }
+
+  submit(record: CallRecord): void {
+    if (this.#redirect !== undefined) {
+      this.#redirect.submit(record);
+      return;
+    }
+    if (this.#state?.phase === "dead") {
+      this.#options.fail(record, this.#state, { sent: false, constructorError: this.constructorError });
+      return;
+    }
+    if (this.#link !== undefined && this.#queue.size === 0 && record.dependencies.length === 0 && !this.#link.isCongested) {
+      this.#link.push(record);
+      return;
+    }
+    this.#queue.push(record);
+    if (isReady(record)) this.#pump();
+    else this.#waitFor(record);
+  }
+
+  /** Resolves when the constructor has ended. */
+  ready(): Promise<void> {
+    if (this.#redirect !== undefined) return this.#redirect.ready();
+    if (this.#state?.phase === "alive") return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      if (this.#state?.phase === "dead") reject(this.#state);
+      else this.#readyWaiters.push({ resolve, reject });
+    });
+  }
+
+  /** Resolves when it is dead. */
+  ended(): Promise<void> {
+    if (this.#redirect !== undefined) return this.#redirect.ended();
+    if (this.#state?.phase === "dead") return Promise.resolve();
+    return new Promise((resolve) => this.#endWaiters.push(resolve));
+  }
+
+  stateChanged(state: ActorStateHeader): void {
+    this.#state = state;
+    if (state.phase === "alive") {
+      this.#retryLost(state);
+      void this.#connect(state);
+      for (const waiter of this.#readyWaiters.splice(0)) waiter.resolve();
+    } else if (state.phase === "restarting") {
+      this.#link = undefined;
+      this.#retryLost(state);
+    } else if (state.phase === "dead") {
+      this.#failAll(state);
+      for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(state);
+      for (const resolve of this.#endWaiters.splice(0)) resolve();
+    }
+  }
+
+  close(): CallRecord[] {
+    this.#link?.close();
+    return [...this.#queue, ...this.#lost];
+  }
+
+  async #connect(state: ActorStateHeader): Promise<void> {
+    if (state.incarnation === this.#incarnation || state.address === undefined || state.processId === undefined) return;
+    this.#incarnation = state.incarnation;
+    const { incarnation } = state;
+    try {
+      const link = await this.#options.connectWorker(state.address, state.processId, {
+        ...this.#options.linkEvents,
+        onBatchEnd: () => {
+          if (this.#queue.size > 0) this.#pump();
+          else if (this.pendingCount === 0) this.#options.onIdle();
+        },
+        onClosed: (unanswered) => this.#linkClosed(incarnation, unanswered),
+      });
+      if (this.#incarnation !== incarnation) {
+        link.close();
+        return;
+      }
+      this.#link = link;
+      link.onDrain = () => this.#pump();
+      this.#pump();
+    } catch {
+      // Its process is gone again: the next state says what follows.
+    }
+  }
+
+  #linkClosed(incarnation: number, unanswered: CallRecord[]): void {
+    if (this.#incarnation === incarnation) this.#link = undefined;
+    this.#lost.push(...unanswered);
+    const state = this.#state;
+    if (state === undefined) return;
+    if (state.phase === "dead") this.#failAll(state);
+    else if (state.incarnation > incarnation) this.#retryLost(state);
+  }
+
+  /** The calls that were in flight to the incarnation that died. */
+  #retryLost(state: ActorStateHeader): void {
+    if (state.phase === "alive" && state.incarnation === this.#incarnation) return;
+    const lost = this.#lost.splice(0);
+    const again: CallRecord[] = [];
+    for (const record of lost) {
+      if (record.retriesLeft === 0) {
+        this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
+        continue;
+      }
+      if (record.retriesLeft > 0) record.retriesLeft -= 1;
+      again.push(record);
+    }
+    for (const record of again.reverse()) this.#queue.unshift(record);
+    if (this.#link !== undefined) this.#pump();
+  }
+
+  #failAll(state: ActorStateHeader): void {
+    const link = this.#link;
+    this.#link = undefined;
+    for (const record of this.#lost.splice(0)) this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
+    for (let record = this.#queue.shift(); record !== undefined; record = this.#queue.shift()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
+    // What it answered before it died may still be on the way: the closing of the connection brings the rest here.
+    if (link !== undefined && link.inFlightCount === 0) link.close();
+    if (this.pendingCount === 0) this.#options.onIdle();
+  }
+
+  #pump(): void {
+    for (;;) {
+      const record = this.#queue.peek();
+      const link = this.#link;
+      if (record === undefined || link === undefined || link.isCongested || !isReady(record)) return;
+      this.#queue.shift();
+      const failed = record.dependencies.find((entry) => entry.state === "failed");
+      if (failed === undefined) link.push(record);
+      else this.#options.failDependency(record, failed);
+    }
+  }
+
+  #waitFor(record: CallRecord): void {
+    for (const dependency of record.dependencies) {
+      if (!dependency.isSettled) {
+        dependency.addWaiter({ entrySettled: (_entry: ObjectEntry) => this.#pump() });
+      }
+    }
+  }
+}
+
+function isReady(record: CallRecord): boolean {
+  for (const dependency of record.dependencies) if (!dependency.isSettled) return false;
+  return true;
+}

@@ -1,0 +1,157 @@
+/**
+ * Handles of actors: objects whose members are exactly the methods of the actor's class, and `Symbol.dispose`.
+ *
+ * Handles are counted like refs: each stands for the actor's counted reference, which the node daemon owns. The process that created an actor
+ * holds it until a handle there is disposed of or the process ends; a handle that came from elsewhere holds it until it is collected. Nothing
+ * else is on a handle, so no method name is taken; `terminate`, `kill` and `ready` are functions.
+ */
+import type { ActorId } from "../base/ids.ts";
+import { actorObjectId } from "../base/ids.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
+import type { ActorClient } from "./actor-client.ts";
+import type { CallOptions } from "./calls.ts";
+import { requireRuntime } from "./current-runtime.ts";
+import { resolveMethodOptions } from "./options.ts";
+import type { Runtime } from "./runtime.ts";
+import type { CallTarget } from "./worker-link.ts";
+
+export interface ActorHandleState {
+  readonly client: ActorClient;
+  readonly className: string;
+  readonly methods: readonly string[];
+  readonly maxTaskRetries: number;
+  readonly entry: ObjectEntry;
+  readonly runtime: Runtime;
+}
+
+const states = new WeakMap<object, ActorHandleState>();
+
+export function actorHandleState(value: object): ActorHandleState | undefined {
+  return states.get(value);
+}
+
+/** The state, or a clear error for what is not a handle. */
+export function requireHandle(value: unknown, what: string): ActorHandleState {
+  const state = typeof value === "object" && value !== null ? states.get(value) : undefined;
+  if (state === undefined) throw new TypeError(`Cannot ${what}: an actor handle is needed: received ${typeof value}`);
+  return state;
+}
+
+/** The handles of one runtime: which actors this process created, and what a handle's end means. */
+export class ActorHandles {
+  readonly #runtime: Runtime;
+  /** Actors that this process keeps alive, and those whose end waits for their last answers. */
+  readonly #created = new Map<ActorId, ObjectEntry>();
+  readonly #ending = new Set<ActorId>();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** A handle for an actor that this process creates: held until disposed of. */
+  created(options: Omit<ActorHandleState, "entry" | "runtime">): object {
+    const entry = this.#entryOf(options.client.id);
+    this.#runtime.table.pin(entry);
+    this.#created.set(options.client.id, entry);
+    return this.#newHandle({ ...options, entry, runtime: this.#runtime });
+  }
+
+  /** A handle that came from elsewhere; the hold for it has been received. */
+  received(options: Omit<ActorHandleState, "entry" | "runtime">): object {
+    const entry = this.#entryOf(options.client.id);
+    const handle = this.#newHandle({ ...options, entry, runtime: this.#runtime });
+    this.#runtime.table.track(entry, handle);
+    return handle;
+  }
+
+  dispose(handle: object): void {
+    const state = states.get(handle);
+    if (state === undefined) return;
+    const { id } = state.client;
+    if (!this.#created.has(id)) {
+      this.#runtime.table.disposeHandle(state.entry, handle);
+      return;
+    }
+    // Calls that were made before the end of the handle are answered first.
+    this.#ending.add(id);
+    if (state.client.pendingCount === 0) this.actorIdle(id);
+  }
+
+  actorIdle(id: ActorId): void {
+    if (!this.#ending.delete(id)) return;
+    const entry = this.#created.get(id);
+    this.#created.delete(id);
+    if (entry !== undefined) this.#runtime.table.unpin(entry);
+  }
+
+  #entryOf(id: ActorId): ObjectEntry {
+    const ref = this.#runtime.actorRef(id);
+    return this.#runtime.table.lookup(actorObjectId(id)) ?? this.#runtime.table.adoptForeign(ref);
+  }
+
+  #newHandle(state: ActorHandleState): object {
+    const handle = Object.create(prototypeFor(state)) as object;
+    states.set(handle, state);
+    return handle;
+  }
+}
+
+const prototypes = new Map<string, object>();
+
+/** One prototype per list of methods: a handle costs one object. */
+function prototypeFor(state: ActorHandleState): object {
+  const key = JSON.stringify([state.className, state.methods]);
+  let prototype = prototypes.get(key);
+  if (prototype === undefined) {
+    prototype = Object.create(null) as object;
+    for (const method of state.methods) {
+      const target: CallTarget = { kind: "method", id: method, name: `${state.className}.${method}`, meanMs: 0 };
+      const cached = new WeakMap<object, object>();
+      Object.defineProperty(prototype, method, {
+        enumerable: true,
+        get(this: object): object {
+          let bound = cached.get(this);
+          if (bound === undefined) {
+            bound = makeMethod(this, target, undefined);
+            cached.set(this, bound);
+          }
+          return bound;
+        },
+      });
+    }
+    Object.defineProperties(prototype, {
+      [Symbol.dispose]: {
+        value(this: object): void {
+          states.get(this)?.runtime.handles.dispose(this);
+        },
+      },
+      [Symbol.toStringTag]: { value: "ActorHandle" },
+      [Symbol.for("nodejs.util.inspect.custom")]: {
+        value(this: object): string {
+          const own = states.get(this);
+          return own === undefined ? "ActorHandle" : `ActorHandle(${own.className}, ${own.client.id})`;
+        },
+      },
+    });
+    prototypes.set(key, prototype);
+  }
+  return prototype;
+}
+
+function makeMethod(handle: object, target: CallTarget, options: CallOptions | undefined): object {
+  const state = states.get(handle) as ActorHandleState;
+  const resolved = options ?? resolveMethodOptions({}, { maxRetries: state.maxTaskRetries });
+  return {
+    // The handle is held by its methods: it is not collected while one of them is in use.
+    remote: (...args: unknown[]): unknown => {
+      void handle;
+      return state.runtime.calls.callActor(state.client, target, args, resolved);
+    },
+    options: (more: Record<string, unknown>): object => makeMethod(handle, target, resolveMethodOptions(more, { maxRetries: state.maxTaskRetries })),
+  };
+}
+
+/** Handles need their runtime alive; this is what user calls go through. */
+export function currentHandles(): ActorHandles {
+  return requireRuntime().handles;
+}

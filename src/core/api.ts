@@ -1,0 +1,209 @@
+/**
+ * The calls of the programming model, as users import them: `remote`, `get`, `put`, `wait`, actors, and facts of the cluster.
+ *
+ * Checks what it is given before anything is sent, and leaves the rest to the runtime. The types are in `types.ts`.
+ */
+import { actorClassState, makeActorClass, methodsOf } from "./actor-class.ts";
+import { requireHandle } from "./actor-handle.ts";
+import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
+import { describeValue } from "../base/describe.ts";
+import type { ActorStateHeader, ActorLookupReply, NodeHeader } from "../wire/messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import { TERMINATE_METHOD } from "../worker/call-server.ts";
+import { taskContext } from "../worker/task-context.ts";
+import { requireRuntime } from "./current-runtime.ts";
+import { isObjectRef } from "./object-ref.ts";
+import { resolveActorOptions, resolveGetOptions, resolveMethodOptions, resolveTaskOptions, resolveWaitOptions } from "./options.ts";
+import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
+import type {
+  ActorOptions,
+  GetActorFunction,
+  GetFunction,
+  GetOptions,
+  KillFunction,
+  NodeInfo,
+  PutFunction,
+  ReadyFunction,
+  RemoteType,
+  Resources,
+  RuntimeContext,
+  TaskOptions,
+  TerminateFunction,
+  WaitFunction,
+  WaitOptions,
+} from "./types.ts";
+
+function isClass(value: (...args: never[]) => unknown): boolean {
+  // A class has a prototype that cannot be replaced; a function's can.
+  return Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false && /^class\b|^@/.test(Function.prototype.toString.call(value));
+}
+
+/**
+ * Makes a function a task, or a class an actor class.
+ *
+ * @throws TypeError for anything else, and for options that do not exist
+ */
+export const remote: RemoteType = ((target: unknown, options: object = {}): unknown => {
+  if (typeof target !== "function") throw new TypeError(`Cannot make a remote function: a function or a class is needed: received ${describeValue(target)}`);
+  if (remoteFunctionState(target) !== undefined || actorClassState(target) !== undefined) {
+    throw new TypeError(`Cannot make ${target.name} remote: it is remote already: use .options() for other options`);
+  }
+  const name = target.name === "" ? "anonymous" : target.name;
+  if (isClass(target as (...args: never[]) => unknown)) {
+    const source = target as unknown as new (...args: never[]) => object;
+    return makeActorClass({ source, id: undefined, name, methods: methodsOf(source), options: resolveActorOptions(options as ActorOptions) });
+  }
+  return makeRemoteFunction({ source: target as (...args: never[]) => unknown, id: undefined, name, options: resolveTaskOptions(options as TaskOptions) });
+}) as RemoteType;
+
+/**
+ * The value of a ref, or the values of several in order. The first failure rejects at once.
+ *
+ * @throws GetTimeoutError after `timeoutMs`; TaskError and the other failures of the task that makes it
+ */
+export const get: GetFunction = ((target: unknown, options?: GetOptions): Promise<unknown> => {
+  const limits = resolveGetOptions(options);
+  if (isObjectRef(target)) return requireRuntime().getOne(target, limits);
+  if (!Array.isArray(target)) return Promise.reject(new TypeError(`Cannot get: an ObjectRef or an array of them is needed: received ${describeValue(target)}`));
+  const wrong = target.findIndex((element) => !isObjectRef(element));
+  if (wrong >= 0) return Promise.reject(new TypeError(`Cannot get: element ${wrong} is not an ObjectRef: received ${describeValue(target[wrong])}`));
+  return requireRuntime().getMany(target as object[], limits);
+}) as GetFunction;
+
+/**
+ * Stores a value and returns its ref, synchronously. From 64 KB on it lies in shared memory.
+ *
+ * @throws TypeError for a ref or a promise; SerializationError for what cannot be sent; ObjectStoreFullError where there is no room
+ */
+export const put: PutFunction = ((value: unknown): unknown => {
+  if (isObjectRef(value)) throw new TypeError("Cannot put an ObjectRef: it is a reference already: pass it on, or put an array that holds it");
+  if (value !== null && typeof value === "object" && typeof (value as { then?: unknown }).then === "function") {
+    throw new TypeError("Cannot put a promise: await it first");
+  }
+  return requireRuntime().put(value);
+}) as PutFunction;
+
+/** Splits refs into those that are ready and those that are not, in the order in which they were given. */
+export const wait: WaitFunction = ((refs: readonly object[], options?: WaitOptions): Promise<unknown> => {
+  if (!Array.isArray(refs)) return Promise.reject(new TypeError(`Cannot wait: an array of ObjectRefs is needed: received ${describeValue(refs)}`));
+  const resolved = resolveWaitOptions(options, refs.length);
+  return requireRuntime().wait(refs as object[], resolved);
+}) as WaitFunction;
+
+/** @throws ActorDiedError when no living actor has that name in the namespace */
+export const getActor: GetActorFunction = (async (name: string, options: { namespace?: string } = {}) => {
+  if (typeof name !== "string" || name === "") throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
+  const runtime = requireRuntime();
+  const namespace = options.namespace ?? runtime.options.namespace;
+  let found: ActorLookupReply;
+  try {
+    found = (await runtime.daemon.request(MESSAGE.ACTOR_LOOKUP, { name, namespace })).header as ActorLookupReply;
+  } catch (error) {
+    throw new ActorDiedError(`Cannot get actor ${JSON.stringify(name)}: ${(error as Error).message}`, {
+      reason: "no actor has that name",
+      hint: "Create it first with the option name, and look it up in the same namespace.",
+    });
+  }
+  const { actorId, className, methods, maxTaskRetries } = found;
+  const entry = runtime.table.receive(runtime.actorRef(actorId));
+  const handle = runtime.handles.received({ client: runtime.actor(actorId, className, { watch: true }), className, methods, maxTaskRetries });
+  runtime.table.unpin(entry);
+  return handle;
+}) as GetActorFunction;
+
+/** Resolves when the actor's constructor has run. @throws ActorDiedError when it failed */
+export const ready: ReadyFunction = async (actor, options) => {
+  const state = requireHandle(actor, "wait for an actor");
+  const { timeoutMs, signal } = resolveGetOptions(options);
+  const started = state.client.ready().catch((phase: ActorStateHeader) => {
+    throw state.runtime.actorFailure(state.client.resolved, phase);
+  });
+  const isReady = await state.runtime.holdWhile(within(started, { timeoutMs, signal }));
+  if (!isReady) {
+    throw new GetTimeoutError(`Cannot wait for actor ${state.className}: its constructor had not ended after ${timeoutMs} ms`, {
+      reason: "the time limit was reached",
+      hint: "The actor goes on starting; raise timeoutMs, or ask for fewer resources.",
+    });
+  }
+};
+
+/** @returns false when the time is over first */
+async function within(work: Promise<void>, limits: { timeoutMs: number | undefined; signal: AbortSignal | undefined }): Promise<boolean> {
+  const { timeoutMs, signal } = limits;
+  signal?.throwIfAborted();
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: () => void = () => {};
+  const limit = new Promise<boolean>((resolve, reject) => {
+    if (timeoutMs !== undefined) timer = setTimeout(resolve, timeoutMs, false);
+    onAbort = () => reject(signal?.reason as Error);
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([work.then(() => true), limit]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Ends an actor after the calls that were made before; resolves when it has ended. */
+export const terminate: TerminateFunction = async (actor) => {
+  const state = requireHandle(actor, "terminate an actor");
+  const target = { kind: "method" as const, id: TERMINATE_METHOD, name: `${state.className}.terminate`, meanMs: 0 };
+  const ended = state.runtime.holdWhile(state.client.ended());
+  const ref = state.runtime.calls.callActor(state.client, target, [], resolveMethodOptions({})) as PromiseLike<unknown>;
+  // It may have died already, or die under the call: either way it has ended.
+  await Promise.allSettled([ref]);
+  await ended;
+};
+
+/** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. */
+export const kill: KillFunction = async (actor, options = {}) => {
+  const state = requireHandle(actor, "kill an actor");
+  const { client, runtime } = state;
+  const noRestart = options.noRestart ?? true;
+  runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
+  if (noRestart) await runtime.holdWhile(client.ended());
+};
+
+/** The nodes of the cluster. */
+export async function nodes(): Promise<NodeInfo[]> {
+  const runtime = requireRuntime();
+  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.NODES, undefined));
+  return reply.header as NodeHeader[];
+}
+
+async function resources(): Promise<{ total: Resources; available: Resources }> {
+  const runtime = requireRuntime();
+  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.RESOURCES, undefined));
+  return reply.header as { total: Resources; available: Resources };
+}
+
+/** All logical resources of the cluster, by name. */
+export async function clusterResources(): Promise<Resources> {
+  return (await resources()).total;
+}
+
+/** What of the logical resources is free now, by name; those that are used up are 0. */
+export async function availableResources(): Promise<Resources> {
+  return (await resources()).available;
+}
+
+/** Who and where this code is: the driver, a task, or an actor. */
+export function getRuntimeContext(): RuntimeContext {
+  const runtime = requireRuntime();
+  const { jobId, nodeId, processId, namespace } = runtime.options;
+  const context = taskContext.current;
+  return {
+    jobId,
+    nodeId,
+    workerId: processId,
+    namespace,
+    taskId: context === undefined || context.callId === 0 ? undefined : context.taskId(jobId),
+    taskName: context?.name,
+    actorId: context?.place.actor,
+    actorName: context?.place.actorName,
+    assignedResources: context?.place.resources ?? {},
+    wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
+  };
+}

@@ -1,0 +1,374 @@
+/**
+ * The life of a call in its caller: arguments encoded, dependencies waited for, sent, answered or failed, retried.
+ *
+ * Makes the refs that a call returns at once, and settles their entries when it ends. Everything that the call needs is pinned until then:
+ * the refs among and inside its arguments, and its own result handles. A failure is final when no retry is left for its kind; system failures
+ * (a dead worker) count against `maxRetries`, what the task threw only where `retryOn` accepts it.
+ */
+import type { ActorId, IdSource, ProcessId } from "../base/ids.ts";
+import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, type ShoalErrorOptions, TaskError, WorkerCrashedError } from "../base/errors.ts";
+import { ObjectEntry } from "../object/object-entry.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import { inBandPayload, type Payload } from "../object/payload.ts";
+import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import type { ActorClient } from "./actor-client.ts";
+import { type CallRecord, keepBytes, type RetryPolicy } from "./call-record.ts";
+import { entryOf, isObjectRef, ObjectRefHandle } from "./object-ref.ts";
+import { DependencyMark, type Encoded, type Serializer } from "./serializer.ts";
+import type { TaskSubmitter } from "./task-submitter.ts";
+import type { CallTarget } from "./worker-link.ts";
+
+export interface CallOptions {
+  readonly numReturns: number;
+  readonly name: string | undefined;
+  readonly shape: string;
+  readonly resources: Record<string, number>;
+  readonly retry: RetryPolicy;
+}
+
+export interface CallsOptions {
+  processId: ProcessId;
+  ids: IdSource;
+  table: ObjectTable;
+  serializer: Serializer;
+  submitter: () => TaskSubmitter;
+}
+
+const NO_ENTRIES: readonly ObjectEntry[] = [];
+const NO_BYTES = new Uint8Array(0);
+/** A single in-band byte in these ranges is a small number, a boolean or nil: decoded at once, it needs no bytes kept. */
+const DECODE_NOW_BYTES_MAX = 16;
+
+interface EncodedArguments {
+  chunk: Uint8Array;
+  start: number;
+  end: number;
+  graph: boolean;
+  args: Payload | undefined;
+  dependencies: readonly ObjectEntry[];
+  pinned: readonly ObjectEntry[];
+}
+
+export class Calls {
+  readonly #options: CallsOptions;
+  readonly #actorOf = new Map<ActorId, ActorClient>();
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+  }
+
+  /** @returns one ref, several, or nothing, by `numReturns`. */
+  callTask(target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+    const record = this.#newRecord(target, undefined, args, options);
+    this.#whenReady(record, () => this.#options.submitter().submit(record, options.resources));
+    return returned(record);
+  }
+
+  callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+    const record = this.#newRecord(target, client.id, args, options);
+    for (const dependency of record.dependencies) this.#options.table.watch(dependency);
+    client.submit(record);
+    return returned(record);
+  }
+
+  registerActor(client: ActorClient): void {
+    this.#actorOf.set(client.id, client);
+  }
+
+  /** Arguments as they travel; everything they need is pinned. */
+  encodeArguments(args: readonly unknown[]): EncodedArguments {
+    let dependencies: ObjectEntry[] | undefined;
+    let marked: unknown[] | undefined;
+    for (let index = 0; index < args.length; index += 1) {
+      const argument = args[index];
+      if (!isObjectRef(argument)) continue;
+      dependencies ??= [];
+      marked ??= args.slice();
+      const entry = entryOf(argument);
+      marked[index] = new DependencyMark(dependencies.length);
+      dependencies.push(entry);
+    }
+    const { table, serializer } = this.#options;
+    const encoded = serializer.encode(marked ?? args);
+    const pinned: ObjectEntry[] = [];
+    for (const entry of encoded.entries) pinned.push(entry);
+    if (dependencies !== undefined) pinned.push(...dependencies);
+    let kept = { chunk: NO_BYTES as Uint8Array, start: 0, end: 0 };
+    let payload: Payload | undefined;
+    const { graph } = encoded;
+    if (encoded.isPlain) kept = keepBytes(encoded.bytes, encoded.start, encoded.end);
+    else payload = this.#argumentsPayload(encoded, pinned);
+    for (const entry of pinned) table.pin(entry);
+    return { ...kept, graph, args: payload, dependencies: dependencies ?? NO_ENTRIES, pinned: pinned.length === 0 ? NO_ENTRIES : pinned };
+  }
+
+  #argumentsPayload(encoded: Encoded, pinned: ObjectEntry[]): Payload {
+    const { table, serializer, ids, processId } = this.#options;
+    const payload = serializer.toPayload(encoded, { owner: processId, error: false });
+    if (payload.stored === undefined) return payload;
+    // Large arguments are an object of their own, which lives as long as the call.
+    const entry = new ObjectEntry(ids.nextSequence(), -1);
+    entry.settlePayload(payload);
+    const ref = table.publish(entry);
+    pinned.push(entry);
+    return { ...payload, stored: { id: ref.id, owner: ref.owner, location: payload.stored.location } };
+  }
+
+  #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: CallOptions): CallRecord {
+    const encoded = this.encodeArguments(args);
+    const sequence = this.#options.ids.nextSequence();
+    const results: ObjectEntry[] = [];
+    const handles: ObjectRefHandle[] = [];
+    for (let index = 0; index < Math.max(1, options.numReturns); index += 1) {
+      const entry = new ObjectEntry(sequence, index);
+      entry.label = options.name ?? target.name;
+      entry.actor = actor;
+      results.push(entry);
+      if (options.numReturns > 0) handles.push(new ObjectRefHandle(entry));
+    }
+    return {
+      sequence,
+      target,
+      actor,
+      name: options.name,
+      shape: options.shape,
+      numReturns: options.numReturns,
+      chunk: encoded.chunk,
+      start: encoded.start,
+      end: encoded.end,
+      graph: encoded.graph,
+      args: encoded.args,
+      dependencies: encoded.dependencies,
+      pinned: encoded.pinned,
+      results,
+      handles,
+      retry: options.retry,
+      retriesLeft: options.retry.maxRetries,
+      hasParked: false,
+      submitStack: undefined,
+    };
+  }
+
+  /** Calls back once all dependencies have settled; a failed one fails the call. */
+  #whenReady(record: CallRecord, submit: () => void): void {
+    const { dependencies } = record;
+    let missing = 0;
+    const proceed = (): void => {
+      const failed = dependencies.find((entry) => entry.state === "failed");
+      if (failed === undefined) submit();
+      else this.failWithDependency(record, failed);
+    };
+    const waiter = {
+      entrySettled: (): void => {
+        missing -= 1;
+        if (missing === 0) proceed();
+      },
+    };
+    for (const entry of dependencies) {
+      if (entry.isSettled) continue;
+      missing += 1;
+      entry.addWaiter(waiter);
+      this.#options.table.watch(entry);
+    }
+    if (missing === 0) proceed();
+  }
+
+  // ---- answers
+
+  readonly onPlainResult = (record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }): void => {
+    if (flags.error) {
+      this.#failedBy(record, inBandPayload(Uint8Array.prototype.slice.call(bytes), flags));
+      return;
+    }
+    const entry = record.results[0] as ObjectEntry;
+    if (bytes.length <= DECODE_NOW_BYTES_MAX && !flags.graph && isPrimitiveByte(bytes[0] as number)) {
+      entry.settlePrimitive(this.#options.serializer.decodeNow(inBandPayload(bytes, flags)));
+    } else {
+      entry.settlePayload(inBandPayload(Uint8Array.prototype.slice.call(bytes), flags));
+    }
+    this.#ended(record);
+  };
+
+  readonly onResult = (record: CallRecord, returns: readonly Payload[]): void => {
+    const first = returns[0];
+    if (first?.error === true) {
+      this.#failedBy(record, first);
+      return;
+    }
+    const { table } = this.#options;
+    returns.forEach((payload, index) => {
+      const entry = record.results[index];
+      if (entry === undefined) return;
+      const contained = payload.refs.map((ref) => table.receive(ref));
+      const handle = record.handles[index];
+      if (contained.length > 0 || payload.stored !== undefined) {
+        table.contain(entry, contained);
+        if (!entry.tracked || entry.handles === 0) table.track(entry, handle);
+      }
+      entry.settlePayload(payload);
+    });
+    if (returns.length === 0) (record.results[0] as ObjectEntry).settlePrimitive(undefined);
+    this.#ended(record);
+  };
+
+  /** The worker died under it. */
+  readonly onWorkerLost = (record: CallRecord, exit: WorkerExitedHeader | undefined): void => {
+    if (record.retriesLeft !== 0) {
+      this.#again(record);
+      return;
+    }
+    this.#fail(record, workerLostError(record, exit));
+  };
+
+  /** The actor is gone, or was gone while the call was with it. */
+  readonly onActorLost = (record: CallRecord, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }): void => {
+    this.#fail(record, actorLostError(record.target.name, state, options));
+  };
+
+  failWithDependency(record: CallRecord, dependency: ObjectEntry): void {
+    dependency.failureSeen = true;
+    for (const entry of record.results) {
+      if (dependency.payload === undefined) entry.fail(dependency.failure);
+      else entry.settlePayload(dependency.payload);
+      this.#watchFailure(record, entry);
+    }
+    this.#ended(record);
+  }
+
+  fail(record: CallRecord, error: unknown): void {
+    this.#fail(record, error);
+  }
+
+  #failedBy(record: CallRecord, payload: Payload): void {
+    if (record.retry.retryOn === false || record.retriesLeft === 0) {
+      this.#settleFailure(record, payload);
+      return;
+    }
+    void this.#options.serializer.decode(payload).then(
+      ({ value }) => {
+        const cause = value instanceof TaskError ? value.cause : value;
+        if (accepts(record.retry.retryOn, cause)) this.#again(record);
+        else this.#settleFailure(record, payload);
+      },
+      () => this.#settleFailure(record, payload),
+    );
+  }
+
+  #settleFailure(record: CallRecord, payload: Payload): void {
+    for (const entry of record.results) {
+      entry.settlePayload(payload);
+      this.#watchFailure(record, entry);
+    }
+    this.#ended(record);
+  }
+
+  #fail(record: CallRecord, error: unknown): void {
+    for (const entry of record.results) {
+      entry.fail(error);
+      this.#watchFailure(record, entry);
+    }
+    this.#ended(record);
+  }
+
+  /** A failure that nobody awaits is reported when its ref goes; one without a ref, at once. */
+  #watchFailure(record: CallRecord, entry: ObjectEntry): void {
+    if (entry.failureSeen) return;
+    const handle = record.handles[entry.index];
+    if (handle === undefined) this.#options.table.reportUnseenFailure(entry);
+    else this.#options.table.watchFailure(entry, handle);
+  }
+
+  #again(record: CallRecord): void {
+    if (record.retriesLeft > 0) record.retriesLeft -= 1;
+    const submit = (): void => {
+      const client = record.actor === undefined ? undefined : this.#actorOf.get(record.actor);
+      if (client === undefined) this.#options.submitter().submit(record, {});
+      else client.submit(record);
+    };
+    if (record.retry.retryDelayMs > 0) setTimeout(submit, record.retry.retryDelayMs);
+    else submit();
+  }
+
+  #ended(record: CallRecord): void {
+    record.handles = [];
+    for (const entry of record.pinned) this.#options.table.unpin(entry);
+  }
+}
+
+function returned(record: CallRecord): unknown {
+  if (record.numReturns === 1) return record.handles[0];
+  return record.numReturns === 0 ? undefined : record.handles.slice();
+}
+
+/** MessagePack's one-byte numbers, nil, booleans, numbers of fixed size, and short strings. */
+function isPrimitiveByte(byte: number): boolean {
+  return byte < 0x80 || byte >= 0xe0 || (byte >= 0xa0 && byte <= 0xc3 && byte !== 0xc1) || (byte >= 0xca && byte <= 0xd3);
+}
+
+function accepts(retryOn: RetryPolicy["retryOn"], cause: unknown): boolean {
+  if (typeof retryOn === "boolean") return retryOn;
+  if (typeof retryOn === "function") return retryOn(cause);
+  return retryOn.some((errorClass) => cause instanceof errorClass || (cause instanceof Error && cause.name === errorClass.name));
+}
+
+function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
+  if (exit === undefined) return {};
+  return { exitCode: exit.exitCode, signal: exit.signal, lastOutput: exit.lastOutput, pid: exit.pid };
+}
+
+/** How a process ended, in the words of a sentence about it. */
+export function describeExit(exit: WorkerExitedHeader | undefined): string {
+  if (exit === undefined) return "its connection broke";
+  if (exit.reason !== undefined) return exit.reason;
+  if (exit.signal !== undefined) return `it was ended by ${exit.signal}`;
+  return `it exited with code ${exit.exitCode ?? "unknown"}`;
+}
+
+function lastWords(exit: WorkerExitedHeader | undefined): string {
+  if (exit === undefined || exit.lastOutput.length === 0) return "";
+  return `; the last it printed:\n    ${exit.lastOutput.slice(-5).join("\n    ")}`;
+}
+
+function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
+  return exit?.lastOutput.some((line) => line.includes("heap out of memory") || line.includes("Array buffer allocation failed")) === true;
+}
+
+function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
+  const what = `Task ${record.name ?? record.target.name} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
+  const reason = describeExit(exit);
+  if (ranOutOfMemory(exit)) {
+    return new OutOfMemoryError(what, { ...exitFields(exit), reason: "the JavaScript heap of the worker was full", hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap." });
+  }
+  const hint =
+    exit?.exitCode !== undefined && exit.signal === undefined
+      ? "Something in the task called process.exit or threw outside of its promise; let the task return or throw instead."
+      : "Look at its last output and the system's log; SIGKILL often means that the machine ran out of memory.";
+  return new WorkerCrashedError(what, { ...exitFields(exit), reason, hint });
+}
+
+/** Why a call of an actor, or its creation, failed with its process. */
+export function actorLostError(callName: string, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }): Error {
+  const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
+  const ended = state.exit === undefined || state.exit.reason === state.reason ? "" : ` (${describeExit(state.exit)})`;
+  if (state.phase !== "dead") {
+    return new ActorUnavailableError(`Call ${callName} failed: the actor's process died while it ran${ended}; the actor restarts`, {
+      ...exitFields(state.exit),
+      reason,
+      hint: "Call again, or set maxTaskRetries for methods that may run twice.",
+    });
+  }
+  if (options.constructorError !== undefined) {
+    const cause = options.constructorError instanceof TaskError ? options.constructorError.cause : options.constructorError;
+    return new ActorDiedError(`Call ${callName} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      reason: "its constructor failed",
+      hint: "See the cause; create the actor again once it is mended.",
+      cause,
+    });
+  }
+  const when = options.sent ? "while the call was with it" : "before the call was sent";
+  return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
+    ...exitFields(state.exit),
+    reason,
+    hint: "Create the actor again, or set maxRestarts.",
+  });
+}

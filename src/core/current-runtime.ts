@@ -1,0 +1,32 @@
+/**
+ * The one runtime of this process: set by `init` or a worker's start, found by everything that a user calls.
+ *
+ * It hangs on a global symbol, so that two copies of the package in one process (a bundle and an import) share it instead of
+ * starting two clusters.
+ */
+import type { Runtime } from "./runtime.ts";
+
+const KEY = Symbol.for("shoal.runtime.1");
+const holder = globalThis as unknown as Record<symbol, Runtime | undefined>;
+let start: (() => Runtime) | undefined;
+
+/** How to start one when the first call comes before `init` (set by `init.ts`; a cycle of imports otherwise). */
+export function setAutoStart(autoStart: () => Runtime): void {
+  start = autoStart;
+}
+
+export function currentRuntime(): Runtime | undefined {
+  return holder[KEY];
+}
+
+export function setCurrentRuntime(runtime: Runtime | undefined): void {
+  holder[KEY] = runtime;
+}
+
+/** The runtime, started with defaults where there is none. */
+export function requireRuntime(): Runtime {
+  const runtime = holder[KEY];
+  if (runtime !== undefined) return runtime;
+  if (start === undefined) throw new Error("Cannot start Shoal: import it from \"shoal\"");
+  return start();
+}

@@ -1,0 +1,84 @@
+/**
+ * The node as a process of its own: started by the driver, reached over a socket, outlived by nothing of it.
+ *
+ * It is separate because a computing driver must not stall it, and because only a slim process may spawn others: a spawn from a driver with a
+ * large heap blocks it for tens of milliseconds.
+ */
+import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
+import { DeferredTransport } from "../platform/deferred-transport.ts";
+import { connect } from "../platform/endpoint.ts";
+import { workerExecArgv } from "../platform/machine.ts";
+import { randomHex } from "../platform/random.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
+import { sweepStaleSessions } from "../platform/session-sweep.ts";
+import type { Transport } from "../platform/transport.ts";
+import { Child } from "../platform/worker-process.ts";
+
+export interface LocalNode {
+  readonly transport: Transport;
+  readonly memoryDirectory: string;
+  readonly spillDirectory: string;
+  /** Resolves when the node and all of its workers have ended and nothing of theirs is left. */
+  ended(): Promise<void>;
+}
+
+export interface LocalNodeOptions {
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  jobId: JobId;
+  token: string;
+  namespace: string;
+  resources: Record<string, number>;
+  objectStoreMemoryBytes: number;
+  spillRoot: string | undefined;
+  onLine: (line: string) => void;
+}
+
+/** After its last answer a daemon has only files to remove. */
+const ENDED_WITHIN_MS = 5000;
+
+export function startDaemonProcess(options: LocalNodeOptions): LocalNode {
+  const { onLine, spillRoot, ...configuration } = options;
+  const directories = createSessionDirectories(randomHex(6), spillRoot);
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  let hasExited = false;
+  let onExited: () => void = () => {};
+  const exited = new Promise<void>((resolve) => {
+    onExited = resolve;
+  });
+  const child = new Child({
+    entry: new URL(`../entry/daemon.${extension}`, import.meta.url).pathname,
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+    configuration: { ...configuration, directories, workerExecArgv: workerExecArgv(process.execArgv) },
+    onLine: (_stream, line) => onLine(line),
+    // It says one thing: that it listens.
+    onMessage: () => {
+      connect(`${directories.sockets}/daemon`).then(
+        (socket) => transport.connected(socket),
+        (error: unknown) => transport.failed((error as Error).message),
+      );
+    },
+    onExit: (exit) => {
+      hasExited = true;
+      killLeftWorkers(directories);
+      removeSessionDirectories(directories);
+      transport.failed(exit.signal === undefined ? `it exited with code ${exit.exitCode ?? "unknown"}` : `it was ended by ${exit.signal}`);
+      onExited();
+    },
+  });
+  const transport = new DeferredTransport((keeps) => child.setKeepsProcessAlive(keeps));
+  child.setKeepsProcessAlive(false);
+  sweepStaleSessions();
+  return {
+    transport,
+    memoryDirectory: directories.memory,
+    spillDirectory: directories.spill,
+    ended: async () => {
+      if (hasExited) return;
+      child.setKeepsProcessAlive(true);
+      const timer = setTimeout(() => child.kill("SIGKILL"), ENDED_WITHIN_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * The functions and classes that this process made remote, by id: captured at their first use, published when others may need them.
+ *
+ * An id is given when `remote()` is called and does not depend on what is captured, so that functions may refer to themselves and to each
+ * other; their text and captures travel under it. A function that came from elsewhere is known by its id alone; whoever
+ * runs it fetches the rest from the node daemon.
+ */
+import { captureDefinition, type Definition } from "../closure/capture.ts";
+import type { EncodeHooks } from "../wire/value/encode.ts";
+import type { DefinitionHeader } from "../wire/messages.ts";
+import type { CallTarget } from "./worker-link.ts";
+
+type AnyFunction = (...args: never[]) => unknown;
+
+export interface FunctionRow extends CallTarget {
+  /** Undefined where it came from another process. */
+  readonly source: AnyFunction | undefined;
+}
+
+/** Definitions above this are refused; Ray's limit. */
+const DEFINITION_SIZE_MAX = 100 * 1024 * 1024;
+
+export interface FunctionTableOptions {
+  idPrefix: string;
+  hooks: () => EncodeHooks;
+  publish: (header: Omit<DefinitionHeader, "number">, parts: readonly Uint8Array[]) => void;
+  onNote: (note: string) => void;
+  /** In-process mode: functions run as they are and are never captured. */
+  runsLocally: boolean;
+}
+
+interface Captured {
+  header: Omit<DefinitionHeader, "number">;
+  parts: readonly Uint8Array[];
+}
+
+export class FunctionTable {
+  readonly #options: FunctionTableOptions;
+  readonly #rows = new Map<string, FunctionRow>();
+  readonly #bySource = new WeakMap<object, FunctionRow>();
+  readonly #captured = new Map<string, Captured>();
+  readonly #capturing = new Set<string>();
+  readonly #published = new Set<string>();
+  readonly #wanted = new Set<string>();
+  #nextNumber = 1;
+
+  constructor(options: FunctionTableOptions) {
+    this.#options = options;
+  }
+
+  /** The row of a function or class of this process. */
+  own(source: object, name: string): FunctionRow {
+    const known = this.#bySource.get(source);
+    if (known !== undefined) return known;
+    const row = this.#newRow(`${this.#options.idPrefix}:${this.#nextNumber}`, name, source as unknown as AnyFunction);
+    this.#nextNumber += 1;
+    this.#bySource.set(source, row);
+    return row;
+  }
+
+  /** The row of a function that another process made. */
+  foreign(id: string, name: string): FunctionRow {
+    return this.#rows.get(id) ?? this.#newRow(id, name, undefined);
+  }
+
+  localFunction(id: string): ((...args: unknown[]) => unknown) | undefined {
+    return this.#options.runsLocally ? (this.#rows.get(id)?.source as ((...args: unknown[]) => unknown) | undefined) : undefined;
+  }
+
+  /** Makes sure that what is wrong with a function is said at its first call, before anything is sent. */
+  prepare(row: FunctionRow): void {
+    if (row.source !== undefined && !this.#options.runsLocally && !this.#captured.has(row.id)) this.#capture(row);
+  }
+
+  /** Others may need it: the node daemon gets it, once. */
+  publish(row: FunctionRow): void {
+    if (row.source === undefined || this.#published.has(row.id) || this.#options.runsLocally) return;
+    if (this.#capturing.has(row.id)) {
+      // It refers to itself: sent as soon as it has been captured.
+      this.#wanted.add(row.id);
+      return;
+    }
+    this.#published.add(row.id);
+    const captured = this.#captured.get(row.id) ?? this.#capture(row);
+    this.#options.publish(captured.header, captured.parts);
+  }
+
+  /** A class that values refer to. */
+  publishClass(definition: Definition): void {
+    if (this.#published.has(definition.id)) return;
+    this.#published.add(definition.id);
+    const captured = toMessage(definition.id, definition);
+    this.#options.publish(captured.header, captured.parts);
+  }
+
+  #newRow(id: string, name: string, source: AnyFunction | undefined): FunctionRow {
+    const row: FunctionRow = {
+      kind: "task",
+      id,
+      name,
+      source,
+      meanMs: Number.POSITIVE_INFINITY,
+      definition: () => {
+        // A length of -1 tells the worker to fetch it.
+        if (source === undefined || this.#options.runsLocally) return { header: { id, name, inBand: -1, buffers: [], dependencies: [] }, parts: [], payloads: [] };
+        const captured = this.#captured.get(id) ?? this.#capture(row);
+        return { ...captured, payloads: [] };
+      },
+    };
+    this.#rows.set(id, row);
+    return row;
+  }
+
+  #capture(row: FunctionRow): Captured {
+    this.#capturing.add(row.id);
+    try {
+      const definition = captureDefinition(row.source as unknown as (...args: unknown[]) => unknown, this.#options.hooks());
+      if (definition.sizeBytes > DEFINITION_SIZE_MAX) {
+        throw new RangeError(`Cannot send ${row.name}: its definition with everything that it captures is above 100 MB: received ${definition.sizeBytes} bytes. Put large data with put() and pass the ref.`);
+      }
+      for (const note of definition.notes) this.#options.onNote(note);
+      const captured = toMessage(row.id, definition);
+      this.#captured.set(row.id, captured);
+      return captured;
+    } finally {
+      this.#capturing.delete(row.id);
+      if (this.#wanted.delete(row.id) && this.#captured.has(row.id)) this.publish(row);
+    }
+  }
+}
+
+function toMessage(id: string, definition: Definition): Captured {
+  return {
+    header: {
+      id,
+      name: definition.name,
+      inBand: definition.bytes.length,
+      buffers: definition.buffers.map((buffer) => buffer.byteLength),
+      dependencies: definition.dependencies,
+    },
+    parts: [definition.bytes, ...definition.buffers],
+  };
+}

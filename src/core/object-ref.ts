@@ -1,0 +1,57 @@
+/**
+ * The handle of an object in the user's hands: thenable, disposable, and nothing else.
+ *
+ * `await ref` is `get(ref)`. A ref never shows its entry; the runtime reads it with `entryOf`. Whether the entry counts its handles is
+ * the object table's decision, made when bytes or other processes depend on it.
+ */
+import type { ObjectEntry } from "../object/object-entry.ts";
+import { requireRuntime } from "./current-runtime.ts";
+import type { ObjectRef as ObjectRefType } from "./types.ts";
+
+export let entryOf: (ref: object) => ObjectEntry;
+export let isObjectRef: (value: unknown) => value is ObjectRefType<unknown>;
+
+export class ObjectRefHandle {
+  readonly #entry: ObjectEntry;
+  #isDisposed = false;
+
+  static {
+    entryOf = (ref) => {
+      const handle = ref as ObjectRefHandle;
+      if (handle.#isDisposed) throw new TypeError("Cannot use an ObjectRef after its end: it was disposed of (`using`, or Symbol.dispose)");
+      return handle.#entry;
+    };
+    isObjectRef = (value): value is ObjectRefType<unknown> => typeof value === "object" && value !== null && #entry in value;
+  }
+
+  constructor(entry: ObjectEntry) {
+    this.#entry = entry;
+  }
+
+  /** The object's id: 20 bytes in hex, unique in the cluster. */
+  get id(): string {
+    return requireRuntime().table.idOf(this.#entry);
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a ref is thenable by design (api.md, decision 1)
+  then<A, B>(onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null, onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+    return requireRuntime().getOne(this, {}).then(onFulfilled, onRejected) as Promise<A | B>;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    requireRuntime().table.disposeHandle(this.#entry, this);
+  }
+
+  /** What `console.log` shows. */
+  static inspect(handle: ObjectRefHandle): string {
+    return `ObjectRef(${handle.id}, ${handle.#entry.state})`;
+  }
+}
+
+Object.defineProperty(ObjectRefHandle.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value(this: ObjectRefHandle): string {
+    return ObjectRefHandle.inspect(this);
+  },
+});

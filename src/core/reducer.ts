@@ -1,0 +1,93 @@
+/**
+ * How the application's own types travel inside values: handles of actors, remote functions and classes, registered classes.
+ *
+ * Each becomes a kind number and plain data (`serializer.ts`, KIND), and is made again from them. What they need on the other side (a
+ * definition, a counted reference) is announced with the value.
+ */
+import type { ActorId } from "../base/ids.ts";
+import type { Reduced } from "../wire/value/encode.ts";
+import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "./actor-class.ts";
+import { actorHandleState } from "./actor-handle.ts";
+import { resolveActorOptions, resolveTaskOptions } from "./options.ts";
+import { registeredFor } from "./registered-serializers.ts";
+import { makeRemoteFunction, remoteFunctionState, type RemoteFunctionState, rowOf } from "./remote-function.ts";
+import type { Runtime } from "./runtime.ts";
+import { KIND, type Reducer } from "./serializer.ts";
+
+export function createReducer(runtime: Runtime): Reducer {
+  const localFunctions = new Map<number, object>();
+  const localIds = new WeakMap<object, number>();
+  return {
+    reduce: (value) => {
+      const handle = actorHandleState(value);
+      if (handle !== undefined) {
+        const { client, className, methods, maxTaskRetries, entry } = handle;
+        runtime.serializer.collect(runtime.actorRef(client.resolved.id), entry);
+        return { kind: KIND.ACTOR, payload: [client.resolved.id, className, methods, maxTaskRetries] };
+      }
+      if (typeof value === "function") {
+        const remote = reduceRemote(runtime, value);
+        if (remote !== undefined) return remote;
+        // In-process mode: functions run as they are, so they are handed over as they are.
+        if (runtime.options.mode === "inProcess") {
+          let id = localIds.get(value);
+          if (id === undefined) {
+            id = localFunctions.size + 1;
+            localIds.set(value, id);
+            localFunctions.set(id, value);
+          }
+          return { kind: KIND.LOCAL, payload: id };
+        }
+        return undefined;
+      }
+      const registered = registeredFor(value);
+      if (registered === undefined) return undefined;
+      const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
+      runtime.functions.publish(row);
+      runtime.serializer.collectDefinition(row.id);
+      runtime.definitions.provide(row.id, registered.deserialize);
+      return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value)] };
+    },
+    revive: (kind, payload) => {
+      switch (kind) {
+        case KIND.ACTOR: {
+          const [id, className, methods, maxTaskRetries] = payload as [ActorId, string, string[], number];
+          const client = runtime.actor(id, className, { watch: true });
+          return runtime.handles.received({ client, className, methods, maxTaskRetries });
+        }
+        case KIND.REMOTE_FUNCTION: {
+          const [id, name, options] = payload as [string, string, Record<string, unknown>];
+          return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options) });
+        }
+        case KIND.ACTOR_CLASS: {
+          const [id, name, methods, options] = payload as [string, string, string[], Record<string, unknown>];
+          return makeActorClass({ source: undefined, id, name, methods, options: resolveActorOptions(options) });
+        }
+        case KIND.REGISTERED: {
+          const [id, data] = payload as [string, unknown];
+          const deserialize = runtime.definitions.ready(id) as ((data: unknown) => unknown) | undefined;
+          if (deserialize === undefined) throw new Error("Cannot read a value: the deserializer of its class has not arrived");
+          return deserialize(data);
+        }
+        case KIND.LOCAL:
+          return localFunctions.get(payload as number);
+        default:
+          throw new RangeError(`Cannot read a value: its kind is unknown: received ${kind}`);
+      }
+    },
+  };
+}
+
+function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
+  const remoteFunction: RemoteFunctionState | undefined = remoteFunctionState(value);
+  if (remoteFunction !== undefined) {
+    const row = rowOf(remoteFunction);
+    runtime.functions.publish(row);
+    return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, remoteFunction.name, remoteFunction.options.given] };
+  }
+  const actorClass: ActorClassState | undefined = actorClassState(value);
+  if (actorClass === undefined) return undefined;
+  const row = actorClassRow(actorClass);
+  runtime.functions.publish(row);
+  return { kind: KIND.ACTOR_CLASS, payload: [row.id, actorClass.name, actorClass.methods, actorClass.options.given] };
+}

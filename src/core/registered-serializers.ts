@@ -1,0 +1,43 @@
+/**
+ * Classes whose instances travel in a form of the user's choice (`registerSerializer`). They come before every other rule.
+ *
+ * The registration counts in the process that sends; the deserializer travels to the readers as a definition.
+ */
+
+export interface RegisteredSerializer {
+  readonly name: string;
+  readonly serialize: (value: object) => unknown;
+  readonly deserialize: (data: never) => object;
+}
+
+type AnyClass = abstract new (...args: never[]) => object;
+
+const byPrototype = new Map<object, RegisteredSerializer>();
+
+/**
+ * Sends instances of a class as `serialize(instance)` and makes them again with `deserialize(data)`.
+ *
+ * Instances of subclasses are not covered: register each. What `serialize` returns must itself be sendable.
+ *
+ * @throws TypeError when the class or one of the functions is not a function
+ */
+export function registerSerializer<T extends object, D>(
+  registeredClass: abstract new (...args: never[]) => T,
+  serializer: { serialize: (value: T) => D; deserialize: (data: D) => T },
+): void {
+  if (typeof registeredClass !== "function" || typeof registeredClass.prototype !== "object") {
+    throw new TypeError(`Cannot register a serializer: a class is needed first: received ${typeof registeredClass}`);
+  }
+  for (const name of ["serialize", "deserialize"] as const) {
+    if (typeof serializer?.[name] !== "function") throw new TypeError(`Cannot register a serializer for ${registeredClass.name}: ${name} must be a function: received ${typeof serializer?.[name]}`);
+  }
+  byPrototype.set((registeredClass as AnyClass).prototype as object, {
+    name: registeredClass.name,
+    serialize: serializer.serialize as (value: object) => unknown,
+    deserialize: serializer.deserialize as (data: never) => object,
+  });
+}
+
+export function registeredFor(value: object): RegisteredSerializer | undefined {
+  return byPrototype.size === 0 ? undefined : byPrototype.get(Object.getPrototypeOf(value) as object);
+}

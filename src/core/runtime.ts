@@ -1,0 +1,384 @@
+/**
+ * The runtime of one process, driver or worker: everything that its API calls need, wired together.
+ *
+ * Owns the connection to the node daemon and dispatches what comes from it. How the process came to have a daemon is decided elsewhere (`init.ts` for
+ * drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
+ */
+import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, type ObjectId, type ProcessId } from "../base/ids.ts";
+import { NodeDiedError, OwnerDiedError } from "../base/errors.ts";
+import { DaemonChannel } from "../object/daemon-channel.ts";
+import { DefinitionCache } from "../object/definition-cache.ts";
+import { LocalStore } from "../object/local-store.ts";
+import { ObjectEntry } from "../object/object-entry.ts";
+import { ObjectTable } from "../object/object-table.ts";
+import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
+import type { Transport } from "../platform/transport.ts";
+import { Connection } from "../rpc/connection.ts";
+import { connectPeer } from "../rpc/handshake.ts";
+import type { Frame } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import {
+  type ActorStateHeader,
+  type DefinitionHeader,
+  type HelloHeader,
+  type LeaseGrantHeader,
+  type LogHeader,
+  MESSAGE,
+  type PayloadHeader,
+  PROTOCOL_VERSION,
+  type StoreStatusHeader,
+  type WireLocation,
+  type WorkerExitedHeader,
+} from "../wire/messages.ts";
+import { ActorClient } from "./actor-client.ts";
+import type { ActorHandles } from "./actor-handle.ts";
+import { Calls, actorLostError } from "./calls.ts";
+import { FunctionTable } from "./function-table.ts";
+import { ObjectRefHandle } from "./object-ref.ts";
+import { createReducer } from "./reducer.ts";
+import { Serializer } from "./serializer.ts";
+import { TaskSubmitter } from "./task-submitter.ts";
+import { type GetLimits, Waiting, type WaitOptionsResolved } from "./waiting.ts";
+import { WorkerLink, type WorkerLinkEvents } from "./worker-link.ts";
+
+export interface RuntimeOptions {
+  role: "driver" | "worker";
+  mode: "process" | "inProcess";
+  processId: ProcessId;
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  jobId: JobId;
+  token: string;
+  ids: IdSource;
+  namespace: string;
+  /** Where this process listens for calls; empty for drivers. */
+  address: string;
+  daemonTransport: Transport;
+  memoryDirectory: string;
+  spillDirectory: string;
+  storeQuotaBytes: number;
+  /** For workers: this worker itself, for its nested tasks. */
+  ownWorker?: { link: (events: WorkerLinkEvents) => WorkerLink; isFree: (shape: string) => boolean };
+  /** For workers: what concerns what runs here (slots, actors, the end). */
+  onWorkerFrame?: (frame: Frame) => void;
+  onLog: (entry: LogHeader) => void;
+  onWarning: (text: string) => void;
+  onDaemonLost: (reason: string) => void;
+  collectGarbage: () => void;
+}
+
+export class Runtime {
+  readonly options: RuntimeOptions;
+  readonly daemon: Connection;
+  readonly channel: DaemonChannel;
+  readonly table: ObjectTable;
+  readonly store: LocalStore;
+  readonly serializer: Serializer;
+  readonly definitions: DefinitionCache;
+  readonly functions: FunctionTable;
+  readonly calls: Calls;
+  readonly submitter: TaskSubmitter;
+  readonly #reports = new Set<Promise<void>>();
+  readonly #waiting: Waiting;
+  readonly #actors = new Map<ActorId, ActorClient>();
+  /** Set by actor-handle.ts, which knows how handles look. */
+  handles!: ActorHandles;
+  #isClosed = false;
+
+  constructor(options: RuntimeOptions) {
+    this.options = options;
+    const { processId, daemonId, ids } = options;
+    const daemon = new Connection(options.daemonTransport, { trusted: true });
+    this.daemon = daemon;
+    this.channel = new DaemonChannel({ connection: daemon, daemonId, processId });
+    this.store = new LocalStore({
+      memoryDirectory: options.memoryDirectory,
+      spillDirectory: options.spillDirectory,
+      processTag: processId.slice(0, 12),
+      quotaBytes: options.storeQuotaBytes,
+      channel: this.channel,
+      pin: (entry) => this.table.pin(entry),
+      unpin: (entry) => this.table.unpin(entry),
+    });
+    this.table = new ObjectTable({
+      processId,
+      ownerOfRecord: options.role === "driver" ? processId : daemonId,
+      ids,
+      channel: this.channel,
+      payloadOf: (entry) => this.#payloadOf(entry),
+      onUnseenFailure: (entry) => {
+        const report = this.#reportUnseen(entry).finally(() => this.#reports.delete(report));
+        this.#reports.add(report);
+      },
+    });
+    this.serializer = new Serializer({
+      processId,
+      nodeId: options.nodeId,
+      pid: process.pid,
+      table: this.table,
+      store: this.store,
+      definitions: () => this.definitions,
+      publishDefinition: (definition) => this.functions.publishClass(definition),
+      reducer: createReducer(this),
+    });
+    this.definitions = new DefinitionCache({
+      hooks: this.serializer.hooks,
+      fetch: async (id) => {
+        const reply = await daemon.request(MESSAGE.FETCH_DEFINITION, id);
+        return { header: reply.header as DefinitionHeader, body: reply.body };
+      },
+    });
+    this.functions = new FunctionTable({
+      idPrefix: processId.slice(0, 16),
+      hooks: () => this.serializer.hooks,
+      publish: (header, parts) => daemon.send(MESSAGE.DEFINE, { ...header, number: 0 }, { parts }),
+      onNote: (note) => {
+        if (note.startsWith("WARNING")) options.onWarning(note);
+      },
+      runsLocally: options.mode === "inProcess",
+    });
+    this.calls = new Calls({ processId, ids, table: this.table, serializer: this.serializer, submitter: () => this.submitter });
+    const { ownWorker } = options;
+    this.submitter = new TaskSubmitter({
+      daemon,
+      connectWorker: (address, id, events) => this.#connectWorker(address, id, events),
+      ownWorker:
+        ownWorker === undefined
+          ? undefined
+          : { link: () => ownWorker.link({ ...this.submitter.linkEvents, onClosed: () => {} }), isFree: (shape) => ownWorker.isFree(shape) },
+      onPlainResult: this.calls.onPlainResult,
+      onResult: this.calls.onResult,
+      onWorkerLost: this.calls.onWorkerLost,
+      nowMs: () => performance.now(),
+    });
+    this.#waiting = new Waiting({
+      table: this.table,
+      serializer: this.serializer,
+      onWaiting: (waiting) => {
+        if (options.role === "driver") daemon.setKeepsProcessAlive(waiting);
+      },
+    });
+    daemon.onFrame = (frame) => this.#receive(frame);
+    daemon.onClose = (reason) => this.#daemonLost(reason);
+    void daemon.request(MESSAGE.HELLO, this.#hello(), { timeoutMs: 0 }).catch(() => {
+      // The connection's end is told by onClose.
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get pendingTaskCount(): number {
+    let count = this.submitter.pendingCount;
+    for (const actor of this.#actors.values()) count += actor.pendingCount;
+    return count;
+  }
+
+  put(value: unknown): ObjectRefHandle {
+    const { ids, processId } = this.options;
+    const encoded = this.serializer.encode(value);
+    const entry = new ObjectEntry(ids.nextSequence(), -1);
+    const handle = new ObjectRefHandle(entry);
+    if (encoded.entries.length > 0) {
+      for (const inner of encoded.entries) this.table.pin(inner);
+      this.table.contain(entry, encoded.entries.slice());
+    }
+    const payload = this.serializer.toPayload(encoded, { owner: processId, error: false });
+    entry.settlePayload(payload);
+    if (payload.stored !== undefined || encoded.entries.length > 0) this.table.track(entry, handle);
+    return handle;
+  }
+
+  getOne(ref: object, limits: GetLimits): Promise<unknown> {
+    return this.#waiting.getOne(ref, limits);
+  }
+
+  getMany(refs: readonly object[], limits: GetLimits): Promise<unknown[]> {
+    return this.#waiting.getMany(refs, limits);
+  }
+
+  wait<R extends object>(refs: readonly R[], options: WaitOptionsResolved): Promise<[R[], R[]]> {
+    return this.#waiting.wait(refs, options);
+  }
+
+  /** Keeps a driver alive until the promise has settled, as a pending `get` does. */
+  holdWhile<T>(work: Promise<T>): Promise<T> {
+    return this.#waiting.holdWhile(work);
+  }
+
+  /** The client of an actor; one per actor and process. `watch` asks the daemon to tell its state. */
+  actor(id: ActorId, className: string, options: { watch: boolean }): ActorClient {
+    let client = this.#actors.get(id);
+    if (client === undefined) {
+      client = new ActorClient({
+        id,
+        className,
+        connectWorker: (address, processId, events) => this.#connectWorker(address, processId, events),
+        linkEvents: { onPlainResult: this.calls.onPlainResult, onResult: this.calls.onResult },
+        fail: this.calls.onActorLost,
+        failDependency: (record, entry) => this.calls.failWithDependency(record, entry),
+        onIdle: () => this.handles.actorIdle(id),
+      });
+      this.#actors.set(id, client);
+      this.calls.registerActor(client);
+      if (options.watch) this.daemon.send(MESSAGE.ACTOR_WATCH, id);
+    }
+    return client;
+  }
+
+  /** Stops sending; returns how many calls are left without an answer. */
+  close(): number {
+    if (this.#isClosed) return 0;
+    this.#isClosed = true;
+    let left = this.submitter.close().length;
+    for (const actor of this.#actors.values()) left += actor.close().length;
+    this.store.close();
+    return left;
+  }
+
+  #hello(): HelloHeader {
+    const { token, processId, role, address, jobId, ids } = this.options;
+    return { version: PROTOCOL_VERSION, token, processId, holderId: processId, kind: role, pid: process.pid, address, taskIdPrefix: ids.prefix, jobId };
+  }
+
+  async #connectWorker(address: string, processId: ProcessId, events: WorkerLinkEvents): Promise<WorkerLink> {
+    const { connection } = await connectPeer(address, this.#hello());
+    connection.setKeepsProcessAlive(this.options.role === "worker");
+    // Workers inside this process share its table: what is sent to them is held by itself.
+    const holder = this.options.mode === "inProcess" ? this.options.processId : processId;
+    return new WorkerLink({ processId, holderId: holder, connection, table: this.table, events });
+  }
+
+  #payloadOf(entry: ObjectEntry): Payload {
+    if (entry.payload !== undefined) return entry.payload;
+    if (entry.state === "failed") {
+      const encoded = this.serializer.encodeError(entry.failure, { name: entry.label });
+      return this.serializer.toPayload(encoded, { owner: this.options.processId, error: true });
+    }
+    const encoded = this.serializer.encode(entry.primitive);
+    return inBandPayload(encoded.bytes.slice(encoded.start, encoded.end), { graph: false, error: false });
+  }
+
+  #receive(frame: Frame): void {
+    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    switch (frame.type) {
+      case MESSAGE.LEASE_GRANT:
+        this.submitter.granted(header as LeaseGrantHeader);
+        return;
+      case MESSAGE.LEASE_REVOKE:
+        this.submitter.revoked(header as number);
+        return;
+      case MESSAGE.WORKER_EXITED:
+        this.submitter.workerExited(header as WorkerExitedHeader);
+        return;
+      case MESSAGE.REF_FREE:
+        for (const id of header as ObjectId[]) this.table.free(id);
+        return;
+      case MESSAGE.REF_WATCH:
+        this.#answerWatch(header as [ObjectId, ProcessId]);
+        return;
+      case MESSAGE.REF_VALUE:
+        this.#valueArrived(header as [ObjectId, PayloadHeader | undefined], frame.body);
+        return;
+      case MESSAGE.STORE_REUSE:
+        this.store.reuse(header as WireLocation[]);
+        return;
+      case MESSAGE.STORE_STATUS:
+        this.store.statusChanged(header as StoreStatusHeader);
+        return;
+      case MESSAGE.STORE_COLLECT:
+        this.options.collectGarbage();
+        this.store.releaseUnreachable();
+        return;
+      case MESSAGE.ACTOR_STATE:
+        this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);
+        return;
+      case MESSAGE.LOG:
+        this.options.onLog(header as LogHeader);
+        return;
+      case MESSAGE.WARNING:
+        this.options.onWarning(header as string);
+        return;
+      default:
+        this.options.onWorkerFrame?.(frame);
+    }
+  }
+
+  /** Somebody holds a ref that this driver owns and asks for its value. */
+  #answerWatch([id, receiver]: [ObjectId, ProcessId]): void {
+    const entry = this.table.lookup(id);
+    if (entry === undefined) {
+      this.daemon.send(MESSAGE.REF_VALUE, [id, receiver, undefined]);
+      return;
+    }
+    const answer = (): void => {
+      entry.failureSeen = true;
+      this.channel.answer(id, receiver, this.table.payloadFor(entry));
+    };
+    if (entry.isSettled) answer();
+    else entry.addWaiter({ entrySettled: answer });
+  }
+
+  #valueArrived([id, header]: [ObjectId, PayloadHeader | undefined], body: Uint8Array): void {
+    if (header !== undefined) {
+      this.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
+      return;
+    }
+    const reason = "the process that made it ended before it had the value";
+    this.table.lookup(id)?.fail(
+      new OwnerDiedError(`Cannot get an object: ${reason}`, { reason, hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor)." }),
+    );
+  }
+
+  #actorState(state: ActorStateHeader & { error: PayloadHeader | undefined }, body: Uint8Array): void {
+    const client = this.#actors.get(state.actorId);
+    if (client === undefined) return;
+    if (state.phase === "dead" && state.error !== undefined) {
+      const payload = new PayloadReader(body, { copy: true }).next(state.error);
+      void this.serializer.decode(payload).then(({ value }) => {
+        client.constructorError = value;
+        client.stateChanged(state);
+      });
+      return;
+    }
+    client.stateChanged(state);
+  }
+
+  #daemonLost(reason: string): void {
+    if (this.#isClosed) return;
+    const error = new NodeDiedError(`The node daemon ended: ${reason}`, { reason, hint: "Call init() again; look at the system's log for what ended it." });
+    for (const record of this.submitter.close()) this.calls.fail(record, error);
+    for (const actor of this.#actors.values()) for (const record of actor.close()) this.calls.fail(record, error);
+    this.options.onDaemonLost(reason);
+  }
+
+  /** At the end of a driver: failures that nobody has awaited are printed before it goes. */
+  async reportUnseenFailures(): Promise<void> {
+    this.table.reportAllUnseen();
+    await Promise.all(this.#reports);
+  }
+
+  async #reportUnseen(entry: ObjectEntry): Promise<void> {
+    let failure = entry.failure;
+    const { payload } = entry;
+    if (payload !== undefined) {
+      try {
+        failure = (await this.serializer.decode(payload)).value;
+      } catch (error) {
+        failure = error;
+      }
+    }
+    const text = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
+    this.options.onWarning(`A call failed and nobody awaited its result:\n${text}`);
+  }
+
+  /** The failure of an actor for `ready`: the constructor's own error when that was it. */
+  actorFailure(client: ActorClient, state: ActorStateHeader): Error {
+    return actorLostError(client.className, state, { sent: false, constructorError: client.constructorError });
+  }
+
+  actorRef(id: ActorId): { id: ObjectId; owner: ProcessId } {
+    return { id: actorObjectId(id), owner: this.options.daemonId };
+  }
+}

@@ -1,0 +1,294 @@
+/**
+ * Values of the user to bytes and back: where an argument is encoded.
+ *
+ * Plain data, refs, handles, remote functions, errors and registered classes take the value codec (wire/value). A value that
+ * it has no form for (functions, class instances, accessors, symbols) is encoded again as a closure graph, with the classes that it needs as
+ * definitions. Decides which application types exist (KIND) and keeps the lists that go with a value: the refs inside it and its
+ * definitions. Reading refs takes over the holds that the sender registered.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import { SerializationError, type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
+import { captureValue, definitionOf } from "../closure/capture.ts";
+import { reviveValue } from "../closure/revive.ts";
+import type { DefinitionCache } from "../object/definition-cache.ts";
+import type { LocalStore } from "../object/local-store.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../object/payload.ts";
+import { type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type ValueCodec } from "../object/value-codec.ts";
+import type { Definition } from "../closure/capture.ts";
+import { decodeValue } from "../wire/value/decode.ts";
+import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
+import { entryOf, isObjectRef, ObjectRefHandle } from "./object-ref.ts";
+
+/** Application types inside a value; the numbers are part of the protocol. */
+export const KIND = { REF: 0, ACTOR: 1, REMOTE_FUNCTION: 2, ACTOR_CLASS: 3, DEPENDENCY: 4, REGISTERED: 5, SHOAL_ERROR: 6, LOCAL: 7 } as const;
+
+/** Takes the place of a top-level ref among the arguments. */
+export class DependencyMark {
+  readonly index: number;
+  constructor(index: number) {
+    this.index = index;
+  }
+}
+
+/** A type that other files of core know how to reduce: handles, remote functions, registered classes. */
+export interface Reducer {
+  reduce(value: object): Reduced | undefined;
+  revive(kind: number, payload: unknown): unknown;
+}
+
+export interface SerializerOptions {
+  processId: ProcessId;
+  nodeId: string;
+  pid: number;
+  table: ObjectTable;
+  store: LocalStore;
+  definitions: () => DefinitionCache;
+  /** Sends a definition to the node daemon, once. */
+  publishDefinition: (definition: Definition) => void;
+  reducer: Reducer;
+}
+
+interface Collected {
+  refs: ContainedRef[];
+  entries: ObjectEntry[];
+  definitions: string[];
+}
+
+const NO_ENTRIES: readonly ObjectEntry[] = [];
+
+export interface Encoded extends EncodedMessage {
+  /** The entries of `refs`: whoever keeps the bytes pins them. */
+  entries: readonly ObjectEntry[];
+}
+
+export class Serializer implements ValueCodec {
+  readonly #options: SerializerOptions;
+  #collected: Collected | undefined;
+  #dependencies: readonly unknown[] = [];
+  readonly #encoded: Encoded = {
+    bytes: new Uint8Array(0),
+    start: 0,
+    end: 0,
+    buffers: NO_BUFFERS,
+    graph: false,
+    definitions: NO_DEFINITIONS,
+    refs: NO_REFS,
+    isPlain: true,
+    entries: NO_ENTRIES,
+  };
+  readonly hooks: { reduce: (value: object | symbol) => Reduced | undefined; revive: (kind: number, payload: unknown) => unknown } = {
+    reduce: (value) => this.#reduce(value),
+    revive: (kind, payload) => this.#revive(kind, payload),
+  };
+
+  constructor(options: SerializerOptions) {
+    this.#options = options;
+  }
+
+  encode(value: unknown): Encoded {
+    const outer = this.#collected;
+    this.#collected = undefined;
+    const encoded = this.#encoded;
+    try {
+      try {
+        const plain = encodeValue(value, this.hooks);
+        encoded.bytes = plain.bytes;
+        encoded.start = plain.start;
+        encoded.end = plain.end;
+        encoded.buffers = plain.buffers;
+        encoded.graph = false;
+        encoded.definitions = this.#definitionsCollected();
+      } catch (error) {
+        if (!(error instanceof UnsupportedValueError)) throw error;
+        this.#collected = undefined;
+        this.#encodeGraph(value, encoded);
+      }
+      const collected = this.#collected as Collected | undefined;
+      encoded.refs = collected === undefined ? NO_REFS : collected.refs;
+      encoded.entries = collected === undefined ? NO_ENTRIES : collected.entries;
+    } finally {
+      this.#collected = outer;
+    }
+    encoded.isPlain =
+      encoded.buffers.length === 0 && encoded.definitions.length === 0 && encoded.refs.length === 0 && encoded.end - encoded.start < STORE_FROM_BYTES;
+    return encoded;
+  }
+
+  encodeError(error: unknown, task: FailedTask): EncodedMessage {
+    const where = { taskName: task.name, pid: this.#options.pid, nodeId: this.#options.nodeId };
+    const failure: ShoalError = isWireError(error) ? error : taskErrorFrom(error, where);
+    try {
+      return this.encode(failure);
+    } catch (reason) {
+      return this.encode(taskErrorFrom(standInFor(error, (reason as Error).message), where));
+    }
+  }
+
+  toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload {
+    const { graph, definitions, refs } = encoded;
+    let size = encoded.end - encoded.start;
+    for (const buffer of encoded.buffers) size += buffer.byteLength;
+    const inBand = encoded.bytes.slice(encoded.start, encoded.end);
+    if (size < STORE_FROM_BYTES) {
+      if (encoded.isPlain) return inBandPayload(inBand, { graph, error: options.error });
+      return { inBand, buffers: encoded.buffers.map((buffer) => buffer.slice()), graph, error: options.error, definitions, refs, stored: undefined };
+    }
+    const location = this.#options.store.write(inBand, encoded.buffers, options.owner);
+    const stored = { id: "" as never, owner: "" as ProcessId, location };
+    return { inBand: inBand.subarray(0, 0), buffers: NO_BUFFERS, graph, error: options.error, definitions, refs, stored };
+  }
+
+  decodePlainArguments(bytes: Uint8Array): unknown[] {
+    return decodeValue(bytes, NO_BUFFERS, this.hooks) as unknown[];
+  }
+
+  decodeArguments(args: Payload, dependencies: readonly Payload[]): unknown[] | Promise<unknown[]> {
+    const pinned: ObjectEntry[] = [];
+    for (const payload of [args, ...dependencies]) this.#receive(payload, pinned);
+    const unpin = (): void => {
+      for (const entry of pinned) this.#options.table.unpin(entry);
+    };
+    const needed = dependencies.length === 0 ? args.definitions : [args, ...dependencies].flatMap((payload) => payload.definitions);
+    const isSync = !args.graph && !dependencies.some((payload) => payload.graph) && this.#options.definitions().areReady(needed);
+    if (isSync) {
+      try {
+        this.#dependencies = dependencies.map((payload) => this.#decodeNow(payload));
+        return this.#decodeNow(args) as unknown[];
+      } finally {
+        this.#dependencies = [];
+        unpin();
+      }
+    }
+    const decode = async (): Promise<unknown[]> => {
+      const values: { value: unknown }[] = [];
+      for (const payload of dependencies) values.push(await this.decode(payload));
+      // Set in the same turn in which it is read: other arguments may be decoded while this one imports modules.
+      const result = await this.decode(
+        args,
+        values.map((box) => box.value),
+      );
+      return result.value as unknown[];
+    };
+    return decode().finally(unpin);
+  }
+
+  /** Whether `decodeNow` can read it. */
+  canDecodeNow(payload: Payload): boolean {
+    return !payload.graph && (payload.definitions.length === 0 || this.#options.definitions().areReady(payload.definitions));
+  }
+
+  /** The value in a box, as a value may be thenable. `entry` is kept for as long as a mapped view of its bytes lives. */
+  async decode(payload: Payload, dependencies: readonly unknown[] = [], entry?: ObjectEntry): Promise<{ value: unknown }> {
+    await this.#options.definitions().loadAll(payload.definitions);
+    if (!payload.graph) {
+      this.#dependencies = dependencies;
+      try {
+        return { value: this.#decodeNow(payload, entry) };
+      } finally {
+        this.#dependencies = [];
+      }
+    }
+    const { inBand, buffers } = this.#bytesOf(payload, entry);
+    const hooks = {
+      revive: (kind: number, data: unknown): unknown => (kind === KIND.DEPENDENCY ? dependencies[data as number] : this.#revive(kind, data)),
+    };
+    const value = await reviveValue(inBand, buffers, { hooks, definition: (id) => this.#options.definitions().load(id) });
+    return { value };
+  }
+
+  decodeNow(payload: Payload, entry?: ObjectEntry): unknown {
+    return this.#decodeNow(payload, entry);
+  }
+
+  #decodeNow(payload: Payload, entry?: ObjectEntry): unknown {
+    const { inBand, buffers } = this.#bytesOf(payload, entry);
+    return decodeValue(inBand, buffers, this.hooks);
+  }
+
+  #bytesOf(payload: Payload, entry: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+    if (payload.stored === undefined) {
+      // A reader may write to what it gets: each has buffers of its own.
+      return payload.buffers.length === 0 ? payload : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => buffer.slice()) };
+    }
+    const keeper = entry ?? this.#options.table.lookup(payload.stored.id);
+    return this.#options.store.read(payload.stored.location, keeper);
+  }
+
+  /** Takes over the holds that came with a message: each ref, and the stored bytes, are pinned once. */
+  #receive(payload: Payload, pinned: ObjectEntry[]): void {
+    for (const ref of payload.refs) pinned.push(this.#options.table.receive(ref));
+    if (payload.stored !== undefined) pinned.push(this.#options.table.receiveStored(payload.stored, payload));
+  }
+
+  #encodeGraph(value: unknown, encoded: Encoded): void {
+    const captured = captureValue(value, this.hooks);
+    for (const id of captured.definitions) {
+      const definition = definitionOf(id);
+      if (definition !== undefined) this.#options.publishDefinition(definition);
+    }
+    encoded.bytes = captured.bytes;
+    encoded.start = 0;
+    encoded.end = captured.bytes.length;
+    encoded.buffers = captured.buffers;
+    encoded.graph = true;
+    encoded.definitions = [...this.#definitionsCollected(), ...captured.definitions];
+  }
+
+  #definitionsCollected(): readonly string[] {
+    const collected = this.#collected as Collected | undefined;
+    return collected === undefined ? NO_DEFINITIONS : collected.definitions;
+  }
+
+  #reduce(value: object | symbol): Reduced | undefined {
+    if (typeof value === "symbol") return undefined;
+    if (isObjectRef(value)) {
+      const entry = entryOf(value);
+      const { table } = this.#options;
+      if (!entry.tracked) table.track(entry, value);
+      const ref = table.publish(entry);
+      this.#collect(ref, entry);
+      return { kind: KIND.REF, payload: [ref.id, ref.owner] };
+    }
+    if (value instanceof DependencyMark) return { kind: KIND.DEPENDENCY, payload: value.index };
+    if (isWireError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
+    return this.#options.reducer.reduce(value);
+  }
+
+  /** For handles, which are counted like refs. */
+  collect(ref: ContainedRef, entry: ObjectEntry): void {
+    this.#collect(ref, entry);
+  }
+
+  /** A definition that must be known before the value that is being encoded can be read. */
+  collectDefinition(id: string): void {
+    this.#collected ??= { refs: [], entries: [], definitions: [] };
+    if (!this.#collected.definitions.includes(id)) this.#collected.definitions.push(id);
+  }
+
+  #collect(ref: ContainedRef, entry: ObjectEntry): void {
+    this.#collected ??= { refs: [], entries: [], definitions: [] };
+    this.#collected.refs.push(ref);
+    this.#collected.entries.push(entry);
+  }
+
+  #revive(kind: number, payload: unknown): unknown {
+    switch (kind) {
+      case KIND.REF: {
+        const [id] = payload as [never, ProcessId];
+        const entry = this.#options.table.lookup(id);
+        if (entry === undefined) throw new SerializationError("Cannot read a value: a ref inside it was not announced with it");
+        const handle = new ObjectRefHandle(entry);
+        this.#options.table.track(entry, handle);
+        return handle;
+      }
+      case KIND.DEPENDENCY:
+        return this.#dependencies[payload as number];
+      case KIND.SHOAL_ERROR:
+        return fromWire(payload);
+      default:
+        return this.#options.reducer.revive(kind, payload);
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * One session of a driver: from `init()` to the last file removed.
+ *
+ * Starts the node (a daemon process, or one inside this process), keeps the runtime, and ends both in one order whatever the cause: `shutdown()`,
+ * the natural end of the program, a signal, an uncaught exception. First the workers' remaining output, then failures that nobody
+ * saw, then teardown. If the daemon was killed, what it would have removed is removed here.
+ */
+import { IdSource, newJobId, newNodeId, newProcessId } from "../base/ids.ts";
+import { ShoalError } from "../base/errors.ts";
+import { collectGarbage } from "../platform/garbage.ts";
+import { cpuCount } from "../platform/machine.ts";
+import { newToken, randomHex } from "../platform/random.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import { ActorHandles } from "./actor-handle.ts";
+import { currentRuntime, setCurrentRuntime } from "./current-runtime.ts";
+import { type LocalNode, startDaemonProcess } from "./daemon-process.ts";
+import { ExitHooks } from "./exit-hooks.ts";
+import { startInProcessNode } from "./in-process.ts";
+import type { ResolvedInitOptions } from "./options.ts";
+import { printLog, printWarning } from "./output.ts";
+import { Runtime } from "./runtime.ts";
+import { defaultStoreBytes } from "../object/store-quota.ts";
+
+/** What the output of a worker that is still in its pipes may take at the end. */
+const SHUTDOWN_WITHIN_MS = 10_000;
+
+let session: Session | undefined;
+
+export function currentSession(): Session | undefined {
+  return session;
+}
+
+export class Session {
+  readonly runtime: Runtime;
+  readonly options: ResolvedInitOptions;
+  readonly #node: LocalNode;
+  readonly #hooks: ExitHooks;
+  #ending: Promise<void> | undefined;
+
+  /** Starts one; everything may be called at once, `ready` tells when the node is up. */
+  constructor(options: ResolvedInitOptions) {
+    this.options = options;
+    const jobId = newJobId(randomHex);
+    const processId = newProcessId(randomHex);
+    const identity = { nodeId: newNodeId(randomHex), daemonId: newProcessId(randomHex), jobId, token: newToken() };
+    const namespace = options.namespace ?? randomHex(8);
+    const node = {
+      ...identity,
+      namespace,
+      resources: { CPU: options.numCpus ?? cpuCount(), ...(options.numGpus > 0 ? { GPU: options.numGpus } : {}), ...options.resources },
+      objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
+      spillRoot: options.spillDirectory,
+      onLine: (line: string) => printWarning(`node daemon: ${line}`),
+    };
+    this.#node = options.mode === "inProcess" ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime }) : startDaemonProcess(node);
+    this.runtime = new Runtime({
+      ...identity,
+      role: "driver",
+      mode: options.mode,
+      processId,
+      ids: new IdSource(randomHex, jobId),
+      namespace,
+      address: "",
+      daemonTransport: this.#node.transport,
+      memoryDirectory: this.#node.memoryDirectory,
+      spillDirectory: this.#node.spillDirectory,
+      storeQuotaBytes: node.objectStoreMemoryBytes,
+      onLog: options.logToDriver ? printLog : () => {},
+      onWarning: printWarning,
+      onDaemonLost: (reason) => this.#daemonLost(reason),
+      collectGarbage,
+    });
+    this.runtime.handles = new ActorHandles(this.runtime);
+    setCurrentRuntime(this.runtime);
+    session = this;
+    this.#hooks = new ExitHooks(() => this.close());
+  }
+
+  /** @throws ShoalError when the node could not be started */
+  async ready(): Promise<void> {
+    this.runtime.daemon.setKeepsProcessAlive(true);
+    try {
+      await this.runtime.daemon.request(MESSAGE.NODES, undefined);
+    } catch (error) {
+      await this.close();
+      throw new ShoalError(`Cannot start Shoal: the node daemon did not come up: ${(error as Error).message}`, {
+        reason: "the node daemon did not come up",
+        hint: "See the lines that it printed above.",
+        cause: error,
+      });
+    } finally {
+      this.runtime.daemon.setKeepsProcessAlive(false);
+    }
+  }
+
+  /** Ends everything; idempotent, and the same promise for all callers. */
+  close(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
+    const { runtime } = this;
+    this.#hooks.remove();
+    runtime.daemon.setKeepsProcessAlive(true);
+    const left = runtime.close();
+    if (left > 0) printWarning(`${left} ${left === 1 ? "call was" : "calls were"} still pending and ended with the driver.`);
+    await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, { timeoutMs: SHUTDOWN_WITHIN_MS }).catch(() => {
+      // It is gone already; what it left is removed below.
+    });
+    await runtime.reportUnseenFailures();
+    await this.#node.ended();
+    runtime.daemon.drop("the session was shut down");
+    if (currentRuntime() === runtime) setCurrentRuntime(undefined);
+    if (session === this) session = undefined;
+  }
+
+  #daemonLost(reason: string): void {
+    if (this.#ending !== undefined) return;
+    printWarning(`The node daemon ended unexpectedly (${reason}); everything that was pending fails with NodeDiedError.`);
+    this.#ending = this.#node.ended().then(() => {
+      this.#hooks.remove();
+      if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);
+      if (session === this) session = undefined;
+    });
+  }
+}

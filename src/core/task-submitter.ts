@@ -1,0 +1,334 @@
+/**
+ * Takes this process' tasks to workers: leases, how many tasks are in flight to each, retries.
+ *
+ * Tasks of one shape wait in one group, with the leases that the daemon granted for it. A lease is used for as long as there is a backlog and
+ * given back when it has been idle for a moment, or when it is revoked. How many tasks are pushed ahead to one worker depends on
+ * how long they take: about 5 ms of work, one task where that is unknown, so that a slow task never hides behind another while
+ * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import { Fifo } from "../base/fifo.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { type LeaseGrantHeader, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
+import type { Payload } from "../object/payload.ts";
+import type { CallRecord } from "./call-record.ts";
+import { WorkerLink, type WorkerLinkEvents } from "./worker-link.ts";
+
+/** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
+const WINDOW_MS = 5;
+const IN_FLIGHT_MAX = 4096;
+/** What any task costs besides its own run time. */
+const CALL_OVERHEAD_MS = 0.001;
+const LEASE_IDLE_MS = 10;
+/** Demand beyond what any node could grant at once is not worth a message. */
+const BACKLOG_MAX = 1024;
+/** The daemon knows first why a worker died; this bounds the wait for it. */
+const EXIT_REPORT_WITHIN_MS = 2000;
+
+export interface SubmitterOptions {
+  daemon: Connection;
+  connectWorker: (address: string, processId: ProcessId, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  /** This worker itself, for its nested tasks; undefined in a driver. */
+  ownWorker: { link: () => WorkerLink; isFree: (shape: string) => boolean } | undefined;
+  onPlainResult: WorkerLinkEvents["onPlainResult"];
+  onResult: (record: CallRecord, returns: readonly Payload[]) => void;
+  /** The worker under the task died; decides whether it is tried again. */
+  onWorkerLost: (record: CallRecord, exit: WorkerExitedHeader | undefined) => void;
+  nowMs: () => number;
+}
+
+interface Lease {
+  readonly id: number;
+  readonly group: Group;
+  readonly link: WorkerLink;
+  inFlight: number;
+  queuedMs: number;
+  revoked: boolean;
+  idleSinceMs: number;
+}
+
+interface Group {
+  readonly shape: string;
+  readonly resources: Record<string, number>;
+  readonly queue: Fifo<CallRecord>;
+  readonly leases: Lease[];
+  sentBacklog: number;
+}
+
+export class TaskSubmitter {
+  readonly #options: SubmitterOptions;
+  readonly #groups = new Map<string, Group>();
+  readonly #links = new Map<ProcessId, Promise<WorkerLink>>();
+  readonly #leaseOf = new Map<CallRecord, Lease>();
+  readonly #exits = new Map<ProcessId, WorkerExitedHeader>();
+  readonly #exitWaiters = new Map<ProcessId, (exit: WorkerExitedHeader) => void>();
+  #ownLease: Lease | undefined;
+  #lastGroup: Group | undefined;
+  #demandScheduled = false;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: SubmitterOptions) {
+    this.#options = options;
+  }
+
+  get pendingCount(): number {
+    let count = this.#leaseOf.size;
+    for (const group of this.#groups.values()) count += group.queue.size;
+    return count;
+  }
+
+  submit(record: CallRecord, resources: Record<string, number>): void {
+    const group = this.#lastGroup?.shape === record.shape ? this.#lastGroup : this.#group(record.shape, resources);
+    this.#lastGroup = group;
+    if (group.queue.size === 0) {
+      const lease = this.#leaseFor(group, record);
+      if (lease !== undefined) {
+        this.#push(lease, record);
+        return;
+      }
+    }
+    group.queue.push(record);
+    this.#scheduleDemand();
+  }
+
+  /** This worker is idle with its slot: one of its own tasks may run right here. */
+  runOwn(shape: string): boolean {
+    const own = this.#options.ownWorker;
+    const group = this.#groups.get(shape);
+    const record = group?.queue.peek();
+    if (own === undefined || group === undefined || record === undefined || !own.isFree(shape)) return false;
+    this.#ownLease ??= { id: 0, group, link: own.link(), inFlight: 0, queuedMs: 0, revoked: false, idleSinceMs: 0 };
+    group.queue.shift();
+    this.#push(this.#ownLease, record);
+    return true;
+  }
+
+  granted(grant: LeaseGrantHeader): void {
+    const group = this.#groups.get(grant.shape);
+    if (group === undefined || this.#isClosed) {
+      this.#options.daemon.send(MESSAGE.LEASE_RETURN, grant.leaseId);
+      return;
+    }
+    group.sentBacklog = Math.max(0, group.sentBacklog - 1);
+    this.#link(grant).then(
+      (link) => {
+        const lease: Lease = { id: grant.leaseId, group, link, inFlight: 0, queuedMs: 0, revoked: false, idleSinceMs: this.#options.nowMs() };
+        group.leases.push(lease);
+        this.#pump(group);
+        this.#watchIdle();
+      },
+      // The worker died before we reached it: the daemon notices that and takes the lease back.
+      () => {
+        this.#options.daemon.send(MESSAGE.LEASE_RETURN, grant.leaseId);
+        this.#scheduleDemand();
+      },
+    );
+  }
+
+  revoked(leaseId: number): void {
+    for (const group of this.#groups.values()) {
+      const lease = group.leases.find((candidate) => candidate.id === leaseId);
+      if (lease === undefined) continue;
+      lease.revoked = true;
+      if (lease.inFlight === 0) this.#giveBack(lease);
+      return;
+    }
+  }
+
+  workerExited(exit: WorkerExitedHeader): void {
+    const waiter = this.#exitWaiters.get(exit.workerId);
+    this.#exitWaiters.delete(exit.workerId);
+    if (waiter !== undefined) waiter(exit);
+    else if (this.#links.has(exit.workerId)) this.#exits.set(exit.workerId, exit);
+  }
+
+  /** Everything still queued or in flight, for the end of the process. */
+  close(): CallRecord[] {
+    this.#isClosed = true;
+    clearInterval(this.#idleTimer);
+    const left = Array.from(this.#leaseOf.keys());
+    for (const group of this.#groups.values()) left.push(...group.queue);
+    for (const link of this.#links.values()) {
+      void link.then(
+        (open) => open.close(),
+        () => {},
+      );
+    }
+    return left;
+  }
+
+  #group(shape: string, resources: Record<string, number>): Group {
+    let group = this.#groups.get(shape);
+    if (group === undefined) {
+      group = { shape, resources, queue: new Fifo(), leases: [], sentBacklog: 0 };
+      this.#groups.set(shape, group);
+    }
+    return group;
+  }
+
+  #pump(group: Group): void {
+    for (;;) {
+      const record = group.queue.peek();
+      if (record === undefined) break;
+      const lease = this.#leaseFor(group, record);
+      if (lease === undefined) break;
+      group.queue.shift();
+      this.#push(lease, record);
+    }
+    this.#scheduleDemand();
+  }
+
+  #leaseFor(group: Group, record: CallRecord): Lease | undefined {
+    let best: Lease | undefined;
+    for (const lease of group.leases) {
+      if (!lease.revoked && (best === undefined || lease.inFlight < best.inFlight)) best = lease;
+    }
+    if (best === undefined) return undefined;
+    if (best.inFlight === 0) return best;
+    const expectedMs = record.target.meanMs + CALL_OVERHEAD_MS;
+    return best.inFlight < IN_FLIGHT_MAX && best.queuedMs + expectedMs <= WINDOW_MS && !best.link.isCongested ? best : undefined;
+  }
+
+  #push(lease: Lease, record: CallRecord): void {
+    lease.inFlight += 1;
+    lease.queuedMs += record.target.meanMs + CALL_OVERHEAD_MS;
+    this.#leaseOf.set(record, lease);
+    record.hasParked = false;
+    lease.link.push(record);
+  }
+
+  #answered(record: CallRecord, durationUs: number): void {
+    const target = record.target;
+    const lease = this.#leaseOf.get(record);
+    if (lease !== undefined) {
+      this.#leaseOf.delete(record);
+      lease.inFlight -= 1;
+      lease.queuedMs = lease.inFlight === 0 ? 0 : Math.max(0, lease.queuedMs - target.meanMs - CALL_OVERHEAD_MS);
+      if (lease.inFlight === 0) lease.idleSinceMs = this.#options.nowMs();
+    }
+    const ms = durationUs / 1000;
+    target.meanMs = target.meanMs === Number.POSITIVE_INFINITY ? ms : target.meanMs * 0.8 + ms * 0.2;
+  }
+
+  readonly linkEvents: Omit<WorkerLinkEvents, "onClosed"> = {
+    onPlainResult: (record, bytes, flags, durationUs) => {
+      this.#answered(record, durationUs);
+      this.#options.onPlainResult(record, bytes, flags, durationUs);
+    },
+    onResult: (record, returns, durationUs) => {
+      this.#answered(record, durationUs);
+      this.#options.onResult(record, returns);
+    },
+    onBatchEnd: () => this.#batchEnd(),
+  };
+
+  #batchEnd(): void {
+    for (const group of this.#groups.values()) {
+      if (group.queue.size > 0) this.#pump(group);
+      for (const lease of group.leases) if (lease.revoked && lease.inFlight === 0) this.#giveBack(lease);
+    }
+  }
+
+  #link(grant: LeaseGrantHeader): Promise<WorkerLink> {
+    const known = this.#links.get(grant.workerId);
+    if (known !== undefined) return known;
+    const id = grant.workerId;
+    const events: WorkerLinkEvents = { ...this.linkEvents, onClosed: (unanswered) => this.#linkClosed(id, unanswered) };
+    const link = this.#options.connectWorker(grant.address, id, events);
+    this.#links.set(id, link);
+    link.catch(() => this.#links.delete(id));
+    return link;
+  }
+
+  #linkClosed(worker: ProcessId, unanswered: CallRecord[]): void {
+    this.#links.delete(worker);
+    for (const group of this.#groups.values()) {
+      for (let index = group.leases.length - 1; index >= 0; index -= 1) {
+        if ((group.leases[index] as Lease).link.processId === worker) group.leases.splice(index, 1);
+      }
+    }
+    for (const record of unanswered) this.#leaseOf.delete(record);
+    if (this.#isClosed || unanswered.length === 0) {
+      this.#exits.delete(worker);
+      return;
+    }
+    void this.#exitOf(worker).then((exit) => this.#recover(unanswered, exit));
+  }
+
+  /** Tasks run in the order of their pushing; those that parked had begun, and the first that had not was running. */
+  #recover(unanswered: CallRecord[], exit: WorkerExitedHeader | undefined): void {
+    const notBegun: CallRecord[] = [];
+    let runningFound = false;
+    for (const record of unanswered) {
+      if (record.hasParked || !runningFound) {
+        runningFound ||= !record.hasParked;
+        this.#options.onWorkerLost(record, exit);
+      } else {
+        notBegun.push(record);
+      }
+    }
+    for (const record of notBegun.reverse()) {
+      const group = this.#groups.get(record.shape);
+      group?.queue.unshift(record);
+    }
+    for (const group of this.#groups.values()) this.#pump(group);
+  }
+
+  #exitOf(worker: ProcessId): Promise<WorkerExitedHeader | undefined> {
+    const known = this.#exits.get(worker);
+    this.#exits.delete(worker);
+    if (known !== undefined) return Promise.resolve(known);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#exitWaiters.delete(worker);
+        resolve(undefined);
+      }, EXIT_REPORT_WITHIN_MS);
+      this.#exitWaiters.set(worker, (exit) => {
+        clearTimeout(timer);
+        resolve(exit);
+      });
+    });
+  }
+
+  #scheduleDemand(): void {
+    if (this.#demandScheduled || this.#isClosed) return;
+    this.#demandScheduled = true;
+    process.nextTick(() => {
+      this.#demandScheduled = false;
+      for (const group of this.#groups.values()) {
+        const backlog = Math.min(group.queue.size, BACKLOG_MAX);
+        // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
+        if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) continue;
+        group.sentBacklog = backlog;
+        this.#options.daemon.send(MESSAGE.LEASE_DEMAND, { shape: group.shape, resources: group.resources, backlog });
+      }
+    });
+  }
+
+  #watchIdle(): void {
+    if (this.#idleTimer !== undefined) return;
+    this.#idleTimer = setInterval(() => {
+      const nowMs = this.#options.nowMs();
+      let held = 0;
+      for (const group of this.#groups.values()) {
+        for (const lease of Array.from(group.leases)) {
+          if (lease.inFlight === 0 && group.queue.size === 0 && nowMs - lease.idleSinceMs >= LEASE_IDLE_MS) this.#giveBack(lease);
+          else held += 1;
+        }
+      }
+      if (held > 0) return;
+      clearInterval(this.#idleTimer);
+      this.#idleTimer = undefined;
+    }, LEASE_IDLE_MS);
+    this.#idleTimer.unref();
+  }
+
+  #giveBack(lease: Lease): void {
+    const index = lease.group.leases.indexOf(lease);
+    if (index < 0) return;
+    lease.group.leases.splice(index, 1);
+    this.#options.daemon.send(MESSAGE.LEASE_RETURN, lease.id);
+    if (lease.group.queue.size > 0) this.#scheduleDemand();
+  }
+}

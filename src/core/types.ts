@@ -1,0 +1,378 @@
+/**
+ * The public types of the core: what users import, and what the implementations of `get`, `put`, `wait`, `remote` and the others are typed with.
+ *
+ * Decides all inference: from a function to its remote form, from a class to its handle, from a reference to its value. No code.
+ * Limits of the language: of an overloaded function the last signature counts; a generic one is fixed by an instantiation
+ * expression, `remote(identity<number>)`; a field that holds a function looks like a method.
+ * Held by `test/types/*.test-d.ts`, which list what must compile and what must not.
+ */
+import type { ActorId, JobId, NodeId, ObjectId, ProcessId, TaskId } from "../base/ids.ts";
+
+// ---------------------------------------------------------------------------------------------------------------------
+// References
+
+/** Carries the value's type in {@link ObjectRef}; it exists for the compiler alone. */
+export declare const refValue: unique symbol;
+
+/** Marks {@link ActorHandle}; it exists for the compiler alone. */
+export declare const actorInstance: unique symbol;
+
+/**
+ * A reference to a value that is or will be somewhere in the cluster. `await ref` is `get(ref)`.
+ *
+ * As a top-level argument of a task it stands for its value; inside arrays, maps and objects it stays a reference. The value is freed when the
+ * last reference to it is gone: at the end of a `using` block, or when it is collected as garbage.
+ *
+ * @example
+ * using ref = square.remote(4);
+ * console.log(await ref); // 16
+ */
+export interface ObjectRef<out T> extends PromiseLike<T>, Disposable {
+  /** The object's id: 40 hex digits. */
+  readonly id: ObjectId;
+  readonly [refValue]: T;
+}
+
+/** The type of a reference's value. */
+export type ValueOf<R> = IsAny<R> extends true ? any : R extends ObjectRef<infer T> ? T : never;
+
+/** A reference of any value. */
+export type AnyRef = ObjectRef<unknown>;
+
+type IsAny<T> = 0 extends 1 & T ? true : false;
+/** The member types of a union that are `U`; `never` when there are none, and for `any`. */
+type MembersOf<T, U> = IsAny<T> extends true ? never : Extract<T, U>;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Remote functions
+
+/**
+ * What may be passed for a parameter of type `T`: the value, or a reference to it. A parameter that is itself declared as a
+ * reference would receive the value, so it accepts nothing: declare `[ref]` or `{ ref }`.
+ */
+export type Arg<T> = IsAny<T> extends true ? any : [MembersOf<T, AnyRef>] extends [never] ? T | ObjectRef<T> : never;
+
+/** What may be passed for a parameter list: each by {@link Arg}; names, optional and rest parameters are kept. */
+export type Args<A extends readonly unknown[]> = { [K in keyof A]: Arg<A[K]> };
+
+/**
+ * What `.remote()` gives for a function that returns `R` under `numReturns: N`: a reference for 1, nothing for 0, and a reference for each
+ * item of the returned tuple for more. Promises are awaited, and a returned reference is its value.
+ */
+export type Returned<R, N extends number = 1> = [N] extends [0]
+  ? void
+  : [N] extends [1]
+    ? SingleReturn<R>
+    : number extends N
+      ? AnyRef[]
+      : SeveralReturns<R, N>;
+
+type SingleReturn<R> = IsAny<R> extends true
+  ? ObjectRef<any>
+  : [R] extends [never]
+    ? ObjectRef<never>
+    : [R] extends [AnyGenerator]
+      ? never
+      : ObjectRef<Awaited<R>>;
+
+/** A generator is no value: it cannot be sent. */
+type AnyGenerator = Generator<any, any, any> | AsyncGenerator<any, any, any>;
+
+type SeveralReturns<R, N extends number> = IsAny<R> extends true
+  ? ObjectRef<any>[]
+  : Awaited<R> extends infer T extends readonly unknown[]
+    ? N extends T["length"]
+      ? { -readonly [K in keyof T]: ObjectRef<Awaited<T[K]>> }
+      : never
+    : never;
+
+/**
+ * A function that runs in a worker process. It is not callable: `f.remote(x)` submits a task and returns at once.
+ *
+ * @example
+ * const square = remote((x: number) => x * x);
+ * await square.remote(4); // 16
+ * await square.options({ numCpus: 2, name: "big square" }).remote(square.remote(4)); // 256
+ */
+export interface RemoteFunction<A extends readonly unknown[], R, N extends number = 1> {
+  /**
+   * Submits a task and returns a reference to its result at once. Arguments are taken as they are now. A failure of
+   * the task is a failure of the reference.
+   *
+   * @throws SerializationError when an argument, or what the function captures, cannot be sent.
+   */
+  remote(...args: Args<A>): Returned<R, N>;
+  /**
+   * A copy with other options; those that are not named stay.
+   *
+   * @throws TypeError for an unknown option or a value of a wrong type, RangeError for one out of range.
+   */
+  options<const M extends number = N>(options: TaskOptions<M>): RemoteFunction<A, R, M>;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Actors
+
+/** Any class that can be made with `new`. */
+export type AnyClass = new (...args: any) => object;
+
+/** The names of an instance's public methods. Fields, accessors and methods named by symbols are not among them. */
+export type MethodsOf<I> = {
+  [K in keyof I]-?: K extends string ? (IsAny<I[K]> extends true ? never : I[K] extends (...args: any) => unknown ? K : never) : never;
+}[keyof I];
+
+/** A method of an actor, called as `handle.method.remote(...)`. Calls of one caller run in order. */
+export interface RemoteMethod<A extends readonly unknown[], R, N extends number = 1> {
+  /**
+   * Submits a call and returns a reference to its result at once.
+   *
+   * @throws SerializationError when an argument cannot be sent.
+   */
+  remote(...args: Args<A>): Returned<R, N>;
+  /** A copy with other options for its calls. */
+  options<const M extends number = N>(options: MethodOptions<M>): RemoteMethod<A, R, M>;
+}
+
+/** The remote form of a method of type `F`. */
+export type ActorMethod<F> = F extends (...args: infer A) => infer R ? RemoteMethod<A, R> : never;
+
+/**
+ * A handle to an actor: its methods, each with `.remote()`, and nothing else. It can be passed to tasks and to other actors.
+ *
+ * In the process that created the actor, `using` ends it with the block; without, it lives until `terminate`, `kill`
+ * or the end of that process.
+ */
+export type ActorHandle<I> = { readonly [M in MethodsOf<I>]: ActorMethod<I[M]> } & Disposable & { readonly [actorInstance]: I };
+
+/** A handle to an actor of any class. */
+export type AnyActorHandle = Disposable & { readonly [actorInstance]: unknown };
+
+/**
+ * A class whose instances live in processes of their own.
+ *
+ * @example
+ * class Counter { #n = 0; increment(by = 1) { return (this.#n += by); } }
+ * using counter = remote(Counter).remote();
+ * await counter.increment.remote(5); // 5
+ */
+export interface ActorClass<C extends AnyClass> {
+  /**
+   * Creates an actor in the background and returns its handle at once. When the constructor throws, each call fails with
+   * `ActorDiedError` and the thrown error as its cause.
+   *
+   * @throws SerializationError when an argument, or what the class captures, cannot be sent.
+   */
+  remote(...args: Args<ConstructorParameters<C>>): ActorHandle<InstanceType<C>>;
+  /**
+   * A copy with other options; those that are not named stay.
+   *
+   * @throws TypeError for an unknown option or a value of a wrong type, RangeError for one out of range.
+   */
+  options(options: ActorOptions): ActorClass<C>;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Options
+
+/** Amounts of resources by name: `CPU`, `GPU`, `memory` in bytes, `object_store_memory` in bytes, and custom ones. */
+export type Resources = Readonly<Record<string, number>>;
+
+/** The resources that a task or an actor asks for; they decide where it runs and how many run at once, not what it may use. */
+export interface ResourceOptions {
+  /** CPUs, in steps of 0.0001. Default: 1 for tasks; for actors 1 to be placed and 0 while they live. */
+  numCpus?: number | undefined;
+  /** GPUs, in steps of 0.0001. Default: 0. */
+  numGpus?: number | undefined;
+  /** Memory in bytes, a whole number. Default: 0, which is no request. */
+  memoryBytes?: number | undefined;
+  /** Custom resources by name, in steps of 0.0001. CPUs and GPUs have options of their own. Default: none. */
+  resources?: Resources | undefined;
+}
+
+/** Decides after which errors of its own a task is run again. */
+export type RetryOn = boolean | readonly (abstract new (...args: any) => Error)[] | ((error: unknown) => boolean);
+
+/** The options of a task: of `remote(fn, options)` and of `f.options(options)`. */
+export interface TaskOptions<N extends number = number> extends ResourceOptions {
+  /** Into how many references the result is split: 0 to 1,000. For more than 1 the function returns a tuple. Default: 1. */
+  numReturns?: N | undefined;
+  /** How often it is run again when its worker or node dies, or `retryOn` says so; -1 is without end. Default: 3. */
+  maxRetries?: number | undefined;
+  /** Which errors that the function throws are retried: none, all, those of some classes, or those that a predicate in the caller accepts. Default: false. */
+  retryOn?: RetryOn | undefined;
+  /** Time before each retry, in milliseconds. Default: 0. */
+  retryDelayMs?: number | undefined;
+  /** The name in errors, logs and tools. Default: that of the function. */
+  name?: string | undefined;
+}
+
+/** The options of one actor method: `handle.method.options(options)`. */
+export interface MethodOptions<N extends number = number> {
+  /** Into how many references the result is split: 0 to 1,000. For more than 1 the method returns a tuple. Default: 1. */
+  numReturns?: N | undefined;
+  /** The name in errors, logs and tools. Default: `Class.method`. */
+  name?: string | undefined;
+}
+
+/** The options of an actor: of `remote(Class, options)` and of `actorClass.options(options)`. */
+export interface ActorOptions extends ResourceOptions {
+  /** A name under which `getActor` finds it, unique in its namespace. Default: none. */
+  name?: string | undefined;
+  /** Where the name lives. Default: the namespace of `init`. */
+  namespace?: string | undefined;
+  /** Return the actor that has the name already instead of failing. Needs `name`. Default: false. */
+  getIfExists?: boolean | undefined;
+  /** How often the actor is made anew when its process dies; -1 is without end. Default: 0. */
+  maxRestarts?: number | undefined;
+  /** How often a call that was under way at a restart is sent again; -1 is without end. Default: 0. */
+  maxTaskRetries?: number | undefined;
+}
+
+/** The options of `init`. */
+export interface InitOptions {
+  /** CPUs of this machine, and with them worker processes at a time. Default: those that the process may use. */
+  numCpus?: number | undefined;
+  /** GPUs of this machine. Default: those that are found. */
+  numGpus?: number | undefined;
+  /** Custom resources of this machine by name, in steps of 0.0001. Default: none. */
+  resources?: Resources | undefined;
+  /** Shared memory for objects in bytes; what is beyond goes to disk. Default: 30 % of memory, at most half of what the shared-memory file system has free. */
+  objectStoreMemoryBytes?: number | undefined;
+  /** Folder for objects that memory has no room for. Default: one in the system's folder for temporary files. */
+  spillDirectory?: string | undefined;
+  /** Where the names of actors live. Default: one of its own for each `init`. */
+  namespace?: string | undefined;
+  /** Print here what workers print. Default: true. */
+  logToDriver?: boolean | undefined;
+  /** `"inProcess"` runs everything in this process: nothing to start, breakpoints hold. Default: `"process"`. */
+  mode?: "process" | "inProcess" | undefined;
+  /** Return the running runtime from a second `init` instead of failing. Default: false. */
+  ignoreReinitError?: boolean | undefined;
+}
+
+/** How long to wait, for `get` and `ready`. */
+export interface GetOptions {
+  /** Time in milliseconds; 0 asks whether it is there now. Default: no limit. */
+  timeoutMs?: number | undefined;
+  /** Ends the wait with the signal's reason. The task goes on. Default: none. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What `wait` waits for. */
+export interface WaitOptions extends GetOptions {
+  /** How many references to wait for: 1 to as many as there are. Default: 1. */
+  numReturns?: number | undefined;
+  /** Count a reference as ready only when its value is on this node. Default: true. */
+  fetchLocal?: boolean | undefined;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The functions of the core
+
+/**
+ * The value of a reference, or the values of several in their order. Each call gives a value of its own; large buffers share memory.
+ *
+ * @throws TaskError when the task threw; `cause` is what it threw. Of several, the first failure.
+ * @throws GetTimeoutError when `timeoutMs` is over.
+ * @example
+ * const [name, size] = await get([nameRef, sizeRef], { timeoutMs: 1000 });
+ */
+export type GetFunction = {
+  <R extends AnyRef>(ref: R, options?: GetOptions): Promise<ValueOf<R>>;
+  <const R extends readonly AnyRef[]>(refs: R, options?: GetOptions): Promise<{ -readonly [K in keyof R]: ValueOf<R[K]> }>;
+};
+
+/**
+ * Stores a value and returns a reference to it at once. The value is taken as it is now; many tasks can then read it without sending it again.
+ *
+ * @throws TypeError for a reference or a promise: await it first.
+ * @throws SerializationError when the value cannot be sent.
+ * @throws ObjectStoreFullError when memory and spill disk are full.
+ * @example
+ * const table = put(new Float64Array(1e7));
+ * const sums = await get([0, 1, 2].map((part) => sum.remote(table, part)));
+ */
+export type PutFunction = <T>(value: T, ...notAReference: [MembersOf<T, PromiseLike<unknown>>] extends [never] ? [] : [notAReference: never]) => ObjectRef<T>;
+
+/**
+ * Waits until `numReturns` of the references are ready or `timeoutMs` is over, and splits them; both parts keep their order. A failed
+ * task is ready.
+ *
+ * @throws RangeError when `numReturns` is more than there are references, or one is given twice.
+ * @example
+ * const [ready, pending] = await wait(refs, { numReturns: 2, timeoutMs: 1000 });
+ */
+export type WaitFunction = <R extends AnyRef>(refs: readonly R[], options?: WaitOptions) => Promise<[ready: R[], pending: R[]]>;
+
+/**
+ * Makes a function or a class remote. What it captures is taken at the first `.remote()` and travels with it.
+ *
+ * @throws TypeError for what is neither, for an unknown option or a value of a wrong type; RangeError for one out of range.
+ * @example
+ * const offset = 10;
+ * const add = remote((x: number) => x + offset, { numCpus: 0.5 });
+ * const counter = remote(Counter).remote();
+ */
+export type RemoteType = {
+  <A extends readonly unknown[], R, const N extends number = 1>(fn: (...args: A) => R, options?: TaskOptions<N>): RemoteFunction<A, R, N>;
+  <C extends AnyClass>(actorClass: C, options?: ActorOptions): ActorClass<C>;
+};
+
+/**
+ * The handle of a named actor; the type is the caller's word.
+ *
+ * @throws ActorDiedError when no living actor has the name.
+ * @example
+ * const counter = await getActor<Counter>("counter");
+ */
+export type GetActorFunction = <I>(name: string, options?: { namespace?: string | undefined }) => Promise<ActorHandle<I>>;
+
+/** Resolves when the actor's constructor has run. @throws ActorDiedError when it threw, with the error as its cause. @throws GetTimeoutError */
+export type ReadyFunction = (actor: AnyActorHandle, options?: GetOptions) => Promise<void>;
+
+/** Ends an actor after the calls that it has already received. Resolves when its process is gone. */
+export type TerminateFunction = (actor: AnyActorHandle) => Promise<void>;
+
+/** The options of `kill`. */
+export interface KillOptions {
+  /** End it for good, whatever its `maxRestarts`. Default: true. */
+  noRestart?: boolean | undefined;
+}
+
+/** Ends an actor's process at once: calls under way fail with `ActorDiedError`. Resolves when the process is gone. */
+export type KillFunction = (actor: AnyActorHandle, options?: KillOptions) => Promise<void>;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// What can be asked
+
+/** Where the code that asks runs: the driver, a task, or a method of an actor. */
+export interface RuntimeContext {
+  readonly jobId: JobId;
+  readonly nodeId: NodeId;
+  /** This process in the cluster; its process id on the machine is `process.pid`. */
+  readonly workerId: ProcessId;
+  readonly namespace: string;
+  /** Absent in the driver. */
+  readonly taskId: TaskId | undefined;
+  /** Name of the function, or `Class.method`; absent in the driver. */
+  readonly taskName: string | undefined;
+  /** Absent outside of actors. */
+  readonly actorId: ActorId | undefined;
+  /** Absent for actors without a name. */
+  readonly actorName: string | undefined;
+  /** What the task or actor holds while it runs; empty in the driver. */
+  readonly assignedResources: Resources;
+  /** Whether this actor has been restarted; its state began anew. */
+  readonly wasCurrentActorReconstructed: boolean;
+}
+
+/** One machine of the cluster, as `nodes()` lists it. */
+export interface NodeInfo {
+  readonly nodeId: NodeId;
+  readonly alive: boolean;
+  readonly hostname: string;
+  readonly address: string;
+  /** All that it has, whether in use or not. */
+  readonly resources: Resources;
+  readonly objectStoreMemoryBytes: number;
+}

@@ -1,0 +1,264 @@
+/**
+ * Waiting for refs: `get`, `await ref` and `wait`.
+ *
+ * Decides what a wait does to its surroundings: it asks the owner of a borrowed ref for the value, keeps a driver alive, parks the task in
+ * which it happens, and refuses what could never end (a serial actor that waits for itself). A value is decoded anew for each reader, so
+ * no two share a mutable object.
+ */
+import { DeadlockError, GetTimeoutError, ObjectLostError } from "../base/errors.ts";
+import type { ObjectEntry, Waiter } from "../object/object-entry.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import { type TaskContext, taskContext } from "../worker/task-context.ts";
+import { entryOf, isObjectRef } from "./object-ref.ts";
+import type { Serializer } from "./serializer.ts";
+
+export interface GetLimits {
+  timeoutMs?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface WaitOptionsResolved extends GetLimits {
+  numReturns: number;
+}
+
+export interface WaitingOptions {
+  table: ObjectTable;
+  serializer: Serializer;
+  /** Called with true when the first wait begins and with false when the last has ended. */
+  onWaiting: (waiting: boolean) => void;
+}
+
+export class Waiting {
+  readonly #options: WaitingOptions;
+  #waits = 0;
+  #stamp = 0;
+
+  constructor(options: WaitingOptions) {
+    this.#options = options;
+  }
+
+  getOne(ref: object, limits: GetLimits): Promise<unknown> {
+    const entry = entryOf(ref);
+    if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
+    if (entry.isSettled) return this.#read(entry);
+    const waited = this.#until([entry], 1, limits).then(() => {
+      if (!entry.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
+      return this.#read(entry);
+    });
+    // The handle is held by this closure: a ref that is waited for is not collected.
+    return waited.finally(() => void ref);
+  }
+
+  /** Values in order; the first failure, in order of settling, rejects at once. */
+  async getMany(refs: readonly object[], limits: GetLimits): Promise<unknown[]> {
+    const entries = refs.map(entryOf);
+    const pending = entries.filter((entry) => !entry.isSettled);
+    if (pending.length > 0) {
+      const failed = await this.#untilAllOrFailure(pending, limits);
+      if (failed !== undefined) return [await this.#read(failed)];
+      const left = pending.reduce((count, entry) => count + (entry.isSettled ? 0 : 1), 0);
+      if (left > 0) throw timedOut(limits.timeoutMs, entries.length - left, entries.length);
+    }
+    const values = new Array<unknown>(entries.length);
+    for (let index = 0; index < entries.length; index += 1) {
+      const entry = entries[index] as ObjectEntry;
+      if (entry.isPrimitive && entry.state === "ready") values[index] = entry.primitive;
+      else if (entry.state === "ready" && entry.payload !== undefined && this.#options.serializer.canDecodeNow(entry.payload)) {
+        values[index] = this.#options.serializer.decodeNow(entry.payload, entry);
+      } else values[index] = await this.#read(entry);
+    }
+    return values;
+  }
+
+  async wait<R extends object>(refs: readonly R[], options: WaitOptionsResolved): Promise<[R[], R[]]> {
+    const entries: ObjectEntry[] = [];
+    this.#stamp += 1;
+    let settled = 0;
+    for (const ref of refs) {
+      if (!isObjectRef(ref)) throw new TypeError("Cannot wait: every element must be an ObjectRef");
+      const entry = entryOf(ref);
+      // A stamp on the entry instead of a set per call: waiting one by one on a thousand refs stays linear for each.
+      if (entry.waitStamp === this.#stamp) throw new TypeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
+      entry.waitStamp = this.#stamp;
+      entries.push(entry);
+      if (entry.isSettled) settled += 1;
+    }
+    if (settled < options.numReturns) await this.#until(entries, options.numReturns, options);
+    const ready: R[] = [];
+    const pending: R[] = [];
+    for (let index = 0; index < refs.length; index += 1) {
+      const isReady = ready.length < options.numReturns && (entries[index] as ObjectEntry).isSettled;
+      (isReady ? ready : pending).push(refs[index] as R);
+    }
+    return [ready, pending];
+  }
+
+  /** Counts as a wait of this process, without parking a task. */
+  async holdWhile<T>(work: Promise<T>): Promise<T> {
+    this.#began();
+    try {
+      return await work;
+    } finally {
+      this.#ended();
+    }
+  }
+
+  #began(): void {
+    this.#waits += 1;
+    if (this.#waits === 1) this.#options.onWaiting(true);
+  }
+
+  #ended(): void {
+    this.#waits -= 1;
+    if (this.#waits === 0) this.#options.onWaiting(false);
+  }
+
+  /** Resolves when `count` of the entries have settled, or the limits are reached. */
+  #until(entries: readonly ObjectEntry[], count: number, limits: GetLimits): Promise<void> {
+    return this.#suspend(limits, (done) => {
+      let missing = count;
+      const waiter: Waiter = {
+        entrySettled: () => {
+          missing -= 1;
+          if (missing <= 0) done();
+        },
+      };
+      const pending: ObjectEntry[] = [];
+      for (const entry of entries) {
+        if (entry.isSettled) missing -= 1;
+        else pending.push(entry);
+      }
+      if (missing <= 0) {
+        done();
+        return () => {};
+      }
+      this.#refuseDeadlock(pending, missing);
+      for (const entry of pending) {
+        entry.addWaiter(waiter);
+        this.#options.table.watch(entry);
+      }
+      return () => {
+        for (const entry of pending) if (!entry.isSettled) entry.removeWaiter(waiter);
+      };
+    });
+  }
+
+  async #untilAllOrFailure(pending: readonly ObjectEntry[], limits: GetLimits): Promise<ObjectEntry | undefined> {
+    let failed: ObjectEntry | undefined;
+    await this.#suspend(limits, (done) => {
+      let missing = pending.length;
+      this.#refuseDeadlock(pending, missing);
+      const waiter: Waiter = {
+        entrySettled: (entry) => {
+          missing -= 1;
+          if (entry.state === "failed") failed ??= entry;
+          if (missing === 0 || failed !== undefined) done();
+        },
+      };
+      for (const entry of pending) {
+        entry.addWaiter(waiter);
+        this.#options.table.watch(entry);
+      }
+      return () => {
+        for (const entry of pending) if (!entry.isSettled) entry.removeWaiter(waiter);
+      };
+    });
+    return failed;
+  }
+
+  /** One suspended wait: limits, the parking of the task, and the liveness of the driver. */
+  #suspend(limits: GetLimits, begin: (done: () => void) => () => void): Promise<void> {
+    const context: TaskContext | undefined = taskContext.current;
+    const { signal, timeoutMs } = limits;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(signal.reason as Error);
+        return;
+      }
+      let isOver = false;
+      let end: () => void = () => {};
+      let timer: NodeJS.Timeout | undefined;
+      const parks = context?.place.executor !== undefined && !context.isFinished;
+      let hasBegun = false;
+      const finish = (settle: () => void): void => {
+        if (isOver) return;
+        isOver = true;
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+        end();
+        if (!hasBegun) {
+          settle();
+          return;
+        }
+        this.#ended();
+        if (parks) context.place.executor?.waitEnds(context, settle);
+        else settle();
+      };
+      const onAbort = (): void => finish(() => reject(signal?.reason as Error));
+      try {
+        end = begin(() => finish(resolve));
+      } catch (error) {
+        reject(error as Error);
+        return;
+      }
+      if (isOver) return;
+      hasBegun = true;
+      this.#began();
+      if (parks) context.place.executor?.waitBegins(context);
+      if (timeoutMs !== undefined) timer = setTimeout(() => finish(resolve), timeoutMs);
+      signal?.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  #refuseDeadlock(pending: readonly ObjectEntry[], missing: number): void {
+    const actor = taskContext.current?.place.actor;
+    if (actor === undefined) return;
+    let own = 0;
+    for (const entry of pending) if (entry.actor === actor) own += 1;
+    if (pending.length - own >= missing) return;
+    throw new DeadlockError(`Cannot wait: ${taskContext.current?.name} waits for a call to the actor it runs in, which cannot begin before it has ended`, {
+      reason: "a serial actor waits for itself",
+      hint: "Call the method directly (this.method()), or do not await the ref inside the actor.",
+    });
+  }
+
+  #read(entry: ObjectEntry): Promise<unknown> {
+    if (entry.state === "failed") return this.#readFailure(entry);
+    if (entry.state === "freed" || entry.payload === undefined) {
+      const reason = "its last reference was given up";
+      return Promise.reject(new ObjectLostError(`Cannot get an object: it was freed: ${reason}`, { reason, hint: "Keep an ObjectRef to it for as long as it is needed." }));
+    }
+    const { payload } = entry;
+    const { serializer, table } = this.#options;
+    if (serializer.canDecodeNow(payload)) {
+      try {
+        // In a box: resolving with the value itself would call a `then` that it may have.
+        const value = serializer.decodeNow(payload, entry);
+        return Promise.resolve(value);
+      } catch (error) {
+        return Promise.reject(error as Error);
+      }
+    }
+    table.pin(entry);
+    return serializer
+      .decode(payload, [], entry)
+      .then((box) => box.value)
+      .finally(() => table.unpin(entry));
+  }
+
+  async #readFailure(entry: ObjectEntry): Promise<never> {
+    entry.failureSeen = true;
+    if (entry.payload === undefined) throw entry.failure;
+    const { value } = await this.#options.serializer.decode(entry.payload, [], entry);
+    throw value;
+  }
+}
+
+function timedOut(timeoutMs: number | undefined, settled: number, total: number): GetTimeoutError {
+  const what = total === 1 ? "the object was not ready" : `${total - settled} of ${total} objects were not ready`;
+  return new GetTimeoutError(`Cannot get: ${what} after ${timeoutMs ?? 0} ms`, {
+    reason: "the time limit was reached",
+    hint: "The task goes on; get the ref again, or raise timeoutMs.",
+    details: { timeoutMs, settled, total },
+  });
+}

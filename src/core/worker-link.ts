@@ -1,0 +1,162 @@
+/**
+ * The direct connection of this process to one worker: pushes calls, matches answers.
+ *
+ * Owns what is in flight to that worker and which definitions and methods it has been sent. When the connection ends it hands over everything
+ * unanswered, in the order in which it was pushed; what becomes of it is decided by the submitter or the actor's client.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import { type CallHeader, type DefinitionHeader, MESSAGE, type ResultHeader } from "../wire/messages.ts";
+import type { CallRecord } from "./call-record.ts";
+
+/** What a call calls: a definition that travels ahead of its first call, or a method by name. */
+export interface CallTarget {
+  readonly kind: "task" | "method";
+  /** Definition id, or method name. */
+  readonly id: string;
+  readonly name: string;
+  /** Mean run time on the worker as measured there; infinite until the first answer. */
+  meanMs: number;
+  /** The definition in message form, for workers that have not had it. */
+  definition?(): { header: Omit<DefinitionHeader, "number">; parts: readonly Uint8Array[]; payloads: readonly Payload[] };
+}
+
+export interface WorkerLinkEvents {
+  /** One answer. Return payloads are copies; for an error there is one, with `error` set. */
+  onResult(record: CallRecord, returns: readonly Payload[], durationUs: number): void;
+  /** The hot form of an answer: in-band bytes that are valid during the call only. */
+  onPlainResult(record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }, durationUs: number): void;
+  /** All answers that arrived together have been handled. */
+  onBatchEnd(): void;
+  onClosed(unanswered: CallRecord[], reason: string): void;
+}
+
+const DEFAULT_SHAPE = "CPU:10000";
+const CALL_ID_RANGE = 2 ** 32;
+
+export class WorkerLink {
+  readonly processId: ProcessId;
+  readonly #holderId: ProcessId;
+  readonly #connection: Connection;
+  readonly #table: ObjectTable;
+  readonly #inFlight = new Map<number, CallRecord>();
+  readonly #targets = new Map<string, number>();
+  /** The target of the last call, which is most often the target of the next. */
+  #lastTarget: CallTarget | undefined;
+  #lastNumber = 0;
+
+  constructor(options: { processId: ProcessId; holderId: ProcessId; connection: Connection; table: ObjectTable; events: WorkerLinkEvents }) {
+    const { connection, events } = options;
+    this.processId = options.processId;
+    this.#holderId = options.holderId;
+    this.#connection = connection;
+    this.#table = options.table;
+    connection.onFrame = (frame) => this.#receive(frame, events);
+    connection.onBatchEnd = () => events.onBatchEnd();
+    connection.onClose = (reason) => {
+      const unanswered = Array.from(this.#inFlight.values());
+      this.#inFlight.clear();
+      events.onClosed(unanswered, reason);
+    };
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.size;
+  }
+
+  get isClosed(): boolean {
+    return this.#connection.isClosed;
+  }
+
+  get isCongested(): boolean {
+    return this.#connection.isCongested;
+  }
+
+  set onDrain(callback: () => void) {
+    this.#connection.onDrain = callback;
+  }
+
+  push(record: CallRecord): void {
+    const number = record.target === this.#lastTarget ? this.#lastNumber : this.#numberOf(record.target);
+    const callId = record.sequence % CALL_ID_RANGE;
+    this.#inFlight.set(callId, record);
+    const type = record.target.kind === "task" ? MESSAGE.TASK_CALL : MESSAGE.ACTOR_CALL;
+    const isPlain =
+      record.args === undefined && record.dependencies.length === 0 && record.numReturns === 1 && record.name === undefined &&
+      (record.shape === DEFAULT_SHAPE || record.target.kind === "method");
+    if (isPlain) {
+      this.#connection.sendNumbered(type, record.graph ? FRAME_FLAG.GRAPH : 0, callId, number, record.chunk, record.start, record.end);
+      return;
+    }
+    const args = record.args ?? inBandPayload(record.chunk.subarray(record.start, record.end), { graph: record.graph, error: false });
+    const deps = record.dependencies.map((entry) => this.#payloadOf(entry));
+    const parts: Uint8Array[] = [];
+    for (const payload of [args, ...deps]) {
+      this.#table.holdFor(this.#holderId, payload);
+      parts.push(...payloadParts(payload));
+    }
+    const header: CallHeader = {
+      target: number,
+      shape: record.shape,
+      sequenceHigh: Math.floor(record.sequence / CALL_ID_RANGE),
+      args: payloadHeader(args),
+      deps: deps.map(payloadHeader),
+      numReturns: record.numReturns,
+      name: record.name,
+      actorId: undefined,
+      incarnation: 0,
+    };
+    this.#connection.send(type, header, { callId, parts });
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  #numberOf(target: CallTarget): number {
+    const key = target.kind === "task" ? target.id : `.${target.id}`;
+    let number = this.#targets.get(key);
+    if (number === undefined) {
+      number = this.#targets.size;
+      this.#targets.set(key, number);
+      const definition = target.definition?.();
+      if (definition === undefined) {
+        this.#connection.send(MESSAGE.METHOD, [number, target.id]);
+      } else {
+        for (const payload of definition.payloads) this.#table.holdFor(this.#holderId, payload);
+        this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number }, { parts: definition.parts });
+      }
+    }
+    this.#lastTarget = target;
+    this.#lastNumber = number;
+    return number;
+  }
+
+  #payloadOf(entry: CallRecord["dependencies"][number]): Payload {
+    return this.#table.payloadFor(entry);
+  }
+
+  #receive(frame: Frame, events: WorkerLinkEvents): void {
+    if (frame.type === MESSAGE.TASK_PARKED) {
+      const waiting = this.#inFlight.get(frame.callId);
+      if (waiting !== undefined) waiting.hasParked = true;
+      return;
+    }
+    if (frame.type !== MESSAGE.RESULT) return;
+    const record = this.#inFlight.get(frame.callId);
+    if (record === undefined) return;
+    this.#inFlight.delete(frame.callId);
+    if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) {
+      const flags = { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: (frame.flags & FRAME_FLAG.ERROR) !== 0 };
+      events.onPlainResult(record, frame.body, flags, frame.number);
+      return;
+    }
+    const header = decodeHeader(frame.header) as ResultHeader;
+    const reader = new PayloadReader(frame.body, { copy: true });
+    events.onResult(record, header.returns.map((part) => reader.next(part)), header.durationUs);
+  }
+}

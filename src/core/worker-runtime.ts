@@ -1,0 +1,76 @@
+/**
+ * Makes this process a worker: its runtime (it submits tasks of its own) and its host (it runs those of others), joined.
+ *
+ * Nested tasks of this worker can run on it: when all that runs here waits, the host offers its slot to the runtime's own queue, over an
+ * in-process connection, before it gives it back to the daemon.
+ */
+import { IdSource, type JobId, type NodeId, type ProcessId } from "../base/ids.ts";
+import { randomHex } from "../platform/random.ts";
+import { loopbackPair, type Transport } from "../platform/transport.ts";
+import { Connection } from "../rpc/connection.ts";
+import { MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { WorkerHost } from "../worker/worker-host.ts";
+import { ActorHandles } from "./actor-handle.ts";
+import { setCurrentRuntime } from "./current-runtime.ts";
+import { Runtime } from "./runtime.ts";
+import { WorkerLink, type WorkerLinkEvents } from "./worker-link.ts";
+
+/** Callers may knock while the worker is being put together. */
+export interface FrameSink {
+  accept: (transport: Transport) => void;
+}
+
+export interface WorkerRuntimeOptions {
+  processId: ProcessId;
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  jobId: JobId;
+  token: string;
+  namespace: string;
+  address: string;
+  memoryDirectory: string;
+  spillDirectory: string;
+  storeQuotaBytes: number;
+  daemonTransport: Transport;
+  collectGarbage: () => void;
+  exit: () => void;
+}
+
+export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
+  const { processId, token, jobId } = options;
+  const ids = new IdSource(randomHex, jobId);
+  const ownLink = (events: WorkerLinkEvents): WorkerLink => {
+    const [near, far] = loopbackPair();
+    host.accept(far);
+    const connection = new Connection(near, { trusted: true });
+    const hello = { version: PROTOCOL_VERSION, token, processId, holderId: processId, kind: "worker", pid: process.pid, address: "", taskIdPrefix: ids.prefix, jobId };
+    void connection.request(MESSAGE.HELLO, hello);
+    return new WorkerLink({ processId, holderId: processId, connection, table: runtime.table, events });
+  };
+  const runtime: Runtime = new Runtime({
+    ...options,
+    role: "worker",
+    mode: "process",
+    ids,
+    ownWorker: { link: ownLink, isFree: (shape) => host.executor.canRunNow(shape) },
+    onWorkerFrame: (frame) => host.receive(frame),
+    onLog: () => {},
+    onWarning: (text) => console.warn(text),
+    onDaemonLost: () => process.exit(0),
+  });
+  runtime.handles = new ActorHandles(runtime);
+  const host: WorkerHost = new WorkerHost({
+    processId,
+    nodeId: options.nodeId,
+    token,
+    daemon: runtime.daemon,
+    codec: runtime.serializer,
+    definitions: runtime.definitions,
+    table: runtime.table,
+    runOwn: (shape) => runtime.submitter.runOwn(shape),
+    localFunction: () => undefined,
+    exit: options.exit,
+  });
+  setCurrentRuntime(runtime);
+  return host;
+}

@@ -1,0 +1,87 @@
+/**
+ * The process of a node daemon: started by `init()` with its configuration on the parent's line, ended with its last driver.
+ *
+ * Owns the session's folders and removes them at the end, whatever ended it short of SIGKILL; its driver does it then.
+ */
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
+import { NodeDaemon } from "../node/daemon.ts";
+import { createProcessLauncher } from "../node/process-launcher.ts";
+import { listen } from "../platform/endpoint.ts";
+import { randomHex } from "../platform/random.ts";
+import { removeArenaFile, removeSessionDirectories, type SessionDirectories, writeWorkerPids } from "../platform/session-directory.ts";
+import { readParentLine } from "../platform/worker-process.ts";
+
+export interface DaemonConfiguration {
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  jobId: JobId;
+  token: string;
+  namespace: string;
+  directories: SessionDirectories;
+  resources: Record<string, number>;
+  objectStoreMemoryBytes: number;
+  workerExecArgv: string[];
+}
+
+/** Written to the parent once callers can connect. */
+const READY = "ready";
+
+let end = (): void => process.exit(0);
+const { configuration, send } = await readParentLine<DaemonConfiguration>(() => end());
+const { directories, token, nodeId, daemonId, jobId, namespace, objectStoreMemoryBytes } = configuration;
+const address = join(directories.sockets, "daemon");
+const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+let workerCount = 0;
+let isEnding = false;
+
+const daemon: NodeDaemon = new NodeDaemon({
+  nodeId,
+  processId: daemonId,
+  token,
+  hostname: hostname(),
+  address,
+  resources: configuration.resources,
+  objectStoreMemoryBytes,
+  newProcessId: () => newProcessId(randomHex),
+  nowMs: () => performance.now(),
+  launcher: createProcessLauncher({
+    entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
+    execArgv: configuration.workerExecArgv,
+    configure: (processId) => {
+      workerCount += 1;
+      return {
+        processId,
+        nodeId,
+        daemonId,
+        jobId,
+        token,
+        namespace,
+        daemonAddress: address,
+        address: join(directories.sockets, `w${workerCount}`),
+        memoryDirectory: directories.memory,
+        spillDirectory: directories.spill,
+        storeQuotaBytes: objectStoreMemoryBytes,
+      };
+    },
+    onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
+  }),
+  unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
+  onAbandoned: () => end(),
+});
+
+end = () => {
+  if (isEnding) return;
+  isEnding = true;
+  void daemon.close().finally(() => {
+    removeSessionDirectories(directories);
+    process.exit(0);
+  });
+};
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end());
+
+// Workers need some 40 ms to start: they begin before this process listens.
+daemon.start();
+await listen(address, (transport) => daemon.accept(transport));
+send(READY);

@@ -1,0 +1,41 @@
+/**
+ * The process of a worker: a runtime like the driver's, a host for what runs here, and a daemon whose end is its own.
+ */
+import type { FrameSink } from "../core/worker-runtime.ts";
+import { startWorkerRuntime } from "../core/worker-runtime.ts";
+import { connect, listen } from "../platform/endpoint.ts";
+import { collectGarbage } from "../platform/garbage.ts";
+import { dieWithParent } from "../platform/shared-memory.ts";
+import { readParentLine } from "../platform/worker-process.ts";
+import type { WorkerConfiguration } from "../node/process-launcher.ts";
+import { markOutput } from "../worker/console-source.ts";
+// The public module: what shipped code imports as "shoal" is what runs here.
+import "../index.ts";
+
+const { configuration } = await readParentLine<WorkerConfiguration>(() => process.exit(0));
+dieWithParent();
+process.setSourceMapsEnabled(true);
+process.title = "shoal worker";
+// A late signal of a cancellation must not end the worker.
+process.on("SIGINT", () => {});
+process.on("unhandledRejection", (reason) => {
+  // A promise that the task forgot: it is told, and does not take down the other tasks of this worker.
+  console.error("Unhandled rejection in a task:", reason);
+});
+
+const sink: FrameSink = { accept: () => {} };
+const listener = await listen(configuration.address, (transport) => sink.accept(transport));
+const daemonTransport = await connect(configuration.daemonAddress);
+const host = startWorkerRuntime({
+  ...configuration,
+  daemonTransport,
+  collectGarbage,
+  exit: () => {
+    listener.close();
+    // Two turns: what has been answered is with the operating system by then.
+    setImmediate(() => setImmediate(() => process.exit(0)));
+  },
+});
+sink.accept = (transport) => host.accept(transport);
+markOutput(process.stdout as never, () => host.actors.className);
+markOutput(process.stderr as never, () => host.actors.className);

@@ -1,0 +1,545 @@
+/**
+ * The node daemon: the shell around the node's state machines.
+ *
+ * It turns messages of drivers and workers into events (leases, references, actors, the store's ledger) and their effects into messages, processes
+ * and timers; no decision is made here. On one machine it is the head, too: actors and definitions live in its memory. It never runs
+ * user code and never waits, so it answers at once whatever the workers compute. When the last driver has gone it ends its workers
+ * and itself.
+ */
+import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
+import { actorObjectId } from "../base/ids.ts";
+import { type ResourceVector, resourceVector } from "../base/resources.ts";
+import { type ActorEffect, type ActorRecord, ActorTable } from "../control/actor-table.ts";
+import { StoreLedger } from "../object/store-ledger.ts";
+import { acceptPeer } from "../rpc/handshake.ts";
+import type { Connection } from "../rpc/connection.ts";
+import type { Transport } from "../platform/transport.ts";
+import type { Frame } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import {
+  type ActorCreateHeader,
+  type ActorLookupReply,
+  type ActorStateHeader,
+  type DefinitionHeader,
+  type HelloHeader,
+  type LeaseDemandHeader,
+  type LogHeader,
+  MESSAGE,
+  type NodeHeader,
+  type PayloadHeader,
+  type WireLocation,
+  type WorkerExitedHeader,
+} from "../wire/messages.ts";
+import { DefinitionTable } from "./definition-table.ts";
+import { type LeaseEffect, type LeaseEvent, LeaseManager } from "./lease-manager.ts";
+import { RefLedger, type FreedRef } from "./ref-ledger.ts";
+import { type RefValue, RefValues } from "./ref-values.ts";
+import { type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
+
+export interface NodeDaemonOptions {
+  nodeId: NodeId;
+  processId: ProcessId;
+  token: string;
+  hostname: string;
+  address: string;
+  resources: Record<string, number>;
+  objectStoreMemoryBytes: number;
+  launcher: WorkerLauncher;
+  newProcessId: () => ProcessId;
+  nowMs: () => number;
+  /** Deletes a file of the store whose writer is gone. */
+  unlinkArena: (arena: string, kind: "memory" | "disk") => void;
+  /** The last driver has gone. */
+  onAbandoned: () => void;
+}
+
+interface Peer {
+  readonly id: ProcessId;
+  readonly holderId: ProcessId;
+  readonly kind: HelloHeader["kind"];
+  readonly pid: number;
+  readonly address: string;
+  readonly connection: Connection;
+}
+
+const TICK_MS = 50;
+const STORE_STATUS_EVERY_MS = 20;
+
+export class NodeDaemon {
+  readonly #options: NodeDaemonOptions;
+  readonly #leases: LeaseManager;
+  readonly #refs = new RefLedger();
+  readonly #values = new RefValues();
+  readonly #definitions = new DefinitionTable();
+  readonly #actors = new ActorTable();
+  readonly #store: StoreLedger;
+  readonly #workers: WorkerPool;
+  readonly #peers = new Map<ProcessId, Peer>();
+  readonly #actorWorkers = new Set<ProcessId>();
+  readonly #intendedExits = new Set<ProcessId>();
+  #tickTimer: NodeJS.Timeout | undefined;
+  #storeTimer: NodeJS.Timeout | undefined;
+  #isClosing = false;
+
+  constructor(options: NodeDaemonOptions) {
+    this.#options = options;
+    this.#leases = new LeaseManager({ total: resourceVector(options.resources), cpuCount: options.resources["CPU"] ?? 0 });
+    this.#store = new StoreLedger({ quotaBytes: options.objectStoreMemoryBytes });
+    this.#workers = new WorkerPool({
+      launcher: options.launcher,
+      newId: options.newProcessId,
+      events: {
+        onOutput: (line) => this.#log({ pid: line.pid, source: line.source, stream: line.stream, lines: [line.text] }),
+        onExit: (exit, wasReady) => this.#workerExited(exit, wasReady),
+      },
+    });
+  }
+
+  start(): void {
+    this.#applyLeases(this.#leases.start());
+  }
+
+  accept(transport: Transport): void {
+    const { token, nodeId, processId } = this.#options;
+    acceptPeer(transport, { token, nodeId, processId, onPeer: (connection, hello) => this.#join(connection, hello) });
+  }
+
+  get workerPids(): number[] {
+    return this.#workers.pids;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    clearInterval(this.#tickTimer);
+    clearTimeout(this.#storeTimer);
+    await this.#workers.close("the session was shut down");
+  }
+
+  #join(connection: Connection, hello: HelloHeader): void {
+    const peer: Peer = { id: hello.processId, holderId: hello.holderId, kind: hello.kind, pid: hello.pid, address: hello.address, connection };
+    this.#peers.set(peer.id, peer);
+    connection.onFrame = (frame) => this.#receive(peer, frame);
+    connection.onClose = () => this.#leave(peer);
+    connection.send(MESSAGE.STORE_STATUS, this.#storeStatus());
+    if (peer.kind === "worker" && this.#workers.ready(peer.id)) this.#lease({ kind: "workerReady", worker: peer.id });
+  }
+
+  #leave(peer: Peer): void {
+    if (this.#peers.get(peer.id) !== peer) return;
+    this.#peers.delete(peer.id);
+    if (this.#isClosing) return;
+    if (peer.kind === "worker") {
+      // Its exit tells the rest; a worker that lost its daemon connection but lives is of no use.
+      this.#workers.kill(peer.id, "it lost the connection to its node daemon");
+      return;
+    }
+    this.#processGone(peer.id);
+    if (!Array.from(this.#peers.values()).some((other) => other.kind === "driver")) this.#options.onAbandoned();
+  }
+
+  #receive(peer: Peer, frame: Frame): void {
+    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    switch (frame.type) {
+      case MESSAGE.LEASE_DEMAND: {
+        const { shape, resources, backlog } = header as LeaseDemandHeader;
+        const vector: ResourceVector = { ...resourceVector(resources), key: shape };
+        this.#lease({ kind: "demand", owner: peer.id, nested: peer.kind === "worker", shape: vector, backlog, nowMs: this.#options.nowMs() });
+        return;
+      }
+      case MESSAGE.LEASE_RETURN:
+        this.#lease({ kind: "leaseReturned", leaseId: header as number, owner: peer.id });
+        return;
+      case MESSAGE.WORKER_PARK:
+        this.#lease({ kind: "parked", worker: peer.id });
+        return;
+      case MESSAGE.WORKER_UNPARK: {
+        const { shape, resources } = header as { shape: string; resources: Record<string, number> };
+        this.#lease({ kind: "unpark", worker: peer.id, shape: { ...resourceVector(resources), key: shape } });
+        return;
+      }
+      case MESSAGE.DEFINE:
+        this.#definitions.define(header as DefinitionHeader, frame.body);
+        return;
+      case MESSAGE.FETCH_DEFINITION: {
+        const { callId } = frame;
+        this.#definitions.fetch(header as string, (found) => peer.connection.reply(callId, found.header, [found.body]));
+        return;
+      }
+      case MESSAGE.REF_HOLD:
+        for (const [id, owner, holder] of header as [ObjectId, ProcessId, ProcessId][]) this.#countRef({ id, owner, holder, count: 1 });
+        return;
+      case MESSAGE.REF_RELEASE:
+        for (const [id, count] of header as [ObjectId, number][]) this.#countRef({ id, owner: undefined, holder: peer.id, count: -count });
+        return;
+      case MESSAGE.REF_ADOPT:
+        for (const id of header as ObjectId[]) this.#values.adopt(id, peer.id);
+        return;
+      case MESSAGE.REF_WATCH:
+        this.#watchRef(peer, header as [ObjectId, ProcessId]);
+        return;
+      case MESSAGE.REF_VALUE:
+        this.#refValue(peer, header as [ObjectId, ProcessId, PayloadHeader], frame.body);
+        return;
+      case MESSAGE.STORE_ARENA: {
+        const [arena, kind, sizeBytes] = header as [string, "memory" | "disk", number];
+        this.#store.arenaChanged({ process: peer.id, arena, kind, capacityBytes: sizeBytes });
+        this.#storeChanged();
+        return;
+      }
+      case MESSAGE.STORE_SEALED:
+        for (const [location, owner] of header as [WireLocation, ProcessId][]) this.#store.sealed({ writer: peer.id, owner, location: fromWire(location) });
+        this.#storeChanged();
+        return;
+      case MESSAGE.STORE_FREED:
+        for (const location of header as WireLocation[]) this.#freeStored(location);
+        this.#storeChanged();
+        return;
+      case MESSAGE.ACTOR_CREATE:
+        this.#createActor(peer, frame, header as ActorCreateHeader);
+        return;
+      case MESSAGE.ACTOR_WATCH:
+        this.#applyActors(this.#actors.handle({ kind: "watch", id: header as ActorId, process: peer.id }));
+        return;
+      case MESSAGE.ACTOR_KILL: {
+        const { actorId, restart } = header as { actorId: ActorId; restart: boolean };
+        this.#applyActors(this.#actors.handle({ kind: "kill", id: actorId, restart }));
+        return;
+      }
+      case MESSAGE.ACTOR_LOOKUP:
+        this.#lookupActor(peer, frame.callId, header as { name: string; namespace: string });
+        return;
+      case MESSAGE.ACTOR_STARTED: {
+        const { actorId, incarnation } = header as { actorId: ActorId; incarnation: number };
+        this.#applyActors(this.#actors.handle({ kind: "started", id: actorId, incarnation }));
+        return;
+      }
+      case MESSAGE.ACTOR_START_FAILED: {
+        const { actorId, incarnation, error } = header as { actorId: ActorId; incarnation: number; error: PayloadHeader };
+        const body = Uint8Array.prototype.slice.call(frame.body);
+        this.#applyActors(this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error: { header: error, body } }));
+        return;
+      }
+      case MESSAGE.WORKER_EXIT:
+        // An actor that ends by its own decision (terminate, exitActor) says so first.
+        this.#intendedExits.add(peer.id);
+        return;
+      case MESSAGE.NODES:
+        peer.connection.reply(frame.callId, [this.#node()]);
+        return;
+      case MESSAGE.RESOURCES:
+        peer.connection.reply(frame.callId, { total: this.#leases.total(), available: this.#leases.available(), store: this.#storeStatus() });
+        return;
+      case MESSAGE.SHUTDOWN:
+        this.#shutdown(peer, frame.callId);
+        return;
+    }
+  }
+
+  #shutdown(peer: Peer, callId: number): void {
+    void this.close().then(() => {
+      peer.connection.reply(callId, undefined);
+      peer.connection.close();
+      this.#options.onAbandoned();
+    });
+  }
+
+  // ---- leases
+
+  #lease(event: LeaseEvent): void {
+    this.#applyLeases(this.#leases.handle(event));
+  }
+
+  #applyLeases(effects: readonly LeaseEffect[]): void {
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "spawn":
+          if (!this.#isClosing) this.#workers.spawn();
+          break;
+        case "grant": {
+          const worker = this.#peers.get(effect.worker);
+          this.#send(effect.owner, MESSAGE.LEASE_GRANT, {
+            leaseId: effect.leaseId,
+            shape: effect.shape.key,
+            workerId: effect.worker,
+            address: worker?.address ?? "",
+            pid: worker?.pid ?? 0,
+          });
+          break;
+        }
+        case "slot":
+          this.#send(effect.worker, MESSAGE.WORKER_SLOT, effect.leased);
+          break;
+        case "leaseEnded":
+          this.#send(effect.worker, MESSAGE.WORKER_SLOT, undefined);
+          break;
+        case "revoke":
+          this.#send(effect.owner, MESSAGE.LEASE_REVOKE, effect.leaseId);
+          break;
+        case "infeasible":
+          this.#warnInfeasible(effect);
+          break;
+        case "placeActor":
+          this.#actorWorkers.add(effect.worker);
+          this.#applyActors(this.#actors.handle({ kind: "placed", id: effect.actor, worker: effect.worker }));
+          break;
+        case "endWorker":
+          this.#workers.kill(effect.worker, effect.reason);
+          break;
+      }
+    }
+    this.#updateTick();
+  }
+
+  #warnInfeasible(effect: Extract<LeaseEffect, { kind: "infeasible" }>): void {
+    const { name, wanted, total } = effect.missing;
+    const actor = this.#actors.get(effect.owner as ActorId);
+    const who = actor === undefined ? "A task" : `Actor ${actor.options.className}`;
+    const text = `${who} waits for ${wanted} ${name}, but the node has ${total} in all. It stays pending; ask for less, or start Shoal with more ${name}.`;
+    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.WARNING, text);
+  }
+
+  #updateTick(): void {
+    if (this.#leases.hasUnmetDemand && this.#tickTimer === undefined && !this.#isClosing) {
+      this.#tickTimer = setInterval(() => this.#lease({ kind: "tick", nowMs: this.#options.nowMs() }), TICK_MS);
+      this.#tickTimer.unref();
+    } else if (!this.#leases.hasUnmetDemand && this.#tickTimer !== undefined) {
+      clearInterval(this.#tickTimer);
+      this.#tickTimer = undefined;
+    }
+  }
+
+  // ---- processes
+
+  #workerExited(exit: WorkerExitedHeader, wasReady: boolean): void {
+    const id = exit.workerId;
+    const wasActor = this.#actorWorkers.delete(id);
+    const intended = this.#intendedExits.delete(id);
+    if (this.#isClosing) return;
+    const peer = this.#peers.get(id);
+    this.#peers.delete(id);
+    peer?.connection.drop("the process ended");
+    if (!wasReady) {
+      this.#lease({ kind: "workerStartFailed" });
+      if (exit.reason === undefined) this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });
+      return;
+    }
+    for (const other of this.#peers.values()) other.connection.send(MESSAGE.WORKER_EXITED, exit);
+    if (wasActor) this.#applyActors(this.#actors.handle({ kind: "workerExited", worker: id, exit, intended }));
+    this.#processGone(id);
+  }
+
+  #processGone(process: ProcessId): void {
+    for (const { id, watchers } of this.#values.makerGone(process)) {
+      for (const watcher of watchers) this.#send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
+    }
+    const { freed } = this.#refs.processGone(process);
+    for (const ref of freed) this.#refFreed(ref);
+    for (const location of this.#store.processExited(process).unlink) this.#options.unlinkArena(location.arena, location.kind);
+    this.#applyActors(this.#actors.handle({ kind: "processGone", process }));
+    this.#lease({ kind: "processGone", process });
+    this.#storeChanged();
+  }
+
+  #send(to: ProcessId, type: number, header: unknown): void {
+    this.#peers.get(to)?.connection.send(type, header);
+  }
+
+  #log(entry: LogHeader): void {
+    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.LOG, entry);
+  }
+
+  // ---- references
+
+  #countRef(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
+    const freed = this.#refs.add(change);
+    if (freed !== undefined) this.#refFreed(freed);
+  }
+
+  #refFreed(ref: FreedRef): void {
+    if (ref.owner !== this.#options.processId) {
+      this.#send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
+      return;
+    }
+    if (ref.id.endsWith("ffffffff")) {
+      this.#applyActors(this.#actors.handle({ kind: "unheld", id: ref.id.slice(0, -8) as ActorId }));
+      return;
+    }
+    const value = this.#values.free(ref.id);
+    if (value === undefined) return;
+    if (value.header.stored !== undefined) this.#freeStored(value.header.stored.location);
+    for (const [id] of value.header.refs) this.#countRef({ id, owner: undefined, holder: this.#options.processId, count: -1 });
+  }
+
+  #watchRef(peer: Peer, [id, owner]: [ObjectId, ProcessId]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#peers.get(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
+      return;
+    }
+    const value = this.#values.watch(id, peer.id);
+    if (value === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+    else if (value !== undefined) this.#deliverValue(id, peer.id, value);
+  }
+
+  #refValue(peer: Peer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader], body: Uint8Array): void {
+    if (receiver !== this.#options.processId) {
+      this.#peers.get(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
+      return;
+    }
+    const value: RefValue = { header, body: Uint8Array.prototype.slice.call(body) };
+    if (header.stored !== undefined) this.#store.adopt({ location: fromWire(header.stored.location), owner: this.#options.processId });
+    for (const watcher of this.#values.provide(id, peer.id, value)) this.#deliverValue(id, watcher, value);
+  }
+
+  /** What the value contains is held for the reader from now on. */
+  #deliverValue(id: ObjectId, receiver: ProcessId, value: RefValue): void {
+    for (const [inner, owner] of value.header.refs) this.#countRef({ id: inner, owner, holder: receiver, count: 1 });
+    this.#peers.get(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
+  }
+
+  // ---- the object store
+
+  #freeStored(location: WireLocation): void {
+    const { reuse, unlink } = this.#store.freed(fromWire(location));
+    if (reuse !== undefined) this.#send(reuse, MESSAGE.STORE_REUSE, [location]);
+    for (const arena of unlink) this.#options.unlinkArena(arena.arena, arena.kind);
+  }
+
+  #storeStatus(): { usedBytes: number; quotaBytes: number } {
+    return { usedBytes: this.#store.usedBytes, quotaBytes: this.#options.objectStoreMemoryBytes };
+  }
+
+  /** Every writer knows how much is left, not by the message but often enough. */
+  #storeChanged(): void {
+    if (this.#storeTimer !== undefined || this.#isClosing) return;
+    this.#storeTimer = setTimeout(() => {
+      this.#storeTimer = undefined;
+      const status = this.#storeStatus();
+      const collect = this.#store.takeCollectRequest();
+      for (const peer of this.#peers.values()) {
+        peer.connection.send(MESSAGE.STORE_STATUS, status);
+        if (collect) peer.connection.send(MESSAGE.STORE_COLLECT, undefined);
+      }
+    }, STORE_STATUS_EVERY_MS);
+    this.#storeTimer.unref();
+  }
+
+  // ---- actors
+
+  #createActor(peer: Peer, frame: Frame, header: ActorCreateHeader): void {
+    const { actorId, definition, options, args, deps } = header;
+    if (options.name !== undefined) {
+      const existing = this.#actors.named(options.name, options.namespace);
+      if (existing !== undefined) {
+        if (options.getIfExists) {
+          this.#countRef({ id: actorObjectId(existing.id), owner: this.#options.processId, holder: peer.id, count: 1 });
+          peer.connection.reply(frame.callId, describeActor(existing));
+        } else {
+          peer.connection.replyError(frame.callId, `an actor named ${JSON.stringify(options.name)} exists already in namespace ${JSON.stringify(options.namespace)}`);
+        }
+        return;
+      }
+    }
+    const spec = { definition, args, deps, body: Uint8Array.prototype.slice.call(frame.body) };
+    const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
+    peer.connection.reply(frame.callId, { actorId, className: options.className, methods: options.methods, maxTaskRetries: options.maxTaskRetries });
+    this.#applyActors(effects);
+  }
+
+  #lookupActor(peer: Peer, callId: number, query: { name: string; namespace: string }): void {
+    const found = this.#actors.named(query.name, query.namespace);
+    if (found === undefined) {
+      const known = this.#actors.names().filter((other) => other.namespace === query.namespace);
+      const list = known.length === 0 ? "no named actor is alive there" : `alive there: ${known.map((other) => other.name).join(", ")}`;
+      peer.connection.replyError(callId, `no actor named ${JSON.stringify(query.name)} in namespace ${JSON.stringify(query.namespace)}; ${list}`);
+      return;
+    }
+    this.#countRef({ id: actorObjectId(found.id), owner: this.#options.processId, holder: peer.id, count: 1 });
+    peer.connection.reply(callId, describeActor(found));
+  }
+
+  #applyActors(effects: readonly ActorEffect[]): void {
+    for (const effect of effects) {
+      const { actor } = effect;
+      switch (effect.kind) {
+        case "place": {
+          const lifetime = resourceVector(actor.options.resources);
+          const placement = lifetime.amounts.has("CPU") ? lifetime : resourceVector({ ...actor.options.resources, CPU: 1 });
+          this.#lease({ kind: "actorWanted", actor: actor.id, lifetime, placement });
+          break;
+        }
+        case "start": {
+          const { definition, args, deps, body } = actor.spec;
+          const header = { actorId: actor.id, incarnation: actor.incarnation, definition, name: actor.options.className, actorName: actor.options.name, resources: actor.options.resources, args, deps };
+          this.#holdSpec(actor, effect.worker);
+          this.#peers.get(effect.worker)?.connection.send(MESSAGE.ACTOR_START, header, { parts: [body] });
+          break;
+        }
+        case "state":
+          for (const watcher of effect.watchers) this.#sendActorState(actor, watcher);
+          break;
+        case "end":
+          this.#endActor(effect);
+          break;
+        case "gone":
+          this.#lease({ kind: "actorGone", actor: actor.id });
+          break;
+      }
+    }
+  }
+
+  /** Refs in the constructor's arguments are held for each incarnation; the creator keeps its own hold while the actor lives. */
+  #holdSpec(actor: ActorRecord, worker: ProcessId): void {
+    const holder = this.#peers.get(worker)?.holderId ?? worker;
+    for (const payload of [actor.spec.args, ...actor.spec.deps]) {
+      for (const [id, owner] of payload.refs) this.#countRef({ id, owner, holder, count: 1 });
+      if (payload.stored !== undefined) this.#countRef({ id: payload.stored.id, owner: payload.stored.owner, holder, count: 1 });
+    }
+  }
+
+  #endActor(effect: Extract<ActorEffect, { kind: "end" }>): void {
+    if (effect.afterPending) {
+      this.#intendedExits.add(effect.worker);
+      this.#send(effect.worker, MESSAGE.WORKER_EXIT, effect.reason);
+    } else {
+      this.#workers.kill(effect.worker, effect.reason);
+    }
+  }
+
+  #sendActorState(actor: ActorRecord, watcher: ProcessId): void {
+    const worker = actor.worker === undefined ? undefined : this.#peers.get(actor.worker);
+    const header: ActorStateHeader & { error: PayloadHeader | undefined } = {
+      actorId: actor.id,
+      phase: actor.phase,
+      incarnation: actor.incarnation,
+      processId: worker?.id,
+      address: worker?.address,
+      pid: worker?.pid,
+      maxTaskRetries: actor.options.maxTaskRetries,
+      reason: actor.reason,
+      exit: actor.exit,
+      hasError: actor.error !== undefined,
+      error: actor.error?.header,
+    };
+    this.#peers.get(watcher)?.connection.send(MESSAGE.ACTOR_STATE, header, { parts: actor.error === undefined ? [] : [actor.error.body] });
+  }
+
+  #node(): NodeHeader {
+    const { nodeId, hostname, address, resources, objectStoreMemoryBytes } = this.#options;
+    return { nodeId, alive: true, hostname, address, resources, objectStoreMemoryBytes };
+  }
+}
+
+function describeActor(actor: ActorRecord): ActorLookupReply {
+  const { className, methods, maxTaskRetries } = actor.options;
+  return { actorId: actor.id, className, methods, maxTaskRetries };
+}
+
+function describeExit(exit: WorkerExitedHeader): string {
+  return exit.signal === undefined ? `exit code ${exit.exitCode ?? "unknown"}` : `signal ${exit.signal}`;
+}
+
+function fromWire([arena, offset, sizeBytes, kind]: WireLocation): { arena: string; offset: number; sizeBytes: number; kind: "memory" | "disk" } {
+  return { arena, offset, sizeBytes, kind };
+}

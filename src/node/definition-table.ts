@@ -1,0 +1,35 @@
+/**
+ * The functions and classes of the node by content hash: sent here once by whoever captured them, fetched once by each process that
+ * meets them inside a value or starts an actor of them. A fetch that comes before its definition waits for it.
+ */
+import type { DefinitionHeader } from "../wire/messages.ts";
+
+export interface StoredDefinition {
+  header: DefinitionHeader;
+  body: Uint8Array;
+}
+
+export class DefinitionTable {
+  readonly #definitions = new Map<string, StoredDefinition>();
+  readonly #waiting = new Map<string, ((definition: StoredDefinition) => void)[]>();
+
+  define(header: DefinitionHeader, body: Uint8Array): void {
+    if (this.#definitions.has(header.id)) return;
+    const definition = { header: { ...header, number: 0 }, body: Uint8Array.prototype.slice.call(body) };
+    this.#definitions.set(header.id, definition);
+    const waiting = this.#waiting.get(header.id) ?? [];
+    this.#waiting.delete(header.id);
+    for (const resolve of waiting) resolve(definition);
+  }
+
+  fetch(id: string, resolve: (definition: StoredDefinition) => void): void {
+    const known = this.#definitions.get(id);
+    if (known !== undefined) {
+      resolve(known);
+      return;
+    }
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) this.#waiting.set(id, [resolve]);
+    else waiting.push(resolve);
+  }
+}

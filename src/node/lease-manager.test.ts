@@ -1,0 +1,153 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import { resourceVector } from "../base/resources.ts";
+import { type LeaseEffect, type LeaseEvent, LeaseManager } from "./lease-manager.ts";
+
+const ONE_CPU = resourceVector({ CPU: 1 });
+const driver = "driver" as ProcessId;
+
+function worker(number: number): ProcessId {
+  return `worker${number}` as ProcessId;
+}
+
+function demand(owner: ProcessId, backlog: number, nested = false): LeaseEvent {
+  return { kind: "demand", owner, nested, shape: ONE_CPU, backlog, nowMs: 0 };
+}
+
+function grants(effects: readonly LeaseEffect[]): Extract<LeaseEffect, { kind: "grant" }>[] {
+  return effects.filter((effect) => effect.kind === "grant");
+}
+
+function managerWithWorkers(cpuCount: number): LeaseManager {
+  const manager = new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount });
+  manager.start();
+  for (let number = 1; number <= cpuCount; number += 1) manager.handle({ kind: "workerReady", worker: worker(number) });
+  return manager;
+}
+
+describe("the lease manager", () => {
+  test("prewarms two workers, or one where there is one CPU", () => {
+    const effectsFor = (cpuCount: number) => new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount }).start();
+    expect(effectsFor(8)).toEqual([{ kind: "spawn" }, { kind: "spawn" }]);
+    expect(effectsFor(1)).toEqual([{ kind: "spawn" }]);
+  });
+
+  test("grants as many leases as there are CPUs, and the next when one is returned", () => {
+    const manager = managerWithWorkers(2);
+    const first = grants(manager.handle(demand(driver, 5)));
+    expect(first.map((grant) => grant.worker)).toEqual([worker(1), worker(2)]);
+    expect(manager.available()).toEqual({ CPU: 0 });
+    const next = grants(manager.handle({ kind: "leaseReturned", leaseId: first[0]?.leaseId ?? 0, owner: driver }));
+    expect(next).toHaveLength(1);
+  });
+
+  test("a lease is returned by its owner only", () => {
+    const manager = managerWithWorkers(1);
+    const [grant] = grants(manager.handle(demand(driver, 1)));
+    manager.handle({ kind: "leaseReturned", leaseId: grant?.leaseId ?? 0, owner: worker(9) });
+    expect(manager.available()).toEqual({ CPU: 0 });
+  });
+
+  test("on one CPU a worker whose task waits is leased to itself, without a new process", () => {
+    const manager = managerWithWorkers(1);
+    manager.handle(demand(driver, 1));
+    expect(grants(manager.handle(demand(worker(1), 1, true)))).toHaveLength(0);
+    const effects = manager.handle({ kind: "parked", worker: worker(1) });
+    expect(effects.filter((effect) => effect.kind === "spawn")).toHaveLength(0);
+    expect(effects).toContainEqual({ kind: "slot", worker: worker(1), leased: true });
+    expect(grants(effects)).toMatchObject([{ owner: worker(1), worker: worker(1) }]);
+  });
+
+  test("a parked worker goes on before anything new starts", () => {
+    const manager = managerWithWorkers(1);
+    manager.handle(demand(driver, 1));
+    manager.handle({ kind: "parked", worker: worker(1) });
+    manager.handle({ kind: "unpark", worker: worker(1), shape: ONE_CPU });
+    expect(manager.available()).toEqual({ CPU: 0 });
+    expect(grants(manager.handle(demand(driver, 3)))).toHaveLength(0);
+  });
+
+  test("nested demand goes before a driver's", () => {
+    const manager = managerWithWorkers(2);
+    const [first] = grants(manager.handle(demand(driver, 10)));
+    manager.handle(demand(worker(2), 1, true));
+    const next = grants(manager.handle({ kind: "leaseReturned", leaseId: first?.leaseId ?? 0, owner: driver }));
+    expect(next.map((grant) => grant.owner)).toEqual([worker(2)]);
+  });
+
+  test("an owner with many leases gives one back to an owner with none", () => {
+    const manager = managerWithWorkers(2);
+    manager.handle(demand(driver, 100));
+    manager.handle(demand("other" as ProcessId, 1));
+    const effects = manager.handle({ kind: "tick", nowMs: 1000 });
+    expect(effects).toMatchObject([{ kind: "revoke", owner: driver }]);
+    expect(manager.handle({ kind: "tick", nowMs: 1001 })).toEqual([]);
+  });
+
+  test("what can never fit is said once, with the missing resource", () => {
+    const manager = managerWithWorkers(2);
+    const shape = resourceVector({ GPU: 1 });
+    const event: LeaseEvent = { kind: "demand", owner: driver, nested: false, shape, backlog: 1, nowMs: 0 };
+    expect(manager.handle(event)).toMatchObject([{ kind: "infeasible", missing: { name: "GPU", wanted: 1, total: 0 } }]);
+    expect(manager.handle({ ...event, backlog: 2 })).toEqual([]);
+  });
+
+  test("fractions of a CPU run side by side on further workers", () => {
+    const manager = managerWithWorkers(1);
+    const shape = resourceVector({ CPU: 0.5 });
+    const effects = manager.handle({ kind: "demand", owner: driver, nested: false, shape, backlog: 2, nowMs: 0 });
+    expect(grants(effects)).toHaveLength(1);
+    expect(effects.filter((effect) => effect.kind === "spawn")).toHaveLength(1);
+    expect(grants(manager.handle({ kind: "workerReady", worker: worker(2) }))).toHaveLength(1);
+  });
+
+  test("an actor takes a worker out of the pool, and its resources come back with its end", () => {
+    const manager = managerWithWorkers(2);
+    const actor = "actor" as ActorId;
+    const lifetime = resourceVector({ CPU: 2 });
+    expect(manager.handle({ kind: "actorWanted", actor, lifetime, placement: lifetime })).toContainEqual({ kind: "placeActor", actor, worker: worker(1) });
+    expect(manager.available()).toEqual({ CPU: 0 });
+    manager.handle({ kind: "actorGone", actor });
+    expect(manager.available()).toEqual({ CPU: 2 });
+  });
+
+  test("when the owner of a running task dies, its worker ends", () => {
+    const manager = managerWithWorkers(2);
+    manager.handle(demand(worker(1), 1, true));
+    const effects = manager.handle({ kind: "processGone", process: worker(1) });
+    expect(effects).not.toContainEqual(expect.objectContaining({ kind: "grant" }));
+    expect(manager.available()).toEqual({ CPU: 2 });
+  });
+
+  test("whatever happens, no resource is held twice and all come back in the end", () => {
+    const owners = [driver, worker(1), worker(2)];
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("demand" as const), owner: fc.constantFrom(...owners), backlog: fc.nat(4) }),
+      fc.record({ kind: fc.constant("return" as const), index: fc.nat(9) }),
+      fc.record({ kind: fc.constant("park" as const), index: fc.integer({ min: 1, max: 3 }) }),
+      fc.record({ kind: fc.constant("unpark" as const), index: fc.integer({ min: 1, max: 3 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const manager = managerWithWorkers(3);
+        const open: { leaseId: number; owner: ProcessId }[] = [];
+        const run = (event: LeaseEvent): void => {
+          for (const grant of grants(manager.handle(event))) open.push(grant);
+          const free = manager.available()["CPU"] ?? 0;
+          expect(free).toBeGreaterThanOrEqual(0);
+          expect(free).toBeLessThanOrEqual(3);
+        };
+        for (const step of steps) {
+          if (step.kind === "demand") run(demand(step.owner, step.backlog, step.owner !== driver));
+          else if (step.kind === "park") run({ kind: "parked", worker: worker(step.index) });
+          else if (step.kind === "unpark") run({ kind: "unpark", worker: worker(step.index), shape: ONE_CPU });
+          else if (open.length > 0) run({ kind: "leaseReturned", ...(open.splice(step.index % open.length, 1)[0] as (typeof open)[0]) });
+        }
+        for (const owner of owners) run(demand(owner, 0));
+        while (open.length > 0) run({ kind: "leaseReturned", ...(open.shift() as (typeof open)[0]) });
+        expect(manager.available()).toEqual({ CPU: 3 });
+      }),
+    );
+  });
+});

@@ -1,0 +1,124 @@
+/**
+ * The worker processes of the node: started, known by process id, remembered with their last lines of output, ended.
+ *
+ * Owns every child of the daemon. A worker is `starting` until it says hello; its exit is reported once, after its last output. How a worker is
+ * made (a child process, or a runtime inside this process) is the launcher's matter.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import type { WorkerExitedHeader } from "../wire/messages.ts";
+
+export interface RunningWorker {
+  readonly pid: number;
+  kill(): void;
+}
+
+export interface WorkerLauncher {
+  launch(options: {
+    workerId: ProcessId;
+    onLine: (stream: "stdout" | "stderr", line: string) => void;
+    onExit: (exit: { exitCode: number | undefined; signal: string | undefined }) => void;
+  }): RunningWorker;
+}
+
+interface WorkerRecord {
+  readonly id: ProcessId;
+  running: RunningWorker;
+  ready: boolean;
+  readonly lastOutput: string[];
+  endReason: string | undefined;
+}
+
+/** Enough to show an uncaught exception with its stack. */
+const LAST_OUTPUT_LINES_MAX = 20;
+
+/** What a worker puts in front of its output: the name of the task or actor that wrote it (worker/console-source.ts). */
+export const SOURCE_BEGIN = "\u001e";
+export const SOURCE_END = "\u001f";
+
+export interface WorkerPoolEvents {
+  onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string }) => void;
+  onExit: (exit: WorkerExitedHeader, wasReady: boolean) => void;
+}
+
+export class WorkerPool {
+  readonly #launcher: WorkerLauncher;
+  readonly #events: WorkerPoolEvents;
+  readonly #newId: () => ProcessId;
+  readonly #workers = new Map<ProcessId, WorkerRecord>();
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: { launcher: WorkerLauncher; newId: () => ProcessId; events: WorkerPoolEvents }) {
+    this.#launcher = options.launcher;
+    this.#newId = options.newId;
+    this.#events = options.events;
+  }
+
+  get pids(): number[] {
+    return Array.from(this.#workers.values(), (worker) => worker.running.pid);
+  }
+
+  spawn(): void {
+    const id = this.#newId();
+    const lastOutput: string[] = [];
+    const sources = { stdout: "", stderr: "" };
+    const record: WorkerRecord = { id, running: { pid: 0, kill: () => {} }, ready: false, lastOutput, endReason: undefined };
+    this.#workers.set(id, record);
+    record.running = this.#launcher.launch({
+      workerId: id,
+      onLine: (stream, line) => {
+        let text = line;
+        if (line.startsWith(SOURCE_BEGIN)) {
+          const end = line.indexOf(SOURCE_END);
+          if (end > 0) {
+            sources[stream] = line.slice(1, end);
+            text = line.slice(end + 1);
+          }
+        }
+        lastOutput.push(text);
+        if (lastOutput.length > LAST_OUTPUT_LINES_MAX) lastOutput.shift();
+        this.#events.onOutput({ pid: record.running.pid, source: sources[stream], stream, text });
+      },
+      onExit: (exit) => this.#exited(record, exit),
+    });
+  }
+
+  ready(id: ProcessId): boolean {
+    const record = this.#workers.get(id);
+    if (record === undefined) return false;
+    record.ready = true;
+    return true;
+  }
+
+  /** SIGKILL: nothing that a worker still holds is worth waiting for, as what it answered has been sent. */
+  kill(id: ProcessId, reason: string): void {
+    const record = this.#workers.get(id);
+    if (record === undefined) return;
+    record.endReason ??= reason;
+    record.running.kill();
+  }
+
+  /** Ends all of them; resolves when each has gone and its output has been delivered. */
+  async close(reason: string): Promise<void> {
+    const empty = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+    for (const id of Array.from(this.#workers.keys())) this.kill(id, reason);
+    if (this.#workers.size > 0) await empty;
+  }
+
+  #exited(record: WorkerRecord, exit: { exitCode: number | undefined; signal: string | undefined }): void {
+    if (!this.#workers.delete(record.id)) return;
+    this.#events.onExit(
+      {
+        workerId: record.id,
+        pid: record.running.pid,
+        exitCode: exit.exitCode,
+        signal: exit.signal,
+        lastOutput: record.lastOutput,
+        reason: record.endReason,
+      },
+      record.ready,
+    );
+    if (this.#workers.size === 0) this.#onEmpty?.();
+  }
+}

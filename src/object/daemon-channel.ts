@@ -1,0 +1,103 @@
+/**
+ * Tells the node daemon about references and stored objects, in one batch a tick and without waiting.
+ *
+ * Order matters within a batch: holds go before releases, so that handing a ref on and dropping one's own never leaves it unheld for a moment.
+ */
+import type { ObjectId, ProcessId } from "../base/ids.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import type { RefChannel } from "./object-table.ts";
+import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
+
+/** A batch is cut here, well below the size of a frame: one object may hold a hundred thousand refs. */
+const BATCH_MAX = 20_000;
+
+export class DaemonChannel implements RefChannel {
+  readonly #connection: Connection;
+  readonly #daemonId: ProcessId;
+  readonly #processId: ProcessId;
+  #holds: [ObjectId, ProcessId, ProcessId][] = [];
+  #releases: [ObjectId, number][] = [];
+  #freed: WireLocation[] = [];
+  #sealed: [WireLocation, ProcessId][] = [];
+  #scheduled = false;
+
+  constructor(options: { connection: Connection; daemonId: ProcessId; processId: ProcessId }) {
+    this.#connection = options.connection;
+    this.#daemonId = options.daemonId;
+    this.#processId = options.processId;
+  }
+
+  hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId }): void {
+    this.#holds.push([change.id, change.owner, change.holder]);
+    this.#schedule(this.#holds.length);
+  }
+
+  release(id: ObjectId, count: number): void {
+    this.#releases.push([id, count]);
+    this.#schedule(this.#releases.length);
+  }
+
+  watch(id: ObjectId, owner: ProcessId): void {
+    this.flush();
+    this.#connection.send(MESSAGE.REF_WATCH, [id, owner]);
+  }
+
+  provide(id: ObjectId, payload: Payload): void {
+    for (const ref of payload.refs) this.hold({ id: ref.id, owner: ref.owner, holder: this.#daemonId });
+    this.flush();
+    this.#connection.send(MESSAGE.REF_VALUE, [id, this.#daemonId, payloadHeader(payload)], { parts: payloadParts(payload) });
+  }
+
+  /** An answer to somebody's question for an object that this process owns. */
+  answer(id: ObjectId, receiver: ProcessId, payload: Payload): void {
+    for (const ref of payload.refs) this.hold({ id: ref.id, owner: ref.owner, holder: receiver });
+    this.flush();
+    this.#connection.send(MESSAGE.REF_VALUE, [id, receiver, payloadHeader(payload)], { parts: payloadParts(payload) });
+  }
+
+  adopt(id: ObjectId): void {
+    this.#connection.send(MESSAGE.REF_ADOPT, [id]);
+  }
+
+  sealed(location: WireLocation, owner: ProcessId): void {
+    this.#sealed.push([location, owner]);
+    this.#schedule(this.#sealed.length);
+  }
+
+  freeStored(location: WireLocation): void {
+    this.#freed.push(location);
+    this.#schedule(this.#freed.length);
+  }
+
+  arenaChanged(arena: string, kind: "memory" | "disk", sizeBytes: number): void {
+    this.#connection.send(MESSAGE.STORE_ARENA, [arena, kind, sizeBytes]);
+  }
+
+  get processId(): ProcessId {
+    return this.#processId;
+  }
+
+  flush(): void {
+    this.#scheduled = false;
+    if (this.#sealed.length > 0) this.#connection.send(MESSAGE.STORE_SEALED, this.#sealed);
+    if (this.#holds.length > 0) this.#connection.send(MESSAGE.REF_HOLD, this.#holds);
+    if (this.#releases.length > 0) this.#connection.send(MESSAGE.REF_RELEASE, this.#releases);
+    if (this.#freed.length > 0) this.#connection.send(MESSAGE.STORE_FREED, this.#freed);
+    this.#sealed = [];
+    this.#holds = [];
+    this.#releases = [];
+    this.#freed = [];
+  }
+
+  #schedule(length: number): void {
+    if (length >= BATCH_MAX) {
+      this.flush();
+    } else if (!this.#scheduled) {
+      this.#scheduled = true;
+      process.nextTick(() => {
+        if (this.#scheduled) this.flush();
+      });
+    }
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The functions and classes that this process has received, by content hash, each revived once.
+ *
+ * A definition comes with the call that first needs it, or is fetched from the node daemon. Reviving may import modules, so what is kept is a
+ * promise; `ready` answers at once for those that have settled, which is what hot paths ask.
+ */
+import { reviveDefinition } from "../closure/revive.ts";
+import type { DecodeHooks } from "../wire/value/decode.ts";
+import type { DefinitionHeader } from "../wire/messages.ts";
+
+interface Row {
+  promise: Promise<unknown>;
+  isReady: boolean;
+  value: unknown;
+}
+
+export type FetchDefinition = (id: string) => Promise<{ header: DefinitionHeader; body: Uint8Array }>;
+
+export class DefinitionCache {
+  readonly #rows = new Map<string, Row>();
+  readonly #fetch: FetchDefinition;
+  readonly #hooks: DecodeHooks;
+
+  constructor(options: { fetch: FetchDefinition; hooks: DecodeHooks }) {
+    this.#fetch = options.fetch;
+    this.#hooks = options.hooks;
+  }
+
+  /** Whether every one of them can be used now. */
+  areReady(ids: readonly string[]): boolean {
+    for (const id of ids) if (this.#rows.get(id)?.isReady !== true) return false;
+    return true;
+  }
+
+  async loadAll(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((id) => this.load(id)));
+  }
+
+  ready(id: string): unknown {
+    const row = this.#rows.get(id);
+    return row?.isReady === true ? row.value : undefined;
+  }
+
+  load(id: string): Promise<unknown> {
+    const known = this.#rows.get(id);
+    if (known !== undefined) return known.promise;
+    return this.#add(
+      id,
+      this.#fetch(id).then(({ header, body }) => this.#revive(header, body)),
+    );
+  }
+
+  /** A definition that this process made itself: it is what it is. */
+  provide(id: string, value: unknown): void {
+    if (!this.#rows.has(id)) this.#rows.set(id, { promise: Promise.resolve(value), isReady: true, value });
+  }
+
+  receive(header: DefinitionHeader, body: Uint8Array): void {
+    if (this.#rows.has(header.id)) return;
+    const own = Uint8Array.prototype.slice.call(body);
+    this.#add(header.id, this.#revive(header, own));
+  }
+
+  #add(id: string, promise: Promise<unknown>): Promise<unknown> {
+    const row: Row = { promise, isReady: false, value: undefined };
+    this.#rows.set(id, row);
+    promise.then(
+      (value) => {
+        row.isReady = true;
+        row.value = value;
+      },
+      // A failed import may succeed later; whoever waits now gets the error.
+      () => this.#rows.delete(id),
+    );
+    return promise;
+  }
+
+  async #revive(header: DefinitionHeader, body: Uint8Array): Promise<unknown> {
+    await this.loadAll(header.dependencies);
+    let offset = header.inBand;
+    const buffers = header.buffers.map((size) => {
+      const buffer = body.slice(offset, offset + size);
+      offset += size;
+      return buffer;
+    });
+    return await reviveDefinition(body.subarray(0, header.inBand), buffers, { hooks: this.#hooks, definition: (id) => this.load(id) });
+  }
+}

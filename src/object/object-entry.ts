@@ -1,0 +1,101 @@
+/**
+ * What one process knows of one object: its state, who waits for it here, and what keeps it.
+ *
+ * An entry begins pending and settles once, as a value or as an error. Most entries are small results that only their handle refers to: they
+ * cost one JavaScript object, and the garbage collector is all they need. An entry becomes tracked (see `object-table.ts`) when
+ * there are bytes in the store or other processes to tell; only then are its handles counted.
+ */
+import type { ActorId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { Payload } from "./payload.ts";
+
+/** Notified once, when the entry settles. */
+export interface Waiter {
+  entrySettled(entry: ObjectEntry): void;
+}
+
+export type EntryState = "pending" | "ready" | "failed" | "freed";
+
+export class ObjectEntry {
+  state: EntryState = "pending";
+  /** The value itself where it is a primitive, which needs no copy for each reader. */
+  primitive: unknown = undefined;
+  isPrimitive = false;
+  payload: Payload | undefined = undefined;
+  /** A failure that was never serialized: made in this process. */
+  failure: unknown = undefined;
+  /** Whether somebody has seen the failure. One that nobody saw is reported when the entry goes. */
+  failureSeen = false;
+  #waiters: Waiter | Waiter[] | undefined = undefined;
+
+  /** Completes the id lazily: ids are made only for what leaves the process or is asked for. */
+  readonly sequence: number;
+  readonly index: number;
+  id: ObjectId | undefined = undefined;
+  /** Who is asked for the value; undefined while it has never left this process. */
+  owner: ProcessId | undefined = undefined;
+  /** The name of the task that makes it, for messages. */
+  label = "";
+  /** The serial actor that computes it: an actor that waits for itself never ends. */
+  actor: ActorId | undefined = undefined;
+
+  // The rest is the table's.
+  tracked = false;
+  handles = 0;
+  pins = 0;
+  /** Holds that others have registered at the daemon for this process. */
+  holds = 0;
+  watched = false;
+  contained: ObjectEntry[] | undefined = undefined;
+  /** Stamp of the last `wait` that met it: finds duplicates without a set per call. */
+  waitStamp = 0;
+
+  constructor(sequence: number, index: number) {
+    this.sequence = sequence;
+    this.index = index;
+  }
+
+  get isSettled(): boolean {
+    return this.state !== "pending";
+  }
+
+  addWaiter(waiter: Waiter): void {
+    if (this.#waiters === undefined) this.#waiters = waiter;
+    else if (Array.isArray(this.#waiters)) this.#waiters.push(waiter);
+    else this.#waiters = [this.#waiters, waiter];
+  }
+
+  removeWaiter(waiter: Waiter): void {
+    if (this.#waiters === waiter) this.#waiters = undefined;
+    else if (Array.isArray(this.#waiters)) this.#waiters = this.#waiters.filter((other) => other !== waiter);
+  }
+
+  get hasWaiters(): boolean {
+    return this.#waiters !== undefined;
+  }
+
+  settlePrimitive(value: unknown): void {
+    this.isPrimitive = true;
+    this.primitive = value;
+    this.#settle("ready");
+  }
+
+  settlePayload(payload: Payload): void {
+    this.payload = payload;
+    this.#settle(payload.error ? "failed" : "ready");
+  }
+
+  fail(failure: unknown): void {
+    this.failure = failure;
+    this.#settle("failed");
+  }
+
+  #settle(state: EntryState): void {
+    if (this.state !== "pending") return;
+    this.state = state;
+    const waiters = this.#waiters;
+    this.#waiters = undefined;
+    if (waiters === undefined) return;
+    if (Array.isArray(waiters)) for (const waiter of waiters) waiter.entrySettled(this);
+    else waiters.entrySettled(this);
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * The objects of this process that are more than a local value: counting what keeps them, and telling the node daemon.
+ *
+ * An entry is kept by its handles (ObjectRefs in the user's hands, found by the garbage collector or ended by `using`) and by pins (a task
+ * in flight that needs it, an object that contains it, a mapped view of its bytes). When nothing keeps it any more: bytes in the store that nobody
+ * else knows are freed at once; what has been sent to others is released at the daemon's ledger, which tells the owner to free it when
+ * nobody holds it. Rule of the protocol (node/ref-ledger.ts): the sender of a ref registers a hold for the receiver.
+ */
+import type { IdSource, ObjectId, ProcessId } from "../base/ids.ts";
+import type { StoredHeader, WireLocation } from "../wire/messages.ts";
+import { ObjectEntry } from "./object-entry.ts";
+import type { ContainedRef, Payload } from "./payload.ts";
+
+/** What the table tells the daemon; messages are batched and never waited for. */
+export interface RefChannel {
+  hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId }): void;
+  release(id: ObjectId, count: number): void;
+  watch(id: ObjectId, owner: ProcessId): void;
+  /** Hands the value of an object of which the daemon is the owner of record to it. */
+  provide(id: ObjectId, payload: Payload): void;
+  freeStored(location: WireLocation): void;
+}
+
+export interface ObjectTableOptions {
+  processId: ProcessId;
+  /** The owner of record of what this process makes and sends on: a driver itself, a worker's node daemon. */
+  ownerOfRecord: ProcessId;
+  ids: IdSource;
+  channel: RefChannel;
+  /** A settled entry in serialized form, also when it is a cached primitive or a failure made here. */
+  payloadOf: (entry: ObjectEntry) => Payload;
+  onUnseenFailure: (entry: ObjectEntry) => void;
+}
+
+export class ObjectTable {
+  readonly processId: ProcessId;
+  readonly ownerOfRecord: ProcessId;
+  readonly #ids: IdSource;
+  readonly #channel: RefChannel;
+  readonly #payloadOf: (entry: ObjectEntry) => Payload;
+  readonly #onUnseenFailure: (entry: ObjectEntry) => void;
+  /** Everything that has an owner: sent to others or received from them. */
+  readonly #published = new Map<ObjectId, ObjectEntry>();
+  readonly #unseen = new Set<ObjectEntry>();
+  readonly #finalizers = new FinalizationRegistry<ObjectEntry>((entry) => this.#handleGone(entry));
+
+  constructor(options: ObjectTableOptions) {
+    this.processId = options.processId;
+    this.ownerOfRecord = options.ownerOfRecord;
+    this.#ids = options.ids;
+    this.#channel = options.channel;
+    this.#payloadOf = options.payloadOf;
+    this.#onUnseenFailure = options.onUnseenFailure;
+  }
+
+  get publishedCount(): number {
+    return this.#published.size;
+  }
+
+  idOf(entry: ObjectEntry): ObjectId {
+    entry.id ??= entry.index < 0 ? this.#ids.putId(entry.sequence) : this.#ids.returnId(entry.sequence, entry.index);
+    return entry.id;
+  }
+
+  lookup(id: ObjectId): ObjectEntry | undefined {
+    return this.#published.get(id);
+  }
+
+  /** From now on the entry's end matters: its handle is watched. A handle that was disposed of does not count. */
+  track(entry: ObjectEntry, handle: object | undefined): void {
+    entry.tracked = true;
+    if (handle === undefined) return;
+    entry.handles += 1;
+    this.#finalizers.register(handle, entry, handle);
+  }
+
+  /** A handle's explicit end (`using`). */
+  disposeHandle(entry: ObjectEntry, handle: object): void {
+    if (this.#finalizers.unregister(handle)) this.#handleGone(entry);
+    else if (entry.isSettled) this.#reportUnseen(entry);
+  }
+
+  pin(entry: ObjectEntry): void {
+    entry.pins += 1;
+  }
+
+  unpin(entry: ObjectEntry): void {
+    entry.pins -= 1;
+    this.#releaseIfUnkept(entry);
+  }
+
+  /** The entry is about to be named in bytes that leave this process. */
+  publish(entry: ObjectEntry): ContainedRef {
+    const id = this.idOf(entry);
+    if (entry.owner === undefined) {
+      entry.owner = this.ownerOfRecord;
+      entry.tracked = true;
+      entry.holds += 1;
+      this.#published.set(id, entry);
+      this.#channel.hold({ id, owner: entry.owner, holder: this.processId });
+      if (this.ownerOfRecord !== this.processId) {
+        // Pinned until the daemon has the value: the ref may be dropped here long before its task ends.
+        entry.pins += 1;
+        if (entry.isSettled) this.#provide(entry);
+        else entry.addWaiter({ entrySettled: () => this.#provide(entry) });
+      }
+    }
+    return { id, owner: entry.owner };
+  }
+
+  /** Registers a hold for the process that is about to get a payload with these refs in it, and its stored bytes. */
+  holdFor(receiver: ProcessId, payload: Payload): void {
+    for (const ref of payload.refs) this.#channel.hold({ id: ref.id, owner: ref.owner, holder: receiver });
+    const stored = payload.stored;
+    if (stored !== undefined && stored.owner !== ("" as ProcessId)) this.#channel.hold({ id: stored.id, owner: stored.owner, holder: receiver });
+  }
+
+  /** The value of a settled entry as it is sent to another process; bytes in the store need a published owner. */
+  payloadFor(entry: ObjectEntry): Payload {
+    const payload = this.#payloadOf(entry);
+    if (payload.stored === undefined) return payload;
+    const ref = this.publish(entry);
+    return { ...payload, stored: { id: ref.id, owner: ref.owner, location: payload.stored.location } };
+  }
+
+  /** A ref came from another process, with a hold for this one. The result is pinned: unpin it when the message is done with. */
+  receive(ref: ContainedRef): ObjectEntry {
+    let entry = this.#published.get(ref.id);
+    if (entry === undefined) {
+      entry = new ObjectEntry(0, 0);
+      entry.id = ref.id;
+      entry.owner = ref.owner;
+      entry.tracked = true;
+      this.#published.set(ref.id, entry);
+    }
+    entry.holds += 1;
+    entry.pins += 1;
+    return entry;
+  }
+
+  /** An entry for something that the daemon owns, such as an actor that this process creates, with a hold of this process. */
+  adoptForeign(ref: ContainedRef): ObjectEntry {
+    const entry = new ObjectEntry(0, 0);
+    entry.id = ref.id;
+    entry.owner = ref.owner;
+    entry.tracked = true;
+    entry.holds = 1;
+    this.#published.set(ref.id, entry);
+    this.#channel.hold({ id: ref.id, owner: ref.owner, holder: this.processId });
+    return entry;
+  }
+
+  receiveStored(stored: StoredHeader, payload: Payload): ObjectEntry {
+    const entry = this.receive({ id: stored.id, owner: stored.owner });
+    if (!entry.isSettled) entry.settlePayload(payload);
+    return entry;
+  }
+
+  /** A borrowed ref is waited for: its owner is asked for the value, once. */
+  watch(entry: ObjectEntry): void {
+    if (entry.watched || entry.isSettled || entry.owner === undefined || entry.id === undefined) return;
+    if (entry.owner === this.processId || entry.sequence !== 0) return;
+    entry.watched = true;
+    this.#channel.watch(entry.id, entry.owner);
+  }
+
+  /** A value for a watched ref arrived, with holds for what it contains. */
+  receiveValue(id: ObjectId, payload: Payload): void {
+    const entry = this.#published.get(id);
+    const contained = payload.refs.map((ref) => this.receive(ref));
+    if (entry === undefined || entry.isSettled) {
+      for (const inner of contained) this.unpin(inner);
+      return;
+    }
+    this.contain(entry, contained);
+    entry.settlePayload(payload);
+  }
+
+  /** `entry` keeps these (already pinned) as long as it lives. */
+  contain(entry: ObjectEntry, contained: ObjectEntry[]): void {
+    if (contained.length === 0) return;
+    entry.contained = contained;
+    entry.tracked = true;
+  }
+
+  /** The daemon says that nobody holds it. */
+  free(id: ObjectId): void {
+    const entry = this.#published.get(id);
+    if (entry === undefined || entry.handles > 0 || entry.pins > 0) return;
+    this.#published.delete(id);
+    this.#drop(entry);
+  }
+
+  /** A failed entry that nobody has awaited: reported when its handle goes, or at the end of the process. */
+  watchFailure(entry: ObjectEntry, handle: object): void {
+    this.#unseen.add(entry);
+    if (entry.handles === 0) {
+      entry.handles += 1;
+      this.#finalizers.register(handle, entry, handle);
+    }
+  }
+
+  /** At the end: what is left unseen. */
+  reportAllUnseen(): void {
+    for (const entry of this.#unseen) this.#reportUnseen(entry);
+  }
+
+  /** Failures that nobody has seen yet, for the report at the end. */
+  reportUnseenFailure(entry: ObjectEntry): void {
+    this.#reportUnseen(entry);
+  }
+
+  #provide(entry: ObjectEntry): void {
+    this.#channel.provide(entry.id as ObjectId, this.#payloadOf(entry));
+    this.unpin(entry);
+  }
+
+  #handleGone(entry: ObjectEntry): void {
+    entry.handles -= 1;
+    if (entry.handles === 0) this.#reportUnseen(entry);
+    this.#releaseIfUnkept(entry);
+  }
+
+  #reportUnseen(entry: ObjectEntry): void {
+    this.#unseen.delete(entry);
+    if (entry.state !== "failed" || entry.failureSeen) return;
+    entry.failureSeen = true;
+    this.#onUnseenFailure(entry);
+  }
+
+  #releaseIfUnkept(entry: ObjectEntry): void {
+    if (!entry.tracked || entry.handles > 0 || entry.pins > 0 || !entry.isSettled && entry.owner === undefined) return;
+    if (entry.owner === undefined) {
+      this.#drop(entry);
+      return;
+    }
+    const id = entry.id as ObjectId;
+    const holds = entry.holds;
+    entry.holds = 0;
+    if (holds !== 0) this.#channel.release(id, holds);
+    // The owner keeps the value until the daemon says that nobody else holds it; a borrower has no more use for it.
+    if (entry.owner !== this.processId) {
+      this.#published.delete(id);
+      this.#forget(entry);
+    }
+  }
+
+  /** The end of an object that this process owns alone. */
+  #drop(entry: ObjectEntry): void {
+    if (entry.state === "freed") return;
+    const stored = entry.payload?.stored;
+    if (stored !== undefined) this.#channel.freeStored(stored.location);
+    this.#forget(entry);
+  }
+
+  #forget(entry: ObjectEntry): void {
+    entry.state = "freed";
+    entry.payload = undefined;
+    const contained = entry.contained;
+    entry.contained = undefined;
+    if (contained !== undefined) for (const inner of contained) this.unpin(inner);
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * What the lower layers need from serialization, which lies in `core` because it knows refs and handles (core/serializer.ts).
+ *
+ * `encode` reuses one result object and its scratch memory: use it, or make it a payload, before anything else is encoded.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import type { ContainedRef, Payload } from "./payload.ts";
+
+/** From this size on, values travel through the object store and are mapped by readers; smaller ones are copied along. */
+export const STORE_FROM_BYTES: number = 64 * 1024;
+
+export interface EncodedMessage {
+  bytes: Uint8Array;
+  start: number;
+  end: number;
+  buffers: readonly Uint8Array[];
+  graph: boolean;
+  definitions: readonly string[];
+  refs: readonly ContainedRef[];
+  /** In-band bytes alone, below the store's threshold: the form that costs nothing but its bytes. */
+  isPlain: boolean;
+}
+
+export interface FailedTask {
+  name: string;
+}
+
+export interface ValueCodec {
+  /** @throws SerializationError naming the path of what cannot be sent */
+  encode(value: unknown): EncodedMessage;
+  /** Never throws: an error that cannot be sent arrives as one that says so. */
+  encodeError(error: unknown, task: FailedTask): EncodedMessage;
+  /** Copies what `encode` returned; large values are written to the store and recorded as the owner's. */
+  toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload;
+  /** A promise only where definitions have to be fetched or modules imported. */
+  decodeArguments(args: Payload, dependencies: readonly Payload[]): unknown[] | Promise<unknown[]>;
+  /** The hot form: plain in-band bytes without dependencies. */
+  decodePlainArguments(bytes: Uint8Array): unknown[];
+}

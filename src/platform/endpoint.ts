@@ -1,0 +1,31 @@
+/**
+ * Addresses: where a process listens for direct calls, and how another one reaches it.
+ *
+ * An address is the path of a Unix domain socket, or `inprocess:<n>` for an end inside this process (in-process mode). Callers of
+ * `listen` and `connect` need not know which.
+ */
+import { type Listener, type Transport, connectSocket, listenSocket, loopbackPair } from "./transport.ts";
+
+const IN_PROCESS = "inprocess:";
+const acceptors = new Map<string, (transport: Transport) => void>();
+let nextNumber = 1;
+
+export function newInProcessAddress(): string {
+  nextNumber += 1;
+  return IN_PROCESS + nextNumber;
+}
+
+export async function listen(address: string, onTransport: (transport: Transport) => void): Promise<Listener> {
+  if (!address.startsWith(IN_PROCESS)) return await listenSocket(address, onTransport);
+  acceptors.set(address, onTransport);
+  return { path: address, setKeepsProcessAlive: () => {}, close: () => acceptors.delete(address) };
+}
+
+export async function connect(address: string): Promise<Transport> {
+  if (!address.startsWith(IN_PROCESS)) return await connectSocket(address);
+  const accept = acceptors.get(address);
+  if (accept === undefined) throw new Error(`nobody listens at ${address}`);
+  const [near, far] = loopbackPair();
+  accept(far);
+  return near;
+}

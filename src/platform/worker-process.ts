@@ -1,0 +1,126 @@
+/**
+ * Child processes of ours: how a worker or a node daemon is started, told its configuration, and heard when it ends.
+ *
+ * A child gets its configuration as one JSON line on file descriptor 3, not in its environment, where its own children would
+ * inherit the token. The descriptor stays open for life: its end is how a child learns that its parent died, whatever killed it. Children are
+ * in process groups of their own, so a Ctrl-C in a terminal reaches the driver alone, which ends them in order.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import net from "node:net";
+import { StringDecoder } from "node:string_decoder";
+
+const PARENT_FD = 3;
+/** How long output is waited for after a child has ended. */
+const PIPES_OPEN_MAX_MS = 500;
+
+export interface ChildExit {
+  exitCode: number | undefined;
+  signal: string | undefined;
+}
+
+export interface ChildOptions {
+  entry: string;
+  execArgv: readonly string[];
+  configuration: unknown;
+  onLine: (stream: "stdout" | "stderr", line: string) => void;
+  /** A line that the child wrote to its parent descriptor. */
+  onMessage: (line: string) => void;
+  /** After the last line of output has been delivered. */
+  onExit: (exit: ChildExit) => void;
+}
+
+export class Child {
+  readonly #process: ChildProcess;
+  readonly #parentLine: net.Socket;
+  readonly pid: number;
+
+  constructor(options: ChildOptions) {
+    const child = spawn(process.execPath, [...options.execArgv, options.entry], {
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    });
+    this.#process = child;
+    this.pid = child.pid ?? 0;
+    this.#parentLine = child.stdio[PARENT_FD] as net.Socket;
+    this.#parentLine.on("error", () => {});
+    this.#parentLine.write(`${JSON.stringify(options.configuration)}\n`);
+    onLines(this.#parentLine, options.onMessage);
+    if (child.stdout !== null) onLines(child.stdout, (line) => options.onLine("stdout", line));
+    if (child.stderr !== null) onLines(child.stderr, (line) => options.onLine("stderr", line));
+    child.on("error", (error) => options.onLine("stderr", `the process could not be started: ${error.message}`));
+    // "close" comes after the last output. A grandchild may hold the pipes open for ever, so "exit" bounds the wait.
+    let isReported = false;
+    const report = (code: number | null, signal: string | null): void => {
+      if (isReported) return;
+      isReported = true;
+      options.onExit({ exitCode: code ?? undefined, signal: signal ?? undefined });
+    };
+    child.on("close", report);
+    child.on("exit", (code, signal) => setTimeout(report, PIPES_OPEN_MAX_MS, code, signal).unref());
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  setKeepsProcessAlive(keeps: boolean): void {
+    const streams = [this.#process.stdout, this.#process.stderr, this.#parentLine] as (net.Socket | null)[];
+    if (keeps) {
+      this.#process.ref();
+      for (const stream of streams) stream?.ref();
+    } else {
+      this.#process.unref();
+      for (const stream of streams) stream?.unref();
+    }
+  }
+}
+
+/** The longest line that is kept whole: a program that never ends its line must not fill the memory of its daemon. */
+const LINE_LENGTH_MAX = 64 * 1024;
+
+function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  stream.on("data", (chunk: Buffer) => {
+    rest += decoder.write(chunk);
+    let start = 0;
+    for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n", start)) {
+      onLine(rest.slice(start, end));
+      start = end + 1;
+    }
+    rest = rest.slice(start);
+    while (rest.length > LINE_LENGTH_MAX) {
+      onLine(rest.slice(0, LINE_LENGTH_MAX));
+      rest = rest.slice(LINE_LENGTH_MAX);
+    }
+  });
+  stream.on("close", () => {
+    if (rest !== "") onLine(rest);
+    rest = "";
+  });
+}
+
+export interface ParentLine<Configuration> {
+  configuration: Configuration;
+  send(line: string): void;
+}
+
+/** In a child: its configuration. `onParentGone` is called when the parent's end of the descriptor closes. */
+export function readParentLine<Configuration>(onParentGone: () => void): Promise<ParentLine<Configuration>> {
+  return new Promise((resolve, reject) => {
+    const socket = new net.Socket({ fd: PARENT_FD, readable: true, writable: true });
+    let isFirst = true;
+    onLines(socket, (line) => {
+      if (!isFirst) return;
+      isFirst = false;
+      // The line does not keep a child alive; whatever work it has does.
+      socket.unref();
+      resolve({ configuration: JSON.parse(line) as Configuration, send: (text) => socket.write(`${text}\n`) });
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      if (isFirst) reject(new Error("the parent process ended before it sent a configuration"));
+      onParentGone();
+    });
+  });
+}

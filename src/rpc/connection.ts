@@ -1,0 +1,180 @@
+/**
+ * One authenticated connection: frames out (one write a tick), frames in, requests with a deadline.
+ *
+ * Both sides begin with a hello that carries protocol version, token and who is speaking; until it has been accepted a peer
+ * may send 4 KB and nothing else, and whatever is malformed ends the connection, never the process. Calls of tasks and actors do
+ * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
+ */
+import { type Frame, FrameParser, FRAME_FLAG, FRAME_SIZE_MAX, FrameWriter } from "../wire/frame.ts";
+import { decodeHeader, encodeHeader } from "../wire/header.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import type { Transport } from "../platform/transport.ts";
+
+/** A body part can be any bytes; they are copied before `send` returns. */
+const NO_PARTS: readonly Uint8Array[] = [];
+/** Above this many unsent bytes `isCongested` asks senders with a backlog to wait for `onDrain`. */
+const CONGESTION_BYTES = 4 * 1024 * 1024;
+const HELLO_SIZE_MAX = 4096;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+export interface Reply {
+  header: unknown;
+  body: Uint8Array;
+}
+
+interface PendingRequest {
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
+  timer: NodeJS.Timeout | undefined;
+}
+
+export class ConnectionClosedError extends Error {
+  override readonly name = "ConnectionClosedError";
+}
+
+export class Connection {
+  /** Frames other than replies to requests. Frame and bytes are valid during the call only. */
+  onFrame: (frame: Frame) => void = () => {};
+  /** After every chunk: what arrived together has been handled. */
+  onBatchEnd: () => void = () => {};
+  onClose: (reason: string) => void = () => {};
+  onDrain: () => void = () => {};
+  readonly #transport: Transport;
+  readonly #writer: FrameWriter;
+  readonly #parser: FrameParser;
+  readonly #requests = new Map<number, PendingRequest>();
+  #nextRequestId = 1;
+  #flushScheduled = false;
+  #closeReason: string | undefined;
+  readonly #flush = (): void => {
+    this.#flushScheduled = false;
+    this.#writer.flush();
+  };
+
+  constructor(transport: Transport, options: { trusted: boolean }) {
+    this.#transport = transport;
+    this.#writer = new FrameWriter((chunk) => transport.write(chunk));
+    this.#parser = new FrameParser((frame) => this.#receive(frame), options.trusted ? FRAME_SIZE_MAX : HELLO_SIZE_MAX);
+    transport.onChunk = (chunk) => {
+      try {
+        this.#parser.push(chunk);
+      } catch (error) {
+        this.#closed(`the peer broke the protocol: ${(error as Error).message}`);
+        transport.destroy();
+        return;
+      }
+      this.onBatchEnd();
+    };
+    transport.onClose = (reason) => this.#closed(reason);
+    transport.onDrain = () => this.onDrain();
+  }
+
+  /** The peer has proved who it is: from now on frames of any kind and size are read. */
+  trust(): void {
+    this.#parser.sizeMax = FRAME_SIZE_MAX;
+  }
+
+  get isClosed(): boolean {
+    return this.#closeReason !== undefined;
+  }
+
+  get isCongested(): boolean {
+    return this.#transport.pendingBytes > CONGESTION_BYTES;
+  }
+
+  /** The hot form; see FrameWriter.numbered. */
+  sendNumbered(type: number, flags: number, callId: number, number: number, body: Uint8Array, start: number, end: number): void {
+    if (this.#closeReason !== undefined) return;
+    this.#writer.numbered(type, flags, callId, number, body, start, end);
+    if (!this.#flushScheduled) {
+      this.#flushScheduled = true;
+      process.nextTick(this.#flush);
+    }
+  }
+
+  send(type: number, header: unknown, options: { callId?: number; flags?: number; parts?: readonly Uint8Array[] } = {}): void {
+    if (this.#closeReason !== undefined) return;
+    const bytes = header === undefined ? undefined : encodeHeader(header);
+    this.#writer.full(type, options.flags ?? 0, options.callId ?? 0, bytes, options.parts ?? NO_PARTS);
+    if (!this.#flushScheduled) {
+      this.#flushScheduled = true;
+      process.nextTick(this.#flush);
+    }
+  }
+
+  /** @throws ConnectionClosedError when the peer goes away or does not answer within `timeoutMs` (30 s; 0 waits for ever). */
+  request(type: number, header: unknown, options: { parts?: readonly Uint8Array[]; timeoutMs?: number } = {}): Promise<Reply> {
+    const id = this.#nextRequestId;
+    this.#nextRequestId = (id % 0xffffffff) + 1;
+    return new Promise((resolve, reject) => {
+      if (this.#closeReason !== undefined) {
+        reject(new ConnectionClosedError(this.#closeReason));
+        return;
+      }
+      const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
+      const timer =
+        timeoutMs === 0
+          ? undefined
+          : setTimeout(() => {
+              this.#requests.delete(id);
+              reject(new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms`));
+            }, timeoutMs);
+      timer?.unref();
+      this.#requests.set(id, { resolve, reject, timer });
+      this.send(type, header, { callId: id, ...(options.parts === undefined ? {} : { parts: options.parts }) });
+    });
+  }
+
+  reply(callId: number, header: unknown, parts: readonly Uint8Array[] = NO_PARTS): void {
+    this.send(MESSAGE.REPLY, header, { callId, parts });
+  }
+
+  replyError(callId: number, message: string): void {
+    this.send(MESSAGE.REPLY, message, { callId, flags: FRAME_FLAG.ERROR });
+  }
+
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  setKeepsProcessAlive(keeps: boolean): void {
+    this.#transport.setKeepsProcessAlive(keeps);
+  }
+
+  /** Sends what is pending and closes; idempotent. */
+  close(): void {
+    this.#writer.flush();
+    this.#transport.end();
+  }
+
+  /** Closes at once, for a peer that is not to be trusted further. */
+  drop(reason: string): void {
+    this.#closed(reason);
+    this.#transport.destroy();
+  }
+
+  #receive(frame: Frame): void {
+    if (frame.type !== MESSAGE.REPLY) {
+      this.onFrame(frame);
+      return;
+    }
+    const pending = this.#requests.get(frame.callId);
+    if (pending === undefined) return;
+    this.#requests.delete(frame.callId);
+    clearTimeout(pending.timer);
+    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
+    else pending.resolve({ header, body: Buffer.from(frame.body) });
+  }
+
+  #closed(reason: string): void {
+    if (this.#closeReason !== undefined) return;
+    this.#closeReason = reason;
+    for (const pending of this.#requests.values()) {
+      clearTimeout(pending.timer);
+      pending.reject(new ConnectionClosedError(reason));
+    }
+    this.#requests.clear();
+    this.onClose(reason);
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * The frame: how messages lie on a byte stream.
+ *
+ *     u32 length | u8 type | u8 flags | u32 call id | header | body          (integers little-endian; length counts what follows it)
+ *
+ * The header is absent, a lone MessagePack uint 32 (flag NUMBER: five bytes, for hot messages), or MessagePack of any form behind its
+ * u32 length (flag HEADER). `FrameWriter` copies small frames into a slab and hands the slab over once a tick: measured 3.9-4.5 M
+ * messages/s against 0.8 M/s for a write per message. `FrameParser` yields views of the received chunk; whoever keeps bytes beyond
+ * the callback copies them, since a view pins the whole chunk.
+ */
+
+export const FRAME_FLAG = {
+  HEADER: 0x01,
+  NUMBER: 0x02,
+  /** The body is the closure graph form of a value rather than the plain form. */
+  GRAPH: 0x04,
+  /** The body is an error. */
+  ERROR: 0x08,
+} as const;
+
+/** Larger values travel through the object store; what is left is definitions and lists of refs. */
+export const FRAME_SIZE_MAX: number = 256 * 1024 * 1024;
+const PREFIX_SIZE = 10;
+const SLAB_SIZE = 128 * 1024;
+const NUMBER_SIZE = 5;
+const MESSAGE_PACK_UINT32 = 0xce;
+
+export interface Frame {
+  type: number;
+  flags: number;
+  callId: number;
+  /** The header when it is a lone number (flag NUMBER), else 0. */
+  number: number;
+  /** The header's bytes (flag HEADER), else empty. */
+  header: Uint8Array;
+  body: Uint8Array;
+}
+
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+}
+
+const EMPTY = new Uint8Array(0);
+
+export class FrameWriter {
+  readonly #write: (chunk: Uint8Array) => void;
+  #slab: Buffer = Buffer.allocUnsafeSlow(SLAB_SIZE);
+  #start = 0;
+  #end = 0;
+
+  constructor(write: (chunk: Uint8Array) => void) {
+    this.#write = write;
+  }
+
+  get hasBytes(): boolean {
+    return this.#end > this.#start;
+  }
+
+  /** The hot form: a numbered header (or none) and one range of bytes. */
+  numbered(type: number, flags: number, callId: number, number: number, body: Uint8Array, start: number, end: number): void {
+    const bodySize = end - start;
+    let offset = this.#begin(type, flags | FRAME_FLAG.NUMBER, callId, NUMBER_SIZE + bodySize);
+    const slab = this.#slab;
+    slab[offset] = MESSAGE_PACK_UINT32;
+    slab[offset + 1] = number >>> 24;
+    slab[offset + 2] = number >>> 16;
+    slab[offset + 3] = number >>> 8;
+    slab[offset + 4] = number;
+    offset += NUMBER_SIZE;
+    if (bodySize < 32) for (let index = start; index < end; index += 1) slab[offset++] = body[index] as number;
+    else slab.set(start === 0 && end === body.length ? body : body.subarray(start, end), offset);
+  }
+
+  /** The general form: a MessagePack header and any number of body parts, copied now. */
+  full(type: number, flags: number, callId: number, header: Uint8Array | undefined, parts: readonly Uint8Array[]): void {
+    let size = header === undefined ? 0 : 4 + header.length;
+    for (const part of parts) size += part.length;
+    let offset = this.#begin(type, header === undefined ? flags : flags | FRAME_FLAG.HEADER, callId, size);
+    if (header !== undefined) {
+      this.#slab.writeUInt32LE(header.length, offset);
+      this.#slab.set(header, offset + 4);
+      offset += 4 + header.length;
+    }
+    for (const part of parts) {
+      this.#slab.set(part, offset);
+      offset += part.length;
+    }
+  }
+
+  flush(): void {
+    if (this.#end === this.#start) return;
+    const chunk = this.#slab.subarray(this.#start, this.#end);
+    this.#start = this.#end;
+    this.#write(chunk);
+  }
+
+  #begin(type: number, flags: number, callId: number, payloadSize: number): number {
+    const length = PREFIX_SIZE - 4 + payloadSize;
+    if (length > FRAME_SIZE_MAX) {
+      throw new FrameError(`Cannot send a message: its size is above the limit of ${FRAME_SIZE_MAX} bytes: received ${length}`);
+    }
+    const size = length + 4;
+    if (this.#end + size > this.#slab.length) {
+      this.flush();
+      this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_SIZE, size));
+      this.#start = 0;
+      this.#end = 0;
+    }
+    const slab = this.#slab;
+    const offset = this.#end;
+    slab[offset] = length;
+    slab[offset + 1] = length >>> 8;
+    slab[offset + 2] = length >>> 16;
+    slab[offset + 3] = length >>> 24;
+    slab[offset + 4] = type;
+    slab[offset + 5] = flags;
+    slab[offset + 6] = callId;
+    slab[offset + 7] = callId >>> 8;
+    slab[offset + 8] = callId >>> 16;
+    slab[offset + 9] = callId >>> 24;
+    this.#end = offset + size;
+    return offset + PREFIX_SIZE;
+  }
+}
+
+/** Cuts a byte stream into frames. The frame object passed to the callback is reused: read it, do not keep it. */
+export class FrameParser {
+  /** Lowered to a few kilobytes until a peer has proved that it may speak. */
+  sizeMax: number;
+  readonly #onFrame: (frame: Frame) => void;
+  readonly #frame: Frame = { type: 0, flags: 0, callId: 0, number: 0, header: EMPTY, body: EMPTY };
+  /** A frame that began in an earlier chunk: allocated once from its length prefix, as repeated concatenation is quadratic. */
+  #partial: Buffer | undefined;
+  #partialSize = 0;
+
+  constructor(onFrame: (frame: Frame) => void, sizeMax: number = FRAME_SIZE_MAX) {
+    this.#onFrame = onFrame;
+    this.sizeMax = sizeMax;
+  }
+
+  /** @throws FrameError when the bytes cannot be a frame; the connection is then of no more use. */
+  push(chunk: Buffer): void {
+    let offset = 0;
+    while (offset < chunk.length) {
+      if (this.#partial !== undefined) {
+        offset += this.#continue(chunk, offset);
+        continue;
+      }
+      const left = chunk.length - offset;
+      if (left < 4) {
+        this.#partial = Buffer.allocUnsafeSlow(4);
+        this.#partialSize = chunk.copy(this.#partial, 0, offset);
+        return;
+      }
+      const size = 4 + this.#checkedLength(chunk, offset);
+      if (left < size) {
+        this.#partial = Buffer.allocUnsafeSlow(size);
+        this.#partialSize = chunk.copy(this.#partial, 0, offset);
+        return;
+      }
+      this.#emit(chunk, offset, size);
+      offset += size;
+    }
+  }
+
+  #continue(chunk: Buffer, offset: number): number {
+    const partial = this.#partial as Buffer;
+    const taken = Math.min(partial.length - this.#partialSize, chunk.length - offset);
+    chunk.copy(partial, this.#partialSize, offset, offset + taken);
+    this.#partialSize += taken;
+    if (this.#partialSize < partial.length) return taken;
+    if (partial.length === 4) {
+      const whole = Buffer.allocUnsafeSlow(4 + this.#checkedLength(partial, 0));
+      partial.copy(whole);
+      this.#partial = whole;
+      return taken;
+    }
+    this.#partial = undefined;
+    this.#emit(partial, 0, partial.length);
+    return taken;
+  }
+
+  #checkedLength(bytes: Buffer, offset: number): number {
+    const length = bytes.readUInt32LE(offset);
+    if (length < PREFIX_SIZE - 4 || length > this.sizeMax) {
+      throw new FrameError(`Cannot read a frame: its length is outside 6..${this.sizeMax}: received ${length}`);
+    }
+    return length;
+  }
+
+  #emit(bytes: Buffer, start: number, size: number): void {
+    const frame = this.#frame;
+    const end = start + size;
+    const flags = bytes[start + 5] as number;
+    frame.type = bytes[start + 4] as number;
+    frame.flags = flags;
+    frame.callId = bytes.readUInt32LE(start + 6);
+    frame.number = 0;
+    frame.header = EMPTY;
+    let offset = start + PREFIX_SIZE;
+    if ((flags & FRAME_FLAG.NUMBER) !== 0) {
+      if (offset + NUMBER_SIZE > end || bytes[offset] !== MESSAGE_PACK_UINT32) throw new FrameError("Cannot read a frame: its numbered header is malformed");
+      frame.number = bytes.readUInt32BE(offset + 1);
+      offset += NUMBER_SIZE;
+    } else if ((flags & FRAME_FLAG.HEADER) !== 0) {
+      const headerSize = offset + 4 <= end ? bytes.readUInt32LE(offset) : Number.POSITIVE_INFINITY;
+      if (offset + 4 + headerSize > end) throw new FrameError("Cannot read a frame: its header is longer than the frame");
+      frame.header = bytes.subarray(offset + 4, offset + 4 + headerSize);
+      offset += 4 + headerSize;
+    }
+    frame.body = bytes.subarray(offset, end);
+    this.#onFrame(frame);
+  }
+}

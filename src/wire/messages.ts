@@ -1,0 +1,246 @@
+/**
+ * The catalogue of messages: one number and one header type each. PROTOCOL.md tells the same to readers of other languages.
+ *
+ * Groups: who is speaking (1-9), leases (10-19), workers (20-29), definitions (30-39), references (40-49), the object store (50-59),
+ * actors (60-69), the node (70-79), and calls, which go directly between the caller and a worker (80-89).
+ */
+import type { ActorId, JobId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
+
+/** Raised with every incompatible change; peers of another version are refused by name. */
+export const PROTOCOL_VERSION = 1;
+
+export const MESSAGE = {
+  HELLO: 1,
+  REPLY: 3,
+
+  LEASE_DEMAND: 10,
+  LEASE_GRANT: 11,
+  LEASE_RETURN: 12,
+  LEASE_REVOKE: 13,
+  LEASE_INFEASIBLE: 14,
+  WORKER_EXITED: 15,
+
+  WORKER_PARK: 20,
+  WORKER_UNPARK: 21,
+  WORKER_SLOT: 22,
+  WORKER_EXIT: 23,
+  ACTOR_START: 24,
+  ACTOR_STARTED: 25,
+  ACTOR_START_FAILED: 26,
+
+  DEFINE: 30,
+  FETCH_DEFINITION: 31,
+
+  REF_HOLD: 40,
+  REF_RELEASE: 41,
+  REF_FREE: 42,
+  REF_WATCH: 43,
+  REF_VALUE: 44,
+  REF_ADOPT: 45,
+
+  STORE_ARENA: 50,
+  STORE_SEALED: 51,
+  STORE_FREED: 52,
+  STORE_REUSE: 53,
+  STORE_STATUS: 54,
+  STORE_COLLECT: 55,
+
+  ACTOR_CREATE: 60,
+  ACTOR_STATE: 61,
+  ACTOR_WATCH: 62,
+  ACTOR_KILL: 63,
+  ACTOR_LOOKUP: 64,
+
+  NODES: 70,
+  RESOURCES: 71,
+  SHUTDOWN: 72,
+  LOG: 73,
+  WARNING: 74,
+
+  TASK_CALL: 80,
+  ACTOR_CALL: 81,
+  RESULT: 82,
+  DEFINITION: 83,
+  METHOD: 84,
+  TASK_PARKED: 85,
+} as const;
+
+export type ProcessKind = "driver" | "worker" | "daemon";
+
+export interface HelloHeader {
+  version: number;
+  token: string;
+  processId: ProcessId;
+  /** Under which process references are counted: itself, except for workers that share a process with their driver. */
+  holderId: ProcessId;
+  kind: ProcessKind;
+  pid: number;
+  /** Where this process listens for direct calls; empty where it does not. */
+  address: string;
+  /** Completes call ids to task ids on the other side. */
+  taskIdPrefix: string;
+  jobId: JobId;
+}
+
+export interface HelloReply {
+  nodeId: NodeId;
+  processId: ProcessId;
+}
+
+/** How a value travels: lengths of its parts in the body, and what it needs to be read. */
+export interface PayloadHeader {
+  /** In-band bytes, at the beginning of the value's part of the body. */
+  inBand: number;
+  /** Lengths of the out-of-band buffers that follow. */
+  buffers: number[];
+  /** The closure graph form rather than the plain form. */
+  graph: boolean;
+  /** An error rather than a value. */
+  error: boolean;
+  /** Definitions of classes that must be known before the value can be read. */
+  definitions: string[];
+  /** References inside the value: each is held for the receiver by the sender. */
+  refs: [id: ObjectId, owner: ProcessId][];
+  /** The value lies in the store instead of in the body; the object is held for the receiver too. */
+  stored: StoredHeader | undefined;
+}
+
+export interface StoredHeader {
+  id: ObjectId;
+  owner: ProcessId;
+  location: WireLocation;
+}
+
+export type WireLocation = [arena: string, offset: number, sizeBytes: number, kind: "memory" | "disk"];
+
+export interface LeaseDemandHeader {
+  shape: string;
+  resources: Record<string, number>;
+  /** How many tasks of this shape wait here now; replaces the last number. */
+  backlog: number;
+}
+
+export interface LeaseGrantHeader {
+  leaseId: number;
+  shape: string;
+  workerId: ProcessId;
+  address: string;
+  pid: number;
+}
+
+export interface WorkerExitedHeader {
+  workerId: ProcessId;
+  pid: number;
+  exitCode: number | undefined;
+  signal: string | undefined;
+  lastOutput: string[];
+  /** Why the daemon ended it, when it did. */
+  reason: string | undefined;
+}
+
+export interface DefinitionHeader {
+  /** Number of the definition in later calls on this connection; 0 where there are none. */
+  number: number;
+  id: string;
+  name: string;
+  inBand: number;
+  buffers: number[];
+  dependencies: string[];
+}
+
+export interface ActorOptionsHeader {
+  name: string | undefined;
+  namespace: string;
+  getIfExists: boolean;
+  resources: Record<string, number>;
+  maxRestarts: number;
+  maxTaskRetries: number;
+  className: string;
+  methods: string[];
+}
+
+export interface ActorCreateHeader {
+  actorId: ActorId;
+  definition: string;
+  options: ActorOptionsHeader;
+  args: PayloadHeader;
+  deps: PayloadHeader[];
+}
+
+export interface ActorStartHeader {
+  actorId: ActorId;
+  incarnation: number;
+  definition: string;
+  /** Class name, for messages. */
+  name: string;
+  /** The name under which it can be looked up. */
+  actorName: string | undefined;
+  resources: Record<string, number>;
+  args: PayloadHeader;
+  deps: PayloadHeader[];
+}
+
+export type ActorPhase = "pending" | "alive" | "restarting" | "dead";
+
+export interface ActorStateHeader {
+  actorId: ActorId;
+  phase: ActorPhase;
+  incarnation: number;
+  processId: ProcessId | undefined;
+  address: string | undefined;
+  pid: number | undefined;
+  maxTaskRetries: number;
+  /** For the dead: why. The body holds the constructor's error, when that was it. */
+  reason: string | undefined;
+  exit: WorkerExitedHeader | undefined;
+  hasError: boolean;
+}
+
+export interface ActorLookupReply {
+  actorId: ActorId;
+  className: string;
+  methods: string[];
+  maxTaskRetries: number;
+}
+
+export interface CallHeader {
+  /** Number of the definition or method on this connection. */
+  target: number;
+  /** For tasks: the shape whose CPU it runs under; for actors empty. */
+  shape: string;
+  sequenceHigh: number;
+  /** Per caller and actor incarnation, from 0: a repeated or stale call is seen. */
+  args: PayloadHeader;
+  deps: PayloadHeader[];
+  numReturns: number;
+  name: string | undefined;
+  actorId: ActorId | undefined;
+  incarnation: number;
+}
+
+export interface ResultHeader {
+  durationUs: number;
+  /** One per return value, in order; their parts follow one another in the body. */
+  returns: PayloadHeader[];
+}
+
+export interface LogHeader {
+  pid: number;
+  source: string;
+  stream: "stdout" | "stderr";
+  lines: string[];
+}
+
+export interface NodeHeader {
+  nodeId: NodeId;
+  alive: boolean;
+  hostname: string;
+  address: string;
+  resources: Record<string, number>;
+  objectStoreMemoryBytes: number;
+}
+
+export interface StoreStatusHeader {
+  usedBytes: number;
+  quotaBytes: number;
+}

@@ -1,0 +1,316 @@
+/**
+ * Receives calls from one caller and answers them: where a task or an actor's method runs.
+ *
+ * Owns, per connection, the numbers that the caller gave to definitions and methods. A plain call to a function that is ready, on an idle executor,
+ * runs within the callback of its frame: that is the hot path, and everything else (refs as arguments, large values, definitions still
+ * being revived, a busy executor) goes through a job. Every call is answered exactly once, with its values or its error.
+ */
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import { shapeResources } from "../base/resources.ts";
+import type { DefinitionCache } from "../object/definition-cache.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
+import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import { type CallHeader, type DefinitionHeader, type HelloHeader, MESSAGE, type PayloadHeader } from "../wire/messages.ts";
+import type { ActorHost } from "./actor-host.ts";
+import type { Executor, Job } from "./executor.ts";
+import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
+
+type AnyFunction = (...args: unknown[]) => unknown;
+
+export interface CallServerOptions {
+  connection: Connection;
+  caller: HelloHeader;
+  executor: Executor;
+  definitions: DefinitionCache;
+  codec: ValueCodec;
+  table: ObjectTable;
+  actors: ActorHost;
+  /** The actor ends by a caller's `terminate`, once the answer is sent. */
+  onTerminate: () => void;
+  /** Functions that run as they are instead of from their definition (in-process mode). */
+  localFunction: (id: string) => AnyFunction | undefined;
+}
+
+interface Callee {
+  readonly id: string;
+  readonly name: string;
+  fn: AnyFunction | undefined;
+}
+
+/** A method that no class has: the last call, after those that its caller made before. */
+export const TERMINATE_METHOD = "\u0000terminate";
+
+/** The shape of a plain call: the default of a task. Other shapes come with a full header. */
+const DEFAULT_SHAPE = "CPU:10000";
+const NO_PAYLOADS: readonly Payload[] = [];
+
+interface Call {
+  readonly callId: number;
+  readonly name: string;
+  readonly numReturns: number;
+  readonly args: Payload;
+  readonly deps: readonly Payload[];
+}
+
+export class CallServer {
+  readonly #options: CallServerOptions;
+  readonly #connection: Connection;
+  readonly #codec: ValueCodec;
+  readonly #executor: Executor;
+  readonly #callerId: ProcessId;
+  readonly #callees: (Callee | undefined)[] = [];
+  readonly #methods: string[] = [];
+  readonly #places = new Map<string, CallPlace>();
+
+  constructor(options: CallServerOptions) {
+    this.#options = options;
+    this.#connection = options.connection;
+    this.#codec = options.codec;
+    this.#executor = options.executor;
+    this.#callerId = options.caller.processId;
+    options.connection.onFrame = (frame) => this.#receive(frame);
+  }
+
+  #receive(frame: Frame): void {
+    switch (frame.type) {
+      case MESSAGE.TASK_CALL:
+        if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainTask(frame);
+        else this.#task(decodeHeader(frame.header) as CallHeader, frame);
+        return;
+      case MESSAGE.ACTOR_CALL:
+        if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainMethod(frame);
+        else this.#method(decodeHeader(frame.header) as CallHeader, frame);
+        return;
+      case MESSAGE.DEFINITION: {
+        const header = decodeHeader(frame.header) as DefinitionHeader;
+        if (header.inBand >= 0) this.#options.definitions.receive(header, frame.body);
+        this.#callees[header.number] = { id: header.id, name: header.name, fn: undefined };
+        return;
+      }
+      case MESSAGE.METHOD: {
+        const [number, name] = decodeHeader(frame.header) as [number, string];
+        this.#methods[number] = name;
+        return;
+      }
+    }
+  }
+
+  // ---- tasks
+
+  #plainTask(frame: Frame): void {
+    const callee = this.#callee(frame.number);
+    const { callId } = frame;
+    const isGraph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
+    const context = this.#newContext(callee.name, callId, DEFAULT_SHAPE);
+    if (!isGraph && this.#functionOf(callee) !== undefined && this.#executor.canRunNow(DEFAULT_SHAPE)) {
+      this.#executor.begin(context, DEFAULT_SHAPE);
+      let args: unknown[];
+      try {
+        args = this.#codec.decodePlainArguments(frame.body);
+      } catch (error) {
+        this.#answerError(context, { callId, numReturns: 1 }, error);
+        return;
+      }
+      this.#run(context, { callId, numReturns: 1 }, callee.fn as AnyFunction, undefined, args);
+      return;
+    }
+    const args = inBandPayload(Uint8Array.prototype.slice.call(frame.body), { graph: isGraph, error: false });
+    this.#enqueueTask(callee, context, DEFAULT_SHAPE, { callId, name: callee.name, numReturns: 1, args, deps: NO_PAYLOADS });
+  }
+
+  #task(header: CallHeader, frame: Frame): void {
+    const callee = this.#callee(header.target);
+    const call = this.#readCall(header, frame, header.name ?? callee.name);
+    this.#enqueueTask(callee, this.#newContext(call.name, call.callId, header.shape), header.shape, call);
+  }
+
+  #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: Call): void {
+    context.onParked = () => this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
+    const job: Job = {
+      context,
+      shape,
+      run: () => {
+        const fn = this.#functionOf(callee);
+        if (fn !== undefined) {
+          this.#decodeAndRun(context, call, fn, undefined);
+          return;
+        }
+        this.#options.definitions.load(callee.id).then(
+          (loaded) => {
+            callee.fn = loaded as AnyFunction;
+            this.#decodeAndRun(context, call, callee.fn, undefined);
+          },
+          (error: unknown) => this.#answerError(context, call, error),
+        );
+      },
+    };
+    this.#executor.enqueue(job);
+  }
+
+  #functionOf(callee: Callee): AnyFunction | undefined {
+    callee.fn ??= this.#options.localFunction(callee.id) ?? (this.#options.definitions.ready(callee.id) as AnyFunction | undefined);
+    return callee.fn;
+  }
+
+  #newContext(name: string, callId: number, shape: string): TaskContext {
+    return new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#placeOf(shape) });
+  }
+
+  #placeOf(shape: string): CallPlace {
+    let place = this.#places.get(shape);
+    if (place === undefined) {
+      place = { actor: undefined, actorName: undefined, incarnation: 0, resources: shapeResources(shape), executor: this.#executor };
+      this.#places.set(shape, place);
+    }
+    return place;
+  }
+
+  #callee(number: number): Callee {
+    const callee = this.#callees[number];
+    if (callee === undefined) throw new Error(`Cannot run a call: definition ${number} was not sent on this connection`);
+    return callee;
+  }
+
+  // ---- actors
+
+  #plainMethod(frame: Frame): void {
+    const args = inBandPayload(Uint8Array.prototype.slice.call(frame.body), { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: false });
+    const name = this.#methods[frame.number] ?? "";
+    this.#callMethod(undefined, { callId: frame.callId, name, numReturns: 1, args, deps: NO_PAYLOADS });
+  }
+
+  #method(header: CallHeader, frame: Frame): void {
+    const name = this.#methods[header.target] ?? "";
+    this.#callMethod({ actor: header.actorId, incarnation: header.incarnation }, this.#readCall(header, frame, name));
+  }
+
+  #callMethod(addressed: { actor: ActorId | undefined; incarnation: number } | undefined, call: Call): void {
+    const host = this.#options.actors;
+    const context = new TaskContext({
+      name: `${host.className}.${call.name}`,
+      taskIdPrefix: this.#options.caller.taskIdPrefix,
+      callId: call.callId,
+      place: host.place,
+    });
+    host.enqueue({
+      run: (instance, done) => {
+        if (call.name === TERMINATE_METHOD) {
+          this.#answer(context, call, undefined, performance.now(), done);
+          this.#options.onTerminate();
+          return;
+        }
+        const refusal = instance === undefined ? "the actor has ended" : host.refusalOf(addressed);
+        const method = (instance as Record<string, unknown> | undefined)?.[call.name];
+        if (refusal !== undefined || typeof method !== "function") {
+          this.#answerError(context, call, new Error(refusal ?? `the actor has no method ${call.name}`), done);
+          return;
+        }
+        this.#decodeAndRun(context, call, method as AnyFunction, instance, done);
+      },
+    });
+  }
+
+  // ---- both
+
+  #readCall(header: CallHeader, frame: Frame, name: string): Call {
+    const reader = new PayloadReader(frame.body, { copy: true });
+    const args = reader.next(header.args);
+    const deps = header.deps.map((dep) => reader.next(dep));
+    return { callId: frame.callId, name, numReturns: header.numReturns, args, deps };
+  }
+
+  #decodeAndRun(context: TaskContext, call: Call, fn: AnyFunction, receiver: unknown, done?: () => void): void {
+    let args: unknown[] | Promise<unknown[]>;
+    try {
+      args = this.#codec.decodeArguments(call.args, call.deps);
+    } catch (error) {
+      this.#answerError(context, call, error, done);
+      return;
+    }
+    if (args instanceof Promise) {
+      args.then(
+        (decoded) => this.#run(context, call, fn, receiver, decoded, done),
+        (error: unknown) => this.#answerError(context, call, error, done),
+      );
+    } else {
+      this.#run(context, call, fn, receiver, args, done);
+    }
+  }
+
+  #run(context: TaskContext, call: { callId: number; numReturns: number }, fn: AnyFunction, receiver: unknown, args: unknown[], done?: () => void): void {
+    const startMs = performance.now();
+    let result: unknown;
+    try {
+      result = taskContext.run(context, () => Reflect.apply(fn, receiver, args));
+    } catch (error) {
+      this.#answerError(context, call, error, done);
+      return;
+    }
+    if (result !== null && (typeof result === "object" || typeof result === "function") && typeof (result as PromiseLike<unknown>).then === "function") {
+      // Inside the task's context: a returned ref is awaited by it, and parks it.
+      taskContext.run(context, () =>
+        (result as PromiseLike<unknown>).then(
+          (value) => this.#answer(context, call, value, startMs, done),
+          (error: unknown) => this.#answerError(context, call, error, done),
+        ),
+      );
+      return;
+    }
+    this.#answer(context, call, result, startMs, done);
+  }
+
+  #answer(context: TaskContext, call: { callId: number; numReturns: number }, value: unknown, startMs: number, done?: () => void): void {
+    const durationUs = Math.min(0xffffffff, Math.round((performance.now() - startMs) * 1000));
+    try {
+      if (call.numReturns === 1) this.#sendResult(call.callId, this.#codec.encode(value), 0, durationUs);
+      else this.#sendReturns(call, value, durationUs);
+    } catch (error) {
+      this.#answerError(context, call, error, done);
+      return;
+    }
+    if (done === undefined) this.#executor.finished(context);
+    else done();
+  }
+
+  #sendReturns(call: { callId: number; numReturns: number }, value: unknown, durationUs: number): void {
+    if (call.numReturns > 1 && (!Array.isArray(value) || value.length !== call.numReturns)) {
+      const got = Array.isArray(value) ? `an array of ${value.length}` : typeof value;
+      throw new TypeError(`Cannot split the result: numReturns is ${call.numReturns}, so an array of that length must be returned: received ${got}`);
+    }
+    const payloads: Payload[] = [];
+    for (let index = 0; index < call.numReturns; index += 1) {
+      payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), { owner: this.#callerId, error: false }));
+    }
+    this.#sendPayloads(call.callId, payloads, durationUs);
+  }
+
+  #answerError(context: TaskContext, call: { callId: number; numReturns: number }, error: unknown, done?: () => void): void {
+    this.#sendResult(call.callId, this.#codec.encodeError(error, { name: context.name }), FRAME_FLAG.ERROR, 0);
+    if (done === undefined) this.#executor.finished(context);
+    else done();
+  }
+
+  #sendResult(callId: number, encoded: EncodedMessage, flags: number, durationUs: number): void {
+    if (encoded.isPlain) {
+      this.#connection.sendNumbered(MESSAGE.RESULT, encoded.graph ? flags | FRAME_FLAG.GRAPH : flags, callId, durationUs, encoded.bytes, encoded.start, encoded.end);
+      return;
+    }
+    const payload = this.#codec.toPayload(encoded, { owner: this.#callerId, error: (flags & FRAME_FLAG.ERROR) !== 0 });
+    this.#sendPayloads(callId, [payload], durationUs);
+  }
+
+  #sendPayloads(callId: number, payloads: readonly Payload[], durationUs: number): void {
+    const returns: PayloadHeader[] = [];
+    const parts: Uint8Array[] = [];
+    for (const payload of payloads) {
+      this.#options.table.holdFor(this.#callerId, payload);
+      returns.push(payloadHeader(payload));
+      parts.push(...payloadParts(payload));
+    }
+    this.#connection.send(MESSAGE.RESULT, { durationUs, returns }, { callId, parts });
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * Runs tasks on this worker, one at a time, and others while one waits for refs.
+ *
+ * A task that waits for an unresolved ref is parked: the next queued task starts on the same event loop. A parked task whose ref has settled
+ * goes on when nothing else runs, and before anything new starts. The worker runs under the resources of one shape (its slot); when all of
+ * its tasks are parked and nothing is queued it gives the slot back to the daemon, and asks for it before it goes on. So tasks
+ * interleave at waits for refs and nowhere else by our doing, and a program of nested tasks needs no process per level.
+ *
+ * Invariants: at most one task is running; nothing runs without a slot.
+ */
+import { Fifo } from "../base/fifo.ts";
+import type { TaskContext } from "./task-context.ts";
+
+export interface Job {
+  readonly context: TaskContext;
+  readonly shape: string;
+  /** Runs the task; calls `executor.finished(context)` when it has ended. */
+  run(): void;
+}
+
+export interface SlotChannel {
+  park(): void;
+  unpark(shape: string): void;
+  /**
+   * The worker is idle with its slot while tasks are parked. Returns whether this process had a nested task of its own to
+   * run under the slot, which saves the way to the daemon.
+   */
+  runOwn(shape: string): boolean;
+}
+
+interface Resumable {
+  context: TaskContext;
+  resume: () => void;
+}
+
+/** A wait shorter than this keeps the slot: giving it back and asking for it costs two messages. */
+const PARK_AFTER_MS = 2;
+
+export class Executor {
+  readonly #slots: SlotChannel;
+  readonly #queue = new Fifo<Job>();
+  readonly #resumable = new Fifo<Resumable>();
+  readonly #parked = new Set<TaskContext>();
+  #running: TaskContext | undefined;
+  #runningShape = "";
+  /** The shape under which this worker may run; undefined while the slot is with the daemon. */
+  #slot: string | undefined = "";
+  #slotAsked = false;
+  #stepScheduled = false;
+  #parkTimer: NodeJS.Timeout | undefined;
+  readonly #shapes = new Map<TaskContext, string>();
+
+  constructor(slots: SlotChannel) {
+    this.#slots = slots;
+  }
+
+  get isIdle(): boolean {
+    return this.#running === undefined && this.#queue.size === 0 && this.#resumable.size === 0;
+  }
+
+  get parkedCount(): number {
+    return this.#parked.size;
+  }
+
+  /** Whether a job could start now, without waiting behind anything. */
+  canRunNow(shape: string): boolean {
+    return this.#running === undefined && this.#queue.size === 0 && this.#resumable.size === 0 && this.#mayRun(shape);
+  }
+
+  /** For jobs run directly after `canRunNow`: marks the task as the running one. */
+  begin(context: TaskContext, shape: string): void {
+    this.#running = context;
+    this.#runningShape = shape;
+    this.#slot = shape;
+  }
+
+  enqueue(job: Job): void {
+    this.#queue.push(job);
+    if (this.#running === undefined) this.#step();
+  }
+
+  finished(context: TaskContext): void {
+    context.isFinished = true;
+    this.#parked.delete(context);
+    this.#shapes.delete(context);
+    if (this.#running !== context) return;
+    this.#running = undefined;
+    this.#scheduleStep();
+  }
+
+  /** The running task begins to wait for a ref. */
+  waitBegins(context: TaskContext): void {
+    context.waits += 1;
+    this.#scheduleStep();
+  }
+
+  /** A ref that `context` waits for has settled: `resume` is called when the task may go on. */
+  waitEnds(context: TaskContext, resume: () => void): void {
+    context.waits -= 1;
+    if (!this.#parked.has(context)) {
+      resume();
+      return;
+    }
+    this.#resumable.push({ context, resume });
+    this.#scheduleStep();
+  }
+
+  /** The daemon gave the slot back, or leased the parked worker to somebody (then a job is on its way). */
+  slotGranted(leased: boolean): void {
+    this.#slotAsked = false;
+    this.#slot = "";
+    this.#step();
+    if (!leased) this.#parkIfIdle();
+  }
+
+  /** A lease on this worker ended: nothing may be coming any more. */
+  leaseEnded(): void {
+    this.#parkIfIdle();
+  }
+
+  #mayRun(shape: string): boolean {
+    // With nothing parked the daemon's lease is for the shape that comes; it accounts for it.
+    return this.#slot !== undefined && (this.#slot === shape || this.#slot === "" || this.#parked.size === 0);
+  }
+
+  #scheduleStep(): void {
+    if (this.#stepScheduled) return;
+    this.#stepScheduled = true;
+    // After the microtasks: what the task did synchronously, and awaits that settle at once, are over by then.
+    setImmediate(() => {
+      this.#stepScheduled = false;
+      this.#step();
+    });
+  }
+
+  #step(): void {
+    const running = this.#running;
+    if (running !== undefined) {
+      if (running.waits === 0) return;
+      this.#parked.add(running);
+      this.#shapes.set(running, this.#runningShape);
+      this.#running = undefined;
+      running.onParked?.();
+      running.onParked = undefined;
+    }
+    while (this.#running === undefined) {
+      const resumable = this.#resumable.peek();
+      if (resumable !== undefined) {
+        const shape = this.#shapes.get(resumable.context) ?? "";
+        if (!resumable.context.isFinished && !this.#takeSlot(shape)) return;
+        this.#resumable.shift();
+        if (resumable.context.isFinished) {
+          resumable.resume();
+          continue;
+        }
+        this.#parked.delete(resumable.context);
+        this.#running = resumable.context;
+        this.#runningShape = shape;
+        resumable.resume();
+        // It may wait for further refs already, as in Promise.all; looked at again after its microtasks.
+        this.#scheduleStep();
+        return;
+      }
+      const job = this.#queue.peek();
+      if (job === undefined) {
+        this.#parkIfIdle();
+        return;
+      }
+      if (!this.#takeSlot(job.shape)) return;
+      this.#queue.shift();
+      this.#running = job.context;
+      this.#runningShape = job.shape;
+      job.run();
+    }
+  }
+
+  #takeSlot(shape: string): boolean {
+    if (this.#mayRun(shape)) {
+      this.#slot = shape;
+      return true;
+    }
+    if (!this.#slotAsked) {
+      this.#slotAsked = true;
+      this.#slot = undefined;
+      this.#slots.unpark(shape);
+    }
+    return false;
+  }
+
+  #parkIfIdle(): void {
+    if (this.#parked.size === 0 || this.#slot === undefined || !this.isIdle) return;
+    if (this.#slot !== "" && this.#slots.runOwn(this.#slot)) return;
+    if (this.#parkTimer !== undefined) return;
+    this.#parkTimer = setTimeout(() => {
+      this.#parkTimer = undefined;
+      if (this.#parked.size === 0 || this.#slot === undefined || !this.isIdle) return;
+      this.#slot = undefined;
+      this.#slots.park();
+    }, PARK_AFTER_MS);
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * What is known of the task or actor call that runs here, following it through every `await`.
+ *
+ * Who asks: `getRuntimeContext()`, the console (which task printed a line), and every wait for a ref, which parks the task.
+ */
+import { type ActorId, type JobId, type TaskId, taskIdOf } from "../base/ids.ts";
+import { AsyncContext } from "../platform/async-context.ts";
+import type { Executor } from "./executor.ts";
+
+/** Where calls run: shared by all calls of one shape or one actor. */
+export interface CallPlace {
+  readonly actor: ActorId | undefined;
+  readonly actorName: string | undefined;
+  readonly incarnation: number;
+  readonly resources: Readonly<Record<string, number>>;
+  /** The executor that parks a task while it waits; actors run nothing else meanwhile, so they have none. */
+  readonly executor: Executor | undefined;
+}
+
+export class TaskContext {
+  readonly name: string;
+  /** First half of the task's id, of its caller's process, and the call's number in it. */
+  readonly taskIdPrefix: string;
+  readonly callId: number;
+  readonly place: CallPlace;
+  /** Refs that it waits for now. */
+  waits = 0;
+  isFinished = false;
+  /** Tells the caller that the task has begun and waits: after a crash it is known which tasks had started. */
+  onParked: (() => void) | undefined = undefined;
+
+  constructor(options: { name: string; taskIdPrefix: string; callId: number; place: CallPlace }) {
+    this.name = options.name;
+    this.taskIdPrefix = options.taskIdPrefix;
+    this.callId = options.callId;
+    this.place = options.place;
+  }
+
+  taskId(job: JobId): TaskId {
+    return taskIdOf(this.taskIdPrefix, this.callId, job);
+  }
+}
+
+export const taskContext: AsyncContext<TaskContext> = new AsyncContext<TaskContext>();

@@ -1,0 +1,131 @@
+/**
+ * What runs in one worker: the executor of its tasks, the actor when it has become one, the callers that are connected.
+ *
+ * Takes the daemon's orders (a slot, an actor to start, the end) and accepts callers. A worker process has one of these (entry/worker.ts), and so has each
+ * worker inside a driver's process (core/in-process.ts). What the host ends by is given by its owner.
+ */
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import { shapeResources } from "../base/resources.ts";
+import type { DefinitionCache } from "../object/definition-cache.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import { type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
+import type { ValueCodec } from "../object/value-codec.ts";
+import type { Transport } from "../platform/transport.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { acceptPeer } from "../rpc/handshake.ts";
+import type { Frame } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import { type ActorStartHeader, MESSAGE } from "../wire/messages.ts";
+import { ActorHost } from "./actor-host.ts";
+import { CallServer } from "./call-server.ts";
+import { Executor } from "./executor.ts";
+import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
+
+export interface WorkerHostOptions {
+  processId: ProcessId;
+  nodeId: NodeId;
+  token: string;
+  daemon: Connection;
+  codec: ValueCodec;
+  definitions: DefinitionCache;
+  table: ObjectTable;
+  /** Runs a nested task of this process under the worker's own slot, if there is one. */
+  runOwn: (shape: string) => boolean;
+  localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
+  /** Ends this worker after what it has answered has been sent. */
+  exit: () => void;
+}
+
+export class WorkerHost {
+  readonly executor: Executor;
+  readonly actors: ActorHost = new ActorHost();
+  readonly #options: WorkerHostOptions;
+  readonly #callers = new Set<Connection>();
+
+  constructor(options: WorkerHostOptions) {
+    this.#options = options;
+    const { daemon } = options;
+    this.executor = new Executor({
+      park: () => daemon.send(MESSAGE.WORKER_PARK, undefined),
+      unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, { shape, resources: shapeResources(shape) }),
+      runOwn: options.runOwn,
+    });
+  }
+
+  /** A caller knocks: it must know the session's token. */
+  accept(transport: Transport): void {
+    const { token, nodeId, processId } = this.#options;
+    acceptPeer(transport, { token, nodeId, processId, onPeer: (connection, caller) => this.#serve(connection, caller) });
+  }
+
+  receive(frame: Frame): void {
+    switch (frame.type) {
+      case MESSAGE.WORKER_SLOT: {
+        const leased = frame.header.length === 0 ? undefined : (decodeHeader(frame.header) as boolean);
+        if (leased === undefined) this.executor.leaseEnded();
+        else this.executor.slotGranted(leased);
+        return;
+      }
+      case MESSAGE.ACTOR_START: {
+        const reader = new PayloadReader(frame.body, { copy: true });
+        const header = decodeHeader(frame.header) as ActorStartHeader;
+        const args = reader.next(header.args);
+        void this.#startActor(header, args, header.deps.map((dep) => reader.next(dep)));
+        return;
+      }
+      case MESSAGE.WORKER_EXIT:
+        this.actors.whenIdle(() => this.#options.exit());
+        return;
+    }
+  }
+
+  /** Drops its callers, as the end of a process would. */
+  close(): void {
+    for (const connection of this.#callers) connection.drop("the worker ended");
+  }
+
+  #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
+    const { codec, definitions, table, localFunction, daemon, exit } = this.#options;
+    this.#callers.add(connection);
+    connection.onClose = () => this.#callers.delete(connection);
+    new CallServer({
+      connection,
+      caller,
+      executor: this.executor,
+      definitions,
+      codec,
+      table,
+      actors: this.actors,
+      localFunction,
+      onTerminate: () => {
+        daemon.send(MESSAGE.WORKER_EXIT, undefined);
+        exit();
+      },
+    });
+  }
+
+  async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {
+    const { actorId, incarnation, definition, name, actorName, resources } = header;
+    const { daemon, codec, definitions, localFunction } = this.#options;
+    const place: CallPlace = { actor: actorId, actorName, incarnation, resources, executor: undefined };
+    this.actors.begin(place, name);
+    try {
+      const decoded = await codec.decodeArguments(args, deps);
+      const actorClass = (localFunction(definition) ?? (await definitions.load(definition))) as new (...values: unknown[]) => object;
+      const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
+      const instance = taskContext.run(context, () => new actorClass(...decoded));
+      this.actors.constructed(instance);
+      daemon.send(MESSAGE.ACTOR_STARTED, { actorId, incarnation });
+    } catch (error) {
+      this.#startFailed(actorId, incarnation, name, error);
+    }
+  }
+
+  #startFailed(actorId: ActorId, incarnation: number, name: string, error: unknown): void {
+    const { daemon, codec, processId, table } = this.#options;
+    const payload = codec.toPayload(codec.encodeError(error, { name: `${name}.constructor` }), { owner: processId, error: true });
+    table.holdFor(processId, payload);
+    daemon.send(MESSAGE.ACTOR_START_FAILED, { actorId, incarnation, error: payloadHeader(payload) }, { parts: payloadParts(payload) });
+    this.actors.constructed(undefined);
+  }
+}

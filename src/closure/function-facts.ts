@@ -5,11 +5,10 @@
  */
 import { type Internals, internalsOf } from "./inspector-session.ts";
 import { type ParsedText, parseText } from "./parse-text.ts";
-import { revivedCodeOf } from "./revived-code.ts";
+import { type AnyFunction, revivedCodeOf } from "./revived-code.ts";
 import { type Script, scriptById } from "./script-table.ts";
 
-// biome-ignore lint/complexity/noBannedTypes: any callable is meant, classes included.
-export type AnyFunction = Function;
+export type { AnyFunction } from "./revived-code.ts";
 
 /** Taken before anything can replace it. */
 const sourceTextOf = Function.prototype.toString;

@@ -9,6 +9,7 @@ import { SerializationError } from "../base/errors.ts";
 import type { CodePlace } from "./code-place.ts";
 import { type Graph, GRAPH_VERSION, type ImportNode, type Node, type Ref, type SharedContext, type Variable } from "./graph.ts";
 import { HeapView } from "./heap-view.ts";
+import { wellKnownId } from "./well-known.ts";
 
 /** How a value was reached. */
 export interface Step {
@@ -66,7 +67,7 @@ export class GraphBuilder {
   readonly namespaces: Map<object, ImportNode> = new Map();
   readonly weakCollections: { collection: WeakMap<object, unknown> | WeakSet<object>; entries: Ref[]; seen: Set<object> }[] = [];
   /** Captured variables that hold objects, to name the largest one in a warning. */
-  readonly variables: { readonly label: string; readonly value: object }[] = [];
+  readonly variables: { readonly step: Step; readonly value: object }[] = [];
   readonly #capture: GraphBuilderOptions["capture"];
   readonly #refByValue: Map<unknown, Ref> = new Map();
   readonly #sources: Map<object, SourceBuilder> = new Map();
@@ -91,6 +92,22 @@ export class GraphBuilder {
     return this.add(value, { kind: "data", value });
   }
 
+  /** The node of a value that goes by an id: a runtime export, or what the hooks know. `undefined` when it is neither. */
+  referById(value: object, step: Step): Ref | undefined {
+    const known = this.#refByValue.get(value);
+    const kind = known === undefined ? undefined : this.nodes[known]?.kind;
+    if (known !== undefined) return kind === "wellKnown" || kind === "reduced" ? known : undefined;
+    const id = wellKnownId(value);
+    if (id !== undefined) return this.add(value, { kind: "wellKnown", id });
+    const reduced = this.hooks.reduce(value);
+    if (!reduced) return undefined;
+    const node = { kind: "reduced" as const, reducer: reduced.kind, payload: -1 };
+    this.later(() => {
+      node.payload = this.refer(reduced.payload, { parent: step, label: "serialized form" });
+    });
+    return this.add(value, node);
+  }
+
   add(value: unknown, node: Node): Ref {
     const ref = this.nodes.push(node) - 1;
     this.#refByValue.set(value, ref);
@@ -104,6 +121,10 @@ export class GraphBuilder {
 
   knownRef(value: unknown): Ref | undefined {
     return this.#refByValue.get(value);
+  }
+
+  capturedValues(): Iterable<unknown> {
+    return this.#refByValue.keys();
   }
 
   /** Does `visit` after everything that was asked for before. */

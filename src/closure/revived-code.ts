@@ -5,7 +5,10 @@
  * the name of an evaluated text to the file that it stands for (closures that revived code creates are found through it). Written by
  * `revive`, read by `capture`: a task that sends its own closures onward, at any depth, needs both.
  */
-import type { BindingNode, ClassNode, Code } from "./graph.ts";
+import type { BindingNode, Code } from "./graph.ts";
+
+// biome-ignore lint/complexity/noBannedTypes: any callable is meant, classes included.
+export type AnyFunction = Function;
 
 /** One file's top level as revived here. */
 export interface RevivedSource {
@@ -21,7 +24,9 @@ export interface RevivedCode {
   readonly source: RevivedSource;
   /** Names that belong to enclosing calls, not to the top level. */
   readonly localNames: ReadonlySet<string>;
-  readonly classNode: ClassNode | null;
+  /** The `this` that an arrow function closes over, and the class inside whose text it stands. */
+  readonly self?: { readonly value: unknown };
+  readonly home?: AnyFunction;
   /** The definition that brought it; absent when it came inside a value. */
   readonly definition: string | null;
 }

@@ -5,6 +5,7 @@
  * `dependencies`: the call is pushed once they have settled, with their values in their place. The record holds the handles of its
  * results, which pins them while the call is pending.
  */
+import { copyBytes } from "../base/bytes.ts";
 import type { ActorId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { Payload } from "../object/payload.ts";
@@ -53,7 +54,7 @@ let used = 0;
 /** Copies a range into a shared chunk: one allocation per 64 KB of arguments instead of one per call. */
 export function keepBytes(bytes: Uint8Array, start: number, end: number): { chunk: Uint8Array; start: number; end: number } {
   const size = end - start;
-  if (size > CHUNK_SIZE / 4) return { chunk: bytes.slice(start, end), start: 0, end: size };
+  if (size > CHUNK_SIZE / 4) return { chunk: copyBytes(bytes, start, end), start: 0, end: size };
   if (used + size > CHUNK_SIZE) {
     chunk = new Uint8Array(CHUNK_SIZE);
     used = 0;

@@ -5,6 +5,7 @@
  * the refs among and inside its arguments, and its own result handles. A failure is final when no retry is left for its kind; system failures
  * (a dead worker) count against `maxRetries`, what the task threw only where `retryOn` accepts it.
  */
+import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, IdSource, ProcessId } from "../base/ids.ts";
 import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, type ShoalErrorOptions, TaskError, WorkerCrashedError } from "../base/errors.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
@@ -177,14 +178,14 @@ export class Calls {
 
   readonly onPlainResult = (record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }): void => {
     if (flags.error) {
-      this.#failedBy(record, inBandPayload(Uint8Array.prototype.slice.call(bytes), flags));
+      this.#failedBy(record, inBandPayload(copyBytes(bytes), flags));
       return;
     }
     const entry = record.results[0] as ObjectEntry;
     if (bytes.length <= DECODE_NOW_BYTES_MAX && !flags.graph && isPrimitiveByte(bytes[0] as number)) {
       entry.settlePrimitive(this.#options.serializer.decodeNow(inBandPayload(bytes, flags)));
     } else {
-      entry.settlePayload(inBandPayload(Uint8Array.prototype.slice.call(bytes), flags));
+      entry.settlePayload(inBandPayload(copyBytes(bytes), flags));
     }
     this.#ended(record);
   };

@@ -4,6 +4,7 @@
  * Owns the connection to the node daemon and dispatches what comes from it. How the process came to have a daemon is decided elsewhere (`init.ts` for
  * drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
  */
+import { copyBytes } from "../base/bytes.ts";
 import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { NodeDiedError, OwnerDiedError } from "../base/errors.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
@@ -257,7 +258,7 @@ export class Runtime {
       return this.serializer.toPayload(encoded, { owner: this.options.processId, error: true });
     }
     const encoded = this.serializer.encode(entry.primitive);
-    return inBandPayload(encoded.bytes.slice(encoded.start, encoded.end), { graph: false, error: false });
+    return inBandPayload(copyBytes(encoded.bytes, encoded.start, encoded.end), { graph: false, error: false });
   }
 
   #receive(frame: Frame): void {

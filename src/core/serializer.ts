@@ -6,6 +6,7 @@
  * definitions. Decides which application types exist (KIND) and keeps the lists that go with a value: the refs inside it and its
  * definitions. Reading refs takes over the holds that the sender registered.
  */
+import { copyBytes } from "../base/bytes.ts";
 import type { ProcessId } from "../base/ids.ts";
 import { SerializationError, type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
 import { captureValue, definitionOf } from "../closure/capture.ts";
@@ -130,10 +131,10 @@ export class Serializer implements ValueCodec {
     const { graph, definitions, refs } = encoded;
     let size = encoded.end - encoded.start;
     for (const buffer of encoded.buffers) size += buffer.byteLength;
-    const inBand = encoded.bytes.slice(encoded.start, encoded.end);
+    const inBand = copyBytes(encoded.bytes, encoded.start, encoded.end);
     if (size < STORE_FROM_BYTES) {
       if (encoded.isPlain) return inBandPayload(inBand, { graph, error: options.error });
-      return { inBand, buffers: encoded.buffers.map((buffer) => buffer.slice()), graph, error: options.error, definitions, refs, stored: undefined };
+      return { inBand, buffers: encoded.buffers.map((buffer) => copyBytes(buffer)), graph, error: options.error, definitions, refs, stored: undefined };
     }
     const location = this.#options.store.write(inBand, encoded.buffers, options.owner);
     const stored = { id: "" as never, owner: "" as ProcessId, location };
@@ -210,7 +211,7 @@ export class Serializer implements ValueCodec {
   #bytesOf(payload: Payload, entry: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
     if (payload.stored === undefined) {
       // A reader may write to what it gets: each has buffers of its own.
-      return payload.buffers.length === 0 ? payload : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => buffer.slice()) };
+      return payload.buffers.length === 0 ? payload : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => copyBytes(buffer)) };
     }
     const keeper = entry ?? this.#options.table.lookup(payload.stored.id);
     return this.#options.store.read(payload.stored.location, keeper);

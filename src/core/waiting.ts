@@ -224,6 +224,7 @@ export class Waiting {
 
   #read(entry: ObjectEntry): Promise<unknown> {
     if (entry.state === "failed") return this.#readFailure(entry);
+    if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
     if (entry.state === "freed" || entry.payload === undefined) {
       const reason = "its last reference was given up";
       return Promise.reject(new ObjectLostError(`Cannot get an object: it was freed: ${reason}`, { reason, hint: "Keep an ObjectRef to it for as long as it is needed." }));

@@ -6,6 +6,7 @@
  * user code and never waits, so it answers at once whatever the workers compute. When the last driver has gone it ends its workers
  * and itself.
  */
+import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import { actorObjectId } from "../base/ids.ts";
 import { type ResourceVector, resourceVector } from "../base/resources.ts";
@@ -215,7 +216,7 @@ export class NodeDaemon {
       }
       case MESSAGE.ACTOR_START_FAILED: {
         const { actorId, incarnation, error } = header as { actorId: ActorId; incarnation: number; error: PayloadHeader };
-        const body = Uint8Array.prototype.slice.call(frame.body);
+        const body = copyBytes(frame.body);
         this.#applyActors(this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error: { header: error, body } }));
         return;
       }
@@ -387,7 +388,7 @@ export class NodeDaemon {
       this.#peers.get(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
       return;
     }
-    const value: RefValue = { header, body: Uint8Array.prototype.slice.call(body) };
+    const value: RefValue = { header, body: copyBytes(body) };
     if (header.stored !== undefined) this.#store.adopt({ location: fromWire(header.stored.location), owner: this.#options.processId });
     for (const watcher of this.#values.provide(id, peer.id, value)) this.#deliverValue(id, watcher, value);
   }
@@ -441,7 +442,7 @@ export class NodeDaemon {
         return;
       }
     }
-    const spec = { definition, args, deps, body: Uint8Array.prototype.slice.call(frame.body) };
+    const spec = { definition, args, deps, body: copyBytes(frame.body) };
     const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
     peer.connection.reply(frame.callId, { actorId, className: options.className, methods: options.methods, maxTaskRetries: options.maxTaskRetries });
     this.#applyActors(effects);

@@ -2,6 +2,7 @@
  * The functions and classes of the node by content hash: sent here once by whoever captured them, fetched once by each process that
  * meets them inside a value or starts an actor of them. A fetch that comes before its definition waits for it.
  */
+import { copyBytes } from "../base/bytes.ts";
 import type { DefinitionHeader } from "../wire/messages.ts";
 
 export interface StoredDefinition {
@@ -15,7 +16,7 @@ export class DefinitionTable {
 
   define(header: DefinitionHeader, body: Uint8Array): void {
     if (this.#definitions.has(header.id)) return;
-    const definition = { header: { ...header, number: 0 }, body: Uint8Array.prototype.slice.call(body) };
+    const definition = { header: { ...header, number: 0 }, body: copyBytes(body) };
     this.#definitions.set(header.id, definition);
     const waiting = this.#waiting.get(header.id) ?? [];
     this.#waiting.delete(header.id);

@@ -146,6 +146,8 @@ describe("the lease manager", () => {
         }
         for (const owner of owners) run(demand(owner, 0));
         while (open.length > 0) run({ kind: "leaseReturned", ...(open.shift() as (typeof open)[0]) });
+        // A worker that asked for its slot gives it back when it is idle.
+        for (const round of [1, 2]) for (const number of [1, 2, 3]) if (round > 0) run({ kind: "parked", worker: worker(number) });
         expect(manager.available()).toEqual({ CPU: 3 });
       }),
     );

@@ -158,9 +158,9 @@ export class LeaseManager {
       }
       case "parked": {
         const worker = this.#workers.get(event.worker);
-        if (worker === undefined || worker.leases.size === 0) return;
+        if (worker === undefined) return;
         this.#releaseHeld(worker);
-        worker.parked = true;
+        worker.parked = worker.leases.size > 0;
         return;
       }
       case "unpark": {
@@ -236,7 +236,6 @@ export class LeaseManager {
     }
     this.#releaseHeld(worker);
     worker.parked = false;
-    worker.wanted = undefined;
   }
 
   #releaseHeld(worker: PoolWorker): void {
@@ -331,7 +330,10 @@ export class LeaseManager {
   }
 
   #idleWorker(): PoolWorker | undefined {
-    for (const worker of this.#workers.values()) if (worker.leases.size === 0) return worker;
+    for (const worker of this.#workers.values()) {
+      // One without a lease may still run a nested task that nobody awaits, under a slot that it asked for.
+      if (worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined) return worker;
+    }
     return undefined;
   }
 

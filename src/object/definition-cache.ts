@@ -4,6 +4,7 @@
  * A definition comes with the call that first needs it, or is fetched from the node daemon. Reviving may import modules, so what is kept is a
  * promise; `ready` answers at once for those that have settled, which is what hot paths ask.
  */
+import { copyBytes } from "../base/bytes.ts";
 import { reviveDefinition } from "../closure/revive.ts";
 import type { DecodeHooks } from "../wire/value/decode.ts";
 import type { DefinitionHeader } from "../wire/messages.ts";
@@ -57,7 +58,7 @@ export class DefinitionCache {
 
   receive(header: DefinitionHeader, body: Uint8Array): void {
     if (this.#rows.has(header.id)) return;
-    const own = Uint8Array.prototype.slice.call(body);
+    const own = copyBytes(body);
     this.#add(header.id, this.#revive(header, own));
   }
 
@@ -69,8 +70,8 @@ export class DefinitionCache {
         row.isReady = true;
         row.value = value;
       },
-      // A failed import may succeed later; whoever waits now gets the error.
-      () => this.#rows.delete(id),
+      // Kept: a definition that cannot be revived here fails each of its calls with the same error.
+      () => {},
     );
     return promise;
   }
@@ -79,7 +80,7 @@ export class DefinitionCache {
     await this.loadAll(header.dependencies);
     let offset = header.inBand;
     const buffers = header.buffers.map((size) => {
-      const buffer = body.slice(offset, offset + size);
+      const buffer = copyBytes(body, offset, offset + size);
       offset += size;
       return buffer;
     });

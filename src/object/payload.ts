@@ -4,6 +4,7 @@
  * A payload lies in this process' memory, or in the store (`stored`), where the bytes are at a location and this
  * holds only the rest. Payloads are immutable. This file also cuts them into message parts and back.
  */
+import { copyBytes } from "../base/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { PayloadHeader, StoredHeader } from "../wire/messages.ts";
 
@@ -64,7 +65,7 @@ export class PayloadReader {
   #offset = 0;
 
   constructor(body: Uint8Array, options: { copy: boolean }) {
-    this.#body = options.copy ? Uint8Array.prototype.slice.call(body) : body;
+    this.#body = options.copy ? copyBytes(body) : body;
   }
 
   next(header: PayloadHeader): Payload {

@@ -5,8 +5,9 @@
  * may send 4 KB and nothing else, and whatever is malformed ends the connection, never the process. Calls of tasks and actors do
  * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
  */
-import { type Frame, FrameParser, FRAME_FLAG, FRAME_SIZE_MAX, FrameWriter } from "../wire/frame.ts";
+import { type Frame, FrameError, FrameParser, FRAME_FLAG, FRAME_SIZE_MAX, FrameWriter } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
+import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../platform/transport.ts";
 
@@ -39,6 +40,10 @@ export class Connection {
   onBatchEnd: () => void = () => {};
   onClose: (reason: string) => void = () => {};
   onDrain: () => void = () => {};
+  /** A message made its handler throw: the connection is dropped, and this says so. */
+  onDefect: (error: Error) => void = (error) => {
+    process.stderr.write(`shoal: dropped a connection, as a message could not be handled: ${error.stack ?? error.message}\n`);
+  };
   readonly #transport: Transport;
   readonly #writer: FrameWriter;
   readonly #parser: FrameParser;
@@ -59,6 +64,8 @@ export class Connection {
       try {
         this.#parser.push(chunk);
       } catch (error) {
+        // Malformed input ends here by design; anything else is a defect of ours that must not go unseen.
+        if (!(error instanceof FrameError || error instanceof DecodeError)) this.onDefect(error as Error);
         this.#closed(`the peer broke the protocol: ${(error as Error).message}`);
         transport.destroy();
         return;

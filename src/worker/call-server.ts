@@ -5,6 +5,7 @@
  * runs within the callback of its frame: that is the hot path, and everything else (refs as arguments, large values, definitions still
  * being revived, a busy executor) goes through a job. Every call is answered exactly once, with its values or its error.
  */
+import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import { shapeResources } from "../base/resources.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
@@ -118,7 +119,7 @@ export class CallServer {
       this.#run(context, { callId, numReturns: 1 }, callee.fn as AnyFunction, undefined, args);
       return;
     }
-    const args = inBandPayload(Uint8Array.prototype.slice.call(frame.body), { graph: isGraph, error: false });
+    const args = inBandPayload(copyBytes(frame.body), { graph: isGraph, error: false });
     this.#enqueueTask(callee, context, DEFAULT_SHAPE, { callId, name: callee.name, numReturns: 1, args, deps: NO_PAYLOADS });
   }
 
@@ -178,7 +179,7 @@ export class CallServer {
   // ---- actors
 
   #plainMethod(frame: Frame): void {
-    const args = inBandPayload(Uint8Array.prototype.slice.call(frame.body), { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: false });
+    const args = inBandPayload(copyBytes(frame.body), { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: false });
     const name = this.#methods[frame.number] ?? "";
     this.#callMethod(undefined, { callId: frame.callId, name, numReturns: 1, args, deps: NO_PAYLOADS });
   }

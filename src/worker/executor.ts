@@ -46,6 +46,8 @@ export class Executor {
   /** The shape under which this worker may run; undefined while the slot is with the daemon. */
   #slot: string | undefined = "";
   #slotAsked = false;
+  /** The slot came by asking: it is given back when idle, whether anything is parked or not. */
+  #slotIsBorrowed = false;
   #stepScheduled = false;
   #parkTimer: NodeJS.Timeout | undefined;
   readonly #shapes = new Map<TaskContext, string>();
@@ -107,6 +109,7 @@ export class Executor {
 
   /** The daemon gave the slot back, or leased the parked worker to somebody (then a job is on its way). */
   slotGranted(leased: boolean): void {
+    this.#slotIsBorrowed = this.#slotAsked;
     this.#slotAsked = false;
     this.#slot = "";
     this.#step();
@@ -188,14 +191,19 @@ export class Executor {
   }
 
   #parkIfIdle(): void {
-    if (this.#parked.size === 0 || this.#slot === undefined || !this.isIdle) return;
-    if (this.#slot !== "" && this.#slots.runOwn(this.#slot)) return;
+    if (!this.#shouldPark()) return;
+    if (this.#slot !== undefined && this.#slot !== "" && this.#slots.runOwn(this.#slot)) return;
     if (this.#parkTimer !== undefined) return;
     this.#parkTimer = setTimeout(() => {
       this.#parkTimer = undefined;
-      if (this.#parked.size === 0 || this.#slot === undefined || !this.isIdle) return;
+      if (!this.#shouldPark()) return;
       this.#slot = undefined;
+      this.#slotIsBorrowed = false;
       this.#slots.park();
     }, PARK_AFTER_MS);
+  }
+
+  #shouldPark(): boolean {
+    return (this.#parked.size > 0 || this.#slotIsBorrowed) && this.#slot !== undefined && this.isIdle;
   }
 }

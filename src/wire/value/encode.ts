@@ -331,7 +331,7 @@ class ValueEncoder extends ByteWriter implements BuiltInEncoder {
     this.#metCount = 0;
     this.#metByObject = undefined;
     this.#shared = undefined;
-    this.#reducing.length = 0;
+    if (this.#reducing.length > 0) this.#reducing.length = 0;
     this.#shapes.reset();
   }
 }

@@ -10,6 +10,7 @@
 const SHAPES_MAX = 16;
 /** Wider objects are dictionaries, whose names hardly repeat. */
 const SHAPE_NAMES_MAX = 128;
+const NO_NAMES: readonly string[] = [];
 
 export class ShapeTable {
   /** Whether the last `meet` gave a new number, whose definition must be written. */
@@ -42,10 +43,10 @@ export class ShapeTable {
   }
 
   reset(): void {
-    if (this.#count === 0) return;
+    // One by one, as setting the length of an array costs 20 ns.
+    for (let shape = 0; shape < this.#count; shape += 1) this.#names[shape] = NO_NAMES;
     this.#count = 0;
     this.#numbered = 0;
-    this.#names.length = 0;
   }
 }
 

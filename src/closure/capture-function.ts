@@ -1,0 +1,248 @@
+/**
+ * Functions: by name where Node or a module has them, else their text with the variables that it uses.
+ *
+ * Decides by reference or by value, and whether what a text needs of its surroundings (`this`, `super`, private names) can be had
+ * elsewhere; its free names are bound by `capture-variables`. Called by `capture-value`; classes go on to `capture-class`.
+ */
+import { captureClass } from "./capture-class.ts";
+import { captureProperties, referPrototype } from "./capture-object.ts";
+import { isByValueFile, isRuntimeFile } from "./by-value-files.ts";
+import { captureVariables, describeFunction, type FunctionJob } from "./capture-variables.ts";
+import { importNode, placeOf } from "./code-place.ts";
+import { type AnyFunction, type FunctionFacts, factsOf, type ScriptPlace } from "./function-facts.ts";
+import type { GraphBuilder, Step } from "./graph-builder.ts";
+import type { Code, FunctionNode, ImportNode, Ref } from "./graph.ts";
+import { identityOf } from "./identity.ts";
+import { internalsOf, liveItems, liveValue, scopesOf } from "./inspector-session.ts";
+import {
+  builtinPathOf,
+  commonJsMember,
+  globalPathOf,
+  sameGlobalOfThisRealm,
+  tryRead,
+} from "./known-values.ts";
+import type { ParsedText } from "./parse-text.ts";
+import { revivedCodeOf } from "./revived-code.ts";
+
+export function captureFunction(graph: GraphBuilder, target: AnyFunction, step: Step): Ref {
+  const facts = factsOf(target);
+  if (facts.isNative) return captureNative(graph, target, step);
+  const internals = internalsOf(target);
+  const isRevived = revivedCodeOf(target) !== undefined;
+  const at = isRevived ? null : facts.place(internals);
+  const place = placeOf(facts, at);
+  if (!place || at?.script.isInternal) {
+    const builtin = builtinPathOf(target);
+    if (builtin) return graph.add(target, { kind: "builtin", path: builtin, isNamespace: false });
+    return graph.fail(step, { what: `is internal to Node.js (${target.name || "anonymous"}) and cannot be sent` });
+  }
+  const reference = at && captureReference(graph, { target, facts, at, step });
+  if (reference !== null && reference !== undefined) return reference;
+  const { parsed } = facts;
+  if (!parsed) return graph.fail(step, { what: `has a text that cannot be taken apart: ${facts.text.slice(0, 60)}` });
+  if (at && at.offset < 0) return graph.fail(step, { what: "was not found in the text of its script" });
+  const isConstructor = facts.isClass || hasOwnPrototypeMembers(target, parsed);
+  if (isConstructor && graph.mode === "value") return captureByDefinition(graph, target, step);
+  const code = codeOf(graph, { target, facts, parsed, place });
+  const job: FunctionJob = { target, facts, parsed, place, scopes: scopesOf(internals), step, code };
+  noteNamespaces(graph, job);
+  return parsed.class ? captureClass(graph, job, parsed.class) : capturePlainFunction(graph, job, isConstructor);
+}
+
+function captureNative(graph: GraphBuilder, target: AnyFunction, step: Step): Ref {
+  const builtin = builtinPathOf(target);
+  if (builtin) return graph.add(target, { kind: "builtin", path: builtin, isNamespace: false });
+  const { internal } = internalsOf(target);
+  if (internal.has("[[TargetFunction]]")) {
+    const node = { kind: "bound" as const, target: -1, self: -1, arguments: [] as Ref[] };
+    graph.later(() => {
+      node.target = graph.refer(liveValue(internal.get("[[TargetFunction]]")), { parent: step, label: "bound target" });
+      node.self = graph.refer(liveValue(internal.get("[[BoundThis]]")), { parent: step, label: "bound this" });
+      node.arguments = liveItems(internal.get("[[BoundArgs]]")).map((argument, index) =>
+        graph.refer(argument, { parent: step, label: `bound argument ${index}` }),
+      );
+    });
+    return graph.add(target, node);
+  }
+  if (internal.has("[[Target]]")) {
+    const node = { kind: "proxy" as const, target: -1, handler: -1 };
+    graph.later(() => {
+      node.target = graph.refer(liveValue(internal.get("[[Target]]")), { parent: step, label: "proxy target" });
+      node.handler = graph.refer(liveValue(internal.get("[[Handler]]")), { parent: step, label: "proxy handler" });
+    });
+    return graph.add(target, node);
+  }
+  // The same built-in of another realm: a vm context, a test runner's sandbox.
+  const twin = sameGlobalOfThisRealm(target.name);
+  if (typeof twin === "function" && globalPathOf(twin) === target.name) {
+    return graph.add(target, { kind: "global", path: target.name });
+  }
+  return graph.fail(step, { what: `is a native function (${target.name || "anonymous"}) and cannot be sent` });
+}
+
+interface Referred {
+  readonly target: AnyFunction;
+  readonly facts: FunctionFacts;
+  readonly at: ScriptPlace;
+  readonly step: Step;
+}
+
+/** An export of a file that a worker can import: not the program's own file, nor a test. */
+function captureReference(graph: GraphBuilder, { target, facts, at, step }: Referred): Ref | null {
+  const { script, offset } = at;
+  const { file } = script;
+  if (!file || isByValueFile(file)) return null;
+  if (script.isModule || script.table.isVite) {
+    const name = offset < 0 ? undefined : script.table.exportAt({ offset, length: facts.text.length });
+    if (name !== undefined) {
+      const query = script.table.isVite ? "" : script.url.slice(script.url.split("?", 1)[0]?.length);
+      return graph.add(target, { kind: "module", file, query, name });
+    }
+  } else {
+    const name = commonJsMember(target, file);
+    if (name !== undefined) return graph.add(target, { kind: "commonJs", file, name });
+  }
+  if (!isRuntimeFile(file)) return null;
+  return graph.fail(step, {
+    what: `is internal to Shoal (${target.name || "anonymous"}) and cannot be sent`,
+    hint: "Send what the public API returns instead.",
+  });
+}
+
+function captureByDefinition(graph: GraphBuilder, target: AnyFunction, step: Step): Ref {
+  const definition = revivedCodeOf(target)?.definition ?? graph.defineClass(target, step);
+  graph.definitions.add(definition);
+  return graph.add(target, { kind: "definition", definition, identity: identityOf(target) });
+}
+
+/** A `function` that is used as a constructor: its prototype has members or a parent. */
+function hasOwnPrototypeMembers(target: AnyFunction, parsed: ParsedText): boolean {
+  if (parsed.class || parsed.isArrow || !parsed.isPlainFunction || parsed.form !== "expression") return false;
+  const prototype = target.prototype as object | undefined;
+  if (typeof prototype !== "object" || prototype === null) return false;
+  return Reflect.ownKeys(prototype).length > 1 || Object.getPrototypeOf(prototype) !== Object.prototype;
+}
+
+function codeOf(
+  graph: GraphBuilder,
+  { target, facts, parsed, place }: Pick<FunctionJob, "target" | "facts" | "parsed" | "place">,
+): Code {
+  return {
+    name: typeof target.name === "string" ? target.name : "",
+    text: facts.text,
+    form: parsed.form,
+    importMeta: parsed.importMeta,
+    keyRange: parsed.keyRange,
+    accessor: parsed.accessor,
+    positions: place.positions(),
+    source: graph.sourceOf(place).index,
+    locals: [],
+    context: null,
+  };
+}
+
+/** Module namespaces hide their specifier; a file that imports them by name tells it. */
+function noteNamespaces(graph: GraphBuilder, { place, scopes, code }: FunctionJob): void {
+  for (const [name, form] of place.namespaceImports()) {
+    const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
+    const namespace = scope && tryRead(() => scope.variables[name]);
+    if (typeof namespace !== "object" || namespace === null || graph.namespaces.has(namespace)) continue;
+    graph.namespaces.set(namespace, importNode(form, code.source) as ImportNode);
+  }
+}
+
+function capturePlainFunction(graph: GraphBuilder, job: FunctionJob, isConstructor: boolean): Ref {
+  const { target, code } = job;
+  const node: FunctionNode = { kind: "function", code };
+  if (isConstructor) node.identity = identityOf(target);
+  const ref = graph.add(target, node);
+  graph.later(() => {
+    captureSurroundings(graph, job, node);
+    captureVariables(graph, job);
+    fillFunctionObject(graph, job, { node, ref, isConstructor });
+  });
+  return ref;
+}
+
+const OWN_FUNCTION_KEYS: ReadonlySet<string | symbol> = new Set(["length", "name", "prototype", "arguments", "caller"]);
+
+function fillFunctionObject(
+  graph: GraphBuilder,
+  { target, step, parsed }: FunctionJob,
+  { node, ref, isConstructor }: { node: FunctionNode; ref: Ref; isConstructor: boolean },
+): void {
+  const properties = captureProperties(graph, target, { step, skip: (key) => OWN_FUNCTION_KEYS.has(key) });
+  if (properties.length > 0) node.properties = properties;
+  const prototype = target.prototype as object | undefined;
+  if (!prototype || parsed.isArrow || parsed.form !== "expression") return;
+  if (graph.knownRef(prototype) === undefined) graph.add(prototype, { kind: "prototype", of: ref });
+  if (!isConstructor) return;
+  const at: Step = { parent: step, label: ".prototype", holder: prototype };
+  node.prototypeProperties = captureProperties(graph, prototype, { step: at, skip: (key) => key === "constructor" });
+  const parent = Object.getPrototypeOf(prototype) as object | null;
+  if (parent && parent !== Object.prototype) node.prototypeParent = referPrototype(graph, parent, at);
+}
+
+/** `this`, `super`, `new.target` and private names of what stands around the text. */
+function captureSurroundings(graph: GraphBuilder, job: FunctionJob, node: FunctionNode): void {
+  const { target, parsed, place, step } = job;
+  const revived = revivedCodeOf(target);
+  let self: { readonly value: unknown } | null = null;
+  if (parsed.usesOuterThis && (revived?.self || place.enclosingFunctions().length > 0)) {
+    self = revived?.self ?? lexicalThis(graph, job);
+    node.self = graph.refer(self.value, { parent: step, label: "captured `this`" });
+  }
+  if (parsed.usesOuterSuper) {
+    graph.fail(step, { what: "uses `super` of its home object and cannot be sent alone", hint: "Send the object or class instead." });
+  }
+  const forbidden = parsed.usesOuterNewTarget ? "new.target" : parsed.free.has("arguments") ? "arguments" : null;
+  if (forbidden) {
+    graph.fail(step, { what: `captures \`${forbidden}\` of the enclosing function`, hint: "Copy it into a const first." });
+  }
+  if (parsed.outerPrivateName) {
+    const home = revived?.home ?? classAround(job, step.holder) ?? classAround(job, self?.value);
+    if (!home) {
+      return graph.fail(step, {
+        what: `uses the private name ${parsed.outerPrivateName} of a class outside its text`,
+        hint: "Send the class or an instance instead.",
+      });
+    }
+    node.home = graph.refer(home, { parent: step, label: `class ${home.name}` });
+  }
+  if (parsed.hasDirectEval) {
+    graph.notes.add(`${describeFunction(target)} uses eval: names used inside the evaluated text are not captured`);
+  }
+}
+
+/** The `this` of an arrow function: the instance whose field or constructor made it, else what a heap snapshot shows. */
+function lexicalThis(graph: GraphBuilder, job: FunctionJob): { readonly value: unknown } {
+  const { target, place, step } = job;
+  const around = place.enclosingFunctions().at(-1);
+  if (step.holder && classAround(job, step.holder) && (around?.kind === "member" || around?.isConstructor)) {
+    return { value: step.holder };
+  }
+  const found = graph.heap?.thisOf(target);
+  if (!found) {
+    return graph.fail(step, {
+      what: "captures `this` of the enclosing function",
+      hint: "Write `const self = this` outside and use `self`.",
+    });
+  }
+  graph.notes.add(`${describeFunction(target)} captures \`this\`: read from a heap snapshot (slow); \`const self = this\` avoids it`);
+  return found;
+}
+
+/** The class of an instance, if the function's text stands inside the class's text. */
+function classAround({ facts }: FunctionJob, instance: unknown): AnyFunction | undefined {
+  if (typeof instance !== "object" || instance === null) return undefined;
+  const inner = facts.place();
+  let constructor: unknown = (Object.getPrototypeOf(instance) as { constructor?: unknown } | null)?.constructor;
+  for (; typeof constructor === "function"; constructor = Object.getPrototypeOf(constructor)) {
+    const outerFacts = factsOf(constructor);
+    if (!outerFacts.isClass) continue;
+    const outer = outerFacts.place();
+    if (!inner || outer?.script !== inner.script || outer.offset > inner.offset) continue;
+    if (inner.offset + facts.text.length <= outer.offset + outerFacts.text.length) return constructor;
+  }
+  return undefined;
+}

@@ -1,0 +1,97 @@
+/**
+ * A variable of an enclosing call that shipped closures write, and that more than one of them sees, must stay one variable.
+ *
+ * Decides when that is so and moves such variables from the closures to contexts that they share. The engine's scope lists are copies
+ * without identity; which closures share one is read from a heap snapshot, taken in this case alone. Called at the end of a capture.
+ */
+import type { CapturedClosure, GraphBuilder } from "./graph-builder.ts";
+import type { Variable } from "./graph.ts";
+
+export function shareContexts(graph: GraphBuilder): void {
+  const shared = closuresThatMayShare(graph.closures);
+  if (shared.length === 0) return;
+  const heap = graph.heap;
+  if (!heap) {
+    const names = shared.map(({ label }) => label).join(", ");
+    const first = shared[0] as CapturedClosure;
+    graph.fail(first.step, {
+      what: `shares a variable that is written between ${names}, and the heap is too large to see which`,
+      hint: "Keep the shared state in an object.",
+    });
+  }
+  const chains = shared.map(({ target }) => heap.contextsOf(target));
+  const indexById = makeContexts(graph, shared, chains);
+  shared.forEach((closure, position) => {
+    moveVariables(graph, closure, { chain: chains[position] as number[], indexById });
+  });
+}
+
+function closuresThatMayShare(closures: readonly CapturedClosure[]): CapturedClosure[] {
+  const uses = new Map<object, Map<string, { count: number; isWritten: boolean }>>();
+  const usesOf = (closure: CapturedClosure): Map<string, { count: number; isWritten: boolean }> => {
+    const known = uses.get(closure.place.identity) ?? new Map();
+    uses.set(closure.place.identity, known);
+    return known;
+  };
+  for (const closure of closures) {
+    const byName = usesOf(closure);
+    for (const { name, isWritten } of closure.locals) {
+      const use = byName.get(name) ?? { count: 0, isWritten: false };
+      use.count += 1;
+      use.isWritten ||= isWritten;
+      byName.set(name, use);
+    }
+  }
+  return closures.filter((closure) =>
+    closure.locals.some(({ name }) => {
+      const use = usesOf(closure).get(name);
+      return use !== undefined && use.isWritten && use.count > 1;
+    }),
+  );
+}
+
+/** One shared context for each that a variable lives in, its parent the nearest of them around it. */
+function makeContexts(
+  graph: GraphBuilder,
+  closures: readonly CapturedClosure[],
+  chains: readonly (readonly number[])[],
+): Map<number, number> {
+  const used = new Set<number>();
+  closures.forEach(({ locals }, position) => {
+    for (const { scopeIndex } of locals) {
+      const id = chains[position]?.[scopeIndex];
+      if (id !== undefined) used.add(id);
+    }
+  });
+  const indexById = new Map<number, number>();
+  for (const chain of chains) {
+    let parent: number | null = null;
+    for (const id of [...chain].reverse()) {
+      if (!used.has(id)) continue;
+      const known = indexById.get(id);
+      const index: number = known ?? graph.contexts.push({ variables: [], parent }) - 1;
+      indexById.set(id, index);
+      parent = index;
+    }
+  }
+  return indexById;
+}
+
+function moveVariables(
+  graph: GraphBuilder,
+  { locals, code }: CapturedClosure,
+  { chain, indexById }: { chain: readonly number[]; indexById: ReadonlyMap<number, number> },
+): void {
+  const innermost = chain.find((id) => indexById.has(id));
+  code.context = innermost === undefined ? null : (indexById.get(innermost) as number);
+  for (const { name, scopeIndex, isWritten } of locals) {
+    const index = indexById.get(chain[scopeIndex] ?? -1);
+    const at = code.locals.findIndex(([local]) => local === name);
+    if (index === undefined || at < 0) continue;
+    const [moved] = code.locals.splice(at, 1) as [Variable];
+    const { variables } = graph.contexts[index] as { variables: Variable[] };
+    const known = variables.findIndex(([variable]) => variable === name);
+    if (known < 0) variables.push(moved);
+    else if (isWritten) variables[known] = [name, (variables[known] as Variable)[1], true];
+  }
+}

@@ -21,6 +21,7 @@ import {
 import { identityOf } from "./identity.ts";
 import { internalsOf, liveValue } from "./inspector-session.ts";
 import { globalPathOf, tryRead } from "./known-values.ts";
+import { originalOfTwin } from "./twin-table.ts";
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 const INDEX = /^(?:0|[1-9]\d*)$/;
@@ -63,8 +64,10 @@ export function captureProperties(
 export function referPrototype(graph: GraphBuilder, prototype: object, step: Step): Ref {
   const known = graph.knownRef(prototype);
   if (known !== undefined) return known;
-  const constructor: unknown = Object.getOwnPropertyDescriptor(prototype, "constructor")?.value;
-  if (typeof constructor !== "function" || constructor.prototype !== prototype) return graph.refer(prototype, step);
+  const original = originalOfTwin(prototype);
+  const constructor: unknown = original ?? Object.getOwnPropertyDescriptor(prototype, "constructor")?.value;
+  const isOwner = typeof constructor === "function" && (original !== undefined || constructor.prototype === prototype);
+  if (!isOwner) return graph.refer(prototype, step);
   const node = { kind: "prototype" as const, of: -1 };
   const ref = graph.add(prototype, node);
   node.of = graph.refer(constructor, step);

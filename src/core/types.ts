@@ -116,10 +116,13 @@ export interface RemoteFunction<A extends readonly unknown[], R, N extends numbe
 /** Any class that can be made with `new`. */
 export type AnyClass = new (...args: any) => object;
 
+/** Any function. Parameters are `never` so that every function fits, and one without annotations is an error rather than `any`. */
+export type AnyFunction = (...args: never) => unknown;
+
 /** The names of an instance's public methods. Fields, accessors and methods named by symbols are not among them. */
-export type MethodsOf<I> = {
-  [K in keyof I]-?: K extends string ? (IsAny<I[K]> extends true ? never : I[K] extends (...args: any) => unknown ? K : never) : never;
-}[keyof I];
+export type MethodsOf<I> = IsAny<I> extends true ? string & keyof I : { [K in keyof I]-?: K extends string ? MethodName<K, I[K]> : never }[keyof I];
+
+type MethodName<K, F> = IsAny<F> extends true ? never : [F] extends [never] ? never : F extends AnyFunction ? K : never;
 
 /** A method of an actor, called as `handle.method.remote(...)`. Calls of one caller run in order. */
 export interface RemoteMethod<A extends readonly unknown[], R, N extends number = 1> {
@@ -134,7 +137,7 @@ export interface RemoteMethod<A extends readonly unknown[], R, N extends number 
 }
 
 /** The remote form of a method of type `F`. */
-export type ActorMethod<F> = F extends (...args: infer A) => infer R ? RemoteMethod<A, R> : never;
+export type ActorMethod<F> = IsAny<F> extends true ? RemoteMethod<any[], any> : F extends (...args: infer A) => infer R ? RemoteMethod<A, R> : never;
 
 /**
  * A handle to an actor: its methods, each with `.remote()`, and nothing else. It can be passed to tasks and to other actors.
@@ -314,8 +317,10 @@ export type WaitFunction = <R extends AnyRef>(refs: readonly R[], options?: Wait
  * const counter = remote(Counter).remote();
  */
 export type RemoteType = {
-  <A extends readonly unknown[], R, const N extends number = 1>(fn: (...args: A) => R, options?: TaskOptions<N>): RemoteFunction<A, R, N>;
   <C extends AnyClass>(actorClass: C, options?: ActorOptions): ActorClass<C>;
+  // Last, because the compiler explains a mistake by the last overload, and most calls make tasks. The whole function is inferred and not
+  // its parameters and result: those would make `unknown` of a parameter that has only a default, `(x = 1) => x`.
+  <F extends AnyFunction, const N extends number = 1>(fn: F, options?: TaskOptions<N>): RemoteFunction<Parameters<F>, ReturnType<F>, N>;
 };
 
 /**

@@ -87,7 +87,8 @@ export class Executor {
     this.#shapes.delete(context);
     if (this.#running !== context) return;
     this.#running = undefined;
-    this.#scheduleStep();
+    // On a worker that only runs plain tasks there is nothing to decide; the turn of the loop would cost each of them.
+    if (this.#queue.size > 0 || this.#resumable.size > 0 || this.#parked.size > 0 || this.#slotIsBorrowed) this.#scheduleStep();
   }
 
   /** The running task begins to wait for a ref. */

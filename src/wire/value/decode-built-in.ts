@@ -41,7 +41,10 @@ export function readForm(decoder: BuiltInDecoder, form: number, count: number): 
       decoder.expectCount("a match", count, 2);
       const items = decoder.register<unknown[]>([]);
       decoder.readItemsInto(items);
-      decoder.readMapInto(items);
+      const properties: Record<string, unknown> = {};
+      decoder.readMapInto(properties);
+      if (Object.hasOwn(properties, "length")) decoder.fail("the length of a match is not one of its properties");
+      defineAll(items, properties, true);
       return items;
     }
     case FORM.SPARSE_ARRAY:

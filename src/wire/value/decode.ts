@@ -42,6 +42,7 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
   readonly #buffers: readonly Uint8Array[];
   readonly #hooks: DecodeHooks;
   #depth = 0;
+  #buffersRead = 0;
   /** Names of the shapes that were defined so far. */
   #shapes: string[][] | undefined;
   /** Objects that are referred to, by id. */
@@ -392,8 +393,12 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
     if (size !== 5) this.fail(`an out-of-band buffer has 5 bytes: received ${size}`);
     const kind = this.readUint8();
     const index = this.readUint32();
+    // Each is named once and in order, or a few bytes could ask for many copies of a large one.
     const bytes = this.#buffers[index];
-    if (bytes === undefined) this.fail(`there are ${this.#buffers.length} out-of-band buffers: received number ${index}`);
+    if (bytes === undefined || index !== this.#buffersRead) {
+      return this.fail(`out-of-band buffer ${this.#buffersRead} of ${this.#buffers.length} comes next: received number ${index}`);
+    }
+    this.#buffersRead += 1;
     return this.register(viewOf(this, kind, bytes));
   }
 }

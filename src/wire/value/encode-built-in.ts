@@ -23,6 +23,8 @@ export interface BuiltInEncoder extends ByteWriter {
 type Write = (encoder: BuiltInEncoder, value: object) => string | undefined;
 
 const OWN_PROPERTIES = "its properties of its own would be lost";
+const SHARED_MEMORY = "shared memory belongs to its process";
+const WEAK = "what is held weakly belongs to its process";
 const FAKE = "it has the prototype of a built-in type, but is none";
 
 const writers = new Map<unknown, Write>([
@@ -40,6 +42,12 @@ const writers = new Map<unknown, Write>([
   [Buffer.prototype, typedArrayWriter("Uint8Array", BUFFER_KIND.Buffer)],
   [AggregateError.prototype, errorWriter(AGGREGATE_ERROR_NAME)],
   [DOMException.prototype, writeDomException],
+  // Never written, but worth a reason of their own.
+  [SharedArrayBuffer.prototype, () => SHARED_MEMORY],
+  [Promise.prototype, () => "a promise belongs to its process, only what it resolves to can be sent"],
+  [WeakMap.prototype, () => WEAK],
+  [WeakSet.prototype, () => WEAK],
+  [WeakRef.prototype, () => WEAK],
 ]);
 for (const [name, errorClass] of ERROR_CLASSES) writers.set(errorClass.prototype, errorWriter(name));
 for (const [name, kind] of Object.entries(BUFFER_KIND)) {
@@ -251,7 +259,6 @@ export function writeBigint(encoder: ByteWriter, value: bigint): void {
 const typedArrayTag = getterOf(Object.getPrototypeOf(Uint8Array.prototype) as object, Symbol.toStringTag) as (this: unknown) => string | undefined;
 const dataViewBuffer = getterOf(DataView.prototype, "buffer") as (this: unknown) => ArrayBufferLike;
 const arrayBufferSize = getterOf(ArrayBuffer.prototype, "byteLength") as (this: unknown) => number;
-const SHARED_MEMORY = "shared memory belongs to its process";
 const DETACHED = "its buffer was transferred away";
 
 /** The bytes that the view shows; a `Buffer` is often a small part of its `ArrayBuffer`. */

@@ -8,10 +8,10 @@
  * Invariants: no user code runs but `reduce`, `Error.prepareStackTrace` and the traps of proxies; nothing of the user's is kept alive
  * after the call; `reduce` may encode values itself.
  */
-import { ByteWriter } from "./byte-writer.ts";
+import { ByteWriter, InBandSizeError } from "./byte-writer.ts";
 import type { BuiltInEncoder } from "./encode-built-in.ts";
 import { isMatch, isSparse, writeBigint, writeBuiltIn, writeMatch, writeSparseArray } from "./encode-built-in.ts";
-import { CUSTOM_KINDS_MAX, DEPTH_MAX, isStackOverflow, OUT_OF_BAND_BYTES } from "./limits.ts";
+import { CUSTOM_KINDS_MAX, DEPTH_MAX, IN_BAND_BYTES_MAX, isStackOverflow, OUT_OF_BAND_BYTES } from "./limits.ts";
 import { plainValuesOf } from "./plain-object.ts";
 import { ShapeTable } from "./shape-table.ts";
 import { BUFFER_KIND, EXTENSION } from "./tags.ts";
@@ -342,9 +342,14 @@ function sharedMarkerSize(id: number): number {
   return id < 0x10000 ? 5 : 7;
 }
 
-/** What was thrown, for the reader of the message: with its way, and a full stack as a value that is too deep. */
+/** What the caller gets: the way to the value, or for failures of the whole value the limit that it exceeds. */
 function explained(error: unknown, value: unknown): unknown {
   if (error instanceof UnsupportedValueError) return completeUnsupportedValueError(error);
-  if (!isStackOverflow(error)) return error;
-  return completeUnsupportedValueError(new UnsupportedValueError(value, "it is nested too deeply for the stack that is left"));
+  if (error instanceof InBandSizeError) {
+    return completeUnsupportedValueError(new UnsupportedValueError(value, `its bytes besides large buffers exceed the limit of ${IN_BAND_BYTES_MAX}`));
+  }
+  if (isStackOverflow(error)) {
+    return completeUnsupportedValueError(new UnsupportedValueError(value, "it is nested too deeply for the stack that is left"));
+  }
+  return error;
 }

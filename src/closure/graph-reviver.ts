@@ -1,0 +1,403 @@
+/**
+ * The synchronous part of reviving one graph: evaluates its texts, makes its objects, fills them.
+ *
+ * Owns the values of the nodes while that lasts. Decides how each kind of node becomes a value; what order that takes for code is
+ * `evaluation-plan`'s, what text it takes `assemble`'s. Called by `revive`.
+ */
+import type { DecodeHooks } from "../wire/value/decode.ts";
+import { assemble, withSelf } from "./assemble.ts";
+import { functionExpression, NAMES } from "./code-edits.ts";
+import type { FileScope, TextGenerator } from "./evaluate-text.ts";
+import { planEvaluation } from "./evaluation-plan.ts";
+import type { AnyFunction } from "./function-facts.ts";
+import {
+  ACCESSOR,
+  type BindingNode,
+  type ClassNode,
+  CONFIGURABLE,
+  ENUMERABLE,
+  type FunctionNode,
+  type Graph,
+  NO_REF,
+  type Node,
+  type ObjectNode,
+  type Property,
+  type Ref,
+  WRITABLE,
+} from "./graph.ts";
+import { adoptIdentity, knownIdentity } from "./identity.ts";
+import { builtinAt, globalAt } from "./known-values.ts";
+import { blankConstruction, constructBlank, doorOf, type PrivateDoor, recordClass } from "./private-state.ts";
+import { commonJsExport, requireBinding } from "./revive-imports.ts";
+import { recordRevivedCode, recordRevivedSource, type RevivedSource } from "./revived-code.ts";
+import { wellKnownValue } from "./well-known.ts";
+
+export interface GraphReviverOptions {
+  readonly scopes: readonly FileScope[];
+  /** Values of the nodes that had to be waited for. */
+  readonly imported: ReadonlyMap<Ref, unknown>;
+  readonly hooks: DecodeHooks;
+  readonly definition: string | null;
+}
+
+export class GraphReviver {
+  readonly #graph: Graph;
+  readonly #options: GraphReviverOptions;
+  readonly #values: Map<Ref, unknown>;
+  readonly #revivedSources: RevivedSource[];
+  /** Work that needs every value to be there, at least begun. */
+  readonly #pending: (() => void)[] = [];
+  readonly #late: (() => void)[] = [];
+  readonly #doors: Map<Ref, PrivateDoor> = new Map();
+
+  constructor(graph: Graph, options: GraphReviverOptions) {
+    this.#graph = graph;
+    this.#options = options;
+    this.#values = new Map(options.imported);
+    this.#revivedSources = graph.sources.map(({ file, format, isStrict, variables }) => ({
+      file,
+      format,
+      isStrict,
+      bindings: new Map(variables.flatMap(([name, ref]) => (isBinding(graph.nodes[ref]) ? [[name, graph.nodes[ref]]] : []))),
+    }));
+  }
+
+  revive(): unknown {
+    this.#adoptKnownClasses();
+    this.#evaluateTexts();
+    const value = this.#valueOf(this.#graph.root);
+    for (const assign of this.#late) assign();
+    this.#fill(this.#pending);
+    return value;
+  }
+
+  #fill(pending: (() => void)[]): void {
+    for (let index = 0; index < pending.length; index++) (pending[index] as () => void)();
+    pending.length = 0;
+  }
+
+  #adoptKnownClasses(): void {
+    for (const [ref, node] of this.#graph.nodes.entries()) {
+      if (node.kind !== "class" && node.kind !== "function") continue;
+      const known = node.identity === undefined ? undefined : knownIdentity(node.identity);
+      if (known) this.#values.set(ref, known);
+    }
+  }
+
+  #evaluateTexts(): void {
+    const plan = planEvaluation(this.#graph, { isKnown: (ref) => this.#values.has(ref) });
+    const { texts, turns } = assemble(this.#graph, plan);
+    const running = new Map<number, TextGenerator>();
+    for (const { source, text, segments } of texts) {
+      const scope = this.#options.scopes[source] as FileScope;
+      const revived = this.#revivedSources[source] as RevivedSource;
+      const url = scope.urlFor(text, JSON.stringify([...revived.bindings]));
+      recordRevivedSource(url, revived);
+      running.set(source, scope.start(text, { names: { ...this.#reviverNames(), ...this.#providedNames(source) }, url, segments }));
+    }
+    for (const source of turns) running.get(source)?.next();
+  }
+
+  /** What a module has in scope, less the names that captured variables take. */
+  #providedNames(source: number): Record<string, unknown> {
+    const names = { ...(this.#options.scopes[source] as FileScope).provided };
+    for (const [name] of this.#graph.sources[source]?.variables ?? []) delete names[name];
+    return names;
+  }
+
+  /** `value` comes first: a revived text is known by it. */
+  #reviverNames(): Record<string, unknown> {
+    return {
+      [NAMES.value]: (ref: Ref) => this.#valueOf(ref),
+      [NAMES.define]: (ref: Ref, target: AnyFunction) => this.#define(ref, target),
+      [NAMES.late]: (assign: () => void) => this.#late.push(assign),
+      [NAMES.accessor]: (holder: object, kind: "get" | "set") => Object.getOwnPropertyDescriptor(holder, "_")?.[kind],
+      [NAMES.blank]: blankConstruction,
+      [NAMES.privates]: (
+        ref: Ref,
+        setInstance: PrivateDoor["setInstance"],
+        setStatic: PrivateDoor["setStatic"],
+        evaluate: PrivateDoor["evaluate"],
+      ) => {
+        const { privateFields } = this.#graph.nodes[ref] as ClassNode;
+        this.#doors.set(ref, { names: privateFields, setInstance, setStatic, evaluate });
+      },
+    };
+  }
+
+  /** A function or class has been evaluated: it becomes the value of its node. */
+  #define(ref: Ref, target: AnyFunction): AnyFunction {
+    const node = this.#graph.nodes[ref] as FunctionNode | ClassNode;
+    this.#values.set(ref, target);
+    const { code } = node;
+    if (target.name !== code.name) Object.defineProperty(target, "name", { value: code.name, configurable: true });
+    const self = node.kind === "function" && node.self !== undefined ? { self: { value: this.#values.get(node.self) } } : {};
+    const home = node.kind === "function" && node.home !== undefined ? { home: this.#values.get(node.home) as AnyFunction } : {};
+    recordRevivedCode(target, {
+      code,
+      source: this.#revivedSources[code.source] as RevivedSource,
+      localNames: this.#localNames(node),
+      definition: this.#options.definition,
+      ...self,
+      ...home,
+    });
+    if (node.identity !== undefined) adoptIdentity(node.identity, target);
+    if (node.kind === "class") this.#finishClass(ref, target, node);
+    else this.#pending.push(() => this.#finishFunction(target, node));
+    return target;
+  }
+
+  #localNames({ code }: FunctionNode | ClassNode): Set<string> {
+    const names = new Set(code.locals.map(([name]) => name));
+    for (let at = code.context; at !== null; at = this.#graph.contexts[at]?.parent ?? null) {
+      for (const [name] of this.#graph.contexts[at]?.variables ?? []) names.add(name);
+    }
+    return names;
+  }
+
+  #finishFunction(target: AnyFunction, node: FunctionNode): void {
+    if (node.properties) this.#defineProperties(target, node.properties);
+    const prototype = target.prototype as object | undefined;
+    if (node.prototypeProperties && prototype) this.#defineProperties(prototype, node.prototypeProperties);
+    if (node.prototypeParent !== undefined && prototype) Object.setPrototypeOf(prototype, this.#valueOf(node.prototypeParent) as object);
+  }
+
+  #finishClass(ref: Ref, target: AnyFunction, node: ClassNode): void {
+    const door = this.#doors.get(ref) ?? null;
+    recordClass(target, { door, constructsBlank: node.constructsBlank });
+    this.#pending.push(() => {
+      this.#defineProperties(target, node.statics);
+      this.#defineProperties(target.prototype as object, node.prototypeProperties);
+      for (const [name, value] of node.privateStatics) door?.setStatic(name, this.#valueOf(value));
+    });
+  }
+
+  #valueOf(ref: Ref): unknown {
+    if (this.#values.has(ref)) return this.#values.get(ref);
+    const value = this.#make(ref, this.#graph.nodes[ref] as Node);
+    if (!this.#values.has(ref)) this.#values.set(ref, value);
+    return this.#values.get(ref);
+  }
+
+  #make(ref: Ref, node: Node): unknown {
+    switch (node.kind) {
+      case "data":
+        return node.value;
+      case "object":
+        return this.#makeObject(ref, node);
+      case "function":
+        return this.#makeHomeFunction(ref, node);
+      case "prototype":
+        return (this.#valueOf(node.of) as AnyFunction).prototype;
+      case "require":
+        return requireBinding(node, this.#scope(node.source));
+      case "importMeta":
+        return this.#scope(node.source).provided.import_meta;
+      case "dynamicImport":
+        return dynamicImportOf(this.#scope(node.source), node.root);
+      case "requireFunction":
+        return this.#scope(node.source).require;
+      case "commonJs":
+        return commonJsExport(node.file, node.name);
+      case "builtin":
+        return node.isNamespace ? namespaceOf(builtinAt(node.path)) : builtinAt(node.path);
+      case "global":
+        return globalAt(node.path);
+      case "registeredSymbol":
+        return Symbol.for(node.key);
+      case "wellKnownSymbol":
+        return (Symbol as unknown as Record<string, unknown>)[node.name];
+      case "uniqueSymbol":
+        return this.#identified(node.identity, () => Symbol(node.description ?? undefined));
+      case "wellKnown":
+        return this.#wellKnown(node.id);
+      case "reduced":
+        return this.#options.hooks.revive(node.reducer, this.#complete(node.payload));
+      case "bound":
+        return this.#makeBound(node);
+      case "proxy":
+        return new Proxy(this.#valueOf(node.target) as object, this.#valueOf(node.handler) as ProxyHandler<object>);
+      case "url":
+        return new URL(node.href);
+      case "weakMap":
+        return this.#makeWeakMap(node.identity, node.entries);
+      case "weakSet":
+        return this.#makeWeakSet(node.identity, node.entries);
+      case "class":
+      case "import":
+      case "module":
+      case "definition":
+        throw new Error(`Cannot revive a value: node ${ref} (${node.kind}) was needed before it was there`);
+    }
+  }
+
+  #scope(source: number): FileScope {
+    return this.#options.scopes[source] as FileScope;
+  }
+
+  /** A hook's payload has everything in it: what it begins is filled before it is handed over. */
+  #complete(payload: Ref): unknown {
+    const before = this.#pending.length;
+    const value = this.#valueOf(payload);
+    for (let begun = this.#pending.splice(before); begun.length > 0; begun = this.#pending.splice(before)) this.#fill(begun);
+    return value;
+  }
+
+  #wellKnown(id: string): unknown {
+    const value = wellKnownValue(id);
+    if (value === undefined) throw new Error(`Cannot revive a value: this process has no runtime export ${id}`);
+    return value;
+  }
+
+  #identified<Value extends WeakKey>(identity: string, make: () => Value): Value {
+    const known = knownIdentity(identity);
+    if (known) return known as Value;
+    const value = make();
+    adoptIdentity(identity, value);
+    return value;
+  }
+
+  #makeBound(node: Extract<Node, { kind: "bound" }>): unknown {
+    const target = this.#valueOf(node.target) as (...parameters: unknown[]) => unknown;
+    const parameters = node.arguments.map((argument) => this.#valueOf(argument));
+    return target.bind(this.#valueOf(node.self), ...parameters);
+  }
+
+  #makeWeakMap(identity: string, entries: readonly Ref[]): unknown {
+    const map = this.#identified(identity, () => new WeakMap<object, unknown>());
+    this.#pending.push(() => {
+      for (let index = 0; index < entries.length; index += 2) {
+        map.set(this.#valueOf(entries[index] as Ref) as object, this.#valueOf(entries[index + 1] as Ref));
+      }
+    });
+    return map;
+  }
+
+  #makeWeakSet(identity: string, entries: readonly Ref[]): unknown {
+    const set = this.#identified(identity, () => new WeakSet<object>());
+    this.#pending.push(() => {
+      for (const entry of entries) set.add(this.#valueOf(entry) as object);
+    });
+    return set;
+  }
+
+  /** A function that uses private names is evaluated inside its class; what else it captures is handed in. */
+  #makeHomeFunction(ref: Ref, node: FunctionNode): unknown {
+    const { code } = node;
+    const home = this.#valueOf(node.home as Ref) as AnyFunction;
+    const door = doorOf(home);
+    if (!door) throw new Error(`Cannot revive function ${code.name}: class ${home.name} gives no access to its private names`);
+    const variables = new Map([...(this.#graph.sources[code.source]?.variables ?? []), ...code.locals].map(([name, value]) => [name, value]));
+    let expression = functionExpression(code);
+    if (node.self !== undefined) expression = withSelf(expression, node.self);
+    const names = { ...this.#reviverNames(), ...this.#providedNames(code.source) };
+    const parameters = [...Object.keys(names), ...variables.keys()];
+    const make = door.evaluate(`(function (${parameters.join(", ")}) { return ${expression.text}; })`) as (...values: unknown[]) => AnyFunction;
+    const target = make(...Object.values(names), ...[...variables.values()].map((value) => this.#valueOf(value)));
+    return this.#define(ref, target);
+  }
+
+  #makeObject(ref: Ref, node: ObjectNode): object {
+    let object: object;
+    const constructor = node.privateFields ? this.#classOf(node) : null;
+    if (constructor) {
+      const blank = constructBlank(constructor, () => emptyObject(node));
+      object = blank.object;
+      this.#values.set(ref, object);
+      this.#pending.push(() => blank.setFields((node.privateFields ?? []).map(([name, value]) => [name, this.#valueOf(value)])));
+    } else {
+      object = emptyObject(node);
+      this.#values.set(ref, object);
+    }
+    this.#pending.push(() => this.#fillObject(object, node, constructor !== null));
+    return object;
+  }
+
+  #classOf({ prototype }: ObjectNode): AnyFunction | null {
+    const owner = prototype === undefined || prototype < 0 ? undefined : (this.#valueOf(prototype) as { constructor?: unknown });
+    return typeof owner?.constructor === "function" ? owner.constructor : null;
+  }
+
+  #fillObject(object: object, node: ObjectNode, hasPrototype: boolean): void {
+    if (node.prototype !== undefined && !hasPrototype) {
+      Object.setPrototypeOf(object, node.prototype === NO_REF ? null : (this.#valueOf(node.prototype) as object));
+    }
+    const entries = node.entries ?? [];
+    if (node.base === "Map") {
+      for (let index = 0; index < entries.length; index += 2) {
+        Map.prototype.set.call(object, this.#valueOf(entries[index] as Ref), this.#valueOf(entries[index + 1] as Ref));
+      }
+    }
+    if (node.base === "Set") for (const entry of entries) Set.prototype.add.call(object, this.#valueOf(entry));
+    this.#defineProperties(object, node.properties);
+  }
+
+  #defineProperties(target: object, properties: readonly Property[]): void {
+    for (const [key, flags, valueOrGetter, setter = NO_REF] of properties) {
+      const name = typeof key === "number" ? (this.#valueOf(key) as symbol) : key;
+      const attributes = { enumerable: (flags & ENUMERABLE) !== 0, configurable: (flags & CONFIGURABLE) !== 0 };
+      const descriptor: PropertyDescriptor = attributes;
+      if (flags & ACCESSOR) {
+        if (valueOrGetter !== NO_REF) descriptor.get = this.#valueOf(valueOrGetter) as () => unknown;
+        if (setter !== NO_REF) descriptor.set = this.#valueOf(setter) as (value: unknown) => void;
+      } else {
+        descriptor.value = this.#valueOf(valueOrGetter);
+        descriptor.writable = (flags & WRITABLE) !== 0;
+      }
+      Object.defineProperty(target, name, descriptor);
+    }
+  }
+}
+
+function isBinding(node: Node | undefined): node is BindingNode {
+  return (
+    node?.kind === "import" ||
+    node?.kind === "require" ||
+    node?.kind === "importMeta" ||
+    node?.kind === "dynamicImport" ||
+    node?.kind === "requireFunction"
+  );
+}
+
+/** What the base is when it holds nothing. */
+function emptyObject({ base, data, length }: ObjectNode): object {
+  switch (base) {
+    case "Object":
+      return {};
+    case "Array":
+      return new Array(length ?? 0);
+    case "Map":
+      return new Map();
+    case "Set":
+      return new Set();
+    case "Error": {
+      const error = new Error();
+      Reflect.deleteProperty(error, "stack"); // the original's is one of its properties
+      return error;
+    }
+    case "Date":
+      return new Date(data as number);
+    case "RegExp": {
+      const [source, flags, lastIndex] = data as [string, string, number];
+      const expression = new RegExp(source, flags);
+      expression.lastIndex = lastIndex;
+      return expression;
+    }
+    case "data":
+      return data as object;
+  }
+}
+
+function namespaceOf(exports: unknown): object {
+  return { ...(exports as object), default: exports };
+}
+
+/** Vite rewrites `import()` to a function of its own that takes paths from its root. */
+function dynamicImportOf(scope: FileScope, root: string): (specifier: string) => Promise<object> {
+  return (specifier) => {
+    const plain = specifier.startsWith("/@fs/") ? specifier.slice("/@fs".length) : specifier;
+    if (!plain.startsWith("/")) return scope.importFrom(plain);
+    const file = plain.startsWith(`${root}/`) || plain !== specifier ? plain : `${root}${plain}`;
+    return scope.importFrom(`file://${encodeURI(file)}`);
+  };
+}

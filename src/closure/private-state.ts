@@ -1,0 +1,210 @@
+/**
+ * Private members of instances: how an object gets `#fields` without running a constructor.
+ *
+ * Decides between two ways. A class revived here was given a switch that makes its constructor install private members and do nothing
+ * else, and a door through which they are set. A class that lives here by itself (the program's own, or one imported by reference) has
+ * neither; its instances come from a twin: its text evaluated again with the door, over the same captured values, with the class itself
+ * behind it in the prototype chain. `instanceof` and all instance members work; a static method of the class that reads private fields does not.
+ * Called by `revive`.
+ */
+import { classExpression, NAMES } from "./code-edits.ts";
+import { placeOf } from "./code-place.ts";
+import { FileScope } from "./evaluate-text.ts";
+import { type AnyFunction, factsOf } from "./function-facts.ts";
+import type { ClassNode } from "./graph.ts";
+import { internalsOf, releaseObjects, scopesOf } from "./inspector-session.ts";
+import { tryRead } from "./known-values.ts";
+import type { ParsedClass } from "./parse-text.ts";
+import { recordTwin } from "./twin-table.ts";
+
+/** The way into a class that its evaluated text hands out. */
+export interface PrivateDoor {
+  readonly names: readonly string[];
+  readonly setInstance: (object: object, name: string, value: unknown) => void;
+  readonly setStatic: (name: string, value: unknown) => void;
+  /** Evaluates an expression where the class's private names mean something. */
+  readonly evaluate: (text: string) => unknown;
+}
+
+/** While `on`, constructors of revived classes with private members do nothing but install them. */
+export const blankConstruction: { on: boolean } = { on: false };
+
+const doors = new WeakMap<object, PrivateDoor>();
+const blankClasses = new WeakSet<object>();
+
+export function recordClass(target: object, { door, constructsBlank }: { door: PrivateDoor | null; constructsBlank: boolean }): void {
+  if (door) doors.set(target, door);
+  if (constructsBlank) blankClasses.add(target);
+}
+
+/** The door of a class, or of the twin that stands in for it. */
+export function doorOf(target: AnyFunction): PrivateDoor | undefined {
+  return doors.get(target) ?? doors.get(twinOf(target));
+}
+
+export type PrivateField = readonly [name: string, value: unknown];
+
+export interface BlankObject {
+  readonly object: object;
+  /** Sets the private fields, base class first. */
+  readonly setFields: (fields: readonly PrivateField[]) => void;
+}
+
+/** An instance with its private members installed and nothing else. `base` makes the object that a built-in ancestor would. */
+export function constructBlank(target: AnyFunction, base: () => object): BlankObject {
+  const built = isOpenChain(target) ? target : twinOf(target);
+  const object = construct(built, base);
+  for (const key of Reflect.ownKeys(object)) Reflect.deleteProperty(object, key);
+  if (built === target) Object.setPrototypeOf(object, target.prototype as object);
+  return { object, setFields: (fields) => setPrivateFields(object, { target: built, fields }) };
+}
+
+function ancestorsOf(target: AnyFunction): AnyFunction[] {
+  const chain: AnyFunction[] = [];
+  for (let at: unknown = target; typeof at === "function" && at !== Function.prototype; at = Object.getPrototypeOf(at)) chain.push(at);
+  return chain;
+}
+
+function hasInstancePrivates(target: AnyFunction): boolean {
+  const facts = factsOf(target);
+  return facts.isClass && facts.parsed?.class?.hasInstancePrivates === true;
+}
+
+/** Whether every class of the chain that has private members was revived here. */
+function isOpenChain(target: AnyFunction): boolean {
+  return ancestorsOf(target).every((at) => blankClasses.has(at) || !hasInstancePrivates(at));
+}
+
+function construct(target: AnyFunction, base: () => object): object {
+  let topmost = target;
+  for (const at of ancestorsOf(target)) if (blankClasses.has(at)) topmost = at;
+  const parent = Object.getPrototypeOf(topmost) as object;
+  blankConstruction.on = true;
+  try {
+    if (parent === Function.prototype) return Reflect.construct(target, []) as object;
+    // `super()` asks for the parent at that moment: here is one that runs nothing.
+    Object.setPrototypeOf(topmost, function Blank(): object {
+      return base();
+    });
+    return Reflect.construct(target, []) as object;
+  } finally {
+    blankConstruction.on = false;
+    if (Object.getPrototypeOf(topmost) !== parent) Object.setPrototypeOf(topmost, parent);
+  }
+}
+
+function setPrivateFields(object: object, { target, fields }: { target: AnyFunction; fields: readonly PrivateField[] }): void {
+  const left = [...fields];
+  for (const owner of ancestorsOf(target).reverse()) {
+    const door = doors.get(owner);
+    for (const name of door?.names ?? []) {
+      const at = left.findIndex(([field]) => field === name);
+      if (at >= 0) door?.setInstance(object, name, (left.splice(at, 1)[0] as PrivateField)[1]);
+    }
+  }
+}
+
+const twins = new WeakMap<object, AnyFunction>();
+
+function twinOf(original: AnyFunction): AnyFunction {
+  let twin = twins.get(original);
+  if (!twin) {
+    twin = makeTwin(original);
+    twins.set(original, twin);
+  }
+  return twin;
+}
+
+/** Twins of a class and of each ancestor up to the topmost with private members, so that overriding works as in the originals. */
+function makeTwin(original: AnyFunction): AnyFunction {
+  const chain = ancestorsOf(original);
+  const topmost = chain.findLastIndex(hasInstancePrivates);
+  let parent: unknown = chain[topmost + 1];
+  for (const owner of chain.slice(0, topmost + 1).reverse()) {
+    const twin = evaluateTwin(owner, parent);
+    const prototype = twin.prototype as object;
+    Object.defineProperty(prototype, "constructor", { value: owner, writable: true, configurable: true });
+    Object.setPrototypeOf(prototype, owner === chain[topmost] ? (original.prototype as object) : ((parent as AnyFunction).prototype as object));
+    parent = twin;
+  }
+  releaseObjects();
+  const twin = parent as AnyFunction;
+  recordTwin(twin.prototype as object, original);
+  return twin;
+}
+
+function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
+  const facts = factsOf(original);
+  const internals = internalsOf(original);
+  const place = placeOf(facts, facts.place(internals));
+  const { parsed } = facts;
+  if (!place || !parsed?.class) throw new Error(`Cannot restore private fields: class ${original.name} has no text that can be evaluated`);
+  const scopes = scopesOf(internals);
+  const names: Record<string, unknown> = {};
+  for (const name of parsed.free.keys()) {
+    const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
+    if (scope) names[name] = tryRead(() => scope.variables[name]);
+  }
+  // The class's own name, blanked in the twin's text, means the original: its statics stay in one place.
+  if (parsed.class.nameRange) names[facts.text.slice(...parsed.class.nameRange)] = original;
+  const source = { file: place.file, format: place.format, isStrict: place.isStrict, variables: [] };
+  const scope = new FileScope(source);
+  const { text, segments } = classExpression(twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions() }), 0);
+  let door: PrivateDoor | null = null;
+  let made: AnyFunction | null = null;
+  const reviverNames = {
+    [NAMES.value]: () => parent,
+    [NAMES.define]: (value: AnyFunction) => {
+      made = value;
+    },
+    [NAMES.blank]: blankConstruction,
+    [NAMES.privates]: (_ref: number, setInstance: PrivateDoor["setInstance"], setStatic: PrivateDoor["setStatic"], evaluate: PrivateDoor["evaluate"]) => {
+      door = { names: parsed.class?.privateFields ?? [], setInstance, setStatic, evaluate };
+    },
+  };
+  const body = `${NAMES.define}(`;
+  const shifted = segments.map((segment) => ({ ...segment, offset: segment.offset + body.length }));
+  const whole = `${body}${text});`;
+  scope.start(whole, { names: { ...reviverNames, ...scope.provided, ...names }, url: scope.urlFor(whole, "twin"), segments: shifted }).next();
+  const twin = made as unknown as AnyFunction;
+  recordClass(twin, { door, constructsBlank: true });
+  return twin;
+}
+
+function twinNode(
+  original: AnyFunction,
+  { text, parsed, positions }: { text: string; parsed: ParsedClass; positions: ClassNode["code"]["positions"] },
+): ClassNode {
+  const { nameRange } = parsed;
+  const anonymous = nameRange ? text.slice(0, nameRange[0]).padEnd(nameRange[1]) + text.slice(nameRange[1]) : text;
+  return {
+    kind: "class",
+    code: {
+      name: original.name,
+      text: anonymous,
+      form: "expression",
+      importMeta: factsOf(original).parsed?.importMeta ?? [],
+      keyRange: null,
+      accessor: null,
+      positions,
+      source: 0,
+      locals: [],
+      context: null,
+    },
+    identity: "",
+    heritage: parsed.heritage ? 0 : null,
+    heritageRange: parsed.heritage,
+    staticParts: parsed.staticParts,
+    fieldInitializers: parsed.fieldInitializers,
+    privateFields: parsed.privateFields,
+    privateStaticFields: [],
+    hasPrivateNames: true,
+    constructsBlank: true,
+    constructorBodyStart: parsed.constructorBodyStart,
+    bodyEnd: parsed.bodyEnd,
+    namesUsedByDefinition: [],
+    statics: [],
+    prototypeProperties: [],
+    privateStatics: [],
+  };
+}

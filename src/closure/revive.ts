@@ -1,0 +1,63 @@
+/**
+ * Makes values from what `capture` wrote, in this process: the entry of this folder's reviving half, called by the core and the workers.
+ *
+ * Decides the order: imports and definitions first, the only part that waits; then the texts of functions and classes; then the content of
+ * objects, which are begun empty so that cycles close. No user code runs on the way except computed member names of classes. Static
+ * initializers, constructors and field initializers do not run. A class that this process knows by its identity is used as it is.
+ */
+import { createHash } from "node:crypto";
+import { SerializationError } from "../base/errors.ts";
+import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
+import { FileScope } from "./evaluate-text.ts";
+import { type Graph, GRAPH_VERSION } from "./graph.ts";
+import { GraphReviver } from "./graph-reviver.ts";
+import { importValues } from "./revive-imports.ts";
+
+export interface ReviveContext {
+  /** Makes the values of what the capturing side's hooks reduced. */
+  readonly hooks: DecodeHooks;
+  /** The revived value of another definition. */
+  definition(id: string): Promise<unknown>;
+}
+
+/** @throws SerializationError when an import cannot be made here or the bytes are of another version */
+export function reviveDefinition(bytes: Uint8Array, buffers: readonly Uint8Array[], context: ReviveContext): Promise<unknown> {
+  return reviveGraph(bytes, buffers, { context, definition: definitionId(bytes, buffers) });
+}
+
+/** @throws SerializationError when an import cannot be made here or the bytes are of another version */
+export function reviveValue(bytes: Uint8Array, buffers: readonly Uint8Array[], context: ReviveContext): Promise<unknown> {
+  return reviveGraph(bytes, buffers, { context, definition: null });
+}
+
+function definitionId(bytes: Uint8Array, buffers: readonly Uint8Array[]): string {
+  const hash = createHash("sha256").update(bytes);
+  for (const buffer of buffers) hash.update(buffer);
+  return hash.digest("hex").slice(0, 32);
+}
+
+/** Graphs hold no forms of the hooks: those are nodes. */
+const NO_FORMS: DecodeHooks = {
+  revive: (kind) => {
+    throw new SerializationError(`Cannot revive a value: unexpected form ${kind} in a captured graph`, { reason: "malformed" });
+  },
+};
+
+async function reviveGraph(
+  bytes: Uint8Array,
+  buffers: readonly Uint8Array[],
+  { context, definition }: { context: ReviveContext; definition: string | null },
+): Promise<unknown> {
+  const graph = decodeValue(bytes, buffers, NO_FORMS) as Graph;
+  if (graph?.version !== GRAPH_VERSION) {
+    throw new SerializationError(
+      `Cannot revive a value: it was captured by another version of Shoal: received format ${String(graph?.version)}, expected ${GRAPH_VERSION}`,
+      { reason: "version-mismatch", hint: "Run the same version of shoal everywhere." },
+    );
+  }
+  const scopes = graph.sources.map((source) => new FileScope(source));
+  const imported = await importValues(graph, { scopes, definition: (id) => context.definition(id) });
+  // Stack traces of revived code point into texts of ours; their source maps lead back to the user's lines.
+  process.setSourceMapsEnabled(true);
+  return new GraphReviver(graph, { scopes, imported, hooks: context.hooks, definition }).revive();
+}

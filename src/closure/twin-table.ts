@@ -1,0 +1,15 @@
+/**
+ * Which prototype objects belong to twins that `private-state` made, and for which class: an instance of a twin is sent on as an
+ * instance of the class. Written by `private-state`, read by `capture-object`.
+ */
+
+const originals = new WeakMap<object, object>();
+
+export function recordTwin(prototype: object, original: object): void {
+  originals.set(prototype, original);
+}
+
+/** The class that the twin with this prototype stands in for. */
+export function originalOfTwin(prototype: object): object | undefined {
+  return originals.get(prototype);
+}

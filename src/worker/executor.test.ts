@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import { Executor, type Job, type SlotChannel } from "./executor.ts";
+import { TaskContext } from "./task-context.ts";
+
+const SHAPE = "CPU:10000";
+
+interface Fixture {
+  executor: Executor;
+  log: string[];
+  slots: string[];
+  task(name: string, body: (context: TaskContext) => void): Job;
+}
+
+function fixture(runOwn: SlotChannel["runOwn"] = () => false): Fixture {
+  const log: string[] = [];
+  const slots: string[] = [];
+  const executor = new Executor({ park: () => slots.push("park"), unpark: (shape) => slots.push(`unpark ${shape}`), runOwn });
+  const place = { actor: undefined, actorName: undefined, incarnation: 0, resources: {}, executor };
+  return {
+    executor,
+    log,
+    slots,
+    task: (name, body) => {
+      const context = new TaskContext({ name, taskIdPrefix: "", callId: 1, place });
+      return {
+        context,
+        shape: SHAPE,
+        run: () => {
+          log.push(`${name} begins`);
+          body(context);
+        },
+      };
+    },
+  };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + 2000;
+  while (!condition()) {
+    if (performance.now() > deadlineMs) throw new Error("it did not happen within 2 s");
+    await turn();
+  }
+}
+
+describe("the executor", () => {
+  test("runs one task at a time, in order", async () => {
+    const { executor, log, task } = fixture();
+    const first = task("first", () => {});
+    executor.enqueue(first);
+    executor.enqueue(task("second", (context) => executor.finished(context)));
+    await turn();
+    expect(log).toEqual(["first begins"]);
+    executor.finished(first.context);
+    await turn();
+    expect(log).toEqual(["first begins", "second begins"]);
+  });
+
+  test("starts the next task while one waits, and goes on with it before anything new", async () => {
+    const { executor, log, task } = fixture();
+    const first = task("first", (context) => executor.waitBegins(context));
+    executor.enqueue(first);
+    const second = task("second", () => {});
+    executor.enqueue(second);
+    await until(() => log.length === 2);
+    executor.enqueue(task("third", () => {}));
+    executor.waitEnds(first.context, () => log.push("first goes on"));
+    await turn();
+    expect(log).toEqual(["first begins", "second begins"]);
+    executor.finished(second.context);
+    await until(() => log.includes("first goes on"));
+    expect(log).toEqual(["first begins", "second begins", "first goes on"]);
+    executor.finished(first.context);
+    await until(() => log.includes("third begins"));
+  });
+
+  test("gives the slot back when everything waits, and asks for it before it goes on", async () => {
+    const { executor, log, slots, task } = fixture();
+    const only = task("only", (context) => executor.waitBegins(context));
+    executor.enqueue(only);
+    await until(() => slots.length === 1);
+    expect(slots).toEqual(["park"]);
+    executor.waitEnds(only.context, () => log.push("goes on"));
+    await until(() => slots.length === 2);
+    expect(slots).toEqual(["park", `unpark ${SHAPE}`]);
+    expect(log).toEqual(["only begins"]);
+    executor.slotGranted(false);
+    expect(log).toEqual(["only begins", "goes on"]);
+  });
+
+  test("runs a nested task of its own instead of giving the slot back", async () => {
+    let own = 0;
+    const { executor, slots, task } = fixture(() => {
+      own += 1;
+      return true;
+    });
+    executor.enqueue(task("parent", (context) => executor.waitBegins(context)));
+    await until(() => own > 0);
+    await turn();
+    expect(slots).toEqual([]);
+  });
+
+  test("a task that waits for several refs is parked again after the first has settled", async () => {
+    const { executor, log, task } = fixture();
+    const parent = task("parent", (context) => {
+      executor.waitBegins(context);
+      executor.waitBegins(context);
+    });
+    executor.enqueue(parent);
+    await turn();
+    executor.waitEnds(parent.context, () => log.push("first settled"));
+    await until(() => log.includes("first settled"));
+    executor.enqueue(task("other", (context) => executor.finished(context)));
+    await until(() => log.includes("other begins"));
+    executor.waitEnds(parent.context, () => log.push("second settled"));
+    await until(() => log.includes("second settled"));
+  });
+});

@@ -45,17 +45,20 @@ describe("the family", () => {
     expect(new Set(family.map((errorClass) => errorClass.code)).size).toBe(24);
   });
 
-  test.each(family.map((errorClass) => [errorClass.name, errorClass] as const))("%s carries its name, its code and what it is given", (name, errorClass) => {
-    const cause = new Error("root");
-    const error = new errorClass("Cannot go on", { reason: "tired", hint: "rest", details: { hours: 3 }, cause });
-    expect(error).toBeInstanceOf(ShoalError);
-    expect(error.name).toBe(name);
-    expect(error.code).toMatch(/^[A-Z_]+$/);
-    expect(errorByCode(error.code)).toBe(errorClass);
-    expect(error).toMatchObject({ reason: "tired", hint: "rest", details: { hours: 3 } });
-    expect(error.cause).toBe(cause);
-    expect(error.stack).toContain(`${name}: Cannot go on`);
-  });
+  test.each(family.map((errorClass) => [errorClass.name, errorClass] as const))(
+    "%s carries its name, its code and what it is given",
+    (name, errorClass) => {
+      const cause = new Error("root");
+      const error = new errorClass("Cannot go on", { reason: "tired", hint: "rest", details: { hours: 3 }, cause });
+      expect(error).toBeInstanceOf(ShoalError);
+      expect(error.name).toBe(name);
+      expect(error.code).toMatch(/^[A-Z_]+$/);
+      expect(errorByCode(error.code)).toBe(errorClass);
+      expect(error).toMatchObject({ reason: "tired", hint: "rest", details: { hours: 3 } });
+      expect(error.cause).toBe(cause);
+      expect(error.stack).toContain(`${name}: Cannot go on`);
+    },
+  );
 
   test("has no property for what is not known", () => {
     expect(Object.keys(new WorkerCrashedError("Cannot go on", { exitCode: undefined, reason: "gone" }))).toEqual(["code", "reason"]);
@@ -189,7 +192,14 @@ describe("in a terminal", () => {
   });
 
   test("a dead process prints its end and its last output", () => {
-    const crash = new WorkerCrashedError("Cannot finish task t", { reason: "killed", hint: "Give it memory.", signal: "SIGKILL", pid: 3, lastOutput: ["a", "b"], details: { attempts: 4 } });
+    const crash = new WorkerCrashedError("Cannot finish task t", {
+      reason: "killed",
+      hint: "Give it memory.",
+      signal: "SIGKILL",
+      pid: 3,
+      lastOutput: ["a", "b"],
+      details: { attempts: 4 },
+    });
     const notes = [
       "  reason: killed",
       "  hint: Give it memory.",
@@ -238,7 +248,14 @@ describe("across processes", () => {
     const sent = taskErrorFrom(new TypeError("bad"), { taskName: "t", pid: 4, nodeId: "ab", submitStack: submit() });
     const received = fromWire(transferred(toWire(sent))) as TaskError;
     expect(received).toBeInstanceOf(TaskError);
-    expect(received).toMatchObject({ taskName: "t", pid: 4, nodeId: "ab", remoteStack: sent.remoteStack, stack: sent.stack, message: sent.message });
+    expect(received).toMatchObject({
+      taskName: "t",
+      pid: 4,
+      nodeId: "ab",
+      remoteStack: sent.remoteStack,
+      stack: sent.stack,
+      message: sent.message,
+    });
     expect(received.cause).toBeInstanceOf(TypeError);
     expect(inspect(received)).toBe(inspect(sent));
   });
@@ -277,12 +294,20 @@ describe("across processes", () => {
     expect(isWireError(new Mine("x"))).toBe(false);
   });
 
-  test.each([null, 5, "x", {}, { code: "A", message: "m", stack: "s" }, { code: 1, message: "m", stack: "s", fields: {} }])("what is not an error is refused: %j", (data) => {
-    expect(() => fromWire(data)).toThrow(TypeError);
-  });
+  test.each([null, 5, "x", {}, { code: "A", message: "m", stack: "s" }, { code: 1, message: "m", stack: "s", fields: {} }])(
+    "what is not an error is refused: %j",
+    (data) => {
+      expect(() => fromWire(data)).toThrow(TypeError);
+    },
+  );
 
   test("fields of a wrong type are dropped, unknown ones too", () => {
-    const received = fromWire({ code: "TASK_FAILED", message: "m", stack: "s", fields: { pid: "12", lastOutput: [1], hint: "h", constructor: 1, extra: 2 } });
+    const received = fromWire({
+      code: "TASK_FAILED",
+      message: "m",
+      stack: "s",
+      fields: { pid: "12", lastOutput: [1], hint: "h", constructor: 1, extra: 2 },
+    });
     expect(Object.keys(received)).toEqual(["code", "hint"]);
     expect(inspect(received)).toContain("hint: h");
   });

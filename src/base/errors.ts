@@ -230,7 +230,6 @@ export class SerializationError extends ShoalError {
   declare readonly path?: string;
 
   // Here for its type alone: it lets callers pass `path`.
-  // biome-ignore lint/complexity/noUselessConstructor: it widens the options.
   constructor(message: string, options: SerializationErrorOptions = {}) {
     super(message, options);
   }

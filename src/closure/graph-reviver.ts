@@ -130,7 +130,7 @@ export class GraphReviver {
     const node = this.#graph.nodes[ref] as FunctionNode | ClassNode;
     this.#values.set(ref, target);
     const { code } = node;
-    if (target.name !== code.name) Object.defineProperty(target, "name", { value: code.name, configurable: true });
+    if (typeof target.name === "string" && target.name !== code.name) Object.defineProperty(target, "name", { value: code.name, configurable: true });
     const self = node.kind === "function" && node.self !== undefined ? { self: { value: this.#values.get(node.self) } } : {};
     const home = node.kind === "function" && node.home !== undefined ? { home: this.#values.get(node.home) as AnyFunction } : {};
     recordRevivedCode(target, {

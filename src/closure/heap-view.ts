@@ -11,7 +11,7 @@ import v8 from "node:v8";
 import { heapObjectId, objectByHeapId } from "./inspector-session.ts";
 
 /** Above this a snapshot stalls the program for seconds; the error that replaces it says how to do without. */
-const HEAP_BYTES_MAX = 50_000_000;
+const HEAP_BYTES_MAX = 150_000_000;
 
 interface SnapshotFile {
   readonly snapshot: {

@@ -55,7 +55,7 @@ export function constructBlank(target: AnyFunction, base: () => object): BlankOb
   const built = isOpenChain(target) ? target : twinOf(target);
   const object = construct(built, base);
   for (const key of Reflect.ownKeys(object)) Reflect.deleteProperty(object, key);
-  if (built === target) Object.setPrototypeOf(object, target.prototype as object);
+  Object.setPrototypeOf(object, built.prototype as object);
   return { object, setFields: (fields) => setPrivateFields(object, { target: built, fields }) };
 }
 
@@ -124,13 +124,27 @@ function makeTwin(original: AnyFunction): AnyFunction {
     const twin = evaluateTwin(owner, parent);
     const prototype = twin.prototype as object;
     Object.defineProperty(prototype, "constructor", { value: owner, writable: true, configurable: true });
-    Object.setPrototypeOf(prototype, owner === chain[topmost] ? (original.prototype as object) : ((parent as AnyFunction).prototype as object));
+    Object.setPrototypeOf(prototype, owner === chain[topmost] ? membersAbove(owner, original) : ((parent as AnyFunction).prototype as object));
     parent = twin;
   }
   releaseObjects();
   const twin = parent as AnyFunction;
   recordTwin(twin.prototype as object, original);
   return twin;
+}
+
+/**
+ * What stands between the twins and the original's prototype: copies of all that the twins inherit, so that `super` in a twin finds those
+ * before the original's overrides.
+ */
+function membersAbove(topmost: AnyFunction, original: AnyFunction): object {
+  const members: PropertyDescriptorMap = {};
+  let inherited = Object.getPrototypeOf(topmost.prototype) as object | null;
+  for (; inherited; inherited = Object.getPrototypeOf(inherited) as object | null) {
+    const { constructor: _, __proto__: __, ...own } = Object.getOwnPropertyDescriptors(inherited) as PropertyDescriptorMap;
+    for (const key of Reflect.ownKeys(own)) members[key] ??= own[key] as PropertyDescriptor;
+  }
+  return Object.create(original.prototype as object, members) as object;
 }
 
 function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {

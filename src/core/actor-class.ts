@@ -75,8 +75,10 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const send = (): void => {
     const failed = encoded.dependencies.find((entry) => entry.state === "failed");
     if (failed !== undefined) {
-      client.constructorError = failed.failure;
-      client.stateChanged(neverCreated(actorId, "an argument of its constructor failed"));
+      void runtime.failureOf(failed).then((failure) => {
+        client.constructorError = failure;
+        client.stateChanged(neverCreated(actorId, "an argument of its constructor failed"));
+      });
       return;
     }
     const payload = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
@@ -113,6 +115,7 @@ function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, a
   if (found.actorId === asked) return;
   const existing = runtime.actor(found.actorId, found.className, { watch: true });
   client.redirectTo(existing);
+  runtime.handles.redirected(asked, found.actorId);
 }
 
 function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback: () => void): void {

@@ -117,8 +117,7 @@ export class ActorClient {
   }
 
   close(): CallRecord[] {
-    this.#link?.close();
-    return [...this.#queue, ...this.#lost];
+    return [...(this.#link?.close() ?? []), ...this.#queue, ...this.#lost];
   }
 
   async #connect(state: ActorStateHeader): Promise<void> {

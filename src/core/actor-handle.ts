@@ -2,16 +2,16 @@
  * Handles of actors: objects whose members are exactly the methods of the actor's class, and `Symbol.dispose`.
  *
  * Handles are counted like refs: each stands for the actor's counted reference, which the node daemon owns. The process that created an actor
- * holds it until a handle there is disposed of or the process ends; a handle that came from elsewhere holds it until it is collected. Nothing
+ * holds it until a handle there is disposed of, or the task that did it or the process ends; a handle that came from elsewhere holds it until it is collected. Nothing
  * else is on a handle, so no method name is taken; `terminate`, `kill` and `ready` are functions.
  */
 import type { ActorId } from "../base/ids.ts";
 import { actorObjectId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
+import { taskContext } from "../worker/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
-import type { CallOptions } from "./calls.ts";
 import { requireRuntime } from "./current-runtime.ts";
-import { resolveMethodOptions } from "./options.ts";
+import { type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { CallTarget } from "./worker-link.ts";
 
@@ -42,7 +42,7 @@ export class ActorHandles {
   readonly #runtime: Runtime;
   /** Actors that this process keeps alive, and those whose end waits for their last answers. */
   readonly #created = new Map<ActorId, ObjectEntry>();
-  readonly #ending = new Set<ActorId>();
+  readonly #ending = new Set<ActorClient>();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -53,6 +53,11 @@ export class ActorHandles {
     const entry = this.#entryOf(options.client.id);
     this.#runtime.table.pin(entry);
     this.#created.set(options.client.id, entry);
+    const context = taskContext.current;
+    if (context?.place.executor !== undefined && !context.isFinished) {
+      context.onFinished ??= [];
+      context.onFinished.push(() => this.#letGo(options.client));
+    }
     return this.#newHandle({ ...options, entry, runtime: this.#runtime });
   }
 
@@ -72,16 +77,33 @@ export class ActorHandles {
       this.#runtime.table.disposeHandle(state.entry, handle);
       return;
     }
-    // Calls that were made before the end of the handle are answered first.
-    this.#ending.add(id);
-    if (state.client.pendingCount === 0) this.actorIdle(id);
+    this.#letGo(state.client);
+  }
+
+  /** Calls that were made before the end of the handle are answered first. */
+  #letGo(client: ActorClient): void {
+    if (!this.#created.has(client.id)) return;
+    this.#ending.add(client);
+    if (client.resolved.pendingCount === 0) this.actorIdle(client.resolved.id);
+  }
+
+  /** `getIfExists` found an actor: it is held in place of the one that was asked for. The hold came with the answer. */
+  redirected(asked: ActorId, existing: ActorId): void {
+    const { table } = this.#runtime;
+    const entry = table.receive(this.#runtime.actorRef(existing));
+    const before = this.#created.get(asked);
+    if (before !== undefined) this.#created.set(asked, entry);
+    table.unpin(before ?? entry);
   }
 
   actorIdle(id: ActorId): void {
-    if (!this.#ending.delete(id)) return;
-    const entry = this.#created.get(id);
-    this.#created.delete(id);
-    if (entry !== undefined) this.#runtime.table.unpin(entry);
+    for (const client of this.#ending) {
+      if (client.resolved.id !== id) continue;
+      this.#ending.delete(client);
+      const entry = this.#created.get(client.id);
+      this.#created.delete(client.id);
+      if (entry !== undefined) this.#runtime.table.unpin(entry);
+    }
   }
 
   #entryOf(id: ActorId): ObjectEntry {
@@ -138,7 +160,7 @@ function prototypeFor(state: ActorHandleState): object {
   return prototype;
 }
 
-function makeMethod(handle: object, target: CallTarget, options: CallOptions | undefined): object {
+function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOptions | undefined): object {
   const state = states.get(handle) as ActorHandleState;
   const resolved = options ?? resolveMethodOptions({}, { maxRetries: state.maxTaskRetries });
   return {
@@ -147,7 +169,7 @@ function makeMethod(handle: object, target: CallTarget, options: CallOptions | u
       void handle;
       return state.runtime.calls.callActor(state.client, target, args, resolved);
     },
-    options: (more: Record<string, unknown>): object => makeMethod(handle, target, resolveMethodOptions(more, { maxRetries: state.maxTaskRetries })),
+    options: (more: Record<string, unknown>): object => makeMethod(handle, target, resolveMethodOptions(more, { maxRetries: state.maxTaskRetries, base: resolved })),
   };
 }
 

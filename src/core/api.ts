@@ -62,12 +62,17 @@ export const remote: RemoteType = ((target: unknown, options: object = {}): unkn
  * @throws GetTimeoutError after `timeoutMs`; TaskError and the other failures of the task that makes it
  */
 export const get: GetFunction = ((target: unknown, options?: GetOptions): Promise<unknown> => {
-  const limits = resolveGetOptions(options);
-  if (isObjectRef(target)) return requireRuntime().getOne(target, limits);
-  if (!Array.isArray(target)) return Promise.reject(new TypeError(`Cannot get: an ObjectRef or an array of them is needed: received ${describeValue(target)}`));
-  const wrong = target.findIndex((element) => !isObjectRef(element));
-  if (wrong >= 0) return Promise.reject(new TypeError(`Cannot get: element ${wrong} is not an ObjectRef: received ${describeValue(target[wrong])}`));
-  return requireRuntime().getMany(target as object[], limits);
+  try {
+    const limits = resolveGetOptions(options);
+    if (isObjectRef(target)) return requireRuntime().getOne(target, limits);
+    if (!Array.isArray(target)) throw new TypeError(`Cannot get: an ObjectRef or an array of them is needed: received ${describeValue(target)}`);
+    const wrong = target.findIndex((element) => !isObjectRef(element));
+    if (wrong >= 0) throw new TypeError(`Cannot get: element ${wrong} is not an ObjectRef: received ${describeValue(target[wrong])}`);
+    return requireRuntime().getMany(target as object[], limits);
+  } catch (error) {
+    // A function that returns a promise rejects, and does not throw; an async function would cost the hot path.
+    return Promise.reject(error as Error);
+  }
 }) as GetFunction;
 
 /**
@@ -84,8 +89,8 @@ export const put: PutFunction = ((value: unknown): unknown => {
 }) as PutFunction;
 
 /** Splits refs into those that are ready and those that are not, in the order in which they were given. */
-export const wait: WaitFunction = ((refs: readonly object[], options?: WaitOptions): Promise<unknown> => {
-  if (!Array.isArray(refs)) return Promise.reject(new TypeError(`Cannot wait: an array of ObjectRefs is needed: received ${describeValue(refs)}`));
+export const wait: WaitFunction = (async (refs: readonly object[], options?: WaitOptions): Promise<unknown> => {
+  if (!Array.isArray(refs)) throw new TypeError(`Cannot wait: an array of ObjectRefs is needed: received ${describeValue(refs)}`);
   const resolved = resolveWaitOptions(options, refs.length);
   return requireRuntime().wait(refs as object[], resolved);
 }) as WaitFunction;

@@ -61,15 +61,18 @@ export class Calls {
   /** @returns one ref, several, or nothing, by `numReturns`. */
   callTask(target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
     const record = this.#newRecord(target, undefined, args, options);
+    // Before it is sent: a call may end within its submission, and lets go of its handles then.
+    const refs = returned(record);
     this.#whenReady(record, () => this.#options.submitter().submit(record, options.resources));
-    return returned(record);
+    return refs;
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
     const record = this.#newRecord(target, client.id, args, options);
+    const refs = returned(record);
     for (const dependency of record.dependencies) this.#options.table.watch(dependency);
     client.submit(record);
-    return returned(record);
+    return refs;
   }
 
   registerActor(client: ActorClient): void {

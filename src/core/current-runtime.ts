@@ -4,6 +4,7 @@
  * It hangs on a global symbol, so that two copies of the package in one process (a bundle and an import) share it instead of
  * starting two clusters.
  */
+import { ShoalError } from "../base/errors.ts";
 import type { Runtime } from "./runtime.ts";
 
 const KEY = Symbol.for("shoal.runtime.1");
@@ -26,7 +27,10 @@ export function setCurrentRuntime(runtime: Runtime | undefined): void {
 /** The runtime, started with defaults where there is none. */
 export function requireRuntime(): Runtime {
   const runtime = holder[KEY];
-  if (runtime !== undefined) return runtime;
+  if (runtime !== undefined) {
+    if (runtime.isClosed) throw new ShoalError("Cannot use Shoal: it is shutting down in this process", { reason: "shutdown() was called, or the program has come to its end", hint: "Await shutdown() before Shoal is used again." });
+    return runtime;
+  }
   if (start === undefined) throw new Error("Cannot start Shoal: import it from \"shoal\"");
   return start();
 }

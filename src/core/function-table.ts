@@ -6,6 +6,8 @@
  * runs it fetches the rest from the node daemon.
  */
 import { captureDefinition, type Definition } from "../closure/capture.ts";
+import type { Payload } from "../object/payload.ts";
+import { STORE_FROM_BYTES } from "../object/value-codec.ts";
 import type { EncodeHooks } from "../wire/value/encode.ts";
 import type { DefinitionHeader } from "../wire/messages.ts";
 import type { CallTarget } from "./worker-link.ts";
@@ -23,15 +25,18 @@ const DEFINITION_SIZE_MAX = 100 * 1024 * 1024;
 export interface FunctionTableOptions {
   idPrefix: string;
   hooks: () => EncodeHooks;
-  publish: (header: Omit<DefinitionHeader, "number">, parts: readonly Uint8Array[]) => void;
+  publish: (message: Captured) => void;
   onNote: (note: string) => void;
+  /** Puts a large definition into the store, for as long as the session lasts. */
+  store: (definition: Definition) => Payload;
   /** In-process mode: functions run as they are and are never captured. */
   runsLocally: boolean;
 }
 
-interface Captured {
+export interface Captured {
   header: Omit<DefinitionHeader, "number">;
   parts: readonly Uint8Array[];
+  payloads: readonly Payload[];
 }
 
 export class FunctionTable {
@@ -82,15 +87,15 @@ export class FunctionTable {
     }
     this.#published.add(row.id);
     const captured = this.#captured.get(row.id) ?? this.#capture(row);
-    this.#options.publish(captured.header, captured.parts);
+    this.#options.publish(captured);
   }
 
   /** A class that values refer to. */
   publishClass(definition: Definition): void {
     if (this.#published.has(definition.id)) return;
     this.#published.add(definition.id);
-    const captured = toMessage(definition.id, definition);
-    this.#options.publish(captured.header, captured.parts);
+    const captured = this.#toMessage(definition.id, definition.name, definition);
+    this.#options.publish(captured);
   }
 
   #newRow(id: string, name: string, source: AnyFunction | undefined): FunctionRow {
@@ -102,9 +107,8 @@ export class FunctionTable {
       meanMs: Number.POSITIVE_INFINITY,
       definition: () => {
         // A length of -1 tells the worker to fetch it.
-        if (source === undefined || this.#options.runsLocally) return { header: { id, name, inBand: -1, buffers: [], dependencies: [] }, parts: [], payloads: [] };
-        const captured = this.#captured.get(id) ?? this.#capture(row);
-        return { ...captured, payloads: [] };
+        if (source === undefined || this.#options.runsLocally) return { header: { id, name, inBand: -1, buffers: [], dependencies: [], stored: undefined }, parts: [], payloads: [] };
+        return this.#captured.get(id) ?? this.#capture(row);
       },
     };
     this.#rows.set(id, row);
@@ -119,7 +123,7 @@ export class FunctionTable {
         throw new RangeError(`Cannot send ${row.name}: its definition with everything that it captures is above 100 MB: received ${definition.sizeBytes} bytes. Put large data with put() and pass the ref.`);
       }
       for (const note of definition.notes) this.#options.onNote(note);
-      const captured = toMessage(row.id, definition);
+      const captured = this.#toMessage(row.id, row.name, definition);
       this.#captured.set(row.id, captured);
       return captured;
     } finally {
@@ -127,17 +131,12 @@ export class FunctionTable {
       if (this.#wanted.delete(row.id) && this.#captured.has(row.id)) this.publish(row);
     }
   }
-}
 
-function toMessage(id: string, definition: Definition): Captured {
-  return {
-    header: {
-      id,
-      name: definition.name,
-      inBand: definition.bytes.length,
-      buffers: definition.buffers.map((buffer) => buffer.byteLength),
-      dependencies: definition.dependencies,
-    },
-    parts: [definition.bytes, ...definition.buffers],
-  };
+  #toMessage(id: string, name: string, definition: Definition): Captured {
+    const { bytes, buffers, dependencies } = definition;
+    const header = { id, name, inBand: bytes.length, buffers: buffers.map((buffer) => buffer.byteLength), dependencies, stored: undefined };
+    if (definition.sizeBytes < STORE_FROM_BYTES || buffers.length === 0) return { header, parts: [bytes, ...buffers], payloads: [] };
+    const payload = this.#options.store(definition);
+    return { header: { ...header, inBand: 0, buffers: [], stored: payload.stored }, parts: [], payloads: [payload] };
+  }
 }

@@ -5,7 +5,7 @@
  * the object table's decision, made when bytes or other processes depend on it.
  */
 import type { ObjectEntry } from "../object/object-entry.ts";
-import { requireRuntime } from "./current-runtime.ts";
+import { currentRuntime, requireRuntime } from "./current-runtime.ts";
 import type { ObjectRef as ObjectRefType } from "./types.ts";
 
 export let entryOf: (ref: object) => ObjectEntry;
@@ -30,7 +30,7 @@ export class ObjectRefHandle {
 
   /** The object's id: 20 bytes in hex, unique in the cluster. */
   get id(): string {
-    return requireRuntime().table.idOf(this.#entry);
+    return this.#entry.id ?? requireRuntime().table.idOf(this.#entry);
   }
 
   // biome-ignore lint/suspicious/noThenProperty: a ref is thenable by design (api.md, decision 1)
@@ -41,7 +41,7 @@ export class ObjectRefHandle {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    requireRuntime().table.disposeHandle(this.#entry, this);
+    currentRuntime()?.table.disposeHandle(this.#entry, this);
   }
 
   /** What `console.log` shows. */

@@ -6,13 +6,14 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, type ObjectId, type ProcessId } from "../base/ids.ts";
-import { NodeDiedError, OwnerDiedError } from "../base/errors.ts";
+import { NodeDiedError, OwnerDiedError, ShoalError } from "../base/errors.ts";
+import type { Definition } from "../closure/capture.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
 import { DefinitionCache } from "../object/definition-cache.ts";
 import { LocalStore } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import { ObjectTable } from "../object/object-table.ts";
-import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
+import { inBandPayload, NO_BYTES, type Payload, PayloadReader } from "../object/payload.ts";
 import type { Transport } from "../platform/transport.ts";
 import { Connection } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
@@ -27,6 +28,7 @@ import {
   MESSAGE,
   type PayloadHeader,
   PROTOCOL_VERSION,
+  type StoredHeader,
   type StoreStatusHeader,
   type WireLocation,
   type WorkerExitedHeader,
@@ -124,6 +126,7 @@ export class Runtime {
     });
     this.definitions = new DefinitionCache({
       hooks: this.serializer.hooks,
+      readStored: (stored) => this.#readStored(stored),
       fetch: async (id) => {
         const reply = await daemon.request(MESSAGE.FETCH_DEFINITION, id);
         return { header: reply.header as DefinitionHeader, body: reply.body };
@@ -132,7 +135,11 @@ export class Runtime {
     this.functions = new FunctionTable({
       idPrefix: processId.slice(0, 16),
       hooks: () => this.serializer.hooks,
-      publish: (header, parts) => daemon.send(MESSAGE.DEFINE, { ...header, number: 0 }, { parts }),
+      publish: ({ header, parts, payloads }) => {
+        for (const payload of payloads) this.table.holdFor(daemonId, payload);
+        daemon.send(MESSAGE.DEFINE, { ...header, number: 0 }, { parts });
+      },
+      store: (definition) => this.#storeDefinition(definition),
       onNote: (note) => {
         if (note.startsWith("WARNING")) options.onWarning(note);
       },
@@ -228,14 +235,20 @@ export class Runtime {
     return client;
   }
 
-  /** Stops sending; returns how many calls are left without an answer. */
+  /** Stops sending; returns how many calls were left without an answer. They fail. */
   close(): number {
     if (this.#isClosed) return 0;
     this.#isClosed = true;
-    let left = this.submitter.close().length;
-    for (const actor of this.#actors.values()) left += actor.close().length;
+    const left = this.submitter.close();
+    for (const actor of this.#actors.values()) left.push(...actor.close());
+    const reason = "Shoal was shut down";
+    for (const record of left) {
+      // The count is reported once for all; each is not.
+      for (const entry of record.results) entry.failureSeen = true;
+      this.calls.fail(record, new ShoalError(`Call ${record.target.name} failed: ${reason} before it had ended`, { reason, hint: "Await what is needed before shutdown() or the end of the program." }));
+    }
     this.store.close();
-    return left;
+    return left.length;
   }
 
   #hello(): HelloHeader {
@@ -249,6 +262,22 @@ export class Runtime {
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;
     return new WorkerLink({ processId, holderId: holder, connection, table: this.table, events });
+  }
+
+  #storeDefinition(definition: Definition): Payload {
+    const { ids, processId } = this.options;
+    const location = this.store.write(definition.bytes, definition.buffers, processId);
+    const payload: Payload = { ...inBandPayload(NO_BYTES, { graph: true, error: false }), stored: { id: "" as ObjectId, owner: "" as ProcessId, location } };
+    const entry = new ObjectEntry(ids.nextSequence(), -1);
+    entry.settlePayload(payload);
+    this.table.pin(entry);
+    return this.table.payloadFor(entry);
+  }
+
+  /** The bytes of a definition that lies in the store; mapped, and kept for good. */
+  #readStored(stored: StoredHeader): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+    const payload: Payload = { ...inBandPayload(NO_BYTES, { graph: true, error: false }), stored };
+    return this.store.read(stored.location, this.table.receiveStored(stored, payload));
   }
 
   #payloadOf(entry: ObjectEntry): Payload {
@@ -360,16 +389,20 @@ export class Runtime {
     await Promise.all(this.#reports);
   }
 
-  async #reportUnseen(entry: ObjectEntry): Promise<void> {
-    let failure = entry.failure;
+  /** What a failed entry failed with; from now on it counts as seen. */
+  async failureOf(entry: ObjectEntry): Promise<unknown> {
+    entry.failureSeen = true;
     const { payload } = entry;
-    if (payload !== undefined) {
-      try {
-        failure = (await this.serializer.decode(payload)).value;
-      } catch (error) {
-        failure = error;
-      }
+    if (payload === undefined) return entry.failure;
+    try {
+      return (await this.serializer.decode(payload)).value;
+    } catch (error) {
+      return error;
     }
+  }
+
+  async #reportUnseen(entry: ObjectEntry): Promise<void> {
+    const failure = await this.failureOf(entry);
     const text = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
     this.options.onWarning(`A call failed and nobody awaited its result:\n${text}`);
   }

@@ -64,6 +64,18 @@ export interface Encoded extends EncodedMessage {
   entries: readonly ObjectEntry[];
 }
 
+/** The folder of this package: its frames below the user's say nothing to the user. */
+const OWN_FOLDER = new URL("..", import.meta.url).href;
+const MACHINERY = /\((?:node:internal\/|node:async_hooks)|at (?:async )?node:internal\/|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
+
+/** The stack of what a task threw, without the frames that ran the task. */
+function userStack(error: unknown): string | undefined {
+  const stack = error instanceof Error ? error.stack : undefined;
+  if (typeof stack !== "string") return undefined;
+  const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));
+  return lines.join("\n");
+}
+
 export class Serializer implements ValueCodec {
   readonly #options: SerializerOptions;
   #collected: Collected | undefined;
@@ -118,7 +130,7 @@ export class Serializer implements ValueCodec {
   }
 
   encodeError(error: unknown, task: FailedTask): EncodedMessage {
-    const where = { taskName: task.name, pid: this.#options.pid, nodeId: this.#options.nodeId };
+    const where = { taskName: task.name, pid: this.#options.pid, nodeId: this.#options.nodeId, remoteStack: userStack(error) };
     const failure: ShoalError = isWireError(error) ? error : taskErrorFrom(error, where);
     try {
       return this.encode(failure);

@@ -8,7 +8,7 @@
 import { IdSource, newJobId, newNodeId, newProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
 import { collectGarbage } from "../platform/garbage.ts";
-import { cpuCount } from "../platform/machine.ts";
+import { cpuCount, memoryBytes } from "../platform/machine.ts";
 import { newToken, randomHex } from "../platform/random.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { ActorHandles } from "./actor-handle.ts";
@@ -47,7 +47,7 @@ export class Session {
     const node = {
       ...identity,
       namespace,
-      resources: { CPU: options.numCpus ?? cpuCount(), ...(options.numGpus > 0 ? { GPU: options.numGpus } : {}), ...options.resources },
+      resources: { CPU: options.numCpus ?? cpuCount(), memory: memoryBytes(), ...(options.numGpus > 0 ? { GPU: options.numGpus } : {}), ...options.resources },
       objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
       spillRoot: options.spillDirectory,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),

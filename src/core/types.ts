@@ -67,24 +67,26 @@ export type Returned<R, N extends number = 1> = [N] extends [0]
       ? AnyRef[]
       : SeveralReturns<R, N>;
 
-type SingleReturn<R> = IsAny<R> extends true
-  ? ObjectRef<any>
-  : [R] extends [never]
-    ? ObjectRef<never>
-    : [R] extends [AnyGenerator]
-      ? never
-      : ObjectRef<Awaited<R>>;
+type SingleReturn<R> =
+  IsAny<R> extends true
+    ? ObjectRef<any>
+    : [R] extends [never]
+      ? ObjectRef<never>
+      : [R] extends [AnyGenerator]
+        ? never
+        : ObjectRef<Awaited<R>>;
 
 /** A generator is no value: it cannot be sent. */
-type AnyGenerator = Generator<any, any, any> | AsyncGenerator<any, any, any>;
+type AnyGenerator = Generator<any> | AsyncGenerator<any>;
 
-type SeveralReturns<R, N extends number> = IsAny<R> extends true
-  ? ObjectRef<any>[]
-  : Awaited<R> extends infer T extends readonly unknown[]
-    ? N extends T["length"]
-      ? { -readonly [K in keyof T]: ObjectRef<Awaited<T[K]>> }
-      : never
-    : never;
+type SeveralReturns<R, N extends number> =
+  IsAny<R> extends true
+    ? ObjectRef<any>[]
+    : Awaited<R> extends infer T extends readonly unknown[]
+      ? N extends T["length"]
+        ? { -readonly [K in keyof T]: ObjectRef<Awaited<T[K]>> }
+        : never
+      : never;
 
 /**
  * A function that runs in a worker process. It is not callable: `f.remote(x)` submits a task and returns at once.
@@ -120,9 +122,10 @@ export type AnyClass = new (...args: any) => object;
 export type AnyFunction = (...args: never) => unknown;
 
 /** The names of an instance's public methods. Fields, accessors and methods named by symbols are not among them. */
-export type MethodsOf<I> = IsAny<I> extends true ? string & keyof I : { [K in keyof I]-?: K extends string ? MethodName<K, I[K]> : never }[keyof I];
+export type MethodsOf<I> =
+  IsAny<I> extends true ? string & keyof I : { [K in keyof I]-?: K extends string ? MethodName<K, I[K]> : never }[keyof I];
 
-type MethodName<K, F> = IsAny<F> extends true ? never : [F] extends [never] ? never : F extends AnyFunction ? K : never;
+type MethodName<K, F> = IsAny<F> extends true ? never : [F] extends [never] ? never : [F] extends [AnyFunction] ? K : never;
 
 /** A method of an actor, called as `handle.method.remote(...)`. Calls of one caller run in order. */
 export interface RemoteMethod<A extends readonly unknown[], R, N extends number = 1> {
@@ -137,7 +140,8 @@ export interface RemoteMethod<A extends readonly unknown[], R, N extends number 
 }
 
 /** The remote form of a method of type `F`. */
-export type ActorMethod<F> = IsAny<F> extends true ? RemoteMethod<any[], any> : F extends (...args: infer A) => infer R ? RemoteMethod<A, R> : never;
+export type ActorMethod<F> =
+  IsAny<F> extends true ? RemoteMethod<any[], any> : F extends (...args: infer A) => infer R ? RemoteMethod<A, R> : never;
 
 /**
  * A handle to an actor: its methods, each with `.remote()`, and nothing else. It can be passed to tasks and to other actors.
@@ -235,7 +239,7 @@ export interface ActorOptions extends ResourceOptions {
 export interface InitOptions {
   /** CPUs of this machine, and with them worker processes at a time. Default: those that the process may use. */
   numCpus?: number | undefined;
-  /** GPUs of this machine. Default: those that are found. */
+  /** GPUs of this machine. Default: 0. */
   numGpus?: number | undefined;
   /** Custom resources of this machine by name, in steps of 0.0001. Default: none. */
   resources?: Resources | undefined;
@@ -295,7 +299,10 @@ export type GetFunction = {
  * const table = put(new Float64Array(1e7));
  * const sums = await get([0, 1, 2].map((part) => sum.remote(table, part)));
  */
-export type PutFunction = <T>(value: T, ...notAReference: [MembersOf<T, PromiseLike<unknown>>] extends [never] ? [] : [notAReference: never]) => ObjectRef<T>;
+export type PutFunction = <T>(
+  value: T,
+  ...notAReference: [MembersOf<T, PromiseLike<unknown>>] extends [never] ? [] : [notAReference: never]
+) => ObjectRef<T>;
 
 /**
  * Waits until `numReturns` of the references are ready or `timeoutMs` is over, and splits them; both parts keep their order. A failed

@@ -241,8 +241,8 @@ export class Waiting {
       }
     }
     table.pin(entry);
-    return serializer
-      .decode(payload, [], entry)
+    // Definitions may have to be fetched and modules imported: the driver must not end meanwhile.
+    return this.holdWhile(serializer.decode(payload, [], entry))
       .then((box) => box.value)
       .finally(() => table.unpin(entry));
   }
@@ -250,7 +250,7 @@ export class Waiting {
   async #readFailure(entry: ObjectEntry): Promise<never> {
     entry.failureSeen = true;
     if (entry.payload === undefined) throw entry.failure;
-    const { value } = await this.#options.serializer.decode(entry.payload, [], entry);
+    const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, [], entry));
     throw value;
   }
 }

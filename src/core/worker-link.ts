@@ -113,8 +113,12 @@ export class WorkerLink {
     this.#connection.send(type, header, { callId, parts });
   }
 
-  close(): void {
+  /** @returns what has not been answered, which is the caller's again */
+  close(): CallRecord[] {
+    const unanswered = Array.from(this.#inFlight.values());
+    this.#inFlight.clear();
     this.#connection.close();
+    return unanswered;
   }
 
   #numberOf(target: CallTarget): number {

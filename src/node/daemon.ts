@@ -64,6 +64,8 @@ interface Peer {
 }
 
 const TICK_MS = 50;
+/** A dying process' sockets close before its exit is known. */
+const EXIT_AFTER_CLOSE_MS = 1000;
 const STORE_STATUS_EVERY_MS = 20;
 
 export class NodeDaemon {
@@ -130,8 +132,8 @@ export class NodeDaemon {
     this.#peers.delete(peer.id);
     if (this.#isClosing) return;
     if (peer.kind === "worker") {
-      // Its exit tells the rest; a worker that lost its daemon connection but lives is of no use.
-      this.#workers.kill(peer.id, "it lost the connection to its node daemon");
+      // Its exit is on the way and tells the rest; one that lives without its daemon is of no use.
+      setTimeout(() => this.#workers.kill(peer.id, "it lost the connection to its node daemon"), EXIT_AFTER_CLOSE_MS).unref();
       return;
     }
     this.#processGone(peer.id);
@@ -466,7 +468,7 @@ export class NodeDaemon {
       switch (effect.kind) {
         case "place": {
           const lifetime = resourceVector(actor.options.resources);
-          const placement = lifetime.amounts.has("CPU") ? lifetime : resourceVector({ ...actor.options.resources, CPU: 1 });
+          const placement = "CPU" in actor.options.resources ? lifetime : resourceVector({ ...actor.options.resources, CPU: 1 });
           this.#lease({ kind: "actorWanted", actor: actor.id, lifetime, placement });
           break;
         }

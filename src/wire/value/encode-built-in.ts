@@ -74,7 +74,8 @@ function publicErrorPrototype(prototype: unknown): unknown {
   if (!(base instanceof Error) && base !== Error.prototype) return undefined;
   const property = Object.getOwnPropertyDescriptor(prototype, "constructor");
   const constructor: unknown = property?.get === undefined ? undefined : (prototype as { constructor: unknown }).constructor;
-  const isBuiltIn = typeof constructor === "function" && constructor.prototype === base && ERROR_CLASSES.get(constructor.name) === constructor;
+  const isBuiltIn =
+    typeof constructor === "function" && constructor.prototype === base && ERROR_CLASSES.get(constructor.name) === constructor;
   return isBuiltIn ? base : undefined;
 }
 
@@ -151,13 +152,15 @@ function writeNullPrototype(encoder: BuiltInEncoder, value: object): string | un
   return undefined;
 }
 
-/** Whether an array is the result of `match` or `exec`, which has `index`, `input` and `groups` besides its elements. */
+/** Whether an array is the result of `match` or `exec`, or its `indices`: both have `groups` besides their elements, even without any. */
 export function isMatch(items: readonly unknown[]): boolean {
-  return (items as Partial<RegExpExecArray>).index !== undefined && Object.hasOwn(items, "index");
+  return "groups" in items;
 }
 
 export function writeMatch(encoder: BuiltInEncoder, items: readonly unknown[]): void {
-  const names = Object.getOwnPropertyNames(items).slice(items.length).filter((name) => name !== "length");
+  const names = Object.getOwnPropertyNames(items)
+    .slice(items.length)
+    .filter((name) => name !== "length");
   const properties = names.map((name) => (items as unknown as Record<string, unknown>)[name]);
   writeForm(encoder, FORM.MATCH, 2);
   encoder.writeItems(items);
@@ -246,7 +249,9 @@ export function writeBigint(encoder: ByteWriter, value: bigint): void {
   const digits = (value < 0n ? ~value : value).toString(16);
   const hasFullByte = digits.length % 2 === 0 && Number.parseInt(digits.charAt(0), 16) >= 8;
   const size = Math.ceil(digits.length / 2) + (hasFullByte ? 1 : 0);
-  const hex = BigInt.asUintN(size * 8, value).toString(16).padStart(size * 2, "0");
+  const hex = BigInt.asUintN(size * 8, value)
+    .toString(16)
+    .padStart(size * 2, "0");
   encoder.writeExtensionHeader(EXTENSION.BIGINT, size);
   encoder.reserve(size);
   encoder.bytes.write(hex, encoder.position, "hex");
@@ -256,7 +261,9 @@ export function writeBigint(encoder: ByteWriter, value: bigint): void {
 // ---------------------------------------------------------------------------------------------------------------------
 // Buffers
 
-const typedArrayTag = getterOf(Object.getPrototypeOf(Uint8Array.prototype) as object, Symbol.toStringTag) as (this: unknown) => string | undefined;
+const typedArrayTag = getterOf(Object.getPrototypeOf(Uint8Array.prototype) as object, Symbol.toStringTag) as (
+  this: unknown,
+) => string | undefined;
 const dataViewBuffer = getterOf(DataView.prototype, "buffer") as (this: unknown) => ArrayBufferLike;
 const arrayBufferSize = getterOf(ArrayBuffer.prototype, "byteLength") as (this: unknown) => number;
 const DETACHED = "its buffer was transferred away";
@@ -340,7 +347,7 @@ function writeErrorProperties(encoder: BuiltInEncoder, properties: ErrorProperti
   if (properties.names.length > 0) encoder.writeMap(properties.names, properties.values);
 }
 
-/** Hidden functions and symbols are left out: Node and tools put them on errors, and they say nothing elsewhere. */
+/** Hidden methods and symbols are left out: Node and tools put them on errors, and they say nothing elsewhere. */
 function errorPropertiesOf(error: object): ErrorProperties | undefined {
   const found: ErrorProperties = { hiddenNames: [], hiddenValues: [], names: [], values: [] };
   for (const name of Reflect.ownKeys(error)) {
@@ -357,7 +364,7 @@ function errorPropertiesOf(error: object): ErrorProperties | undefined {
       if (typeof value !== "string") continue;
     } else if (property.get !== undefined || property.set !== undefined) {
       return undefined;
-    } else if (!property.enumerable && typeof value === "function") {
+    } else if (!property.enumerable && typeof value === "function" && name !== "cause") {
       continue;
     }
     (property.enumerable ? found.names : found.hiddenNames).push(name);
@@ -381,4 +388,3 @@ function slotOf<Value>(method: (this: never) => Value, value: object): Value | u
     return undefined;
   }
 }
-

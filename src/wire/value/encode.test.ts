@@ -35,7 +35,14 @@ describe("what cannot be sent", () => {
     [callback, [], callback],
     [{ db: { pool: [socket] } }, [".db", ".pool", "[0]"], socket],
     [{ "a b": { "": callback } }, ['["a b"]', '[""]'], callback],
-    [new Map<unknown, unknown>([["k", 1], ["key", callback]]), ['.get("key")'], callback],
+    [
+      new Map<unknown, unknown>([
+        ["k", 1],
+        ["key", callback],
+      ]),
+      ['.get("key")'],
+      callback,
+    ],
     [new Map([[callback, 1]]), [".keys()[0]"], callback],
     [new Map([[{ id: 5 }, callback]]), [".get({ id: 5 })"], callback],
     [new Set([1, callback]), [".values()[1]"], callback],
@@ -66,10 +73,22 @@ describe("what cannot be sent", () => {
     "an instance of a class": [new Point(1), /an instance of a class/],
     "a subclass of a built-in": [new (class Bag extends Map {})(), /an instance of a class/],
     "a subclass of Error": [new (class MyError extends Error {})("m"), /an instance of a class/],
-    "an accessor": [{ get a() { return expect.fail("the getter ran"); } }, /accessors/],
+    "an accessor": [
+      {
+        get a() {
+          return expect.fail("the getter ran");
+        },
+      },
+      /accessors/,
+    ],
     "a hidden property": [hidden, /hidden properties/],
     "a symbol key": [{ [Symbol("s")]: 1 }, /symbol keys/],
-    arguments: [(function () { return arguments; })(), /hidden properties/],
+    arguments: [
+      (function () {
+        return arguments;
+      })(),
+      /hidden properties/,
+    ],
     "a map with properties": [Object.assign(new Map(), { x: 1 }), /properties of its own/],
     "a date that is none": [fakeDate, /has the prototype of a built-in type, but is none/],
     "a map that is none": [Object.create(Map.prototype), /but is none/],
@@ -93,30 +112,31 @@ describe("what cannot be sent", () => {
     let list: unknown = null;
     for (let index = 0; index < 100_000; index += 1) list = { next: list };
     const failure = failureOf(list);
-    expect(failure.message).toMatch(/^Cannot send the value at (\.next){32} … \(500 steps in all\): it is nested more than 500 levels deep/);
+    expect(failure.message).toMatch(
+      /^Cannot send the value at (\.next){32} … \(500 steps in all\): it is nested more than 500 levels deep/,
+    );
     expect(failure.path.length).toBe(32);
   });
 
   it("is refused where the caller has used up the stack", () => {
     const nested = nest(DEPTH_MAX);
-    let failure: unknown;
+    let outcome: unknown;
     const recurse = (): void => {
       try {
         recurse();
-      } catch {
-        // The innermost frames have no room even for this; the first that has reports.
-        if (failure === undefined) {
-          try {
-            encodeValue(nested, none);
-            failure = "encoded";
-          } catch (error) {
-            if (error instanceof UnsupportedValueError) failure = error;
-          }
+      } catch (overflow) {
+        try {
+          encodeValue(nested, none);
+          outcome = "encoded";
+        } catch (error) {
+          // The innermost frames lack the room even to make the error; the next one out tries again.
+          if (!(error instanceof UnsupportedValueError)) throw overflow;
+          outcome = error;
         }
       }
     };
     recurse();
-    expect(failure === "encoded" || (failure as Error).message.includes("nested too deeply")).toBe(true);
+    expect(String(outcome)).toContain("it is nested too deeply for the stack that is left");
     expect(copyOf([1]).bytes.toString("hex")).toBe("9101");
   });
 
@@ -181,7 +201,20 @@ describe("custom forms", () => {
 
   it("carry symbols, functions and objects that are not plain", () => {
     const everything: EncodeHooks = { reduce: (value) => ({ kind: 1, payload: typeof value }) };
-    const { bytes, buffers } = copyOf([Symbol("s"), () => 1, { get a() { return 1; } }, new SharedArrayBuffer(1), Promise.resolve()], everything);
+    const { bytes, buffers } = copyOf(
+      [
+        Symbol("s"),
+        () => 1,
+        {
+          get a() {
+            return 1;
+          },
+        },
+        new SharedArrayBuffer(1),
+        Promise.resolve(),
+      ],
+      everything,
+    );
     expect(decodeValue(bytes, buffers, { revive: (_, payload) => payload })).toEqual(["symbol", "function", "object", "object", "object"]);
   });
 
@@ -205,7 +238,9 @@ describe("custom forms", () => {
 
   it("have a kind between 0 and 63", () => {
     for (const kind of [-1, 64, 1.5, Number.NaN]) {
-      expect(() => encodeValue(() => 1, { reduce: () => ({ kind, payload: 1 }) })).toThrow(/the kind of a custom form is outside 0\.\.63: received/);
+      expect(() => encodeValue(() => 1, { reduce: () => ({ kind, payload: 1 }) })).toThrow(
+        /the kind of a custom form is outside 0\.\.63: received/,
+      );
     }
   });
 
@@ -270,10 +305,9 @@ describe("buffers", () => {
 
 describe("the scratch memory", () => {
   it("is one for all calls, and grows for large values without being kept", () => {
-    const before = encodeValue("a", none).bytes;
     const large = copyOf(["x".repeat(10_000_000), "é".repeat(1_000_000)]);
     expect(large.bytes.length).toBe(12_000_011);
-    expect(encodeValue("a", none).bytes.length).toBe(before.length);
+    expect(encodeValue("a", none).bytes.length).toBeLessThan(1_000_000);
     expect(encodeValue("b", none)).toBe(encodeValue("c", none));
   });
 });

@@ -63,7 +63,7 @@ export function encodeValue(value: unknown, hooks: EncodeHooks): EncodedValue {
 const encoders: ValueEncoder[] = [];
 let nesting = 0;
 
-/** Up to so many objects are found by comparing with each; from there on by a Map, whose allocation would double the cost of a small value. */
+/** Up to so many objects are found by comparing with each; from there on by a Map, which costs half as much again from the first one on. */
 const LINEAR_MAX = 8;
 /** What one large value left in the list of positions is given back beyond this. */
 const STARTS_KEPT_MAX = 4096;
@@ -127,7 +127,8 @@ class ValueEncoder extends ByteWriter implements BuiltInEncoder {
         this.writeExtensionByte(EXTENSION.UNDEFINED, 0);
         return;
       case "object":
-        if (value === null) this.writeByte(0xc0); // nil
+        if (value === null)
+          this.writeByte(0xc0); // nil
         else this.#writeObject(value);
         return;
       case "bigint":
@@ -346,7 +347,9 @@ function sharedMarkerSize(id: number): number {
 function explained(error: unknown, value: unknown): unknown {
   if (error instanceof UnsupportedValueError) return completeUnsupportedValueError(error);
   if (error instanceof InBandSizeError) {
-    return completeUnsupportedValueError(new UnsupportedValueError(value, `its bytes besides large buffers exceed the limit of ${IN_BAND_BYTES_MAX}`));
+    return completeUnsupportedValueError(
+      new UnsupportedValueError(value, `its bytes besides large buffers exceed the limit of ${IN_BAND_BYTES_MAX}`),
+    );
   }
   if (isStackOverflow(error)) {
     return completeUnsupportedValueError(new UnsupportedValueError(value, "it is nested too deeply for the stack that is left"));

@@ -1,5 +1,8 @@
 /**
- * The limits of one value, each with its reason. The encoder refuses what is above them by name; the decoder takes nothing that is.
+ * The limits of one value, each with its reason.
+ *
+ * The encoder refuses what is above them, by name and path; the decoder takes nothing that is, whoever wrote it.
+ * Invariant: everything that the encoder writes within its limits, the decoder reads within its own.
  */
 
 /**
@@ -11,7 +14,7 @@ export const OUT_OF_BAND_BYTES = 4096;
 /**
  * Containers inside containers. Both directions recurse, as an explicit stack would make small values slower; before V8 has optimised
  * anything, the default stack (984 KB) holds 750 levels of errors, the form that takes most of it, and 1,500 of objects. What is deeper is
- * refused here, and left to the closure graph, which does not recurse.
+ * refused here, and left to the closure graph, which carries any depth.
  */
 export const DEPTH_MAX = 500;
 

@@ -29,31 +29,87 @@ const KINDS: Record<string, unknown> = {
   "negative integers": [-1, -32, -33, -128, -129, -32768, -32769, -(2 ** 31), -(2 ** 31) - 1, -(2 ** 32), Number.MIN_SAFE_INTEGER],
   "other numbers": [0.1, -0.5, Number.NaN, Infinity, -Infinity, 2 ** 53, -(2 ** 60), Number.MAX_VALUE, Number.MIN_VALUE],
   "minus zero": -0,
-  bigints: [0n, 1n, -1n, 127n, -128n, 2n ** 63n - 1n, 2n ** 63n, -(2n ** 63n), -(2n ** 63n) - 1n, 2n ** 64n, 2n ** 200n, -(2n ** 200n), 2n ** 71n, -(2n ** 71n)],
+  bigints: [
+    0n,
+    1n,
+    -1n,
+    127n,
+    -128n,
+    2n ** 63n - 1n,
+    2n ** 63n,
+    -(2n ** 63n),
+    -(2n ** 63n) - 1n,
+    2n ** 64n,
+    2n ** 200n,
+    -(2n ** 200n),
+    2n ** 71n,
+    -(2n ** 71n),
+  ],
   "short strings": ["", "a", "ab", "é", "日本", "🐟", "a".repeat(31), "a".repeat(32), "a".repeat(40), "a".repeat(41), "\0"],
-  "long strings": ["x".repeat(255), "x".repeat(256), "x".repeat(65535), "x".repeat(65536), "é".repeat(20), "é".repeat(70_000), "🐟".repeat(40_000)],
+  "long strings": [
+    "x".repeat(255),
+    "x".repeat(256),
+    "x".repeat(65535),
+    "x".repeat(65536),
+    "é".repeat(20),
+    "é".repeat(70_000),
+    "🐟".repeat(40_000),
+  ],
   "lone surrogates": ["\ud800", "a\udc00b", "\udc00\ud800".repeat(50), { "\ud800": 1 }],
   "nested arrays": [[], [[]], [1, [2, [3]]], Array.from({ length: 70_000 }, (_, index) => index)],
-  holes: [[1, , 3], [, ,], [undefined, ,], Object.assign(new Array<number>(2000), { 3: 1 }), Object.assign(Array.from({ length: 2000 }), { 3: 1 })],
+  holes: [
+    [1, , 3],
+    [, ,],
+    [undefined, ,],
+    Object.assign(new Array<number>(2000), { 3: 1 }),
+    Object.assign(Array.from({ length: 2000 }), { 3: 1 }),
+  ],
   "sparse array": Object.assign([], { 1_000_000_000: "x", 5: "y" }),
-  "plain objects": [{}, { a: 1 }, { a: { b: { c: undefined } } }, Object.fromEntries(Array.from({ length: 70_000 }, (_, index) => [`k${index}`, index]))],
+  "plain objects": [
+    {},
+    { a: 1 },
+    { a: { b: { c: undefined } } },
+    Object.fromEntries(Array.from({ length: 70_000 }, (_, index) => [`k${index}`, index])),
+  ],
   "rows of one shape": Array.from({ length: 300 }, (_, index) => ({ index, name: `row ${index}`, tags: { index } })),
   "rows of many shapes": Array.from({ length: 60 }, (_, index) => ({ [`a${index % 20}`]: 1, b: 2 })),
   "shapes inside their own definition": { next: { next: { next: { next: null } } } },
   "the key __proto__": JSON.parse('[{"__proto__":{"x":1},"a":1},{"__proto__":2,"a":1},{"__proto__":3,"a":1}]'),
   "keys of Object.prototype": { constructor: 1, toString: 2, hasOwnProperty: 3 },
   "null prototypes": [nullPrototype({}), nullPrototype({ a: nullPrototype({ b: 1 }) })],
-  maps: [new Map(), new Map<unknown, unknown>([["a", 1], [{ k: 1 }, [2]], [Number.NaN, new Map([[1, 2]])]])],
+  maps: [
+    new Map(),
+    new Map<unknown, unknown>([
+      ["a", 1],
+      [{ k: 1 }, [2]],
+      [Number.NaN, new Map([[1, 2]])],
+    ]),
+  ],
   sets: [new Set(), new Set<unknown>([1, "a", {}, new Set([1])])],
   dates: [new Date(0), new Date(-1), new Date(8.64e15), new Date("2024-02-29T12:00:00.123Z")],
   "regular expressions": [/a/, /a\/\n[/]/dgimsuy, /\p{L}/v, new RegExp("")],
   "typed arrays": [
-    new Int8Array([-1, 2]), new Uint8Array([1, 2]), new Uint8ClampedArray([1, 255]), new Int16Array([-1]), new Uint16Array([1]),
-    new Int32Array([-1]), new Uint32Array([1]), new Float32Array([1.5, -0]), new Float64Array([Math.PI, Number.NaN]),
-    new BigInt64Array([-1n]), new BigUint64Array([1n]), new Uint8Array(0),
+    new Int8Array([-1, 2]),
+    new Uint8Array([1, 2]),
+    new Uint8ClampedArray([1, 255]),
+    new Int16Array([-1]),
+    new Uint16Array([1]),
+    new Int32Array([-1]),
+    new Uint32Array([1]),
+    new Float32Array([1.5, -0]),
+    new Float64Array([Math.PI, Number.NaN]),
+    new BigInt64Array([-1n]),
+    new BigUint64Array([1n]),
+    new Uint8Array(0),
   ],
   "other buffers": [Buffer.from("hello"), Buffer.alloc(0), new ArrayBuffer(3), new DataView(new ArrayBuffer(5), 1, 3)],
-  "large buffers": [new Float64Array(1000).fill(2), Buffer.alloc(4096, 1), new DataView(new ArrayBuffer(5000)), new ArrayBuffer(5000), new Uint8Array(4096).fill(7)],
+  "large buffers": [
+    new Float64Array(1000).fill(2),
+    Buffer.alloc(4096, 1),
+    new DataView(new ArrayBuffer(5000)),
+    new ArrayBuffer(5000),
+    new Uint8Array(4096).fill(7),
+  ],
   "boxed primitives": [new Number(5), new Number(-0), new String("text"), new Boolean(false), Object(5n)],
   "results of match": ["abc".match(/b(?<name>c)/), /x/d.exec("ax")],
 };
@@ -92,7 +148,11 @@ describe("values arrive as they were", () => {
 
   it("an object in several places, as one object", () => {
     const shared = { x: 1 };
-    const [left, right, map] = roundTrip([shared, shared, new Map<unknown, unknown>([[shared, [shared]]])]) as [object, object, Map<unknown, unknown>];
+    const [left, right, map] = roundTrip([shared, shared, new Map<unknown, unknown>([[shared, [shared]]])]) as [
+      object,
+      object,
+      Map<unknown, unknown>,
+    ];
     expect(left).toBe(right);
     expect([...map][0]).toEqual([left, [left]]);
     expect((map.get(left) as object[])[0]).toBe(left);
@@ -100,18 +160,34 @@ describe("values arrive as they were", () => {
 
   it("every kind of object in several places", () => {
     const objects: object[] = [
-      [], {}, nullPrototype({ a: 1 }), new Map(), new Set(), new Date(), /a/, new Error("e"), new AggregateError([]), new DOMException("m"), new Number(1),
-      new Uint8Array(2), new Uint8Array(5000), new Float64Array(3), new ArrayBuffer(1), Buffer.from("b"), new DataView(new ArrayBuffer(1)),
-      Object.assign([], { 5000: 1 }), "abc".match(/b/) as object,
+      [],
+      {},
+      nullPrototype({ a: 1 }),
+      new Map(),
+      new Set(),
+      new Date(),
+      /a/,
+      new Error("e"),
+      new AggregateError([]),
+      new DOMException("m"),
+      new Number(1),
+      new Uint8Array(2),
+      new Uint8Array(5000),
+      new Float64Array(3),
+      new ArrayBuffer(1),
+      Buffer.from("b"),
+      new DataView(new ArrayBuffer(1)),
+      Object.assign([], { 5000: 1 }),
+      "abc".match(/b/) as object,
     ];
-    const [first, second] = roundTrip([objects, [...objects].reverse()]) as [object[], object[]];
+    const [first, second] = roundTrip<[object[], object[]]>([objects, [...objects].reverse()]);
     expect(second.reverse().every((object, index) => object === first[index])).toBe(true);
   });
 
   it("more shared objects than fit in one byte, and in two", () => {
     for (const count of [300, 70_000]) {
       const objects = Array.from({ length: count }, (_, index) => [index]);
-      const [first, second] = roundTrip([objects, [...objects]]) as [object[], object[]];
+      const [first, second] = roundTrip<[object[], object[]]>([objects, [...objects]]);
       expect(second.every((object, index) => object === first[index])).toBe(true);
       expect(second[count - 1]).toEqual([count - 1]);
     }
@@ -219,7 +295,15 @@ describe("any value", () => {
   const keys = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFrom("__proto__", "constructor", "length", "0", "\ud800"));
   const anything = fc.anything({
     key: keys,
-    values: [fc.boolean(), fc.integer(), fc.double(), fc.maxSafeInteger(), fc.string({ unit: "binary" }), fc.bigInt(), fc.constantFrom(null, undefined, -0, "\udfff")],
+    values: [
+      fc.boolean(),
+      fc.integer(),
+      fc.double(),
+      fc.maxSafeInteger(),
+      fc.string({ unit: "binary" }),
+      fc.bigInt(),
+      fc.constantFrom(null, undefined, -0, "\udfff"),
+    ],
     maxDepth: 4,
     withBoxedValues: true,
     withMap: true,
@@ -274,7 +358,11 @@ function shapeOf(root: unknown): unknown[] {
   const numbers = new Map<unknown, number>([[root, 0]]);
   const shapes: unknown[] = [];
   for (const node of numbers.keys()) {
-    const children = Array.isArray(node) ? node : node instanceof Map || node instanceof Set ? [...node.values()] : Object.values(node as object);
+    const children = Array.isArray(node)
+      ? node
+      : node instanceof Map || node instanceof Set
+        ? [...node.values()]
+        : Object.values(node as object);
     for (const child of children) if (!numbers.has(child)) numbers.set(child, numbers.size);
     shapes.push([Object.prototype.toString.call(node), children.map((child) => numbers.get(child))]);
   }

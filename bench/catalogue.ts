@@ -1,0 +1,46 @@
+/**
+ * Every figure, in the order of the table. `main.ts` lists and selects from it; a figure that is not here is not run.
+ * A figure that asks a thing of the runtime that is not there yet (placement groups) joins with that feature.
+ */
+import type { Figure } from "./figure.ts";
+
+const NAMES = [
+  "start-up",
+  "whole-program",
+  "idle-processes",
+  "idle-memory",
+  "installed-size",
+  "tasks-sync",
+  "tasks-async",
+  "tasks-multi-client",
+  "actor-sync",
+  "actor-async",
+  "actor-n-to-n",
+  "actor-n-to-n-ref",
+  "async-actor-sync",
+  "async-actor-async",
+  "get-small",
+  "put-small",
+  "put-large-zeros",
+  "put-large-touched",
+  "get-large-copied",
+  "get-large-time",
+  "get-10k-refs",
+  "wait-1k-refs",
+  "queued-tasks",
+] as const;
+
+export async function loadFigures(): Promise<Figure[]> {
+  const modules = NAMES.map((name) => import(`./figures/${name}.ts`) as Promise<{ figure: Figure }>);
+  return (await Promise.all(modules)).map(({ figure }) => figure);
+}
+
+/** @throws RangeError that lists the names, when one of those asked for is not a figure's. */
+export function selectFigures(figures: readonly Figure[], names: readonly string[]): Figure[] {
+  for (const name of names) {
+    if (figures.some((figure) => figure.name === name)) continue;
+    const known = figures.map((figure) => figure.name).join(", ");
+    throw new RangeError(`Cannot select figures: received "${name}"; the names are ${known}`);
+  }
+  return figures.filter((figure) => names.includes(figure.name));
+}

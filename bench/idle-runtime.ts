@@ -1,0 +1,36 @@
+/**
+ * Weighs a runtime that has started and does nothing. Everything that exists because the program called `init` counts,
+ * the program's own process included; shared memory is what the processes map or what the file system holds more than
+ * before, whichever is larger, so that a store counts once and also when nobody maps it.
+ * Called by the two figures of the idle runtime.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Plan } from "./figure.ts";
+import { markedProcesses, sharedMemoryInUseMegabytes, weighProcesses } from "./process-tree.ts";
+import type { Subject } from "./subject.ts";
+
+export interface IdleWeight {
+  readonly processesCount: number;
+  readonly megabytes: number;
+  readonly sharedMegabytes: number;
+}
+
+/** Both runtimes start workers in the background after `init`; by now they are there. */
+const SETTLE_MS = 5000;
+
+export async function weighIdleRuntime(subject: Subject, plan: Plan): Promise<IdleWeight> {
+  const sharedBefore = await sharedMemoryInUseMegabytes();
+  await using child = subject.start("idle", plan);
+  await child.waitForLine("ready");
+  await delay(plan.quick ? SETTLE_MS / 2 : SETTLE_MS);
+  const weight = await weighProcesses(await markedProcesses(child.mark));
+  const sharedGrowth = (await sharedMemoryInUseMegabytes()) - sharedBefore;
+  child.endInput();
+  await child.succeeded();
+  const sharedMegabytes = Math.max(weight.mappedSharedMegabytes, sharedGrowth);
+  return {
+    processesCount: weight.processesCount,
+    megabytes: weight.privateMegabytes + sharedMegabytes,
+    sharedMegabytes,
+  };
+}

@@ -1,0 +1,159 @@
+/**
+ * `npm run bench`: measures every figure on Shoal, with `--against-ray` on the real Ray in turn, prints the table and
+ * writes the results file. It decides what to run and what to print; the rest is in the files beside it.
+ * Exit codes: 0 when every figure ran, however slow it was; 1 when one failed to run; 2 for options it does not know.
+ */
+import { rm, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { type Figure, FULL_PLAN, QUICK_PLAN } from "./figure.ts";
+import type { RayEnvironment } from "./ray-environment.ts";
+
+const USAGE = `Usage: npm run bench -- [options]
+
+Measures Shoal on this machine and prints one line a figure: rates, latencies, sizes.
+
+  --against-ray      measure the real Ray too, in turn with Shoal; its Python environment
+                     is built once, in .bench-cache/ (needs Python 3.10 to 3.13)
+  --only NAME,...    only these figures
+  --rounds N         rounds of each side, 1 to 100 (default 3; with --quick 1)
+  --quick            shorter windows and smaller batches: a smoke test, not a result to quote
+  --json FILE        write the results, with the facts of the machine
+  --list             list the figures with their bars, and end
+  --help             this text
+`;
+
+interface Options {
+  readonly againstRay: boolean;
+  readonly only: readonly string[];
+  readonly quick: boolean;
+  readonly rounds: number;
+  readonly json: string | null;
+  readonly list: boolean;
+  readonly help: boolean;
+}
+
+function readOptions(args: string[]): Options {
+  const { values } = parseArgs({
+    args,
+    options: {
+      "against-ray": { type: "boolean", default: false },
+      only: { type: "string", multiple: true, default: [] },
+      rounds: { type: "string" },
+      quick: { type: "boolean", default: false },
+      json: { type: "string" },
+      list: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  const rounds = values.rounds === undefined ? (values.quick ? 1 : 3) : Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
+    throw new RangeError(`Cannot use --rounds: want a whole number from 1 to 100, received "${values.rounds}"`);
+  }
+  return {
+    againstRay: values["against-ray"],
+    only: values.only.flatMap((names) => names.split(",")).filter((name) => name !== ""),
+    quick: values.quick,
+    rounds,
+    json: values.json === undefined ? null : resolve(process.env.INIT_CWD ?? ".", values.json),
+    list: values.list,
+    help: values.help,
+  };
+}
+
+async function main(args: string[]): Promise<number> {
+  const repositoryRoot = resolve(import.meta.dirname, "..");
+  let options: Options;
+  try {
+    options = readOptions(args);
+  } catch (error) {
+    process.stderr.write(`${messageOf(error)}\nTry npm run bench -- --help\n`);
+    return 2;
+  }
+  if (options.help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const { loadFigures, selectFigures } = await import("./catalogue.ts");
+  const { figureLine } = await import("./report.ts");
+  // The figures import the package by its own name, so they need it built.
+  let figures = await loadFigures().catch((cause: unknown) => {
+    throw new Error(`Cannot load the figures (is the package built? \`npm run build\`): ${messageOf(cause)}`, { cause });
+  });
+  try {
+    if (options.only.length > 0) figures = selectFigures(figures, options.only);
+  } catch (error) {
+    process.stderr.write(`${messageOf(error)}\n`);
+    return 2;
+  }
+  if (options.list) {
+    process.stdout.write(`${figures.map(figureLine).join("\n")}\n`);
+    return 0;
+  }
+  const command = ["npm run bench", ...(args.length > 0 ? ["--", ...args] : [])].join(" ");
+  return runFigures(figures, { options, repositoryRoot, command });
+}
+
+interface Run {
+  readonly options: Options;
+  readonly repositoryRoot: string;
+  readonly command: string;
+}
+
+async function runFigures(figures: readonly Figure[], run: Run): Promise<number> {
+  const { options, repositoryRoot, command } = run;
+  const { closeAllChildren } = await import("./child.ts");
+  const { compare } = await import("./compare.ts");
+  const { machineFacts } = await import("./machine.ts");
+  const { prepareRay } = await import("./ray-environment.ts");
+  const { afterTable, resultEntry, resultLine, tableHeading } = await import("./report.ts");
+  const { newScratchDirectory, raySubject, shoalSubject } = await import("./subject.ts");
+  const say = (line: string) => process.stdout.write(`${line}\n`);
+
+  const date = new Date().toISOString();
+  const rayEnvironment: RayEnvironment | null = options.againstRay ? await prepareRay(repositoryRoot, say) : null;
+  const machine = await machineFacts(repositoryRoot, rayEnvironment);
+  const scratchDirectory = await newScratchDirectory();
+  const surroundings = { repositoryRoot, scratchDirectory };
+  const interrupted = async () => {
+    await closeAllChildren();
+    await rm(scratchDirectory, { recursive: true, force: true });
+    process.exit(130);
+  };
+  process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
+  try {
+    say(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGigabytes} GB, ${machine.system}`);
+    say(`Shoal ${machine.shoal} on Node ${machine.node}${machine.ray === null ? "" : `; Ray ${machine.ray} on Python ${machine.python}`}`);
+    say(`${options.rounds} round(s) a side${options.quick ? ", quick: not a result to quote" : ""}\n`);
+    say(tableHeading());
+    const results = await compare(figures, {
+      shoal: shoalSubject(surroundings),
+      ray: rayEnvironment === null ? null : raySubject(surroundings, rayEnvironment),
+      plan: options.quick ? QUICK_PLAN : FULL_PLAN,
+      rounds: options.rounds,
+      onResult: (result) => say(resultLine(result)),
+    });
+    say(`\n${afterTable(results)}`);
+    if (options.json !== null) {
+      const file = { machine, date, command, results: results.map(resultEntry) };
+      await writeFile(options.json, `${JSON.stringify(file, null, 2)}\n`);
+    }
+    return results.some((result) => result.failures.length > 0) ? 1 : 0;
+  } finally {
+    await rm(scratchDirectory, { recursive: true, force: true });
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+main(process.argv.slice(2)).then(
+  (exitCode) => {
+    process.exitCode = exitCode;
+  },
+  (error: unknown) => {
+    process.stderr.write(`${messageOf(error)}\n`);
+    process.exitCode = 1;
+  },
+);

@@ -1,0 +1,18 @@
+/**
+ * One round of one "driver" figure on Shoal, in a process of its own: start a runtime, measure, write the measurement
+ * to a file, shut down. Started by `subject.ts` as `round.ts FIGURE PLAN RESULT-FILE`; `ray/round.py` is the twin.
+ */
+import { writeFileSync } from "node:fs";
+import { init, shutdown } from "shoal";
+import type { Figure, Plan } from "./figure.ts";
+
+const [figureName, planText, resultFile] = process.argv.slice(2);
+if (figureName === undefined || planText === undefined || resultFile === undefined) {
+  throw new TypeError("Cannot run a round: received too few arguments, want FIGURE PLAN RESULT-FILE");
+}
+const { figure } = (await import(`./figures/${figureName}.ts`)) as { figure: Figure };
+if (figure.where !== "driver") throw new TypeError(`Cannot run a round: ${figureName} is measured from outside`);
+
+await init();
+writeFileSync(resultFile, JSON.stringify(await figure.run(JSON.parse(planText) as Plan)));
+await shutdown();

@@ -1,0 +1,155 @@
+/**
+ * The two runtimes under test behind one face: how to run a round of a figure, how to start a whole program, and how
+ * large the installation is. What differs between Shoal and Ray is here and nowhere else in the harness.
+ * Called by `compare.ts` and by the figures that are measured from outside.
+ */
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Child } from "./child.ts";
+import type { Measurement, Plan } from "./figure.ts";
+import type { RayEnvironment } from "./ray-environment.ts";
+
+const FULL_LIMIT_MS = 240_000;
+const QUICK_LIMIT_MS = 90_000;
+
+/** Programs of `programs/` (Shoal) and `ray/` (Ray): they print "ready" and end, some only at the end of their input. */
+export type Program = "first-calls" | "idle";
+
+export interface InstalledSize {
+  readonly megabytes: number;
+  readonly packagesCount: number;
+}
+
+export interface Subject {
+  readonly side: "shoal" | "ray";
+  runRound(figureName: string, plan: Plan): Promise<Measurement>;
+  start(program: Program, plan: Plan): Child;
+  installedSize(): Promise<InstalledSize>;
+}
+
+/** What a subject needs of its surroundings. The scratch folder is the harness's, removed at the end of the run. */
+export interface Surroundings {
+  readonly repositoryRoot: string;
+  readonly scratchDirectory: string;
+}
+
+export function newScratchDirectory(): Promise<string> {
+  // Short: socket paths below it must stay under 108 characters.
+  return mkdtemp(join(tmpdir(), "shoal-bench-"));
+}
+
+export function shoalSubject(surroundings: Surroundings): Subject {
+  const { repositoryRoot } = surroundings;
+  const start = (script: string, args: readonly string[], plan: Plan) =>
+    new Child({
+      command: process.execPath,
+      args: [join(repositoryRoot, "bench", script), ...args],
+      environment: process.env,
+      workingDirectory: repositoryRoot,
+      timeLimitMs: plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS,
+    });
+  return {
+    side: "shoal",
+    start: (program, plan) => start(`programs/${program}.ts`, [], plan),
+    runRound: (figureName, plan) => measureInChild((args) => start("round.ts", args, plan), { surroundings, figureName, plan }),
+    installedSize: () => shoalInstalledSize(repositoryRoot),
+  };
+}
+
+export function raySubject(surroundings: Surroundings, environment: RayEnvironment): Subject {
+  const variables: NodeJS.ProcessEnv = {
+    ...process.env,
+    // A token of this run's own, so that Ray writes none into the user's home.
+    RAY_AUTH_TOKEN: randomBytes(32).toString("hex"),
+    RAY_USAGE_STATS_ENABLED: "0",
+    // Its dashboard leaves temporary folders behind; there they go with the scratch folder.
+    TMPDIR: surroundings.scratchDirectory,
+    SHOAL_BENCH_RAY_TEMP: join(surroundings.scratchDirectory, "ray"),
+  };
+  const start = (script: string, args: readonly string[], plan: Plan) =>
+    new Child({
+      command: environment.python,
+      args: [join(surroundings.repositoryRoot, "bench", "ray", script), ...args],
+      environment: variables,
+      workingDirectory: surroundings.repositoryRoot,
+      timeLimitMs: plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS,
+    });
+  return {
+    side: "ray",
+    start: (program, plan) => start(`${program.replaceAll("-", "_")}.py`, [], plan),
+    runRound: (figureName, plan) => measureInChild((args) => start("round.py", args, plan), { surroundings, figureName, plan }),
+    installedSize: () => rayInstalledSize(environment),
+  };
+}
+
+/** The result comes back in a file: both runtimes write what they like to the standard streams. */
+async function measureInChild(
+  start: (args: readonly string[]) => Child,
+  round: { surroundings: Surroundings; figureName: string; plan: Plan },
+): Promise<Measurement> {
+  const resultFile = join(round.surroundings.scratchDirectory, `${round.figureName}.json`);
+  await rm(resultFile, { force: true });
+  await using child = start([round.figureName, JSON.stringify(round.plan), resultFile]);
+  await child.succeeded();
+  const measurement = JSON.parse(await readFile(resultFile, "utf8")) as Measurement;
+  const leftProcessesCount = await child.close();
+  if (leftProcessesCount === 0) return measurement;
+  return { ...measurement, details: { ...measurement.details, leftProcessesCount } };
+}
+
+/** The files that `npm install shoal` would bring: those of the package, and its production dependencies. */
+async function shoalInstalledSize(repositoryRoot: string): Promise<InstalledSize> {
+  const pack = await promisify(execFile)("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: repositoryRoot,
+    maxBuffer: 64 << 20,
+  });
+  // npm 11 and before print a list, later ones an object by package name.
+  const printed = JSON.parse(pack.stdout) as Record<string, { unpackedSize: number }>;
+  const unpackedSizeBytes = Object.values(printed)[0]?.unpackedSize;
+  if (unpackedSizeBytes === undefined) throw new Error(`Cannot weigh the package: npm pack printed ${pack.stdout}`);
+  const dependencies = new Set<string>();
+  await collectDependencies(repositoryRoot, repositoryRoot, dependencies);
+  let sizeBytes = unpackedSizeBytes;
+  for (const name of dependencies) sizeBytes += await folderSizeBytes(join(repositoryRoot, "node_modules", name));
+  return { megabytes: sizeBytes / 1e6, packagesCount: 1 + dependencies.size };
+}
+
+async function collectDependencies(repositoryRoot: string, packageRoot: string, found: Set<string>): Promise<void> {
+  const manifest = JSON.parse(await readFile(join(packageRoot, "package.json"), "utf8")) as {
+    dependencies?: Record<string, string>;
+    optionalDependencies?: Record<string, string>;
+  };
+  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
+    if (found.has(name)) continue;
+    found.add(name);
+    await collectDependencies(repositoryRoot, join(repositoryRoot, "node_modules", name), found);
+  }
+}
+
+/** Not part of Ray: pip brings itself, and numpy is there for the benchmark's arrays. */
+const NOT_RAY = /^(pip|setuptools|numpy|_distutils_hack|distutils-precedence|__pycache__)([-._]|$)/;
+
+async function rayInstalledSize(environment: RayEnvironment): Promise<InstalledSize> {
+  let sizeBytes = 0;
+  let packagesCount = 0;
+  for (const name of await readdir(environment.sitePackages)) {
+    if (NOT_RAY.test(name)) continue;
+    if (name.endsWith(".dist-info")) packagesCount++;
+    sizeBytes += await folderSizeBytes(join(environment.sitePackages, name));
+  }
+  return { megabytes: sizeBytes / 1e6, packagesCount };
+}
+
+async function folderSizeBytes(path: string): Promise<number> {
+  const status = await stat(path);
+  if (!status.isDirectory()) return status.size;
+  let sizeBytes = 0;
+  for (const entry of await readdir(path, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) sizeBytes += (await stat(join(entry.parentPath, entry.name))).size;
+  }
+  return sizeBytes;
+}

@@ -1,0 +1,78 @@
+/**
+ * Cross-compiles native/shared-memory.c for every platform that has a prebuilt binary, and records their checksums.
+ *
+ * Run by a maintainer after a change of the C file (`npm run build:native`); the results in prebuilds/ are committed,
+ * so nobody else needs a compiler. The compiler is Zig's C front end from PyPI, in a temporary Python environment
+ * that is removed again: it carries the headers of all six targets. Runs on any Node, plain JavaScript.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ZIG_PACKAGE = "ziglang==0.17.0";
+const LINUX_FLAGS = ["-Wl,-z,relro,-z,now", "-Wl,--build-id=none"];
+const DARWIN_FLAGS = ["-Wl,-undefined,dynamic_lookup"];
+const TARGETS = [
+  { file: "linux-x64.node", target: "x86_64-linux-gnu.2.17", flags: LINUX_FLAGS },
+  { file: "linux-arm64.node", target: "aarch64-linux-gnu.2.17", flags: LINUX_FLAGS },
+  { file: "linux-x64-musl.node", target: "x86_64-linux-musl", flags: LINUX_FLAGS },
+  { file: "linux-arm64-musl.node", target: "aarch64-linux-musl", flags: LINUX_FLAGS },
+  { file: "darwin-x64.node", target: "x86_64-macos.11.0", flags: DARWIN_FLAGS },
+  { file: "darwin-arm64.node", target: "aarch64-macos.11.0", flags: DARWIN_FLAGS },
+];
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const output = join(root, "prebuilds");
+
+/** The folder with node_api.h: inside whichever platform package of Node is installed here. */
+function nodeHeaders() {
+  const modules = join(root, "node_modules");
+  const candidates = readdirSync(modules)
+    .filter((name) => name.startsWith("node-"))
+    .map((name) => join(modules, name, "include", "node"));
+  candidates.push(join(process.execPath, "..", "..", "include", "node"));
+  const found = candidates.find((folder) => existsSync(join(folder, "node_api.h")));
+  if (found === undefined) throw new Error("Cannot build the native part: node_api.h was not found under node_modules/node-*/include; run npm ci first");
+  return found;
+}
+
+function installZig(folder) {
+  const python = ["python3", "python"].find((name) => {
+    try {
+      execFileSync(name, ["--version"], { stdio: "ignore" });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  if (python === undefined) throw new Error("Cannot build the native part: Python 3 is needed to install the compiler");
+  execFileSync(python, ["-m", "venv", folder], { stdio: "inherit" });
+  const environmentPython = join(folder, "bin", "python");
+  execFileSync(environmentPython, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ZIG_PACKAGE], { stdio: "inherit" });
+  return environmentPython;
+}
+
+const headers = nodeHeaders();
+const temporary = mkdtempSync(join(tmpdir(), "shoal-native-"));
+try {
+  const python = installZig(join(temporary, "compiler"));
+  mkdirSync(output, { recursive: true });
+  const checksums = {};
+  for (const { file, target, flags } of TARGETS) {
+    const path = join(output, file);
+    const options = ["-std=c11", "-O2", "-g0", "-s", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"];
+    execFileSync(
+      python,
+      ["-m", "ziglang", "cc", "-target", target, ...options, ...flags, "-I", headers, "-o", path, "shared-memory.c"],
+      { cwd: join(root, "native"), stdio: "inherit", env: { ...process.env, ZIG_GLOBAL_CACHE_DIR: join(temporary, "cache"), ZIG_LOCAL_CACHE_DIR: join(temporary, "cache") } },
+    );
+    checksums[file] = createHash("sha256").update(readFileSync(path)).digest("hex");
+    console.log(`${file}  ${statSync(path).size} bytes  ${checksums[file].slice(0, 12)}`);
+  }
+  writeFileSync(join(output, "checksums.json"), `${JSON.stringify(checksums, null, 2)}\n`);
+} finally {
+  rmSync(temporary, { recursive: true, force: true });
+}

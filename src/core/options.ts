@@ -1,0 +1,317 @@
+/**
+ * The options of tasks, actors, methods, `init`, `get` and `wait`: one table each, with what is allowed and the default.
+ *
+ * Decides what a call means where options are concerned: each `resolve` function checks what a user wrote and returns every value, frozen, with
+ * the shape of the resources computed once. `given` keeps what was set and nothing else: `.options()` adds to it, and it is what
+ * travels with a remote function. Called when something is made remote, by `init`, and by each `get` and `wait` with options.
+ */
+import { resourceVector } from "../base/resources.ts";
+import type { RetryPolicy } from "./call-record.ts";
+import {
+  amount,
+  bytes,
+  checkedOptions,
+  count,
+  custom,
+  customResources,
+  flag,
+  milliseconds,
+  type Option,
+  type OptionSubject,
+  oneOf,
+  text,
+  timeLimit,
+  withDefaults,
+} from "./option-kinds.ts";
+import type { ActorOptions, GetOptions, InitOptions, MethodOptions, RetryOn, TaskOptions, WaitOptions } from "./types.ts";
+
+/** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
+const NUM_RETURNS_MAX = 1000;
+
+/** Every option of a public type has a row, and every row belongs to an option. */
+type TableOf<Options> = { readonly [K in keyof Required<Options>]: Option<unknown> };
+
+const BUILT_IN_RESOURCES = { cpu: "numCpus", gpu: "numGpus", memory: "memoryBytes", object_store_memory: "memoryBytes" };
+const BUILT_IN_INIT_RESOURCES = { cpu: "numCpus", gpu: "numGpus", object_store_memory: "objectStoreMemoryBytes" };
+
+const TASK_OPTIONS = {
+  numCpus: amount(1),
+  numGpus: amount(0),
+  memoryBytes: bytes({ min: 0 }, 0),
+  resources: customResources(BUILT_IN_RESOURCES),
+  numReturns: count({ min: 0, max: NUM_RETURNS_MAX }, 1),
+  maxRetries: count({ min: -1 }, 3),
+  retryOn: custom<RetryOn>("true, false, an array of error classes, or a function of the error is needed", false, checkRetryOn),
+  retryDelayMs: milliseconds(0),
+  name: text(undefined),
+} satisfies TableOf<TaskOptions>;
+
+const METHOD_OPTIONS = {
+  numReturns: TASK_OPTIONS.numReturns,
+  name: TASK_OPTIONS.name,
+} satisfies TableOf<MethodOptions>;
+
+const ACTOR_OPTIONS = {
+  // Without a value an actor needs a CPU to be placed and holds none while it lives.
+  numCpus: amount(undefined),
+  numGpus: TASK_OPTIONS.numGpus,
+  memoryBytes: TASK_OPTIONS.memoryBytes,
+  resources: TASK_OPTIONS.resources,
+  name: text(undefined),
+  namespace: text(undefined),
+  getIfExists: flag(false),
+  maxRestarts: count({ min: -1 }, 0),
+  maxTaskRetries: count({ min: -1 }, 0),
+} satisfies TableOf<ActorOptions>;
+
+const INIT_OPTIONS = {
+  // The defaults of those without one depend on the machine; whoever starts the node finds them.
+  numCpus: amount(undefined),
+  numGpus: amount(0),
+  resources: customResources(BUILT_IN_INIT_RESOURCES),
+  objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
+  spillDirectory: text(undefined),
+  namespace: text(undefined),
+  logToDriver: flag(true),
+  mode: oneOf(["process", "inProcess"], "process"),
+  ignoreReinitError: flag(false),
+} satisfies TableOf<InitOptions>;
+
+const GET_OPTIONS = {
+  timeoutMs: timeLimit(),
+  signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) => (isAbortSignal(value) ? "ok" : "wrong type")),
+} satisfies TableOf<GetOptions>;
+
+const WAIT_OPTIONS = {
+  ...GET_OPTIONS,
+  numReturns: count({ min: 1 }, 1),
+  fetchLocal: flag(true),
+} satisfies TableOf<WaitOptions>;
+
+/** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
+const RAY_NAMES = {
+  memory: "it is memoryBytes, in bytes",
+  retry_exceptions: "it is retryOn",
+};
+const OF_ACTORS = "it is an option of actors";
+const OF_TASKS = "it is an option of tasks";
+
+const TASK: OptionSubject = {
+  set: "set",
+  of: "a task",
+  otherNames: { ...RAY_NAMES, maxRestarts: OF_ACTORS, maxTaskRetries: OF_ACTORS, namespace: OF_ACTORS, getIfExists: OF_ACTORS },
+};
+const METHOD: OptionSubject = { set: "set", of: "an actor's method", otherNames: {} };
+const ACTOR: OptionSubject = {
+  set: "set",
+  of: "an actor",
+  otherNames: {
+    ...RAY_NAMES,
+    numReturns: "it is an option of the actor's methods",
+    maxRetries: `${OF_TASKS}: for actors there are maxRestarts and maxTaskRetries`,
+    retryOn: OF_TASKS,
+    retryDelayMs: OF_TASKS,
+  },
+};
+const INIT: OptionSubject = {
+  set: "set",
+  of: "init",
+  otherNames: {
+    object_store_memory: "it is objectStoreMemoryBytes",
+    object_spilling_directory: "it is spillDirectory",
+    local_mode: 'it is mode: "inProcess"',
+  },
+};
+const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
+const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Tasks and methods
+
+/** What every call of a task or method goes by. */
+export interface ResolvedTaskOptions {
+  readonly numReturns: number;
+  readonly name: string | undefined;
+  /** The key of the resource vector: calls of one shape share leases. */
+  readonly shape: string;
+  readonly resources: Record<string, number>;
+  readonly retry: RetryPolicy;
+  /** What was set, in the terms of the user. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+/** @throws TypeError, RangeError */
+export function resolveTaskOptions(
+  options?: TaskOptions | Record<string, unknown>,
+  base?: Pick<ResolvedTaskOptions, "given">,
+): ResolvedTaskOptions {
+  const given = merged(base, checkedOptions(options, TASK_OPTIONS, TASK));
+  const values = withDefaults(given, TASK_OPTIONS);
+  const { numReturns, name, maxRetries, retryOn, retryDelayMs } = values;
+  const resources = resourceRecord(values);
+  // Abstract classes are allowed to users: an error is an instance of one as well.
+  const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
+  return Object.freeze({ numReturns, name, shape: resourceVector(resources).key, resources, retry, given });
+}
+
+/**
+ * A method runs under the resources of its actor, so its shape is empty; `maxRetries` is the actor's `maxTaskRetries`.
+ *
+ * @throws TypeError, RangeError
+ */
+export function resolveMethodOptions(
+  options?: MethodOptions | Record<string, unknown>,
+  actor: { maxRetries?: number; base?: Pick<ResolvedTaskOptions, "given"> | undefined } = {},
+): ResolvedTaskOptions {
+  const given = merged(actor.base, checkedOptions(options, METHOD_OPTIONS, METHOD));
+  const { numReturns, name } = withDefaults(given, METHOD_OPTIONS);
+  const retry = Object.freeze({ maxRetries: actor.maxRetries ?? 0, retryOn: false, retryDelayMs: 0 });
+  return Object.freeze({ numReturns, name, shape: "", resources: Object.freeze({}) as Record<string, number>, retry, given });
+}
+
+function checkRetryOn(value: unknown): ReturnType<Option<RetryOn>["check"]> {
+  if (typeof value === "boolean") return "ok";
+  if (isErrorClass(value)) return { reason: `a class goes into an array, [${value.name}]`, error: "wrong type" };
+  if (typeof value === "function") return "ok";
+  if (!Array.isArray(value)) return "wrong type";
+  const wrong = value.findIndex((item) => !isErrorClass(item));
+  return wrong === -1 ? "ok" : { reason: `item ${wrong} is not a class of errors`, error: "wrong type" };
+}
+
+function isErrorClass(value: unknown): value is new () => Error {
+  return typeof value === "function" && (value === Error || value.prototype instanceof Error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Actors
+
+export interface ResolvedActorOptions {
+  readonly name: string | undefined;
+  /** Undefined: that of the session. */
+  readonly namespace: string | undefined;
+  readonly getIfExists: boolean;
+  /** What the actor holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
+  readonly resources: Record<string, number>;
+  /** The key of the resource vector. */
+  readonly shape: string;
+  readonly maxRestarts: number;
+  readonly maxTaskRetries: number;
+  /** What was set, in the terms of the user. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+/** @throws TypeError, RangeError */
+export function resolveActorOptions(
+  options?: ActorOptions | Record<string, unknown>,
+  base?: Pick<ResolvedActorOptions, "given">,
+): ResolvedActorOptions {
+  const given = merged(base, checkedOptions(options, ACTOR_OPTIONS, ACTOR));
+  const values = withDefaults(given, ACTOR_OPTIONS);
+  const { name, namespace, getIfExists, maxRestarts, maxTaskRetries } = values;
+  if (getIfExists && name === undefined)
+    throw new TypeError("Cannot set getIfExists of an actor: it needs the option name, by which the actor is found");
+  const resources = resourceRecord(values);
+  return Object.freeze({
+    name,
+    namespace,
+    getIfExists,
+    resources,
+    shape: resourceVector(resources).key,
+    maxRestarts,
+    maxTaskRetries,
+    given,
+  });
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// init, get and wait
+
+export interface ResolvedInitOptions {
+  /** Undefined: as many as the process may use. */
+  readonly numCpus: number | undefined;
+  readonly numGpus: number;
+  /** Custom resources alone. */
+  readonly resources: Readonly<Record<string, number>>;
+  /** Undefined: by the machine's memory. */
+  readonly objectStoreMemoryBytes: number | undefined;
+  /** Undefined: in the system's folder for temporary files. */
+  readonly spillDirectory: string | undefined;
+  /** Undefined: one of its own. */
+  readonly namespace: string | undefined;
+  readonly logToDriver: boolean;
+  readonly mode: "process" | "inProcess";
+  readonly ignoreReinitError: boolean;
+}
+
+/** @throws TypeError, RangeError */
+export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
+  const values = withDefaults(checkedOptions(options, INIT_OPTIONS, INIT), INIT_OPTIONS);
+  return Object.freeze({ ...values, resources: Object.freeze({ ...values.resources }) });
+}
+
+export interface ResolvedGetOptions {
+  /** Undefined: no limit. */
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a `get` without options goes by: most have none, so it is made once. */
+const NO_LIMITS: ResolvedGetOptions = Object.freeze({ timeoutMs: undefined, signal: undefined });
+
+/** @throws TypeError, RangeError */
+export function resolveGetOptions(options?: GetOptions): ResolvedGetOptions {
+  if (options === undefined) return NO_LIMITS;
+  const { timeoutMs, signal } = withDefaults(checkedOptions(options, GET_OPTIONS, GET), GET_OPTIONS);
+  return { timeoutMs: finite(timeoutMs), signal };
+}
+
+export interface ResolvedWaitOptions extends ResolvedGetOptions {
+  readonly numReturns: number;
+  readonly fetchLocal: boolean;
+}
+
+/**
+ * The options of a `wait` for so many refs. Of none, none are waited for, as in Ray.
+ *
+ * @throws TypeError, RangeError
+ */
+export function resolveWaitOptions(options: WaitOptions | undefined, refCount: number): ResolvedWaitOptions {
+  const { timeoutMs, signal, numReturns, fetchLocal } = withDefaults(checkedOptions(options, WAIT_OPTIONS, WAIT), WAIT_OPTIONS);
+  if (numReturns > refCount && refCount > 0) {
+    throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
+  }
+  return { timeoutMs: finite(timeoutMs), signal, numReturns: Math.min(numReturns, refCount), fetchLocal };
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+function merged(
+  base: { readonly given: Readonly<Record<string, unknown>> } | undefined,
+  set: Record<string, unknown>,
+): Readonly<Record<string, unknown>> {
+  return Object.freeze({ ...base?.given, ...set });
+}
+
+/** All resources under the names by which nodes offer them; what is not asked for is absent. */
+function resourceRecord(values: {
+  numCpus: number | undefined;
+  numGpus: number;
+  memoryBytes: number;
+  resources: Readonly<Record<string, number>>;
+}): Record<string, number> {
+  const { numCpus, numGpus, memoryBytes, resources } = values;
+  return Object.freeze({
+    ...resources,
+    ...(numCpus === undefined ? {} : { CPU: numCpus }),
+    ...(numGpus === 0 ? {} : { GPU: numGpus }),
+    ...(memoryBytes === 0 ? {} : { memory: memoryBytes }),
+  });
+}
+
+function finite(timeoutMs: number | undefined): number | undefined {
+  return timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs;
+}
+
+function isAbortSignal(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value;
+}

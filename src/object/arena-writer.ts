@@ -1,0 +1,268 @@
+/**
+ * Puts the objects of one process into the store: in arenas of its own, and in files on the spill disk when memory is short.
+ *
+ * Decides where an object goes, without asking anybody, so that a put is synchronous: recycled pages first, then fresh ones, then a new arena, then disk. The
+ * extents of an object are reused only after `free`, which the daemon's ledger orders when no reader is left. Owns its files' descriptors; the files
+ * outlive it, and the daemon deletes what a dead writer leaves. Arenas that stay empty for some seconds are deleted here.
+ */
+import { join } from "node:path";
+import { ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
+import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
+import { type StoreFiles, storeFiles } from "../platform/store-file.ts";
+import { Arena, type ObjectParts, piecesOf } from "./arena.ts";
+import { extentBytesOf } from "./arena-extents.ts";
+import { layoutOf } from "./layout.ts";
+
+/** Where an object lies. `arena` is the name of a file in the session's memory directory, or in its spill directory. */
+export interface ObjectLocation {
+  arena: string;
+  offset: number;
+  sizeBytes: number;
+  kind: "memory" | "disk";
+}
+
+export interface ArenaWriterOptions {
+  memoryDirectory: string;
+  spillDirectory: string;
+  /** Makes the names of this process' files unique in the session. */
+  processTag: string;
+  /** What the node's quota still leaves for objects in memory. */
+  quota: { freeBytes(): number };
+  /** An arena or a file was made, or deleted (0 bytes); always told before the first object in it. */
+  onArenaChanged?: (arena: string, kind: "memory" | "disk", capacityBytes: number) => void;
+  files?: StoreFiles;
+  memory?: SharedMemory | undefined;
+}
+
+/** The first arena is small: most processes never store more than a few results. */
+const FIRST_ARENA_BYTES = 4 * 1024 * 1024;
+const ARENA_BYTES = 64 * 1024 * 1024;
+/** From here on an object gets an arena of exactly its size, so that small objects do not break up the room that the next large one needs. */
+const DEDICATED_MIN_BYTES = 16 * 1024 * 1024;
+/** An arena that was made for a large object takes another one of at least half its size. */
+const DEDICATED_FIT = 2;
+/** Longer than the collector takes to find what a loop of puts dropped; recycled pages are five times as fast as fresh ones. */
+const EMPTY_ARENA_KEPT_MS = 5000;
+
+const NO_ROOM = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+
+export class ArenaWriter {
+  readonly #options: ArenaWriterOptions;
+  readonly #files: StoreFiles;
+  readonly #memory: SharedMemory | undefined;
+  readonly #arenas = new Map<string, Arena>();
+  readonly #diskFiles = new Map<string, number>();
+  #nextNumber = 1;
+  #trimTimer: NodeJS.Timeout | undefined;
+
+  constructor(options: ArenaWriterOptions) {
+    this.#options = options;
+    this.#files = options.files ?? storeFiles;
+    this.#memory = "memory" in options ? options.memory : sharedMemory();
+  }
+
+  /** Bytes of files in memory, taken or free to be taken again. */
+  get reservedBytes(): number {
+    let total = 0;
+    for (const arena of this.#arenas.values()) total += arena.extents.highWaterBytes;
+    return total;
+  }
+
+  /** Pages that hold objects. */
+  get usedBytes(): number {
+    let total = 0;
+    for (const arena of this.#arenas.values()) total += arena.extents.usedBytes;
+    return total;
+  }
+
+  /**
+   * Stores an object; its bytes are copied, so the caller may go on changing them.
+   *
+   * @throws ObjectStoreFullError when the quota is used up and the spill directory cannot be written
+   * @throws OutOfDiskError when the quota is used up and the spill disk is full
+   */
+  write(inBand: Uint8Array, buffers: readonly Uint8Array[]): ObjectLocation {
+    const bufferLengths = buffers.map((buffer) => buffer.byteLength);
+    const parts: ObjectParts = { layout: layoutOf(inBand.byteLength, bufferLengths), inBand, buffers };
+    return this.#writeToMemory(parts) ?? this.#writeToDisk(parts);
+  }
+
+  /** Nobody can reach the object any more: its pages may hold the next one. Repeating it is harmless. */
+  free(location: ObjectLocation): void {
+    if (location.kind === "disk") {
+      if (this.#diskFiles.delete(location.arena)) this.#deleteFile(location.arena, "disk");
+      return;
+    }
+    const arena = this.#arenas.get(location.arena);
+    if (arena === undefined || !arena.extents.free(location.offset)) return;
+    if (arena.extents.isEmpty) {
+      arena.emptySinceMs = performance.now();
+      this.#trimLater();
+    }
+  }
+
+  /** Deletes arenas that have been empty for a while. It also happens by itself. */
+  trim(nowMs: number = performance.now()): void {
+    for (const arena of this.#arenas.values()) {
+      if (arena.emptySinceMs !== undefined && nowMs - arena.emptySinceMs >= EMPTY_ARENA_KEPT_MS) this.#deleteArena(arena);
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#trimTimer);
+    for (const arena of this.#arenas.values()) arena.close();
+    this.#arenas.clear();
+    this.#diskFiles.clear();
+  }
+
+  #writeToMemory(parts: ObjectParts): ObjectLocation | undefined {
+    const { sizeBytes } = parts.layout;
+    if (extentBytesOf(sizeBytes) > this.#options.quota.freeBytes()) return undefined;
+    const recycled = this.#arenaWithRecycled(sizeBytes);
+    if (recycled !== undefined) return this.#placed(recycled, recycled.writeRecycled(parts, this.#memory), sizeBytes);
+    try {
+      return this.#writeFresh(parts);
+    } catch (error) {
+      if (!isNoRoom(error)) throw error;
+    }
+    // The file system is full before the quota is: empty arenas give their pages back, now instead of in some seconds.
+    if (!this.#deleteEmptyArenas()) return undefined;
+    try {
+      return this.#writeFresh(parts);
+    } catch (error) {
+      if (!isNoRoom(error)) throw error;
+      return undefined;
+    }
+  }
+
+  #writeFresh(parts: ObjectParts): ObjectLocation | undefined {
+    const { sizeBytes } = parts.layout;
+    const existing = sizeBytes < DEDICATED_MIN_BYTES ? this.#arenaWithFresh(sizeBytes) : undefined;
+    const arena = existing ?? this.#newArena(sizeBytes);
+    try {
+      return this.#placed(arena, arena.writeFresh(parts), sizeBytes);
+    } catch (error) {
+      if (existing === undefined) this.#deleteArena(arena);
+      throw error;
+    }
+  }
+
+  #placed(arena: Arena, offset: number | undefined, sizeBytes: number): ObjectLocation | undefined {
+    if (offset === undefined) return undefined;
+    arena.emptySinceMs = undefined;
+    return { arena: arena.name, offset, sizeBytes, kind: "memory" };
+  }
+
+  /** Best fit over all arenas. */
+  #arenaWithRecycled(sizeBytes: number): Arena | undefined {
+    let best: Arena | undefined;
+    let bestBytes = Number.POSITIVE_INFINITY;
+    for (const arena of this.#arenas.values()) {
+      if (arena.isDedicated && sizeBytes * DEDICATED_FIT < arena.extents.capacityBytes) continue;
+      const fitBytes = arena.extents.bestFit(sizeBytes);
+      if (fitBytes !== undefined && fitBytes < bestBytes) {
+        best = arena;
+        bestBytes = fitBytes;
+      }
+    }
+    return best;
+  }
+
+  #arenaWithFresh(sizeBytes: number): Arena | undefined {
+    const wanted = extentBytesOf(sizeBytes);
+    for (const arena of this.#arenas.values()) if (!arena.isDedicated && arena.extents.freshBytes >= wanted) return arena;
+    return undefined;
+  }
+
+  #newArena(sizeBytes: number): Arena {
+    const isDedicated = sizeBytes >= DEDICATED_MIN_BYTES;
+    if (isDedicated && this.#files.freeBytes(this.#options.memoryDirectory) < sizeBytes) throw noRoomError(this.#options.memoryDirectory);
+    const stepBytes = this.#arenas.size === 0 && sizeBytes <= FIRST_ARENA_BYTES ? FIRST_ARENA_BYTES : ARENA_BYTES;
+    const capacityBytes = isDedicated ? extentBytesOf(sizeBytes) : stepBytes;
+    const name = this.#newName();
+    const path = join(this.#options.memoryDirectory, name);
+    const arena = new Arena({ name, path, file: this.#files.create(path), capacityBytes, isDedicated });
+    this.#arenas.set(name, arena);
+    this.#options.onArenaChanged?.(name, "memory", capacityBytes);
+    return arena;
+  }
+
+  #writeToDisk(parts: ObjectParts): ObjectLocation {
+    const { sizeBytes } = parts.layout;
+    const directory = this.#options.spillDirectory;
+    const name = this.#newName();
+    const path = join(directory, name);
+    try {
+      // Asked first, so that a large object does not fill a disk to the brim only to be refused.
+      if (this.#files.freeBytes(directory) < sizeBytes) throw noRoomError(directory);
+      const file = this.#files.create(path);
+      try {
+        file.write(0, piecesOf(parts));
+      } catch (error) {
+        this.#files.remove(path);
+        throw error;
+      } finally {
+        file.close();
+      }
+    } catch (error) {
+      throw this.#fullError(sizeBytes, error);
+    }
+    this.#options.onArenaChanged?.(name, "disk", sizeBytes);
+    this.#diskFiles.set(name, sizeBytes);
+    return { arena: name, offset: 0, sizeBytes, kind: "disk" };
+  }
+
+  #fullError(sizeBytes: number, cause: unknown): ObjectStoreFullError | OutOfDiskError {
+    const { spillDirectory, quota } = this.#options;
+    const details = { sizeBytes, memoryFreeBytes: quota.freeBytes(), spillDirectory };
+    const memory = `an object of ${sizeBytes} bytes does not fit the ${Math.max(0, details.memoryFreeBytes)} bytes that are left of the object store's memory`;
+    const hint = "Drop references that are no longer needed, or call init with a larger objectStoreMemoryBytes or another spillDirectory.";
+    if (isNoRoom(cause)) {
+      const message = `Cannot store an object: ${memory}, and the disk of ${spillDirectory} is full. ${hint}`;
+      return new OutOfDiskError(message, { reason: "the memory and the spill disk are full", hint, details, cause });
+    }
+    const message = `Cannot store an object: ${memory}, and ${spillDirectory} cannot be written: ${(cause as Error).message}. ${hint}`;
+    return new ObjectStoreFullError(message, { reason: "the memory is full and the spill directory cannot be written", hint, details, cause });
+  }
+
+  #newName(): string {
+    const name = `${this.#options.processTag}-${this.#nextNumber}`;
+    this.#nextNumber += 1;
+    return name;
+  }
+
+  #deleteEmptyArenas(): boolean {
+    const empty = Array.from(this.#arenas.values()).filter((arena) => arena.extents.isEmpty);
+    for (const arena of empty) this.#deleteArena(arena);
+    return empty.length > 0;
+  }
+
+  #deleteArena(arena: Arena): void {
+    arena.close();
+    this.#arenas.delete(arena.name);
+    this.#deleteFile(arena.name, "memory");
+  }
+
+  #deleteFile(name: string, kind: "memory" | "disk"): void {
+    this.#files.remove(join(kind === "memory" ? this.#options.memoryDirectory : this.#options.spillDirectory, name));
+    this.#options.onArenaChanged?.(name, kind, 0);
+  }
+
+  #trimLater(): void {
+    if (this.#trimTimer !== undefined) return;
+    this.#trimTimer = setTimeout(() => {
+      this.#trimTimer = undefined;
+      this.trim();
+      if (Array.from(this.#arenas.values()).some((arena) => arena.emptySinceMs !== undefined)) this.#trimLater();
+    }, EMPTY_ARENA_KEPT_MS + 1);
+    this.#trimTimer.unref();
+  }
+}
+
+function isNoRoom(error: unknown): boolean {
+  return NO_ROOM.has((error as NodeJS.ErrnoException).code ?? "");
+}
+
+function noRoomError(directory: string): Error {
+  return Object.assign(new Error(`no space left in ${directory}`), { code: "ENOSPC" });
+}

@@ -1,0 +1,145 @@
+/**
+ * What sessions left behind that nobody could clean up: every process of theirs was killed at once, or the machine went down.
+ *
+ * Each folder of a session carries a claim: one line for each process that will remove it, with what tells that process from a later one
+ * with the same number. A folder is removed when all of its claimants are dead for certain; whatever is doubtful stays. Called when a session
+ * begins. Also decides where shared memory is on this machine.
+ */
+import { accessSync, appendFileSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const SHARED_MEMORY = "/dev/shm";
+const CLAIM_FILE = "owner";
+const SESSION_FOLDER = /^shoal-(spill-)?[0-9a-f]{12}$/;
+/** An empty folder without a claim is one whose maker died between two lines of code. */
+const UNCLAIMED_FOR_MS = 3_600_000;
+
+/** The folder for shared-memory files: a file system in memory where there is one, else the temporary folder. */
+export function memoryRoot(): string {
+  if (process.platform === "linux") {
+    try {
+      accessSync(SHARED_MEMORY, constants.W_OK | constants.X_OK);
+      return SHARED_MEMORY;
+    } catch {
+      // A container without it: the temporary folder works, and the kernel keeps recent files in memory anyway.
+    }
+  }
+  return tmpdir();
+}
+
+/** Why objects are in ordinary files, as a sentence to show once; `undefined` where there is shared memory. */
+export function memoryRootNote(): string | undefined {
+  const root = memoryRoot();
+  if (root === SHARED_MEMORY || process.platform !== "linux") return undefined;
+  return `${SHARED_MEMORY} cannot be written; objects are kept in files under ${root}, which is slower.`;
+}
+
+/** Says that this process will remove the folder, so that no other session takes it for a leftover. Several may claim one. */
+export function claimDirectory(directory: string): void {
+  appendFileSync(join(directory, CLAIM_FILE), `${identityOf(process.pid)}\n`, { mode: 0o600 });
+}
+
+/**
+ * Removes the folders of sessions whose processes are all dead.
+ *
+ * @param roots where to look: by default the shared memory and the temporary folder
+ * @returns the folders that were removed
+ */
+export function sweepStaleSessions(roots: readonly string[] = [memoryRoot(), tmpdir()]): string[] {
+  const removed: string[] = [];
+  for (const root of new Set(roots)) {
+    for (const name of namesIn(root)) {
+      const directory = join(root, name);
+      if (!SESSION_FOLDER.test(name) || !isStale(directory)) continue;
+      try {
+        rmSync(directory, { recursive: true, force: true });
+        removed.push(directory);
+      } catch {
+        // Somebody else removes it at the same time, or may: the next session looks again.
+      }
+    }
+  }
+  return removed;
+}
+
+function namesIn(root: string): string[] {
+  try {
+    return readdirSync(root);
+  } catch {
+    return [];
+  }
+}
+
+function isStale(directory: string): boolean {
+  try {
+    const status = lstatSync(directory);
+    // Never another user's folder, and never through a link that somebody put there.
+    if (!status.isDirectory() || status.uid !== process.getuid?.()) return false;
+    const claim = readClaim(directory);
+    if (claim !== undefined) return claim.length > 0 && claim.every(isDead);
+    if (Date.now() - status.mtimeMs > UNCLAIMED_FOR_MS) rmdirSync(directory);
+    return false;
+  } catch {
+    return false;
+  }
+}
+
+function readClaim(directory: string): string[] | undefined {
+  try {
+    return readFileSync(join(directory, CLAIM_FILE), "utf8")
+      .split("\n")
+      .filter((line) => line !== "");
+  } catch {
+    return undefined;
+  }
+}
+
+/** `pid start boot namespace`: a number is used again, after a restart of the machine even at the same tick. */
+function identityOf(pid: number): string {
+  return [pid, startOf(pid) ?? "-", bootId(), pidNamespace()].join(" ");
+}
+
+/** False in every doubtful case: a line that makes no sense, or a process of another container that shares the memory. */
+function isDead(claim: string): boolean {
+  const [pidText, start, boot, namespace] = claim.split(" ");
+  const pid = Number(pidText);
+  if (!Number.isSafeInteger(pid) || pid <= 0 || namespace === undefined) return false;
+  if (boot !== bootId()) return true;
+  if (namespace !== pidNamespace()) return false;
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ESRCH";
+  }
+  const startNow = startOf(pid);
+  return start !== "-" && startNow !== undefined && startNow !== start;
+}
+
+/** When a process began, in ticks since the machine did; a zombie counts as ended. Known on Linux only. */
+function startOf(pid: number): string | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The second field is the program's name in parentheses, and may itself contain spaces and parentheses.
+    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? "ended" : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function bootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return "-";
+  }
+}
+
+function pidNamespace(): string {
+  try {
+    return readlinkSync("/proc/self/ns/pid");
+  } catch {
+    return "-";
+  }
+}

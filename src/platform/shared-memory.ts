@@ -1,0 +1,145 @@
+/**
+ * The native part, when there is one for this platform: file ranges as ArrayBuffers, streaming copies, death with the parent.
+ *
+ * Decides which prebuilt binary fits, loads it once on first use if its checksum is right, and says why not otherwise; everybody
+ * has a way without it. Owns the list of mappings that ended, so that several readers in one process each hear of their own.
+ * Called by the object store's reader and writer, and by workers. `SHOAL_NATIVE=0` turns it off.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+
+/** Part of an open file, to be mapped. */
+export interface MappedRange {
+  fd: number;
+  offset: number;
+  sizeBytes: number;
+  /** `shared`: what is written is in the file. `private`: it is seen by nobody else, copied page by page on the first write. */
+  mode: "shared" | "private";
+  /** Called from {@link SharedMemory.drainReleased} once the memory cannot be reached any more and is unmapped. */
+  onReleased?: () => void;
+}
+
+export interface SharedMemory {
+  /** @throws RangeError when the range ends beyond the file, Error with a `code` when the system refuses */
+  map(range: MappedRange): ArrayBuffer;
+  /** Copies bytes into a mapping, bypassing the cache when they are many. */
+  copy(target: ArrayBuffer, offset: number, source: Uint8Array): void;
+  /** Tells owners of mappings that ended since the last call; their finalizers ran in an earlier turn of the event loop. */
+  drainReleased(): void;
+  /** Mappings alive in this process, over all its threads. */
+  liveMaps(): number;
+}
+
+/** What the C file exports; see native/shared-memory.c. */
+interface NativePart {
+  map(fd: number, offset: number, length: number, mode: 0 | 1, token: number): ArrayBuffer;
+  copy(target: ArrayBuffer, offset: number, source: Uint8Array): void;
+  drainReleased(): number[];
+  liveMaps(): number;
+  dieWithParent(): boolean;
+}
+
+type Loaded = { part: NativePart; memory: SharedMemory } | { reason: string };
+
+/** Beside `src` in a checkout and beside `dist` in the published package. */
+const PREBUILDS = new URL("../../prebuilds/", import.meta.url);
+
+let loaded: Loaded | undefined;
+
+/** The native part, or `undefined` where everything is done by copying. */
+export function sharedMemory(): SharedMemory | undefined {
+  const result = load();
+  return "memory" in result ? result.memory : undefined;
+}
+
+export function nativeAvailable(): boolean {
+  return "memory" in load();
+}
+
+/** Why objects are copied instead of mapped, as the end of a sentence; `undefined` when they are mapped. */
+export function nativeUnavailableReason(): string | undefined {
+  const result = load();
+  return "reason" in result ? result.reason : undefined;
+}
+
+/**
+ * From now on this process ends as soon as its parent does, however busy it is. Linux only; elsewhere a worker sees its closed pipe
+ * when it next turns its event loop.
+ *
+ * @returns whether the system does it
+ */
+export function dieWithParent(): boolean {
+  const result = load();
+  if (!("part" in result)) return false;
+  const parent = process.ppid;
+  const isArmed = result.part.dieWithParent();
+  // The parent ended between the two lines: the signal is never sent for a death that came first.
+  if (isArmed && process.ppid !== parent) process.exit(1);
+  return isArmed;
+}
+
+/** Loads a binary; for tests, which hand in damaged ones. */
+export function loadNativePart(directory: URL, platform: string, arch: string): Loaded {
+  const name = `${platform}-${arch}`;
+  // One of the two C libraries of Linux: the wrong binary does not load.
+  const files = (platform === "linux" ? [`${name}.node`, `${name}-musl.node`] : [`${name}.node`]).filter((file) => existsSync(new URL(file, directory)));
+  if (files.length === 0) return { reason: `there is no prebuilt native part for ${name}` };
+  let checksums: Record<string, string>;
+  try {
+    checksums = JSON.parse(readFileSync(new URL("checksums.json", directory), "utf8")) as Record<string, string>;
+  } catch (error) {
+    return { reason: `the checksums of the native parts cannot be read: ${(error as Error).message}` };
+  }
+  let reason = "";
+  for (const file of files) {
+    const path = fileURLToPath(new URL(file, directory));
+    try {
+      const checksum = createHash("sha256").update(readFileSync(path)).digest("hex");
+      if (checksum !== checksums[file]) {
+        reason = `the checksum of ${file} is not the recorded one`;
+        continue;
+      }
+      const part = createRequire(import.meta.url)(path) as NativePart;
+      return { part, memory: memoryOf(part) };
+    } catch (error) {
+      reason = `${file} cannot be loaded: ${(error as Error).message}`;
+    }
+  }
+  return { reason };
+}
+
+function load(): Loaded {
+  loaded ??= process.env["SHOAL_NATIVE"] === "0" ? { reason: "SHOAL_NATIVE=0 turns it off" } : loadNativePart(PREBUILDS, process.platform, process.arch);
+  return loaded;
+}
+
+function memoryOf(part: NativePart): SharedMemory {
+  const listeners = new Map<number, () => void>();
+  let nextToken = 1;
+  return {
+    map: ({ fd, offset, sizeBytes, mode, onReleased }) => {
+      const token = nextToken;
+      nextToken += 1;
+      try {
+        const buffer = part.map(fd, offset, sizeBytes, mode === "private" ? 1 : 0, token);
+        if (onReleased !== undefined) listeners.set(token, onReleased);
+        return buffer;
+      } catch (error) {
+        // Engines with a memory cage of their own (Electron) never accept a mapping: it need not be tried again.
+        if ((error as NodeJS.ErrnoException).code === "ERR_EXTERNAL_BUFFERS_REFUSED") loaded = { reason: "this JavaScript engine refuses mapped memory" };
+        throw error;
+      }
+    },
+    copy: (target, offset, source) => part.copy(target, offset, source),
+    drainReleased: () => {
+      for (const token of part.drainReleased()) {
+        const listener = listeners.get(token);
+        listeners.delete(token);
+        listener?.();
+      }
+    },
+    liveMaps: () => part.liveMaps(),
+  };
+}

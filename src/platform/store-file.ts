@@ -1,0 +1,117 @@
+/**
+ * One file of the object store, open: written in full or not at all, read in full or not at all.
+ *
+ * Hides what the system makes awkward: writes that stop early when a file system is full, buffers beyond 2 GB, and padding between pieces.
+ * Owns the descriptor. Called by the store's reader and writer, who get these functions as an interface, so that tests can have
+ * a disk that is full.
+ */
+import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writevSync } from "node:fs";
+
+export interface StoreFile {
+  readonly fd: number;
+  /** Writes all pieces one after another from `offset` on. @throws ENOSPC or EDQUOT when there is no room */
+  write(offset: number, pieces: readonly Uint8Array[]): void;
+  /** Fills the target from `offset` on. @returns whether the file had that much */
+  read(offset: number, target: Uint8Array): boolean;
+  truncate(sizeBytes: number): void;
+  close(): void;
+}
+
+/** The file operations of the store. */
+export interface StoreFiles {
+  /** A new file; fails if there is one of that name. */
+  create(path: string): StoreFile;
+  /** @returns undefined when there is no such file */
+  openToRead(path: string): StoreFile | undefined;
+  remove(path: string): void;
+  /** What a new file in this directory could take. */
+  freeBytes(directory: string): number;
+}
+
+/** The system writes at most 2 GB - 4 KB at once, and Node checks lengths against 2 GB - 1. */
+const PIECE_BYTES_MAX = 1 << 30;
+
+export const storeFiles: StoreFiles = {
+  create: (path) => new OpenFile(openSync(path, "wx+", 0o600)),
+  openToRead: (path) => {
+    try {
+      return new OpenFile(openSync(path, "r"));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+  },
+  remove: (path) => {
+    try {
+      unlinkSync(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    }
+  },
+  freeBytes: freeBytesOf,
+};
+
+/** What the file system of a directory has free for this user. */
+export function freeBytesOf(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory);
+  return bavail * bsize;
+}
+
+class OpenFile implements StoreFile {
+  readonly fd: number;
+  #isOpen = true;
+
+  constructor(fd: number) {
+    this.fd = fd;
+  }
+
+  write(offset: number, pieces: readonly Uint8Array[]): void {
+    let position = offset;
+    let left = pieces.some((piece) => piece.byteLength > PIECE_BYTES_MAX) ? pieces.flatMap(splitPiece) : pieces;
+    while (left.length > 0) {
+      const written = writevSync(this.fd, left, position);
+      position += written;
+      left = withoutFirst(left, written);
+    }
+  }
+
+  read(offset: number, target: Uint8Array): boolean {
+    let done = 0;
+    while (done < target.byteLength) {
+      const length = Math.min(target.byteLength - done, PIECE_BYTES_MAX);
+      const count = readSync(this.fd, target, done, length, offset + done);
+      if (count === 0) return false;
+      done += count;
+    }
+    return true;
+  }
+
+  truncate(sizeBytes: number): void {
+    ftruncateSync(this.fd, sizeBytes);
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    closeSync(this.fd);
+  }
+}
+
+/** What is still to be written after `written` bytes: a full file system takes a part, and refuses the next attempt. */
+function withoutFirst(pieces: readonly Uint8Array[], written: number): readonly Uint8Array[] {
+  let index = 0;
+  let rest = written;
+  while (index < pieces.length && rest >= (pieces[index] as Uint8Array).byteLength) {
+    rest -= (pieces[index] as Uint8Array).byteLength;
+    index += 1;
+  }
+  const left = pieces.slice(index);
+  if (rest > 0) left[0] = (left[0] as Uint8Array).subarray(rest);
+  return left;
+}
+
+function splitPiece(piece: Uint8Array): Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let start = 0; start < piece.byteLength; start += PIECE_BYTES_MAX) parts.push(piece.subarray(start, start + PIECE_BYTES_MAX));
+  return parts;
+}

@@ -1,0 +1,62 @@
+/**
+ * The table of the matrix: what a program writes, and what must come back from the worker.
+ *
+ * Owns the list that the theme files fill when they are loaded; a main file runs it and prints one JSON line for each case.
+ */
+import { inspect, isDeepStrictEqual } from "node:util";
+import { stop } from "#run";
+
+interface Case {
+  readonly name: string;
+  readonly run: () => unknown;
+  readonly expected: unknown;
+}
+
+export interface Outcome {
+  readonly name: string;
+  readonly isRight: boolean;
+  /** What came instead. */
+  readonly received?: string;
+}
+
+const cases: Case[] = [];
+process.setSourceMapsEnabled(true); // the driver's own stacks are compared with the worker's
+
+/** `run` must give this value. */
+export function works(name: string, run: () => unknown, expected: unknown): void {
+  cases.push({ name, run, expected });
+}
+
+/** `run` must fail with a message that matches. */
+export function refuses(name: string, run: () => unknown, message: RegExp): void {
+  cases.push({ name: `refused: ${name}`, run, expected: message });
+}
+
+export async function outcomes(): Promise<Outcome[]> {
+  const list: Outcome[] = [];
+  for (const { name, run, expected } of cases) {
+    let received: unknown;
+    try {
+      received = await run();
+    } catch (error) {
+      received = error;
+    }
+    const isRight =
+      expected instanceof RegExp
+        ? received instanceof Error && expected.test(received.message)
+        : !(received instanceof Error) && (isDeepStrictEqual(received, expected) || inspect(received) === inspect(expected));
+    list.push(isRight ? { name, isRight } : { name, isRight, received: describe(received) });
+  }
+  stop();
+  return list;
+}
+
+function describe(value: unknown): string {
+  if (value instanceof Error) return String(value.stack ?? value.message).slice(0, 1500);
+  return inspect(value, { depth: 5, breakLength: 160 }).slice(0, 1500);
+}
+
+/** For main files: runs everything and prints it. */
+export async function report(): Promise<void> {
+  for (const outcome of await outcomes()) console.log(`@case ${JSON.stringify(outcome)}`);
+}

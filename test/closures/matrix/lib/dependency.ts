@@ -1,0 +1,61 @@
+/** A module of the user's that the matrix imports: workers load their own copy. */
+export const seven: number = 7;
+export const loadedIn: number = process.pid;
+
+export function addSeven(value: number): number {
+  return value + seven;
+}
+
+export default class Greeter {
+  greeting: string = "hello";
+
+  greet(): string {
+    return `${this.greeting} from ${loadedIn}`;
+  }
+}
+
+export let changing: number = 1;
+
+export function change(): void {
+  changing += 1;
+}
+
+function timesSeven(value: number): number {
+  return value * seven;
+}
+
+export const operations: { timesSeven: typeof timesSeven; addSeven: typeof addSeven } = { timesSeven, addSeven };
+
+export function makeAdder(amount: number): (value: number) => number {
+  return (value) => value + amount + seven;
+}
+
+export class Exported {
+  readonly tag: string;
+
+  constructor(tag: string) {
+    this.tag = tag;
+  }
+
+  where(): string {
+    return `${this.tag} in ${loadedIn}`;
+  }
+}
+
+/** Exported, so imported by reference, and with state that only its own text can reach. */
+export class Sealed {
+  #content: number;
+
+  constructor(content: number) {
+    this.#content = content;
+  }
+
+  open(): number {
+    return this.#content + seven;
+  }
+
+  replace(content: number): this {
+    this.#content = content;
+    return this;
+  }
+}

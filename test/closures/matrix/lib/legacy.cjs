@@ -1,0 +1,3 @@
+"use strict";
+/** A CommonJS module, as older packages are. */
+module.exports = { double: (value) => value * 2, name: "legacy" };

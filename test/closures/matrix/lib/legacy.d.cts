@@ -1,0 +1,2 @@
+declare const legacy: { double(value: number): number; name: string };
+export = legacy;

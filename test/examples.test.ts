@@ -1,0 +1,80 @@
+/**
+ * Runs both examples on small inputs, as a user would: real processes, through the built package.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { type ProgramRun, runProgram } from "./house/run-program.ts";
+
+const PRIMES = "examples/primes.ts";
+const WORD_COUNT = "examples/word-count.ts";
+/** The sum of the primes below 100,000. */
+const SUM_BELOW_100_000 = "454396537";
+
+test("primes: both parts give the right answers, with progress, times and the speed-up", async () => {
+  const run = await runProgram([PRIMES, "--limit", "100000", "--tasks", "3"]);
+  expect(run.stderr).toBe("");
+  expect(answers(run)).toEqual([Array(3).fill(SUM_BELOW_100_000), Array(3).fill(SUM_BELOW_100_000)]);
+  for (const task of [1, 2, 3]) expect(run.stdout.split(`task ${task}: 100 %`)).toHaveLength(3);
+  expect(run.stdout.match(/^time: \d+\.\d\d s$/gm)).toHaveLength(2);
+  expect(run.stdout).toMatch(/^speed-up: \d+\.\d\dx$/m);
+  expect(run.exitCode).toBe(0);
+});
+
+test.each([["--sequential-only"], ["--parallel-only"]])("primes: %s runs that part alone", async (option) => {
+  const run = await runProgram([PRIMES, "--limit", "100000", "--tasks", "2", option]);
+  expect(run.stderr).toBe("");
+  expect(answers(run)).toEqual([[SUM_BELOW_100_000, SUM_BELOW_100_000]]);
+  expect(run.stdout).not.toContain("speed-up");
+  expect(run.exitCode).toBe(0);
+});
+
+test("primes: --help documents every option", async () => {
+  const run = await runProgram([PRIMES, "--help"]);
+  for (const option of ["--limit", "--tasks", "--cpus", "--sequential-only", "--parallel-only"]) expect(run.stdout).toContain(option);
+  expect(run.exitCode).toBe(0);
+});
+
+test.each([
+  [["--limit", "many"], '--limit must be a whole number from 2 to 500000000: received "many"'],
+  [["--tasks", "0"], '--tasks must be a whole number from 1 to 1000: received "0"'],
+  [["--cpus", "1.5"], '--cpus must be a whole number from 1 to 1024: received "1.5"'],
+  [["--fast"], "Unknown option '--fast'"],
+  [["--sequential-only", "--parallel-only"], "exclude each other"],
+])("primes: %j is refused with a reason", async (args, reason) => {
+  const run = await runProgram([PRIMES, ...args]);
+  expect(run.stderr).toContain(reason);
+  expect(run.stdout).toBe("");
+  expect(run.exitCode).toBe(2);
+});
+
+test("word-count: adds up a tree of folders", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "shoal-word-count-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await mkdir(join(folder, "a", "b"), { recursive: true });
+  await mkdir(join(folder, "node_modules"));
+  await writeFile(join(folder, "one.md"), "Red, blue; red!");
+  await writeFile(join(folder, "a", "two.ts"), "const red = blue;");
+  await writeFile(join(folder, "a", "b", "three.md"), "RED green");
+  await writeFile(join(folder, "a", "b", "not-counted.txt"), "red red red");
+  await writeFile(join(folder, "node_modules", "not-counted.md"), "red red red");
+  const run = await runProgram([WORD_COUNT, folder]);
+  expect(run.stderr).toBe("");
+  const [summary, first, second, ...rest] = run.stdout.trimEnd().split("\n");
+  expect(summary).toBe("8 words in 3 files in 3 folders");
+  expect([first, second]).toEqual(["       4  red", "       2  blue"]);
+  expect(rest.map((line) => line.trim()).sort()).toEqual(["1  const", "1  green"]);
+  expect(run.exitCode).toBe(0);
+});
+
+test("word-count: a folder that is not there is refused with a reason", async () => {
+  const run = await runProgram([WORD_COUNT, "/no/such/folder"]);
+  expect(run.stderr).toContain('there is no folder "/no/such/folder"');
+  expect(run.exitCode).toBe(2);
+});
+
+/** The answers of each part that ran. */
+function answers(run: ProgramRun): string[][] {
+  return [...run.stdout.matchAll(/^answers: (.*)$/gm)].map(([, list = ""]) => list.split(" "));
+}

@@ -1,0 +1,62 @@
+/**
+ * Holds the rules of the house that a machine can check: headers, sizes, names and words of the files under `src`.
+ *
+ * CONTRIBUTING.md gives the reasons. A message names the file and what it should be instead.
+ */
+import { basename } from "node:path";
+import { expect, test } from "vitest";
+import { readSources } from "./house/source-files.ts";
+
+/** Beyond this a file hides a second noun. A longer one is named here with the reason why it is one thing. */
+const LINES_MAX = 600;
+const LONGER_FILES: Readonly<Record<string, string>> = {};
+
+/** A small file may say it in one line; a longer one has more to tell than that. */
+const SMALL_FILE_LINES_MAX = 80;
+const HEADER_LINES_MIN = 3;
+const VAGUE_NAMES = /^(utils?|helpers?|common|misc)$/;
+const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/;
+const WORDS_OF_UNFINISHED_CODE = /\b(TODO|FIXME|XXX|HACK|not implemented|placeholder)\b/i;
+
+test("every file begins with a header that says what it decides", () => {
+  const breaches = readSources()
+    .map(({ path, text }) => ({
+      path,
+      found: headerLines(text),
+      wanted: text.split("\n").length > SMALL_FILE_LINES_MAX ? HEADER_LINES_MIN : 1,
+    }))
+    .filter(({ found, wanted }) => found < wanted)
+    .map(({ path, found, wanted }) => `src/${path}: its header has ${found} lines of text; it needs ${wanted} to 10`);
+  expect(breaches).toEqual([]);
+});
+
+test(`no file has more than ${LINES_MAX} lines without a reason`, () => {
+  const breaches = readSources()
+    .filter(({ path, text }) => text.split("\n").length > LINES_MAX && LONGER_FILES[path] === undefined)
+    .map(({ path, text }) => `src/${path}: ${text.split("\n").length} lines`);
+  expect(breaches).toEqual([]);
+});
+
+test("files are named in kebab-case, and none after nothing in particular", () => {
+  const breaches = readSources({ tests: true })
+    .filter(({ path }) => {
+      const folders = path.split("/").slice(0, -1);
+      const stem = basename(path).replace(/(\.test)?\.ts$/, "");
+      return !FILE_NAME.test(basename(path)) || [...folders, stem].some((name) => VAGUE_NAMES.test(name));
+    })
+    .map(({ path }) => `src/${path}`);
+  expect(breaches).toEqual([]);
+});
+
+test("no comment promises to finish something later", () => {
+  const breaches = readSources({ tests: true }).flatMap(({ path, text }) =>
+    text.split("\n").flatMap((line, index) => (WORDS_OF_UNFINISHED_CODE.test(line) ? [`src/${path}:${index + 1}: ${line.trim()}`] : [])),
+  );
+  expect(breaches).toEqual([]);
+});
+
+/** Lines with text in the comment that begins the file. */
+function headerLines(text: string): number {
+  const block = /^\/\*\*?([\s\S]*?)\*\//.exec(text)?.[1] ?? /^(\/\/.*\n)+/.exec(text)?.[0] ?? "";
+  return block.split("\n").filter((line) => /\w/.test(line)).length;
+}

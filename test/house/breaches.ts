@@ -1,0 +1,71 @@
+/**
+ * Finds what breaks the layer table: imports that a folder may not have, and cycles of modules. Pure, so that the rules are tested on
+ * made-up trees.
+ */
+import { LAYER_TABLE, type LayerRow, MAY_IMPORT_NODE, PACKAGES, PUBLIC, PUBLIC_FILES } from "./layer-table.ts";
+import type { Import, SourceFile } from "./source-files.ts";
+
+/** One line for each forbidden import, with the set that is allowed. */
+export function importBreaches(files: readonly SourceFile[]): string[] {
+  const known = new Set(files.map((file) => file.path));
+  return files.flatMap((file) => {
+    const row = rowOf(file.path);
+    if (row === undefined) {
+      return [`src/${file.path}: the folder "${folderOf(file.path)}" has no row in test/house/layer-table.ts`];
+    }
+    return file.imports.flatMap((wanted) => {
+      const reason = wanted.target === undefined ? packageBreach(file, wanted) : folderBreach(file, row, wanted.target, known);
+      return reason === undefined ? [] : [`src/${file.path} imports ${wanted.specifier}: ${reason}`];
+    });
+  });
+}
+
+/** Each cycle once, as the path that leads back to its first file. Imports of types alone are erased and make no cycle. */
+export function importCycles(files: readonly SourceFile[]): string[] {
+  const byPath = new Map(files.map((file) => [file.path, file]));
+  const state = new Map<string, "open" | "done">();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === "done") return;
+    if (state.get(path) === "open") {
+      cycles.push([...trail.slice(trail.indexOf(path)), path].join(" → "));
+      return;
+    }
+    state.set(path, "open");
+    for (const { target, typeOnly } of byPath.get(path)?.imports ?? []) {
+      if (target !== undefined && !typeOnly) visit(target, [...trail, path]);
+    }
+    state.set(path, "done");
+  };
+  for (const file of files) visit(file.path, []);
+  return cycles;
+}
+
+function folderBreach(file: SourceFile, row: LayerRow, target: string, known: ReadonlySet<string>): string | undefined {
+  if (!known.has(target)) return "there is no such file (imports name the .ts file)";
+  const from = folderOf(file.path);
+  const to = folderOf(target);
+  if (from === to || row.mayImport.includes(to)) return undefined;
+  return `${from} (layer ${row.layer}) may import ${list([from, ...row.mayImport])}`;
+}
+
+function packageBreach(file: SourceFile, { specifier }: Import): string | undefined {
+  const folder = folderOf(file.path);
+  const allowed = specifier.startsWith("node:") ? MAY_IMPORT_NODE : PACKAGES[specifier];
+  if (allowed === undefined) return `it is no dependency of the package; known are ${list(Object.keys(PACKAGES))}`;
+  return allowed.includes(folder) ? undefined : `only ${list(allowed)} may import it`;
+}
+
+/** The first folder of the path. */
+function folderOf(path: string): string {
+  return path.includes("/") ? path.slice(0, path.indexOf("/")) : PUBLIC;
+}
+
+function rowOf(path: string): LayerRow | undefined {
+  const folder = folderOf(path);
+  return folder === PUBLIC ? PUBLIC_FILES : LAYER_TABLE[folder];
+}
+
+function list(names: readonly string[]): string {
+  return names.join(", ");
+}

@@ -1,0 +1,52 @@
+/**
+ * Who may import whom under `src`: the layer table of ARCHITECTURE.md in the form that `layers.test.ts` reads.
+ *
+ * A new folder gets a row here and there. A row that has to grow to make a change possible is a sign that the change is in the wrong
+ * folder; say in the commit why it is not.
+ */
+export interface LayerRow {
+  layer: number;
+  /** Folders that files of this folder may import, besides the folder itself. */
+  mayImport: readonly string[];
+}
+
+/** Stands for the files directly in `src`, which are in no folder. */
+export const PUBLIC = "the public files";
+
+const LAYER_0 = ["base"];
+const LAYERS_TO_2 = [...LAYER_0, "platform", "wire", "scheduling", "rpc", "closure"];
+const LAYERS_TO_3 = [...LAYERS_TO_2, "object"];
+const LAYERS_TO_4 = [...LAYERS_TO_3, "control", "node", "worker", "environment"];
+
+export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
+  base: { layer: 0, mayImport: [] },
+  platform: { layer: 1, mayImport: LAYER_0 },
+  wire: { layer: 1, mayImport: LAYER_0 },
+  scheduling: { layer: 1, mayImport: LAYER_0 },
+  rpc: { layer: 2, mayImport: ["base", "platform", "wire"] },
+  closure: { layer: 2, mayImport: ["base", "platform", "wire"] },
+  object: { layer: 3, mayImport: LAYERS_TO_2 },
+  // The four of layer 4 run in different processes and meet only through messages of `wire`.
+  control: { layer: 4, mayImport: LAYERS_TO_3 },
+  node: { layer: 4, mayImport: LAYERS_TO_3 },
+  worker: { layer: 4, mayImport: LAYERS_TO_3 },
+  environment: { layer: 4, mayImport: LAYERS_TO_3 },
+  core: { layer: 5, mayImport: LAYERS_TO_4 },
+  // Published as `shoal/util`.
+  patterns: { layer: 6, mayImport: [...LAYER_0, "core"] },
+  // A process begins here: an entry point puts the parts of its process together, so it sees all of them, and the public face that user
+  // code in its process imports.
+  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", PUBLIC] },
+};
+
+/** Public files begin the public subpaths: `index.ts` is `shoal`. */
+export const PUBLIC_FILES: LayerRow = { layer: 6, mayImport: ["base", "core"] };
+
+/** Folders whose files may import `node:*`. `Buffer`, a global, is allowed everywhere. */
+export const MAY_IMPORT_NODE: readonly string[] = ["platform", "closure", "entry"];
+
+/** Packages of the registry, and the folders that may import them. */
+export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  acorn: ["closure"],
+  "@jridgewell/sourcemap-codec": ["closure"],
+};

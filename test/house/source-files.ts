@@ -1,0 +1,73 @@
+/**
+ * The files under `src` as the tests of the house rules see them: path, text, and what each imports.
+ *
+ * Imports are found by their form, not by a parser: the sources are formatted, so a statement that begins a line with `import` or
+ * `export … from` is one, and text inside comments and strings does not begin a line that way.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface SourceFile {
+  /** Relative to `src`, with forward slashes: `wire/value/encode.ts`. */
+  path: string;
+  text: string;
+  imports: Import[];
+}
+
+export interface Import {
+  /** As written: `../base/ids.ts`, `node:fs`, `acorn`. */
+  specifier: string;
+  /** The imported file relative to `src`; absent for packages and Node's modules. */
+  target?: string;
+  /** Erased before the program runs, so it cannot make a cycle of modules. */
+  typeOnly: boolean;
+}
+
+export const REPOSITORY: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+const IMPORT_FORMS = [
+  /^[ \t]*(?:import|export)\s+(?<clause>[^;"'`()]*?)\bfrom\s*["'](?<specifier>[^"']+)["']/gm,
+  /^[ \t]*import\s*(?<clause>)["'](?<specifier>[^"']+)["']/gm,
+  /(?<![.\w])(?:import|require)\((?<clause>)\s*["'](?<specifier>[^"']+)["']\s*\)/g,
+];
+
+/** Every TypeScript file under `src`, sorted; tests are left out unless asked for. */
+export function readSources(options: { tests: boolean } = { tests: false }): SourceFile[] {
+  const folder = join(REPOSITORY, "src");
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && (options.tests || !entry.name.endsWith(".test.ts")))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => sourceFile(relative(folder, file).split(sep).join("/"), readFileSync(file, "utf8")))
+    .sort((left, right) => (left.path < right.path ? -1 : 1));
+}
+
+export function sourceFile(path: string, text: string): SourceFile {
+  const imports: Import[] = [];
+  const code = withoutComments(text);
+  for (const form of IMPORT_FORMS) {
+    for (const match of code.matchAll(form)) {
+      const { specifier = "", clause = "" } = match.groups ?? {};
+      const relativeTo = specifier.startsWith(".") ? { target: posix.join(posix.dirname(path), specifier) } : {};
+      imports.push({ specifier, ...relativeTo, typeOnly: isTypeOnly(clause) });
+    }
+  }
+  return { path, text, imports };
+}
+
+/** `import type { A }` and `import { type A, type B }` alike. */
+function isTypeOnly(clause: string): boolean {
+  if (/^type\b/.test(clause)) return true;
+  const names = /^\{(?<names>[^}]*)\}/.exec(clause)?.groups?.["names"];
+  if (names === undefined) return false;
+  return names
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "")
+    .every((name) => name.startsWith("type "));
+}
+
+/** Comments that stand on lines of their own; those are the ones that could hold a line which looks like an import. */
+function withoutComments(text: string): string {
+  return text.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replace(/^[ \t]*\/\/.*$/gm, "");
+}

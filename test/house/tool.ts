@@ -1,0 +1,21 @@
+/**
+ * Runs one of the repository's command-line tools and gives back its verdict, so that a test can hold it.
+ */
+import { join } from "node:path";
+import { runProgram } from "./run-program.ts";
+import { REPOSITORY } from "./source-files.ts";
+
+export interface ToolRun {
+  exitCode: number | null;
+  /** Both streams, what went to standard error last. */
+  output: string;
+}
+
+/** `script` is relative to node_modules; the tool runs under the Node of the test. */
+export async function runTool(script: string, args: readonly string[], cwd: string = REPOSITORY): Promise<ToolRun> {
+  const { exitCode, stdout, stderr } = await runProgram([join(REPOSITORY, "node_modules", script), ...args], {
+    cwd,
+    env: { FORCE_COLOR: "0" },
+  });
+  return { exitCode, output: stdout + stderr };
+}

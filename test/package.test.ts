@@ -1,0 +1,102 @@
+/**
+ * Packs the package, installs it in an empty folder and runs the README's quick start there, under each Node that is supported.
+ *
+ * What is run is the first TypeScript block of the README itself, so that the first thing a newcomer tries is what is tested.
+ */
+import { execFile } from "node:child_process";
+import { lstat, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runProgram } from "./house/run-program.ts";
+import { REPOSITORY } from "./house/source-files.ts";
+import { runTool } from "./house/tool.ts";
+
+const NODE_MAJORS = [22, 24, 26];
+const INSTALLED_SIZE_MAX = 20 * 1024 * 1024;
+const QUICK_START_OUTPUT = "[ 11, 12, 13 ]\n21\n5\n";
+
+/** The first run on a machine downloads two Nodes of about 100 MB unpacked each. */
+const SETUP_TIMEOUT_MS = 300_000;
+
+const execute = promisify(execFile);
+const nodes = new Map<number, string>();
+let folder: string;
+let packed: string[];
+
+beforeAll(async () => {
+  for (const major of NODE_MAJORS) nodes.set(major, await nodeBinary(major));
+  folder = await mkdtemp(join(tmpdir(), "shoal-package-"));
+  const [report] = JSON.parse(await npm(["pack", "--json", "--ignore-scripts", "--pack-destination", folder], REPOSITORY)) as [PackReport];
+  packed = report.files.map(({ path }) => path);
+  await writeFile(join(folder, "package.json"), JSON.stringify({ name: "newcomer", private: true, type: "module" }));
+  await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", `./${report.filename}`], folder);
+  await writeFile(join(folder, "quick-start.ts"), await quickStart());
+}, SETUP_TIMEOUT_MS);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test.each(NODE_MAJORS)("the quick start runs under Node %i", async (major) => {
+  const node = nodes.get(major) ?? "";
+  const run = await runProgram(["quick-start.ts"], { cwd: folder, program: node, env: { PATH: withFirst(dirname(node)) } });
+  expect(run).toEqual({ exitCode: 0, signal: null, stdout: QUICK_START_OUTPUT, stderr: "" });
+});
+
+test("the quick start compiles against the published types", async () => {
+  const options = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,esnext.disposable", "--module", "nodenext"];
+  const types = ["--types", "node", "--typeRoots", join(REPOSITORY, "node_modules", "@types")];
+  const { output } = await runTool("typescript/bin/tsc", [...options, ...types, "--pretty", "false", "quick-start.ts"], folder);
+  expect(output).toBe("");
+});
+
+test("the package holds what it needs to run, and nothing else", () => {
+  expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"]));
+  const allowed = /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/.*\.(js|d\.ts|js\.map)|prebuilds\/[^/]+\.(node|json))$/;
+  expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
+});
+
+test(`the installed package and its dependencies take less than ${INSTALLED_SIZE_MAX / 1024 / 1024} MB`, async () => {
+  expect(await sizeBytes(join(folder, "node_modules"))).toBeLessThan(INSTALLED_SIZE_MAX);
+});
+
+test("nothing that is installed has an install script", async () => {
+  const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8")) as {
+    packages: Record<string, { hasInstallScript?: boolean }>;
+  };
+  expect(Object.entries(lock.packages).filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
+});
+
+interface PackReport {
+  filename: string;
+  files: { path: string }[];
+}
+
+async function nodeBinary(major: number): Promise<string> {
+  return (await execute(process.execPath, [join(REPOSITORY, "scripts", "node-path.mjs"), String(major)])).stdout.trim();
+}
+
+/** npm comes with the Node of the machine, or whoever called `npm test`. */
+async function npm(args: readonly string[], cwd: string): Promise<string> {
+  const script = process.env["npm_execpath"] ?? "";
+  const [program, first] = script.endsWith("npm-cli.js") ? [process.execPath, [script]] : ["npm", []];
+  return (await execute(program, [...first, ...args, "--loglevel=error"], { cwd })).stdout;
+}
+
+async function quickStart(): Promise<string> {
+  const readme = await readFile(join(REPOSITORY, "README.md"), "utf8");
+  const block = /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
+  if (block === undefined) throw new Error("Cannot find the quick start: README.md has no ```ts block");
+  return block;
+}
+
+async function sizeBytes(path: string): Promise<number> {
+  const found = await lstat(path);
+  if (!found.isDirectory()) return found.size;
+  const sizes = await Promise.all((await readdir(path)).map((name) => sizeBytes(join(path, name))));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+function withFirst(directory: string): string {
+  return [directory, process.env["PATH"]].join(delimiter);
+}

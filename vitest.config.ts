@@ -1,0 +1,47 @@
+// The test runs of the repository, as Vitest projects.
+//
+// `unit` is everything beside the sources: no sockets, no sleeping, seconds for all of it. `rules` holds the repository's own laws
+// (types, layers, lint, format); the two together are `npm run check`. `integration` starts real processes, one file after another, since two
+// cores are little and a file that counts processes or shared memory must not see another's.
+import { defineConfig, type ViteUserConfig } from "vitest/config";
+
+const RULES = ["test/layers.test.ts", "test/house.test.ts", "test/tools.test.ts", "test/types.test.ts", "test/reporter/*.test.ts"];
+
+const config: ViteUserConfig = defineConfig({
+  test: {
+    reporters: ["default", "./test/reporter/count-reporter.ts"],
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "examples/**/*.test.ts", "bench/**/*.test.ts"],
+          testTimeout: 60_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          name: "rules",
+          include: RULES,
+          testTimeout: 60_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: "integration",
+          include: ["test/**/*.test.ts"],
+          exclude: RULES,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
+  },
+});
+
+export default config;

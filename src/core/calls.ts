@@ -330,7 +330,9 @@ export function describeExit(exit: WorkerExitedHeader | undefined): string {
 
 function lastWords(exit: WorkerExitedHeader | undefined): string {
   if (exit === undefined || exit.lastOutput.length === 0) return "";
-  return `; the last it printed:\n    ${exit.lastOutput.slice(-5).join("\n    ")}`;
+  // A fatal error of V8 comes before some twenty lines of native stack.
+  const fatal = exit.lastOutput.find((line) => line.startsWith("FATAL ERROR"));
+  return `; the last it printed:\n    ${fatal ?? exit.lastOutput.slice(-5).join("\n    ")}`;
 }
 
 function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {

@@ -46,7 +46,6 @@ export class FunctionTable {
   readonly #captured = new Map<string, Captured>();
   readonly #capturing = new Set<string>();
   readonly #published = new Set<string>();
-  readonly #wanted = new Set<string>();
   #nextNumber = 1;
 
   constructor(options: FunctionTableOptions) {
@@ -80,11 +79,8 @@ export class FunctionTable {
   /** Others may need it: the node daemon gets it, once. */
   publish(row: FunctionRow): void {
     if (row.source === undefined || this.#published.has(row.id) || this.#options.runsLocally) return;
-    if (this.#capturing.has(row.id)) {
-      // It refers to itself: sent as soon as it has been captured.
-      this.#wanted.add(row.id);
-      return;
-    }
+    // It refers to itself: sent as soon as it has been captured.
+    if (this.#capturing.has(row.id)) return;
     this.#published.add(row.id);
     const captured = this.#captured.get(row.id) ?? this.#capture(row);
     this.#options.publish(captured);
@@ -107,7 +103,7 @@ export class FunctionTable {
       meanMs: Number.POSITIVE_INFINITY,
       definition: () => {
         // A length of -1 tells the worker to fetch it.
-        if (source === undefined || this.#options.runsLocally) return { header: { id, name, inBand: -1, buffers: [], dependencies: [], stored: undefined }, parts: [], payloads: [] };
+        if (source === undefined || this.#options.runsLocally) return { header: { id, contentId: id, name, inBand: -1, buffers: [], dependencies: [], stored: undefined }, parts: [], payloads: [] };
         return this.#captured.get(id) ?? this.#capture(row);
       },
     };
@@ -128,13 +124,14 @@ export class FunctionTable {
       return captured;
     } finally {
       this.#capturing.delete(row.id);
-      if (this.#wanted.delete(row.id) && this.#captured.has(row.id)) this.publish(row);
+      // Not only when somebody asks for it by its id: what it returns may hold instances of classes that only this definition has.
+      if (this.#captured.has(row.id)) this.publish(row);
     }
   }
 
   #toMessage(id: string, name: string, definition: Definition): Captured {
     const { bytes, buffers, dependencies } = definition;
-    const header = { id, name, inBand: bytes.length, buffers: buffers.map((buffer) => buffer.byteLength), dependencies, stored: undefined };
+    const header = { id, contentId: definition.id, name, inBand: bytes.length, buffers: buffers.map((buffer) => buffer.byteLength), dependencies, stored: undefined };
     if (definition.sizeBytes < STORE_FROM_BYTES || buffers.length === 0) return { header, parts: [bytes, ...buffers], payloads: [] };
     const payload = this.#options.store(definition);
     return { header: { ...header, inBand: 0, buffers: [], stored: payload.stored }, parts: [], payloads: [payload] };

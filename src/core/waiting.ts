@@ -78,7 +78,7 @@ export class Waiting {
       if (!isObjectRef(ref)) throw new TypeError("Cannot wait: every element must be an ObjectRef");
       const entry = entryOf(ref);
       // A stamp on the entry instead of a set per call: waiting one by one on a thousand refs stays linear for each.
-      if (entry.waitStamp === this.#stamp) throw new TypeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
+      if (entry.waitStamp === this.#stamp) throw new RangeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
       entry.waitStamp = this.#stamp;
       entries.push(entry);
       if (entry.isSettled) settled += 1;

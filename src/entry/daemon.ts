@@ -10,7 +10,7 @@ import { NodeDaemon } from "../node/daemon.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
 import { listen } from "../platform/endpoint.ts";
 import { randomHex } from "../platform/random.ts";
-import { removeArenaFile, removeSessionDirectories, type SessionDirectories, writeWorkerPids } from "../platform/session-directory.ts";
+import { claimSessionDirectories, removeArenaFile, removeSessionDirectories, type SessionDirectories, writeWorkerPids } from "../platform/session-directory.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 
 export interface DaemonConfiguration {
@@ -32,6 +32,7 @@ let end = (): void => process.exit(0);
 const { configuration, send } = await readParentLine<DaemonConfiguration>(() => end());
 const { directories, token, nodeId, daemonId, jobId, namespace, objectStoreMemoryBytes } = configuration;
 const address = join(directories.sockets, "daemon");
+claimSessionDirectories(directories);
 const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
 let workerCount = 0;
 let isEnding = false;

@@ -11,7 +11,8 @@ import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import { actorObjectId } from "../base/ids.ts";
 import { type ResourceVector, resourceVector } from "../base/resources.ts";
 import { type ActorEffect, type ActorRecord, ActorTable } from "../control/actor-table.ts";
-import { StoreLedger } from "../object/store-ledger.ts";
+import type { ObjectLocation } from "../object/arena-writer.ts";
+import { type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../platform/transport.ts";
@@ -190,7 +191,9 @@ export class NodeDaemon {
         return;
       }
       case MESSAGE.STORE_SEALED:
-        for (const [location, owner] of header as [WireLocation, ProcessId][]) this.#store.sealed({ writer: peer.id, owner, location: fromWire(location) });
+        for (const [location, owner] of header as [WireLocation, ProcessId][]) {
+          this.#applyFreed(this.#store.sealed({ writer: peer.id, owner, location: fromWire(location) }), location);
+        }
         this.#storeChanged();
         return;
       case MESSAGE.STORE_FREED:
@@ -337,7 +340,9 @@ export class NodeDaemon {
     }
     const { freed } = this.#refs.processGone(process);
     for (const ref of freed) this.#refFreed(ref);
-    for (const location of this.#store.processExited(process).unlink) this.#options.unlinkArena(location.arena, location.kind);
+    const store = this.#store.processExited(process);
+    for (const { arena, kind } of store.unlink) this.#options.unlinkArena(arena, kind);
+    for (const { writer, location } of store.reuse) this.#send(writer, MESSAGE.STORE_REUSE, [toWire(location)]);
     this.#applyActors(this.#actors.handle({ kind: "processGone", process }));
     this.#lease({ kind: "processGone", process });
     this.#storeChanged();
@@ -404,9 +409,12 @@ export class NodeDaemon {
   // ---- the object store
 
   #freeStored(location: WireLocation): void {
-    const { reuse, unlink } = this.#store.freed(fromWire(location));
+    this.#applyFreed(this.#store.freed(fromWire(location)), location);
+  }
+
+  #applyFreed({ reuse, unlink }: FreedEffects, location: WireLocation): void {
     if (reuse !== undefined) this.#send(reuse, MESSAGE.STORE_REUSE, [location]);
-    for (const arena of unlink) this.#options.unlinkArena(arena.arena, arena.kind);
+    for (const { arena, kind } of unlink) this.#options.unlinkArena(arena, kind);
   }
 
   #storeStatus(): { usedBytes: number; quotaBytes: number } {
@@ -543,6 +551,10 @@ function describeExit(exit: WorkerExitedHeader): string {
   return exit.signal === undefined ? `exit code ${exit.exitCode ?? "unknown"}` : `signal ${exit.signal}`;
 }
 
-function fromWire([arena, offset, sizeBytes, kind]: WireLocation): { arena: string; offset: number; sizeBytes: number; kind: "memory" | "disk" } {
+function fromWire([arena, offset, sizeBytes, kind]: WireLocation): ObjectLocation {
   return { arena, offset, sizeBytes, kind };
+}
+
+function toWire({ arena, offset, sizeBytes, kind }: ObjectLocation): WireLocation {
+  return [arena, offset, sizeBytes, kind];
 }

@@ -1,5 +1,5 @@
 /**
- * The functions and classes of the node by content hash: sent here once by whoever captured them, fetched once by each process that
+ * The functions and classes of the node by id and by content hash: sent here once by whoever captured them, fetched once by each process that
  * meets them inside a value or starts an actor of them. A fetch that comes before its definition waits for it.
  */
 import { copyBytes } from "../base/bytes.ts";
@@ -15,12 +15,14 @@ export class DefinitionTable {
   readonly #waiting = new Map<string, ((definition: StoredDefinition) => void)[]>();
 
   define(header: DefinitionHeader, body: Uint8Array): void {
-    if (this.#definitions.has(header.id)) return;
     const definition = { header: { ...header, number: 0 }, body: copyBytes(body) };
-    this.#definitions.set(header.id, definition);
-    const waiting = this.#waiting.get(header.id) ?? [];
-    this.#waiting.delete(header.id);
-    for (const resolve of waiting) resolve(definition);
+    for (const id of new Set([header.id, header.contentId])) {
+      if (this.#definitions.has(id)) continue;
+      this.#definitions.set(id, definition);
+      const waiting = this.#waiting.get(id) ?? [];
+      this.#waiting.delete(id);
+      for (const resolve of waiting) resolve(definition);
+    }
   }
 
   fetch(id: string, resolve: (definition: StoredDefinition) => void): void {

@@ -28,8 +28,8 @@ interface WorkerRecord {
   endReason: string | undefined;
 }
 
-/** Enough to show an uncaught exception with its stack. */
-const LAST_OUTPUT_LINES_MAX = 20;
+/** Enough to show an uncaught exception with its stack, or the reason of a fatal error of V8, which stands above its native stack. */
+const LAST_OUTPUT_LINES_MAX = 40;
 
 /** What a worker puts in front of its output: the name of the task or actor that wrote it (worker/console-source.ts). */
 export const SOURCE_BEGIN = "\u001e";

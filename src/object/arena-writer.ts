@@ -44,7 +44,8 @@ const DEDICATED_FIT = 2;
 /** Longer than the collector takes to find what a loop of puts dropped; recycled pages are five times as fast as fresh ones. */
 const EMPTY_ARENA_KEPT_MS = 5000;
 
-const NO_ROOM = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+/** What the system says of a full disk, a full account, a file beyond its limits, and a file system in memory without memory. */
+const NO_ROOM = new Set(["ENOSPC", "EDQUOT", "EFBIG", "ENOMEM"]);
 
 export class ArenaWriter {
   readonly #options: ArenaWriterOptions;

@@ -22,6 +22,8 @@ export const MAPPED_WRITE_MIN_BYTES = 1_048_576;
 /** In-band bytes up to this are joined with the header, to make one piece of two. */
 const JOIN_MAX_BYTES = 65_536;
 const PADDING: Uint8Array = new Uint8Array(64);
+/** Where they are joined; a write is over before the next one begins. */
+let joined: Buffer | undefined;
 
 export class Arena {
   readonly name: string;
@@ -114,7 +116,7 @@ export class Arena {
   }
 }
 
-/** The bytes of an object in the order in which they lie in the file, gaps included. */
+/** The bytes of an object in the order in which they lie in the file, gaps included. Valid until the next call. */
 export function piecesOf({ layout, inBand, buffers }: ObjectParts): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   const prefixBytes = layout.headerBytes + layout.inBand.length;
@@ -122,10 +124,11 @@ export function piecesOf({ layout, inBand, buffers }: ObjectParts): Uint8Array[]
   if (prefixBytes <= JOIN_MAX_BYTES) {
     // With the padding that follows it: a small object with one buffer is then two pieces.
     end = Math.max(prefixBytes, layout.buffers[0]?.offset ?? 0);
-    const prefix = Buffer.alloc(end);
-    writeHeader(prefix, layout);
-    prefix.set(inBand, layout.headerBytes);
-    pieces.push(prefix);
+    joined ??= Buffer.alloc(JOIN_MAX_BYTES + PADDING.length);
+    writeHeader(joined, layout);
+    joined.set(inBand, layout.headerBytes);
+    joined.fill(0, prefixBytes, end);
+    pieces.push(joined.subarray(0, end));
   } else {
     const header = Buffer.alloc(layout.headerBytes);
     writeHeader(header, layout);

@@ -7,7 +7,7 @@
 import { mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryRoot } from "./session-sweep.ts";
+import { claimDirectory, memoryRoot } from "./session-sweep.ts";
 
 export interface SessionDirectories {
   /** Sockets; short, as the path of a Unix socket may have no more than about 100 bytes. */
@@ -25,7 +25,13 @@ export function createSessionDirectories(sessionId: string, spillRoot: string | 
     spill: join(spillRoot ?? tmpdir(), `shoal-spill-${sessionId}`),
   };
   for (const directory of Object.values(directories)) mkdirSync(directory, { recursive: true, mode: 0o700 });
+  claimSessionDirectories(directories);
   return directories;
+}
+
+/** Driver and daemon both do: a later session leaves the folders alone while either lives. */
+export function claimSessionDirectories(directories: SessionDirectories): void {
+  for (const directory of Object.values(directories)) claimDirectory(directory);
 }
 
 export function removeSessionDirectories(directories: SessionDirectories): void {

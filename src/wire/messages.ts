@@ -142,6 +142,8 @@ export interface DefinitionHeader {
   /** Number of the definition in later calls on this connection; 0 where there are none. */
   number: number;
   id: string;
+  /** The hash of its bytes: values name the classes inside it by this. Equal to `id` where a class is a definition of its own. */
+  contentId: string;
   name: string;
   /** Length in the body; -1 where the definition is to be fetched from the daemon. */
   inBand: number;

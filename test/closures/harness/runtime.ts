@@ -131,7 +131,7 @@ function receive({ bytes, buffers, definitions: brought }: Payload): Promise<unk
 
 function send(message: Message): void {
   if (isWorker) process.send?.(message);
-  else startWorker().send(message);
+  else startWorker().send(message, () => undefined); // a worker that is gone has rejected its calls already
 }
 
 async function submit(task: string, parameters: unknown[]): Promise<unknown> {
@@ -149,7 +149,7 @@ const LOADER_FLAG = /^--(?:import|require|loader|experimental-)/;
 function startWorker(): ChildProcess {
   if (worker) return worker;
   const execArgv = process.execArgv.filter((flag, index, all) => LOADER_FLAG.test(flag) || LOADER_FLAG.test(all[index - 1] ?? ""));
-  worker = fork(fileURLToPath(new URL("./worker.ts", runtimeUrl())), [], {
+  worker = fork(fileURLToPath(new URL("./worker.ts", import.meta.url)), [], {
     execArgv: [...(process.env.VITEST ? [] : execArgv), "--disable-warning=ExperimentalWarning"],
     serialization: "advanced",
     env: { ...process.env, SHOAL_CLOSURE_TEST_WORKER: "1", VITEST: "", NODE_OPTIONS: "" },
@@ -161,10 +161,6 @@ function startWorker(): ChildProcess {
   });
   prepareCapture();
   return worker;
-}
-
-function runtimeUrl(): string {
-  return import.meta.url;
 }
 
 export function stop(): void {
@@ -194,12 +190,12 @@ async function forward({ call, task, definitions: brought, parameters }: Extract
   calls += 1;
   const inner = calls;
   const answer = new Promise<unknown>((resolve, reject) => waiting.set(inner, { resolve, reject }));
-  startWorker().send({ type: "call", call: inner, task, definitions: [...definitions.values()], parameters });
+  send({ type: "call", call: inner, task, definitions: [...definitions.values()], parameters });
   try {
     const value = await answer;
-    startWorker().send({ type: "result", call, value: payloadOf(value) });
+    send({ type: "result", call, value: payloadOf(value) });
   } catch (error) {
-    startWorker().send(failure(call, error));
+    send(failure(call, error));
   }
 }
 

@@ -20,7 +20,6 @@ export interface Outcome {
 }
 
 const cases: Case[] = [];
-process.setSourceMapsEnabled(true); // the driver's own stacks are compared with the worker's
 
 /** `run` must give this value. */
 export function works(name: string, run: () => unknown, expected: unknown): void {

@@ -1,0 +1,114 @@
+"use strict";
+/**
+ * Puts any value into a few words for a message, and reads errors that nobody vouches for.
+ *
+ * What a task throws or a caller passes may be a revoked proxy, an object whose getters throw, or a gigabyte of text: nothing here
+ * throws, and nothing returns more than its limit. Used by `errors.ts` and by whoever writes "received <value>".
+ */
+Object.defineProperty(exports, "__esModule", { value: true });
+exports.describeValue = describeValue;
+exports.truncate = truncate;
+exports.isErrorLike = isErrorLike;
+exports.textOf = textOf;
+exports.errorName = errorName;
+const TEXT_MAX = 200;
+const DESCRIPTION_MAX = 400;
+/** A short text for a value: `5`, `"text"`, `null`, `[1, 2]`, `{"a":1}`, `function parse`, `an instance of Socket`. */
+function describeValue(value) {
+    try {
+        return truncate(describe(value), DESCRIPTION_MAX);
+    }
+    catch {
+        return "a value that cannot be read";
+    }
+}
+function describe(value) {
+    switch (typeof value) {
+        case "string":
+            // Cut before it is quoted: the text may be huge.
+            return value.length <= TEXT_MAX ? JSON.stringify(value) : `${JSON.stringify(value.slice(0, TEXT_MAX))}… (${value.length} characters)`;
+        case "bigint":
+            return `${value}n`;
+        case "function":
+            return value.name === "" ? "a function" : `function ${value.name}`;
+        case "object":
+            return value === null ? "null" : describeObject(value);
+        case "number":
+            return Object.is(value, -0) ? "-0" : String(value);
+        default:
+            return String(value);
+    }
+}
+function describeObject(value) {
+    if (Array.isArray(value))
+        return describeArray(value);
+    if (isErrorLike(value))
+        return `${errorName(value)}: ${textOf(value, "message") ?? ""}`;
+    const prototype = Object.getPrototypeOf(value);
+    const isPlain = prototype === null || prototype === Object.prototype;
+    if (!isPlain)
+        return `an instance of ${constructorName(value) ?? "an unnamed class"}`;
+    const names = Object.keys(value);
+    const shown = names.slice(0, 5).map((name) => `${name}: ${describeItem(value[name])}`);
+    if (names.length > shown.length)
+        shown.push("…");
+    return shown.length === 0 ? "{}" : `{ ${shown.join(", ")} }`;
+}
+function describeArray(values) {
+    const shown = values.slice(0, 5).map(describeItem);
+    if (values.length > shown.length)
+        shown.push(`… (${values.length} items)`);
+    return `[${shown.join(", ")}]`;
+}
+/** Members are described one level deep: a message is no place for a tree. */
+function describeItem(value) {
+    if (Array.isArray(value))
+        return value.length === 0 ? "[]" : "[…]";
+    const isPlain = typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+    return isPlain ? "{…}" : describe(value);
+}
+/** Cuts text to a limit in UTF-16 units, and says how long it was. */
+function truncate(text, lengthMax) {
+    if (text.length <= lengthMax)
+        return text;
+    const note = `… (truncated: ${text.length} characters in all)`;
+    return text.slice(0, Math.max(0, lengthMax - note.length)) + note;
+}
+/** An `Error` of this or of another realm: tasks run in contexts of their own, whose `Error` is another class. */
+function isErrorLike(value) {
+    if (typeof value !== "object" || value === null)
+        return false;
+    try {
+        return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]";
+    }
+    catch {
+        return false;
+    }
+}
+/** A property of an object when it is text, and `undefined` when it is not or cannot be read. */
+function textOf(target, name) {
+    try {
+        const value = target[name];
+        return typeof value === "string" ? value : undefined;
+    }
+    catch {
+        return undefined;
+    }
+}
+/** The name under which to print an error: of its class, where the class did not set `name`. */
+function errorName(error) {
+    const name = textOf(error, "name");
+    if (name !== undefined && name !== "" && name !== "Error")
+        return name;
+    return constructorName(error) ?? "Error";
+}
+function constructorName(value) {
+    try {
+        const { constructor } = value;
+        return typeof constructor === "function" && constructor.name !== "" ? constructor.name : undefined;
+    }
+    catch {
+        return undefined;
+    }
+}
+//# sourceMappingURL=describe.js.map

@@ -1,0 +1,126 @@
+/**
+ * The daemon's book of the store: who reuses, what is deleted, what counts, and what happens out of order.
+ */
+import { describe, expect, test } from "vitest";
+import type { ProcessId } from "../base/ids.ts";
+import type { ObjectLocation } from "./arena-writer.ts";
+import { StoreLedger } from "./store-ledger.ts";
+
+const driver = "driver" as ProcessId;
+const worker = "worker" as ProcessId;
+const daemon = "daemon" as ProcessId;
+const MEGABYTE = 1_048_576;
+
+function memoryAt(arena: string, offset = 0, sizeBytes = MEGABYTE): ObjectLocation {
+  return { arena, offset, sizeBytes, kind: "memory" };
+}
+
+function ledgerWith(locations: ObjectLocation[], { writer = worker, owner = driver }: { writer?: ProcessId; owner?: ProcessId } = {}): StoreLedger {
+  const ledger = new StoreLedger({ quotaBytes: 10 * MEGABYTE });
+  for (const { arena, kind } of locations) ledger.arenaChanged({ process: writer, arena, kind, capacityBytes: 4 * MEGABYTE });
+  for (const location of locations) ledger.sealed({ writer, owner, location });
+  return ledger;
+}
+
+describe("an object", () => {
+  test("counts from its notice to its release, in whole pages, and its pages go back to the writer", () => {
+    const ledger = ledgerWith([memoryAt("w-1", 0, 5000)]);
+    expect(ledger.usedBytes).toBe(8192);
+    expect(ledger.freed(memoryAt("w-1", 0, 5000))).toEqual({ reuse: worker, unlink: [] });
+    expect(ledger.usedBytes).toBe(0);
+  });
+
+  test("on disk does not count against the quota", () => {
+    const location: ObjectLocation = { arena: "w-2", offset: 0, sizeBytes: MEGABYTE, kind: "disk" };
+    const ledger = ledgerWith([location]);
+    expect(ledger.usedBytes).toBe(0);
+    expect(ledger.statistics.diskBytes).toBe(MEGABYTE);
+    expect(ledger.freed(location).reuse).toBe(worker);
+    expect(ledger.statistics).toMatchObject({ diskBytes: 0, objects: 0 });
+  });
+
+  test("is counted once however often it is announced", () => {
+    const ledger = ledgerWith([memoryAt("w-1")]);
+    ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-1") });
+    ledger.arenaChanged({ process: worker, arena: "w-1", kind: "memory", capacityBytes: 4 * MEGABYTE });
+    expect(ledger.statistics).toEqual({ usedBytes: MEGABYTE, reservedBytes: 4 * MEGABYTE, diskBytes: 0, objects: 1, arenas: 1 });
+  });
+});
+
+describe("a release that overtakes the notice", () => {
+  test("goes to the writer at once, and the notice then changes nothing", () => {
+    const ledger = ledgerWith([]);
+    ledger.arenaChanged({ process: worker, arena: "w-1", kind: "memory", capacityBytes: 4 * MEGABYTE });
+    expect(ledger.freed(memoryAt("w-1"))).toEqual({ reuse: worker, unlink: [] });
+    // The pages were written again before the first notice came: the second is a living object.
+    expect(ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-1") })).toEqual({ reuse: undefined, unlink: [] });
+    expect(ledger.usedBytes).toBe(0);
+    ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-1") });
+    expect(ledger.usedBytes).toBe(MEGABYTE);
+  });
+
+  test("waits for the notice where even the arena is unknown", () => {
+    const ledger = ledgerWith([]);
+    expect(ledger.freed(memoryAt("w-1"))).toEqual({ reuse: undefined, unlink: [] });
+    expect(ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-1") })).toEqual({ reuse: worker, unlink: [] });
+    expect(ledger.usedBytes).toBe(0);
+  });
+});
+
+describe("the end of a process", () => {
+  test("deletes its files, except those with objects that others own", () => {
+    const ledger = ledgerWith([memoryAt("w-1")], { owner: worker });
+    ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-2") });
+    ledger.arenaChanged({ process: worker, arena: "w-3", kind: "memory", capacityBytes: MEGABYTE });
+    const { unlink } = ledger.processExited(worker);
+    expect(unlink.map((file) => file.arena).toSorted()).toEqual(["w-1", "w-3"]);
+    expect(ledger.usedBytes).toBe(MEGABYTE);
+    expect(ledger.processExited(worker)).toEqual({ unlink: [], reuse: [] });
+    expect(ledger.freed(memoryAt("w-2"))).toEqual({ reuse: undefined, unlink: [{ arena: "w-2", kind: "memory" }] });
+    expect(ledger.statistics).toEqual({ usedBytes: 0, reservedBytes: 0, diskBytes: 0, objects: 0, arenas: 0 });
+  });
+
+  test("frees what it owned in the arenas of others", () => {
+    const ledger = ledgerWith([memoryAt("w-1"), memoryAt("w-1", MEGABYTE)]);
+    ledger.adopt({ location: memoryAt("w-1", MEGABYTE), owner: daemon });
+    expect(ledger.processExited(driver)).toEqual({ unlink: [], reuse: [{ writer: worker, location: memoryAt("w-1") }] });
+    expect(ledger.usedBytes).toBe(MEGABYTE);
+  });
+});
+
+test("an arena that its writer deleted is forgotten", () => {
+  const ledger = ledgerWith([memoryAt("w-1")]);
+  ledger.freed(memoryAt("w-1"));
+  ledger.arenaChanged({ process: worker, arena: "w-1", kind: "memory", capacityBytes: 0 });
+  expect(ledger.statistics.arenas).toBe(0);
+  expect(ledger.processExited(worker).unlink).toEqual([]);
+});
+
+describe("a collection", () => {
+  test("is asked for above 80 % of the quota, and again only after another 5 %", () => {
+    const ledger = ledgerWith([]);
+    let count = 0;
+    const store = (sizeBytes: number): void => {
+      ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-1", count * 16 * MEGABYTE, sizeBytes) });
+      count += 1;
+    };
+    store(8 * MEGABYTE);
+    expect(ledger.takeCollectRequest()).toBe(false);
+    store(4096);
+    expect(ledger.takeCollectRequest()).toBe(true);
+    expect(ledger.takeCollectRequest()).toBe(false);
+    store(MEGABYTE / 4);
+    expect(ledger.takeCollectRequest()).toBe(false);
+    store(MEGABYTE / 2);
+    expect(ledger.takeCollectRequest()).toBe(true);
+  });
+
+  test("is asked for again when memory ran short, was freed, and runs short again; objects on disk are a shortage too", () => {
+    const ledger = ledgerWith([memoryAt("w-1", 0, 9 * MEGABYTE)]);
+    expect(ledger.takeCollectRequest()).toBe(true);
+    ledger.freed(memoryAt("w-1", 0, 9 * MEGABYTE));
+    expect(ledger.takeCollectRequest()).toBe(false);
+    ledger.sealed({ writer: worker, owner: driver, location: { arena: "w-9", offset: 0, sizeBytes: 9 * MEGABYTE, kind: "disk" } });
+    expect(ledger.takeCollectRequest()).toBe(true);
+  });
+});

@@ -1,0 +1,66 @@
+"use strict";
+/**
+ * The numbers of the value format: MessagePack extension types, the forms that begin with a marker, the kinds of buffers, and the classes of
+ * errors. `docs/value-format.md` tells the same to readers of other languages; the vectors in `test/vectors/values.json` pin it.
+ *
+ * A *marker* is an extension that only ever stands first in an array and says what the rest of the array means. Composite values are
+ * such arrays rather than extensions with nested bytes: no length must be known before the content is written, a generic MessagePack
+ * reader sees all of the structure, and wrapping a value afterwards needs bytes in front of it alone.
+ * Invariant: numbers are never reused, as stored objects outlive the process that wrote them.
+ */
+Object.defineProperty(exports, "__esModule", { value: true });
+exports.AGGREGATE_ERROR_NAME = exports.ERROR_CLASSES = exports.BUFFER_KIND = exports.FORM = exports.FIRST_MARKER = exports.EXTENSION = void 0;
+exports.EXTENSION = {
+    // Values.
+    UNDEFINED: 0,
+    HOLE: 1,
+    BIGINT: 2,
+    DATE: 3,
+    UTF16_STRING: 4,
+    BUFFER: 5,
+    OUT_OF_BAND_BUFFER: 6,
+    REFERENCE: 7,
+    // Markers.
+    FORM: 16,
+    SHARED: 17,
+    CUSTOM: 18,
+    SHAPE_DEFINITION: 19,
+    SHAPE: 20,
+    /** Of the MessagePack specification (-1 as an unsigned byte): read as a `Date`, never written. */
+    TIMESTAMP: 255,
+};
+exports.FIRST_MARKER = exports.EXTENSION.FORM;
+/** The payload byte of a FORM marker. */
+exports.FORM = {
+    MAP: 1,
+    SET: 2,
+    REG_EXP: 3,
+    ERROR: 4,
+    DOM_EXCEPTION: 5,
+    NULL_PROTOTYPE: 6,
+    BOXED: 7,
+    MATCH: 8,
+    SPARSE_ARRAY: 9,
+};
+/** The first payload byte of both buffer extensions. Elements are little-endian, as they lie in memory on every platform of Node. */
+exports.BUFFER_KIND = {
+    ArrayBuffer: 0,
+    DataView: 1,
+    Buffer: 2,
+    Int8Array: 3,
+    Uint8Array: 4,
+    Uint8ClampedArray: 5,
+    Int16Array: 6,
+    Uint16Array: 7,
+    Int32Array: 8,
+    Uint32Array: 9,
+    Float16Array: 10,
+    Float32Array: 11,
+    Float64Array: 12,
+    BigInt64Array: 13,
+    BigUint64Array: 14,
+};
+/** The error classes of the language, which every realm has. */
+exports.ERROR_CLASSES = new Map([Error, TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError].map((errorClass) => [errorClass.name, errorClass]));
+exports.AGGREGATE_ERROR_NAME = "AggregateError";
+//# sourceMappingURL=tags.js.map

@@ -1,0 +1,109 @@
+/**
+ * The ways in which users run TypeScript, as programs to start: what each needs on disk, and its command line.
+ *
+ * Owns one temporary folder with compiled or differently typed copies of the matrix; the caller removes it. Called by `matrix.test.ts`.
+ */
+import { execFile } from "node:child_process";
+import fs from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const FOLDER = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = path.join(FOLDER, "../..");
+const MATRIX = path.join(FOLDER, "matrix");
+const TSCONFIG = path.join(MATRIX, "tsconfig.json");
+
+export interface Program {
+  readonly file: string;
+  readonly nodeOptions: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+export type LoaderName = "type stripping" | "tsx, ES modules" | "tsx, CommonJS" | "tsc, ES modules" | "tsc, CommonJS";
+
+/** Writes what a loader needs below `folder` and says how to start it. */
+export async function prepare(loader: LoaderName, folder: string): Promise<Program> {
+  const compiled = { SHOAL_MATRIX_COMPILED: "1" };
+  switch (loader) {
+    case "type stripping":
+      return { file: path.join(MATRIX, "main-esm.ts"), nodeOptions: [], environment: {} };
+    case "tsx, ES modules":
+      return {
+        file: path.join(MATRIX, "main-esm.ts"),
+        nodeOptions: ["--import", "tsx"],
+        environment: { ...compiled, TSX_TSCONFIG_PATH: TSCONFIG },
+      };
+    case "tsx, CommonJS": {
+      const copy = await makePackage(folder, { name: "tsx-commonjs", type: "commonjs" });
+      await fs.cp(MATRIX, copy, { recursive: true, filter: (source) => !/package\.json$|run\.ts$/.test(source) });
+      const environment = { TSX_TSCONFIG_PATH: path.join(copy, "tsconfig.json") };
+      return { file: path.join(copy, "main-cjs.ts"), nodeOptions: ["--import", "tsx"], environment };
+    }
+    case "tsc, ES modules": {
+      const output = await makePackage(folder, { name: "tsc-esm", type: "module" });
+      await compile("main-esm.ts", output, ["--module", "nodenext"]);
+      return { file: path.join(output, "main-esm.js"), nodeOptions: [], environment: compiled };
+    }
+    case "tsc, CommonJS": {
+      const output = await makePackage(folder, { name: "tsc-commonjs", type: "commonjs" });
+      await compile("main-cjs.ts", output, ["--module", "commonjs", "--moduleResolution", "bundler", "--esModuleInterop"]);
+      return { file: path.join(output, "main-cjs.js"), nodeOptions: [], environment: {} };
+    }
+  }
+}
+
+export function temporaryFolder(): Promise<string> {
+  return fs.mkdtemp(path.join(os.tmpdir(), "shoal-closures-"));
+}
+
+export interface Outcome {
+  readonly name: string;
+  readonly isRight: boolean;
+  readonly received?: string;
+}
+
+/** Runs a program and collects the lines that `cases.ts` prints. */
+export async function outcomesOf(program: Program, node: string): Promise<{ outcomes: Outcome[]; output: string }> {
+  // The driver's own stacks are compared with the worker's, so both follow source maps.
+  const parameters = ["--enable-source-maps", ...program.nodeOptions, program.file];
+  const environment: NodeJS.ProcessEnv = { ...process.env, ...program.environment, NODE_OPTIONS: "" };
+  for (const name of Object.keys(environment)) if (name.startsWith("VITEST")) delete environment[name];
+  const result = await run(node, parameters, { cwd: ROOT, env: environment, timeout: 100_000, maxBuffer: 1 << 26 }).catch(
+    (error: { stdout: string; stderr: string }) => error,
+  );
+  const lines = result.stdout.split("\n").filter((line) => line.startsWith("@case "));
+  const outcomes = lines.map((line) => JSON.parse(line.slice("@case ".length)) as Outcome);
+  return { outcomes, output: result.stdout.split("\n").filter((line) => !line.startsWith("@case ")).join("\n") + result.stderr };
+}
+
+/** A package of its own with the repository's dependencies and the same harness behind `#run`. */
+async function makePackage(folder: string, { name, type }: { name: string; type: "module" | "commonjs" }): Promise<string> {
+  const target = path.join(folder, name);
+  await fs.mkdir(path.join(target, "lib"), { recursive: true });
+  await fs.symlink(path.join(ROOT, "node_modules"), path.join(target, "node_modules"));
+  const manifest = { private: true, type, imports: { "#run": "./run.mjs" } };
+  await fs.writeFile(path.join(target, "package.json"), JSON.stringify(manifest));
+  await fs.writeFile(path.join(target, "run.mjs"), await runModule());
+  await fs.cp(path.join(MATRIX, "lib/legacy.cjs"), path.join(target, "lib/legacy.cjs"));
+  return target;
+}
+
+/** `run.ts` with its relative path made absolute. */
+async function runModule(): Promise<string> {
+  const text = await fs.readFile(path.join(MATRIX, "run.ts"), "utf8");
+  return text.replace(/"(\.[^"]+)"/, (_, specifier: string) => JSON.stringify(path.join(MATRIX, specifier)));
+}
+
+async function compile(file: string, output: string, moduleOptions: readonly string[]): Promise<void> {
+  const compiler = path.join(ROOT, "node_modules/typescript/bin/tsc");
+  const options = ["--ignoreConfig", "--noCheck", "--skipLibCheck", "--target", "ES2022", "--experimentalDecorators", "--sourceMap"];
+  const paths = ["--rewriteRelativeImportExtensions", "--rootDir", MATRIX, "--outDir", output];
+  const program = [compiler, ...options, ...moduleOptions, ...paths, "--types", "node", path.join(MATRIX, file)];
+  await run(process.execPath, program, { cwd: ROOT }).catch((error: { stdout: string }) => {
+    throw new Error(`tsc failed: ${error.stdout}`);
+  });
+  await fs.rm(path.join(output, "run.js"), { force: true });
+}

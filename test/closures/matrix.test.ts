@@ -1,0 +1,37 @@
+/**
+ * The closure matrix under each way of running TypeScript: every case of `matrix/` in a program of its own, on a real worker process.
+ *
+ * One test for a loader; a failure lists the cases that went wrong, with what came instead. Node 22 and 26 run it where the repository's
+ * toolchain has them.
+ */
+import fs from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { nodeBinary } from "../../scripts/setup.mjs";
+import { type LoaderName, outcomesOf, prepare, temporaryFolder } from "./harness/loaders.ts";
+
+/** Fewer would mean that some theme was not loaded. */
+const CASES_MIN = 105;
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+});
+
+afterAll(async () => {
+  await fs.rm(folder, { recursive: true, force: true });
+});
+
+async function expectAllRight(loader: LoaderName, node: string): Promise<void> {
+  const { outcomes, output } = await outcomesOf(await prepare(loader, folder), node);
+  const wrong = outcomes.filter(({ isRight }) => !isRight).map(({ name, received }) => `${name}: ${received}`);
+  expect(wrong, output).toEqual([]);
+  expect(outcomes.length, output).toBeGreaterThan(CASES_MIN);
+}
+
+const LOADERS: readonly LoaderName[] = ["type stripping", "tsx, ES modules", "tsx, CommonJS", "tsc, ES modules", "tsc, CommonJS"];
+test.each(LOADERS)("every case works with %s", { timeout: 120_000 }, (loader) => expectAllRight(loader, nodeBinary(24)));
+
+test.each([22, 26])("every case works with type stripping on Node %d", { timeout: 240_000 }, (major) =>
+  expectAllRight("type stripping", nodeBinary(major)),
+);

@@ -14,6 +14,7 @@ describe("ratio", () => {
   test("is absent without both values, and against nothing", () => {
     expect(ratioOf({ shoal: 300, ray: null }, true)).toBeNull();
     expect(ratioOf({ shoal: 0, ray: 5 }, false)).toBeNull();
+    expect(ratioOf({ shoal: 0.02, ray: 0 }, false)).toBeNull();
   });
 });
 

@@ -13,9 +13,10 @@ export interface Values {
 
 export function ratioOf(values: Values, higherIsBetter: boolean): number | null {
   if (values.shoal === null || values.ray === null) return null;
+  // Nothing against something is no ratio; the two values say it.
+  if (values.shoal === 0 || values.ray === 0) return null;
   const [better, worse] = higherIsBetter ? [values.shoal, values.ray] : [values.ray, values.shoal];
-  // Nothing against something is no ratio that JSON can carry; the two values say it.
-  return worse === 0 ? null : better / worse;
+  return better / worse;
 }
 
 /** "-" where there is nothing to judge by: no bar, or a ratio without Ray beside it. */

@@ -35,7 +35,8 @@ function nodeHeaders() {
     .map((name) => join(modules, name, "include", "node"));
   candidates.push(join(process.execPath, "..", "..", "include", "node"));
   const found = candidates.find((folder) => existsSync(join(folder, "node_api.h")));
-  if (found === undefined) throw new Error("Cannot build the native part: node_api.h was not found under node_modules/node-*/include; run npm ci first");
+  if (found === undefined)
+    throw new Error("Cannot build the native part: node_api.h was not found under node_modules/node-*/include; run npm ci first");
   return found;
 }
 
@@ -64,11 +65,11 @@ try {
   for (const { file, target, flags } of TARGETS) {
     const path = join(output, file);
     const options = ["-std=c11", "-O2", "-g0", "-s", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"];
-    execFileSync(
-      python,
-      ["-m", "ziglang", "cc", "-target", target, ...options, ...flags, "-I", headers, "-o", path, "shared-memory.c"],
-      { cwd: join(root, "native"), stdio: "inherit", env: { ...process.env, ZIG_GLOBAL_CACHE_DIR: join(temporary, "cache"), ZIG_LOCAL_CACHE_DIR: join(temporary, "cache") } },
-    );
+    execFileSync(python, ["-m", "ziglang", "cc", "-target", target, ...options, ...flags, "-I", headers, "-o", path, "shared-memory.c"], {
+      cwd: join(root, "native"),
+      stdio: "inherit",
+      env: { ...process.env, ZIG_GLOBAL_CACHE_DIR: join(temporary, "cache"), ZIG_LOCAL_CACHE_DIR: join(temporary, "cache") },
+    });
     checksums[file] = createHash("sha256").update(readFileSync(path)).digest("hex");
     console.log(`${file}  ${statSync(path).size} bytes  ${checksums[file].slice(0, 12)}`);
   }

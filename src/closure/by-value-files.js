@@ -6,7 +6,6 @@ Object.defineProperty(exports, "__esModule", { value: true });
 exports.markByValueFile = markByValueFile;
 exports.mainFile = mainFile;
 exports.isByValueFile = isByValueFile;
-exports.viteRoot = viteRoot;
 exports.isRuntimeFile = isRuntimeFile;
 /**
  * Files whose exports must not be imported by a worker, because importing them would run the program again.
@@ -18,6 +17,7 @@ const node_fs_1 = __importDefault(require("node:fs"));
 const node_path_1 = __importDefault(require("node:path"));
 const node_url_1 = require("node:url");
 const known_values_ts_1 = require("./known-values.js");
+const vite_modules_ts_1 = require("./vite-modules.js");
 const markedFiles = new Set();
 /** @param file - absolute path or `file:` URL of a file that starts the program, such as those on the stack of `init()` */
 function markByValueFile(file) {
@@ -41,12 +41,8 @@ function isByValueFile(file) {
     const real = realPath(file);
     if (markedFiles.has(real) || real === mainFile())
         return true;
-    const testFile = (0, known_values_ts_1.tryRead)(() => globalThis.__vitest_worker__?.filepath);
-    return testFile !== undefined && realPath(testFile) === real;
-}
-/** The folder against which Vite resolves specifiers that start with a slash. */
-function viteRoot() {
-    return (0, known_values_ts_1.tryRead)(() => globalThis.__vitest_worker__?.config?.root) ?? process.cwd();
+    const test = (0, vite_modules_ts_1.testFile)();
+    return test !== undefined && realPath(test) === real;
 }
 const RUNTIME_FOLDER = realPath(node_path_1.default.dirname(node_path_1.default.dirname((0, node_url_1.fileURLToPath)(import.meta.url))));
 /** Whether a file is part of this runtime: its state is never shipped by value. */

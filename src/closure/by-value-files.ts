@@ -8,6 +8,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { tryRead } from "./known-values.ts";
+import { testFile } from "./vite-modules.ts";
 
 const markedFiles = new Set<string>();
 
@@ -33,20 +34,11 @@ export function mainFile(): string | null {
   return argument ? realPath(path.resolve(argument)) : null;
 }
 
-interface VitestGlobal {
-  __vitest_worker__?: { filepath?: string; config?: { root?: string } };
-}
-
 export function isByValueFile(file: string): boolean {
   const real = realPath(file);
   if (markedFiles.has(real) || real === mainFile()) return true;
-  const testFile = tryRead(() => (globalThis as VitestGlobal).__vitest_worker__?.filepath);
-  return testFile !== undefined && realPath(testFile) === real;
-}
-
-/** The folder against which Vite resolves specifiers that start with a slash. */
-export function viteRoot(): string {
-  return tryRead(() => (globalThis as VitestGlobal).__vitest_worker__?.config?.root) ?? process.cwd();
+  const test = testFile();
+  return test !== undefined && realPath(test) === real;
 }
 
 const RUNTIME_FOLDER = realPath(path.dirname(path.dirname(fileURLToPath(import.meta.url))));

@@ -12,6 +12,7 @@ exports.captureVariables = captureVariables;
 const code_place_ts_1 = require("./code-place.js");
 const function_facts_ts_1 = require("./function-facts.js");
 const known_values_ts_1 = require("./known-values.js");
+const well_known_ts_1 = require("./well-known.js");
 /** `function train (main.ts:12)`, for the start of error paths. */
 function describeFunction(target) {
     const facts = (0, function_facts_ts_1.factsOf)(target);
@@ -66,7 +67,11 @@ function referImported(graph, job, { name, scopeIndex }) {
     const live = (0, known_values_ts_1.tryRead)(() => job.scopes[scopeIndex]?.variables[name]);
     if ((typeof live !== "object" || live === null) && typeof live !== "function")
         return undefined;
-    return graph.referById(live, { parent: job.step, label: `imported \`${name}\`` });
+    const byId = graph.referById(live, { parent: job.step, label: `imported \`${name}\`` });
+    if (byId !== undefined || typeof live === "function")
+        return byId;
+    const members = (0, well_known_ts_1.wellKnownMembers)(live);
+    return members && graph.addAnonymous({ kind: "wellKnownModule", members });
 }
 function captureVariableValue(graph, job, { name, scopeIndex }) {
     const step = { parent: job.step, label: `captured \`${name}\`` };

@@ -12,6 +12,7 @@ import type { Code, Ref } from "./graph.ts";
 import type { CapturedScope } from "./inspector-session.ts";
 import { tryRead } from "./known-values.ts";
 import type { ParsedText } from "./parse-text.ts";
+import { wellKnownMembers } from "./well-known.ts";
 
 /** All that is known of a function or class that goes by value. */
 export interface FunctionJob {
@@ -83,7 +84,10 @@ function captureTopLevelName(graph: GraphBuilder, job: FunctionJob, use: Variabl
 function referImported(graph: GraphBuilder, job: FunctionJob, { name, scopeIndex }: VariableUse): Ref | undefined {
   const live = tryRead(() => job.scopes[scopeIndex]?.variables[name]);
   if ((typeof live !== "object" || live === null) && typeof live !== "function") return undefined;
-  return graph.referById(live, { parent: job.step, label: `imported \`${name}\`` });
+  const byId = graph.referById(live, { parent: job.step, label: `imported \`${name}\`` });
+  if (byId !== undefined || typeof live === "function") return byId;
+  const members = wellKnownMembers(live);
+  return members && graph.addAnonymous({ kind: "wellKnownModule", members });
 }
 
 function captureVariableValue(graph: GraphBuilder, job: FunctionJob, { name, scopeIndex }: VariableUse): Ref {

@@ -19,6 +19,7 @@ const import_forms_ts_1 = require("./import-forms.js");
 const by_value_files_ts_1 = require("./by-value-files.js");
 const known_values_ts_1 = require("./known-values.js");
 const revived_code_ts_1 = require("./revived-code.js");
+const vite_modules_ts_1 = require("./vite-modules.js");
 /** The place of a function's text, `null` when it has none (natives, functions internal to Node.js). */
 function placeOf(facts, at) {
     const revived = (0, revived_code_ts_1.revivedCodeOf)(facts.target);
@@ -60,7 +61,7 @@ class ScriptText {
         if ((0, import_forms_ts_1.isViteImportMeta)(name))
             return { kind: "importMeta", source };
         if ((0, import_forms_ts_1.isViteDynamicImport)(name))
-            return { kind: "dynamicImport", source, root: (0, by_value_files_ts_1.viteRoot)() };
+            return { kind: "dynamicImport", source, root: (0, vite_modules_ts_1.viteRoot)() };
         const form = this.#script.table.imports.get(name);
         if (!this.#script.isModule && !this.#script.table.declares(name)) {
             if (COMMONJS_SCOPE.has(name) && !(isCaptured && form))
@@ -160,7 +161,7 @@ function unviteSpecifier(specifier) {
         return specifier.slice("/@id/".length);
     if (!specifier.startsWith("/"))
         return specifier;
-    const below = node_path_1.default.join((0, by_value_files_ts_1.viteRoot)(), specifier);
+    const below = node_path_1.default.join((0, vite_modules_ts_1.viteRoot)(), specifier);
     return node_fs_1.default.existsSync(below) ? below : specifier;
 }
 //# sourceMappingURL=code-place.js.map

@@ -11,11 +11,12 @@ import type { Scope } from "./free-variables.ts";
 import type { FunctionFacts, ScriptPlace } from "./function-facts.ts";
 import type { BindingNode, Node } from "./graph.ts";
 import { type ImportForm, isViteDynamicImport, isViteImportMeta } from "./import-forms.ts";
-import { isByValueFile, viteRoot } from "./by-value-files.ts";
+import { isByValueFile } from "./by-value-files.ts";
 import { isCommonJsModule } from "./known-values.ts";
 import type { TextPositions } from "./positions.ts";
 import { type RevivedCode, type RevivedSource, revivedCodeOf, revivedSourceAt } from "./revived-code.ts";
 import type { Script } from "./script-table.ts";
+import { viteRoot } from "./vite-modules.ts";
 
 /** What a name at the top level is bound to. `provided`: every module of that format has it. */
 export type Binding = Node | "provided";

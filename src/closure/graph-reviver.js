@@ -180,7 +180,9 @@ class GraphReviver {
             case "uniqueSymbol":
                 return this.#identified(node.identity, () => Symbol(node.description ?? undefined));
             case "wellKnown":
-                return this.#wellKnown(node.id);
+                return wellKnownById(node.id);
+            case "wellKnownModule":
+                return Object.fromEntries(node.members.map(([name, id]) => [name, wellKnownById(id)]));
             case "reduced":
                 return this.#options.hooks.revive(node.reducer, this.#complete(node.payload));
             case "bound":
@@ -209,12 +211,6 @@ class GraphReviver {
         const value = this.#valueOf(payload);
         for (let begun = this.#pending.splice(before); begun.length > 0; begun = this.#pending.splice(before))
             this.#fill(begun);
-        return value;
-    }
-    #wellKnown(id) {
-        const value = (0, well_known_ts_1.wellKnownValue)(id);
-        if (value === undefined)
-            throw new Error(`Cannot revive a value: this process has no runtime export ${id}`);
         return value;
     }
     #identified(identity, make) {
@@ -319,6 +315,12 @@ class GraphReviver {
     }
 }
 exports.GraphReviver = GraphReviver;
+function wellKnownById(id) {
+    const value = (0, well_known_ts_1.wellKnownValue)(id);
+    if (value === undefined)
+        throw new Error(`Cannot revive a value: this process has no runtime export ${id}`);
+    return value;
+}
 function isBinding(node) {
     return (node?.kind === "import" ||
         node?.kind === "require" ||

@@ -210,7 +210,9 @@ export class GraphReviver {
       case "uniqueSymbol":
         return this.#identified(node.identity, () => Symbol(node.description ?? undefined));
       case "wellKnown":
-        return this.#wellKnown(node.id);
+        return wellKnownById(node.id);
+      case "wellKnownModule":
+        return Object.fromEntries(node.members.map(([name, id]) => [name, wellKnownById(id)]));
       case "reduced":
         return this.#options.hooks.revive(node.reducer, this.#complete(node.payload));
       case "bound":
@@ -240,12 +242,6 @@ export class GraphReviver {
     const before = this.#pending.length;
     const value = this.#valueOf(payload);
     for (let begun = this.#pending.splice(before); begun.length > 0; begun = this.#pending.splice(before)) this.#fill(begun);
-    return value;
-  }
-
-  #wellKnown(id: string): unknown {
-    const value = wellKnownValue(id);
-    if (value === undefined) throw new Error(`Cannot revive a value: this process has no runtime export ${id}`);
     return value;
   }
 
@@ -347,6 +343,12 @@ export class GraphReviver {
       Object.defineProperty(target, name, descriptor);
     }
   }
+}
+
+function wellKnownById(id: string): object {
+  const value = wellKnownValue(id);
+  if (value === undefined) throw new Error(`Cannot revive a value: this process has no runtime export ${id}`);
+  return value;
 }
 
 function isBinding(node: Node | undefined): node is BindingNode {

@@ -9,6 +9,7 @@ import type { Interop } from "./import-forms.ts";
 import type { BuiltinPath } from "./known-values.ts";
 import type { Range, TextForm } from "./parse-text.ts";
 import type { TextPositions } from "./positions.ts";
+import type { WellKnownMembers } from "./well-known.ts";
 
 /** Raised with every incompatible change: a stale worker must refuse, not guess. */
 export const GRAPH_VERSION = 1;
@@ -167,6 +168,8 @@ export type Node =
   | { readonly kind: "wellKnownSymbol"; readonly name: string }
   | { readonly kind: "uniqueSymbol"; readonly identity: string; readonly description: string | null }
   | { readonly kind: "wellKnown"; readonly id: string }
+  /** The runtime's own module, under whatever import form. */
+  | { readonly kind: "wellKnownModule"; readonly members: WellKnownMembers }
   /** What a hook reduced an object to. */
   | { readonly kind: "reduced"; readonly reducer: number; payload: Ref }
   | { readonly kind: "bound"; target: Ref; self: Ref; arguments: Ref[] }

@@ -54,6 +54,7 @@ const node_module_1 = require("node:module");
 const node_url_1 = require("node:url");
 const errors_ts_1 = require("../base/errors.js");
 const identity_ts_1 = require("./identity.js");
+const vite_modules_ts_1 = require("./vite-modules.js");
 /** The values of all nodes that need waiting for. */
 async function importValues(graph, context) {
     const values = new Map();
@@ -72,8 +73,9 @@ async function importValues(graph, context) {
                 values.set(ref, memberOf(await importBinding(node, { context, once }), node.path, node.specifier));
                 return;
             case "module": {
+                const evaluated = (0, vite_modules_ts_1.evaluatedExports)(node.file);
                 const url = (0, node_url_1.pathToFileURL)(node.file).href + node.query;
-                const namespace = await once(url, () => explained(() => Promise.resolve(`${__rewriteRelativeImportExtension(url)}`).then(s => __importStar(require(s))), { what: url, file: node.file }));
+                const namespace = evaluated ?? await once(url, () => explained(() => Promise.resolve(`${__rewriteRelativeImportExtension(url)}`).then(s => __importStar(require(s))), { what: url, file: node.file }));
                 values.set(ref, memberOf(namespace, [node.name], url));
                 return;
             }
@@ -100,6 +102,9 @@ async function definedClass(node, context) {
 }
 function importBinding({ source, specifier, attributes }, { context, once }) {
     const scope = context.scopes[source];
+    const evaluated = specifier.startsWith("/") ? (0, vite_modules_ts_1.evaluatedExports)(specifier) : undefined;
+    if (evaluated)
+        return Promise.resolve(evaluated);
     const target = specifier.startsWith("/") ? (0, node_url_1.pathToFileURL)(specifier).href : specifier;
     const options = attributes ? { with: attributes } : undefined;
     return once(`${source} ${target}`, () => explained(() => scope.importFrom(target, options), { what: JSON.stringify(specifier), file: scope.file }));

@@ -10,6 +10,7 @@ import { SerializationError } from "../base/errors.ts";
 import type { FileScope } from "./evaluate-text.ts";
 import type { Graph, ImportNode, Node, Ref, RequireNode } from "./graph.ts";
 import { knownIdentity } from "./identity.ts";
+import { evaluatedExports } from "./vite-modules.ts";
 
 export interface ImportContext {
   readonly scopes: readonly FileScope[];
@@ -34,8 +35,9 @@ export async function importValues(graph: Graph, context: ImportContext): Promis
         values.set(ref, memberOf(await importBinding(node, { context, once }), node.path, node.specifier));
         return;
       case "module": {
+        const evaluated = evaluatedExports(node.file);
         const url = pathToFileURL(node.file).href + node.query;
-        const namespace = await once(url, () => explained(() => import(url) as Promise<object>, { what: url, file: node.file }));
+        const namespace = evaluated ?? await once(url, () => explained(() => import(url) as Promise<object>, { what: url, file: node.file }));
         values.set(ref, memberOf(namespace, [node.name], url));
         return;
       }
@@ -67,6 +69,8 @@ interface Loading {
 
 function importBinding({ source, specifier, attributes }: ImportNode, { context, once }: Loading): Promise<object> {
   const scope = context.scopes[source] as FileScope;
+  const evaluated = specifier.startsWith("/") ? evaluatedExports(specifier) : undefined;
+  if (evaluated) return Promise.resolve(evaluated);
   const target = specifier.startsWith("/") ? pathToFileURL(specifier).href : specifier;
   const options = attributes ? { with: attributes } : undefined;
   return once(`${source} ${target}`, () =>

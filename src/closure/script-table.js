@@ -19,6 +19,7 @@ const sourcemap_codec_1 = require("@jridgewell/sourcemap-codec");
 const inspector_session_ts_1 = require("./inspector-session.js");
 const parse_module_ts_1 = require("./parse-module.js");
 const positions_ts_1 = require("./positions.js");
+const vite_modules_ts_1 = require("./vite-modules.js");
 class Script {
     id;
     /** As the engine names it: a `file:` URL, a path, `node:...`, or a name of our own for revived text. */
@@ -41,7 +42,7 @@ class Script {
         this.isModule = parsed.isModule === true;
         this.#startLine = parsed.startLine;
         this.#startColumn = parsed.startColumn;
-        this.#sourceMapUrl = parsed.sourceMapURL ?? "";
+        this.#sourceMapUrl = parsed.sourceMapURL || inlineSourceMapUrl(text);
     }
     get isInternal() {
         return this.url.startsWith("node:");
@@ -56,7 +57,7 @@ class Script {
     }
     get #sourceMap() {
         if (this.#map === undefined)
-            this.#map = this.#sourceMapUrl ? readSourceMap(this.#sourceMapUrl, this.file) : null;
+            this.#map = readSourceMap(this.#sourceMapUrl, this.file);
         return this.#map;
     }
     /** Where `text` stands, given the line and column that the engine reports for a function (not always its first character); -1 if nowhere. */
@@ -128,13 +129,26 @@ function fileOfUrl(url) {
 function readSourceMap(url, file) {
     const folder = file ? node_path_1.default.dirname(file) : process.cwd();
     try {
-        const map = JSON.parse(sourceMapText(url, folder));
+        const text = url ? sourceMapText(url, folder) : file && (0, vite_modules_ts_1.evaluatedSourceMap)(file);
+        if (!text)
+            return null;
+        const map = JSON.parse(text);
         const sources = map.sources.map((source) => source && absoluteSource(source, { folder, file, root: map.sourceRoot ?? "" }));
         return { lines: (0, sourcemap_codec_1.decode)(map.mappings), sources };
     }
     catch {
         return null; // a missing or broken map costs exact lines, nothing else
     }
+}
+const SOURCE_MAP_COMMENT = "//# sourceMappingURL=";
+/** The engine does not report a comment that a loader left inside its wrapper function, as Vite does. */
+function inlineSourceMapUrl(text) {
+    const start = text.lastIndexOf(`\n${SOURCE_MAP_COMMENT}data:application/json`);
+    if (start < 0)
+        return "";
+    const from = start + 1 + SOURCE_MAP_COMMENT.length;
+    const end = text.indexOf("\n", from);
+    return text.slice(from, end < 0 ? undefined : end);
 }
 function sourceMapText(url, folder) {
     if (!url.startsWith("data:"))

@@ -11,6 +11,7 @@ import { decode } from "@jridgewell/sourcemap-codec";
 import { type ParsedScript, withDebugger } from "./inspector-session.ts";
 import { ModuleTable } from "./parse-module.ts";
 import { cutSourceMap, lineAt, lineStartsOf, type SourceMap, type TextPositions } from "./positions.ts";
+import { evaluatedSourceMap } from "./vite-modules.ts";
 
 export class Script {
   readonly id: string;
@@ -35,7 +36,7 @@ export class Script {
     this.isModule = parsed.isModule === true;
     this.#startLine = parsed.startLine;
     this.#startColumn = parsed.startColumn;
-    this.#sourceMapUrl = parsed.sourceMapURL ?? "";
+    this.#sourceMapUrl = parsed.sourceMapURL || inlineSourceMapUrl(text);
   }
 
   get isInternal(): boolean {
@@ -53,7 +54,7 @@ export class Script {
   }
 
   get #sourceMap(): SourceMap | null {
-    if (this.#map === undefined) this.#map = this.#sourceMapUrl ? readSourceMap(this.#sourceMapUrl, this.file) : null;
+    if (this.#map === undefined) this.#map = readSourceMap(this.#sourceMapUrl, this.file);
     return this.#map;
   }
 
@@ -125,12 +126,25 @@ function fileOfUrl(url: string): string | null {
 function readSourceMap(url: string, file: string | null): SourceMap | null {
   const folder = file ? path.dirname(file) : process.cwd();
   try {
-    const map = JSON.parse(sourceMapText(url, folder)) as { mappings: string; sources: (string | null)[]; sourceRoot?: string };
+    const text = url ? sourceMapText(url, folder) : file && evaluatedSourceMap(file);
+    if (!text) return null;
+    const map = JSON.parse(text) as { mappings: string; sources: (string | null)[]; sourceRoot?: string };
     const sources = map.sources.map((source) => source && absoluteSource(source, { folder, file, root: map.sourceRoot ?? "" }));
     return { lines: decode(map.mappings), sources };
   } catch {
     return null; // a missing or broken map costs exact lines, nothing else
   }
+}
+
+const SOURCE_MAP_COMMENT = "//# sourceMappingURL=";
+
+/** The engine does not report a comment that a loader left inside its wrapper function, as Vite does. */
+function inlineSourceMapUrl(text: string): string {
+  const start = text.lastIndexOf(`\n${SOURCE_MAP_COMMENT}data:application/json`);
+  if (start < 0) return "";
+  const from = start + 1 + SOURCE_MAP_COMMENT.length;
+  const end = text.indexOf("\n", from);
+  return text.slice(from, end < 0 ? undefined : end);
 }
 
 function sourceMapText(url: string, folder: string): string {

@@ -21,3 +21,37 @@ export function wellKnownId(value: object): string | undefined {
 export function wellKnownValue(id: string): object | undefined {
   return valueById.get(id);
 }
+
+/** Members of a module's namespace and the ids of those that are runtime exports. */
+export type WellKnownMembers = readonly (readonly [name: string, id: string])[];
+
+/** Larger objects are no module namespace of ours. */
+const NAMESPACE_MEMBERS_MAX = 500;
+
+/**
+ * The runtime's own module as some import form has it: a namespace, what `require` returned, an interop wrapper around that. Loaders may load a
+ * second copy of the runtime for `require` (tsx does), so a worker must get the exports of its own copy.
+ */
+export function wellKnownMembers(value: object): WellKnownMembers | undefined {
+  const names = Object.keys(value);
+  if (names.length === 0 || names.length > NAMESPACE_MEMBERS_MAX) return undefined;
+  const members: [string, string][] = [];
+  for (const name of names) {
+    const member = readMember(value, name);
+    const id = isObjectLike(member) ? idByValue.get(member) : undefined;
+    if (id !== undefined) members.push([name, id]);
+  }
+  return members.length > 0 ? members : undefined;
+}
+
+function isObjectLike(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+function readMember(owner: object, name: string): unknown {
+  try {
+    return (owner as Record<string, unknown>)[name];
+  } catch {
+    return undefined; // an export that is not initialized yet
+  }
+}

@@ -53,6 +53,7 @@ interface EncodedArguments {
 export class Calls {
   readonly #options: CallsOptions;
   readonly #actorOf = new Map<ActorId, ActorClient>();
+  #endedBy: ((call: string) => Error) | undefined;
 
   constructor(options: CallsOptions) {
     this.#options = options;
@@ -63,16 +64,26 @@ export class Calls {
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
     const refs = returned(record);
-    this.#whenReady(record, () => this.#options.submitter().submit(record, options.resources));
+    if (this.#endedBy === undefined) this.#whenReady(record, () => this.#options.submitter().submit(record, options.resources));
+    else this.#fail(record, this.#endedBy(target.name));
     return refs;
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
     const record = this.#newRecord(target, client.id, args, options);
     const refs = returned(record);
-    for (const dependency of record.dependencies) this.#options.table.watch(dependency);
-    client.submit(record);
+    if (this.#endedBy === undefined) {
+      for (const dependency of record.dependencies) this.#options.table.watch(dependency);
+      client.submit(record);
+    } else {
+      this.#fail(record, this.#endedBy(target.name));
+    }
     return refs;
+  }
+
+  /** The session is over: from now on every call fails at once. */
+  end(failure: (call: string) => Error): void {
+    this.#endedBy = failure;
   }
 
   registerActor(client: ActorClient): void {
@@ -194,12 +205,13 @@ export class Calls {
   };
 
   readonly onResult = (record: CallRecord, returns: readonly Payload[]): void => {
+    const { table } = this.#options;
     const first = returns[0];
     if (first?.error === true) {
+      for (const entry of record.results) table.contain(entry, first.refs.map((ref) => table.receive(ref)));
       this.#failedBy(record, first);
       return;
     }
-    const { table } = this.#options;
     returns.forEach((payload, index) => {
       const entry = record.results[index];
       if (entry === undefined) return;
@@ -233,7 +245,11 @@ export class Calls {
     dependency.failureSeen = true;
     for (const entry of record.results) {
       if (dependency.payload === undefined) entry.fail(dependency.failure);
-      else entry.settlePayload(dependency.payload);
+      else {
+        for (const inner of dependency.contained ?? []) this.#options.table.pin(inner);
+        this.#options.table.contain(entry, dependency.contained?.slice() ?? []);
+        entry.settlePayload(dependency.payload);
+      }
       this.#watchFailure(record, entry);
     }
     this.#ended(record);
@@ -248,12 +264,13 @@ export class Calls {
       this.#settleFailure(record, payload);
       return;
     }
-    void this.#options.serializer.decode(payload).then(
-      ({ value }) => {
-        const cause = value instanceof TaskError ? value.cause : value;
-        if (accepts(record.retry.retryOn, cause)) this.#again(record);
+    const accepted = this.#options.serializer.decode(payload).then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
+    void accepted.then(
+      (isAccepted) => {
+        if (isAccepted) this.#again(record);
         else this.#settleFailure(record, payload);
       },
+      // What cannot be read, or a predicate that throws, is no reason to run it again.
       () => this.#settleFailure(record, payload),
     );
   }

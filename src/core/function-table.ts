@@ -5,10 +5,10 @@
  * other; their text and captures travel under it. A function that came from elsewhere is known by its id alone; whoever
  * runs it fetches the rest from the node daemon.
  */
-import { captureDefinition, type Definition } from "../closure/capture.ts";
-import type { Payload } from "../object/payload.ts";
+import type { Definition } from "../closure/capture.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
+import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
 import { STORE_FROM_BYTES } from "../object/value-codec.ts";
-import type { EncodeHooks } from "../wire/value/encode.ts";
 import type { DefinitionHeader } from "../wire/messages.ts";
 import type { CallTarget } from "./worker-link.ts";
 
@@ -24,13 +24,21 @@ const DEFINITION_SIZE_MAX = 100 * 1024 * 1024;
 
 export interface FunctionTableOptions {
   idPrefix: string;
-  hooks: () => EncodeHooks;
+  capture: (target: (...args: unknown[]) => unknown) => CapturedDefinition;
+  pin: (entry: ObjectEntry) => void;
   publish: (message: Captured) => void;
   onNote: (note: string) => void;
   /** Puts a large definition into the store, for as long as the session lasts. */
   store: (definition: Definition) => Payload;
   /** In-process mode: functions run as they are and are never captured. */
   runsLocally: boolean;
+}
+
+/** A definition with the refs that it captured. */
+export interface CapturedDefinition {
+  definition: Definition;
+  refs: readonly ContainedRef[];
+  entries: readonly ObjectEntry[];
 }
 
 export interface Captured {
@@ -90,7 +98,7 @@ export class FunctionTable {
   publishClass(definition: Definition): void {
     if (this.#published.has(definition.id)) return;
     this.#published.add(definition.id);
-    const captured = this.#toMessage(definition.id, definition.name, definition);
+    const captured = this.#toMessage(definition.id, definition.name, { definition, refs: [], entries: [] });
     this.#options.publish(captured);
   }
 
@@ -103,7 +111,7 @@ export class FunctionTable {
       meanMs: Number.POSITIVE_INFINITY,
       definition: () => {
         // A length of -1 tells the worker to fetch it.
-        if (source === undefined || this.#options.runsLocally) return { header: { id, contentId: id, name, inBand: -1, buffers: [], dependencies: [], stored: undefined }, parts: [], payloads: [] };
+        if (source === undefined || this.#options.runsLocally) return { header: { id, contentId: id, name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined }, parts: [], payloads: [] };
         return this.#captured.get(id) ?? this.#capture(row);
       },
     };
@@ -114,14 +122,17 @@ export class FunctionTable {
   #capture(row: FunctionRow): Captured {
     this.#capturing.add(row.id);
     try {
-      const definition = captureDefinition(row.source as unknown as (...args: unknown[]) => unknown, this.#options.hooks());
+      const captured = this.#options.capture(row.source as unknown as (...args: unknown[]) => unknown);
+      const { definition } = captured;
+      // A function may be called as long as the session lasts, so what it captured is kept as long.
+      for (const entry of captured.entries) this.#options.pin(entry);
       if (definition.sizeBytes > DEFINITION_SIZE_MAX) {
         throw new RangeError(`Cannot send ${row.name}: its definition with everything that it captures is above 100 MB: received ${definition.sizeBytes} bytes. Put large data with put() and pass the ref.`);
       }
       for (const note of definition.notes) this.#options.onNote(note);
-      const captured = this.#toMessage(row.id, row.name, definition);
-      this.#captured.set(row.id, captured);
-      return captured;
+      const message = this.#toMessage(row.id, row.name, captured);
+      this.#captured.set(row.id, message);
+      return message;
     } finally {
       this.#capturing.delete(row.id);
       // Not only when somebody asks for it by its id: what it returns may hold instances of classes that only this definition has.
@@ -129,11 +140,21 @@ export class FunctionTable {
     }
   }
 
-  #toMessage(id: string, name: string, definition: Definition): Captured {
+  #toMessage(id: string, name: string, { definition, refs }: CapturedDefinition): Captured {
     const { bytes, buffers, dependencies } = definition;
-    const header = { id, contentId: definition.id, name, inBand: bytes.length, buffers: buffers.map((buffer) => buffer.byteLength), dependencies, stored: undefined };
-    if (definition.sizeBytes < STORE_FROM_BYTES || buffers.length === 0) return { header, parts: [bytes, ...buffers], payloads: [] };
+    const header = {
+      id,
+      contentId: definition.id,
+      name,
+      inBand: bytes.length,
+      buffers: buffers.map((buffer) => buffer.byteLength),
+      dependencies,
+      refs: refs.map((ref): [typeof ref.id, typeof ref.owner] => [ref.id, ref.owner]),
+      stored: undefined,
+    };
+    const held: Payload[] = refs.length === 0 ? [] : [{ ...inBandPayload(NO_BYTES, { graph: true, error: false }), refs }];
+    if (definition.sizeBytes < STORE_FROM_BYTES || buffers.length === 0) return { header, parts: [bytes, ...buffers], payloads: held };
     const payload = this.#options.store(definition);
-    return { header: { ...header, inBand: 0, buffers: [], stored: payload.stored }, parts: [], payloads: [payload] };
+    return { header: { ...header, inBand: 0, buffers: [], stored: payload.stored }, parts: [], payloads: [...held, payload] };
   }
 }

@@ -29,6 +29,8 @@ export async function init(options: InitOptions = {}): Promise<ShoalContext> {
   const resolved = resolveInitOptions(options);
   const runtime = currentRuntime();
   if (runtime?.options.role === "worker") return contextOf();
+  // One that is ending, by a shutdown that nobody awaited or as its daemon was killed, is not in the way.
+  await currentSession()?.ending;
   const running = currentSession();
   if (running !== undefined) {
     if (!resolved.ignoreReinitError) throw new TypeError("Cannot start Shoal: it runs already in this process: call shutdown() first, or pass ignoreReinitError: true");

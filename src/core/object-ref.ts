@@ -4,7 +4,7 @@
  * `await ref` is `get(ref)`. A ref never shows its entry; the runtime reads it with `entryOf`. Whether the entry counts its handles is
  * the object table's decision, made when bytes or other processes depend on it.
  */
-import type { ObjectEntry } from "../object/object-entry.ts";
+import type { HandleToken, ObjectEntry } from "../object/object-entry.ts";
 import { currentRuntime, requireRuntime } from "./current-runtime.ts";
 import type { ObjectRef as ObjectRefType } from "./types.ts";
 
@@ -13,6 +13,7 @@ export let isObjectRef: (value: unknown) => value is ObjectRefType<unknown>;
 
 export class ObjectRefHandle {
   readonly #entry: ObjectEntry;
+  readonly #token: HandleToken | undefined;
   #isDisposed = false;
 
   static {
@@ -24,8 +25,10 @@ export class ObjectRefHandle {
     isObjectRef = (value): value is ObjectRefType<unknown> => typeof value === "object" && value !== null && #entry in value;
   }
 
-  constructor(entry: ObjectEntry) {
+  /** `token`: shared with the other handles that were read with it (`handle-group.ts`). */
+  constructor(entry: ObjectEntry, token?: HandleToken) {
     this.#entry = entry;
+    this.#token = token;
   }
 
   /** The object's id: 20 bytes in hex, unique in the cluster. */
@@ -41,7 +44,9 @@ export class ObjectRefHandle {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    currentRuntime()?.table.disposeHandle(this.#entry, this);
+    const table = currentRuntime()?.table;
+    if (this.#token === undefined) table?.disposeHandle(this.#entry, this);
+    else table?.removeFromToken(this.#token, this.#entry);
   }
 
   /** What `console.log` shows. */

@@ -109,6 +109,7 @@ export class Runtime {
       ids,
       channel: this.channel,
       payloadOf: (entry) => this.#payloadOf(entry),
+      freeStored: (location) => this.store.freed(location),
       onUnseenFailure: (entry) => {
         const report = this.#reportUnseen(entry).finally(() => this.#reports.delete(report));
         this.#reports.add(report);
@@ -125,7 +126,7 @@ export class Runtime {
       reducer: createReducer(this),
     });
     this.definitions = new DefinitionCache({
-      hooks: this.serializer.hooks,
+      hooksFor: (refs) => this.serializer.readingHooks(refs.map(([id, owner]) => this.table.receive({ id, owner }))),
       readStored: (stored) => this.#readStored(stored),
       fetch: async (id) => {
         const reply = await daemon.request(MESSAGE.FETCH_DEFINITION, id);
@@ -134,7 +135,8 @@ export class Runtime {
     });
     this.functions = new FunctionTable({
       idPrefix: processId.slice(0, 16),
-      hooks: () => this.serializer.hooks,
+      capture: (target) => this.serializer.captureDefinition(target),
+      pin: (entry) => this.table.pin(entry),
       publish: ({ header, parts, payloads }) => {
         for (const payload of payloads) this.table.holdFor(daemonId, payload);
         daemon.send(MESSAGE.DEFINE, { ...header, number: 0 }, { parts });
@@ -163,7 +165,8 @@ export class Runtime {
       table: this.table,
       serializer: this.serializer,
       onWaiting: (waiting) => {
-        if (options.role === "driver") daemon.setKeepsProcessAlive(waiting);
+        // At its end the session holds the process itself.
+        if (options.role === "driver" && !this.#isClosed) daemon.setKeepsProcessAlive(waiting);
       },
     });
     daemon.onFrame = (frame) => this.#receive(frame);
@@ -236,16 +239,21 @@ export class Runtime {
   }
 
   /** Stops sending; returns how many calls were left without an answer. They fail. */
-  close(): number {
+  close(options: { failsPending: boolean }): number {
     if (this.#isClosed) return 0;
     this.#isClosed = true;
     const left = this.submitter.close();
     for (const actor of this.#actors.values()) left.push(...actor.close());
     const reason = "Shoal was shut down";
-    for (const record of left) {
-      // The count is reported once for all; each is not.
-      for (const entry of record.results) entry.failureSeen = true;
-      this.calls.fail(record, new ShoalError(`Call ${record.target.name} failed: ${reason} before it had ended`, { reason, hint: "Await what is needed before shutdown() or the end of the program." }));
+    const failure = (call: string): ShoalError =>
+      new ShoalError(`Call ${call} failed: ${reason} before it had ended`, { reason, hint: "Await what is needed before shutdown() or the end of the program." });
+    this.calls.end(failure);
+    if (options.failsPending) {
+      for (const record of left) {
+        // The count is reported once for all; each is not.
+        for (const entry of record.results) entry.failureSeen = true;
+        this.calls.fail(record, failure(record.target.name));
+      }
     }
     this.store.close();
     return left.length;
@@ -378,6 +386,7 @@ export class Runtime {
   #daemonLost(reason: string): void {
     if (this.#isClosed) return;
     const error = new NodeDiedError(`The node daemon ended: ${reason}`, { reason, hint: "Call init() again; look at the system's log for what ended it." });
+    this.calls.end(() => error);
     for (const record of this.submitter.close()) this.calls.fail(record, error);
     for (const actor of this.#actors.values()) for (const record of actor.close()) this.calls.fail(record, error);
     this.options.onDaemonLost(reason);
@@ -395,7 +404,7 @@ export class Runtime {
     const { payload } = entry;
     if (payload === undefined) return entry.failure;
     try {
-      return (await this.serializer.decode(payload)).value;
+      return (await this.serializer.decode(payload, entry.contained === undefined ? {} : { refs: entry.contained })).value;
     } catch (error) {
       return error;
     }

@@ -9,7 +9,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ProcessId } from "../base/ids.ts";
 import { SerializationError, type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
-import { captureValue, definitionOf } from "../closure/capture.ts";
+import { captureDefinition, captureValue, definitionOf } from "../closure/capture.ts";
 import { reviveValue } from "../closure/revive.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { LocalStore } from "../object/local-store.ts";
@@ -18,9 +18,10 @@ import type { ObjectTable } from "../object/object-table.ts";
 import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../object/payload.ts";
 import { type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type ValueCodec } from "../object/value-codec.ts";
 import type { Definition } from "../closure/capture.ts";
-import { decodeValue } from "../wire/value/decode.ts";
+import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
-import { entryOf, isObjectRef, ObjectRefHandle } from "./object-ref.ts";
+import { HandleGroup } from "./handle-group.ts";
+import { entryOf, isObjectRef } from "./object-ref.ts";
 
 /** Application types inside a value; the numbers are part of the protocol. */
 export const KIND = { REF: 0, ACTOR: 1, REMOTE_FUNCTION: 2, ACTOR_CLASS: 3, DEPENDENCY: 4, REGISTERED: 5, SHOAL_ERROR: 6, LOCAL: 7 } as const;
@@ -51,6 +52,19 @@ export interface SerializerOptions {
   reducer: Reducer;
 }
 
+/** What a value needs besides its bytes to be read. */
+export interface Surroundings {
+  /** The refs inside it, in the order of its list. */
+  refs?: readonly ObjectEntry[];
+  /** The values of top-level refs among arguments. */
+  dependencies?: readonly unknown[];
+  /** The object whose bytes these are: kept for as long as a mapped view of them lives. */
+  keeper?: ObjectEntry;
+}
+
+const NOTHING_AROUND: Surroundings = {};
+const NO_VALUES: readonly unknown[] = [];
+
 interface Collected {
   refs: ContainedRef[];
   entries: ObjectEntry[];
@@ -79,7 +93,6 @@ function userStack(error: unknown): string | undefined {
 export class Serializer implements ValueCodec {
   readonly #options: SerializerOptions;
   #collected: Collected | undefined;
-  #dependencies: readonly unknown[] = [];
   readonly #encoded: Encoded = {
     bytes: new Uint8Array(0),
     start: 0,
@@ -159,30 +172,23 @@ export class Serializer implements ValueCodec {
 
   decodeArguments(args: Payload, dependencies: readonly Payload[]): unknown[] | Promise<unknown[]> {
     const pinned: ObjectEntry[] = [];
-    for (const payload of [args, ...dependencies]) this.#receive(payload, pinned);
+    const argRefs = this.#receive(args, pinned);
+    const dependencyRefs = dependencies.map((payload) => this.#receive(payload, pinned));
     const unpin = (): void => {
       for (const entry of pinned) this.#options.table.unpin(entry);
     };
-    const needed = dependencies.length === 0 ? args.definitions : [args, ...dependencies].flatMap((payload) => payload.definitions);
-    const isSync = !args.graph && !dependencies.some((payload) => payload.graph) && this.#options.definitions().areReady(needed);
-    if (isSync) {
+    if (this.canDecodeNow(args) && dependencies.every((payload) => this.canDecodeNow(payload))) {
       try {
-        this.#dependencies = dependencies.map((payload) => this.#decodeNow(payload));
-        return this.#decodeNow(args) as unknown[];
+        const values = dependencies.map((payload, index) => this.decodeNow(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES }));
+        return this.decodeNow(args, { refs: argRefs, dependencies: values }) as unknown[];
       } finally {
-        this.#dependencies = [];
         unpin();
       }
     }
     const decode = async (): Promise<unknown[]> => {
-      const values: { value: unknown }[] = [];
-      for (const payload of dependencies) values.push(await this.decode(payload));
-      // Set in the same turn in which it is read: other arguments may be decoded while this one imports modules.
-      const result = await this.decode(
-        args,
-        values.map((box) => box.value),
-      );
-      return result.value as unknown[];
+      const values: unknown[] = [];
+      for (const [index, payload] of dependencies.entries()) values.push((await this.decode(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES })).value);
+      return (await this.decode(args, { refs: argRefs, dependencies: values })).value as unknown[];
     };
     return decode().finally(unpin);
   }
@@ -192,47 +198,65 @@ export class Serializer implements ValueCodec {
     return !payload.graph && (payload.definitions.length === 0 || this.#options.definitions().areReady(payload.definitions));
   }
 
-  /** The value in a box, as a value may be thenable. `entry` is kept for as long as a mapped view of its bytes lives. */
-  async decode(payload: Payload, dependencies: readonly unknown[] = [], entry?: ObjectEntry): Promise<{ value: unknown }> {
+  decodeNow(payload: Payload, surroundings: Surroundings = NOTHING_AROUND): unknown {
+    const { inBand, buffers } = this.#bytesOf(payload, surroundings.keeper);
+    return decodeValue(inBand, buffers, this.#hooksWith(surroundings));
+  }
+
+  /** The value in a box, as a value may be thenable. */
+  async decode(payload: Payload, surroundings: Surroundings = NOTHING_AROUND): Promise<{ value: unknown }> {
     await this.#options.definitions().loadAll(payload.definitions);
-    if (!payload.graph) {
-      this.#dependencies = dependencies;
-      try {
-        return { value: this.#decodeNow(payload, entry) };
-      } finally {
-        this.#dependencies = [];
-      }
-    }
-    const { inBand, buffers } = this.#bytesOf(payload, entry);
-    const hooks = {
-      revive: (kind: number, data: unknown): unknown => (kind === KIND.DEPENDENCY ? dependencies[data as number] : this.#revive(kind, data)),
-    };
-    const value = await reviveValue(inBand, buffers, { hooks, definition: (id) => this.#options.definitions().load(id) });
+    if (!payload.graph) return { value: this.decodeNow(payload, surroundings) };
+    const { inBand, buffers } = this.#bytesOf(payload, surroundings.keeper);
+    const value = await reviveValue(inBand, buffers, { hooks: this.#hooksWith(surroundings), definition: (id) => this.#options.definitions().load(id) });
     return { value };
   }
 
-  decodeNow(payload: Payload, entry?: ObjectEntry): unknown {
-    return this.#decodeNow(payload, entry);
+  /** Captures a function or class; what it refers to in the cluster is listed like the refs of a value. */
+  captureDefinition(target: (...args: unknown[]) => unknown): { definition: Definition; refs: readonly ContainedRef[]; entries: readonly ObjectEntry[] } {
+    const outer = this.#collected;
+    this.#collected = undefined;
+    try {
+      const definition = captureDefinition(target, this.hooks);
+      const collected = this.#collected as Collected | undefined;
+      return { definition, refs: collected?.refs ?? NO_REFS, entries: collected?.entries ?? NO_ENTRIES };
+    } finally {
+      this.#collected = outer;
+    }
   }
 
-  #decodeNow(payload: Payload, entry?: ObjectEntry): unknown {
-    const { inBand, buffers } = this.#bytesOf(payload, entry);
-    return decodeValue(inBand, buffers, this.hooks);
+  /** Hooks for reading something with these refs in it. */
+  readingHooks(refs: readonly ObjectEntry[]): DecodeHooks {
+    return this.#hooksWith({ refs });
   }
 
-  #bytesOf(payload: Payload, entry: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+  #hooksWith({ refs = NO_ENTRIES, dependencies = NO_VALUES }: Surroundings): DecodeHooks {
+    if (refs.length === 0 && dependencies.length === 0) return this.hooks;
+    const group = new HandleGroup(this.#options.table);
+    return {
+      revive: (kind, payload) => {
+        if (kind === KIND.DEPENDENCY) return dependencies[payload as number];
+        if (kind === KIND.REF) return group.newHandle(refs[payload as number]);
+        return this.#revive(kind, payload);
+      },
+    };
+  }
+
+  #bytesOf(payload: Payload, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
     if (payload.stored === undefined) {
       // A reader may write to what it gets: each has buffers of its own.
       return payload.buffers.length === 0 ? payload : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => copyBytes(buffer)) };
     }
-    const keeper = entry ?? this.#options.table.lookup(payload.stored.id);
-    return this.#options.store.read(payload.stored.location, keeper);
+    return this.#options.store.read(payload.stored.location, keeper ?? this.#options.table.lookup(payload.stored.id));
   }
 
-  /** Takes over the holds that came with a message: each ref, and the stored bytes, are pinned once. */
-  #receive(payload: Payload, pinned: ObjectEntry[]): void {
-    for (const ref of payload.refs) pinned.push(this.#options.table.receive(ref));
+  /** Takes over the holds that came with a message: each ref, and the stored bytes, are pinned once. @returns the refs inside */
+  #receive(payload: Payload, pinned: ObjectEntry[]): readonly ObjectEntry[] {
     if (payload.stored !== undefined) pinned.push(this.#options.table.receiveStored(payload.stored, payload));
+    if (payload.refs.length === 0) return NO_ENTRIES;
+    const refs = payload.refs.map((ref) => this.#options.table.receive(ref));
+    for (const entry of refs) pinned.push(entry);
+    return refs;
   }
 
   #encodeGraph(value: unknown, encoded: Encoded): void {
@@ -260,9 +284,8 @@ export class Serializer implements ValueCodec {
       const entry = entryOf(value);
       const { table } = this.#options;
       if (!entry.tracked) table.track(entry, value);
-      const ref = table.publish(entry);
-      this.#collect(ref, entry);
-      return { kind: KIND.REF, payload: [ref.id, ref.owner] };
+      const index = this.#collect(table.publish(entry), entry);
+      return { kind: KIND.REF, payload: index };
     }
     if (value instanceof DependencyMark) return { kind: KIND.DEPENDENCY, payload: value.index };
     if (isWireError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
@@ -280,24 +303,15 @@ export class Serializer implements ValueCodec {
     if (!this.#collected.definitions.includes(id)) this.#collected.definitions.push(id);
   }
 
-  #collect(ref: ContainedRef, entry: ObjectEntry): void {
+  /** @returns its place in the list that travels beside the value, which is how the value refers to it */
+  #collect(ref: ContainedRef, entry: ObjectEntry): number {
     this.#collected ??= { refs: [], entries: [], definitions: [] };
     this.#collected.refs.push(ref);
-    this.#collected.entries.push(entry);
+    return this.#collected.entries.push(entry) - 1;
   }
 
   #revive(kind: number, payload: unknown): unknown {
     switch (kind) {
-      case KIND.REF: {
-        const [id] = payload as [never, ProcessId];
-        const entry = this.#options.table.lookup(id);
-        if (entry === undefined) throw new SerializationError("Cannot read a value: a ref inside it was not announced with it");
-        const handle = new ObjectRefHandle(entry);
-        this.#options.table.track(entry, handle);
-        return handle;
-      }
-      case KIND.DEPENDENCY:
-        return this.#dependencies[payload as number];
       case KIND.SHOAL_ERROR:
         return fromWire(payload);
       default:

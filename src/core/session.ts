@@ -73,7 +73,7 @@ export class Session {
     this.runtime.handles = new ActorHandles(this.runtime);
     setCurrentRuntime(this.runtime);
     session = this;
-    this.#hooks = new ExitHooks(() => this.close());
+    this.#hooks = new ExitHooks(() => this.close({ failsPending: false }));
   }
 
   /** @throws ShoalError when the node could not be started */
@@ -93,17 +93,25 @@ export class Session {
     }
   }
 
-  /** Ends everything; idempotent, and the same promise for all callers. */
-  close(): Promise<void> {
-    this.#ending ??= this.#end();
+  /** While it ends, and after. */
+  get ending(): Promise<void> | undefined {
     return this.#ending;
   }
 
-  async #end(): Promise<void> {
+  /**
+   * Ends everything; idempotent, and the same promise for all callers. Where the program ends, too (`failsPending` is false), what it waits for
+   * does not fail: it would go on to handle that, and change how it ends.
+   */
+  close(options: { failsPending: boolean } = { failsPending: true }): Promise<void> {
+    this.#ending ??= this.#end(options);
+    return this.#ending;
+  }
+
+  async #end(options: { failsPending: boolean }): Promise<void> {
     const { runtime } = this;
     this.#hooks.remove();
     runtime.daemon.setKeepsProcessAlive(true);
-    const left = runtime.close();
+    const left = runtime.close(options);
     if (left > 0) printWarning(`${left} ${left === 1 ? "call was" : "calls were"} still pending and ended with the driver.`);
     await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, { timeoutMs: SHUTDOWN_WITHIN_MS }).catch(() => {
       // It is gone already; what it left is removed below.

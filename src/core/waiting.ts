@@ -10,7 +10,7 @@ import type { ObjectEntry, Waiter } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
-import type { Serializer } from "./serializer.ts";
+import type { Serializer, Surroundings } from "./serializer.ts";
 
 export interface GetLimits {
   timeoutMs?: number | undefined;
@@ -64,26 +64,17 @@ export class Waiting {
       const entry = entries[index] as ObjectEntry;
       if (entry.isPrimitive && entry.state === "ready") values[index] = entry.primitive;
       else if (entry.state === "ready" && entry.payload !== undefined && this.#options.serializer.canDecodeNow(entry.payload)) {
-        values[index] = this.#options.serializer.decodeNow(entry.payload, entry);
+        values[index] = this.#options.serializer.decodeNow(entry.payload, around(entry));
       } else values[index] = await this.#read(entry);
     }
     return values;
   }
 
   async wait<R extends object>(refs: readonly R[], options: WaitOptionsResolved): Promise<[R[], R[]]> {
-    const entries: ObjectEntry[] = [];
-    this.#stamp += 1;
-    let settled = 0;
-    for (const ref of refs) {
-      if (!isObjectRef(ref)) throw new TypeError("Cannot wait: every element must be an ObjectRef");
-      const entry = entryOf(ref);
-      // A stamp on the entry instead of a set per call: waiting one by one on a thousand refs stays linear for each.
-      if (entry.waitStamp === this.#stamp) throw new RangeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
-      entry.waitStamp = this.#stamp;
-      entries.push(entry);
-      if (entry.isSettled) settled += 1;
-    }
-    if (settled < options.numReturns) await this.#until(entries, options.numReturns, options);
+    const split = this.#split(refs, options.numReturns);
+    if (split !== undefined) return split;
+    const entries = refs.map(entryOf);
+    await this.#until(entries, options.numReturns, options);
     const ready: R[] = [];
     const pending: R[] = [];
     for (let index = 0; index < refs.length; index += 1) {
@@ -91,6 +82,33 @@ export class Waiting {
       (isReady ? ready : pending).push(refs[index] as R);
     }
     return [ready, pending];
+  }
+
+  /**
+   * Checks the refs, and splits them where enough are ready. One pass and no array but the results: whoever waits for one at a time out of a
+   * thousand pays for each of them a thousand times.
+   */
+  #split<R extends object>(refs: readonly R[], numReturns: number): [R[], R[]] | undefined {
+    this.#stamp += 1;
+    const stamp = this.#stamp;
+    const ready: R[] = [];
+    let lastReady = -1;
+    for (let index = 0; index < refs.length; index += 1) {
+      const ref = refs[index] as R;
+      if (!isObjectRef(ref)) throw new TypeError("Cannot wait: every element must be an ObjectRef");
+      const entry = entryOf(ref);
+      // A stamp on the entry instead of a set per call.
+      if (entry.waitStamp === stamp) throw new TypeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
+      entry.waitStamp = stamp;
+      if (ready.length < numReturns && entry.isSettled) {
+        ready.push(ref);
+        lastReady = index;
+      }
+    }
+    if (ready.length < numReturns) return undefined;
+    if (ready.length === 1) return [ready, refs.slice(0, lastReady).concat(refs.slice(lastReady + 1))];
+    const taken = new Set(ready);
+    return [ready, refs.filter((ref) => !taken.has(ref))];
   }
 
   /** Counts as a wait of this process, without parking a task. */
@@ -234,7 +252,7 @@ export class Waiting {
     if (serializer.canDecodeNow(payload)) {
       try {
         // In a box: resolving with the value itself would call a `then` that it may have.
-        const value = serializer.decodeNow(payload, entry);
+        const value = serializer.decodeNow(payload, around(entry));
         return Promise.resolve(value);
       } catch (error) {
         return Promise.reject(error as Error);
@@ -242,7 +260,7 @@ export class Waiting {
     }
     table.pin(entry);
     // Definitions may have to be fetched and modules imported: the driver must not end meanwhile.
-    return this.holdWhile(serializer.decode(payload, [], entry))
+    return this.holdWhile(serializer.decode(payload, around(entry)))
       .then((box) => box.value)
       .finally(() => table.unpin(entry));
   }
@@ -250,9 +268,13 @@ export class Waiting {
   async #readFailure(entry: ObjectEntry): Promise<never> {
     entry.failureSeen = true;
     if (entry.payload === undefined) throw entry.failure;
-    const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, [], entry));
+    const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, around(entry)));
     throw value;
   }
+}
+
+function around(entry: ObjectEntry): Surroundings {
+  return entry.contained === undefined ? { keeper: entry } : { keeper: entry, refs: entry.contained };
 }
 
 function timedOut(timeoutMs: number | undefined, settled: number, total: number): GetTimeoutError {

@@ -37,5 +37,6 @@ const host = startWorkerRuntime({
   },
 });
 sink.accept = (transport) => host.accept(transport);
-markOutput(process.stdout as never, () => host.actors.className);
-markOutput(process.stderr as never, () => host.actors.className);
+const idleSource = (): string => (host.actors.actorId === undefined ? "" : host.actors.className);
+markOutput(process.stdout as never, idleSource);
+markOutput(process.stderr as never, idleSource);

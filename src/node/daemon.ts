@@ -197,7 +197,7 @@ export class NodeDaemon {
         this.#storeChanged();
         return;
       case MESSAGE.STORE_FREED:
-        for (const location of header as WireLocation[]) this.#freeStored(location);
+        for (const [location, reused] of header as [WireLocation, boolean][]) this.#freeStored(location, { reused });
         this.#storeChanged();
         return;
       case MESSAGE.ACTOR_CREATE:
@@ -374,7 +374,7 @@ export class NodeDaemon {
     }
     const value = this.#values.free(ref.id);
     if (value === undefined) return;
-    if (value.header.stored !== undefined) this.#freeStored(value.header.stored.location);
+    if (value.header.stored !== undefined) this.#freeStored(value.header.stored.location, { reused: false });
     for (const [id] of value.header.refs) this.#countRef({ id, owner: undefined, holder: this.#options.processId, count: -1 });
   }
 
@@ -408,8 +408,9 @@ export class NodeDaemon {
 
   // ---- the object store
 
-  #freeStored(location: WireLocation): void {
-    this.#applyFreed(this.#store.freed(fromWire(location)), location);
+  #freeStored(location: WireLocation, { reused }: { reused: boolean }): void {
+    const effects = this.#store.freed(fromWire(location));
+    this.#applyFreed(reused ? { ...effects, reuse: undefined } : effects, location);
   }
 
   #applyFreed({ reuse, unlink }: FreedEffects, location: WireLocation): void {

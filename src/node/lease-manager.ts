@@ -313,7 +313,7 @@ export class LeaseManager {
       return false;
     }
     if (!this.#resources.fits(demand.shape)) return false;
-    const worker = this.#idleWorker() ?? this.#workerToShare(demand);
+    const worker = this.#idleWorker() ?? this.#workerToShare();
     if (worker === undefined) return false;
     const lease: Lease = { id: this.#nextLeaseId, owner: demand.owner, worker: worker.id, revoked: false };
     this.#nextLeaseId += 1;
@@ -338,15 +338,14 @@ export class LeaseManager {
   }
 
   /** No worker is idle: start one while the pool is small, else share one whose tasks all wait. */
-  #workerToShare(demand: Demand): PoolWorker | undefined {
+  #workerToShare(): PoolWorker | undefined {
     if (this.#workers.size + this.#starting < this.#poolTarget) {
       this.#spawnUpTo(this.#poolTarget);
       return undefined;
     }
     for (const worker of this.#workers.values()) if (worker.parked && worker.wanted === undefined) return worker;
-    const cpuUnits = demand.shape.amounts.get("CPU") ?? 0;
-    const isFractional = cpuUnits < (this.#resources.total()["CPU"] === undefined ? 1 : 10_000);
-    if (isFractional && this.#starting === 0 && this.#workers.size < POOL_SIZE_MAX) this.#spawnUpTo(1);
+    // It fits, and yet every worker of the pool is in use: some hold less than a CPU.
+    if (this.#starting === 0 && this.#workers.size < POOL_SIZE_MAX) this.#spawnUpTo(1);
     return undefined;
   }
 

@@ -39,7 +39,10 @@ class Oracle {
 type Step = { kind: "recycled" | "fresh" | "refused" | "free"; number: number };
 
 const steps = fc.array(
-  fc.record<Step>({ kind: fc.constantFrom("recycled", "recycled", "fresh", "refused", "free", "free"), number: fc.integer({ min: 1, max: 12 }) }),
+  fc.record<Step>({
+    kind: fc.constantFrom("recycled", "recycled", "fresh", "refused", "free", "free"),
+    number: fc.integer({ min: 1, max: 12 }),
+  }),
   { maxLength: 200 },
 );
 

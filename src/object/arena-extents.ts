@@ -80,7 +80,8 @@ export class ArenaExtents {
   /** Undoes the last `takeFresh`, whose pages the system refused. */
   returnFresh(offset: number): void {
     const sizeBytes = this.#taken.get(offset);
-    if (sizeBytes === undefined || offset + sizeBytes !== this.#highWaterBytes) throw new Error(`Cannot return fresh pages: ${offset} is not the last extent`);
+    if (sizeBytes === undefined || offset + sizeBytes !== this.#highWaterBytes)
+      throw new Error(`Cannot return fresh pages: ${offset} is not the last extent`);
     this.#taken.delete(offset);
     this.#usedBytes -= sizeBytes;
     this.#highWaterBytes = offset;

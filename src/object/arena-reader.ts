@@ -171,9 +171,12 @@ function checkLocation(location: ObjectLocation): void {
 
 function lostError(location: ObjectLocation, why: string, cause?: unknown): ObjectLostError {
   const { arena, offset, sizeBytes, kind } = location;
-  return new ObjectLostError(`Cannot read an object from the store: ${why}: received ${sizeBytes} bytes at ${offset} of ${JSON.stringify(arena)} (${kind})`, {
-    reason: why,
-    details: { arena, offset, sizeBytes, kind },
-    cause,
-  });
+  return new ObjectLostError(
+    `Cannot read an object from the store: ${why}: received ${sizeBytes} bytes at ${offset} of ${JSON.stringify(arena)} (${kind})`,
+    {
+      reason: why,
+      details: { arena, offset, sizeBytes, kind },
+      cause,
+    },
+  );
 }

@@ -223,7 +223,12 @@ export class ArenaWriter {
       return new OutOfDiskError(message, { reason: "the memory and the spill disk are full", hint, details, cause });
     }
     const message = `Cannot store an object: ${memory}, and ${spillDirectory} cannot be written: ${(cause as Error).message}. ${hint}`;
-    return new ObjectStoreFullError(message, { reason: "the memory is full and the spill directory cannot be written", hint, details, cause });
+    return new ObjectStoreFullError(message, {
+      reason: "the memory is full and the spill directory cannot be written",
+      hint,
+      details,
+      cause,
+    });
   }
 
   #newName(): string {

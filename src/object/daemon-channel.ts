@@ -18,7 +18,7 @@ export class DaemonChannel implements RefChannel {
   readonly #processId: ProcessId;
   #holds: [ObjectId, ProcessId, ProcessId][] = [];
   #releases: [ObjectId, number][] = [];
-  #freed: WireLocation[] = [];
+  #freed: [WireLocation, boolean][] = [];
   #sealed: [WireLocation, ProcessId][] = [];
   #scheduled = false;
 
@@ -61,13 +61,23 @@ export class DaemonChannel implements RefChannel {
   }
 
   sealed(location: WireLocation, owner: ProcessId): void {
+    // Pages that were freed may be those that are sealed now: the daemon must hear of it in this order.
+    if (this.#freed.length > 0) this.#sendFreed();
     this.#sealed.push([location, owner]);
     this.#schedule(this.#sealed.length);
   }
 
-  freeStored(location: WireLocation): void {
-    this.#freed.push(location);
+  /** `reused`: this process wrote the object and has its pages back already. */
+  freed(location: WireLocation, reused: boolean): void {
+    this.#freed.push([location, reused]);
     this.#schedule(this.#freed.length);
+  }
+
+  #sendFreed(): void {
+    if (this.#sealed.length > 0) this.#connection.send(MESSAGE.STORE_SEALED, this.#sealed);
+    this.#connection.send(MESSAGE.STORE_FREED, this.#freed);
+    this.#sealed = [];
+    this.#freed = [];
   }
 
   arenaChanged(arena: string, kind: "memory" | "disk", sizeBytes: number): void {

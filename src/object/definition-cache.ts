@@ -18,18 +18,21 @@ interface Row {
 /** The parts of a definition that lies in the store. */
 export type ReadStored = (stored: StoredHeader) => { inBand: Uint8Array; buffers: readonly Uint8Array[] };
 
+/** Hooks for reading a definition with these refs in it, which are kept as long as the definition: for good. */
+export type HooksFor = (refs: DefinitionHeader["refs"]) => DecodeHooks;
+
 export type FetchDefinition = (id: string) => Promise<{ header: DefinitionHeader; body: Uint8Array }>;
 
 export class DefinitionCache {
   readonly #rows = new Map<string, Row>();
   readonly #fetch: FetchDefinition;
-  readonly #hooks: DecodeHooks;
+  readonly #hooksFor: HooksFor;
   readonly #readStored: ReadStored;
 
-  constructor(options: { fetch: FetchDefinition; hooks: DecodeHooks; readStored: ReadStored }) {
+  constructor(options: { fetch: FetchDefinition; hooksFor: HooksFor; readStored: ReadStored }) {
     this.#fetch = options.fetch;
     this.#readStored = options.readStored;
-    this.#hooks = options.hooks;
+    this.#hooksFor = options.hooksFor;
   }
 
   /** Whether every one of them can be used now. */
@@ -84,7 +87,7 @@ export class DefinitionCache {
   async #revive(header: DefinitionHeader, body: Uint8Array): Promise<unknown> {
     await this.loadAll(header.dependencies);
     const { inBand, buffers } = header.stored === undefined ? partsOf(header, body) : this.#readStored(header.stored);
-    return await reviveDefinition(inBand, buffers, { hooks: this.#hooks, definition: (id) => this.load(id) });
+    return await reviveDefinition(inBand, buffers, { hooks: this.#hooksFor(header.refs), definition: (id) => this.load(id) });
   }
 }
 

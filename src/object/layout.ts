@@ -30,7 +30,9 @@ export interface ObjectLayout {
 /** @throws RangeError when there are more buffers than a header may list */
 export function layoutOf(inBandLength: number, bufferLengths: readonly number[]): ObjectLayout {
   if (bufferLengths.length > BUFFERS_MAX) {
-    throw new RangeError(`Cannot store an object: it may have at most ${BUFFERS_MAX} buffers of their own: received ${bufferLengths.length}`);
+    throw new RangeError(
+      `Cannot store an object: it may have at most ${BUFFERS_MAX} buffers of their own: received ${bufferLengths.length}`,
+    );
   }
   const headerBytes = FIXED_HEADER_BYTES + 8 * bufferLengths.length;
   let end = headerBytes + inBandLength;
@@ -51,7 +53,8 @@ export function writeHeader(target: Uint8Array, layout: ObjectLayout): void {
   view.setUint32(8, layout.buffers.length, true);
   view.setUint32(12, 0, true);
   setLength(view, 16, layout.inBand.length);
-  for (let index = 0; index < layout.buffers.length; index += 1) setLength(view, FIXED_HEADER_BYTES + 8 * index, (layout.buffers[index] as Part).length);
+  for (let index = 0; index < layout.buffers.length; index += 1)
+    setLength(view, FIXED_HEADER_BYTES + 8 * index, (layout.buffers[index] as Part).length);
 }
 
 /**

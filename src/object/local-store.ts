@@ -67,6 +67,17 @@ export class LocalStore {
     return object;
   }
 
+  /** An object that this process owns is needed by nobody. Pages of its own it has back at once, without a way to the daemon. */
+  freed(location: WireLocation): void {
+    const isOwn = this.#writer !== undefined && location[0].startsWith(this.#options.processTag);
+    if (isOwn) {
+      this.#writer?.free(fromWire(location));
+      // A loop that puts and disposes without ever yielding must not seem to fill the store.
+      if (location[3] === "memory") this.#writtenSinceStatus -= location[2];
+    }
+    this.#options.channel.freed(location, isOwn);
+  }
+
   /** Extents that nobody needs any more may be written again. */
   reuse(locations: readonly WireLocation[]): void {
     for (const location of locations) this.#writer?.free(fromWire(location));

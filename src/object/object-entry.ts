@@ -13,6 +13,11 @@ export interface Waiter {
   entrySettled(entry: ObjectEntry): void;
 }
 
+/** Stands for several handles that are watched together. Its entries are a list of its own: they may outlive it by a moment. */
+export interface HandleToken {
+  readonly entries: ObjectEntry[];
+}
+
 export type EntryState = "pending" | "ready" | "failed" | "freed";
 
 export class ObjectEntry {

@@ -8,7 +8,7 @@
  */
 import type { IdSource, ObjectId, ProcessId } from "../base/ids.ts";
 import type { StoredHeader, WireLocation } from "../wire/messages.ts";
-import { ObjectEntry } from "./object-entry.ts";
+import { type HandleToken, ObjectEntry } from "./object-entry.ts";
 import type { ContainedRef, Payload } from "./payload.ts";
 
 /** What the table tells the daemon; messages are batched and never waited for. */
@@ -18,7 +18,6 @@ export interface RefChannel {
   watch(id: ObjectId, owner: ProcessId): void;
   /** Hands the value of an object of which the daemon is the owner of record to it. */
   provide(id: ObjectId, payload: Payload): void;
-  freeStored(location: WireLocation): void;
 }
 
 export interface ObjectTableOptions {
@@ -27,6 +26,8 @@ export interface ObjectTableOptions {
   ownerOfRecord: ProcessId;
   ids: IdSource;
   channel: RefChannel;
+  /** Nobody can reach these bytes any more. */
+  freeStored: (location: WireLocation) => void;
   /** A settled entry in serialized form, also when it is a cached primitive or a failure made here. */
   payloadOf: (entry: ObjectEntry) => Payload;
   onUnseenFailure: (entry: ObjectEntry) => void;
@@ -38,11 +39,16 @@ export class ObjectTable {
   readonly #ids: IdSource;
   readonly #channel: RefChannel;
   readonly #payloadOf: (entry: ObjectEntry) => Payload;
+  readonly #freeStored: (location: WireLocation) => void;
   readonly #onUnseenFailure: (entry: ObjectEntry) => void;
   /** Everything that has an owner: sent to others or received from them. */
   readonly #published = new Map<ObjectId, ObjectEntry>();
   readonly #unseen = new Set<ObjectEntry>();
   readonly #finalizers = new FinalizationRegistry<ObjectEntry>((entry) => this.#handleGone(entry));
+
+  readonly #tokenFinalizers = new FinalizationRegistry<ObjectEntry[]>((entries) => {
+    for (const entry of entries) this.#handleGone(entry);
+  });
 
   constructor(options: ObjectTableOptions) {
     this.processId = options.processId;
@@ -50,6 +56,7 @@ export class ObjectTable {
     this.#ids = options.ids;
     this.#channel = options.channel;
     this.#payloadOf = options.payloadOf;
+    this.#freeStored = options.freeStored;
     this.#onUnseenFailure = options.onUnseenFailure;
   }
 
@@ -78,6 +85,22 @@ export class ObjectTable {
   disposeHandle(entry: ObjectEntry, handle: object): void {
     if (this.#finalizers.unregister(handle)) this.#handleGone(entry);
     else if (entry.isSettled) this.#reportUnseen(entry);
+  }
+
+  watchToken(token: HandleToken): void {
+    this.#tokenFinalizers.register(token, token.entries);
+  }
+
+  addToToken(token: HandleToken, entry: ObjectEntry): void {
+    entry.handles += 1;
+    token.entries.push(entry);
+  }
+
+  removeFromToken(token: HandleToken, entry: ObjectEntry): void {
+    const index = token.entries.indexOf(entry);
+    if (index < 0) return;
+    token.entries.splice(index, 1);
+    this.#handleGone(entry);
   }
 
   pin(entry: ObjectEntry): void {
@@ -249,7 +272,7 @@ export class ObjectTable {
   #drop(entry: ObjectEntry): void {
     if (entry.state === "freed") return;
     const stored = entry.payload?.stored;
-    if (stored !== undefined) this.#channel.freeStored(stored.location);
+    if (stored !== undefined) this.#freeStored(stored.location);
     this.#forget(entry);
   }
 

@@ -15,7 +15,10 @@ function memoryAt(arena: string, offset = 0, sizeBytes = MEGABYTE): ObjectLocati
   return { arena, offset, sizeBytes, kind: "memory" };
 }
 
-function ledgerWith(locations: ObjectLocation[], { writer = worker, owner = driver }: { writer?: ProcessId; owner?: ProcessId } = {}): StoreLedger {
+function ledgerWith(
+  locations: ObjectLocation[],
+  { writer = worker, owner = driver }: { writer?: ProcessId; owner?: ProcessId } = {},
+): StoreLedger {
   const ledger = new StoreLedger({ quotaBytes: 10 * MEGABYTE });
   for (const { arena, kind } of locations) ledger.arenaChanged({ process: writer, arena, kind, capacityBytes: 4 * MEGABYTE });
   for (const location of locations) ledger.sealed({ writer, owner, location });

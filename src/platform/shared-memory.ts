@@ -84,7 +84,9 @@ export function dieWithParent(): boolean {
 export function loadNativePart(directory: URL, platform: string, arch: string): Loaded {
   const name = `${platform}-${arch}`;
   // One of the two C libraries of Linux: the wrong binary does not load.
-  const files = (platform === "linux" ? [`${name}.node`, `${name}-musl.node`] : [`${name}.node`]).filter((file) => existsSync(new URL(file, directory)));
+  const files = (platform === "linux" ? [`${name}.node`, `${name}-musl.node`] : [`${name}.node`]).filter((file) =>
+    existsSync(new URL(file, directory)),
+  );
   if (files.length === 0) return { reason: `there is no prebuilt native part for ${name}` };
   let checksums: Record<string, string>;
   try {
@@ -111,7 +113,10 @@ export function loadNativePart(directory: URL, platform: string, arch: string): 
 }
 
 function load(): Loaded {
-  loaded ??= process.env["SHOAL_NATIVE"] === "0" ? { reason: "SHOAL_NATIVE=0 turns it off" } : loadNativePart(PREBUILDS, process.platform, process.arch);
+  loaded ??=
+    process.env["SHOAL_NATIVE"] === "0"
+      ? { reason: "SHOAL_NATIVE=0 turns it off" }
+      : loadNativePart(PREBUILDS, process.platform, process.arch);
   return loaded;
 }
 
@@ -128,7 +133,8 @@ function memoryOf(part: NativePart): SharedMemory {
         return buffer;
       } catch (error) {
         // Engines with a memory cage of their own (Electron) never accept a mapping: it need not be tried again.
-        if ((error as NodeJS.ErrnoException).code === "ERR_EXTERNAL_BUFFERS_REFUSED") loaded = { reason: "this JavaScript engine refuses mapped memory" };
+        if ((error as NodeJS.ErrnoException).code === "ERR_EXTERNAL_BUFFERS_REFUSED")
+          loaded = { reason: "this JavaScript engine refuses mapped memory" };
         throw error;
       }
     },

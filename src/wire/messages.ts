@@ -149,6 +149,8 @@ export interface DefinitionHeader {
   inBand: number;
   buffers: number[];
   dependencies: string[];
+  /** References that it captured. */
+  refs: [id: ObjectId, owner: ProcessId][];
   /** Large captured buffers make the whole definition an object in the store, which all workers map; the body is empty then. */
   stored: StoredHeader | undefined;
 }

@@ -1,0 +1,274 @@
+/**
+ * The native part: what it refuses, that mappings share or do not share, and that memory is unmapped only when nobody can reach it.
+ */
+import { cpSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync, ftruncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { collectGarbage } from "./garbage.ts";
+import {
+  dieWithParent,
+  loadNativePart,
+  nativeAvailable,
+  nativeUnavailableReason,
+  type SharedMemory,
+  sharedMemory,
+} from "./shared-memory.ts";
+
+const PREBUILDS = new URL("../../prebuilds/", import.meta.url);
+const PAGE = 4096;
+const directory = mkdtempSync(join(tmpdir(), "shoal-native-test-"));
+const path = join(directory, "file");
+let fd = -1;
+
+beforeAll(() => {
+  writeFileSync(path, Buffer.alloc(8 * PAGE, 1));
+  fd = openSync(path, "r+");
+});
+
+afterAll(() => {
+  closeSync(fd);
+  rmSync(directory, { recursive: true });
+});
+
+describe("loading", () => {
+  test("this platform has a binary with the right checksum", () => {
+    const loaded = loadNativePart(PREBUILDS, process.platform, process.arch);
+    expect(loaded).toHaveProperty("memory");
+  });
+
+  test("every prebuilt binary has its recorded checksum", () => {
+    const checksums = JSON.parse(readFileSync(new URL("checksums.json", PREBUILDS), "utf8")) as Record<string, string>;
+    expect(Object.keys(checksums).toSorted()).toEqual(
+      ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-arm64-musl", "linux-x64", "linux-x64-musl"]
+        .map((name) => `${name}.node`)
+        .toSorted(),
+    );
+    for (const [platform, arch] of [
+      ["darwin", "arm64"],
+      ["darwin", "x64"],
+      ["linux", "arm64"],
+      ["linux", "x64"],
+    ] as const) {
+      const loaded = loadNativePart(PREBUILDS, platform, arch);
+      // Either it loads, or this machine is of another kind; it is never damaged.
+      if ("reason" in loaded) expect(loaded.reason).not.toMatch(/checksum/);
+    }
+  });
+
+  test("a platform without a binary is told so", () => {
+    expect(loadNativePart(PREBUILDS, "win32", "x64")).toEqual({ reason: "there is no prebuilt native part for win32-x64" });
+  });
+
+  test("a damaged binary is not loaded", () => {
+    const damaged = join(directory, "damaged");
+    cpSync(PREBUILDS, damaged, { recursive: true });
+    const directoryUrl = pathToFileURL(`${damaged}/`);
+    for (const file of ["linux-x64.node", "linux-x64-musl.node"]) writeFileSync(new URL(file, directoryUrl), "damaged");
+    expect(loadNativePart(directoryUrl, "linux", "x64")).toEqual({ reason: "the checksum of linux-x64-musl.node is not the recorded one" });
+    rmSync(new URL("checksums.json", directoryUrl));
+    expect(loadNativePart(directoryUrl, "linux", "x64")).toHaveProperty(
+      "reason",
+      expect.stringMatching(/checksums of the native parts cannot be read/),
+    );
+  });
+});
+
+// The whole unit run passes with SHOAL_NATIVE=0 as well.
+describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
+  let memory: SharedMemory;
+
+  beforeAll(() => {
+    expect(nativeUnavailableReason()).toBeUndefined();
+    expect(nativeAvailable()).toBe(true);
+    memory = sharedMemory() as SharedMemory;
+  });
+
+  function mapped(mode: "shared" | "private", offset = 0, sizeBytes = 2 * PAGE): Uint8Array {
+    return new Uint8Array(memory.map({ fd, offset, sizeBytes, mode }));
+  }
+
+  async function released(tokens: Set<number>, expected: number[]): Promise<void> {
+    for (let attempt = 0; attempt < 50 && tokens.size < expected.length; attempt += 1) {
+      collectGarbage();
+      await nextTurn();
+      memory.drainReleased();
+    }
+    expect(Array.from(tokens).toSorted()).toEqual(expected);
+  }
+
+  test("a shared mapping writes to the file; a private one sees the file and keeps its own writes", () => {
+    const shared = mapped("shared");
+    const first = mapped("private");
+    const second = mapped("private");
+    shared[0] = 42;
+    expect(first[0]).toBe(42);
+    first[0] = 7;
+    first[PAGE] = 8;
+    expect([shared[0], shared[PAGE], second[0], second[PAGE]]).toEqual([42, 1, 42, 1]);
+    expect(readFileSync(path)[0]).toBe(42);
+    shared[0] = 1;
+  });
+
+  test("an offset need not be that of a page, and nothing before it can be reached", () => {
+    const shared = mapped("shared");
+    shared[PAGE + 100] = 99;
+    const buffer = memory.map({ fd, offset: PAGE + 100, sizeBytes: 10, mode: "private" });
+    expect(buffer.byteLength).toBe(10);
+    expect(new Uint8Array(buffer)[0]).toBe(99);
+    shared[PAGE + 100] = 1;
+  });
+
+  test("a mapping ends when its memory is unreachable, not when the first ArrayBuffer is", async () => {
+    const ended = new Set<number>();
+    const keep: { buffer: ArrayBuffer | undefined; view: Uint8Array | undefined } = { buffer: undefined, view: undefined };
+    (() => {
+      for (let token = 1; token <= 3; token += 1) {
+        const buffer = memory.map({ fd, offset: 0, sizeBytes: PAGE, mode: "private", onReleased: () => ended.add(token) });
+        if (token === 2) keep.buffer = buffer.transfer();
+        if (token === 3) keep.view = new Uint8Array(buffer, 100, 10).subarray(5);
+      }
+    })();
+    await released(ended, [1]);
+    expect(new Uint8Array(keep.buffer as ArrayBuffer)[5]).toBe(1);
+    expect(keep.view?.[0]).toBe(1);
+    keep.buffer = undefined;
+    await released(ended, [1, 2]);
+    keep.view = undefined;
+    await released(ended, [1, 2, 3]);
+  });
+
+  test("detaching ends a mapping without a collection", async () => {
+    const ended = new Set<number>();
+    const buffer = memory.map({ fd, offset: 0, sizeBytes: PAGE, mode: "shared", onReleased: () => ended.add(1) });
+    const before = memory.liveMaps();
+    buffer.transfer(0);
+    await nextTurn();
+    await nextTurn();
+    memory.drainReleased();
+    expect(ended.size).toBe(1);
+    expect(memory.liveMaps()).toBe(before - 1);
+  });
+
+  test("copies any length to any place", () => {
+    const target = memory.map({ fd, offset: 0, sizeBytes: 8 * PAGE, mode: "private" });
+    for (const [offset, length] of [
+      [0, 0],
+      [1, 1],
+      [31, 100],
+      [0, 8 * PAGE],
+      [8 * PAGE, 0],
+    ] as const) {
+      const source = new Uint8Array(length).map((_, index) => index * 7 + offset);
+      memory.copy(target, offset, source);
+      expect(Buffer.from(target, offset, length).equals(Buffer.from(source))).toBe(true);
+    }
+  });
+
+  test("copies with streaming stores are exact at every alignment", () => {
+    const size = 3 * 1024 * 1024;
+    const source = new Uint8Array(size).map((_, index) => index * 31 + (index >>> 8));
+    const target = new ArrayBuffer(size + 256);
+    for (const [from, to] of [
+      [0, 0],
+      [1, 0],
+      [0, 1],
+      [7, 63],
+      [13, 130],
+    ] as const) {
+      new Uint8Array(target).fill(0);
+      const view = source.subarray(from, size - 13 - from);
+      memory.copy(target, to, view);
+      const written = Buffer.from(target);
+      expect(written.subarray(to, to + view.length).equals(view)).toBe(true);
+      expect(written.subarray(0, to).every((byte) => byte === 0)).toBe(true);
+      expect(written.subarray(to + view.length).every((byte) => byte === 0)).toBe(true);
+    }
+  });
+
+  test("refuses ranges beyond the end of the file", () => {
+    for (const [offset, sizeBytes] of [
+      [0, 8 * PAGE + 1],
+      [8 * PAGE, 1],
+      [PAGE, 8 * PAGE],
+      [2 ** 52, 1],
+      [1, Number.MAX_SAFE_INTEGER],
+    ] as const) {
+      expect(() => memory.map({ fd, offset, sizeBytes, mode: "private" })).toThrow(RangeError);
+    }
+    const other = join(directory, "short");
+    writeFileSync(other, "abc");
+    const shortFd = openSync(other, "r+");
+    ftruncateSync(shortFd, 0);
+    expect(() => memory.map({ fd: shortFd, offset: 0, sizeBytes: 1, mode: "private" })).toThrow(RangeError);
+    closeSync(shortFd);
+  });
+
+  test("refuses arguments of the wrong kind, and never crashes on them", () => {
+    const junk: unknown[] = [
+      undefined,
+      null,
+      -1,
+      1.5,
+      Number.NaN,
+      Number.POSITIVE_INFINITY,
+      2 ** 60,
+      "1",
+      {},
+      [],
+      Symbol("x"),
+      1n,
+      new ArrayBuffer(8),
+      new Uint8Array(8),
+      new Float64Array(1),
+      new SharedArrayBuffer(8),
+    ];
+    const map = memory.map as unknown as (range: Record<string, unknown>) => unknown;
+    const copy = memory.copy as unknown as (...values: unknown[]) => unknown;
+    for (const value of junk) {
+      expect(() => map({ fd: value, offset: 0, sizeBytes: PAGE, mode: "shared" })).toThrow();
+      if (value !== undefined) expect(() => map({ fd, offset: value, sizeBytes: PAGE, mode: "shared" })).toThrow();
+      expect(() => map({ fd, offset: 0, sizeBytes: value, mode: "shared" })).toThrow();
+      if (!(value instanceof ArrayBuffer)) expect(() => copy(value, 0, new Uint8Array(1))).toThrow(TypeError);
+      expect(() => copy(new ArrayBuffer(4), value, new Uint8Array(1))).toThrow();
+      if (!(value instanceof Uint8Array)) expect(() => copy(new ArrayBuffer(8), 0, value)).toThrow(TypeError);
+    }
+    expect(() => map({ fd, offset: 0, sizeBytes: 0, mode: "shared" })).toThrow(RangeError);
+    expect(() => map({ fd: 99_999, offset: 0, sizeBytes: 1, mode: "shared" })).toThrow(expect.objectContaining({ code: "EBADF" }));
+    expect(() => copy(new ArrayBuffer(8), 1, new Uint8Array(8))).toThrow(RangeError);
+    expect(() => copy(new ArrayBuffer(8), 9, new Uint8Array(0))).toThrow(RangeError);
+    const detached = new ArrayBuffer(8);
+    const view = new Uint8Array(detached);
+    detached.transfer();
+    expect(() => copy(detached, 0, new Uint8Array(1))).toThrow(RangeError);
+    copy(new ArrayBuffer(8), 0, view);
+  });
+
+  test("refuses to write to a file that is open for reading only", () => {
+    const readOnly = openSync(path, "r");
+    expect(() => memory.map({ fd: readOnly, offset: 0, sizeBytes: PAGE, mode: "shared" })).toThrow(
+      expect.objectContaining({ code: "EACCES" }),
+    );
+    const buffer = memory.map({ fd: readOnly, offset: 0, sizeBytes: PAGE, mode: "private" });
+    new Uint8Array(buffer)[0] = 5;
+    closeSync(readOnly);
+  });
+
+  test("refuses what is not a file", () => {
+    const folder = openSync(directory, "r");
+    expect(() => memory.map({ fd: folder, offset: 0, sizeBytes: 1, mode: "private" })).toThrow(TypeError);
+    closeSync(folder);
+  });
+
+  test("cannot be handed to another thread, which would outlive its bookkeeping", () => {
+    const buffer = memory.map({ fd, offset: 0, sizeBytes: PAGE, mode: "private" });
+    expect(() => structuredClone(buffer, { transfer: [buffer] })).toThrow();
+    expect(new Uint8Array(buffer)[1]).toBe(1);
+  });
+
+  test.runIf(process.platform === "linux")("ties this process to its parent", () => {
+    expect(dieWithParent()).toBe(true);
+  });
+});

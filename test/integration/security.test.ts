@@ -1,0 +1,190 @@
+/**
+ * Strangers at the sockets of a session: without the token nobody is heard, and no bytes, however malformed, end or stop a process of it.
+ */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import net from "node:net";
+import { dirname, join } from "node:path";
+import { init, nodes, remote, shutdown } from "shoal";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { encodeHeader } from "../../src/wire/header.ts";
+import { type Frame, FRAME_FLAG, FrameParser, FrameWriter } from "../../src/wire/frame.ts";
+import { MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
+import { eventually, isAlive, Sandbox } from "./sandbox.ts";
+
+const sandbox = new Sandbox();
+const temporaryBefore = process.env["TMPDIR"];
+let token: string;
+let directory: string;
+let addresses: { daemon: string; worker: string };
+let processes: { pid: number; command: string }[];
+
+const add = remote((left: number, right: number) => left + right);
+
+beforeAll(async () => {
+  process.env["TMPDIR"] = sandbox.temporary;
+  await init({ numCpus: 1, logToDriver: false });
+  expect(await add.remote(1, 1)).toBe(2);
+  token = (globalThis as unknown as Record<symbol, { options: { token: string } }>)[Symbol.for("shoal.runtime.1")]?.options.token ?? "";
+  const daemon = (await nodes())[0]?.address ?? "";
+  directory = dirname(daemon);
+  const worker = readdirSync(directory).find((name) => /^w\d+$/.test(name)) ?? "";
+  addresses = { daemon, worker: join(directory, worker) };
+  processes = sandbox.processes();
+});
+afterEach(async () => {
+  // The session goes on, in the processes that it had.
+  expect(await add.remote(20, 22)).toBe(42);
+  for (const { pid } of processes) expect(isAlive(pid)).toBe(true);
+});
+afterAll(async () => {
+  await shutdown();
+  process.env["TMPDIR"] = temporaryBefore;
+  if (temporaryBefore === undefined) delete process.env["TMPDIR"];
+  expect(await sandbox.settled()).toEqual([]);
+  sandbox.remove();
+});
+
+/** A stranger's connection: what it received, and whether it has been hung up on. */
+class Stranger {
+  readonly #socket: net.Socket;
+  readonly replies: { type: number; flags: number; header: Buffer }[] = [];
+  isClosed = false;
+
+  constructor(address: string) {
+    this.#socket = net.connect(address);
+    const parser = new FrameParser((frame: Frame) => this.replies.push({ type: frame.type, flags: frame.flags, header: Buffer.from(frame.header) }));
+    this.#socket.on("data", (chunk: Buffer) => parser.push(chunk));
+    this.#socket.on("error", () => {});
+    this.#socket.on("close", () => {
+      this.isClosed = true;
+    });
+  }
+
+  write(bytes: Uint8Array): this {
+    this.#socket.write(bytes);
+    return this;
+  }
+
+  send(type: number, header: unknown, options: { callId?: number; flags?: number; body?: Uint8Array } = {}): this {
+    const writer = new FrameWriter((chunk) => this.#socket.write(Buffer.from(chunk)));
+    const bytes = header === undefined ? undefined : encodeHeader(header);
+    writer.full(type, options.flags ?? 0, options.callId ?? 1, bytes, options.body === undefined ? [] : [options.body]);
+    writer.flush();
+    return this;
+  }
+
+  hello(changes: Record<string, unknown> = {}): this {
+    const processId = "f".repeat(32);
+    return this.send(MESSAGE.HELLO, {
+      version: PROTOCOL_VERSION,
+      token,
+      processId,
+      holderId: processId,
+      kind: "driver",
+      pid: process.pid,
+      address: "",
+      taskIdPrefix: "f".repeat(16),
+      jobId: "ffffffff",
+      ...changes,
+    });
+  }
+
+  async dropped(): Promise<boolean> {
+    return await eventually(() => this.isClosed, 4000);
+  }
+
+  hangUp(): void {
+    this.#socket.destroy();
+  }
+}
+
+/** Numbers that look random and are the same in every run. */
+function* noise(seed: number): Generator<number, never> {
+  let state = seed;
+  for (;;) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    yield state >>> 8;
+  }
+}
+
+function randomBytes(source: Generator<number>, sizeBytes: number): Buffer {
+  return Buffer.from(Array.from({ length: sizeBytes }, () => (source.next().value as number) & 0xff));
+}
+
+test("sockets and their folder are for their owner alone, and no process shows the token", () => {
+  expect(statSync(directory).mode & 0o777).toBe(0o700);
+  for (const address of Object.values(addresses)) expect(statSync(address).mode & 0o777).toBe(0o600);
+  expect(token.length).toBeGreaterThanOrEqual(64);
+  for (const { pid } of processes) {
+    expect(readFileSync(`/proc/${pid}/cmdline`, "latin1")).not.toContain(token);
+    expect(readFileSync(`/proc/${pid}/environ`, "latin1")).not.toContain(token);
+  }
+});
+
+describe.each(["daemon", "worker"] as const)("the %s", (kind) => {
+  test("answers the right token", async () => {
+    const friend = new Stranger(addresses[kind]).hello({ kind: "worker", processId: "a".repeat(32) });
+    expect(await eventually(() => friend.replies.length > 0)).toBe(true);
+    expect(friend.replies[0]).toMatchObject({ type: MESSAGE.REPLY });
+    expect((friend.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).toBe(0);
+    friend.hangUp();
+  });
+
+  test.each([
+    ["a wrong token", { token: "0".repeat(64) }, "token"],
+    ["an empty token", { token: "" }, "token"],
+    ["a token that is not text", { token: 7 }, "hello"],
+    ["another protocol version", { version: 9999 }, "version"],
+  ])("refuses %s with the reason and hangs up", async (_what, changes, reason) => {
+    const stranger = new Stranger(addresses[kind]).hello(changes);
+    expect(await stranger.dropped()).toBe(true);
+    expect(stranger.replies).toHaveLength(1);
+    expect((stranger.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).not.toBe(0);
+    expect(stranger.replies[0]?.header.toString("latin1")).toContain(reason);
+    expect(stranger.replies[0]?.header.toString("latin1")).not.toContain(token);
+  });
+
+  test("hangs up on one that says nothing, sends half a hello, or too much", async () => {
+    const silent = new Stranger(addresses[kind]);
+    const half = new Stranger(addresses[kind]).write(Buffer.from([200, 0, 0, 0, MESSAGE.HELLO]));
+    const tooMuch = new Stranger(addresses[kind]).hello({ address: "x".repeat(5000) });
+    for (const stranger of [silent, half, tooMuch]) expect(await stranger.dropped()).toBe(true);
+  });
+
+  test("does nothing of what is sent before a hello", async () => {
+    const types = Object.values(MESSAGE).filter((type) => type !== MESSAGE.HELLO);
+    const strangers = types.map((type) => new Stranger(addresses[kind]).send(type, [1, "x"]));
+    for (const stranger of strangers) expect(await stranger.dropped()).toBe(true);
+  });
+
+  test("hangs up on noise", async () => {
+    const source = noise(1);
+    const strangers = Array.from({ length: 60 }, (_, index) => new Stranger(addresses[kind]).write(randomBytes(source, 1 + index * 17)));
+    for (const stranger of strangers) expect(await stranger.dropped()).toBe(true);
+  });
+
+  test("survives malformed frames of one that knows the token", async () => {
+    const source = noise(kind === "daemon" ? 2 : 3);
+    const harmless = Object.values(MESSAGE).filter((type) => type !== MESSAGE.SHUTDOWN && type !== MESSAGE.HELLO);
+    const headers = [undefined, null, 0, -1, "text", [], {}, [[]], [["x", "y", "z"]], { id: 1 }, { shape: "CPU:10000", resources: { CPU: -5 }, backlog: 3 }];
+    for (let round = 0; round < 8; round += 1) {
+      const strangers = harmless.map((type, index) => {
+        const stranger = new Stranger(addresses[kind]).hello({ processId: (round * 100 + index).toString(16).padStart(32, "e") });
+        if (round === 0) return stranger.write(rawFrame(type, randomBytes(source, 30)));
+        return stranger.send(type, headers[(index + round) % headers.length], { callId: round, body: randomBytes(source, round * 5) });
+      });
+      expect(await eventually(() => strangers.every((stranger) => stranger.isClosed || stranger.replies.length > 0))).toBe(true);
+      for (const stranger of strangers) stranger.hangUp();
+    }
+  });
+});
+
+/** A frame whose length is right and whose content is not. */
+function rawFrame(type: number, content: Buffer): Buffer {
+  const frame = Buffer.alloc(10 + content.length);
+  frame.writeUInt32LE(6 + content.length, 0);
+  frame[4] = type;
+  frame[5] = FRAME_FLAG.HEADER;
+  content.copy(frame, 10);
+  return frame;
+}

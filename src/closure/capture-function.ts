@@ -14,13 +14,7 @@ import type { GraphBuilder, Step } from "./graph-builder.ts";
 import type { Code, FunctionNode, ImportNode, Ref } from "./graph.ts";
 import { identityOf } from "./identity.ts";
 import { internalsOf, liveItems, liveValue, scopesOf } from "./inspector-session.ts";
-import {
-  builtinPathOf,
-  commonJsMember,
-  globalPathOf,
-  sameGlobalOfThisRealm,
-  tryRead,
-} from "./known-values.ts";
+import { builtinPathOf, commonJsMember, globalPathOf, sameGlobalOfThisRealm, tryRead } from "./known-values.ts";
 import type { ParsedText } from "./parse-text.ts";
 import { revivedCodeOf } from "./revived-code.ts";
 
@@ -123,10 +117,7 @@ function hasOwnPrototypeMembers(target: AnyFunction, parsed: ParsedText): boolea
   return Reflect.ownKeys(prototype).length > 1 || Object.getPrototypeOf(prototype) !== Object.prototype;
 }
 
-function codeOf(
-  graph: GraphBuilder,
-  { target, facts, parsed, place }: Pick<FunctionJob, "target" | "facts" | "parsed" | "place">,
-): Code {
+function codeOf(graph: GraphBuilder, { target, facts, parsed, place }: Pick<FunctionJob, "target" | "facts" | "parsed" | "place">): Code {
   return {
     name: typeof target.name === "string" ? target.name : "",
     text: facts.text,

@@ -75,7 +75,8 @@ export function referPrototype(graph: GraphBuilder, prototype: object, step: Ste
 }
 
 export function captureObject(graph: GraphBuilder, value: object, step: Step): Ref {
-  const className = tryRead(() => (Object.getPrototypeOf(value) as { constructor?: { name?: string } } | null)?.constructor?.name) || "Object";
+  const className =
+    tryRead(() => (Object.getPrototypeOf(value) as { constructor?: { name?: string } } | null)?.constructor?.name) || "Object";
   refuseProcessBound(graph, value, { step, className });
   if (types.isWeakMap(value) || types.isWeakSet(value)) return captureWeakCollection(graph, value);
   const base = baseOf(value);

@@ -59,7 +59,8 @@ const SIZE_BYTES_MAX = 100_000_000;
  * @throws SerializationError naming the path to what cannot be sent
  */
 export function captureDefinition(target: AnyFunction, hooks: CaptureHooks): Definition {
-  if (typeof target !== "function") throw new TypeError(`Cannot capture a definition: it must be a function or class: received ${typeof target}`);
+  if (typeof target !== "function")
+    throw new TypeError(`Cannot capture a definition: it must be a function or class: received ${typeof target}`);
   const { encoded, graph } = captureGraph(target, { mode: "definition", hooks, label: () => describeFunction(target) });
   const { bytes } = encoded;
   // A definition is the state of now: its buffers must not follow the user's later writes.
@@ -177,9 +178,7 @@ function checkSize(graph: GraphBuilder, sizeBytes: number, step: Step): void {
   const largest = graph.variables
     .map((variable) => ({ ...variable, sizeBytes: estimateSizeBytes(variable.value) }))
     .sort((left, right) => right.sizeBytes - left.sizeBytes)[0];
-  const most = largest
-    ? `, most of it ${trailOf(largest.step).join(" → ")} (${megabytes(largest.sizeBytes)} MB)`
-    : "";
+  const most = largest ? `, most of it ${trailOf(largest.step).join(" → ")} (${megabytes(largest.sizeBytes)} MB)` : "";
   const label = trailOf(step)[0];
   if (sizeBytes > SIZE_BYTES_MAX) {
     throw new SerializationError(

@@ -37,9 +37,7 @@ export function functionExpression(code: Code): MappedText {
   const [start, end] = code.keyRange;
   edits.push({ start, end, text: "_".padEnd(end - start) });
   const method = applyEdits(code, edits);
-  return code.accessor
-    ? surround(method, `${NAMES.accessor}({`, `\n}, "${code.accessor}")`)
-    : surround(method, "({", "\n})._");
+  return code.accessor ? surround(method, `${NAMES.accessor}({`, `\n}, "${code.accessor}")`) : surround(method, "({", "\n})._");
 }
 
 /** The text of a class as an expression; `ref` is the number under which it introduces itself. */

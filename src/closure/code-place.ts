@@ -155,10 +155,7 @@ class RevivedPlace implements CodePlace {
   }
 }
 
-function revivedBinding(
-  source: RevivedSource,
-  { name, source: index }: { name: string; source: number },
-): Binding | undefined {
+function revivedBinding(source: RevivedSource, { name, source: index }: { name: string; source: number }): Binding | undefined {
   const binding = source.bindings.get(name);
   if (binding) return { ...binding, source: index };
   if (name === IMPORT_META_NAME) return "provided";

@@ -84,7 +84,10 @@ export class FileScope {
   }
 
   /** Starts the generator whose body is `body`, with `names` (and what a module has) in scope. */
-  start(body: string, { names, url, segments }: { names: Readonly<Record<string, unknown>>; url: string; segments: readonly Segment[] }): TextGenerator {
+  start(
+    body: string,
+    { names, url, segments }: { names: Readonly<Record<string, unknown>>; url: string; segments: readonly Segment[] },
+  ): TextGenerator {
     const parameters = Object.keys(names);
     const head = `(function* (${parameters.join(", ")}) { ${this.isStrict ? '"use strict";' : ""}\n`;
     const text = `${head}${body}})`;

@@ -197,7 +197,8 @@ class Planner {
       if (node?.kind !== "object") continue;
       if (node.prototype !== undefined && node.prototype >= 0) reached.add(node.prototype);
       for (const entry of node.entries ?? []) reached.add(entry);
-      for (const [, , value, setter] of node.properties) for (const inner of [value, setter]) if (inner !== undefined && inner >= 0) reached.add(inner);
+      for (const [, , value, setter] of node.properties)
+        for (const inner of [value, setter]) if (inner !== undefined && inner >= 0) reached.add(inner);
       for (const [, value] of node.privateFields ?? []) reached.add(value);
     }
     return [...reached];

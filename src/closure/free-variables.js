@@ -11,353 +11,300 @@ exports.analyzeScopes = analyzeScopes;
  */
 const syntax_ts_1 = require("./syntax.js");
 class Scope {
-    parent;
-    kind;
-    start;
-    end;
-    names = new Set();
-    children = [];
-    /** Names of this scope that are assigned after their declaration, by anything inside it. */
-    written = new Set();
-    /** Private names that a class scope declares. */
-    privateNames = new Set();
-    isConstructor = false;
-    constructor(parent, kind, node) {
-        this.parent = parent;
-        this.kind = kind;
-        this.start = node.start;
-        this.end = node.end;
-        parent?.children.push(this);
-    }
-    /** The scope that declares `name`, looking outward from here. */
-    declaring(name) {
-        for (let scope = this; scope; scope = scope.parent)
-            if (scope.names.has(name))
-                return scope;
-        return undefined;
-    }
-    /** The nearest scope of one of these kinds, this one included. */
-    nearest(...kinds) {
-        for (let scope = this; scope; scope = scope.parent)
-            if (kinds.includes(scope.kind))
-                return scope;
-        return undefined;
-    }
+  parent;
+  kind;
+  start;
+  end;
+  names = new Set();
+  children = [];
+  /** Names of this scope that are assigned after their declaration, by anything inside it. */
+  written = new Set();
+  /** Private names that a class scope declares. */
+  privateNames = new Set();
+  isConstructor = false;
+  constructor(parent, kind, node) {
+    this.parent = parent;
+    this.kind = kind;
+    this.start = node.start;
+    this.end = node.end;
+    parent?.children.push(this);
+  }
+  /** The scope that declares `name`, looking outward from here. */
+  declaring(name) {
+    for (let scope = this; scope; scope = scope.parent) if (scope.names.has(name)) return scope;
+    return undefined;
+  }
+  /** The nearest scope of one of these kinds, this one included. */
+  nearest(...kinds) {
+    for (let scope = this; scope; scope = scope.parent) if (kinds.includes(scope.kind)) return scope;
+    return undefined;
+  }
 }
 exports.Scope = Scope;
 function analyzeScopes(root, options = {}) {
-    return new Analyzer(root, options).run();
+  return new Analyzer(root, options).run();
 }
 /** Declares the `var`s inside `node`, however deep, but not those of inner functions and classes. */
 function declareVars(node, scope) {
-    if ((0, syntax_ts_1.isFunctionNode)(node) || (0, syntax_ts_1.isClassNode)(node))
-        return;
-    if (node.type === "VariableDeclaration" && node.kind === "var")
-        declarePatterns(node.declarations, scope);
-    for (const child of (0, syntax_ts_1.childrenOf)(node))
-        declareVars(child, scope);
+  if ((0, syntax_ts_1.isFunctionNode)(node) || (0, syntax_ts_1.isClassNode)(node)) return;
+  if (node.type === "VariableDeclaration" && node.kind === "var") declarePatterns(node.declarations, scope);
+  for (const child of (0, syntax_ts_1.childrenOf)(node)) declareVars(child, scope);
 }
 function declarePatterns(declarations, scope) {
-    for (const declaration of declarations) {
-        for (const name of (0, syntax_ts_1.namesOfPattern)(declaration.id))
-            scope.names.add(name);
-    }
+  for (const declaration of declarations) {
+    for (const name of (0, syntax_ts_1.namesOfPattern)(declaration.id)) scope.names.add(name);
+  }
 }
 /** Declares what a list of statements declares in its own block: `let`, `const`, functions, classes and imports. */
 function declareLexical(statements, scope) {
-    for (let statement of statements) {
-        if (statement.type === "ExportNamedDeclaration" || statement.type === "ExportDefaultDeclaration") {
-            statement = statement.declaration ?? statement;
-        }
-        if (statement.type === "VariableDeclaration" && statement.kind !== "var") {
-            declarePatterns(statement.declarations, scope);
-        }
-        else if (statement.type === "FunctionDeclaration" || statement.type === "ClassDeclaration") {
-            if (statement.id)
-                scope.names.add(statement.id.name);
-        }
-        else if (statement.type === "ImportDeclaration") {
-            for (const specifier of statement.specifiers)
-                scope.names.add(specifier.local.name);
-        }
+  for (let statement of statements) {
+    if (statement.type === "ExportNamedDeclaration" || statement.type === "ExportDefaultDeclaration") {
+      statement = statement.declaration ?? statement;
     }
+    if (statement.type === "VariableDeclaration" && statement.kind !== "var") {
+      declarePatterns(statement.declarations, scope);
+    } else if (statement.type === "FunctionDeclaration" || statement.type === "ClassDeclaration") {
+      if (statement.id) scope.names.add(statement.id.name);
+    } else if (statement.type === "ImportDeclaration") {
+      for (const specifier of statement.specifiers) scope.names.add(specifier.local.name);
+    }
+  }
 }
 class Analyzer {
-    #root;
-    #options;
-    #result;
-    constructor(root, options) {
-        this.#root = root;
-        this.#options = options;
-        this.#result = {
-            top: new Scope(null, "top", root),
-            references: [],
-            free: new Map(),
-            importMeta: [],
-            usesOuterThis: false,
-            usesOuterSuper: false,
-            usesOuterNewTarget: false,
-            outerPrivateName: null,
-            hasDirectEval: false,
-        };
+  #root;
+  #options;
+  #result;
+  constructor(root, options) {
+    this.#root = root;
+    this.#options = options;
+    this.#result = {
+      top: new Scope(null, "top", root),
+      references: [],
+      free: new Map(),
+      importMeta: [],
+      usesOuterThis: false,
+      usesOuterSuper: false,
+      usesOuterNewTarget: false,
+      outerPrivateName: null,
+      hasDirectEval: false,
+    };
+  }
+  run() {
+    const { top, references, free } = this.#result;
+    if (this.#root.type === "Program") {
+      for (const statement of this.#root.body) declareVars(statement, top);
+      declareLexical(this.#root.body, top);
+      this.#visitAll(this.#root.body, top);
+    } else {
+      this.#visit(this.#root, top);
     }
-    run() {
-        const { top, references, free } = this.#result;
-        if (this.#root.type === "Program") {
-            for (const statement of this.#root.body)
-                declareVars(statement, top);
-            declareLexical(this.#root.body, top);
-            this.#visitAll(this.#root.body, top);
-        }
-        else {
-            this.#visit(this.#root, top);
-        }
-        for (const { name, scope, isWrite } of references) {
-            const declaring = scope.declaring(name);
-            if (declaring) {
-                if (isWrite)
-                    declaring.written.add(name);
-            }
-            else {
-                const use = free.get(name) ?? { written: false };
-                use.written ||= isWrite;
-                free.set(name, use);
-            }
-        }
-        return this.#result;
+    for (const { name, scope, isWrite } of references) {
+      const declaring = scope.declaring(name);
+      if (declaring) {
+        if (isWrite) declaring.written.add(name);
+      } else {
+        const use = free.get(name) ?? { written: false };
+        use.written ||= isWrite;
+        free.set(name, use);
+      }
     }
-    #refer(node, scope, isWrite) {
-        if (node.name === "arguments" && scope.nearest("function"))
-            return;
-        this.#result.references.push({ name: node.name, scope, isWrite, start: node.start });
-    }
-    #visitAll(nodes, scope) {
-        for (const node of nodes)
-            this.#visit(node, scope);
-    }
-    /** Default values and computed keys of a pattern, and its targets too where it assigns instead of declaring. */
-    #visitPattern(pattern, scope, assigns) {
-        switch (pattern?.type) {
-            case undefined:
-                return;
-            case "Identifier":
-                if (assigns)
-                    this.#refer(pattern, scope, true);
-                return;
-            case "ObjectPattern":
-                for (const property of pattern.properties) {
-                    if (property.type === "RestElement") {
-                        this.#visitPattern(property.argument, scope, assigns);
-                    }
-                    else {
-                        if (property.computed)
-                            this.#visit(property.key, scope);
-                        this.#visitPattern(property.value, scope, assigns);
-                    }
-                }
-                return;
-            case "ArrayPattern":
-                for (const element of pattern.elements)
-                    this.#visitPattern(element, scope, assigns);
-                return;
-            case "AssignmentPattern":
-                this.#visitPattern(pattern.left, scope, assigns);
-                this.#visit(pattern.right, scope);
-                return;
-            case "RestElement":
-                this.#visitPattern(pattern.argument, scope, assigns);
-                return;
-            default:
-                this.#visit(pattern, scope);
+    return this.#result;
+  }
+  #refer(node, scope, isWrite) {
+    if (node.name === "arguments" && scope.nearest("function")) return;
+    this.#result.references.push({ name: node.name, scope, isWrite, start: node.start });
+  }
+  #visitAll(nodes, scope) {
+    for (const node of nodes) this.#visit(node, scope);
+  }
+  /** Default values and computed keys of a pattern, and its targets too where it assigns instead of declaring. */
+  #visitPattern(pattern, scope, assigns) {
+    switch (pattern?.type) {
+      case undefined:
+        return;
+      case "Identifier":
+        if (assigns) this.#refer(pattern, scope, true);
+        return;
+      case "ObjectPattern":
+        for (const property of pattern.properties) {
+          if (property.type === "RestElement") {
+            this.#visitPattern(property.argument, scope, assigns);
+          } else {
+            if (property.computed) this.#visit(property.key, scope);
+            this.#visitPattern(property.value, scope, assigns);
+          }
         }
+        return;
+      case "ArrayPattern":
+        for (const element of pattern.elements) this.#visitPattern(element, scope, assigns);
+        return;
+      case "AssignmentPattern":
+        this.#visitPattern(pattern.left, scope, assigns);
+        this.#visit(pattern.right, scope);
+        return;
+      case "RestElement":
+        this.#visitPattern(pattern.argument, scope, assigns);
+        return;
+      default:
+        this.#visit(pattern, scope);
     }
-    #visitFunction(node, outer, isConstructor) {
-        let parent = outer;
-        if (node.type === "FunctionExpression" && node.id) {
-            parent = new Scope(outer, "functionName", node);
-            parent.names.add(node.id.name);
-        }
-        const scope = new Scope(parent, node.type === "ArrowFunctionExpression" ? "arrow" : "function", node);
-        scope.isConstructor = isConstructor;
-        for (const parameter of node.params)
-            for (const name of (0, syntax_ts_1.namesOfPattern)(parameter))
-                scope.names.add(name);
-        for (const parameter of node.params)
-            this.#visitPattern(parameter, scope, false);
-        if (node.body.type !== "BlockStatement") {
-            this.#visit(node.body, scope);
-            return;
-        }
-        for (const statement of node.body.body)
-            declareVars(statement, scope);
-        declareLexical(node.body.body, scope);
-        this.#visitAll(node.body.body, scope);
+  }
+  #visitFunction(node, outer, isConstructor) {
+    let parent = outer;
+    if (node.type === "FunctionExpression" && node.id) {
+      parent = new Scope(outer, "functionName", node);
+      parent.names.add(node.id.name);
     }
-    #visitClass(node, outer) {
-        const scope = new Scope(outer, "class", node);
-        if (node.id)
-            scope.names.add(node.id.name);
-        const skipStatic = this.#options.skipStaticParts === true && node === this.#root;
-        for (const member of node.body.body) {
-            if (member.type !== "StaticBlock" && member.key.type === "PrivateIdentifier") {
-                scope.privateNames.add(member.key.name);
-            }
-        }
-        if (node.superClass && !skipStatic)
-            this.#visit(node.superClass, scope);
-        for (const member of node.body.body) {
-            if (member.type === "StaticBlock") {
-                if (!skipStatic)
-                    this.#visitStaticBlock(member, scope);
-                continue;
-            }
-            if (member.computed)
-                this.#visit(member.key, scope);
-            if (member.type === "MethodDefinition") {
-                this.#visitFunction(member.value, scope, member.kind === "constructor");
-            }
-            else if (member.value && !(member.static && skipStatic)) {
-                this.#visit(member.value, new Scope(scope, "member", member));
-            }
-        }
+    const scope = new Scope(parent, node.type === "ArrowFunctionExpression" ? "arrow" : "function", node);
+    scope.isConstructor = isConstructor;
+    for (const parameter of node.params) for (const name of (0, syntax_ts_1.namesOfPattern)(parameter)) scope.names.add(name);
+    for (const parameter of node.params) this.#visitPattern(parameter, scope, false);
+    if (node.body.type !== "BlockStatement") {
+      this.#visit(node.body, scope);
+      return;
     }
-    #visitStaticBlock(block, outer) {
-        const scope = new Scope(outer, "member", block);
-        for (const statement of block.body)
-            declareVars(statement, scope);
-        declareLexical(block.body, scope);
-        this.#visitAll(block.body, scope);
+    for (const statement of node.body.body) declareVars(statement, scope);
+    declareLexical(node.body.body, scope);
+    this.#visitAll(node.body.body, scope);
+  }
+  #visitClass(node, outer) {
+    const scope = new Scope(outer, "class", node);
+    if (node.id) scope.names.add(node.id.name);
+    const skipStatic = this.#options.skipStaticParts === true && node === this.#root;
+    for (const member of node.body.body) {
+      if (member.type !== "StaticBlock" && member.key.type === "PrivateIdentifier") {
+        scope.privateNames.add(member.key.name);
+      }
     }
-    #visitLoop(node, outer) {
-        const scope = new Scope(outer, "block", node);
-        const head = node.type === "ForStatement" ? node.init : node.left;
-        if (head?.type === "VariableDeclaration")
-            declareLexical([head], scope);
-        if (head) {
-            if (node.type !== "ForStatement" && head.type !== "VariableDeclaration")
-                this.#visitPattern(head, scope, true);
-            else
-                this.#visit(head, scope);
+    if (node.superClass && !skipStatic) this.#visit(node.superClass, scope);
+    for (const member of node.body.body) {
+      if (member.type === "StaticBlock") {
+        if (!skipStatic) this.#visitStaticBlock(member, scope);
+        continue;
+      }
+      if (member.computed) this.#visit(member.key, scope);
+      if (member.type === "MethodDefinition") {
+        this.#visitFunction(member.value, scope, member.kind === "constructor");
+      } else if (member.value && !(member.static && skipStatic)) {
+        this.#visit(member.value, new Scope(scope, "member", member));
+      }
+    }
+  }
+  #visitStaticBlock(block, outer) {
+    const scope = new Scope(outer, "member", block);
+    for (const statement of block.body) declareVars(statement, scope);
+    declareLexical(block.body, scope);
+    this.#visitAll(block.body, scope);
+  }
+  #visitLoop(node, outer) {
+    const scope = new Scope(outer, "block", node);
+    const head = node.type === "ForStatement" ? node.init : node.left;
+    if (head?.type === "VariableDeclaration") declareLexical([head], scope);
+    if (head) {
+      if (node.type !== "ForStatement" && head.type !== "VariableDeclaration") this.#visitPattern(head, scope, true);
+      else this.#visit(head, scope);
+    }
+    const rest = node.type === "ForStatement" ? [node.test, node.update, node.body] : [node.right, node.body];
+    for (const part of rest) if (part) this.#visit(part, scope);
+  }
+  #visit(node, scope) {
+    const result = this.#result;
+    switch (node.type) {
+      case "Identifier":
+        this.#refer(node, scope, false);
+        return;
+      case "ThisExpression":
+        if (!scope.nearest("function", "member")) result.usesOuterThis = true;
+        return;
+      case "Super":
+        if (!scope.nearest("class")) result.usesOuterSuper = true;
+        return;
+      case "PrivateIdentifier":
+        for (let outer = scope; outer; outer = outer.parent) {
+          if (outer.privateNames.has(node.name)) return;
         }
-        const rest = node.type === "ForStatement" ? [node.test, node.update, node.body] : [node.right, node.body];
-        for (const part of rest)
-            if (part)
-                this.#visit(part, scope);
-    }
-    #visit(node, scope) {
-        const result = this.#result;
-        switch (node.type) {
-            case "Identifier":
-                this.#refer(node, scope, false);
-                return;
-            case "ThisExpression":
-                if (!scope.nearest("function", "member"))
-                    result.usesOuterThis = true;
-                return;
-            case "Super":
-                if (!scope.nearest("class"))
-                    result.usesOuterSuper = true;
-                return;
-            case "PrivateIdentifier":
-                for (let outer = scope; outer; outer = outer.parent) {
-                    if (outer.privateNames.has(node.name))
-                        return;
-                }
-                result.outerPrivateName = `#${node.name}`;
-                return;
-            case "MetaProperty":
-                if (node.meta.name === "import")
-                    result.importMeta.push([node.start, node.end]);
-                else if (!scope.nearest("function", "member"))
-                    result.usesOuterNewTarget = true;
-                return;
-            case "MemberExpression":
-                this.#visit(node.object, scope);
-                if (node.computed || node.property.type === "PrivateIdentifier")
-                    this.#visit(node.property, scope);
-                return;
-            case "Property":
-                if (node.computed)
-                    this.#visit(node.key, scope);
-                this.#visit(node.value, scope);
-                return;
-            case "FunctionDeclaration":
-            case "FunctionExpression":
-            case "ArrowFunctionExpression":
-                this.#visitFunction(node, scope, false);
-                return;
-            case "ClassDeclaration":
-            case "ClassExpression":
-                this.#visitClass(node, scope);
-                return;
-            case "LabeledStatement":
-                this.#visit(node.body, scope);
-                return;
-            case "BreakStatement":
-            case "ContinueStatement":
-            case "ImportDeclaration":
-            case "ExportAllDeclaration":
-                return;
-            case "BlockStatement": {
-                const block = new Scope(scope, "block", node);
-                declareLexical(node.body, block);
-                this.#visitAll(node.body, block);
-                return;
-            }
-            case "SwitchStatement": {
-                this.#visit(node.discriminant, scope);
-                const block = new Scope(scope, "block", node);
-                for (const branch of node.cases)
-                    declareLexical(branch.consequent, block);
-                for (const branch of node.cases) {
-                    if (branch.test)
-                        this.#visit(branch.test, block);
-                    this.#visitAll(branch.consequent, block);
-                }
-                return;
-            }
-            case "ForStatement":
-            case "ForInStatement":
-            case "ForOfStatement":
-                this.#visitLoop(node, scope);
-                return;
-            case "CatchClause": {
-                const block = new Scope(scope, "block", node);
-                for (const name of (0, syntax_ts_1.namesOfPattern)(node.param))
-                    block.names.add(name);
-                if (node.param)
-                    this.#visitPattern(node.param, block, false);
-                this.#visit(node.body, block);
-                return;
-            }
-            case "VariableDeclaration":
-                for (const declaration of node.declarations) {
-                    this.#visitPattern(declaration.id, scope, false);
-                    if (declaration.init)
-                        this.#visit(declaration.init, scope);
-                }
-                return;
-            case "AssignmentExpression":
-                this.#visitPattern(node.left, scope, true);
-                this.#visit(node.right, scope);
-                return;
-            case "UpdateExpression":
-                if (node.argument.type === "Identifier")
-                    this.#refer(node.argument, scope, true);
-                else
-                    this.#visit(node.argument, scope);
-                return;
-            case "ExportNamedDeclaration":
-            case "ExportDefaultDeclaration":
-                if (node.declaration)
-                    this.#visit(node.declaration, scope);
-                return;
-            case "CallExpression":
-                if (node.callee.type === "Identifier" && node.callee.name === "eval")
-                    result.hasDirectEval = true;
-                break;
+        result.outerPrivateName = `#${node.name}`;
+        return;
+      case "MetaProperty":
+        if (node.meta.name === "import") result.importMeta.push([node.start, node.end]);
+        else if (!scope.nearest("function", "member")) result.usesOuterNewTarget = true;
+        return;
+      case "MemberExpression":
+        this.#visit(node.object, scope);
+        if (node.computed || node.property.type === "PrivateIdentifier") this.#visit(node.property, scope);
+        return;
+      case "Property":
+        if (node.computed) this.#visit(node.key, scope);
+        this.#visit(node.value, scope);
+        return;
+      case "FunctionDeclaration":
+      case "FunctionExpression":
+      case "ArrowFunctionExpression":
+        this.#visitFunction(node, scope, false);
+        return;
+      case "ClassDeclaration":
+      case "ClassExpression":
+        this.#visitClass(node, scope);
+        return;
+      case "LabeledStatement":
+        this.#visit(node.body, scope);
+        return;
+      case "BreakStatement":
+      case "ContinueStatement":
+      case "ImportDeclaration":
+      case "ExportAllDeclaration":
+        return;
+      case "BlockStatement": {
+        const block = new Scope(scope, "block", node);
+        declareLexical(node.body, block);
+        this.#visitAll(node.body, block);
+        return;
+      }
+      case "SwitchStatement": {
+        this.#visit(node.discriminant, scope);
+        const block = new Scope(scope, "block", node);
+        for (const branch of node.cases) declareLexical(branch.consequent, block);
+        for (const branch of node.cases) {
+          if (branch.test) this.#visit(branch.test, block);
+          this.#visitAll(branch.consequent, block);
         }
-        this.#visitAll((0, syntax_ts_1.childrenOf)(node), scope);
+        return;
+      }
+      case "ForStatement":
+      case "ForInStatement":
+      case "ForOfStatement":
+        this.#visitLoop(node, scope);
+        return;
+      case "CatchClause": {
+        const block = new Scope(scope, "block", node);
+        for (const name of (0, syntax_ts_1.namesOfPattern)(node.param)) block.names.add(name);
+        if (node.param) this.#visitPattern(node.param, block, false);
+        this.#visit(node.body, block);
+        return;
+      }
+      case "VariableDeclaration":
+        for (const declaration of node.declarations) {
+          this.#visitPattern(declaration.id, scope, false);
+          if (declaration.init) this.#visit(declaration.init, scope);
+        }
+        return;
+      case "AssignmentExpression":
+        this.#visitPattern(node.left, scope, true);
+        this.#visit(node.right, scope);
+        return;
+      case "UpdateExpression":
+        if (node.argument.type === "Identifier") this.#refer(node.argument, scope, true);
+        else this.#visit(node.argument, scope);
+        return;
+      case "ExportNamedDeclaration":
+      case "ExportDefaultDeclaration":
+        if (node.declaration) this.#visit(node.declaration, scope);
+        return;
+      case "CallExpression":
+        if (node.callee.type === "Identifier" && node.callee.name === "eval") result.hasDirectEval = true;
+        break;
     }
+    this.#visitAll((0, syntax_ts_1.childrenOf)(node), scope);
+  }
 }
 //# sourceMappingURL=free-variables.js.map

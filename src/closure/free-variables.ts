@@ -5,15 +5,7 @@
  * function's or class's own name have scopes of their own. Called by `parse-text` for one function or class and by `parse-module` for a whole
  * script; owns the scope tree that they keep. Names inside a direct `eval` string stay unknown: that is only reported.
  */
-import {
-  type AnyNode,
-  type ClassNode,
-  childrenOf,
-  type FunctionNode,
-  isClassNode,
-  isFunctionNode,
-  namesOfPattern,
-} from "./syntax.ts";
+import { type AnyNode, type ClassNode, childrenOf, type FunctionNode, isClassNode, isFunctionNode, namesOfPattern } from "./syntax.ts";
 
 export type ScopeKind = "top" | "function" | "arrow" | "functionName" | "class" | "member" | "block";
 
@@ -247,10 +239,7 @@ class Analyzer {
     this.#visitAll(block.body, scope);
   }
 
-  #visitLoop(
-    node: Extract<AnyNode, { type: "ForStatement" | "ForInStatement" | "ForOfStatement" }>,
-    outer: Scope,
-  ): void {
+  #visitLoop(node: Extract<AnyNode, { type: "ForStatement" | "ForInStatement" | "ForOfStatement" }>, outer: Scope): void {
     const scope = new Scope(outer, "block", node);
     const head = node.type === "ForStatement" ? node.init : node.left;
     if (head?.type === "VariableDeclaration") declareLexical([head], scope);

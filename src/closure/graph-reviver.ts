@@ -130,7 +130,8 @@ export class GraphReviver {
     const node = this.#graph.nodes[ref] as FunctionNode | ClassNode;
     this.#values.set(ref, target);
     const { code } = node;
-    if (typeof target.name === "string" && target.name !== code.name) Object.defineProperty(target, "name", { value: code.name, configurable: true });
+    if (typeof target.name === "string" && target.name !== code.name)
+      Object.defineProperty(target, "name", { value: code.name, configurable: true });
     const self = node.kind === "function" && node.self !== undefined ? { self: { value: this.#values.get(node.self) } } : {};
     const home = node.kind === "function" && node.home !== undefined ? { home: this.#values.get(node.home) as AnyFunction } : {};
     recordRevivedCode(target, {
@@ -283,12 +284,16 @@ export class GraphReviver {
     const home = this.#valueOf(node.home as Ref) as AnyFunction;
     const door = doorOf(home);
     if (!door) throw new Error(`Cannot revive function ${code.name}: class ${home.name} gives no access to its private names`);
-    const variables = new Map([...(this.#graph.sources[code.source]?.variables ?? []), ...code.locals].map(([name, value]) => [name, value]));
+    const variables = new Map(
+      [...(this.#graph.sources[code.source]?.variables ?? []), ...code.locals].map(([name, value]) => [name, value]),
+    );
     let expression = functionExpression(code);
     if (node.self !== undefined) expression = withSelf(expression, node.self);
     const names = { ...this.#reviverNames(), ...this.#providedNames(code.source) };
     const parameters = [...Object.keys(names), ...variables.keys()];
-    const make = door.evaluate(`(function (${parameters.join(", ")}) { return ${expression.text}; })`) as (...values: unknown[]) => AnyFunction;
+    const make = door.evaluate(`(function (${parameters.join(", ")}) { return ${expression.text}; })`) as (
+      ...values: unknown[]
+    ) => AnyFunction;
     const target = make(...Object.values(names), ...[...variables.values()].map((value) => this.#valueOf(value)));
     return this.#define(ref, target);
   }

@@ -15,27 +15,25 @@ const PROCESS_TAG = (0, node_crypto_1.randomBytes)(6).toString("hex");
 const idByValue = new WeakMap();
 const valueById = new Map();
 const collected = new FinalizationRegistry((id) => {
-    if (!valueById.get(id)?.deref())
-        valueById.delete(id);
+  if (!valueById.get(id)?.deref()) valueById.delete(id);
 });
 let counter = 0;
 /** The id of a value, given to it now if it has none. */
 function identityOf(value) {
-    const known = idByValue.get(value);
-    if (known !== undefined)
-        return known;
-    counter += 1;
-    const id = `${PROCESS_TAG}:${counter}`;
-    adoptIdentity(id, value);
-    return id;
+  const known = idByValue.get(value);
+  if (known !== undefined) return known;
+  counter += 1;
+  const id = `${PROCESS_TAG}:${counter}`;
+  adoptIdentity(id, value);
+  return id;
 }
 function knownIdentity(id) {
-    return valueById.get(id)?.deref();
+  return valueById.get(id)?.deref();
 }
 /** Gives a value that was made here the id that it has elsewhere. */
 function adoptIdentity(id, value) {
-    idByValue.set(value, id);
-    valueById.set(id, new WeakRef(value));
-    collected.register(value, id);
+  idByValue.set(value, id);
+  valueById.set(id, new WeakRef(value));
+  collected.register(value, id);
 }
 //# sourceMappingURL=identity.js.map

@@ -69,10 +69,11 @@ export interface Internals {
 
 export function internalsOf(value: object): Internals {
   const objectId = objectIdOf(value);
-  const properties = post<{ internalProperties?: NamedValue[]; privateProperties?: NamedValue[] }>(
-    "Runtime.getProperties",
-    { objectId, ownProperties: true, nonIndexedPropertiesOnly: true },
-  );
+  const properties = post<{ internalProperties?: NamedValue[]; privateProperties?: NamedValue[] }>("Runtime.getProperties", {
+    objectId,
+    ownProperties: true,
+    nonIndexedPropertiesOnly: true,
+  });
   const internal = new Map<string, inspector.Runtime.RemoteObject>();
   for (const property of properties.internalProperties ?? []) {
     if (property.value) internal.set(property.name, property.value);

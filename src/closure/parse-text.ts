@@ -69,12 +69,7 @@ const WRAPPERS: readonly { form: TextForm; prefix: string; suffix: string }[] = 
 ];
 
 /** Initializers that neither read a name nor call anything. */
-const INERT_INITIALIZERS: ReadonlySet<string> = new Set([
-  "Literal",
-  "ArrowFunctionExpression",
-  "FunctionExpression",
-  "ClassExpression",
-]);
+const INERT_INITIALIZERS: ReadonlySet<string> = new Set(["Literal", "ArrowFunctionExpression", "FunctionExpression", "ClassExpression"]);
 
 /** `null` when V8's text is not a function or class that this can take apart. */
 export function parseText(text: string): ParsedText | null {

@@ -13,96 +13,70 @@ const DEPTH_MAX = 200;
 /** Listing the keys of longer arrays costs more (50 ms for a million) than the rare named property on them is worth. */
 const CHECKED_ARRAY_MAX = 100_000;
 function isPlainData(value) {
-    const seen = new Set();
-    let level = [value];
-    for (let depth = 0; level.length > 0; depth++) {
-        if (depth > DEPTH_MAX)
-            return false;
-        const inner = [];
-        for (const item of level) {
-            if (seen.has(item))
-                continue;
-            seen.add(item);
-            if (!isPlainItem(item, inner))
-                return false;
-        }
-        level = inner;
+  const seen = new Set();
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEPTH_MAX) return false;
+    const inner = [];
+    for (const item of level) {
+      if (seen.has(item)) continue;
+      seen.add(item);
+      if (!isPlainItem(item, inner)) return false;
     }
-    return true;
+    level = inner;
+  }
+  return true;
 }
 /** Queues a member; false for what no data can hold. */
 function queue(member, inner) {
-    if (typeof member === "function" || typeof member === "symbol")
-        return false;
-    if (typeof member === "object" && member !== null)
-        inner.push(member);
-    return true;
+  if (typeof member === "function" || typeof member === "symbol") return false;
+  if (typeof member === "object" && member !== null) inner.push(member);
+  return true;
 }
 function isPlainItem(item, inner) {
-    if (node_util_1.types.isProxy(item))
-        return false;
-    const prototype = Object.getPrototypeOf(item);
-    if (Array.isArray(item))
-        return prototype === Array.prototype && isPlainArray(item, inner);
-    if (prototype === Object.prototype)
-        return node_util_1.types.isArgumentsObject(item) ? false : isPlainRecord(item, inner);
-    if (ArrayBuffer.isView(item))
-        return isPlainView(item, prototype);
-    if (Reflect.ownKeys(item).length > (node_util_1.types.isRegExp(item) ? 1 : 0))
-        return false;
-    if (prototype === Map.prototype && node_util_1.types.isMap(item)) {
-        for (const [key, member] of item)
-            if (!queue(key, inner) || !queue(member, inner))
-                return false;
-        return true;
-    }
-    if (prototype === Set.prototype && node_util_1.types.isSet(item)) {
-        for (const member of item)
-            if (!queue(member, inner))
-                return false;
-        return true;
-    }
-    if (prototype === Date.prototype)
-        return node_util_1.types.isDate(item);
-    if (prototype === RegExp.prototype)
-        return node_util_1.types.isRegExp(item);
-    return prototype === ArrayBuffer.prototype && node_util_1.types.isArrayBuffer(item);
+  if (node_util_1.types.isProxy(item)) return false;
+  const prototype = Object.getPrototypeOf(item);
+  if (Array.isArray(item)) return prototype === Array.prototype && isPlainArray(item, inner);
+  if (prototype === Object.prototype) return node_util_1.types.isArgumentsObject(item) ? false : isPlainRecord(item, inner);
+  if (ArrayBuffer.isView(item)) return isPlainView(item, prototype);
+  if (Reflect.ownKeys(item).length > (node_util_1.types.isRegExp(item) ? 1 : 0)) return false;
+  if (prototype === Map.prototype && node_util_1.types.isMap(item)) {
+    for (const [key, member] of item) if (!queue(key, inner) || !queue(member, inner)) return false;
+    return true;
+  }
+  if (prototype === Set.prototype && node_util_1.types.isSet(item)) {
+    for (const member of item) if (!queue(member, inner)) return false;
+    return true;
+  }
+  if (prototype === Date.prototype) return node_util_1.types.isDate(item);
+  if (prototype === RegExp.prototype) return node_util_1.types.isRegExp(item);
+  return prototype === ArrayBuffer.prototype && node_util_1.types.isArrayBuffer(item);
 }
 function isPlainArray(array, inner) {
-    if (array.length <= CHECKED_ARRAY_MAX && Object.keys(array).length !== indexedCount(array))
-        return false;
-    // `forEach`-like loops over a sparse array of a billion holes never end: only what is there is visited.
-    if (array.length > CHECKED_ARRAY_MAX && !(array.length - 1 in array))
-        return Object.values(array).every((member) => queue(member, inner));
-    for (const member of array)
-        if (!queue(member, inner))
-            return false;
-    return true;
+  if (array.length <= CHECKED_ARRAY_MAX && Object.keys(array).length !== indexedCount(array)) return false;
+  // `forEach`-like loops over a sparse array of a billion holes never end: only what is there is visited.
+  if (array.length > CHECKED_ARRAY_MAX && !(array.length - 1 in array)) return Object.values(array).every((member) => queue(member, inner));
+  for (const member of array) if (!queue(member, inner)) return false;
+  return true;
 }
 function indexedCount(array) {
-    let count = 0;
-    for (let index = 0; index < array.length; index++)
-        if (index in array)
-            count += 1;
-    return count;
+  let count = 0;
+  for (let index = 0; index < array.length; index++) if (index in array) count += 1;
+  return count;
 }
 function isPlainRecord(record, inner) {
-    for (const key of Reflect.ownKeys(record)) {
-        if (typeof key === "symbol")
-            return false;
-        const descriptor = Object.getOwnPropertyDescriptor(record, key);
-        if (!descriptor?.enumerable || !("value" in descriptor) || !queue(descriptor.value, inner))
-            return false;
-    }
-    return true;
+  for (const key of Reflect.ownKeys(record)) {
+    if (typeof key === "symbol") return false;
+    const descriptor = Object.getOwnPropertyDescriptor(record, key);
+    if (!descriptor?.enumerable || !("value" in descriptor) || !queue(descriptor.value, inner)) return false;
+  }
+  return true;
 }
 function isPlainView(view, prototype) {
-    if (node_util_1.types.isSharedArrayBuffer(view.buffer))
-        return false;
-    if (Buffer.isBuffer(view))
-        return prototype === Buffer.prototype;
-    const name = node_util_1.types.isDataView(view) ? "DataView" : view[Symbol.toStringTag];
-    const constructor = globalThis[name];
-    return prototype === constructor?.prototype;
+  if (node_util_1.types.isSharedArrayBuffer(view.buffer)) return false;
+  if (Buffer.isBuffer(view)) return prototype === Buffer.prototype;
+  const name = node_util_1.types.isDataView(view) ? "DataView" : view[Symbol.toStringTag];
+  const constructor = globalThis[name];
+  return prototype === constructor?.prototype;
 }
 //# sourceMappingURL=plain-data.js.map

@@ -71,10 +71,7 @@ export function cutSourceMap(
   return used.size > 0 ? { sources, mappings: encode(lines) } : null;
 }
 
-function cutLine(
-  segments: SourceMapLine,
-  { from, to, used }: { from: number; to: number; used: Map<number, number> },
-): SourceMapLine {
+function cutLine(segments: SourceMapLine, { from, to, used }: { from: number; to: number; used: Map<number, number> }): SourceMapLine {
   const cut: SourceMapLine = [];
   for (const segment of segments) {
     if (segment.length === 1) continue;

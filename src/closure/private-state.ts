@@ -124,7 +124,10 @@ function makeTwin(original: AnyFunction): AnyFunction {
     const twin = evaluateTwin(owner, parent);
     const prototype = twin.prototype as object;
     Object.defineProperty(prototype, "constructor", { value: owner, writable: true, configurable: true });
-    Object.setPrototypeOf(prototype, owner === chain[topmost] ? membersAbove(owner, original) : ((parent as AnyFunction).prototype as object));
+    Object.setPrototypeOf(
+      prototype,
+      owner === chain[topmost] ? membersAbove(owner, original) : ((parent as AnyFunction).prototype as object),
+    );
     parent = twin;
   }
   releaseObjects();
@@ -163,7 +166,10 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   if (parsed.class.nameRange) names[facts.text.slice(...parsed.class.nameRange)] = original;
   const source = { file: place.file, format: place.format, isStrict: place.isStrict, variables: [] };
   const scope = new FileScope(source);
-  const { text, segments } = classExpression(twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions() }), 0);
+  const { text, segments } = classExpression(
+    twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions() }),
+    0,
+  );
   let door: PrivateDoor | null = null;
   let made: AnyFunction | null = null;
   const reviverNames = {
@@ -172,14 +178,21 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
       made = value;
     },
     [NAMES.blank]: blankConstruction,
-    [NAMES.privates]: (_ref: number, setInstance: PrivateDoor["setInstance"], setStatic: PrivateDoor["setStatic"], evaluate: PrivateDoor["evaluate"]) => {
+    [NAMES.privates]: (
+      _ref: number,
+      setInstance: PrivateDoor["setInstance"],
+      setStatic: PrivateDoor["setStatic"],
+      evaluate: PrivateDoor["evaluate"],
+    ) => {
       door = { names: parsed.class?.privateFields ?? [], setInstance, setStatic, evaluate };
     },
   };
   const body = `${NAMES.define}(`;
   const shifted = segments.map((segment) => ({ ...segment, offset: segment.offset + body.length }));
   const whole = `${body}${text});`;
-  scope.start(whole, { names: { ...reviverNames, ...scope.provided, ...names }, url: scope.urlFor(whole, "twin"), segments: shifted }).next();
+  scope
+    .start(whole, { names: { ...reviverNames, ...scope.provided, ...names }, url: scope.urlFor(whole, "twin"), segments: shifted })
+    .next();
   const twin = made as unknown as AnyFunction;
   recordClass(twin, { door, constructsBlank: true });
   return twin;

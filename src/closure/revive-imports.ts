@@ -37,7 +37,8 @@ export async function importValues(graph: Graph, context: ImportContext): Promis
       case "module": {
         const evaluated = evaluatedExports(node.file);
         const url = pathToFileURL(node.file).href + node.query;
-        const namespace = evaluated ?? await once(url, () => explained(() => import(url) as Promise<object>, { what: url, file: node.file }));
+        const namespace =
+          evaluated ?? (await once(url, () => explained(() => import(url) as Promise<object>, { what: url, file: node.file })));
         values.set(ref, memberOf(namespace, [node.name], url));
         return;
       }
@@ -99,9 +100,12 @@ function memberOf(value: unknown, path: readonly string[], specifier: string): u
   let member = value;
   for (const name of path) {
     if (!(name in Object(member))) {
-      throw new SerializationError(`Cannot import ${JSON.stringify(name)} from ${JSON.stringify(specifier)}: the module has no such export on this worker`, {
-        reason: "import-failed",
-      });
+      throw new SerializationError(
+        `Cannot import ${JSON.stringify(name)} from ${JSON.stringify(specifier)}: the module has no such export on this worker`,
+        {
+          reason: "import-failed",
+        },
+      );
     }
     member = (member as Record<string, unknown>)[name];
   }
@@ -134,7 +138,8 @@ function withInterop(module: unknown, { interop, isNodeMode }: RequireNode): unk
     case "star":
       return isEsModule ? module : Object.defineProperty(liveCopy(module, {}), "default", { value: module, enumerable: true });
     case "toEsm": {
-      const target = typeof module === "object" && module !== null ? (Object.create(Object.getPrototypeOf(module) as object) as object) : {};
+      const target =
+        typeof module === "object" && module !== null ? (Object.create(Object.getPrototypeOf(module) as object) as object) : {};
       const whole = isNodeMode || !isEsModule ? module : (module as { default?: unknown }).default;
       return liveCopy(module, Object.defineProperty(target, "default", { value: whole, enumerable: true }));
     }

@@ -8,15 +8,15 @@ const codeByFunction = new WeakMap();
 /** Grows with the distinct texts that were revived: as much as the program has code. */
 const sourceByUrl = new Map();
 function recordRevivedCode(target, code) {
-    codeByFunction.set(target, code);
+  codeByFunction.set(target, code);
 }
 function revivedCodeOf(target) {
-    return codeByFunction.get(target);
+  return codeByFunction.get(target);
 }
 function recordRevivedSource(url, source) {
-    sourceByUrl.set(url, source);
+  sourceByUrl.set(url, source);
 }
 function revivedSourceAt(url) {
-    return sourceByUrl.get(url);
+  return sourceByUrl.get(url);
 }
 //# sourceMappingURL=revived-code.js.map

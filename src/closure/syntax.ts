@@ -38,18 +38,11 @@ export function parseProgram(text: string, sourceType: "script" | "module"): Pro
   });
 }
 
-export type FunctionNode = Extract<
-  AnyNode,
-  { type: "FunctionDeclaration" | "FunctionExpression" | "ArrowFunctionExpression" }
->;
+export type FunctionNode = Extract<AnyNode, { type: "FunctionDeclaration" | "FunctionExpression" | "ArrowFunctionExpression" }>;
 export type ClassNode = Extract<AnyNode, { type: "ClassDeclaration" | "ClassExpression" }>;
 
 export function isFunctionNode(node: AnyNode | null | undefined): node is FunctionNode {
-  return (
-    node?.type === "FunctionDeclaration" ||
-    node?.type === "FunctionExpression" ||
-    node?.type === "ArrowFunctionExpression"
-  );
+  return node?.type === "FunctionDeclaration" || node?.type === "FunctionExpression" || node?.type === "ArrowFunctionExpression";
 }
 
 export function isClassNode(node: AnyNode | null | undefined): node is ClassNode {

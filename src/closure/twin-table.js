@@ -8,10 +8,10 @@ exports.recordTwin = recordTwin;
 exports.originalOfTwin = originalOfTwin;
 const originals = new WeakMap();
 function recordTwin(prototype, original) {
-    originals.set(prototype, original);
+  originals.set(prototype, original);
 }
 /** The class that the twin with this prototype stands in for. */
 function originalOfTwin(prototype) {
-    return originals.get(prototype);
+  return originals.get(prototype);
 }
 //# sourceMappingURL=twin-table.js.map

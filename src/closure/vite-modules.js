@@ -13,22 +13,22 @@ exports.evaluatedSourceMap = evaluatedSourceMap;
  */
 const known_values_ts_1 = require("./known-values.js");
 function vitestState() {
-    return (0, known_values_ts_1.tryRead)(() => globalThis.__vitest_worker__);
+  return (0, known_values_ts_1.tryRead)(() => globalThis.__vitest_worker__);
 }
 /** The test file that runs in this process. */
 function testFile() {
-    return (0, known_values_ts_1.tryRead)(() => vitestState()?.filepath);
+  return (0, known_values_ts_1.tryRead)(() => vitestState()?.filepath);
 }
 /** The folder against which Vite resolves specifiers that start with a slash. */
 function viteRoot() {
-    return (0, known_values_ts_1.tryRead)(() => vitestState()?.config?.root) ?? process.cwd();
+  return (0, known_values_ts_1.tryRead)(() => vitestState()?.config?.root) ?? process.cwd();
 }
 /** The exports of a file as the test imported it. */
 function evaluatedExports(file) {
-    return (0, known_values_ts_1.tryRead)(() => vitestState()?.evaluatedModules?.getModuleById(file)?.exports);
+  return (0, known_values_ts_1.tryRead)(() => vitestState()?.evaluatedModules?.getModuleById(file)?.exports);
 }
 /** The source map of a file's transformed text, as JSON. */
 function evaluatedSourceMap(file) {
-    return (0, known_values_ts_1.tryRead)(() => vitestState()?.evaluatedModules?.getModuleById(file)?.meta?.sourceMap);
+  return (0, known_values_ts_1.tryRead)(() => vitestState()?.evaluatedModules?.getModuleById(file)?.meta?.sourceMap);
 }
 //# sourceMappingURL=vite-modules.js.map

@@ -14,14 +14,14 @@ const idByValue = new WeakMap();
 const valueById = new Map();
 /** @param id - the same on every process of one version, such as `shoal:get` */
 function registerWellKnown(id, value) {
-    idByValue.set(value, id);
-    valueById.set(id, value);
+  idByValue.set(value, id);
+  valueById.set(id, value);
 }
 function wellKnownId(value) {
-    return idByValue.get(value);
+  return idByValue.get(value);
 }
 function wellKnownValue(id) {
-    return valueById.get(id);
+  return valueById.get(id);
 }
 /** Larger objects are no module namespace of ours. */
 const NAMESPACE_MEMBERS_MAX = 500;
@@ -30,27 +30,24 @@ const NAMESPACE_MEMBERS_MAX = 500;
  * second copy of the runtime for `require` (tsx does), so a worker must get the exports of its own copy.
  */
 function wellKnownMembers(value) {
-    const names = Object.keys(value);
-    if (names.length === 0 || names.length > NAMESPACE_MEMBERS_MAX)
-        return undefined;
-    const members = [];
-    for (const name of names) {
-        const member = readMember(value, name);
-        const id = isObjectLike(member) ? idByValue.get(member) : undefined;
-        if (id !== undefined)
-            members.push([name, id]);
-    }
-    return members.length > 0 ? members : undefined;
+  const names = Object.keys(value);
+  if (names.length === 0 || names.length > NAMESPACE_MEMBERS_MAX) return undefined;
+  const members = [];
+  for (const name of names) {
+    const member = readMember(value, name);
+    const id = isObjectLike(member) ? idByValue.get(member) : undefined;
+    if (id !== undefined) members.push([name, id]);
+  }
+  return members.length > 0 ? members : undefined;
 }
 function isObjectLike(value) {
-    return (typeof value === "object" && value !== null) || typeof value === "function";
+  return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 function readMember(owner, name) {
-    try {
-        return owner[name];
-    }
-    catch {
-        return undefined; // an export that is not initialized yet
-    }
+  try {
+    return owner[name];
+  } catch {
+    return undefined; // an export that is not initialized yet
+  }
 }
 //# sourceMappingURL=well-known.js.map

@@ -157,16 +157,16 @@ describe.each(variants)("%s", (_name, memory) => {
 
   test("recycled pages show nothing of the object that was there", () => {
     for (const [index, length] of [100_000, 3 * MEGABYTE, 20 * MEGABYTE].entries()) {
-      const writer = new ArenaWriter({ ...directories, processTag: `w${index}`, quota: { freeBytes: () => 64 * MEGABYTE }, memory });
-      const old = writer.write(Buffer.alloc(100, 0xee), [Buffer.alloc(length, 0xee)]);
-      writer.free(old);
+      const ownWriter = new ArenaWriter({ ...directories, processTag: `w${index}`, quota: { freeBytes: () => 64 * MEGABYTE }, memory });
+      const old = ownWriter.write(Buffer.alloc(100, 0xee), [Buffer.alloc(length, 0xee)]);
+      ownWriter.free(old);
       const parts = [Buffer.alloc(length / 2 + 1), Buffer.alloc(length / 4 + 3), Buffer.alloc(50)];
-      const fresh = writer.write(Buffer.alloc(5), parts);
+      const fresh = ownWriter.write(Buffer.alloc(5), parts);
       expect(fresh.arena).toBe(old.arena);
       expect(fresh.offset).toBe(old.offset);
       const object = reader.read(fresh, 1);
       expect(new Uint8Array(object.inBand.buffer).includes(0xee)).toBe(false);
-      writer.close();
+      ownWriter.close();
     }
   });
 
@@ -214,7 +214,7 @@ describe.each(variants)("%s", (_name, memory) => {
     expect(kept.moved?.byteLength).toBe(location.sizeBytes);
     kept.object = undefined;
     kept.moved = undefined;
-    expect((await drained(2)).toSorted()).toEqual([7, 9]);
+    expect(new Set(await drained(2))).toEqual(new Set([7, 9]));
     other.close();
   });
 
@@ -245,7 +245,7 @@ describe.each(variants)("%s", (_name, memory) => {
       { sizeBytes: location.sizeBytes - 1 },
       { sizeBytes: 64 * MEGABYTE },
     ];
-    for (const change of wrong) expect(() => reader.read({ ...location, ...change }, 1), JSON.stringify(change)).toThrow(ObjectLostError);
+    for (const change of wrong) expect(() => reader.read({ ...location, ...change }, 1)).toThrow(ObjectLostError);
     for (const change of [{ offset: -1 }, { offset: 0.5 }, { sizeBytes: 0 }, { sizeBytes: Number.NaN }]) {
       expect(() => new ArenaReader({ ...directories, memory }).read({ ...location, ...change }, 1)).toThrow(/not a place in the store/);
     }

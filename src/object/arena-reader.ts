@@ -5,7 +5,6 @@
  * `.buffer`. The token of a mapped read comes back from `drainReleased` once the memory is unreachable and unmapped, also after
  * `ArrayBuffer.prototype.transfer`; until then the pages must not be reused. Owns the descriptors of the files it has open.
  */
-import { join } from "node:path";
 import { ObjectLostError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { type StoreFile, type StoreFiles, storeFiles } from "../platform/store-file.ts";
@@ -124,7 +123,7 @@ export class ArenaReader {
     }
     checkLocation(location);
     const directory = location.kind === "memory" ? this.#options.memoryDirectory : this.#options.spillDirectory;
-    const file = this.#files.openToRead(join(directory, location.arena));
+    const file = this.#files.openToRead(`${directory}/${location.arena}`);
     if (file === undefined) throw lostError(location, "its file is gone");
     if (this.#open.size >= OPEN_FILES_MAX) this.#closeOldest();
     this.#open.set(key, { file, usedMs: nowMs });

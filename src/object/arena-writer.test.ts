@@ -25,7 +25,7 @@ class FakeDisks implements StoreFiles {
   create(path: string): StoreFile {
     const directory = path.slice(0, path.lastIndexOf("/"));
     if (directory === "/spill" && this.spillError !== undefined) throw this.spillError;
-    expect(this.sizes.has(path)).toBe(false);
+    if (this.sizes.has(path)) throw new Error(`${path} exists`);
     this.sizes.set(path, 0);
     this.openCount += 1;
     return {
@@ -34,7 +34,7 @@ class FakeDisks implements StoreFiles {
         const length = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
         const size = this.sizes.get(path) ?? 0;
         // A hole may be no larger than the rest of a page.
-        expect(offset - size).toBeLessThan(4096);
+        if (offset - size >= 4096) throw new Error(`a hole of ${offset - size} bytes in ${path}`);
         const fits = Math.min(length, size - offset + this.freeBytes(directory));
         this.sizes.set(path, Math.max(size, offset + fits));
         if (fits < length) throw Object.assign(new Error("write: no space left on device"), { code: "ENOSPC" });

@@ -5,7 +5,6 @@
  * extents of an object are reused only after `free`, which the daemon's ledger orders when no reader is left. Owns its files' descriptors; the files
  * outlive it, and the daemon deletes what a dead writer leaves. Arenas that stay empty for some seconds are deleted here.
  */
-import { join } from "node:path";
 import { ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { type StoreFiles, storeFiles } from "../platform/store-file.ts";
@@ -181,7 +180,7 @@ export class ArenaWriter {
     const stepBytes = this.#arenas.size === 0 && sizeBytes <= FIRST_ARENA_BYTES ? FIRST_ARENA_BYTES : ARENA_BYTES;
     const capacityBytes = isDedicated ? extentBytesOf(sizeBytes) : stepBytes;
     const name = this.#newName();
-    const path = join(this.#options.memoryDirectory, name);
+    const path = `${this.#options.memoryDirectory}/${name}`;
     const arena = new Arena({ name, path, file: this.#files.create(path), capacityBytes, isDedicated });
     this.#arenas.set(name, arena);
     this.#options.onArenaChanged?.(name, "memory", capacityBytes);
@@ -192,7 +191,7 @@ export class ArenaWriter {
     const { sizeBytes } = parts.layout;
     const directory = this.#options.spillDirectory;
     const name = this.#newName();
-    const path = join(directory, name);
+    const path = `${directory}/${name}`;
     try {
       // Asked first, so that a large object does not fill a disk to the brim only to be refused.
       if (this.#files.freeBytes(directory) < sizeBytes) throw noRoomError(directory);
@@ -250,7 +249,8 @@ export class ArenaWriter {
   }
 
   #deleteFile(name: string, kind: "memory" | "disk"): void {
-    this.#files.remove(join(kind === "memory" ? this.#options.memoryDirectory : this.#options.spillDirectory, name));
+    const directory = kind === "memory" ? this.#options.memoryDirectory : this.#options.spillDirectory;
+    this.#files.remove(`${directory}/${name}`);
     this.#options.onArenaChanged?.(name, kind, 0);
   }
 

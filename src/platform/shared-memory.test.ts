@@ -19,6 +19,8 @@ import {
 
 const PREBUILDS = new URL("../../prebuilds/", import.meta.url);
 const PAGE = 4096;
+/** Of the native part itself, not of the engine. */
+const REFUSED = /^Cannot (map|copy): /;
 const directory = mkdtempSync(join(tmpdir(), "shoal-native-test-"));
 const path = join(directory, "file");
 let fd = -1;
@@ -81,9 +83,12 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
   let memory: SharedMemory;
 
   beforeAll(() => {
+    memory = sharedMemory() as SharedMemory;
+  });
+
+  test("is available on this machine", () => {
     expect(nativeUnavailableReason()).toBeUndefined();
     expect(nativeAvailable()).toBe(true);
-    memory = sharedMemory() as SharedMemory;
   });
 
   function mapped(mode: "shared" | "private", offset = 0, sizeBytes = 2 * PAGE): Uint8Array {
@@ -96,7 +101,7 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
       await nextTurn();
       memory.drainReleased();
     }
-    expect(Array.from(tokens).toSorted()).toEqual(expected);
+    expect(tokens).toEqual(new Set(expected));
   }
 
   test("a shared mapping writes to the file; a private one sees the file and keeps its own writes", () => {
@@ -228,11 +233,11 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
     const map = memory.map as unknown as (range: Record<string, unknown>) => unknown;
     const copy = memory.copy as unknown as (...values: unknown[]) => unknown;
     for (const value of junk) {
-      expect(() => map({ fd: value, offset: 0, sizeBytes: PAGE, mode: "shared" })).toThrow();
-      if (value !== undefined) expect(() => map({ fd, offset: value, sizeBytes: PAGE, mode: "shared" })).toThrow();
-      expect(() => map({ fd, offset: 0, sizeBytes: value, mode: "shared" })).toThrow();
+      expect(() => map({ fd: value, offset: 0, sizeBytes: PAGE, mode: "shared" })).toThrow(REFUSED);
+      if (value !== undefined) expect(() => map({ fd, offset: value, sizeBytes: PAGE, mode: "shared" })).toThrow(REFUSED);
+      expect(() => map({ fd, offset: 0, sizeBytes: value, mode: "shared" })).toThrow(REFUSED);
       if (!(value instanceof ArrayBuffer)) expect(() => copy(value, 0, new Uint8Array(1))).toThrow(TypeError);
-      expect(() => copy(new ArrayBuffer(4), value, new Uint8Array(1))).toThrow();
+      expect(() => copy(new ArrayBuffer(4), value, new Uint8Array(1))).toThrow(REFUSED);
       if (!(value instanceof Uint8Array)) expect(() => copy(new ArrayBuffer(8), 0, value)).toThrow(TypeError);
     }
     expect(() => map({ fd, offset: 0, sizeBytes: 0, mode: "shared" })).toThrow(RangeError);
@@ -264,7 +269,7 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
 
   test("cannot be handed to another thread, which would outlive its bookkeeping", () => {
     const buffer = memory.map({ fd, offset: 0, sizeBytes: PAGE, mode: "private" });
-    expect(() => structuredClone(buffer, { transfer: [buffer] })).toThrow();
+    expect(() => structuredClone(buffer, { transfer: [buffer] })).toThrow(/transfer|clone/i);
     expect(new Uint8Array(buffer)[1]).toBe(1);
   });
 

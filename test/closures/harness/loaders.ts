@@ -76,7 +76,14 @@ export async function outcomesOf(program: Program, node: string): Promise<{ outc
   );
   const lines = result.stdout.split("\n").filter((line) => line.startsWith("@case "));
   const outcomes = lines.map((line) => JSON.parse(line.slice("@case ".length)) as Outcome);
-  return { outcomes, output: result.stdout.split("\n").filter((line) => !line.startsWith("@case ")).join("\n") + result.stderr };
+  return {
+    outcomes,
+    output:
+      result.stdout
+        .split("\n")
+        .filter((line) => !line.startsWith("@case "))
+        .join("\n") + result.stderr,
+  };
 }
 
 /** A package of its own with the repository's dependencies and the same harness behind `#run`. */

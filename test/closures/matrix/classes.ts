@@ -92,20 +92,16 @@ class Settings {
   }
 }
 Settings.count = 5;
-works(
-  "static fields as they are now; static blocks and initializers do not run again",
-  async () => {
-    const [count, kind, value, after, startedIn] = await run(() => [
-      Settings.count,
-      Settings.kinds.get("a"),
-      Settings.create().value,
-      Settings.count,
-      Settings.startedIn,
-    ]);
-    return [count, kind, value, after - count, startedIn === process_];
-  },
-  [5, 1, 7, 1, true],
-);
+works("static fields as they are now; static blocks and initializers do not run again", async () => {
+  const [count, kind, value, after, startedIn] = await run(() => [
+    Settings.count,
+    Settings.kinds.get("a"),
+    Settings.create().value,
+    Settings.count,
+    Settings.startedIn,
+  ]);
+  return [count, kind, value, after - count, startedIn === process_];
+}, [5, 1, 7, 1, true]);
 
 class Private {
   static #shared = 3;
@@ -194,8 +190,7 @@ const sums = new Sums([
 const codeError = new CodeError("boo");
 works(
   "instances of classes over Array, Map and Error",
-  () =>
-    run(() => [stack.top(), stack.length, sums.sum(), sums.extra, codeError.message, codeError instanceof CodeError, codeError.code]),
+  () => run(() => [stack.top(), stack.length, sums.sum(), sums.extra, codeError.message, codeError instanceof CodeError, codeError.code]),
   [3, 3, 44, 1, "boo", true, 5],
 );
 
@@ -239,60 +234,40 @@ class Child extends Parent {
 works("classes that refer to each other", () => run(() => new Parent().make().who()), "parent");
 
 const animal = new Animal("four");
-works(
-  "one class for two definitions and an argument",
-  async () => {
-    await run(() => new Animal("first").name);
-    return run((value: Animal) => [value instanceof Animal, value.speak()], animal);
-  },
-  [true, 45],
-);
+works("one class for two definitions and an argument", async () => {
+  await run(() => new Animal("first").name);
+  return run((value: Animal) => [value instanceof Animal, value.speak()], animal);
+}, [true, 45]);
 works("an instance comes back as one", async () => (await run(() => new Animal("new"))) instanceof Animal, true);
-works(
-  "an instance with private fields comes back with them",
-  async () => {
-    const back: Dog = await run((dog: Dog) => {
-      dog.reveal();
-      return dog;
-    }, new Dog("there", 10));
-    return [back instanceof Dog, back.secret, back.reveal(), back.name, back.constructor === Dog];
-  },
-  [true, 11, 12, "there", true],
-);
-works(
-  "and goes out again",
-  async () => {
-    const back: Dog = await run((dog: Dog) => dog, new Dog("again", 1));
-    back.reveal();
-    return run((dog: Dog) => [dog instanceof Dog, dog.reveal()], back);
-  },
-  [true, 3],
-);
+works("an instance with private fields comes back with them", async () => {
+  const back: Dog = await run((dog: Dog) => {
+    dog.reveal();
+    return dog;
+  }, new Dog("there", 10));
+  return [back instanceof Dog, back.secret, back.reveal(), back.name, back.constructor === Dog];
+}, [true, 11, 12, "there", true]);
+works("and goes out again", async () => {
+  const back: Dog = await run((dog: Dog) => dog, new Dog("again", 1));
+  back.reveal();
+  return run((dog: Dog) => [dog instanceof Dog, dog.reveal()], back);
+}, [true, 3]);
 
 class Overriding extends Dog {
   override speak(): number {
     return super.speak() + this.secret;
   }
 }
-works(
-  "an override over a class with private fields, there and back",
-  async () => {
-    const back: Overriding = await run((value: Overriding) => value, new Overriding("abc", 100));
-    return [back.speak(), back instanceof Overriding, back instanceof Animal];
-  },
-  [144, true, true],
-);
+works("an override over a class with private fields, there and back", async () => {
+  const back: Overriding = await run((value: Overriding) => value, new Overriding("abc", 100));
+  return [back.speak(), back instanceof Overriding, back instanceof Animal];
+}, [144, true, true]);
 
 const sealed = new Sealed(5).replace(6);
-works(
-  "an instance of an imported class with private fields",
-  async () => {
-    const opened = await run(() => [sealed.open(), sealed instanceof Sealed]);
-    const back: Sealed = await run((value: Sealed) => value.replace(1), sealed);
-    return [opened, back.open(), back instanceof Sealed];
-  },
-  [[13, true], 8, true],
-);
+works("an instance of an imported class with private fields", async () => {
+  const opened = await run(() => [sealed.open(), sealed instanceof Sealed]);
+  const back: Sealed = await run((value: Sealed) => value.replace(1), sealed);
+  return [opened, back.open(), back instanceof Sealed];
+}, [[13, true], 8, true]);
 
 class Computed {
   stored = 3;
@@ -335,22 +310,18 @@ works(
   46,
 );
 
-works(
-  "a class made inside a call, with its variables",
-  () => {
-    const base = 1;
-    class Local {
-      #step = 2;
-      next(): number {
-        return base + this.#step + Local.extra;
-      }
-      static extra = 3;
+works("a class made inside a call, with its variables", () => {
+  const base = 1;
+  class Local {
+    #step = 2;
+    next(): number {
+      return base + this.#step + Local.extra;
     }
-    const local = new Local();
-    return run(() => [local.next(), new Local().next()]);
-  },
-  [6, 6],
-);
+    static extra = 3;
+  }
+  const local = new Local();
+  return run(() => [local.next(), new Local().next()]);
+}, [6, 6]);
 
 class Countdown {
   remaining = 2;
@@ -367,17 +338,13 @@ class Node_ {
     this.next = next;
   }
 }
-works(
-  "a list of 10,000 instances",
-  async () => {
-    let list: Node_ | null = null;
-    for (let index = 0; index < 10_000; index++) list = new Node_(list);
-    const [length, back] = await run((start: Node_ | null) => {
-      let count = 0;
-      for (let node = start; node; node = node.next) if (node instanceof Node_) count += 1;
-      return [count, start];
-    }, list);
-    return [length, back instanceof Node_, back.next.next instanceof Node_];
-  },
-  [10_000, true, true],
-);
+works("a list of 10,000 instances", async () => {
+  let list: Node_ | null = null;
+  for (let index = 0; index < 10_000; index++) list = new Node_(list);
+  const [length, back] = await run((start: Node_ | null) => {
+    let count = 0;
+    for (let node = start; node; node = node.next) if (node instanceof Node_) count += 1;
+    return [count, start];
+  }, list);
+  return [length, back instanceof Node_, back.next.next instanceof Node_];
+}, [10_000, true, true]);

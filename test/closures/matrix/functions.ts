@@ -20,15 +20,11 @@ function isOdd(value: number): boolean {
 }
 works("mutual recursion at the top level", () => run((value: number) => [isEven(value), isOdd(value)], 10), [true, false]);
 
-works(
-  "mutual recursion inside a call",
-  () => {
-    const even = (value: number): boolean => value === 0 || odd(value - 1);
-    const odd = (value: number): boolean => value !== 0 && even(value - 1);
-    return run((value: number) => [even(value), odd(value)], 7);
-  },
-  [false, true],
-);
+works("mutual recursion inside a call", () => {
+  const even = (value: number): boolean => value === 0 || odd(value - 1);
+  const odd = (value: number): boolean => value !== 0 && even(value - 1);
+  return run((value: number) => [even(value), odd(value)], 7);
+}, [false, true]);
 
 const factorial = (value: number): number => (value < 2 ? 1 : value * factorial(value - 1));
 works("an arrow function that calls itself", () => run(factorial, 6), 720);
@@ -86,31 +82,23 @@ works(
 let moduleCount = 10;
 const incrementModule = (): number => ++moduleCount;
 const readModule = (): number => moduleCount;
-works(
-  "functions that share a written variable of the file; the driver's stays",
-  async () => {
-    const there = await run(() => {
-      incrementModule();
-      incrementModule();
-      return readModule();
-    });
-    return [there, moduleCount];
-  },
-  [12, 10],
-);
+works("functions that share a written variable of the file; the driver's stays", async () => {
+  const there = await run(() => {
+    incrementModule();
+    incrementModule();
+    return readModule();
+  });
+  return [there, moduleCount];
+}, [12, 10]);
 
 let changing = "before";
 const readChanging = remote(() => changing);
-works(
-  "a variable has the value of the first call for ever",
-  async () => {
-    changing = "at the first call";
-    const early = await readChanging.remote();
-    changing = "later";
-    return [early, await readChanging.remote()];
-  },
-  ["at the first call", "at the first call"],
-);
+works("a variable has the value of the first call for ever", async () => {
+  changing = "at the first call";
+  const early = await readChanging.remote();
+  changing = "later";
+  return [early, await readChanging.remote()];
+}, ["at the first call", "at the first call"]);
 
 works(
   "an async function",
@@ -173,19 +161,15 @@ works(
   },
   42,
 );
-works(
-  "an async generator method with a computed name",
-  () => {
-    const key = "computed";
-    const holder = {
-      async *[key](value: number) {
-        yield value + offset;
-      },
-    };
-    return run(holder[key], 1);
-  },
-  [42],
-);
+works("an async generator method with a computed name", () => {
+  const key = "computed";
+  const holder = {
+    async *[key](value: number) {
+      yield value + offset;
+    },
+  };
+  return run(holder[key], 1);
+}, [42]);
 works(
   "a getter taken off its object",
   () => {
@@ -230,11 +214,12 @@ const { max } = Math;
 const { slice } = Array.prototype;
 const exists = fs.existsSync;
 const join = path.join;
-works(
-  "built-in functions in variables",
-  () => run(() => [max(1, 2), slice.call([1, 2], 1), exists("/"), join("a", "b")]),
-  [2, [2], true, "a/b"],
-);
+works("built-in functions in variables", () => run(() => [max(1, 2), slice.call([1, 2], 1), exists("/"), join("a", "b")]), [
+  2,
+  [2],
+  true,
+  "a/b",
+]);
 
 const inner = remote((value: number) => addOffset(value));
 const outer = remote(async (value: number) => 1 + ((await inner.remote(value)) as number));
@@ -250,7 +235,10 @@ works(
   "a function as argument",
   () => {
     const factor = 3;
-    return run((apply: (value: number) => number) => apply(2), (value: number) => value * factor + offset);
+    return run(
+      (apply: (value: number) => number) => apply(2),
+      (value: number) => value * factor + offset,
+    );
   },
   47,
 );

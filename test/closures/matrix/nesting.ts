@@ -69,18 +69,14 @@ works(
   },
   56,
 );
-works(
-  "a class that was received is sent on, and its instance comes home",
-  async () => {
-    const counter = new Counter(100).add(1);
-    const back = await run(
-      async (given: Counter) => run((inner: Counter) => [inner instanceof Counter, inner.add(2), new Counter(1).total], given),
-      counter,
-    );
-    return [back[0], back[1] instanceof Counter, back[1].total, back[2]];
-  },
-  [true, true, 103, 1],
-);
+works("a class that was received is sent on, and its instance comes home", async () => {
+  const counter = new Counter(100).add(1);
+  const back = await run(
+    async (given: Counter) => run((inner: Counter) => [inner instanceof Counter, inner.add(2), new Counter(1).total], given),
+    counter,
+  );
+  return [back[0], back[1] instanceof Counter, back[1].total, back[2]];
+}, [true, true, 103, 1]);
 works(
   "a class that a task makes, used in a task of its own",
   () =>
@@ -109,21 +105,13 @@ works(
   },
   8,
 );
-works(
-  "an error in a nested task names this file",
-  async () => {
-    const error: Error = await run(async () => {
-      const local = 1;
-      return run(function innerThrower() {
-        throw new Error(`nested ${local}`);
-      });
-    }).catch((reason: Error) => reason);
-    return [error.message, /innerThrower \(.*nesting\.ts:\d+/.test(error.stack ?? "") || error.stack];
-  },
-  ["nested 1", true],
-);
-works(
-  "a dynamic import two levels deep",
-  () => run(async () => run(async () => (await import("./lib/dependency.ts")).addSeven(1))),
-  8,
-);
+works("an error in a nested task names this file", async () => {
+  const error: Error = await run(async () => {
+    const local = 1;
+    return run(function innerThrower() {
+      throw new Error(`nested ${local}`);
+    });
+  }).catch((reason: Error) => reason);
+  return [error.message, /innerThrower \(.*nesting\.ts:\d+/.test(error.stack ?? "") || error.stack];
+}, ["nested 1", true]);
+works("a dynamic import two levels deep", () => run(async () => run(async () => (await import("./lib/dependency.ts")).addSeven(1))), 8);

@@ -18,11 +18,7 @@ namespace Space {
     return value + nine + offset;
   }
 }
-works(
-  "enum, const enum and namespace",
-  () => run(() => [Color.Green, Color[6], Constant.Three, Space.add(1)]),
-  [5, "Blue", 3, 51],
-);
+works("enum, const enum and namespace", () => run(() => [Color.Green, Color[6], Constant.Three, Space.add(1)]), [5, "Blue", 3, 51]);
 
 class Point {
   constructor(

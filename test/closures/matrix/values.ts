@@ -37,19 +37,16 @@ works(
 
 const floats = new Float32Array([1.5, 2.5]);
 const bytes = Buffer.from("hey");
-works(
-  "typed arrays and Buffers",
-  () => run(() => [floats[1], floats instanceof Float32Array, bytes.toString(), Buffer.isBuffer(bytes)]),
-  [2.5, true, "hey", true],
-);
+works("typed arrays and Buffers", () => run(() => [floats[1], floats instanceof Float32Array, bytes.toString(), Buffer.isBuffer(bytes)]), [
+  2.5,
+  true,
+  "hey",
+  true,
+]);
 
 const circle: { name: string; itself?: unknown; tell: () => string } = { name: "circle", tell: () => circle.name };
 circle.itself = circle;
-works(
-  "a cyclic object with a function that closes over it",
-  () => run(() => [circle.itself === circle, circle.tell()]),
-  [true, "circle"],
-);
+works("a cyclic object with a function that closes over it", () => run(() => [circle.itself === circle, circle.tell()]), [true, "circle"]);
 
 const unique = Symbol("unique");
 const symbols = {
@@ -108,11 +105,10 @@ const secrets = new WeakMap<object, unknown>();
 const owner = { id: 1 };
 secrets.set(owner, { secret: 9 });
 const members = new WeakSet<object>([owner]);
-works(
-  "WeakMap and WeakSet keep the entries of captured keys",
-  () => run(() => [secrets.get(owner), members.has(owner)]),
-  [{ secret: 9 }, true],
-);
+works("WeakMap and WeakSet keep the entries of captured keys", () => run(() => [secrets.get(owner), members.has(owner)]), [
+  { secret: 9 },
+  true,
+]);
 
 const shared = { mark: 1 };
 const pair = { first: shared, second: shared };
@@ -168,28 +164,21 @@ works(
   49_995_000,
 );
 
-works(
-  "a capture above 1 MB is reported with the variable's name",
-  async () => {
-    const measurements = new Float64Array(200_000);
-    const length = await run(() => measurements.length);
-    const found = notes.some((note) => /1\.6 MB.*captured `measurements` \(1\.6 MB\)/.test(note));
-    return [length, found];
-  },
-  [200_000, true],
-);
+works("a capture above 1 MB is reported with the variable's name", async () => {
+  const measurements = new Float64Array(200_000);
+  const length = await run(() => measurements.length);
+  const found = notes.some((note) => /1\.6 MB.*captured `measurements` \(1\.6 MB\)/.test(note));
+  return [length, found];
+}, [200_000, true]);
 
 const large = new Float64Array(10_000).fill(0.5);
 works("a large buffer arrives whole", () => run(() => large.reduce((sum, value) => sum + value, 0)), 5000);
 
-works(
-  "functions, instances and symbols inside arguments and results",
-  async () => {
-    const factor = 3;
-    const back = await run((list: ((value: number) => number)[]) => [list[0]?.(2), { later: () => offset }], [
-      (value: number) => value * factor,
-    ]);
-    return [back[0], back[1].later()];
-  },
-  [6, 41],
-);
+works("functions, instances and symbols inside arguments and results", async () => {
+  const factor = 3;
+  const back = await run(
+    (list: ((value: number) => number)[]) => [list[0]?.(2), { later: () => offset }],
+    [(value: number) => value * factor],
+  );
+  return [back[0], back[1].later()];
+}, [6, 41]);

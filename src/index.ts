@@ -1,7 +1,5 @@
 /** The public programming model: what `import ... from "shoal"` gives. */
-import { registerWellKnown } from "./closure/well-known.ts";
-import * as api from "./core/api.ts";
-import { init, isInitialized, shutdown } from "./core/init.ts";
+import "./core/well-known-exports.ts";
 
 export {
   ActorDiedError,
@@ -24,8 +22,3 @@ export {
 export { availableResources, clusterResources, get, getActor, getRuntimeContext, kill, nodes, put, ready, remote, terminate, wait } from "./core/api.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";
 export type * from "./core/types.ts";
-
-// Functions that travel refer to these by name, so that they meet the worker's own instance.
-for (const [name, value] of Object.entries({ ...api, init, isInitialized, shutdown })) {
-  if (typeof value === "function") registerWellKnown(`shoal:${name}`, value);
-}

@@ -147,7 +147,8 @@ function captureWeakCollection(graph: GraphBuilder, collection: WeakMap<object, 
 /** Weak collections have no list of their keys: they get the entries of the values that were captured anyway. */
 export function captureWeakEntries(graph: GraphBuilder, captured: Iterable<unknown>): boolean {
   let found = false;
-  for (const value of [...captured]) {
+  // The walk also meets what `refer` adds on the way.
+  for (const value of captured) {
     if (typeof value !== "object" && typeof value !== "function") continue;
     for (const { collection, entries, seen } of graph.weakCollections) {
       const key = value as object;

@@ -48,7 +48,7 @@ function withoutLoaderWarning<Result>(run: () => Result): Result {
   const filtered = (...parameters: unknown[]): void => {
     if (!String(parameters[0]).includes("USE_MAIN_CONTEXT_DEFAULT_LOADER")) Reflect.apply(emit, process, parameters);
   };
-  process.emitWarning = filtered as typeof process.emitWarning;
+  process.emitWarning = filtered;
   try {
     return run();
   } finally {

@@ -175,7 +175,7 @@ class Analyzer {
         }
         return;
       case "ArrayPattern":
-        for (const element of pattern.elements) this.#visitPattern(element as AnyNode | null, scope, assigns);
+        for (const element of pattern.elements) this.#visitPattern(element, scope, assigns);
         return;
       case "AssignmentPattern":
         this.#visitPattern(pattern.left, scope, assigns);
@@ -342,7 +342,7 @@ class Analyzer {
         return;
       case "ExportNamedDeclaration":
       case "ExportDefaultDeclaration":
-        if (node.declaration) this.#visit(node.declaration as AnyNode, scope);
+        if (node.declaration) this.#visit(node.declaration, scope);
         return;
       case "CallExpression":
         if (node.callee.type === "Identifier" && node.callee.name === "eval") result.hasDirectEval = true;

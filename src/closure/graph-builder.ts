@@ -87,7 +87,7 @@ export class GraphBuilder {
     const known = this.#refByValue.get(value);
     if (known !== undefined) return known;
     if ((typeof value === "object" && value !== null) || typeof value === "function" || typeof value === "symbol") {
-      return this.#capture(this, value as object | symbol, step);
+      return this.#capture(this, value, step);
     }
     return this.add(value, { kind: "data", value });
   }

@@ -67,7 +67,7 @@ function awaitedImport(argument: AnyNode): ImportForm | null {
 }
 
 function memberOfImport(expression: Extract<AnyNode, { type: "MemberExpression" }>): ImportForm | null {
-  const form = importFormOf(expression.object as AnyNode);
+  const form = importFormOf(expression.object);
   if (!form) return null;
   if (!expression.computed && expression.property.type === "Identifier") {
     return { ...form, path: [...form.path, expression.property.name] };
@@ -85,7 +85,7 @@ function calledImport(expression: Extract<AnyNode, { type: "CallExpression" }>):
   }
   if (name === "createRequire") return { via: "create-require", specifier: "", path: [] };
   const interop = interopOf(name);
-  const form = interop ? importFormOf(argument as AnyNode | undefined) : null;
+  const form = interop ? importFormOf(argument) : null;
   if (!interop || !form || form.interop) return null;
   return { ...form, interop, isNodeMode: mode !== undefined };
 }

@@ -33,7 +33,7 @@ function session(): inspector.Session {
 }
 
 /** One inspector command. @throws SerializationError where the inspector is switched off. */
-function post<Result>(method: string, parameters?: object): Result {
+function post(method: string, parameters?: object): unknown {
   let result: unknown;
   let failure: Error | null = null;
   try {
@@ -52,7 +52,11 @@ function post<Result>(method: string, parameters?: object): Result {
       { reason: "inspector-unavailable", cause: failure },
     );
   }
-  return result as Result;
+  return result;
+}
+
+interface RemoteResult {
+  readonly result: inspector.Runtime.RemoteObject;
 }
 
 interface NamedValue {
@@ -69,11 +73,11 @@ export interface Internals {
 
 export function internalsOf(value: object): Internals {
   const objectId = objectIdOf(value);
-  const properties = post<{ internalProperties?: NamedValue[]; privateProperties?: NamedValue[] }>("Runtime.getProperties", {
+  const properties = post("Runtime.getProperties", {
     objectId,
     ownProperties: true,
     nonIndexedPropertiesOnly: true,
-  });
+  }) as { internalProperties?: NamedValue[]; privateProperties?: NamedValue[] };
   const internal = new Map<string, inspector.Runtime.RemoteObject>();
   for (const property of properties.internalProperties ?? []) {
     if (property.value) internal.set(property.name, property.value);
@@ -85,11 +89,11 @@ function objectIdOf(value: object): string {
   session();
   slot.input = value;
   try {
-    const { result } = post<{ result: inspector.Runtime.RemoteObject }>("Runtime.evaluate", {
+    const { result } = post("Runtime.evaluate", {
       expression: `${SLOT_EXPRESSION}.input`,
       objectGroup: OBJECT_GROUP,
       silent: true,
-    });
+    }) as RemoteResult;
     return result.objectId as string;
   } finally {
     slot.input = undefined;
@@ -161,7 +165,10 @@ export function withDebugger<Result>(use: (scripts: ParsedScript[], sourceOf: (i
   open.on("Debugger.scriptParsed", collect);
   try {
     post("Debugger.enable");
-    return use(scripts, (scriptId) => post<{ scriptSource: string }>("Debugger.getScriptSource", { scriptId }).scriptSource);
+    return use(scripts, (scriptId) => {
+      const { scriptSource } = post("Debugger.getScriptSource", { scriptId }) as { scriptSource: string };
+      return scriptSource;
+    });
   } finally {
     open.off("Debugger.scriptParsed", collect);
     post("Debugger.disable");
@@ -171,11 +178,13 @@ export function withDebugger<Result>(use: (scripts: ParsedScript[], sourceOf: (i
 /** The id that heap snapshots give to a value. Only meaningful after one was taken. */
 export function heapObjectId(value: object): number {
   const objectId = objectIdOf(value);
-  return Number(post<{ heapSnapshotObjectId: string }>("HeapProfiler.getHeapObjectId", { objectId }).heapSnapshotObjectId);
+  const found = post("HeapProfiler.getHeapObjectId", { objectId }) as { heapSnapshotObjectId: string };
+  return Number(found.heapSnapshotObjectId);
 }
 
 /** The live object with that heap snapshot id. */
 export function objectByHeapId(id: number): unknown {
   const parameters = { objectId: String(id), objectGroup: OBJECT_GROUP };
-  return liveValue(post<{ result: inspector.Runtime.RemoteObject }>("HeapProfiler.getObjectByHeapObjectId", parameters).result);
+  const { result } = post("HeapProfiler.getObjectByHeapObjectId", parameters) as RemoteResult;
+  return liveValue(result);
 }

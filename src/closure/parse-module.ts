@@ -82,7 +82,7 @@ export class ModuleTable {
         }
         return;
       case "ExportDefaultDeclaration":
-        this.#readDefaultExport(statement.declaration as AnyNode);
+        this.#readDefaultExport(statement.declaration);
         return;
       case "ExpressionStatement":
         if (this.isVite) this.#readViteExport(statement.expression, text);
@@ -229,7 +229,7 @@ function findTopLevel(program: Program, top: Scope, textLength: number): TopLeve
   );
   const [iife] = called;
   if (iife && called.length === 1 && iife.end - iife.start > textLength / 4) {
-    enterFunction(level, iife.callee as AnyNode, top);
+    enterFunction(level, iife.callee, top);
   }
   return level;
 }

@@ -42,11 +42,11 @@ function isPlainItem(item: object, inner: object[]): boolean {
   if (ArrayBuffer.isView(item)) return isPlainView(item, prototype);
   if (Reflect.ownKeys(item).length > (types.isRegExp(item) ? 1 : 0)) return false;
   if (prototype === Map.prototype && types.isMap(item)) {
-    for (const [key, member] of item as Map<unknown, unknown>) if (!queue(key, inner) || !queue(member, inner)) return false;
+    for (const [key, member] of item) if (!queue(key, inner) || !queue(member, inner)) return false;
     return true;
   }
   if (prototype === Set.prototype && types.isSet(item)) {
-    for (const member of item as Set<unknown>) if (!queue(member, inner)) return false;
+    for (const member of item) if (!queue(member, inner)) return false;
     return true;
   }
   if (prototype === Date.prototype) return types.isDate(item);

@@ -144,7 +144,7 @@ function membersAbove(topmost: AnyFunction, original: AnyFunction): object {
   const members: PropertyDescriptorMap = {};
   let inherited = Object.getPrototypeOf(topmost.prototype) as object | null;
   for (; inherited; inherited = Object.getPrototypeOf(inherited) as object | null) {
-    const { constructor: _, __proto__: __, ...own } = Object.getOwnPropertyDescriptors(inherited) as PropertyDescriptorMap;
+    const { constructor: _, __proto__: __, ...own } = Object.getOwnPropertyDescriptors<object>(inherited) as PropertyDescriptorMap;
     for (const key of Reflect.ownKeys(own)) members[key] ??= own[key] as PropertyDescriptor;
   }
   return Object.create(original.prototype as object, members) as object;

@@ -75,7 +75,7 @@ export function namesOfPattern(pattern: AnyNode | null | undefined, names: strin
       }
       break;
     case "ArrayPattern":
-      for (const element of pattern.elements) namesOfPattern(element as Pattern | null, names);
+      for (const element of pattern.elements) namesOfPattern(element, names);
       break;
     case "AssignmentPattern":
       namesOfPattern(pattern.left, names);

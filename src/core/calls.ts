@@ -302,6 +302,10 @@ export class Calls {
   #again(record: CallRecord): void {
     if (record.retriesLeft > 0) record.retriesLeft -= 1;
     const submit = (): void => {
+      if (this.#endedBy !== undefined) {
+        this.#fail(record, this.#endedBy(record.target.name));
+        return;
+      }
       const client = record.actor === undefined ? undefined : this.#actorOf.get(record.actor);
       if (client === undefined) this.#options.submitter().submit(record, {});
       else client.submit(record);

@@ -6,6 +6,7 @@
  * is refused, as it would end the driver.
  */
 import { newProcessId, type ProcessId } from "../base/ids.ts";
+import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import type { WorkerLauncher } from "../node/worker-pool.ts";
 import { listen, newInProcessAddress } from "../platform/endpoint.ts";
@@ -42,6 +43,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     nowMs: () => performance.now(),
     launcher: createInProcessLauncher(options, (transport) => daemon.accept(transport)),
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
+    createHead: (node) => new Head(node),
     onAbandoned: () => {},
   });
   daemon.accept(far);

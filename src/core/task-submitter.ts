@@ -60,6 +60,8 @@ export class TaskSubmitter {
   readonly #groups = new Map<string, Group>();
   readonly #links = new Map<ProcessId, Promise<WorkerLink>>();
   readonly #leaseOf = new Map<CallRecord, Lease>();
+  /** What was with a worker that died, until it is known why. */
+  readonly #recovering = new Set<readonly CallRecord[]>();
   readonly #exits = new Map<ProcessId, WorkerExitedHeader>();
   readonly #exitWaiters = new Map<ProcessId, (exit: WorkerExitedHeader) => void>();
   #ownLease: Lease | undefined;
@@ -74,6 +76,7 @@ export class TaskSubmitter {
 
   get pendingCount(): number {
     let count = this.#leaseOf.size;
+    for (const records of this.#recovering) count += records.length;
     for (const group of this.#groups.values()) count += group.queue.size;
     return count;
   }
@@ -149,6 +152,8 @@ export class TaskSubmitter {
     clearInterval(this.#idleTimer);
     const left = Array.from(this.#leaseOf.keys());
     for (const group of this.#groups.values()) left.push(...group.queue);
+    for (const records of this.#recovering) left.push(...records);
+    this.#recovering.clear();
     for (const link of this.#links.values()) {
       void link.then(
         (open) => open.close(),
@@ -253,7 +258,10 @@ export class TaskSubmitter {
       this.#exits.delete(worker);
       return;
     }
-    void this.#exitOf(worker).then((exit) => this.#recover(unanswered, exit));
+    this.#recovering.add(unanswered);
+    void this.#exitOf(worker).then((exit) => {
+      if (this.#recovering.delete(unanswered)) this.#recover(unanswered, exit);
+    });
   }
 
   /** Tasks run in the order of their pushing; those that parked had begun, and the first that had not was running. */

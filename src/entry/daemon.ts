@@ -6,6 +6,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
+import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
 import { listen } from "../platform/endpoint.ts";
@@ -69,6 +70,7 @@ const daemon: NodeDaemon = new NodeDaemon({
     onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
   }),
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
+  createHead: (node) => new Head(node),
   onAbandoned: () => end(),
 });
 

@@ -2,15 +2,13 @@
  * The node daemon: the shell around the node's state machines.
  *
  * It turns messages of drivers and workers into events (leases, references, actors, the store's ledger) and their effects into messages, processes
- * and timers; no decision is made here. On one machine it is the head, too: actors and definitions live in its memory. It never runs
+ * and timers; no decision is made here. Actors and definitions are the head's (`control/head.ts`), which on one machine it hosts. It never runs
  * user code and never waits, so it answers at once whatever the workers compute. When the last driver has gone it ends its workers
  * and itself.
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
-import { actorObjectId } from "../base/ids.ts";
 import { type ResourceVector, resourceVector } from "../base/resources.ts";
-import { type ActorEffect, type ActorRecord, ActorTable } from "../control/actor-table.ts";
 import type { ObjectLocation } from "../object/arena-writer.ts";
 import { type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
@@ -19,10 +17,6 @@ import type { Transport } from "../platform/transport.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import {
-  type ActorCreateHeader,
-  type ActorLookupReply,
-  type ActorStateHeader,
-  type DefinitionHeader,
   type HelloHeader,
   type LeaseDemandHeader,
   type LogHeader,
@@ -32,7 +26,7 @@ import {
   type WireLocation,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
-import { DefinitionTable } from "./definition-table.ts";
+import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import { type LeaseEffect, type LeaseEvent, LeaseManager } from "./lease-manager.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
@@ -51,17 +45,14 @@ export interface NodeDaemonOptions {
   nowMs: () => number;
   /** Deletes a file of the store whose writer is gone. */
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
+  /** The control service that this daemon reaches without a message: on one machine it hosts it. */
+  createHead: (node: NodeServices) => HeadService;
   /** The last driver has gone. */
   onAbandoned: () => void;
 }
 
-interface Peer {
-  readonly id: ProcessId;
-  readonly holderId: ProcessId;
+interface Peer extends HeadPeer {
   readonly kind: HelloHeader["kind"];
-  readonly pid: number;
-  readonly address: string;
-  readonly connection: Connection;
 }
 
 const TICK_MS = 50;
@@ -74,8 +65,7 @@ export class NodeDaemon {
   readonly #leases: LeaseManager;
   readonly #refs = new RefLedger();
   readonly #values = new RefValues();
-  readonly #definitions = new DefinitionTable();
-  readonly #actors = new ActorTable();
+  readonly #head: HeadService;
   readonly #store: StoreLedger;
   readonly #workers: WorkerPool;
   readonly #peers = new Map<ProcessId, Peer>();
@@ -89,6 +79,19 @@ export class NodeDaemon {
     this.#options = options;
     this.#leases = new LeaseManager({ total: resourceVector(options.resources), cpuCount: options.resources["CPU"] ?? 0 });
     this.#store = new StoreLedger({ quotaBytes: options.objectStoreMemoryBytes });
+    this.#head = options.createHead({
+      nodeId: options.nodeId,
+      peer: (id) => this.#peers.get(id),
+      hold: (ref, holder) => this.#countRef({ ...ref, holder, count: 1 }),
+      daemonId: options.processId,
+      placeActor: (actor, resources) => {
+        const lifetime = resourceVector(resources);
+        const placement = "CPU" in resources ? lifetime : resourceVector({ ...resources, CPU: 1 });
+        this.#lease({ kind: "actorWanted", actor, lifetime, placement });
+      },
+      actorGone: (actor) => this.#lease({ kind: "actorGone", actor }),
+      endActor: (worker, { afterPending, reason }) => this.#endActor(worker, { afterPending, reason }),
+    });
     this.#workers = new WorkerPool({
       launcher: options.launcher,
       newId: options.newProcessId,
@@ -161,14 +164,6 @@ export class NodeDaemon {
         this.#lease({ kind: "unpark", worker: peer.id, shape: { ...resourceVector(resources), key: shape } });
         return;
       }
-      case MESSAGE.DEFINE:
-        this.#definitions.define(header as DefinitionHeader, frame.body);
-        return;
-      case MESSAGE.FETCH_DEFINITION: {
-        const { callId } = frame;
-        this.#definitions.fetch(header as string, (found) => peer.connection.reply(callId, found.header, [found.body]));
-        return;
-      }
       case MESSAGE.REF_HOLD:
         for (const [id, owner, holder] of header as [ObjectId, ProcessId, ProcessId][]) this.#countRef({ id, owner, holder, count: 1 });
         return;
@@ -200,31 +195,6 @@ export class NodeDaemon {
         for (const [location, reused] of header as [WireLocation, boolean][]) this.#freeStored(location, { reused });
         this.#storeChanged();
         return;
-      case MESSAGE.ACTOR_CREATE:
-        this.#createActor(peer, frame, header as ActorCreateHeader);
-        return;
-      case MESSAGE.ACTOR_WATCH:
-        this.#applyActors(this.#actors.handle({ kind: "watch", id: header as ActorId, process: peer.id }));
-        return;
-      case MESSAGE.ACTOR_KILL: {
-        const { actorId, restart } = header as { actorId: ActorId; restart: boolean };
-        this.#applyActors(this.#actors.handle({ kind: "kill", id: actorId, restart }));
-        return;
-      }
-      case MESSAGE.ACTOR_LOOKUP:
-        this.#lookupActor(peer, frame.callId, header as { name: string; namespace: string });
-        return;
-      case MESSAGE.ACTOR_STARTED: {
-        const { actorId, incarnation } = header as { actorId: ActorId; incarnation: number };
-        this.#applyActors(this.#actors.handle({ kind: "started", id: actorId, incarnation }));
-        return;
-      }
-      case MESSAGE.ACTOR_START_FAILED: {
-        const { actorId, incarnation, error } = header as { actorId: ActorId; incarnation: number; error: PayloadHeader };
-        const body = copyBytes(frame.body);
-        this.#applyActors(this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error: { header: error, body } }));
-        return;
-      }
       case MESSAGE.WORKER_EXIT:
         // An actor that ends by its own decision (terminate, exitActor) says so first.
         this.#intendedExits.add(peer.id);
@@ -238,6 +208,8 @@ export class NodeDaemon {
       case MESSAGE.SHUTDOWN:
         this.#shutdown(peer, frame.callId);
         return;
+      default:
+        this.#head.receive(peer, frame, header);
     }
   }
 
@@ -286,7 +258,7 @@ export class NodeDaemon {
           break;
         case "placeActor":
           this.#actorWorkers.add(effect.worker);
-          this.#applyActors(this.#actors.handle({ kind: "placed", id: effect.actor, worker: effect.worker }));
+          this.#head.placed(effect.actor, effect.worker);
           break;
         case "endWorker":
           this.#workers.kill(effect.worker, effect.reason);
@@ -298,8 +270,8 @@ export class NodeDaemon {
 
   #warnInfeasible(effect: Extract<LeaseEffect, { kind: "infeasible" }>): void {
     const { name, wanted, total } = effect.missing;
-    const actor = this.#actors.get(effect.owner as ActorId);
-    const who = actor === undefined ? "A task" : `Actor ${actor.options.className}`;
+    const actorName = this.#head.describe(effect.owner as ActorId);
+    const who = actorName === undefined ? "A task" : `Actor ${actorName}`;
     const text = `${who} waits for ${wanted} ${name}, but the node has ${total} in all. It stays pending; ask for less, or start Shoal with more ${name}.`;
     for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.WARNING, text);
   }
@@ -330,7 +302,7 @@ export class NodeDaemon {
       return;
     }
     for (const other of this.#peers.values()) other.connection.send(MESSAGE.WORKER_EXITED, exit);
-    if (wasActor) this.#applyActors(this.#actors.handle({ kind: "workerExited", worker: id, exit, intended }));
+    if (wasActor) this.#head.workerExited(id, exit, { intended });
     this.#processGone(id);
   }
 
@@ -343,7 +315,7 @@ export class NodeDaemon {
     const store = this.#store.processExited(process);
     for (const { arena, kind } of store.unlink) this.#options.unlinkArena(arena, kind);
     for (const { writer, location } of store.reuse) this.#send(writer, MESSAGE.STORE_REUSE, [toWire(location)]);
-    this.#applyActors(this.#actors.handle({ kind: "processGone", process }));
+    this.#head.processGone(process);
     this.#lease({ kind: "processGone", process });
     this.#storeChanged();
   }
@@ -369,7 +341,7 @@ export class NodeDaemon {
       return;
     }
     if (ref.id.endsWith("ffffffff")) {
-      this.#applyActors(this.#actors.handle({ kind: "unheld", id: ref.id.slice(0, -8) as ActorId }));
+      this.#head.unheld(ref.id.slice(0, -8) as ActorId);
       return;
     }
     const value = this.#values.free(ref.id);
@@ -439,113 +411,19 @@ export class NodeDaemon {
 
   // ---- actors
 
-  #createActor(peer: Peer, frame: Frame, header: ActorCreateHeader): void {
-    const { actorId, definition, options, args, deps } = header;
-    if (options.name !== undefined) {
-      const existing = this.#actors.named(options.name, options.namespace);
-      if (existing !== undefined) {
-        if (options.getIfExists) {
-          this.#countRef({ id: actorObjectId(existing.id), owner: this.#options.processId, holder: peer.id, count: 1 });
-          peer.connection.reply(frame.callId, describeActor(existing));
-        } else {
-          peer.connection.replyError(frame.callId, `an actor named ${JSON.stringify(options.name)} exists already in namespace ${JSON.stringify(options.namespace)}`);
-        }
-        return;
-      }
-    }
-    const spec = { definition, args, deps, body: copyBytes(frame.body) };
-    const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
-    peer.connection.reply(frame.callId, { actorId, className: options.className, methods: options.methods, maxTaskRetries: options.maxTaskRetries });
-    this.#applyActors(effects);
-  }
-
-  #lookupActor(peer: Peer, callId: number, query: { name: string; namespace: string }): void {
-    const found = this.#actors.named(query.name, query.namespace);
-    if (found === undefined) {
-      const known = this.#actors.names().filter((other) => other.namespace === query.namespace);
-      const list = known.length === 0 ? "no named actor is alive there" : `alive there: ${known.map((other) => other.name).join(", ")}`;
-      peer.connection.replyError(callId, `no actor named ${JSON.stringify(query.name)} in namespace ${JSON.stringify(query.namespace)}; ${list}`);
-      return;
-    }
-    this.#countRef({ id: actorObjectId(found.id), owner: this.#options.processId, holder: peer.id, count: 1 });
-    peer.connection.reply(callId, describeActor(found));
-  }
-
-  #applyActors(effects: readonly ActorEffect[]): void {
-    for (const effect of effects) {
-      const { actor } = effect;
-      switch (effect.kind) {
-        case "place": {
-          const lifetime = resourceVector(actor.options.resources);
-          const placement = "CPU" in actor.options.resources ? lifetime : resourceVector({ ...actor.options.resources, CPU: 1 });
-          this.#lease({ kind: "actorWanted", actor: actor.id, lifetime, placement });
-          break;
-        }
-        case "start": {
-          const { definition, args, deps, body } = actor.spec;
-          const header = { actorId: actor.id, incarnation: actor.incarnation, definition, name: actor.options.className, actorName: actor.options.name, resources: actor.options.resources, args, deps };
-          this.#holdSpec(actor, effect.worker);
-          this.#peers.get(effect.worker)?.connection.send(MESSAGE.ACTOR_START, header, { parts: [body] });
-          break;
-        }
-        case "state":
-          for (const watcher of effect.watchers) this.#sendActorState(actor, watcher);
-          break;
-        case "end":
-          this.#endActor(effect);
-          break;
-        case "gone":
-          this.#lease({ kind: "actorGone", actor: actor.id });
-          break;
-      }
-    }
-  }
-
-  /** Refs in the constructor's arguments are held for each incarnation; the creator keeps its own hold while the actor lives. */
-  #holdSpec(actor: ActorRecord, worker: ProcessId): void {
-    const holder = this.#peers.get(worker)?.holderId ?? worker;
-    for (const payload of [actor.spec.args, ...actor.spec.deps]) {
-      for (const [id, owner] of payload.refs) this.#countRef({ id, owner, holder, count: 1 });
-      if (payload.stored !== undefined) this.#countRef({ id: payload.stored.id, owner: payload.stored.owner, holder, count: 1 });
-    }
-  }
-
-  #endActor(effect: Extract<ActorEffect, { kind: "end" }>): void {
-    if (effect.afterPending) {
-      this.#intendedExits.add(effect.worker);
-      this.#send(effect.worker, MESSAGE.WORKER_EXIT, effect.reason);
+  #endActor(worker: ProcessId, { afterPending, reason }: { afterPending: boolean; reason: string }): void {
+    if (afterPending) {
+      this.#intendedExits.add(worker);
+      this.#send(worker, MESSAGE.WORKER_EXIT, reason);
     } else {
-      this.#workers.kill(effect.worker, effect.reason);
+      this.#workers.kill(worker, reason);
     }
-  }
-
-  #sendActorState(actor: ActorRecord, watcher: ProcessId): void {
-    const worker = actor.worker === undefined ? undefined : this.#peers.get(actor.worker);
-    const header: ActorStateHeader & { error: PayloadHeader | undefined } = {
-      actorId: actor.id,
-      phase: actor.phase,
-      incarnation: actor.incarnation,
-      processId: worker?.id,
-      address: worker?.address,
-      pid: worker?.pid,
-      maxTaskRetries: actor.options.maxTaskRetries,
-      reason: actor.reason,
-      exit: actor.exit,
-      hasError: actor.error !== undefined,
-      error: actor.error?.header,
-    };
-    this.#peers.get(watcher)?.connection.send(MESSAGE.ACTOR_STATE, header, { parts: actor.error === undefined ? [] : [actor.error.body] });
   }
 
   #node(): NodeHeader {
     const { nodeId, hostname, address, resources, objectStoreMemoryBytes } = this.#options;
     return { nodeId, alive: true, hostname, address, resources, objectStoreMemoryBytes };
   }
-}
-
-function describeActor(actor: ActorRecord): ActorLookupReply {
-  const { className, methods, maxTaskRetries } = actor.options;
-  return { actorId: actor.id, className, methods, maxTaskRetries };
 }
 
 function describeExit(exit: WorkerExitedHeader): string {

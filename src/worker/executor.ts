@@ -28,9 +28,10 @@ export interface SlotChannel {
   runOwn(shape: string): boolean;
 }
 
+/** A parked task that may go on, with every wait of it that has ended since: all of them resume together. */
 interface Resumable {
   context: TaskContext;
-  resume: () => void;
+  resumes: (() => void)[];
 }
 
 /** A wait shorter than this keeps the slot: giving it back and asking for it costs two messages. */
@@ -40,6 +41,7 @@ export class Executor {
   readonly #slots: SlotChannel;
   readonly #queue = new Fifo<Job>();
   readonly #resumable = new Fifo<Resumable>();
+  readonly #resumableOf = new Map<TaskContext, Resumable>();
   readonly #parked = new Set<TaskContext>();
   #running: TaskContext | undefined;
   #runningShape = "";
@@ -105,7 +107,14 @@ export class Executor {
       resume();
       return;
     }
-    this.#resumable.push({ context, resume });
+    const known = this.#resumableOf.get(context);
+    if (known !== undefined) {
+      known.resumes.push(resume);
+      return;
+    }
+    const resumable = { context, resumes: [resume] };
+    this.#resumableOf.set(context, resumable);
+    this.#resumable.push(resumable);
     this.#scheduleStep();
   }
 
@@ -151,17 +160,19 @@ export class Executor {
     while (this.#running === undefined) {
       const resumable = this.#resumable.peek();
       if (resumable !== undefined) {
-        const shape = this.#shapes.get(resumable.context) ?? "";
-        if (!resumable.context.isFinished && !this.#takeSlot(shape)) return;
+        const { context, resumes } = resumable;
+        const shape = this.#shapes.get(context) ?? "";
+        if (!context.isFinished && !this.#takeSlot(shape)) return;
         this.#resumable.shift();
-        if (resumable.context.isFinished) {
-          resumable.resume();
+        this.#resumableOf.delete(context);
+        if (context.isFinished) {
+          for (const resume of resumes) resume();
           continue;
         }
-        this.#parked.delete(resumable.context);
-        this.#running = resumable.context;
+        this.#parked.delete(context);
+        this.#running = context;
         this.#runningShape = shape;
-        resumable.resume();
+        for (const resume of resumes) resume();
         // It may wait for further refs already, as in Promise.all; looked at again after its microtasks.
         this.#scheduleStep();
         return;

@@ -1,7 +1,8 @@
 /**
  * Tasks that submit tasks: they never deadlock, need no process per level, and interleave only where they wait for refs.
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { get, put, type RemoteFunction, remote, TaskError, wait } from "shoal";
 import { describe, expect, test } from "vitest";
 import { failureOf, Log, shoalProcesses, until, useFolder, useSession } from "./session.ts";
@@ -14,6 +15,14 @@ const fibonacci: RemoteFunction<[number], Promise<number>> = remote(async (n: nu
   const [left, right] = await get([fibonacci.remote(n - 1), fibonacci.remote(n - 2)]);
   return left + right;
 });
+
+/** Lives in a process of its own, so that waiting for it leaves the CPU free. */
+class Gate {
+  async whenExists(file: string): Promise<boolean> {
+    for (let round = 0; round < 2000 && !existsSync(file); round += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    return existsSync(file);
+  }
+}
 
 describe("on one CPU", () => {
   useSession({ numCpus: 1 });
@@ -65,14 +74,15 @@ describe("on one CPU", () => {
   });
 
   test("a wait inside a task that runs into its time limit gives the task back", async () => {
-    const impatient = remote(async () => {
-      const never = remote(() => new Promise<void>((resolve) => setTimeout(resolve, 150)));
-      const ref = never.remote();
+    using gate = remote(Gate).remote();
+    const impatient = remote(async (box: { gate: typeof gate }, file: string) => {
+      const ref = box.gate.whenExists.remote(file);
       const [ready] = await wait([ref], { timeoutMs: 20 });
-      await ref;
-      return ready.length;
+      const name = await get(ref, { timeoutMs: 20 }).catch((error: Error) => error.name);
+      writeFileSync(file, "");
+      return [ready.length, name, await ref];
     });
-    expect(await impatient.remote()).toBe(0);
+    expect(await impatient.remote({ gate }, join(folder, "gate"))).toEqual([0, "GetTimeoutError", true]);
   });
 
   test("a nested task that nobody waits for runs after its parent has ended", async () => {
@@ -134,8 +144,19 @@ describe("on one CPU", () => {
     await get(["a", "b", "c", "d", "e"].map((name) => parent.remote(name)));
     expect(log.lines).toHaveLength(40);
     expectNoOverlap(log.lines);
-    // They did take turns: while the first waited for its refs another began.
-    expect(log.lines.indexOf("begin b0")).toBeLessThan(log.lines.indexOf("end a3"));
+  });
+
+  test("while tasks wait for refs, others of the same CPU begin", async () => {
+    using gate = remote(Gate).remote();
+    const file = join(folder, "meeting");
+    // Whoever arrives last opens the gate that all of them wait for.
+    const arrivals = new Log(folder).file;
+    const meet = remote(async (box: { gate: typeof gate }) => {
+      appendFileSync(arrivals, "x");
+      if (readFileSync(arrivals, "utf8").length === 5) writeFileSync(file, "");
+      return box.gate.whenExists.remote(file);
+    });
+    expect(await get([1, 2, 3, 4, 5].map(() => meet.remote({ gate })))).toEqual([true, true, true, true, true]);
   });
 });
 

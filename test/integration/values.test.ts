@@ -86,11 +86,10 @@ describe("data", () => {
     expect(back.list[0]).toBe(back.left);
   });
 
-  test("views of one buffer still share it", async () => {
-    const buffer = new ArrayBuffer(64);
-    const back = await echo.remote([new Uint8Array(buffer, 0, 8), new Uint8Array(buffer, 4, 8)]);
-    back[0][4] = 42;
-    expect(back[1][0]).toBe(42);
+  test("a small view of a large buffer takes only what it shows along", async () => {
+    const back = await echo.remote([new Uint8Array(10_000_000).subarray(5, 8)]);
+    expect(back[0]).toHaveLength(3);
+    expect(back[0].buffer.byteLength).toBeLessThan(1000);
   });
 
   test("a list 10,000 deep", async () => {
@@ -112,7 +111,6 @@ describe("class instances", () => {
     const make = remote((x: number) => new Point(x, 0, "from afar"));
     const point = await make.remote(2);
     expect(point).toBeInstanceOf(Point);
-    expect(Object.getPrototypeOf(point)).toBe(Point.prototype);
     expect([point.x, point.secret, point.length()]).toEqual([2, "from afar", 2]);
   });
 

@@ -38,7 +38,6 @@ export async function prepare(loader: LoaderName, folder: string): Promise<Progr
       };
     case "tsx, CommonJS": {
       const copy = await makePackage(folder, { name: "tsx-commonjs", type: "commonjs" });
-      await fs.cp(MATRIX, copy, { recursive: true, filter: (source) => !/package\.json$|run\.ts$/.test(source) });
       const environment = { TSX_TSCONFIG_PATH: path.join(copy, "tsconfig.json") };
       return { file: path.join(copy, "main-cjs.ts"), nodeOptions: ["--import", "tsx"], environment };
     }
@@ -86,15 +85,14 @@ export async function outcomesOf(program: Program, node: string): Promise<{ outc
   };
 }
 
-/** A package of its own with the repository's dependencies and the same harness behind `#run`. */
+/** A copy of the matrix as a package of its own, with the repository's dependencies and the same harness behind `#run`. */
 async function makePackage(folder: string, { name, type }: { name: string; type: "module" | "commonjs" }): Promise<string> {
   const target = path.join(folder, name);
-  await fs.mkdir(path.join(target, "lib"), { recursive: true });
+  await fs.cp(MATRIX, target, { recursive: true, filter: (source) => !/package\.json$|run\.ts$/.test(source) });
   await fs.symlink(path.join(ROOT, "node_modules"), path.join(target, "node_modules"));
   const manifest = { private: true, type, imports: { "#run": "./run.mjs" } };
   await fs.writeFile(path.join(target, "package.json"), JSON.stringify(manifest));
   await fs.writeFile(path.join(target, "run.mjs"), await runModule());
-  await fs.cp(path.join(MATRIX, "lib/legacy.cjs"), path.join(target, "lib/legacy.cjs"));
   return target;
 }
 
@@ -104,13 +102,13 @@ async function runModule(): Promise<string> {
   return text.replace(/"(\.[^"]+)"/, (_, specifier: string) => JSON.stringify(path.join(MATRIX, specifier)));
 }
 
-async function compile(file: string, output: string, moduleOptions: readonly string[]): Promise<void> {
+/** Compiles the copy in its own folder: the compiler writes beside any source that lies elsewhere. */
+async function compile(file: string, folder: string, moduleOptions: readonly string[]): Promise<void> {
   const compiler = path.join(ROOT, "node_modules/typescript/bin/tsc");
-  const options = ["--ignoreConfig", "--noCheck", "--skipLibCheck", "--target", "ES2022", "--experimentalDecorators", "--sourceMap"];
-  const paths = ["--rewriteRelativeImportExtensions", "--rootDir", MATRIX, "--outDir", output];
-  const program = [compiler, ...options, ...moduleOptions, ...paths, "--types", "node", path.join(MATRIX, file)];
-  await run(process.execPath, program, { cwd: ROOT }).catch((error: { stdout: string }) => {
+  const options = ["--ignoreConfig", "--noCheck", "--skipLibCheck", "--target", "ES2022", "--experimentalDecorators"];
+  const output = ["--rewriteRelativeImportExtensions", "--sourceMap", "--rootDir", folder, "--types", "node"];
+  const program = [compiler, ...options, ...moduleOptions, ...output, path.join(folder, file)];
+  await run(process.execPath, program, { cwd: folder }).catch((error: { stdout: string }) => {
     throw new Error(`tsc failed: ${error.stdout}`);
   });
-  await fs.rm(path.join(output, "run.js"), { force: true });
 }

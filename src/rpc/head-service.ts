@@ -1,0 +1,48 @@
+/**
+ * Where a node daemon and the head meet: what each asks of the other.
+ *
+ * On one machine the daemon hosts the head and these are calls; in a cluster they are messages with the same meaning. Neither imports the other, so
+ * that either can be on its own; the entry points join them.
+ */
+import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { Frame } from "../wire/frame.ts";
+import type { WorkerExitedHeader } from "../wire/messages.ts";
+import type { Connection } from "./connection.ts";
+
+/** A process that is connected to the daemon. */
+export interface HeadPeer {
+  readonly id: ProcessId;
+  /** Under which process its references are counted. */
+  readonly holderId: ProcessId;
+  readonly pid: number;
+  readonly address: string;
+  readonly connection: Connection;
+}
+
+/** What the head can have done on the node. */
+export interface NodeServices {
+  readonly nodeId: NodeId;
+  /** The owner of actors' counted references. */
+  readonly daemonId: ProcessId;
+  peer(id: ProcessId): HeadPeer | undefined;
+  /** One more hold of a reference for a process. */
+  hold(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void;
+  /** Finds a worker for an actor and reports it with `HeadService.placed`. */
+  placeActor(actor: ActorId, resources: Record<string, number>): void;
+  /** Its resources are free again. */
+  actorGone(actor: ActorId): void;
+  endActor(worker: ProcessId, options: { afterPending: boolean; reason: string }): void;
+}
+
+/** What the node tells and asks the head. */
+export interface HeadService {
+  /** A message of a process that is not the node's own business. */
+  receive(peer: HeadPeer, frame: Frame, header: unknown): void;
+  placed(actor: ActorId, worker: ProcessId): void;
+  workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void;
+  processGone(process: ProcessId): void;
+  /** Nobody holds a handle of the actor any more. */
+  unheld(actor: ActorId): void;
+  /** The actor's class, for messages to people. */
+  describe(actor: ActorId): string | undefined;
+}

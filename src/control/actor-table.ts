@@ -41,12 +41,16 @@ export type ActorEvent =
   | { kind: "kill"; id: ActorId; restart: boolean }
   | { kind: "unheld"; id: ActorId }
   | { kind: "processGone"; process: ProcessId }
-  | { kind: "watch"; id: ActorId; process: ProcessId };
+  | { kind: "watch"; id: ActorId; process: ProcessId }
+  /** `getIfExists` found an actor, so that of the id `id` is not created. */
+  | { kind: "found"; id: ActorId; existing: ActorId };
 
 export type ActorEffect =
   | { kind: "place"; actor: ActorRecord }
   | { kind: "start"; actor: ActorRecord; worker: ProcessId }
   | { kind: "state"; actor: ActorRecord; watchers: Iterable<ProcessId> }
+  /** Handles with the id `from` mean this actor. */
+  | { kind: "redirect"; actor: ActorRecord; from: ActorId; watchers: Iterable<ProcessId> }
   /** `afterPending`: it may finish the calls that it has. */
   | { kind: "end"; actor: ActorRecord; worker: ProcessId; afterPending: boolean; reason: string }
   /** Its resources go back. */
@@ -60,6 +64,10 @@ export class ActorTable {
   readonly #byWorker = new Map<ProcessId, ActorRecord>();
   readonly #names = new Map<string, ActorId>();
   readonly #dead: ActorId[] = [];
+  /** Who asked for an actor before its creation arrived: a handle may travel faster, as creation waits for its arguments. */
+  readonly #awaited = new Map<ActorId, Set<ProcessId>>();
+  /** Ids of handles for which `getIfExists` found another actor. */
+  readonly #aliases = new Map<ActorId, ActorId>();
 
   get(id: ActorId): ActorRecord | undefined {
     return this.#actors.get(id);
@@ -117,6 +125,8 @@ export class ActorTable {
         return this.#die(actor, "it was killed by kill()");
       }
       case "unheld": {
+        this.#awaited.delete(event.id);
+        this.#aliases.delete(event.id);
         const actor = this.#live(event.id);
         if (actor === undefined) return [];
         if (actor.phase === "alive" && actor.worker !== undefined) {
@@ -128,6 +138,7 @@ export class ActorTable {
       }
       case "processGone": {
         const effects: ActorEffect[] = [];
+        for (const waiting of this.#awaited.values()) waiting.delete(event.process);
         for (const actor of Array.from(this.#actors.values())) {
           actor.watchers.delete(event.process);
           if (actor.creator === event.process && actor.phase !== "dead") effects.push(...this.#die(actor, "the process that had created it ended"));
@@ -135,10 +146,21 @@ export class ActorTable {
         return effects;
       }
       case "watch": {
-        const actor = this.#actors.get(event.id);
-        if (actor === undefined) return [];
+        const alias = this.#aliases.get(event.id);
+        const actor = this.#actors.get(alias ?? event.id);
+        if (actor === undefined) {
+          this.#await(event.id, event.process);
+          return [];
+        }
+        if (alias !== undefined) return [{ kind: "redirect", actor, from: event.id, watchers: [event.process] }];
         actor.watchers.add(event.process);
         return actor.phase === "pending" ? [] : [{ kind: "state", actor, watchers: [event.process] }];
+      }
+      case "found": {
+        const actor = this.#actors.get(event.existing);
+        if (actor === undefined) return [];
+        this.#aliases.set(event.id, event.existing);
+        return [{ kind: "redirect", actor, from: event.id, watchers: this.#takeAwaited(event.id) }];
       }
     }
   }
@@ -151,7 +173,7 @@ export class ActorTable {
       options,
       creator,
       spec,
-      watchers: new Set([creator]),
+      watchers: new Set([creator, ...this.#takeAwaited(id)]),
       phase: "pending",
       incarnation: 0,
       restartsLeft: options.maxRestarts,
@@ -197,6 +219,18 @@ export class ActorTable {
     ];
     if (actor.worker !== undefined) effects.push({ kind: "end", actor, worker: actor.worker, afterPending: false, reason: actor.reason });
     return effects;
+  }
+
+  #await(id: ActorId, process: ProcessId): void {
+    const waiting = this.#awaited.get(id);
+    if (waiting === undefined) this.#awaited.set(id, new Set([process]));
+    else waiting.add(process);
+  }
+
+  #takeAwaited(id: ActorId): Iterable<ProcessId> {
+    const waiting = this.#awaited.get(id) ?? [];
+    this.#awaited.delete(id);
+    return waiting;
   }
 
   #live(id: ActorId): ActorRecord | undefined {

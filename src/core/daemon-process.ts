@@ -10,7 +10,7 @@ import { connect } from "../platform/endpoint.ts";
 import { workerExecArgv } from "../platform/machine.ts";
 import { randomHex } from "../platform/random.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
-import { sweepStaleSessions } from "../platform/session-sweep.ts";
+import { sessionRoots, sweepStaleSessions } from "../platform/session-sweep.ts";
 import type { Transport } from "../platform/transport.ts";
 import { Child } from "../platform/worker-process.ts";
 
@@ -68,7 +68,7 @@ export function startDaemonProcess(options: LocalNodeOptions): LocalNode {
   });
   const transport = new DeferredTransport((keeps) => child.setKeepsProcessAlive(keeps));
   child.setKeepsProcessAlive(false);
-  sweepStaleSessions();
+  sweepStaleSessions(spillRoot === undefined ? sessionRoots() : [...sessionRoots(), spillRoot]);
   return {
     transport,
     memoryDirectory: directories.memory,

@@ -9,6 +9,8 @@ import { IdSource, newJobId, newNodeId, newProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
 import { collectGarbage } from "../platform/garbage.ts";
 import { cpuCount, memoryBytes } from "../platform/machine.ts";
+import { memoryRootNote } from "../platform/session-sweep.ts";
+import { nativeUnavailableReason } from "../platform/shared-memory.ts";
 import { newToken, randomHex } from "../platform/random.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { ActorHandles } from "./actor-handle.ts";
@@ -73,6 +75,7 @@ export class Session {
     this.runtime.handles = new ActorHandles(this.runtime);
     setCurrentRuntime(this.runtime);
     session = this;
+    if (options.mode === "process") sayWhatIsSlower();
     this.#hooks = new ExitHooks(() => this.close({ failsPending: false }));
   }
 
@@ -132,4 +135,12 @@ export class Session {
       if (session === this) session = undefined;
     });
   }
+}
+
+/** The base path works everywhere; whoever runs on it should know, once a session. */
+function sayWhatIsSlower(): void {
+  const native = nativeUnavailableReason();
+  if (native !== undefined) printWarning(`Large objects are copied instead of mapped: ${native}`);
+  const memory = memoryRootNote();
+  if (memory !== undefined) printWarning(memory);
 }

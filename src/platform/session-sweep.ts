@@ -40,13 +40,18 @@ export function claimDirectory(directory: string): void {
   appendFileSync(join(directory, CLAIM_FILE), `${identityOf(process.pid)}\n`, { mode: 0o600 });
 }
 
+/** Where sessions keep their folders unless they are told otherwise. */
+export function sessionRoots(): string[] {
+  return [memoryRoot(), tmpdir()];
+}
+
 /**
  * Removes the folders of sessions whose processes are all dead.
  *
  * @param roots where to look: by default the shared memory and the temporary folder
  * @returns the folders that were removed
  */
-export function sweepStaleSessions(roots: readonly string[] = [memoryRoot(), tmpdir()]): string[] {
+export function sweepStaleSessions(roots: readonly string[] = sessionRoots()): string[] {
   const removed: string[] = [];
   for (const root of new Set(roots)) {
     for (const name of namesIn(root)) {

@@ -34,12 +34,6 @@ export function shapeResources(key: string): Record<string, number> {
   return resources;
 }
 
-export function resourcesToRecord(vector: ResourceVector): Record<string, number> {
-  const record: Record<string, number> = {};
-  for (const [name, units] of vector.amounts) record[name] = units / RESOURCE_UNIT;
-  return record;
-}
-
 /** What a node has, and what of it is free. The only mutable part; owned by the lease manager. */
 export class ResourcePool {
   readonly #total: Map<string, number>;

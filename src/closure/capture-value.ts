@@ -9,7 +9,6 @@ import { types } from "node:util";
 import { captureFunction } from "./capture-function.ts";
 import { captureObject } from "./capture-object.ts";
 import { isByValueFile } from "./by-value-files.ts";
-import type { AnyFunction } from "./function-facts.ts";
 import type { GraphBuilder, Step } from "./graph-builder.ts";
 import type { Ref } from "./graph.ts";
 import { identityOf } from "./identity.ts";

@@ -26,10 +26,14 @@ function session(): inspector.Session {
   const known = shared[SLOT_KEY];
   if (known) slot = known;
   else Object.defineProperty(inspector, SLOT_KEY, { value: slot });
-  const created = new inspector.Session();
-  created.connect();
-  openSession = created;
-  return created;
+  try {
+    const created = new inspector.Session();
+    created.connect();
+    openSession = created;
+    return created;
+  } catch (error) {
+    throw unavailable(error as Error);
+  }
 }
 
 /** One inspector command. @throws SerializationError where the inspector is switched off. */
@@ -42,17 +46,17 @@ function post(method: string, parameters?: object): unknown {
       result = value;
     });
   } catch (error) {
+    if (error instanceof SerializationError) throw error;
     failure = error as Error;
   }
-  if (failure !== null) {
-    const { message = String(failure) } = failure as { message?: string };
-    throw new SerializationError(
-      `Cannot look into a function: Node's inspector answered ${JSON.stringify(message)} to ${method}. ` +
-        "Functions can be sent only where the inspector is available: under --permission add --allow-inspector.",
-      { reason: "inspector-unavailable", cause: failure },
-    );
-  }
+  if (failure !== null) throw unavailable(failure);
   return result;
+}
+
+function unavailable(cause: { message?: string }): SerializationError {
+  const message = `Cannot look into a function: Node's inspector answered ${JSON.stringify(cause.message)}`;
+  const hint = "Functions can be sent only where the inspector is available: under --permission add --allow-inspector.";
+  return new SerializationError(`${message}. ${hint}`, { reason: "inspector-unavailable", hint, cause });
 }
 
 interface RemoteResult {

@@ -141,11 +141,13 @@ function makeTwin(original: AnyFunction): AnyFunction {
  * before the original's overrides.
  */
 function membersAbove(topmost: AnyFunction, original: AnyFunction): object {
-  const members: PropertyDescriptorMap = {};
+  const members = Object.create(null) as PropertyDescriptorMap;
   let inherited = Object.getPrototypeOf(topmost.prototype) as object | null;
   for (; inherited; inherited = Object.getPrototypeOf(inherited) as object | null) {
-    const { constructor: _, __proto__: __, ...own } = Object.getOwnPropertyDescriptors<object>(inherited) as PropertyDescriptorMap;
-    for (const key of Reflect.ownKeys(own)) members[key] ??= own[key] as PropertyDescriptor;
+    for (const key of Reflect.ownKeys(inherited)) {
+      if (key === "constructor" || key === "__proto__") continue;
+      members[key] ??= Object.getOwnPropertyDescriptor(inherited, key) as PropertyDescriptor;
+    }
   }
   return Object.create(original.prototype as object, members) as object;
 }

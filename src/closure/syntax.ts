@@ -4,13 +4,14 @@
  * Decides which syntax is accepted: whatever V8 already compiled, in fragments (a method alone, a private name outside its
  * class), so every check of the parser that looks beyond the fragment is off. Called by `free-variables`, `parse-text` and `parse-module`.
  */
-import { type AnyNode, Parser, type Pattern, type Program } from "acorn";
+import { type AnyNode, Parser, type Program } from "acorn";
 
 export type { AnyNode, Pattern, Program } from "acorn";
 
 interface ParserInternals {
   declareName(): void;
   checkLocalExport(): void;
+  get allowNewDotTarget(): boolean;
 }
 
 /** acorn looks for redeclarations with a search that is quadratic in the top-level names (1.0 s for 10,000); V8 has checked them. */
@@ -18,6 +19,10 @@ function withoutDeclarationChecks(base: typeof Parser): typeof Parser {
   class Lenient extends (base as unknown as new (...parameters: unknown[]) => ParserInternals) {
     override declareName(): void {}
     override checkLocalExport(): void {}
+    /** An arrow function may use the `new.target` of what stood around it. */
+    override get allowNewDotTarget(): boolean {
+      return true;
+    }
   }
   return Lenient as unknown as typeof Parser;
 }

@@ -98,6 +98,7 @@ export class Head implements HeadService {
     if (existing !== undefined) {
       this.#holdActor(existing.id, peer);
       peer.connection.reply(frame.callId, describeActor(existing));
+      this.#apply(this.#actors.handle({ kind: "found", id: actorId, existing: existing.id }));
       return;
     }
     const spec = { definition, args, deps, body: copyBytes(frame.body) };
@@ -135,6 +136,9 @@ export class Head implements HeadService {
           break;
         case "state":
           for (const watcher of effect.watchers) this.#sendState(actor, watcher);
+          break;
+        case "redirect":
+          for (const watcher of effect.watchers) this.#node.peer(watcher)?.connection.send(MESSAGE.ACTOR_REDIRECT, [effect.from, actor.id]);
           break;
         case "end":
           this.#node.endActor(effect.worker, effect);

@@ -72,6 +72,8 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const client = runtime.actor(actorId, state.name, { watch: false });
   const { options, methods } = state;
   const handle = currentHandles().created({ client, className: state.name, methods, maxTaskRetries: options.maxTaskRetries });
+  // A handle may be let go of while the arguments are pending; that must not overtake the creation.
+  const release = currentHandles().holdCreated(actorId);
   const send = (): void => {
     const failed = encoded.dependencies.find((entry) => entry.state === "failed");
     if (failed !== undefined) {
@@ -79,6 +81,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
         client.constructorError = failure;
         client.stateChanged(neverCreated(actorId, "an argument of its constructor failed"));
       });
+      release();
       return;
     }
     const payload = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
@@ -105,6 +108,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       (reply) => adoptExisting(runtime, client, actorId, reply.header as ActorLookupReply),
       (error: unknown) => client.stateChanged(neverCreated(actorId, (error as Error).message)),
     );
+    release();
   };
   whenSettled(runtime, encoded.dependencies, send);
   return handle;

@@ -87,6 +87,13 @@ export class ActorHandles {
     if (client.resolved.pendingCount === 0) this.actorIdle(client.resolved.id);
   }
 
+  /** Holds an actor that this process creates, besides its handles; returns what ends that. */
+  holdCreated(id: ActorId): () => void {
+    const entry = this.#entryOf(id);
+    this.#runtime.table.pin(entry);
+    return () => this.#runtime.table.unpin(entry);
+  }
+
   /** `getIfExists` found an actor: it is held in place of the one that was asked for. The hold came with the answer. */
   redirected(asked: ActorId, existing: ActorId): void {
     const { table } = this.#runtime;

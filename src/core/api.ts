@@ -16,7 +16,6 @@ import { isObjectRef } from "./object-ref.ts";
 import { resolveActorOptions, resolveGetOptions, resolveMethodOptions, resolveTaskOptions, resolveWaitOptions } from "./options.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
 import type {
-  ActorOptions,
   GetActorFunction,
   GetFunction,
   GetOptions,
@@ -27,7 +26,6 @@ import type {
   RemoteType,
   Resources,
   RuntimeContext,
-  TaskOptions,
   TerminateFunction,
   WaitFunction,
   WaitOptions,
@@ -51,9 +49,9 @@ export const remote: RemoteType = ((target: unknown, options: object = {}): unkn
   const name = target.name === "" ? "anonymous" : target.name;
   if (isClass(target as (...args: never[]) => unknown)) {
     const source = target as unknown as new (...args: never[]) => object;
-    return makeActorClass({ source, id: undefined, name, methods: methodsOf(source), options: resolveActorOptions(options as ActorOptions) });
+    return makeActorClass({ source, id: undefined, name, methods: methodsOf(source), options: resolveActorOptions(options) });
   }
-  return makeRemoteFunction({ source: target as (...args: never[]) => unknown, id: undefined, name, options: resolveTaskOptions(options as TaskOptions) });
+  return makeRemoteFunction({ source: target as (...args: never[]) => unknown, id: undefined, name, options: resolveTaskOptions(options) });
 }) as RemoteType;
 
 /**
@@ -71,7 +69,7 @@ export const get: GetFunction = ((target: unknown, options?: GetOptions): Promis
     return requireRuntime().getMany(target as object[], limits);
   } catch (error) {
     // A function that returns a promise rejects, and does not throw; an async function would cost the hot path.
-    return Promise.reject(error as Error);
+    return Promise.reject(error);
   }
 }) as GetFunction;
 

@@ -264,7 +264,9 @@ export class Calls {
       this.#settleFailure(record, payload);
       return;
     }
-    const accepted = this.#options.serializer.decode(payload).then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
+    const entry = record.results[0] as ObjectEntry;
+    const surroundings = { keeper: entry, refs: entry.contained ?? NO_ENTRIES };
+    const accepted = this.#options.serializer.decode(payload, surroundings).then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
     void accepted.then(
       (isAccepted) => {
         if (isAccepted) this.#again(record);

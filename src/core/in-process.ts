@@ -116,7 +116,7 @@ function refuseExitInTasks(): () => void {
   process.exit = ((code?: number) => {
     if (taskContext.current === undefined) return exit(code);
     throw new Error("Cannot call process.exit in a task: in-process mode runs tasks in the driver's own process");
-  }) as typeof process.exit;
+  });
   return () => {
     process.exit = exit;
   };

@@ -34,7 +34,7 @@ export function registerSerializer<T extends object, D>(
   byPrototype.set((registeredClass as AnyClass).prototype as object, {
     name: registeredClass.name,
     serialize: serializer.serialize as (value: object) => unknown,
-    deserialize: serializer.deserialize as (data: never) => object,
+    deserialize: serializer.deserialize,
   });
 }
 

@@ -50,7 +50,7 @@ export function makeRemoteFunction(state: RemoteFunctionState): object {
       }
       return current.calls.callTask(row, args, state.options);
     },
-    options: (options: TaskOptions<number>): object => makeRemoteFunction({ ...state, options: resolveTaskOptions(options, state.options) }),
+    options: (options: TaskOptions): object => makeRemoteFunction({ ...state, options: resolveTaskOptions(options, state.options) }),
   });
   states.set(callable, state);
   return callable;

@@ -332,6 +332,12 @@ export class Runtime {
       case MESSAGE.ACTOR_STATE:
         this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);
         return;
+      case MESSAGE.ACTOR_REDIRECT: {
+        const [from, to] = header as [ActorId, ActorId];
+        const client = this.#actors.get(from);
+        client?.redirectTo(this.actor(to, client.className, { watch: true }));
+        return;
+      }
       case MESSAGE.LOG:
         this.options.onLog(header as LogHeader);
         return;

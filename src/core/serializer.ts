@@ -8,7 +8,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ProcessId } from "../base/ids.ts";
-import { SerializationError, type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
+import { type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
 import { captureDefinition, captureValue, definitionOf } from "../closure/capture.ts";
 import { reviveValue } from "../closure/revive.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
@@ -274,7 +274,7 @@ export class Serializer implements ValueCodec {
   }
 
   #definitionsCollected(): readonly string[] {
-    const collected = this.#collected as Collected | undefined;
+    const collected = this.#collected;
     return collected === undefined ? NO_DEFINITIONS : collected.definitions;
   }
 

@@ -98,7 +98,7 @@ export class Waiting {
       if (!isObjectRef(ref)) throw new TypeError("Cannot wait: every element must be an ObjectRef");
       const entry = entryOf(ref);
       // A stamp on the entry instead of a set per call.
-      if (entry.waitStamp === stamp) throw new TypeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
+      if (entry.waitStamp === stamp) throw new RangeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
       entry.waitStamp = stamp;
       if (ready.length < numReturns && entry.isSettled) {
         ready.push(ref);
@@ -216,7 +216,7 @@ export class Waiting {
       try {
         end = begin(() => finish(resolve));
       } catch (error) {
-        reject(error as Error);
+        reject(error);
         return;
       }
       if (isOver) return;
@@ -255,7 +255,7 @@ export class Waiting {
         const value = serializer.decodeNow(payload, around(entry));
         return Promise.resolve(value);
       } catch (error) {
-        return Promise.reject(error as Error);
+        return Promise.reject(error);
       }
     }
     table.pin(entry);

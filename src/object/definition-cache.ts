@@ -67,7 +67,7 @@ export class DefinitionCache {
   receive(header: DefinitionHeader, body: Uint8Array): void {
     if (this.#rows.has(header.id)) return;
     const own = copyBytes(body);
-    this.#add(header.id, this.#revive(header, own));
+    void this.#add(header.id, this.#revive(header, own));
   }
 
   #add(id: string, promise: Promise<unknown>): Promise<unknown> {

@@ -33,16 +33,6 @@ export function inBandPayload(inBand: Uint8Array, flags: { graph: boolean; error
   return { inBand, buffers: NO_BUFFERS, graph: flags.graph, error: flags.error, definitions: NO_DEFINITIONS, refs: NO_REFS, stored: undefined };
 }
 
-export function isInBandOnly(payload: Payload): boolean {
-  return payload.buffers.length === 0 && payload.definitions.length === 0 && payload.refs.length === 0 && payload.stored === undefined;
-}
-
-export function payloadSizeBytes(payload: Payload): number {
-  let size = payload.inBand.length;
-  for (const buffer of payload.buffers) size += buffer.length;
-  return size;
-}
-
 export function payloadHeader(payload: Payload): PayloadHeader {
   return {
     inBand: payload.inBand.length,

@@ -113,7 +113,13 @@ test("kill with a restart brings the actor back without its state", async () => 
   const pid = await actor.pid.remote();
   await kill(actor, { noRestart: false });
   expect(await eventually(() => !isAlive(pid))).toBe(true);
-  const value = await eventually(async () => (await actor.get.remote().then((found) => found === 0, () => false)));
+  const value = await eventually(
+    async () =>
+      await actor.get.remote().then(
+        (found) => found === 0,
+        () => false,
+      ),
+  );
   expect(value).toBe(true);
   expect(await actor.wasRestarted.remote()).toBe(true);
   await kill(actor);
@@ -182,6 +188,34 @@ test("getIfExists makes one actor, whoever asks first", async () => {
   const pids = await get([...here.map((actor) => actor.pid.remote()), ...[1, 2, 3].map(() => inTask.remote())]);
   expect(new Set(pids).size).toBe(1);
   await kill(here[0] as (typeof here)[0]);
+});
+
+test("a handle from getIfExists can be passed on at once, whether it made the actor or not", async () => {
+  const Shared = remote(Cell, { name: "passed on", getIfExists: true });
+  const first = Shared.remote();
+  await first.set.remote(5);
+  const read = remote(async (cell: { get: { remote(): PromiseLike<number> } }) => await cell.get.remote());
+  expect(await read.remote(Shared.remote())).toBe(5);
+  await kill(first);
+});
+
+test("a handle works before the arguments of the constructor are there, also when its task has ended", async () => {
+  class Late {
+    readonly #value: number;
+    constructor(value: number) {
+      this.#value = value;
+    }
+    get(): number {
+      return this.#value;
+    }
+  }
+  const slow = remote(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return 3;
+  });
+  const make = remote(() => [remote(Late).remote(slow.remote())]);
+  const [actor] = await make.remote();
+  expect(await actor?.get.remote()).toBe(3);
 });
 
 test("actors hold the CPUs that they ask for, and by default none", async () => {

@@ -209,7 +209,7 @@ test("a serial actor that waits for a call to itself is refused at once", async 
 
 test("a handle is not a promise, and has the methods of its class and nothing else", async () => {
   const counter = remote(Counter).remote();
-  expect(await counter).toBe(counter);
+  expect(await Promise.resolve(counter)).toBe(counter);
   expect("then" in counter).toBe(false);
   expect(Object.keys(Object.getPrototypeOf(counter) as object).sort()).toEqual(["increment", "pid"]);
   expect(() => (counter.increment as unknown as () => void)()).toThrow(TypeError);

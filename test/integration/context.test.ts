@@ -17,14 +17,28 @@ const describeSelf = remote(function describeSelf() {
 
 test("the driver knows its job, node and namespace, and has no task", () => {
   const context = getRuntimeContext();
-  expect(context).toMatchObject({ namespace: "here", taskId: undefined, taskName: undefined, actorId: undefined, actorName: undefined, assignedResources: {}, wasCurrentActorReconstructed: false });
+  expect(context).toMatchObject({
+    namespace: "here",
+    taskId: undefined,
+    taskName: undefined,
+    actorId: undefined,
+    actorName: undefined,
+    assignedResources: {},
+    wasCurrentActorReconstructed: false,
+  });
   for (const id of [context.jobId, context.nodeId, context.workerId]) expect(id).toMatch(/^[0-9a-f]{8,}$/);
 });
 
 test("a task knows itself", async () => {
   const driver = getRuntimeContext();
   const [first, second] = [await describeSelf.remote(), await describeSelf.remote()];
-  expect(first).toMatchObject({ jobId: driver.jobId, nodeId: driver.nodeId, namespace: "here", taskName: "describeSelf", assignedResources: { CPU: 1 } });
+  expect(first).toMatchObject({
+    jobId: driver.jobId,
+    nodeId: driver.nodeId,
+    namespace: "here",
+    taskName: "describeSelf",
+    assignedResources: { CPU: 1 },
+  });
   expect(first.actorId).toBeUndefined();
   expect(first.workerId).not.toBe(driver.workerId);
   expect(first.taskId).toMatch(/^[0-9a-f]+$/);
@@ -55,7 +69,12 @@ test("an actor knows itself", async () => {
   }
   const actor = remote(Self, { name: "self", resources: { license: 1 } }).remote();
   const { start, now } = await actor.look.remote();
-  expect(now).toMatchObject({ actorName: "self", taskName: "Self.look", assignedResources: { license: 1 }, wasCurrentActorReconstructed: false });
+  expect(now).toMatchObject({
+    actorName: "self",
+    taskName: "Self.look",
+    assignedResources: { license: 1 },
+    wasCurrentActorReconstructed: false,
+  });
   expect(now.actorId).toMatch(/^[0-9a-f]+$/);
   expect(start.actorId).toBe(now.actorId);
   await terminate(actor);

@@ -1,7 +1,7 @@
 /**
  * What a user sees when a task fails: the class and the place of what was thrown, and how a worker died.
  */
-import { get, init, OutOfMemoryError, remote, SerializationError, shutdown, TaskError, WorkerCrashedError } from "shoal";
+import { get, init, remote, SerializationError, shutdown, TaskError, WorkerCrashedError } from "shoal";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { failureOf, Sandbox } from "./sandbox.ts";
 
@@ -48,7 +48,12 @@ test("the cause of a failure has its class, its properties and its own cause", a
   });
   const error = await failureOf(fail.remote(7));
   expect(error).toBeInstanceOf(TaskError);
-  expect(error).toMatchObject({ code: "TASK_FAILED", name: "TaskError", pid: expect.any(Number) as number, nodeId: expect.any(String) as string });
+  expect(error).toMatchObject({
+    code: "TASK_FAILED",
+    name: "TaskError",
+    pid: expect.any(Number) as number,
+    nodeId: expect.any(String) as string,
+  });
   const cause = error.cause as TooLarge;
   expect(cause).toBeInstanceOf(TooLarge);
   expect(cause.size).toBe(7);
@@ -79,7 +84,13 @@ test("a frozen error, an error with a getter that throws, and one with a functio
   const fail = remote((kind: string) => {
     const error = new Error(kind);
     if (kind === "frozen") throw Object.freeze(error);
-    if (kind === "getter") Object.defineProperty(error, "detail", { enumerable: true, get: () => { throw new Error("no detail"); } });
+    if (kind === "getter")
+      Object.defineProperty(error, "detail", {
+        enumerable: true,
+        get: () => {
+          throw new Error("no detail");
+        },
+      });
     if (kind === "function") Object.assign(error, { retry: () => 1, handle: process.stdout });
     throw error;
   });

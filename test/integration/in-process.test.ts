@@ -32,7 +32,7 @@ afterAll(async () => {
   await shutdown();
   if (temporaryBefore === undefined) delete process.env["TMPDIR"];
   else process.env["TMPDIR"] = temporaryBefore;
-  expect(await sandbox.settled()).toEqual([]);
+  await sandbox.mustBeEmpty();
   sandbox.remove();
 });
 
@@ -74,7 +74,7 @@ test("nested tasks on all CPUs do not deadlock", async () => {
   const fibonacci = remote(async function fibonacci(n: number): Promise<number> {
     if (n < 2) return n;
     const [left, right] = await get([fibonacciRemote.remote(n - 1), fibonacciRemote.remote(n - 2)]);
-    return (left as number) + (right as number);
+    return left + right;
   });
   const fibonacciRemote = fibonacci as { remote(n: number): ReturnType<typeof fibonacci.remote> };
   expect(await fibonacci.remote(10)).toBe(55);

@@ -3,7 +3,18 @@
  * from everybody else's: every process that was started with it, every folder in it, and the shared memory of its sessions.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, type FSWatcher, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, watch, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  type FSWatcher,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ProgramOptions, type ProgramRun, runProgram } from "../house/run-program.ts";
@@ -44,7 +55,12 @@ export class Sandbox {
   /** Runs a program to its end. */
   run(source: string, options: ProgramOptions & { execArgv?: readonly string[] } = {}): Promise<ProgramRun> {
     const { execArgv = [], env, ...others } = options;
-    return runProgram([...execArgv, this.write(source)], { timeoutMs: 15_000, ...others, cwd: this.#folder, env: { TMPDIR: this.temporary, ...env } });
+    return runProgram([...execArgv, this.write(source)], {
+      timeoutMs: 15_000,
+      ...others,
+      cwd: this.#folder,
+      env: { TMPDIR: this.temporary, ...env },
+    });
   }
 
   /** Starts a program that the test talks to while it runs. */
@@ -69,12 +85,16 @@ export class Sandbox {
 
   /** The daemon and the workers of its sessions. */
   daemons(): number[] {
-    return this.processes().filter(({ command }) => command.includes("entry/daemon")).map(({ pid }) => pid);
+    return this.processes()
+      .filter(({ command }) => command.includes("entry/daemon"))
+      .map(({ pid }) => pid);
   }
 
   /** Everything that is left of its sessions now: processes, sockets, files, shared memory. */
   leftovers(): string[] {
-    const files = readdirSync(this.temporary).filter((name) => name.startsWith("shoal-")).map((name) => join(this.temporary, name));
+    const files = readdirSync(this.temporary)
+      .filter((name) => name.startsWith("shoal-"))
+      .map((name) => join(this.temporary, name));
     const memory = Array.from(this.#sessions, (name) => join(SHARED_MEMORY, name)).filter((path) => existsSync(path));
     return [...this.processes().map(({ pid, command }) => `process ${pid}: ${command}`), ...files, ...memory];
   }
@@ -83,6 +103,12 @@ export class Sandbox {
   async settled(): Promise<string[]> {
     await eventually(() => this.leftovers().length === 0);
     return this.leftovers();
+  }
+
+  /** @throws Error that lists what is left, when that is not gone within seconds */
+  async mustBeEmpty(): Promise<void> {
+    const left = await this.settled();
+    if (left.length > 0) throw new Error(`The session left behind:\n${left.join("\n")}`);
   }
 
   /** Ends what may be left and removes the folder. */

@@ -165,6 +165,12 @@ test("what a refusal says", () => {
   );
 });
 
+test("more than 1 MB captured is noted with the variable's name", () => {
+  const measurements = new Float64Array(200_000);
+  const { notes } = captureDefinition(() => measurements.length, HOOKS);
+  expect(notes).toEqual([expect.stringMatching(/^WARNING: function anonymous .* is 1\.6 MB .*captured `measurements` \(1\.6 MB\)/)]);
+});
+
 test("more than 100 MB captured is refused with the variable's name", () => {
   const everything = new Uint8Array(101_000_000);
   expect(() => captureDefinition(() => everything.length, HOOKS)).toThrow(/101\.0 MB .*captured `everything` \(101\.0 MB\).*put\(\)/);

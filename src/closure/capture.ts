@@ -186,7 +186,7 @@ function checkSize(graph: GraphBuilder, sizeBytes: number, step: Step): void {
       { reason: "too-large", hint: advice, details: { sizeBytes } },
     );
   }
-  graph.notes.add(`${label} is ${megabytes(sizeBytes)} MB with what it captures${most}; ${advice}`);
+  graph.notes.add(`WARNING: ${label} is ${megabytes(sizeBytes)} MB with what it captures${most}; ${advice}`);
 }
 
 function megabytes(sizeBytes: number): string {

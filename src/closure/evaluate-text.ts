@@ -80,7 +80,7 @@ export class FileScope {
   }
 
   importFrom(specifier: string, options?: ImportOptions): Promise<object> {
-    return harnessOf(this.file, this.isStrict).importFrom(specifier, options);
+    return withoutLoaderWarning(() => harnessOf(this.file, this.isStrict).importFrom(specifier, options));
   }
 
   /** Starts the generator whose body is `body`, with `names` (and what a module has) in scope. */

@@ -10,12 +10,12 @@ import { Fifo } from "../base/fifo.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ActorStateHeader } from "../wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
-import type { WorkerLink, WorkerLinkEvents } from "./worker-link.ts";
+import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "./worker-link.ts";
 
 export interface ActorClientOptions {
   id: ActorId;
   className: string;
-  connectWorker: (address: string, processId: ProcessId, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
   linkEvents: Pick<WorkerLinkEvents, "onPlainResult" | "onResult">;
   fail: (record: CallRecord, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }) => void;
   /** An argument of the call failed, so the call fails with it. */
@@ -125,7 +125,7 @@ export class ActorClient {
     this.#incarnation = state.incarnation;
     const { incarnation } = state;
     try {
-      const link = await this.#options.connectWorker(state.address, state.processId, {
+      const link = await this.#options.connectWorker({ address: state.address, processId: state.processId, incarnation }, {
         ...this.#options.linkEvents,
         onBatchEnd: () => {
           if (this.#queue.size > 0) this.#pump();

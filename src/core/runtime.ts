@@ -42,7 +42,7 @@ import { createReducer } from "./reducer.ts";
 import { Serializer } from "./serializer.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
 import { type GetLimits, Waiting, type WaitOptionsResolved } from "./waiting.ts";
-import { WorkerLink, type WorkerLinkEvents } from "./worker-link.ts";
+import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 export interface RuntimeOptions {
   role: "driver" | "worker";
@@ -151,7 +151,7 @@ export class Runtime {
     const { ownWorker } = options;
     this.submitter = new TaskSubmitter({
       daemon,
-      connectWorker: (address, id, events) => this.#connectWorker(address, id, events),
+      connectWorker: (target, events) => this.#connectWorker(target, events),
       ownWorker:
         ownWorker === undefined
           ? undefined
@@ -225,7 +225,7 @@ export class Runtime {
       client = new ActorClient({
         id,
         className,
-        connectWorker: (address, processId, events) => this.#connectWorker(address, processId, events),
+        connectWorker: (target, events) => this.#connectWorker(target, events),
         linkEvents: { onPlainResult: this.calls.onPlainResult, onResult: this.calls.onResult },
         fail: this.calls.onActorLost,
         failDependency: (record, entry) => this.calls.failWithDependency(record, entry),
@@ -264,12 +264,12 @@ export class Runtime {
     return { version: PROTOCOL_VERSION, token, processId, holderId: processId, kind: role, pid: process.pid, address, taskIdPrefix: ids.prefix, jobId };
   }
 
-  async #connectWorker(address: string, processId: ProcessId, events: WorkerLinkEvents): Promise<WorkerLink> {
+  async #connectWorker({ address, processId, incarnation }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
     const { connection } = await connectPeer(address, this.#hello());
     connection.setKeepsProcessAlive(this.options.role === "worker");
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;
-    return new WorkerLink({ processId, holderId: holder, connection, table: this.table, events });
+    return new WorkerLink({ processId, holderId: holder, incarnation, connection, table: this.table, events });
   }
 
   #storeDefinition(definition: Definition): Payload {

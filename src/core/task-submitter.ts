@@ -12,7 +12,7 @@ import type { Connection } from "../rpc/connection.ts";
 import { type LeaseGrantHeader, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
 import type { Payload } from "../object/payload.ts";
 import type { CallRecord } from "./call-record.ts";
-import { WorkerLink, type WorkerLinkEvents } from "./worker-link.ts";
+import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 /** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
 const WINDOW_MS = 5;
@@ -27,7 +27,7 @@ const EXIT_REPORT_WITHIN_MS = 2000;
 
 export interface SubmitterOptions {
   daemon: Connection;
-  connectWorker: (address: string, processId: ProcessId, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
   /** This worker itself, for its nested tasks; undefined in a driver. */
   ownWorker: { link: () => WorkerLink; isFree: (shape: string) => boolean } | undefined;
   onPlainResult: WorkerLinkEvents["onPlainResult"];
@@ -240,7 +240,7 @@ export class TaskSubmitter {
     if (known !== undefined) return known;
     const id = grant.workerId;
     const events: WorkerLinkEvents = { ...this.linkEvents, onClosed: (unanswered) => this.#linkClosed(id, unanswered) };
-    const link = this.#options.connectWorker(grant.address, id, events);
+    const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0 }, events);
     this.#links.set(id, link);
     link.catch(() => this.#links.delete(id));
     return link;

@@ -38,9 +38,29 @@ export interface WorkerLinkEvents {
 const DEFAULT_SHAPE = "CPU:10000";
 const CALL_ID_RANGE = 2 ** 32;
 
+/** Where a worker is reached. */
+export interface WorkerTarget {
+  address: string;
+  processId: ProcessId;
+  /** For actors: which life of it is meant; 0 for workers that run tasks. */
+  incarnation: number;
+}
+
+export interface WorkerLinkOptions {
+  processId: ProcessId;
+  /** Under which process what is sent there is counted. */
+  holderId: ProcessId;
+  incarnation: number;
+  connection: Connection;
+  table: ObjectTable;
+  events: WorkerLinkEvents;
+}
+
 export class WorkerLink {
   readonly processId: ProcessId;
   readonly #holderId: ProcessId;
+  /** For actors: which life of it this is. */
+  readonly #incarnation: number;
   readonly #connection: Connection;
   readonly #table: ObjectTable;
   readonly #inFlight = new Map<number, CallRecord>();
@@ -49,10 +69,11 @@ export class WorkerLink {
   #lastTarget: CallTarget | undefined;
   #lastNumber = 0;
 
-  constructor(options: { processId: ProcessId; holderId: ProcessId; connection: Connection; table: ObjectTable; events: WorkerLinkEvents }) {
+  constructor(options: WorkerLinkOptions) {
     const { connection, events } = options;
     this.processId = options.processId;
     this.#holderId = options.holderId;
+    this.#incarnation = options.incarnation;
     this.#connection = connection;
     this.#table = options.table;
     connection.onFrame = (frame) => this.#receive(frame, events);
@@ -107,8 +128,8 @@ export class WorkerLink {
       deps: deps.map(payloadHeader),
       numReturns: record.numReturns,
       name: record.name,
-      actorId: undefined,
-      incarnation: 0,
+      actorId: record.actor,
+      incarnation: this.#incarnation,
     };
     this.#connection.send(type, header, { callId, parts });
   }

@@ -45,7 +45,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     const connection = new Connection(near, { trusted: true });
     const hello = { version: PROTOCOL_VERSION, token, processId, holderId: processId, kind: "worker", pid: process.pid, address: "", taskIdPrefix: ids.prefix, jobId };
     void connection.request(MESSAGE.HELLO, hello);
-    return new WorkerLink({ processId, holderId: processId, connection, table: runtime.table, events });
+    return new WorkerLink({ processId, holderId: processId, incarnation: 0, connection, table: runtime.table, events });
   };
   const runtime: Runtime = new Runtime({
     ...options,

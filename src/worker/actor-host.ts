@@ -45,6 +45,19 @@ export class ActorHost {
     if (this.#isConstructed && !this.#isBusy) this.#next();
   }
 
+  /** The instance, when a call could begin at once: it is then the running one, until `finished`. */
+  tryBegin(): object | undefined {
+    if (this.#isBusy || !this.#isConstructed || this.#queue.size > 0) return undefined;
+    this.#isBusy = this.#instance !== undefined;
+    return this.#instance;
+  }
+
+  /** The end of a call that began by `tryBegin`. */
+  finished(): void {
+    this.#isBusy = false;
+    if (this.#queue.size > 0 || this.#onIdle !== undefined) this.#next();
+  }
+
   /** Once no call is queued or running; at once when that is so now. */
   whenIdle(callback: () => void): void {
     this.#onIdle = callback;

@@ -65,6 +65,8 @@ export class CallServer {
   readonly #callerId: ProcessId;
   readonly #callees: (Callee | undefined)[] = [];
   readonly #methods: string[] = [];
+  readonly #methodNames = new Map<string, string>();
+  readonly #actorFinished = (): void => this.#options.actors.finished();
   readonly #places = new Map<string, CallPlace>();
 
   constructor(options: CallServerOptions) {
@@ -179,9 +181,45 @@ export class CallServer {
   // ---- actors
 
   #plainMethod(frame: Frame): void {
-    const args = inBandPayload(copyBytes(frame.body), { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: false });
+    const graph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
     const name = this.#methods[frame.number] ?? "";
+    const host = this.#options.actors;
+    const instance = graph || name === TERMINATE_METHOD ? undefined : host.tryBegin();
+    if (instance !== undefined) {
+      this.#runMethodNow(frame, name, instance);
+      return;
+    }
+    const args = inBandPayload(copyBytes(frame.body), { graph, error: false });
     this.#callMethod(undefined, { callId: frame.callId, name, numReturns: 1, args, deps: NO_PAYLOADS });
+  }
+
+  /** The hot path: an idle actor, and arguments that are read where they arrived. */
+  #runMethodNow(frame: Frame, name: string, instance: object): void {
+    const call = { callId: frame.callId, numReturns: 1 };
+    const context = this.#methodContext(name, frame.callId);
+    const method = (instance as Record<string, unknown>)[name];
+    if (typeof method !== "function") {
+      this.#answerError(context, call, new Error(`the actor has no method ${name}`), this.#actorFinished);
+      return;
+    }
+    let args: unknown[];
+    try {
+      args = this.#codec.decodePlainArguments(frame.body);
+    } catch (error) {
+      this.#answerError(context, call, error, this.#actorFinished);
+      return;
+    }
+    this.#run(context, call, method as AnyFunction, instance, args, this.#actorFinished);
+  }
+
+  #methodContext(name: string, callId: number): TaskContext {
+    const host = this.#options.actors;
+    let fullName = this.#methodNames.get(name);
+    if (fullName === undefined) {
+      fullName = `${host.className}.${name}`;
+      this.#methodNames.set(name, fullName);
+    }
+    return new TaskContext({ name: fullName, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: host.place });
   }
 
   #method(header: CallHeader, frame: Frame): void {
@@ -191,12 +229,7 @@ export class CallServer {
 
   #callMethod(addressed: { actor: ActorId | undefined; incarnation: number } | undefined, call: Call): void {
     const host = this.#options.actors;
-    const context = new TaskContext({
-      name: `${host.className}.${call.name}`,
-      taskIdPrefix: this.#options.caller.taskIdPrefix,
-      callId: call.callId,
-      place: host.place,
-    });
+    const context = this.#methodContext(call.name, call.callId);
     host.enqueue({
       run: (instance, done) => {
         if (call.name === TERMINATE_METHOD) {

@@ -7,7 +7,7 @@
 import fs from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { nodeBinary } from "../../scripts/setup.mjs";
-import { type LoaderName, outcomesOf, prepare, temporaryFolder } from "./harness/loaders.ts";
+import { type LoaderName, outcomesOf, prepare, temporaryFolder } from "./loaders.ts";
 
 /** Fewer would mean that some theme was not loaded. */
 const CASES_MIN = 105;

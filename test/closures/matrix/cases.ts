@@ -4,7 +4,7 @@
  * Owns the list that the theme files fill when they are loaded; a main file runs it and prints one JSON line for each case.
  */
 import { inspect, isDeepStrictEqual } from "node:util";
-import { stop } from "#run";
+import { stop } from "./run.ts";
 
 interface Case {
   readonly name: string;
@@ -46,7 +46,7 @@ export async function outcomes(): Promise<Outcome[]> {
         : !(received instanceof Error) && (isDeepStrictEqual(received, expected) || inspect(received) === inspect(expected));
     list.push(isRight ? { name, isRight } : { name, isRight, received: describe(received) });
   }
-  stop();
+  await stop();
   return list;
 }
 

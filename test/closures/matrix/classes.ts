@@ -1,6 +1,6 @@
 /** Classes and their instances: text, heritage, static and private state, identity. */
 import { EventEmitter } from "node:events";
-import { run } from "#run";
+import { run } from "./run.ts";
 import { works } from "./cases.ts";
 import { Sealed } from "./lib/dependency.ts";
 
@@ -55,23 +55,19 @@ works(
   () => run(() => [rex.reveal(), rex.secret, rex.name, rex.speak(), rex instanceof Dog, rex instanceof Animal]),
   [32, 32, "rex", 44, true, true],
 );
-works(
-  "a class passed directly",
-  () =>
-    run(
-      class Box {
-        content: number;
-        constructor(content: number) {
-          this.content = content;
-        }
-        double(): number {
-          return this.content * 2;
-        }
-      },
-      3,
-    ).then((box) => [box.content, box.double(), box.constructor.name]),
-  [3, 6, "Box"],
-);
+works("a class as argument", async () => {
+  class Box {
+    content: number;
+    constructor(content: number) {
+      this.content = content;
+    }
+    double(): number {
+      return this.content * 2;
+    }
+  }
+  const box: Box = await run((type: typeof Box) => new type(3), Box);
+  return [box.content, box.double(), box.constructor === Box];
+}, [3, 6, true]);
 
 class Settings {
   static count = 0;

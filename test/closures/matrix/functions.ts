@@ -1,7 +1,7 @@
 /** Functions of every kind, and what they close over. */
 import fs from "node:fs";
 import path from "node:path";
-import { remote, run } from "#run";
+import { remote, run } from "./run.ts";
 import { works } from "./cases.ts";
 
 const offset = 41;
@@ -109,22 +109,22 @@ works(
     }, 1),
   42,
 );
-works(
-  "a generator",
-  () =>
-    run(function* (count: number) {
-      for (let index = 0; index < count; index++) yield index + offset;
-    }, 2),
+/** What a generator yields, as results are sent whole. */
+async function itemsOf(items: Iterable<number> | AsyncIterable<number>): Promise<number[]> {
+  const list: number[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
+function* offsets(count: number): Generator<number> {
+  for (let index = 0; index < count; index++) yield index + offset;
+}
+async function* helpedOffsets(count: number): AsyncGenerator<number> {
+  for (let index = 0; index < count; index++) yield addOffset(index);
+}
+works("generators", () => run(async () => [await itemsOf(offsets(2)), await itemsOf(helpedOffsets(2))]), [
   [41, 42],
-);
-works(
-  "an async generator",
-  () =>
-    run(async function* (count: number) {
-      for (let index = 0; index < count; index++) yield addOffset(index);
-    }, 2),
   [41, 42],
-);
+]);
 
 works(
   "default values, destructuring and rest parameters",
@@ -168,7 +168,8 @@ works("an async generator method with a computed name", () => {
       yield value + offset;
     },
   };
-  return run(holder[key], 1);
+  const method = holder[key];
+  return run(async () => itemsOf(method(1)));
 }, [42]);
 works(
   "a getter taken off its object",
@@ -225,7 +226,7 @@ const inner = remote((value: number) => addOffset(value));
 const outer = remote(async (value: number) => 1 + ((await inner.remote(value)) as number));
 works("a remote function that calls another", () => outer.remote(1), 43);
 
-const fibonacci: { remote(value: number): Promise<unknown> } = remote(
+const fibonacci: { remote(value: number): PromiseLike<unknown> } = remote(
   async (value: number): Promise<number> =>
     value < 2 ? value : ((await fibonacci.remote(value - 1)) as number) + ((await fibonacci.remote(value - 2)) as number),
 );

@@ -3,7 +3,7 @@ import { EventEmitter } from "node:events";
 import fs from "node:fs";
 import * as path from "node:path";
 import { parse } from "acorn";
-import { run } from "#run";
+import { run } from "./run.ts";
 import { works } from "./cases.ts";
 import Greeter, { addSeven, change, changing, Exported, makeAdder, operations, seven } from "./lib/dependency.ts";
 import * as dependency from "./lib/dependency.ts";

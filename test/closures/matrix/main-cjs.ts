@@ -1,5 +1,5 @@
 /** The matrix as a CommonJS program. */
-import { run } from "#run";
+import { run } from "./run.ts";
 import { report, works } from "./cases.ts";
 import "./values.ts";
 import "./functions.ts";

@@ -1,6 +1,6 @@
 /** The matrix as an ES module program: the main file, so what it exports goes by value. */
 import { createRequire } from "node:module";
-import { run } from "#run";
+import { run } from "./run.ts";
 import { report, works } from "./cases.ts";
 import "./values.ts";
 import "./functions.ts";

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import net from "node:net";
 import { Readable } from "node:stream";
-import { run } from "#run";
+import { run } from "./run.ts";
 import { refuses } from "./cases.ts";
 
 const socket = new net.Socket();

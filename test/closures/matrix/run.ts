@@ -1,5 +1,5 @@
 /** What runs the matrix: the public API. Everything that a case sends goes through `run`. */
-import { remote as makeRemote, shutdown } from "../../../src/index.ts";
+import { remote as makeRemote, shutdown } from "shoal";
 
 type AnyFunction = (...parameters: never[]) => unknown;
 

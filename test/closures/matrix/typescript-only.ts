@@ -1,5 +1,5 @@
 /** Syntax that needs a compiler: enums, namespaces, parameter properties, decorators. */
-import { run } from "#run";
+import { run } from "./run.ts";
 import { works } from "./cases.ts";
 
 const offset = 41;

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-const FOLDER = fileURLToPath(new URL("..", import.meta.url));
+const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = path.join(FOLDER, "../..");
 const MATRIX = path.join(FOLDER, "matrix");
 const TSCONFIG = path.join(MATRIX, "tsconfig.json");
@@ -85,28 +85,25 @@ export async function outcomesOf(program: Program, node: string): Promise<{ outc
   };
 }
 
-/** A copy of the matrix as a package of its own, with the repository's dependencies and the same harness behind `#run`. */
+/** What the matrix imports besides Node's own modules. */
+const PACKAGES: Readonly<Record<string, string>> = { shoal: ROOT, acorn: path.join(ROOT, "node_modules/acorn") };
+
+/** A copy of the matrix as a package of its own, in a folder where `shoal` is installed. */
 async function makePackage(folder: string, { name, type }: { name: string; type: "module" | "commonjs" }): Promise<string> {
   const target = path.join(folder, name);
-  await fs.cp(MATRIX, target, { recursive: true, filter: (source) => !/package\.json$|run\.ts$/.test(source) });
-  await fs.symlink(path.join(ROOT, "node_modules"), path.join(target, "node_modules"));
-  const manifest = { private: true, type, imports: { "#run": "./run.mjs" } };
-  await fs.writeFile(path.join(target, "package.json"), JSON.stringify(manifest));
-  await fs.writeFile(path.join(target, "run.mjs"), await runModule());
+  await fs.cp(MATRIX, target, { recursive: true });
+  await fs.mkdir(path.join(target, "node_modules"));
+  for (const [dependency, place] of Object.entries(PACKAGES)) {
+    await fs.symlink(place, path.join(target, "node_modules", dependency));
+  }
+  await fs.writeFile(path.join(target, "package.json"), JSON.stringify({ private: true, type }));
   return target;
 }
 
-/** `run.ts` with its relative path made absolute. */
-async function runModule(): Promise<string> {
-  const text = await fs.readFile(path.join(MATRIX, "run.ts"), "utf8");
-  return text.replace(/"(\.[^"]+)"/, (_, specifier: string) => JSON.stringify(path.join(MATRIX, specifier)));
-}
-
-/** Compiles the copy in its own folder: the compiler writes beside any source that lies elsewhere. */
 async function compile(file: string, folder: string, moduleOptions: readonly string[]): Promise<void> {
   const compiler = path.join(ROOT, "node_modules/typescript/bin/tsc");
   const options = ["--ignoreConfig", "--noCheck", "--skipLibCheck", "--target", "ES2022", "--experimentalDecorators"];
-  const output = ["--rewriteRelativeImportExtensions", "--sourceMap", "--rootDir", folder, "--types", "node"];
+  const output = ["--rewriteRelativeImportExtensions", "--sourceMap", "--rootDir", folder];
   const program = [compiler, ...options, ...moduleOptions, ...output, path.join(folder, file)];
   await run(process.execPath, program, { cwd: folder }).catch((error: { stdout: string }) => {
     throw new Error(`tsc failed: ${error.stdout}`);

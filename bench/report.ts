@@ -7,13 +7,6 @@ import type { Details, Figure } from "./figure.ts";
 import type { MachineFacts } from "./machine.ts";
 import { barForJson, barForTable } from "./verdict.ts";
 
-export interface ResultsFile {
-  readonly machine: MachineFacts;
-  readonly date: string;
-  readonly command: string;
-  readonly results: readonly ResultEntry[];
-}
-
 export interface ResultEntry {
   readonly name: string;
   readonly unit: string;

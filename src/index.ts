@@ -19,6 +19,19 @@ export {
   VersionMismatchError,
   WorkerCrashedError,
 } from "./base/errors.ts";
-export { availableResources, clusterResources, get, getActor, getRuntimeContext, kill, nodes, put, ready, remote, terminate, wait } from "./core/api.ts";
+export {
+  availableResources,
+  clusterResources,
+  get,
+  getActor,
+  getRuntimeContext,
+  kill,
+  nodes,
+  put,
+  ready,
+  remote,
+  terminate,
+  wait,
+} from "./core/api.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";
 export type * from "./core/types.ts";

@@ -3,7 +3,12 @@ import { expect, test } from "vitest";
 import { Fifo } from "./fifo.ts";
 
 test("a queue behaves as an array does, whatever is pushed and shifted", () => {
-  const stepArbitrary = fc.oneof(fc.record({ push: fc.integer() }), fc.record({ unshift: fc.integer() }), fc.constant("shift" as const), fc.constant("odd" as const));
+  const stepArbitrary = fc.oneof(
+    fc.record({ push: fc.integer() }),
+    fc.record({ unshift: fc.integer() }),
+    fc.constant("shift" as const),
+    fc.constant("odd" as const),
+  );
   fc.assert(
     fc.property(fc.array(stepArbitrary, { maxLength: 200 }), (steps) => {
       const queue = new Fifo<number>();

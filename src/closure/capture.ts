@@ -178,7 +178,8 @@ function checkSize(graph: GraphBuilder, sizeBytes: number, step: Step): void {
   const largest = graph.variables
     .map((variable) => ({ ...variable, sizeBytes: estimateSizeBytes(variable.value) }))
     .sort((left, right) => right.sizeBytes - left.sizeBytes)[0];
-  const most = largest ? `, most of it ${trailOf(largest.step).join(" → ")} (${megabytes(largest.sizeBytes)} MB)` : "";
+  const share = largest && largest.sizeBytes * 2 > sizeBytes ? "most of it" : "the largest part";
+  const most = largest ? `, ${share} ${trailOf(largest.step).join(" → ")} (${megabytes(largest.sizeBytes)} MB)` : "";
   const label = trailOf(step)[0];
   if (sizeBytes > SIZE_BYTES_MAX) {
     throw new SerializationError(

@@ -1,7 +1,8 @@
 /**
  * What a function or class is: its text, its parse, its place in a script. Looked up once for each, then remembered by identity.
  *
- * Owns the cache (weak) and a small one of parsed texts, as closures of one site share theirs. Called by the capture files.
+ * Owns the cache (weak) and a small one of parsed texts, as closures of one site share theirs. Called by the capture files, which ask the same
+ * function several times; asking the inspector and parsing are what a capture costs.
  */
 import { type Internals, internalsOf } from "./inspector-session.ts";
 import { type ParsedText, parseText } from "./parse-text.ts";

@@ -178,5 +178,3 @@ export type Node =
   | { readonly kind: "weakMap" | "weakSet"; readonly identity: string; entries: Ref[] }
   /** A class that its own definition, or one that it came with, brings. */
   | { readonly kind: "definition"; readonly definition: string; readonly identity: string };
-
-export type NodeKind = Node["kind"];

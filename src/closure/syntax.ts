@@ -6,7 +6,7 @@
  */
 import { type AnyNode, Parser, type Program } from "acorn";
 
-export type { AnyNode, Pattern, Program } from "acorn";
+export type { AnyNode, Program } from "acorn";
 
 interface ParserInternals {
   declareName(): void;

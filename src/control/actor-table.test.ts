@@ -9,7 +9,17 @@ const worker = "worker" as ProcessId;
 const args: PayloadHeader = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
 
 function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
-  return { name: undefined, namespace: "n", getIfExists: false, resources: {}, maxRestarts: 0, maxTaskRetries: 0, className: "C", methods: [], ...more };
+  return {
+    name: undefined,
+    namespace: "n",
+    getIfExists: false,
+    resources: {},
+    maxRestarts: 0,
+    maxTaskRetries: 0,
+    className: "C",
+    methods: [],
+    ...more,
+  };
 }
 
 function alive(more: Partial<ActorOptionsHeader> = {}): ActorTable {
@@ -31,7 +41,9 @@ describe("the actor table", () => {
 
   test("creating twice is creating once", () => {
     const table = alive();
-    expect(table.handle({ kind: "create", id, creator, options: options(), spec: { definition: "d", args, deps: [], body: new Uint8Array() } })).toEqual([]);
+    expect(
+      table.handle({ kind: "create", id, creator, options: options(), spec: { definition: "d", args, deps: [], body: new Uint8Array() } }),
+    ).toEqual([]);
   });
 
   test("without restarts its process' end is its death, and its name is free again", () => {
@@ -63,7 +75,13 @@ describe("the actor table", () => {
 
   test("a failed constructor is its death, with the error", () => {
     const table = new ActorTable();
-    table.handle({ kind: "create", id, creator, options: options({ maxRestarts: 5 }), spec: { definition: "d", args, deps: [], body: new Uint8Array() } });
+    table.handle({
+      kind: "create",
+      id,
+      creator,
+      options: options({ maxRestarts: 5 }),
+      spec: { definition: "d", args, deps: [], body: new Uint8Array() },
+    });
     table.handle({ kind: "placed", id, worker });
     const effects = table.handle({ kind: "startFailed", id, incarnation: 0, error: { header: args, body: new Uint8Array([1]) } });
     expect(kinds(effects)).toEqual(["state", "gone", "end"]);

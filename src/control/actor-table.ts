@@ -141,7 +141,8 @@ export class ActorTable {
         for (const waiting of this.#awaited.values()) waiting.delete(event.process);
         for (const actor of Array.from(this.#actors.values())) {
           actor.watchers.delete(event.process);
-          if (actor.creator === event.process && actor.phase !== "dead") effects.push(...this.#die(actor, "the process that had created it ended"));
+          if (actor.creator === event.process && actor.phase !== "dead")
+            effects.push(...this.#die(actor, "the process that had created it ended"));
         }
         return effects;
       }

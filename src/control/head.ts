@@ -61,7 +61,9 @@ export class Head implements HeadService {
       }
       case MESSAGE.ACTOR_START_FAILED: {
         const { actorId, incarnation, error } = header as { actorId: ActorId; incarnation: number; error: PayloadHeader };
-        this.#apply(this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error: { header: error, body: copyBytes(frame.body) } }));
+        this.#apply(
+          this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error: { header: error, body: copyBytes(frame.body) } }),
+        );
         return;
       }
     }
@@ -92,7 +94,10 @@ export class Head implements HeadService {
     const { name, namespace } = options;
     const existing = name === undefined ? undefined : this.#actors.named(name, namespace);
     if (existing !== undefined && !options.getIfExists) {
-      peer.connection.replyError(frame.callId, `an actor named ${JSON.stringify(name)} exists already in namespace ${JSON.stringify(namespace)}`);
+      peer.connection.replyError(
+        frame.callId,
+        `an actor named ${JSON.stringify(name)} exists already in namespace ${JSON.stringify(namespace)}`,
+      );
       return;
     }
     if (existing !== undefined) {
@@ -113,7 +118,10 @@ export class Head implements HeadService {
     if (found === undefined) {
       const known = this.#actors.names().filter((other) => other.namespace === query.namespace);
       const list = known.length === 0 ? "no named actor is alive there" : `alive there: ${known.map((other) => other.name).join(", ")}`;
-      peer.connection.replyError(callId, `no actor named ${JSON.stringify(query.name)} in namespace ${JSON.stringify(query.namespace)}; ${list}`);
+      peer.connection.replyError(
+        callId,
+        `no actor named ${JSON.stringify(query.name)} in namespace ${JSON.stringify(query.namespace)}; ${list}`,
+      );
       return;
     }
     this.#holdActor(found.id, peer);
@@ -160,7 +168,16 @@ export class Head implements HeadService {
       for (const [id, owner] of payload.refs) this.#node.hold({ id, owner }, worker.holderId);
       if (payload.stored !== undefined) this.#node.hold(payload.stored, worker.holderId);
     }
-    const header: ActorStartHeader = { actorId: actor.id, incarnation: actor.incarnation, definition, name: className, actorName: name, resources, args, deps };
+    const header: ActorStartHeader = {
+      actorId: actor.id,
+      incarnation: actor.incarnation,
+      definition,
+      name: className,
+      actorName: name,
+      resources,
+      args,
+      deps,
+    };
     worker.connection.send(MESSAGE.ACTOR_START, header, { parts: [body] });
   }
 

@@ -41,7 +41,11 @@ export function actorClassRow(state: ActorClassState): FunctionRow {
 /** The methods of a class and its base classes; `Object.prototype`'s and the constructor are not among them. */
 export function methodsOf(actorClass: AnyClass): string[] {
   const found = new Set<string>();
-  for (let prototype = actorClass.prototype as object | null; prototype !== null && prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype) as object | null) {
+  for (
+    let prototype = actorClass.prototype as object | null;
+    prototype !== null && prototype !== Object.prototype;
+    prototype = Object.getPrototypeOf(prototype) as object | null
+  ) {
     for (const name of Object.getOwnPropertyNames(prototype)) {
       if (name !== "constructor" && typeof Object.getOwnPropertyDescriptor(prototype, name)?.value === "function") found.add(name);
     }
@@ -84,7 +88,8 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       release();
       return;
     }
-    const payload = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
+    const payload =
+      encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
     const deps = encoded.dependencies.map((entry) => runtime.table.payloadFor(entry));
     const header: ActorCreateHeader = {
       actorId,

@@ -5,7 +5,7 @@
  * what order means. When the actor's process dies, calls that were in flight fail with the cause, or are pushed again to its next
  * incarnation as `maxTaskRetries` allows; calls that had not been sent just wait for it. A dead actor fails everything with the reason.
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
+import type { ActorId } from "../base/ids.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ActorStateHeader } from "../wire/messages.ts";
@@ -125,14 +125,17 @@ export class ActorClient {
     this.#incarnation = state.incarnation;
     const { incarnation } = state;
     try {
-      const link = await this.#options.connectWorker({ address: state.address, processId: state.processId, incarnation }, {
-        ...this.#options.linkEvents,
-        onBatchEnd: () => {
-          if (this.#queue.size > 0) this.#pump();
-          else if (this.pendingCount === 0) this.#options.onIdle();
+      const link = await this.#options.connectWorker(
+        { address: state.address, processId: state.processId, incarnation },
+        {
+          ...this.#options.linkEvents,
+          onBatchEnd: () => {
+            if (this.#queue.size > 0) this.#pump();
+            else if (this.pendingCount === 0) this.#options.onIdle();
+          },
+          onClosed: (unanswered) => this.#linkClosed(incarnation, unanswered),
         },
-        onClosed: (unanswered) => this.#linkClosed(incarnation, unanswered),
-      });
+      );
       if (this.#incarnation !== incarnation) {
         link.close();
         return;
@@ -175,7 +178,8 @@ export class ActorClient {
     const link = this.#link;
     this.#link = undefined;
     for (const record of this.#lost.splice(0)) this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
-    for (let record = this.#queue.shift(); record !== undefined; record = this.#queue.shift()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
+    for (let record = this.#queue.shift(); record !== undefined; record = this.#queue.shift())
+      this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
     // What it answered before it died may still be on the way: the closing of the connection brings the rest here.
     if (link !== undefined && link.inFlightCount === 0) link.close();
     if (this.pendingCount === 0) this.#options.onIdle();

@@ -176,7 +176,8 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
       void handle;
       return state.runtime.calls.callActor(state.client, target, args, resolved);
     },
-    options: (more: Record<string, unknown>): object => makeMethod(handle, target, resolveMethodOptions(more, { maxRetries: state.maxTaskRetries, base: resolved })),
+    options: (more: Record<string, unknown>): object =>
+      makeMethod(handle, target, resolveMethodOptions(more, { maxRetries: state.maxTaskRetries, base: resolved })),
   };
 }
 

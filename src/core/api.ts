@@ -1,7 +1,8 @@
 /**
  * The calls of the programming model, as users import them: `remote`, `get`, `put`, `wait`, actors, and facts of the cluster.
  *
- * Checks what it is given before anything is sent, and leaves the rest to the runtime. The types are in `types.ts`.
+ * Decides what is bad input and says so before anything is sent; the rest is the runtime's. Each function has the type that `types.ts` gives it, which is
+ * where users read what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
  */
 import { actorClassState, makeActorClass, methodsOf } from "./actor-class.ts";
 import { requireHandle } from "./actor-handle.ts";
@@ -33,7 +34,9 @@ import type {
 
 function isClass(value: (...args: never[]) => unknown): boolean {
   // A class has a prototype that cannot be replaced; a function's can.
-  return Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false && /^class\b|^@/.test(Function.prototype.toString.call(value));
+  return (
+    Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false && /^class\b|^@/.test(Function.prototype.toString.call(value))
+  );
 }
 
 /**
@@ -42,7 +45,8 @@ function isClass(value: (...args: never[]) => unknown): boolean {
  * @throws TypeError for anything else, and for options that do not exist
  */
 export const remote: RemoteType = ((target: unknown, options: object = {}): unknown => {
-  if (typeof target !== "function") throw new TypeError(`Cannot make a remote function: a function or a class is needed: received ${describeValue(target)}`);
+  if (typeof target !== "function")
+    throw new TypeError(`Cannot make a remote function: a function or a class is needed: received ${describeValue(target)}`);
   if (remoteFunctionState(target) !== undefined || actorClassState(target) !== undefined) {
     throw new TypeError(`Cannot make ${target.name} remote: it is remote already: use .options() for other options`);
   }
@@ -63,7 +67,8 @@ export const get: GetFunction = ((target: unknown, options?: GetOptions): Promis
   try {
     const limits = resolveGetOptions(options);
     if (isObjectRef(target)) return requireRuntime().getOne(target, limits);
-    if (!Array.isArray(target)) throw new TypeError(`Cannot get: an ObjectRef or an array of them is needed: received ${describeValue(target)}`);
+    if (!Array.isArray(target))
+      throw new TypeError(`Cannot get: an ObjectRef or an array of them is needed: received ${describeValue(target)}`);
     const wrong = target.findIndex((element) => !isObjectRef(element));
     if (wrong >= 0) throw new TypeError(`Cannot get: element ${wrong} is not an ObjectRef: received ${describeValue(target[wrong])}`);
     return requireRuntime().getMany(target as object[], limits);
@@ -79,7 +84,8 @@ export const get: GetFunction = ((target: unknown, options?: GetOptions): Promis
  * @throws TypeError for a ref or a promise; SerializationError for what cannot be sent; ObjectStoreFullError where there is no room
  */
 export const put: PutFunction = ((value: unknown): unknown => {
-  if (isObjectRef(value)) throw new TypeError("Cannot put an ObjectRef: it is a reference already: pass it on, or put an array that holds it");
+  if (isObjectRef(value))
+    throw new TypeError("Cannot put an ObjectRef: it is a reference already: pass it on, or put an array that holds it");
   if (value !== null && typeof value === "object" && typeof (value as { then?: unknown }).then === "function") {
     throw new TypeError("Cannot put a promise: await it first");
   }
@@ -95,7 +101,8 @@ export const wait: WaitFunction = (async (refs: readonly object[], options?: Wai
 
 /** @throws ActorDiedError when no living actor has that name in the namespace */
 export const getActor: GetActorFunction = (async (name: string, options: { namespace?: string } = {}) => {
-  if (typeof name !== "string" || name === "") throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
+  if (typeof name !== "string" || name === "")
+    throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
   const runtime = requireRuntime();
   const namespace = options.namespace ?? runtime.options.namespace;
   let found: ActorLookupReply;
@@ -109,7 +116,12 @@ export const getActor: GetActorFunction = (async (name: string, options: { names
   }
   const { actorId, className, methods, maxTaskRetries } = found;
   const entry = runtime.table.receive(runtime.actorRef(actorId));
-  const handle = runtime.handles.received({ client: runtime.actor(actorId, className, { watch: true }), className, methods, maxTaskRetries });
+  const handle = runtime.handles.received({
+    client: runtime.actor(actorId, className, { watch: true }),
+    className,
+    methods,
+    maxTaskRetries,
+  });
   runtime.table.unpin(entry);
   return handle;
 }) as GetActorFunction;

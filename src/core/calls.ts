@@ -7,7 +7,14 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, IdSource, ProcessId } from "../base/ids.ts";
-import { ActorDiedError, ActorUnavailableError, OutOfMemoryError, type ShoalErrorOptions, TaskError, WorkerCrashedError } from "../base/errors.ts";
+import {
+  ActorDiedError,
+  ActorUnavailableError,
+  OutOfMemoryError,
+  type ShoalErrorOptions,
+  TaskError,
+  WorkerCrashedError,
+} from "../base/errors.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
@@ -208,7 +215,11 @@ export class Calls {
     const { table } = this.#options;
     const first = returns[0];
     if (first?.error === true) {
-      for (const entry of record.results) table.contain(entry, first.refs.map((ref) => table.receive(ref)));
+      for (const entry of record.results)
+        table.contain(
+          entry,
+          first.refs.map((ref) => table.receive(ref)),
+        );
       this.#failedBy(record, first);
       return;
     }
@@ -266,7 +277,9 @@ export class Calls {
     }
     const entry = record.results[0] as ObjectEntry;
     const surroundings = { keeper: entry, refs: entry.contained ?? NO_ENTRIES };
-    const accepted = this.#options.serializer.decode(payload, surroundings).then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
+    const accepted = this.#options.serializer
+      .decode(payload, surroundings)
+      .then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
     void accepted.then(
       (isAccepted) => {
         if (isAccepted) this.#again(record);
@@ -366,7 +379,11 @@ function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefine
   const what = `Task ${record.name ?? record.target.name} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
   const reason = describeExit(exit);
   if (ranOutOfMemory(exit)) {
-    return new OutOfMemoryError(what, { ...exitFields(exit), reason: "the JavaScript heap of the worker was full", hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap." });
+    return new OutOfMemoryError(what, {
+      ...exitFields(exit),
+      reason: "the JavaScript heap of the worker was full",
+      hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap.",
+    });
   }
   const hint =
     exit?.exitCode !== undefined && exit.signal === undefined
@@ -388,11 +405,14 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   }
   if (options.constructorError !== undefined) {
     const cause = options.constructorError instanceof TaskError ? options.constructorError.cause : options.constructorError;
-    return new ActorDiedError(`Call ${callName} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      reason: "its constructor failed",
-      hint: "See the cause; create the actor again once it is mended.",
-      cause,
-    });
+    return new ActorDiedError(
+      `Call ${callName} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        reason: "its constructor failed",
+        hint: "See the cause; create the actor again once it is mended.",
+        cause,
+      },
+    );
   }
   const when = options.sent ? "while the call was with it" : "before the call was sent";
   return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {

@@ -28,9 +28,13 @@ export function setCurrentRuntime(runtime: Runtime | undefined): void {
 export function requireRuntime(): Runtime {
   const runtime = holder[KEY];
   if (runtime !== undefined) {
-    if (runtime.isClosed) throw new ShoalError("Cannot use Shoal: it is shutting down in this process", { reason: "shutdown() was called, or the program has come to its end", hint: "Await shutdown() before Shoal is used again." });
+    if (runtime.isClosed)
+      throw new ShoalError("Cannot use Shoal: it is shutting down in this process", {
+        reason: "shutdown() was called, or the program has come to its end",
+        hint: "Await shutdown() before Shoal is used again.",
+      });
     return runtime;
   }
-  if (start === undefined) throw new Error("Cannot start Shoal: import it from \"shoal\"");
+  if (start === undefined) throw new Error('Cannot start Shoal: import it from "shoal"');
   return start();
 }

@@ -111,7 +111,12 @@ export class FunctionTable {
       meanMs: Number.POSITIVE_INFINITY,
       definition: () => {
         // A length of -1 tells the worker to fetch it.
-        if (source === undefined || this.#options.runsLocally) return { header: { id, contentId: id, name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined }, parts: [], payloads: [] };
+        if (source === undefined || this.#options.runsLocally)
+          return {
+            header: { id, contentId: id, name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined },
+            parts: [],
+            payloads: [],
+          };
         return this.#captured.get(id) ?? this.#capture(row);
       },
     };
@@ -127,7 +132,9 @@ export class FunctionTable {
       // A function may be called as long as the session lasts, so what it captured is kept as long.
       for (const entry of captured.entries) this.#options.pin(entry);
       if (definition.sizeBytes > DEFINITION_SIZE_MAX) {
-        throw new RangeError(`Cannot send ${row.name}: its definition with everything that it captures is above 100 MB: received ${definition.sizeBytes} bytes. Put large data with put() and pass the ref.`);
+        throw new RangeError(
+          `Cannot send ${row.name}: its definition with everything that it captures is above 100 MB: received ${definition.sizeBytes} bytes. Put large data with put() and pass the ref.`,
+        );
       }
       for (const note of definition.notes) this.#options.onNote(note);
       const message = this.#toMessage(row.id, row.name, captured);

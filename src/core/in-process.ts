@@ -61,7 +61,10 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
   };
 }
 
-function createInProcessLauncher(options: InProcessNodeOptions, connectDaemon: (transport: ReturnType<typeof loopbackPair>[0]) => void): WorkerLauncher {
+function createInProcessLauncher(
+  options: InProcessNodeOptions,
+  connectDaemon: (transport: ReturnType<typeof loopbackPair>[0]) => void,
+): WorkerLauncher {
   return {
     launch: ({ workerId, onExit }) => {
       const address = newInProcessAddress();
@@ -113,10 +116,10 @@ function createInProcessLauncher(options: InProcessNodeOptions, connectDaemon: (
 /** @returns what undoes it */
 function refuseExitInTasks(): () => void {
   const exit = process.exit;
-  process.exit = ((code?: number) => {
+  process.exit = (code?: number) => {
     if (taskContext.current === undefined) return exit(code);
     throw new Error("Cannot call process.exit in a task: in-process mode runs tasks in the driver's own process");
-  });
+  };
   return () => {
     process.exit = exit;
   };

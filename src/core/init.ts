@@ -33,7 +33,8 @@ export async function init(options: InitOptions = {}): Promise<ShoalContext> {
   await currentSession()?.ending;
   const running = currentSession();
   if (running !== undefined) {
-    if (!resolved.ignoreReinitError) throw new TypeError("Cannot start Shoal: it runs already in this process: call shutdown() first, or pass ignoreReinitError: true");
+    if (!resolved.ignoreReinitError)
+      throw new TypeError("Cannot start Shoal: it runs already in this process: call shutdown() first, or pass ignoreReinitError: true");
     await running.ready();
     return contextOf();
   }

@@ -37,7 +37,10 @@ export class ObjectRefHandle {
   }
 
   // biome-ignore lint/suspicious/noThenProperty: a ref is thenable by design (api.md, decision 1)
-  then<A, B>(onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null, onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+  then<A, B>(
+    onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
     return requireRuntime().getOne(this, {}).then<A, B>(onFulfilled, onRejected);
   }
 

@@ -29,7 +29,10 @@ export function registerSerializer<T extends object, D>(
     throw new TypeError(`Cannot register a serializer: a class is needed first: received ${typeof registeredClass}`);
   }
   for (const name of ["serialize", "deserialize"] as const) {
-    if (typeof serializer?.[name] !== "function") throw new TypeError(`Cannot register a serializer for ${registeredClass.name}: ${name} must be a function: received ${typeof serializer?.[name]}`);
+    if (typeof serializer?.[name] !== "function")
+      throw new TypeError(
+        `Cannot register a serializer for ${registeredClass.name}: ${name} must be a function: received ${typeof serializer?.[name]}`,
+      );
   }
   byPrototype.set((registeredClass as AnyClass).prototype as object, {
     name: registeredClass.name,

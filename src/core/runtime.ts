@@ -155,7 +155,10 @@ export class Runtime {
       ownWorker:
         ownWorker === undefined
           ? undefined
-          : { link: () => ownWorker.link({ ...this.submitter.linkEvents, onClosed: () => {} }), isFree: (shape) => ownWorker.isFree(shape) },
+          : {
+              link: () => ownWorker.link({ ...this.submitter.linkEvents, onClosed: () => {} }),
+              isFree: (shape) => ownWorker.isFree(shape),
+            },
       onPlainResult: this.calls.onPlainResult,
       onResult: this.calls.onResult,
       onWorkerLost: this.calls.onWorkerLost,
@@ -246,7 +249,10 @@ export class Runtime {
     for (const actor of this.#actors.values()) left.push(...actor.close());
     const reason = "Shoal was shut down";
     const failure = (call: string): ShoalError =>
-      new ShoalError(`Call ${call} failed: ${reason} before it had ended`, { reason, hint: "Await what is needed before shutdown() or the end of the program." });
+      new ShoalError(`Call ${call} failed: ${reason} before it had ended`, {
+        reason,
+        hint: "Await what is needed before shutdown() or the end of the program.",
+      });
     this.calls.end(failure);
     if (options.failsPending) {
       for (const record of left) {
@@ -261,7 +267,17 @@ export class Runtime {
 
   #hello(): HelloHeader {
     const { token, processId, role, address, jobId, ids } = this.options;
-    return { version: PROTOCOL_VERSION, token, processId, holderId: processId, kind: role, pid: process.pid, address, taskIdPrefix: ids.prefix, jobId };
+    return {
+      version: PROTOCOL_VERSION,
+      token,
+      processId,
+      holderId: processId,
+      kind: role,
+      pid: process.pid,
+      address,
+      taskIdPrefix: ids.prefix,
+      jobId,
+    };
   }
 
   async #connectWorker({ address, processId, incarnation }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
@@ -275,7 +291,10 @@ export class Runtime {
   #storeDefinition(definition: Definition): Payload {
     const { ids, processId } = this.options;
     const location = this.store.write(definition.bytes, definition.buffers, processId);
-    const payload: Payload = { ...inBandPayload(NO_BYTES, { graph: true, error: false }), stored: { id: "" as ObjectId, owner: "" as ProcessId, location } };
+    const payload: Payload = {
+      ...inBandPayload(NO_BYTES, { graph: true, error: false }),
+      stored: { id: "" as ObjectId, owner: "" as ProcessId, location },
+    };
     const entry = new ObjectEntry(ids.nextSequence(), -1);
     entry.settlePayload(payload);
     this.table.pin(entry);
@@ -371,7 +390,10 @@ export class Runtime {
     }
     const reason = "the process that made it ended before it had the value";
     this.table.lookup(id)?.fail(
-      new OwnerDiedError(`Cannot get an object: ${reason}`, { reason, hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor)." }),
+      new OwnerDiedError(`Cannot get an object: ${reason}`, {
+        reason,
+        hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor).",
+      }),
     );
   }
 
@@ -391,7 +413,10 @@ export class Runtime {
 
   #daemonLost(reason: string): void {
     if (this.#isClosed) return;
-    const error = new NodeDiedError(`The node daemon ended: ${reason}`, { reason, hint: "Call init() again; look at the system's log for what ended it." });
+    const error = new NodeDiedError(`The node daemon ended: ${reason}`, {
+      reason,
+      hint: "Call init() again; look at the system's log for what ended it.",
+    });
     this.calls.end(() => error);
     for (const record of this.submitter.close()) this.calls.fail(record, error);
     for (const actor of this.#actors.values()) for (const record of actor.close()) this.calls.fail(record, error);

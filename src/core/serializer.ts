@@ -24,7 +24,16 @@ import { HandleGroup } from "./handle-group.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 
 /** Application types inside a value; the numbers are part of the protocol. */
-export const KIND = { REF: 0, ACTOR: 1, REMOTE_FUNCTION: 2, ACTOR_CLASS: 3, DEPENDENCY: 4, REGISTERED: 5, SHOAL_ERROR: 6, LOCAL: 7 } as const;
+export const KIND = {
+  REF: 0,
+  ACTOR: 1,
+  REMOTE_FUNCTION: 2,
+  ACTOR_CLASS: 3,
+  DEPENDENCY: 4,
+  REGISTERED: 5,
+  SHOAL_ERROR: 6,
+  LOCAL: 7,
+} as const;
 
 /** Takes the place of a top-level ref among the arguments. */
 export class DependencyMark {
@@ -80,7 +89,8 @@ export interface Encoded extends EncodedMessage {
 
 /** The folder of this package: its frames below the user's say nothing to the user. */
 const OWN_FOLDER = new URL("..", import.meta.url).href;
-const MACHINERY = /\((?:node:internal\/|node:async_hooks)|at (?:async )?node:internal\/|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
+const MACHINERY =
+  /\((?:node:internal\/|node:async_hooks)|at (?:async )?node:internal\/|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
 
 /** The stack of what a task threw, without the frames that ran the task. */
 function userStack(error: unknown): string | undefined {
@@ -138,7 +148,10 @@ export class Serializer implements ValueCodec {
       this.#collected = outer;
     }
     encoded.isPlain =
-      encoded.buffers.length === 0 && encoded.definitions.length === 0 && encoded.refs.length === 0 && encoded.end - encoded.start < STORE_FROM_BYTES;
+      encoded.buffers.length === 0 &&
+      encoded.definitions.length === 0 &&
+      encoded.refs.length === 0 &&
+      encoded.end - encoded.start < STORE_FROM_BYTES;
     return encoded;
   }
 
@@ -159,7 +172,15 @@ export class Serializer implements ValueCodec {
     const inBand = copyBytes(encoded.bytes, encoded.start, encoded.end);
     if (size < STORE_FROM_BYTES) {
       if (encoded.isPlain) return inBandPayload(inBand, { graph, error: options.error });
-      return { inBand, buffers: encoded.buffers.map((buffer) => copyBytes(buffer)), graph, error: options.error, definitions, refs, stored: undefined };
+      return {
+        inBand,
+        buffers: encoded.buffers.map((buffer) => copyBytes(buffer)),
+        graph,
+        error: options.error,
+        definitions,
+        refs,
+        stored: undefined,
+      };
     }
     const location = this.#options.store.write(inBand, encoded.buffers, options.owner);
     const stored = { id: "" as never, owner: "" as ProcessId, location };
@@ -187,7 +208,8 @@ export class Serializer implements ValueCodec {
     }
     const decode = async (): Promise<unknown[]> => {
       const values: unknown[] = [];
-      for (const [index, payload] of dependencies.entries()) values.push((await this.decode(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES })).value);
+      for (const [index, payload] of dependencies.entries())
+        values.push((await this.decode(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES })).value);
       return (await this.decode(args, { refs: argRefs, dependencies: values })).value as unknown[];
     };
     return decode().finally(unpin);
@@ -208,12 +230,19 @@ export class Serializer implements ValueCodec {
     await this.#options.definitions().loadAll(payload.definitions);
     if (!payload.graph) return { value: this.decodeNow(payload, surroundings) };
     const { inBand, buffers } = this.#bytesOf(payload, surroundings.keeper);
-    const value = await reviveValue(inBand, buffers, { hooks: this.#hooksWith(surroundings), definition: (id) => this.#options.definitions().load(id) });
+    const value = await reviveValue(inBand, buffers, {
+      hooks: this.#hooksWith(surroundings),
+      definition: (id) => this.#options.definitions().load(id),
+    });
     return { value };
   }
 
   /** Captures a function or class; what it refers to in the cluster is listed like the refs of a value. */
-  captureDefinition(target: (...args: unknown[]) => unknown): { definition: Definition; refs: readonly ContainedRef[]; entries: readonly ObjectEntry[] } {
+  captureDefinition(target: (...args: unknown[]) => unknown): {
+    definition: Definition;
+    refs: readonly ContainedRef[];
+    entries: readonly ObjectEntry[];
+  } {
     const outer = this.#collected;
     this.#collected = undefined;
     try {
@@ -245,7 +274,9 @@ export class Serializer implements ValueCodec {
   #bytesOf(payload: Payload, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
     if (payload.stored === undefined) {
       // A reader may write to what it gets: each has buffers of its own.
-      return payload.buffers.length === 0 ? payload : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => copyBytes(buffer)) };
+      return payload.buffers.length === 0
+        ? payload
+        : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => copyBytes(buffer)) };
     }
     return this.#options.store.read(payload.stored.location, keeper ?? this.#options.table.lookup(payload.stored.id));
   }

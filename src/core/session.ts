@@ -49,12 +49,20 @@ export class Session {
     const node = {
       ...identity,
       namespace,
-      resources: { CPU: options.numCpus ?? cpuCount(), memory: memoryBytes(), ...(options.numGpus > 0 ? { GPU: options.numGpus } : {}), ...options.resources },
+      resources: {
+        CPU: options.numCpus ?? cpuCount(),
+        memory: memoryBytes(),
+        ...(options.numGpus > 0 ? { GPU: options.numGpus } : {}),
+        ...options.resources,
+      },
       objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
       spillRoot: options.spillDirectory,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),
     };
-    this.#node = options.mode === "inProcess" ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime }) : startDaemonProcess(node);
+    this.#node =
+      options.mode === "inProcess"
+        ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime })
+        : startDaemonProcess(node);
     this.runtime = new Runtime({
       ...identity,
       role: "driver",

@@ -116,7 +116,15 @@ export class TaskSubmitter {
     group.sentBacklog = Math.max(0, group.sentBacklog - 1);
     this.#link(grant).then(
       (link) => {
-        const lease: Lease = { id: grant.leaseId, group, link, inFlight: 0, queuedMs: 0, revoked: false, idleSinceMs: this.#options.nowMs() };
+        const lease: Lease = {
+          id: grant.leaseId,
+          group,
+          link,
+          inFlight: 0,
+          queuedMs: 0,
+          revoked: false,
+          idleSinceMs: this.#options.nowMs(),
+        };
         group.leases.push(lease);
         this.#pump(group);
         this.#watchIdle();

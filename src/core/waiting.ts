@@ -234,10 +234,13 @@ export class Waiting {
     let own = 0;
     for (const entry of pending) if (entry.actor === actor) own += 1;
     if (pending.length - own >= missing) return;
-    throw new DeadlockError(`Cannot wait: ${taskContext.current?.name} waits for a call to the actor it runs in, which cannot begin before it has ended`, {
-      reason: "a serial actor waits for itself",
-      hint: "Call the method directly (this.method()), or do not await the ref inside the actor.",
-    });
+    throw new DeadlockError(
+      `Cannot wait: ${taskContext.current?.name} waits for a call to the actor it runs in, which cannot begin before it has ended`,
+      {
+        reason: "a serial actor waits for itself",
+        hint: "Call the method directly (this.method()), or do not await the ref inside the actor.",
+      },
+    );
   }
 
   #read(entry: ObjectEntry): Promise<unknown> {
@@ -245,7 +248,12 @@ export class Waiting {
     if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
     if (entry.state === "freed" || entry.payload === undefined) {
       const reason = "its last reference was given up";
-      return Promise.reject(new ObjectLostError(`Cannot get an object: it was freed: ${reason}`, { reason, hint: "Keep an ObjectRef to it for as long as it is needed." }));
+      return Promise.reject(
+        new ObjectLostError(`Cannot get an object: it was freed: ${reason}`, {
+          reason,
+          hint: "Keep an ObjectRef to it for as long as it is needed.",
+        }),
+      );
     }
     const { payload } = entry;
     const { serializer, table } = this.#options;

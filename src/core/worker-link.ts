@@ -107,7 +107,10 @@ export class WorkerLink {
     this.#inFlight.set(callId, record);
     const type = record.target.kind === "task" ? MESSAGE.TASK_CALL : MESSAGE.ACTOR_CALL;
     const isPlain =
-      record.args === undefined && record.dependencies.length === 0 && record.numReturns === 1 && record.name === undefined &&
+      record.args === undefined &&
+      record.dependencies.length === 0 &&
+      record.numReturns === 1 &&
+      record.name === undefined &&
       (record.shape === DEFAULT_SHAPE || record.target.kind === "method");
     if (isPlain) {
       this.#connection.sendNumbered(type, record.graph ? FRAME_FLAG.GRAPH : 0, callId, number, record.chunk, record.start, record.end);
@@ -182,6 +185,10 @@ export class WorkerLink {
     }
     const header = decodeHeader(frame.header) as ResultHeader;
     const reader = new PayloadReader(frame.body, { copy: true });
-    events.onResult(record, header.returns.map((part) => reader.next(part)), header.durationUs);
+    events.onResult(
+      record,
+      header.returns.map((part) => reader.next(part)),
+      header.durationUs,
+    );
   }
 }

@@ -43,7 +43,17 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     const [near, far] = loopbackPair();
     host.accept(far);
     const connection = new Connection(near, { trusted: true });
-    const hello = { version: PROTOCOL_VERSION, token, processId, holderId: processId, kind: "worker", pid: process.pid, address: "", taskIdPrefix: ids.prefix, jobId };
+    const hello = {
+      version: PROTOCOL_VERSION,
+      token,
+      processId,
+      holderId: processId,
+      kind: "worker",
+      pid: process.pid,
+      address: "",
+      taskIdPrefix: ids.prefix,
+      jobId,
+    };
     void connection.request(MESSAGE.HELLO, hello);
     return new WorkerLink({ processId, holderId: processId, incarnation: 0, connection, table: runtime.table, events });
   };

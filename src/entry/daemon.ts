@@ -1,7 +1,8 @@
 /**
  * The process of a node daemon: started by `init()` with its configuration on the parent's line, ended with its last driver.
  *
- * Owns the session's folders and removes them at the end, whatever ended it short of SIGKILL; its driver does it then.
+ * Joins what may not know each other (the node and the head, sockets and child processes), and owns the session's folders: it removes them at the end,
+ * whatever ended it short of SIGKILL; its driver does it then. Nothing here decides about tasks, refs or actors.
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -11,7 +12,13 @@ import { NodeDaemon } from "../node/daemon.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
 import { listen } from "../platform/endpoint.ts";
 import { randomHex } from "../platform/random.ts";
-import { claimSessionDirectories, removeArenaFile, removeSessionDirectories, type SessionDirectories, writeWorkerPids } from "../platform/session-directory.ts";
+import {
+  claimSessionDirectories,
+  removeArenaFile,
+  removeSessionDirectories,
+  type SessionDirectories,
+  writeWorkerPids,
+} from "../platform/session-directory.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 
 export interface DaemonConfiguration {

@@ -123,7 +123,14 @@ export class NodeDaemon {
   }
 
   #join(connection: Connection, hello: HelloHeader): void {
-    const peer: Peer = { id: hello.processId, holderId: hello.holderId, kind: hello.kind, pid: hello.pid, address: hello.address, connection };
+    const peer: Peer = {
+      id: hello.processId,
+      holderId: hello.holderId,
+      kind: hello.kind,
+      pid: hello.pid,
+      address: hello.address,
+      connection,
+    };
     this.#peers.set(peer.id, peer);
     connection.onFrame = (frame) => this.#receive(peer, frame);
     connection.onClose = () => this.#leave(peer);
@@ -150,7 +157,14 @@ export class NodeDaemon {
       case MESSAGE.LEASE_DEMAND: {
         const { shape, resources, backlog } = header as LeaseDemandHeader;
         const vector: ResourceVector = { ...resourceVector(resources), key: shape };
-        this.#lease({ kind: "demand", owner: peer.id, nested: peer.kind === "worker", shape: vector, backlog, nowMs: this.#options.nowMs() });
+        this.#lease({
+          kind: "demand",
+          owner: peer.id,
+          nested: peer.kind === "worker",
+          shape: vector,
+          backlog,
+          nowMs: this.#options.nowMs(),
+        });
         return;
       }
       case MESSAGE.LEASE_RETURN:
@@ -203,7 +217,11 @@ export class NodeDaemon {
         peer.connection.reply(frame.callId, [this.#node()]);
         return;
       case MESSAGE.RESOURCES:
-        peer.connection.reply(frame.callId, { total: this.#leases.total(), available: this.#leases.available(), store: this.#storeStatus() });
+        peer.connection.reply(frame.callId, {
+          total: this.#leases.total(),
+          available: this.#leases.available(),
+          store: this.#storeStatus(),
+        });
         return;
       case MESSAGE.SHUTDOWN:
         this.#shutdown(peer, frame.callId);
@@ -298,7 +316,8 @@ export class NodeDaemon {
     peer?.connection.drop("the process ended");
     if (!wasReady) {
       this.#lease({ kind: "workerStartFailed" });
-      if (exit.reason === undefined) this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });
+      if (exit.reason === undefined)
+        this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });
       return;
     }
     for (const other of this.#peers.values()) other.connection.send(MESSAGE.WORKER_EXITED, exit);

@@ -106,7 +106,11 @@ describe("the lease manager", () => {
     const manager = managerWithWorkers(2);
     const actor = "actor" as ActorId;
     const lifetime = resourceVector({ CPU: 2 });
-    expect(manager.handle({ kind: "actorWanted", actor, lifetime, placement: lifetime })).toContainEqual({ kind: "placeActor", actor, worker: worker(1) });
+    expect(manager.handle({ kind: "actorWanted", actor, lifetime, placement: lifetime })).toContainEqual({
+      kind: "placeActor",
+      actor,
+      worker: worker(1),
+    });
     expect(manager.available()).toEqual({ CPU: 0 });
     manager.handle({ kind: "actorGone", actor });
     expect(manager.available()).toEqual({ CPU: 2 });

@@ -27,7 +27,14 @@ export function createProcessLauncher(options: {
 }): WorkerLauncher {
   return {
     launch: ({ workerId, onLine, onExit }) => {
-      const child = new Child({ entry: options.entry, execArgv: options.execArgv, configuration: options.configure(workerId), onLine, onMessage: () => {}, onExit });
+      const child = new Child({
+        entry: options.entry,
+        execArgv: options.execArgv,
+        configuration: options.configure(workerId),
+        onLine,
+        onMessage: () => {},
+        onExit,
+      });
       options.onSpawned(child.pid);
       return { pid: child.pid, kill: () => child.kill("SIGKILL") };
     },

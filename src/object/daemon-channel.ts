@@ -1,7 +1,8 @@
 /**
  * Tells the node daemon about references and stored objects, in one batch a tick and without waiting.
  *
- * Order matters within a batch: holds go before releases, so that handing a ref on and dropping one's own never leaves it unheld for a moment.
+ * Order matters within a batch: holds go before releases, so that handing a ref on and dropping one's own never leaves it unheld for a moment, and what
+ * was written over freed pages is told after their release. Messages that others wait for (a question, a value) send the batch first.
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";

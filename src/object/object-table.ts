@@ -135,7 +135,8 @@ export class ObjectTable {
   holdFor(receiver: ProcessId, payload: Payload): void {
     for (const ref of payload.refs) this.#channel.hold({ id: ref.id, owner: ref.owner, holder: receiver });
     const stored = payload.stored;
-    if (stored !== undefined && stored.owner !== ("" as ProcessId)) this.#channel.hold({ id: stored.id, owner: stored.owner, holder: receiver });
+    if (stored !== undefined && stored.owner !== ("" as ProcessId))
+      this.#channel.hold({ id: stored.id, owner: stored.owner, holder: receiver });
   }
 
   /** The value of a settled entry as it is sent to another process; bytes in the store need a published owner. */
@@ -252,7 +253,7 @@ export class ObjectTable {
   }
 
   #releaseIfUnkept(entry: ObjectEntry): void {
-    if (!entry.tracked || entry.handles > 0 || entry.pins > 0 || !entry.isSettled && entry.owner === undefined) return;
+    if (!entry.tracked || entry.handles > 0 || entry.pins > 0 || (!entry.isSettled && entry.owner === undefined)) return;
     if (entry.owner === undefined) {
       this.#drop(entry);
       return;

@@ -30,7 +30,15 @@ export const NO_REFS: readonly ContainedRef[] = [];
 
 /** A payload of in-band bytes alone: what almost every small value is. */
 export function inBandPayload(inBand: Uint8Array, flags: { graph: boolean; error: boolean }): Payload {
-  return { inBand, buffers: NO_BUFFERS, graph: flags.graph, error: flags.error, definitions: NO_DEFINITIONS, refs: NO_REFS, stored: undefined };
+  return {
+    inBand,
+    buffers: NO_BUFFERS,
+    graph: flags.graph,
+    error: flags.error,
+    definitions: NO_DEFINITIONS,
+    refs: NO_REFS,
+    stored: undefined,
+  };
 }
 
 export function payloadHeader(payload: Payload): PayloadHeader {
@@ -79,7 +87,8 @@ export class PayloadReader {
 
   #take(size: number): Uint8Array {
     const end = this.#offset + size;
-    if (!(size >= 0) || end > this.#body.length) throw new RangeError(`Cannot read a message: a value is longer than the body: received ${size}`);
+    if (!(size >= 0) || end > this.#body.length)
+      throw new RangeError(`Cannot read a message: a value is longer than the body: received ${size}`);
     const part = this.#body.subarray(this.#offset, end);
     this.#offset = end;
     return part;

@@ -13,8 +13,18 @@ export function machineName(): string {
   return hostname();
 }
 
-const LOADER_FLAGS_WITH_VALUE = new Set(["--import", "--require", "-r", "--loader", "--experimental-loader", "--conditions", "-C", "--env-file"]);
-const LOADER_FLAG = /^--(import|require|loader|experimental-[a-z-]+|conditions|env-file|no-warnings|preserve-symlinks|no-experimental-[a-z-]+)(=|$)/;
+const LOADER_FLAGS_WITH_VALUE = new Set([
+  "--import",
+  "--require",
+  "-r",
+  "--loader",
+  "--experimental-loader",
+  "--conditions",
+  "-C",
+  "--env-file",
+]);
+const LOADER_FLAG =
+  /^--(import|require|loader|experimental-[a-z-]+|conditions|env-file|no-warnings|preserve-symlinks|no-experimental-[a-z-]+)(=|$)/;
 /** Test runners add conditions of their own that would change what packages resolve to in a worker. */
 const RUNNER_CONDITIONS = new Set(["node", "module", "development|production", "browser"]);
 

@@ -28,7 +28,8 @@ export function acceptPeer(
   connection.onClose = () => clearTimeout(timer);
   connection.onFrame = (frame) => {
     clearTimeout(timer);
-    const hello = frame.type === MESSAGE.HELLO && frame.header.length > 0 ? (decodeHeader(frame.header) as Partial<HelloHeader> | null) : null;
+    const hello =
+      frame.type === MESSAGE.HELLO && frame.header.length > 0 ? (decodeHeader(frame.header) as Partial<HelloHeader> | null) : null;
     const refusal = refusalOf(hello, options.token);
     if (refusal !== undefined) {
       connection.replyError(frame.callId, refusal);
@@ -45,8 +46,10 @@ export function acceptPeer(
 }
 
 function refusalOf(hello: Partial<HelloHeader> | null, token: string): string | undefined {
-  if (hello === null || typeof hello !== "object" || typeof hello.token !== "string" || typeof hello.processId !== "string") return "the first message is not a hello";
-  if (hello.version !== PROTOCOL_VERSION) return `${WRONG_VERSION}: this process speaks ${PROTOCOL_VERSION}, the caller ${String(hello.version)}`;
+  if (hello === null || typeof hello !== "object" || typeof hello.token !== "string" || typeof hello.processId !== "string")
+    return "the first message is not a hello";
+  if (hello.version !== PROTOCOL_VERSION)
+    return `${WRONG_VERSION}: this process speaks ${PROTOCOL_VERSION}, the caller ${String(hello.version)}`;
   return tokensEqual(hello.token, token) ? undefined : WRONG_TOKEN;
 }
 
@@ -63,10 +66,16 @@ export async function connectPeer(address: string, hello: HelloHeader): Promise<
     const reason = (error as Error).message;
     connection.drop(reason);
     if (reason === WRONG_TOKEN) {
-      throw new AuthenticationError(`Cannot connect to ${address}: ${reason}`, { reason, hint: "Use the token of the session that the address belongs to." });
+      throw new AuthenticationError(`Cannot connect to ${address}: ${reason}`, {
+        reason,
+        hint: "Use the token of the session that the address belongs to.",
+      });
     }
     if (reason.startsWith(WRONG_VERSION)) {
-      throw new VersionMismatchError(`Cannot connect to ${address}: ${reason}`, { reason, hint: "Install the same version of shoal on both sides." });
+      throw new VersionMismatchError(`Cannot connect to ${address}: ${reason}`, {
+        reason,
+        hint: "Install the same version of shoal on both sides.",
+      });
     }
     throw error;
   }

@@ -199,7 +199,8 @@ export class FrameParser {
     frame.header = EMPTY;
     let offset = start + PREFIX_SIZE;
     if ((flags & FRAME_FLAG.NUMBER) !== 0) {
-      if (offset + NUMBER_SIZE > end || bytes[offset] !== MESSAGE_PACK_UINT32) throw new FrameError("Cannot read a frame: its numbered header is malformed");
+      if (offset + NUMBER_SIZE > end || bytes[offset] !== MESSAGE_PACK_UINT32)
+        throw new FrameError("Cannot read a frame: its numbered header is malformed");
       frame.number = bytes.readUInt32BE(offset + 1);
       offset += NUMBER_SIZE;
     } else if ((flags & FRAME_FLAG.HEADER) !== 0) {

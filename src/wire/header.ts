@@ -17,7 +17,8 @@ const plainOnly = {
 /** A view of scratch memory, valid until the next value is encoded. */
 export function encodeHeader(header: unknown): Uint8Array {
   const encoded = encodeValue(header, plainOnly);
-  if (encoded.buffers.length > 0) throw new RangeError("Cannot send a header: it holds a buffer of 4 KB or more, which belongs into the body");
+  if (encoded.buffers.length > 0)
+    throw new RangeError("Cannot send a header: it holds a buffer of 4 KB or more, which belongs into the body");
   return encoded.bytes.subarray(encoded.start, encoded.end);
 }
 

@@ -68,7 +68,8 @@ export class ActorHost {
   refusalOf(addressed: { actor: ActorId | undefined; incarnation: number } | undefined): string | undefined {
     if (addressed === undefined) return undefined;
     if (addressed.actor !== undefined && addressed.actor !== this.actorId) return "the call was meant for another actor";
-    if (addressed.incarnation !== this.incarnation) return `the call was meant for incarnation ${addressed.incarnation} of the actor, this is ${this.incarnation}`;
+    if (addressed.incarnation !== this.incarnation)
+      return `the call was meant for incarnation ${addressed.incarnation} of the actor, this is ${this.incarnation}`;
     return undefined;
   }
 

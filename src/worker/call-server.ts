@@ -275,7 +275,14 @@ export class CallServer {
     }
   }
 
-  #run(context: TaskContext, call: { callId: number; numReturns: number }, fn: AnyFunction, receiver: unknown, args: unknown[], done?: () => void): void {
+  #run(
+    context: TaskContext,
+    call: { callId: number; numReturns: number },
+    fn: AnyFunction,
+    receiver: unknown,
+    args: unknown[],
+    done?: () => void,
+  ): void {
     const startMs = performance.now();
     let result: unknown;
     try {
@@ -284,7 +291,11 @@ export class CallServer {
       this.#answerError(context, call, error, done);
       return;
     }
-    if (result !== null && (typeof result === "object" || typeof result === "function") && typeof (result as PromiseLike<unknown>).then === "function") {
+    if (
+      result !== null &&
+      (typeof result === "object" || typeof result === "function") &&
+      typeof (result as PromiseLike<unknown>).then === "function"
+    ) {
       // Inside the task's context: a returned ref is awaited by it, and parks it.
       taskContext.run(context, () =>
         (result as PromiseLike<unknown>).then(
@@ -313,7 +324,9 @@ export class CallServer {
   #sendReturns(call: { callId: number; numReturns: number }, value: unknown, durationUs: number): void {
     if (call.numReturns > 1 && (!Array.isArray(value) || value.length !== call.numReturns)) {
       const got = Array.isArray(value) ? `an array of ${value.length}` : typeof value;
-      throw new TypeError(`Cannot split the result: numReturns is ${call.numReturns}, so an array of that length must be returned: received ${got}`);
+      throw new TypeError(
+        `Cannot split the result: numReturns is ${call.numReturns}, so an array of that length must be returned: received ${got}`,
+      );
     }
     const payloads: Payload[] = [];
     for (let index = 0; index < call.numReturns; index += 1) {
@@ -330,7 +343,15 @@ export class CallServer {
 
   #sendResult(callId: number, encoded: EncodedMessage, flags: number, durationUs: number): void {
     if (encoded.isPlain) {
-      this.#connection.sendNumbered(MESSAGE.RESULT, encoded.graph ? flags | FRAME_FLAG.GRAPH : flags, callId, durationUs, encoded.bytes, encoded.start, encoded.end);
+      this.#connection.sendNumbered(
+        MESSAGE.RESULT,
+        encoded.graph ? flags | FRAME_FLAG.GRAPH : flags,
+        callId,
+        durationUs,
+        encoded.bytes,
+        encoded.start,
+        encoded.end,
+      );
       return;
     }
     const payload = this.#codec.toPayload(encoded, { owner: this.#callerId, error: (flags & FRAME_FLAG.ERROR) !== 0 });

@@ -70,7 +70,11 @@ export class WorkerHost {
         const reader = new PayloadReader(frame.body, { copy: true });
         const header = decodeHeader(frame.header) as ActorStartHeader;
         const args = reader.next(header.args);
-        void this.#startActor(header, args, header.deps.map((dep) => reader.next(dep)));
+        void this.#startActor(
+          header,
+          args,
+          header.deps.map((dep) => reader.next(dep)),
+        );
         return;
       }
       case MESSAGE.WORKER_EXIT:

@@ -3,7 +3,7 @@
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, put, type RemoteFunction, remote, TaskError, wait } from "shoal";
+import { get, type ObjectRef, put, type RemoteFunction, remote, TaskError, wait } from "shoal";
 import { describe, expect, test } from "vitest";
 import { failureOf, Log, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
@@ -40,7 +40,9 @@ describe("on one CPU", () => {
       return squares.reduce((left, right) => left + right, 0);
     });
     const bases = Array.from({ length: 40 }, (_, base) => base);
-    expect(await get(bases.map((base) => parent.remote(base)))).toEqual(bases.map((base) => [0, 1, 2, 3].reduce((sum, step) => sum + (base + step) ** 2, 0)));
+    expect(await get(bases.map((base) => parent.remote(base)))).toEqual(
+      bases.map((base) => [0, 1, 2, 3].reduce((sum, step) => sum + (base + step) ** 2, 0)),
+    );
   });
 
   test("fib(20) by recursion starts no extra process", async () => {
@@ -169,10 +171,14 @@ describe("on two CPUs", () => {
   });
 
   test("refs of the driver and of the parent can be waited for three levels down", async () => {
+    interface Refs {
+      driver: ObjectRef<{ from: string }>;
+      parent: ObjectRef<string>;
+    }
     const outer = put({ from: "driver" });
-    const third = remote(async (refs: { driver: typeof outer; parent: PromiseLike<string> }) => `${(await refs.driver).from} ${await refs.parent}`);
-    const second = remote((refs: Parameters<typeof third.remote>[0]) => third.remote(refs));
-    const first = remote((refs: { driver: typeof outer }) => second.remote({ driver: refs.driver, parent: put("parent") }));
+    const third = remote(async (refs: Refs) => `${(await refs.driver).from} ${await refs.parent}`);
+    const second = remote((refs: Refs) => third.remote(refs));
+    const first = remote((refs: Pick<Refs, "driver">) => second.remote({ driver: refs.driver, parent: put("parent") }));
     expect(await first.remote({ driver: outer })).toBe("driver parent");
   });
 
@@ -194,5 +200,6 @@ describe("on two CPUs", () => {
 
 /** Sections that were begun were ended before the next one began. */
 function expectNoOverlap(lines: readonly string[]): void {
-  for (let index = 0; index < lines.length; index += 2) expect(lines.slice(index, index + 2)).toEqual([lines[index], lines[index]?.replace("begin", "end")]);
+  for (let index = 0; index < lines.length; index += 2)
+    expect(lines.slice(index, index + 2)).toEqual([lines[index], lines[index]?.replace("begin", "end")]);
 }

@@ -47,7 +47,9 @@ export function driverRuntime(): Runtime {
 /** Bytes of the objects that the node keeps, as its daemon counts them. */
 export async function storeUsedBytes(): Promise<number> {
   const entry = createRequire(import.meta.url).resolve("shoal");
-  const messages = (await import(pathToFileURL(join(dirname(entry), "wire", "messages.js")).href)) as typeof import("../../src/wire/messages.ts");
+  const messages = (await import(
+    pathToFileURL(join(dirname(entry), "wire", "messages.js")).href
+  )) as typeof import("../../src/wire/messages.ts");
   const reply = await driverRuntime().daemon.request(messages.MESSAGE.RESOURCES, undefined);
   return (reply.header as { store: { usedBytes: number } }).store.usedBytes;
 }

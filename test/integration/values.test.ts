@@ -49,13 +49,30 @@ describe("data", () => {
     ["a Date", new Date(1_700_000_000_123)],
     ["an invalid Date", new Date(Number.NaN)],
     ["a RegExp", /a(b)?c/giu],
-    ["a Map of odd keys", new Map<unknown, unknown>([[1, "one"], [{ k: 1 }, [2]], [null, undefined]])],
+    [
+      "a Map of odd keys",
+      new Map<unknown, unknown>([
+        [1, "one"],
+        [{ k: 1 }, [2]],
+        [null, undefined],
+      ]),
+    ],
     ["a Set", new Set([1, "two", [3]])],
     ["a sparse array", [1, , 3]],
     ["nested plain data", { a: [{ b: { c: [1, [2, [3]]] } }], "key with spaces": 1 }],
     ["an object without a prototype", Object.assign(Object.create(null) as object, { a: 1 })],
     ["boxed primitives", [Object(1), Object("s"), Object(true)]],
-    ["typed arrays", [new Uint8Array([1, 2]), new Int16Array([-1]), new Float32Array([1.5]), new Float64Array([Math.PI]), new BigInt64Array([-5n]), new Uint8ClampedArray([255])]],
+    [
+      "typed arrays",
+      [
+        new Uint8Array([1, 2]),
+        new Int16Array([-1]),
+        new Float32Array([1.5]),
+        new Float64Array([Math.PI]),
+        new BigInt64Array([-5n]),
+        new Uint8ClampedArray([255]),
+      ],
+    ],
     ["large typed arrays", [new Float64Array(20_000).fill(0.5), new Uint8Array(5000).fill(3)]],
     ["an ArrayBuffer", new Uint8Array([1, 2, 3]).buffer],
     ["a DataView", new DataView(new Uint8Array([9, 8, 7]).buffer, 1, 2)],
@@ -96,7 +113,8 @@ describe("data", () => {
     let list: unknown;
     for (let depth = 0; depth < 10_000; depth += 1) list = { next: list };
     let depth = 0;
-    for (let node = (await echo.remote(list)) as { next: unknown } | undefined; node !== undefined; node = node.next as typeof node) depth += 1;
+    for (let node = (await echo.remote(list)) as { next: unknown } | undefined; node !== undefined; node = node.next as typeof node)
+      depth += 1;
     expect(depth).toBe(10_000);
   });
 });
@@ -278,14 +296,16 @@ describe("what cannot be sent", () => {
   });
 
   test("as a result fails the task with the same words", async () => {
-    const leak = remote(() => ({ inner: { weak: new WeakRef({}) } }) as unknown);
+    const leak = remote(() => ({ inner: { weak: new WeakRef({}) } }));
     const failure = await failureOf(leak.remote());
     expect(failure.message).toContain(".inner");
   });
 });
 
 describe("registered serializers", () => {
-  const { registerSerializer } = shoal as unknown as { registerSerializer?: typeof import("../../src/core/registered-serializers.ts").registerSerializer };
+  const { registerSerializer } = shoal as unknown as {
+    registerSerializer?: typeof import("../../src/core/registered-serializers.ts").registerSerializer;
+  };
 
   test.runIf(registerSerializer !== undefined)("take precedence, in both directions", async () => {
     registerSerializer?.(Temperature, {

@@ -4,7 +4,6 @@
  */
 import type { Result } from "./compare.ts";
 import type { Details, Figure } from "./figure.ts";
-import type { MachineFacts } from "./machine.ts";
 import { barForJson, barForTable } from "./verdict.ts";
 
 export interface ResultEntry {

@@ -3,7 +3,7 @@
  *
  * Decides that there is one session a process at a time, and that inside a task all of this is the worker's business: `init` there is a no-op.
  */
-import { markByValueFile } from "../closure/capture.ts";
+import { markByValueFile, prepareCapture } from "../closure/capture.ts";
 import { callerFiles } from "../platform/caller-files.ts";
 import { currentRuntime, setAutoStart } from "./current-runtime.ts";
 import { resolveInitOptions } from "./options.ts";
@@ -41,6 +41,8 @@ export async function init(options: InitOptions = {}): Promise<ShoalContext> {
   // The files that lead here are programs, not modules: a worker must not run them again to get at a function.
   for (const file of callerFiles(init)) markByValueFile(file);
   const session = new Session(resolved);
+  // The first look at a program costs some 60 ms, which the node needs for its start anyway.
+  if (resolved.mode === "process") prepareCapture();
   await session.ready();
   return contextOf();
 }

@@ -40,7 +40,7 @@ function describeObject(value: object): string {
   if (isErrorLike(value)) return `${errorName(value)}: ${textOf(value, "message") ?? ""}`;
   const prototype: unknown = Object.getPrototypeOf(value);
   const isPlain = prototype === null || prototype === Object.prototype;
-  if (!isPlain) return `an instance of ${constructorName(value) ?? "an unnamed class"}`;
+  if (!isPlain) return `an instance of ${constructorName(value) ?? textOf(value, Symbol.toStringTag) ?? "an unnamed class"}`;
   const names = Object.keys(value);
   const shown = names.slice(0, 5).map((name) => `${name}: ${describeItem((value as Record<string, unknown>)[name])}`);
   if (names.length > shown.length) shown.push("…");
@@ -78,9 +78,9 @@ export function isErrorLike(value: unknown): value is Error {
 }
 
 /** A property of an object when it is text, and `undefined` when it is not or cannot be read. */
-export function textOf(target: object, name: string): string | undefined {
+export function textOf(target: object, name: string | symbol): string | undefined {
   try {
-    const value = (target as Record<string, unknown>)[name];
+    const value = (target as Record<string | symbol, unknown>)[name];
     return typeof value === "string" ? value : undefined;
   } catch {
     return undefined;

@@ -27,11 +27,15 @@ function hex(value: number, digits: number): string {
   return value.toString(16).padStart(digits, "0");
 }
 
+/** The last number that any source of this process gave: sessions that follow each other never use one twice. */
+let lastSequence = 0;
+
 /** Makes ids that are unique in the cluster and cheap: one random prefix, then a counter. */
 export class IdSource {
   readonly #prefix: string;
   readonly #suffix: JobId;
-  #sequence = 0;
+  /** Numbers up to this one were given before by others. */
+  readonly before: number = lastSequence;
 
   constructor(random: RandomHex, job: JobId) {
     this.#prefix = random(6);
@@ -45,8 +49,8 @@ export class IdSource {
 
   /** The number is kept by the caller and made into an id only when somebody asks for it. */
   nextSequence(): number {
-    this.#sequence += 1;
-    return this.#sequence;
+    lastSequence += 1;
+    return lastSequence;
   }
 
   taskId(sequence: number): TaskId {

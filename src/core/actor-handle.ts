@@ -5,6 +5,7 @@
  * holds it until a handle there is disposed of, or the task that did it or the process ends; a handle that came from elsewhere holds it until it is collected. Nothing
  * else is on a handle, so no method name is taken; `terminate`, `kill` and `ready` are functions.
  */
+import { describeValue } from "../base/describe.ts";
 import type { ActorId } from "../base/ids.ts";
 import { actorObjectId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
@@ -33,7 +34,7 @@ export function actorHandleState(value: object): ActorHandleState | undefined {
 /** The state, or a clear error for what is not a handle. */
 export function requireHandle(value: unknown, what: string): ActorHandleState {
   const state = typeof value === "object" && value !== null ? states.get(value) : undefined;
-  if (state === undefined) throw new TypeError(`Cannot ${what}: an actor handle is needed: received ${typeof value}`);
+  if (state === undefined) throw new TypeError(`Cannot ${what}: an actor handle is needed: received ${describeValue(value)}`);
   return state;
 }
 

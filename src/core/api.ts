@@ -14,10 +14,19 @@ import { TERMINATE_METHOD } from "../worker/call-server.ts";
 import { taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { isObjectRef } from "./object-ref.ts";
-import { resolveActorOptions, resolveGetOptions, resolveMethodOptions, resolveTaskOptions, resolveWaitOptions } from "./options.ts";
+import {
+  resolveActorOptions,
+  resolveGetActorOptions,
+  resolveGetOptions,
+  resolveKillOptions,
+  resolveMethodOptions,
+  resolveTaskOptions,
+  resolveWaitOptions,
+} from "./options.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
 import type {
   GetActorFunction,
+  GetActorOptions,
   GetFunction,
   GetOptions,
   KillFunction,
@@ -100,14 +109,15 @@ export const wait: WaitFunction = (async (refs: readonly object[], options?: Wai
 }) as WaitFunction;
 
 /** @throws ActorDiedError when no living actor has that name in the namespace */
-export const getActor: GetActorFunction = (async (name: string, options: { namespace?: string } = {}) => {
+export const getActor: GetActorFunction = (async (name: string, options?: GetActorOptions) => {
   if (typeof name !== "string" || name === "")
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
+  const asked = resolveGetActorOptions(options);
   const runtime = requireRuntime();
-  const namespace = options.namespace ?? runtime.options.namespace;
+  const namespace = asked.namespace ?? runtime.options.namespace;
   let found: ActorLookupReply;
   try {
-    found = (await runtime.daemon.request(MESSAGE.ACTOR_LOOKUP, { name, namespace })).header as ActorLookupReply;
+    found = (await runtime.holdWhile(runtime.daemon.request(MESSAGE.ACTOR_LOOKUP, { name, namespace }))).header as ActorLookupReply;
   } catch (error) {
     throw new ActorDiedError(`Cannot get actor ${JSON.stringify(name)}: ${(error as Error).message}`, {
       reason: "no actor has that name",
@@ -173,10 +183,9 @@ export const terminate: TerminateFunction = async (actor) => {
 };
 
 /** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. */
-export const kill: KillFunction = async (actor, options = {}) => {
-  const state = requireHandle(actor, "kill an actor");
-  const { client, runtime } = state;
-  const noRestart = options.noRestart ?? true;
+export const kill: KillFunction = async (actor, options) => {
+  const { client, runtime } = requireHandle(actor, "kill an actor");
+  const { noRestart } = resolveKillOptions(options);
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
   if (noRestart) await runtime.holdWhile(client.ended());
 };

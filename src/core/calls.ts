@@ -21,7 +21,7 @@ import { inBandPayload, type Payload } from "../object/payload.ts";
 import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { type CallRecord, keepBytes, type RetryPolicy } from "./call-record.ts";
-import { entryOf, isObjectRef, ObjectRefHandle } from "./object-ref.ts";
+import { entryOf, isDisposed, isObjectRef, ObjectRefHandle } from "./object-ref.ts";
 import { DependencyMark, type Encoded, type Serializer } from "./serializer.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
 import type { CallTarget } from "./worker-link.ts";
@@ -60,6 +60,7 @@ interface EncodedArguments {
 export class Calls {
   readonly #options: CallsOptions;
   readonly #actorOf = new Map<ActorId, ActorClient>();
+  readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];
   #endedBy: ((call: string) => Error) | undefined;
 
   constructor(options: CallsOptions) {
@@ -107,6 +108,7 @@ export class Calls {
       dependencies ??= [];
       marked ??= args.slice();
       const entry = entryOf(argument);
+      this.#options.table.requireOfSession(entry);
       marked[index] = new DependencyMark(dependencies.length);
       dependencies.push(entry);
     }
@@ -230,7 +232,7 @@ export class Calls {
       const handle = record.handles[index];
       if (contained.length > 0 || payload.stored !== undefined) {
         table.contain(entry, contained);
-        if (!entry.tracked || entry.handles === 0) table.track(entry, handle);
+        if (!entry.tracked || entry.handles === 0) table.track(entry, handle === undefined || isDisposed(handle) ? undefined : handle);
       }
       entry.settlePayload(payload);
     });
@@ -252,7 +254,18 @@ export class Calls {
     this.#fail(record, actorLostError(record.target.name, state, options));
   };
 
+  /** Ends all that depends on a failure, one call after the other: nested, a chain of some thousand calls would overflow the stack. */
   failWithDependency(record: CallRecord, dependency: ObjectEntry): void {
+    this.#failing.push({ record, dependency });
+    if (this.#failing.length > 1) return;
+    try {
+      for (const next of this.#failing) this.#failWithDependency(next.record, next.dependency);
+    } finally {
+      this.#failing.length = 0;
+    }
+  }
+
+  #failWithDependency(record: CallRecord, dependency: ObjectEntry): void {
     dependency.failureSeen = true;
     for (const entry of record.results) {
       if (dependency.payload === undefined) entry.fail(dependency.failure);
@@ -330,6 +343,10 @@ export class Calls {
   }
 
   #ended(record: CallRecord): void {
+    for (const entry of record.results) {
+      const handle = record.handles[entry.index];
+      if (entry.tracked && (handle === undefined || isDisposed(handle))) this.#options.table.madeHere(entry);
+    }
     record.handles = [];
     for (const entry of record.pinned) this.#options.table.unpin(entry);
   }
@@ -368,7 +385,18 @@ function lastWords(exit: WorkerExitedHeader | undefined): string {
   if (exit === undefined || exit.lastOutput.length === 0) return "";
   // A fatal error of V8 comes before some twenty lines of native stack.
   const fatal = exit.lastOutput.find((line) => line.startsWith("FATAL ERROR"));
-  return `; the last it printed:\n    ${fatal ?? exit.lastOutput.slice(-5).join("\n    ")}`;
+  return `; the last it printed:\n    ${fatal ?? (uncaughtError(exit.lastOutput) ?? exit.lastOutput.slice(-5)).join("\n    ")}`;
+}
+
+/** The error as Node prints an uncaught one: between the line with the caret and Node's version, with the first lines of its stack. */
+function uncaughtError(lines: readonly string[]): string[] | undefined {
+  const end = lines.findLastIndex((line) => line.startsWith("Node.js v"));
+  const start = lines.findLastIndex((line, index) => index < end && /^\s*\^+$/.test(line));
+  if (end < 0 || start < 0) return undefined;
+  return lines
+    .slice(start + 1, end)
+    .filter((line) => line.trim() !== "")
+    .slice(0, 5);
 }
 
 function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {

@@ -10,6 +10,7 @@ import type { ObjectRef as ObjectRefType } from "./types.ts";
 
 export let entryOf: (ref: object) => ObjectEntry;
 export let isObjectRef: (value: unknown) => value is ObjectRefType<unknown>;
+export let isDisposed: (handle: object) => boolean;
 
 export class ObjectRefHandle {
   readonly #entry: ObjectEntry;
@@ -22,6 +23,7 @@ export class ObjectRefHandle {
       if (handle.#isDisposed) throw new TypeError("Cannot use an ObjectRef after its end: it was disposed of (`using`, or Symbol.dispose)");
       return handle.#entry;
     };
+    isDisposed = (handle) => (handle as ObjectRefHandle).#isDisposed;
     isObjectRef = (value): value is ObjectRefType<unknown> => typeof value === "object" && value !== null && #entry in value;
   }
 

@@ -1,5 +1,5 @@
 /**
- * The options of tasks, actors, methods, `init`, `get` and `wait`: one table each, with what is allowed and the default.
+ * The options of tasks, actors, methods, `init`, `get`, `wait`, `kill` and `getActor`: one table each, with what is allowed and the default.
  *
  * Decides what a call means where options are concerned: each `resolve` function checks what a user wrote and returns every value, frozen, with
  * the shape of the resources computed once. `given` keeps what was set and nothing else: `.options()` adds to it, and it is what
@@ -23,7 +23,17 @@ import {
   timeLimit,
   withDefaults,
 } from "./option-kinds.ts";
-import type { ActorOptions, GetOptions, InitOptions, MethodOptions, RetryOn, TaskOptions, WaitOptions } from "./types.ts";
+import type {
+  ActorOptions,
+  GetActorOptions,
+  GetOptions,
+  InitOptions,
+  KillOptions,
+  MethodOptions,
+  RetryOn,
+  TaskOptions,
+  WaitOptions,
+} from "./types.ts";
 
 /** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
 const NUM_RETURNS_MAX = 1000;
@@ -88,6 +98,10 @@ const WAIT_OPTIONS = {
   fetchLocal: flag(true),
 } satisfies TableOf<WaitOptions>;
 
+const KILL_OPTIONS = { noRestart: flag(true) } satisfies TableOf<KillOptions>;
+
+const GET_ACTOR_OPTIONS = { namespace: text(undefined) } satisfies TableOf<GetActorOptions>;
+
 /** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
 const RAY_NAMES = {
   memory: "it is memoryBytes, in bytes",
@@ -124,6 +138,8 @@ const INIT: OptionSubject = {
 };
 const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
 const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
+const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
+const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Tasks and methods
@@ -224,7 +240,7 @@ export function resolveActorOptions(
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// init, get and wait
+// init, get, wait, kill and getActor
 
 export interface ResolvedInitOptions {
   /** Undefined: as many as the process may use. */
@@ -281,6 +297,16 @@ export function resolveWaitOptions(options: WaitOptions | undefined, refCount: n
     throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
   }
   return { timeoutMs: finite(timeoutMs), signal, numReturns: Math.min(numReturns, refCount), fetchLocal };
+}
+
+/** @throws TypeError */
+export function resolveKillOptions(options?: KillOptions): { readonly noRestart: boolean } {
+  return withDefaults(checkedOptions(options, KILL_OPTIONS, KILL), KILL_OPTIONS);
+}
+
+/** @throws TypeError, RangeError */
+export function resolveGetActorOptions(options?: GetActorOptions): { readonly namespace: string | undefined } {
+  return withDefaults(checkedOptions(options, GET_ACTOR_OPTIONS, GET_ACTOR), GET_ACTOR_OPTIONS);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
  * Each becomes a kind number and plain data (`serializer.ts`, KIND), and is made again from them. What they need on the other side (a
  * definition, a counted reference) is announced with the value.
  */
+import { ShoalError } from "../base/errors.ts";
 import type { ActorId } from "../base/ids.ts";
 import type { Reduced } from "../wire/value/encode.ts";
 import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "./actor-class.ts";
@@ -22,6 +23,12 @@ export function createReducer(runtime: Runtime): Reducer {
       const handle = actorHandleState(value);
       if (handle !== undefined) {
         const { client, className, methods, maxTaskRetries, entry } = handle;
+        if (handle.runtime !== runtime) {
+          throw new ShoalError(`Cannot use a handle of actor ${className}: its session has ended`, {
+            reason: "the actor was created before Shoal was shut down in this process",
+            hint: "Create the actor again after init().",
+          });
+        }
         runtime.serializer.collect(runtime.actorRef(client.resolved.id), entry);
         return { kind: KIND.ACTOR, payload: [client.resolved.id, className, methods, maxTaskRetries] };
       }

@@ -102,6 +102,10 @@ export class Runtime {
       channel: this.channel,
       pin: (entry) => this.table.pin(entry),
       unpin: (entry) => this.table.unpin(entry),
+      // A worker's heap is small and its pause nobody's; a driver's may be neither.
+      onQuiet: () => {
+        if (options.role === "worker") options.collectGarbage();
+      },
     });
     this.table = new ObjectTable({
       processId,

@@ -330,6 +330,12 @@ export type RemoteType = {
   <F extends AnyFunction, const N extends number = 1>(fn: F, options?: TaskOptions<N>): RemoteFunction<Parameters<F>, ReturnType<F>, N>;
 };
 
+/** The options of `getActor`. */
+export interface GetActorOptions {
+  /** Where the name was given. Default: the namespace of this program. */
+  namespace?: string | undefined;
+}
+
 /**
  * The handle of a named actor; the type is the caller's word.
  *
@@ -337,7 +343,7 @@ export type RemoteType = {
  * @example
  * const counter = await getActor<Counter>("counter");
  */
-export type GetActorFunction = <I>(name: string, options?: { namespace?: string | undefined }) => Promise<ActorHandle<I>>;
+export type GetActorFunction = <I>(name: string, options?: GetActorOptions) => Promise<ActorHandle<I>>;
 
 /** Resolves when the actor's constructor has run. @throws ActorDiedError when it threw, with the error as its cause. @throws GetTimeoutError */
 export type ReadyFunction = (actor: AnyActorHandle, options?: GetOptions) => Promise<void>;

@@ -19,10 +19,14 @@ export interface LocalStoreOptions {
   channel: DaemonChannel;
   pin: (entry: ObjectEntry) => void;
   unpin: (entry: ObjectEntry) => void;
+  /** Nothing was read for a while, and mapped views are left. */
+  onQuiet: () => void;
 }
 
 /** How often a process looks for mapped memory that its user dropped. */
 const RELEASE_EVERY_MS = 100;
+/** After a second without a read, views that nobody uses are likely, and an idle process does not collect by itself. */
+const QUIET_TICKS = 10;
 
 export class LocalStore {
   readonly #options: LocalStoreOptions;
@@ -33,6 +37,7 @@ export class LocalStore {
   #usedBytes = 0;
   #writtenSinceStatus = 0;
   #timer: NodeJS.Timeout | undefined;
+  #quietTicks = 0;
 
   constructor(options: LocalStoreOptions) {
     this.#options = options;
@@ -59,6 +64,7 @@ export class LocalStore {
     const token = this.#nextToken;
     this.#nextToken += 1;
     const object = this.#reader.read(fromWire(location), token);
+    this.#quietTicks = 0;
     if (object.mapped && keeper !== undefined) {
       this.#options.pin(keeper);
       this.#mapped.set(token, keeper);
@@ -119,6 +125,9 @@ export class LocalStore {
   #watchMapped(): void {
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(() => {
+      this.#quietTicks += 1;
+      // Once: what survives is in use, and the next read starts the count again.
+      if (this.#quietTicks === QUIET_TICKS) this.#options.onQuiet();
       this.releaseUnreachable();
       this.#writer?.trim();
     }, RELEASE_EVERY_MS);

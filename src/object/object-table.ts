@@ -6,6 +6,7 @@
  * else knows are freed at once; what has been sent to others is released at the daemon's ledger, which tells the owner to free it when
  * nobody holds it. Rule of the protocol (node/ref-ledger.ts): the sender of a ref registers a hold for the receiver.
  */
+import { ShoalError } from "../base/errors.ts";
 import type { IdSource, ObjectId, ProcessId } from "../base/ids.ts";
 import type { StoredHeader, WireLocation } from "../wire/messages.ts";
 import { type HandleToken, ObjectEntry } from "./object-entry.ts";
@@ -73,6 +74,21 @@ export class ObjectTable {
     return this.#published.get(id);
   }
 
+  /**
+   * Refuses an entry that another session of this process made: the daemon of this one knows nothing of it.
+   *
+   * @throws ShoalError for a ref that was made before the last shutdown
+   */
+  requireOfSession(entry: ObjectEntry): void {
+    // What came from elsewhere has no number of its own, and is listed as long as it has a handle.
+    const isOfSession = entry.sequence === 0 ? this.#published.get(entry.id as ObjectId) === entry : entry.sequence > this.#ids.before;
+    if (isOfSession) return;
+    throw new ShoalError("Cannot use an ObjectRef: its session has ended", {
+      reason: "the ref was made before Shoal was shut down in this process",
+      hint: "Await the values that are needed before shutdown(), and make new refs after init().",
+    });
+  }
+
   /** From now on the entry's end matters: its handle is watched. A handle that was disposed of does not count. */
   track(entry: ObjectEntry, handle: object | undefined): void {
     entry.tracked = true;
@@ -114,6 +130,7 @@ export class ObjectTable {
 
   /** The entry is about to be named in bytes that leave this process. */
   publish(entry: ObjectEntry): ContainedRef {
+    this.requireOfSession(entry);
     const id = this.idOf(entry);
     if (entry.owner === undefined) {
       entry.owner = this.ownerOfRecord;
@@ -215,6 +232,11 @@ export class ObjectTable {
     this.#drop(entry);
   }
 
+  /** The call that makes the entry has ended; its ref may have been disposed of before. */
+  madeHere(entry: ObjectEntry): void {
+    this.#releaseIfUnkept(entry);
+  }
+
   /** A failed entry that nobody has awaited: reported when its handle goes, or at the end of the process. */
   watchFailure(entry: ObjectEntry, handle: object): void {
     this.#unseen.add(entry);
@@ -253,7 +275,9 @@ export class ObjectTable {
   }
 
   #releaseIfUnkept(entry: ObjectEntry): void {
-    if (!entry.tracked || entry.handles > 0 || entry.pins > 0 || (!entry.isSettled && entry.owner === undefined)) return;
+    if (!entry.tracked || entry.handles > 0 || entry.pins > 0) return;
+    // What is still being made here is released when it has settled: before, its bytes could not be freed.
+    if (!entry.isSettled && (entry.owner === undefined || entry.owner === this.processId)) return;
     if (entry.owner === undefined) {
       this.#drop(entry);
       return;

@@ -7,6 +7,7 @@
 import { mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ShoalError } from "../base/errors.ts";
 import { claimDirectory, memoryRoot } from "./session-sweep.ts";
 
 export interface SessionDirectories {
@@ -24,8 +25,17 @@ export function createSessionDirectories(sessionId: string, spillRoot: string | 
     memory: join(memoryRoot(), `shoal-${sessionId}`),
     spill: join(spillRoot ?? tmpdir(), `shoal-spill-${sessionId}`),
   };
-  for (const directory of Object.values(directories)) mkdirSync(directory, { recursive: true, mode: 0o700 });
-  claimSessionDirectories(directories);
+  try {
+    for (const directory of Object.values(directories)) mkdirSync(directory, { recursive: true, mode: 0o700 });
+    claimSessionDirectories(directories);
+  } catch (error) {
+    removeSessionDirectories(directories);
+    throw new ShoalError(`Cannot start Shoal: a folder of the session cannot be made: ${(error as Error).message}`, {
+      reason: "a folder of the session cannot be made",
+      hint: "Name a folder that can be written with spillDirectory, or another temporary folder with TMPDIR.",
+      cause: error,
+    });
+  }
   return directories;
 }
 

@@ -42,7 +42,8 @@ export class Connection {
   onDrain: () => void = () => {};
   /** A message made its handler throw: the connection is dropped, and this says so. */
   onDefect: (error: Error) => void = (error) => {
-    process.stderr.write(`shoal: dropped a connection, as a message could not be handled: ${error.stack ?? error.message}\n`);
+    const place = /\n\s*(at .*)/.exec(error.stack ?? "")?.[1] ?? "";
+    process.stderr.write(`shoal: dropped a connection, as a message could not be handled: ${error.message} ${place}\n`);
   };
   readonly #transport: Transport;
   readonly #writer: FrameWriter;

@@ -194,6 +194,7 @@ test("an exception outside of the task's promise ends its worker, and its text i
   const error = await failureOf(stray.remote());
   expect(error).toBeInstanceOf(WorkerCrashedError);
   expect((error.lastOutput as string[]).join("\n")).toContain("nobody catches this");
+  expect(error.message).toContain("Error: nobody catches this");
 });
 
 test("a task that fills the heap of its worker fails with OutOfMemoryError", async () => {

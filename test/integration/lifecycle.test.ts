@@ -164,3 +164,50 @@ test("logToDriver: false keeps the workers' output to themselves", async () => {
   `);
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: "", stderr: "" });
 });
+
+test("refs and handles of a session that has ended are refused in the next, and never taken for its own", async () => {
+  const run = await sandbox.run(`
+    import { get, init, put, remote, shutdown } from "shoal";
+    class Counter { next() { return 1; } }
+    const read = remote(async ([ref]: any) => await ref);
+    await init({ numCpus: 1 });
+    const old = put("old");
+    await read.remote([old]);
+    const counter = remote(Counter).remote();
+    await shutdown();
+    await init({ numCpus: 1 });
+    console.log(await read.remote([put("new")]));
+    for (const use of [() => read.remote([old]), () => read.remote(old as any), () => put([old]), () => read.remote([counter])]) {
+      try { console.log("used", await use()); } catch (error: any) { console.log(error.message); }
+    }
+    await shutdown();
+  `);
+  const refused = "Cannot use an ObjectRef: its session has ended\n";
+  expect(run).toMatchObject({
+    stderr: "",
+    stdout: `new\n${refused.repeat(3)}Cannot use a handle of actor Counter: its session has ended\n`,
+  });
+});
+
+test("a program that only waits for getActor does not end before the answer", async () => {
+  const run = await sandbox.run(`
+    import { getActor } from "shoal";
+    await getActor("nobody").catch((error) => console.log(error.name));
+    await getActor("nobody", { nameSpace: "mine" } as never).catch((error) => console.log(error.message));
+    console.log("went on");
+  `);
+  expect(run).toMatchObject({
+    exitCode: 0,
+    stderr: "",
+    stdout: 'ActorDiedError\nCannot set options of getActor: there is no option "nameSpace": did you mean namespace?\nwent on\n',
+  });
+});
+
+test("a spill folder that cannot be made is named, and nothing is left of the attempt", async () => {
+  const run = await sandbox.run(`
+    import { init, isInitialized } from "shoal";
+    await init({ spillDirectory: "/dev/null/spill" }).catch((error) => console.log(error.name, error.message, error.hint));
+    console.log(isInitialized());
+  `);
+  expect(run.stdout).toMatch(/^ShoalError Cannot start Shoal: a folder of the session cannot be made: .*\/dev\/null\/spill.* spillDirectory.*\nfalse\n$/);
+});

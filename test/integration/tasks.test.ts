@@ -22,6 +22,17 @@ describe("refs as arguments", () => {
     expect(await add.remote(one, one)).toBe(2);
   });
 
+  test("the failure of the first of 5,000 tasks in a chain is the failure of the last", async () => {
+    const fail = remote((): number => {
+      throw new RangeError("at the bottom");
+    });
+    let last: ObjectRef<number> = fail.remote();
+    for (let index = 0; index < 5000; index += 1) last = add.remote(last, 1);
+    const error = await failureOf(last);
+    expect(error).toBeInstanceOf(TaskError);
+    expect(error.cause).toBeInstanceOf(RangeError);
+  });
+
   test("a chain of 100 tasks is submitted at once and gives the last value", async () => {
     let last: ObjectRef<number> = put(0);
     for (let step = 0; step < 100; step += 1) last = add.remote(last, 1);

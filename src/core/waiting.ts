@@ -5,6 +5,7 @@
  * which it happens, and refuses what could never end (a serial actor that waits for itself). A value is decoded anew for each reader, so
  * no two share a mutable object.
  */
+import { describeValue } from "../base/describe.ts";
 import { DeadlockError, GetTimeoutError, ObjectLostError } from "../base/errors.ts";
 import type { ObjectEntry, Waiter } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
@@ -95,7 +96,7 @@ export class Waiting {
     let lastReady = -1;
     for (let index = 0; index < refs.length; index += 1) {
       const ref = refs[index] as R;
-      if (!isObjectRef(ref)) throw new TypeError("Cannot wait: every element must be an ObjectRef");
+      if (!isObjectRef(ref)) throw new TypeError(`Cannot wait: element ${index} is not an ObjectRef: received ${describeValue(ref)}`);
       const entry = entryOf(ref);
       // A stamp on the entry instead of a set per call.
       if (entry.waitStamp === stamp) throw new RangeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);

@@ -199,7 +199,7 @@ test("a program that only waits for getActor does not end before the answer", as
   expect(run).toMatchObject({
     exitCode: 0,
     stderr: "",
-    stdout: 'ActorDiedError\nCannot set options of getActor: there is no option "nameSpace": did you mean namespace?\nwent on\n',
+    stdout: 'ActorDiedError\nCannot set options of getActor: there is no option "nameSpace": it is spelled namespace\nwent on\n',
   });
 });
 

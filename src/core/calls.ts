@@ -423,7 +423,8 @@ function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefine
 /** Why a call of an actor, or its creation, failed with its process. */
 export function actorLostError(callName: string, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }): Error {
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
-  const ended = state.exit === undefined || state.exit.reason === state.reason ? "" : ` (${describeExit(state.exit)})`;
+  const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
+  const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
   if (state.phase !== "dead") {
     return new ActorUnavailableError(`Call ${callName} failed: the actor's process died while it ran${ended}; the actor restarts`, {
       ...exitFields(state.exit),

@@ -56,7 +56,10 @@ export class Waiting {
     const pending = entries.filter((entry) => !entry.isSettled);
     if (pending.length > 0) {
       const failed = await this.#untilAllOrFailure(pending, limits);
-      if (failed !== undefined) return [await this.#read(failed)];
+      if (failed !== undefined) {
+        markSeen(entries);
+        return [await this.#read(failed)];
+      }
       const left = pending.reduce((count, entry) => count + (entry.isSettled ? 0 : 1), 0);
       if (left > 0) throw timedOut(limits.timeoutMs, entries.length - left, entries.length);
     }
@@ -66,7 +69,10 @@ export class Waiting {
       if (entry.isPrimitive && entry.state === "ready") values[index] = entry.primitive;
       else if (entry.state === "ready" && entry.payload !== undefined && this.#options.serializer.canDecodeNow(entry.payload)) {
         values[index] = this.#options.serializer.decodeNow(entry.payload, around(entry));
-      } else values[index] = await this.#read(entry);
+      } else {
+        if (entry.state === "failed") markSeen(entries);
+        values[index] = await this.#read(entry);
+      }
     }
     return values;
   }
@@ -280,6 +286,11 @@ export class Waiting {
     const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, around(entry)));
     throw value;
   }
+}
+
+/** One failure speaks for all that are got together, as with Promise.all: the others are not reported besides. */
+function markSeen(entries: readonly ObjectEntry[]): void {
+  for (const entry of entries) entry.failureSeen = true;
 }
 
 function around(entry: ObjectEntry): Surroundings {

@@ -131,6 +131,7 @@ test("an actor that kills itself is restarted as often as maxRestarts says", asy
   const first = await failureOf(actor.end.remote());
   expect(first).toBeInstanceOf(ActorUnavailableError);
   expect(first.signal).toBe("SIGKILL");
+  expect(first.message).toContain("(it was ended by SIGKILL)");
   expect(await actor.get.remote()).toBe(0);
   const second = await failureOf(actor.end.remote());
   expect(second).toBeInstanceOf(ActorDiedError);

@@ -251,3 +251,16 @@ test("a failure that is awaited late, or only in a promise that is handled, is n
   `);
   expect(run).toMatchObject({ stdout: "a\nb\n", stderr: "", exitCode: 0 });
 });
+
+test("failures that were got together with the one that rejected count as seen", async () => {
+  const run = await sandbox.run(`
+    import { get, init, remote, shutdown } from "shoal";
+    await init({ numCpus: 1 });
+    const fail = remote((text: string): number => { throw new Error(text); });
+    const split = remote((): any => 5, { numReturns: 3 });
+    await get([fail.remote("first"), fail.remote("second")]).catch((error) => console.log(error.message));
+    await get(split.remote()).catch((error) => console.log(error.message.includes("numReturns is 3")));
+    await shutdown();
+  `);
+  expect(run).toMatchObject({ exitCode: 0, stderr: "", stdout: "Task anonymous failed: Error: first\ntrue\n" });
+});

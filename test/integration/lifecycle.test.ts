@@ -209,5 +209,7 @@ test("a spill folder that cannot be made is named, and nothing is left of the at
     await init({ spillDirectory: "/dev/null/spill" }).catch((error) => console.log(error.name, error.message, error.hint));
     console.log(isInitialized());
   `);
-  expect(run.stdout).toMatch(/^ShoalError Cannot start Shoal: a folder of the session cannot be made: .*\/dev\/null\/spill.* spillDirectory.*\nfalse\n$/);
+  expect(run.stdout).toMatch(
+    /^ShoalError Cannot start Shoal: a folder of the session cannot be made: .*\/dev\/null\/spill.* spillDirectory.*\nfalse\n$/,
+  );
 });

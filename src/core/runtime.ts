@@ -330,6 +330,9 @@ export class Runtime {
       case MESSAGE.LEASE_REVOKE:
         this.submitter.revoked(header as number);
         return;
+      case MESSAGE.LEASE_TAKEN:
+        this.submitter.taken(header as ProcessId);
+        return;
       case MESSAGE.WORKER_EXITED:
         this.submitter.workerExited(header as WorkerExitedHeader);
         return;

@@ -47,6 +47,9 @@ interface Lease {
   idleSinceMs: number;
 }
 
+/** Why the connection to a worker ended. */
+type Ending = WorkerExitedHeader | "taken";
+
 interface Group {
   readonly shape: string;
   readonly resources: Record<string, number>;
@@ -62,8 +65,8 @@ export class TaskSubmitter {
   readonly #leaseOf = new Map<CallRecord, Lease>();
   /** What was with a worker that died, until it is known why. */
   readonly #recovering = new Set<readonly CallRecord[]>();
-  readonly #exits = new Map<ProcessId, WorkerExitedHeader>();
-  readonly #exitWaiters = new Map<ProcessId, (exit: WorkerExitedHeader) => void>();
+  readonly #exits = new Map<ProcessId, Ending>();
+  readonly #exitWaiters = new Map<ProcessId, (ending: Ending) => void>();
   #ownLease: Lease | undefined;
   #lastGroup: Group | undefined;
   #demandScheduled = false;
@@ -148,10 +151,25 @@ export class TaskSubmitter {
   }
 
   workerExited(exit: WorkerExitedHeader): void {
-    const waiter = this.#exitWaiters.get(exit.workerId);
-    this.#exitWaiters.delete(exit.workerId);
-    if (waiter !== undefined) waiter(exit);
-    else if (this.#links.has(exit.workerId)) this.#exits.set(exit.workerId, exit);
+    this.#workerEnded(exit.workerId, exit);
+  }
+
+  #workerEnded(worker: ProcessId, ending: Ending): void {
+    const waiter = this.#exitWaiters.get(worker);
+    this.#exitWaiters.delete(worker);
+    if (waiter !== undefined) waiter(ending);
+    else if (this.#links.has(worker)) this.#exits.set(worker, ending);
+  }
+
+  /** A worker was given to others while this process did not attend to its lease: what was sent to it since never began. */
+  taken(worker: ProcessId): void {
+    for (const group of this.#groups.values()) {
+      removeLeasesOn(group, worker);
+      // The daemon has forgotten what this process asked for, too.
+      group.sentBacklog = 0;
+    }
+    this.#workerEnded(worker, "taken");
+    this.#scheduleDemand();
   }
 
   /** Everything still queued or in flight, for the end of the process. */
@@ -256,11 +274,7 @@ export class TaskSubmitter {
 
   #linkClosed(worker: ProcessId, unanswered: CallRecord[]): void {
     this.#links.delete(worker);
-    for (const group of this.#groups.values()) {
-      for (let index = group.leases.length - 1; index >= 0; index -= 1) {
-        if ((group.leases[index] as Lease).link.processId === worker) group.leases.splice(index, 1);
-      }
-    }
+    for (const group of this.#groups.values()) removeLeasesOn(group, worker);
     for (const record of unanswered) this.#leaseOf.delete(record);
     if (this.#isClosed || unanswered.length === 0) {
       this.#exits.delete(worker);
@@ -273,13 +287,13 @@ export class TaskSubmitter {
   }
 
   /** Tasks run in the order of their pushing; those that parked had begun, and the first that had not was running. */
-  #recover(unanswered: CallRecord[], exit: WorkerExitedHeader | undefined): void {
+  #recover(unanswered: CallRecord[], ending: Ending | undefined): void {
     const notBegun: CallRecord[] = [];
     let runningFound = false;
     for (const record of unanswered) {
-      if (record.hasParked || !runningFound) {
+      if (ending !== "taken" && (record.hasParked || !runningFound)) {
         runningFound ||= !record.hasParked;
-        this.#options.onWorkerLost(record, exit);
+        this.#options.onWorkerLost(record, ending);
       } else {
         notBegun.push(record);
       }
@@ -291,7 +305,7 @@ export class TaskSubmitter {
     for (const group of this.#groups.values()) this.#pump(group);
   }
 
-  #exitOf(worker: ProcessId): Promise<WorkerExitedHeader | undefined> {
+  #exitOf(worker: ProcessId): Promise<Ending | undefined> {
     const known = this.#exits.get(worker);
     this.#exits.delete(worker);
     if (known !== undefined) return Promise.resolve(known);
@@ -300,9 +314,9 @@ export class TaskSubmitter {
         this.#exitWaiters.delete(worker);
         resolve(undefined);
       }, EXIT_REPORT_WITHIN_MS);
-      this.#exitWaiters.set(worker, (exit) => {
+      this.#exitWaiters.set(worker, (ending) => {
         clearTimeout(timer);
-        resolve(exit);
+        resolve(ending);
       });
     });
   }
@@ -346,5 +360,11 @@ export class TaskSubmitter {
     lease.group.leases.splice(index, 1);
     this.#options.daemon.send(MESSAGE.LEASE_RETURN, lease.id);
     if (lease.group.queue.size > 0) this.#scheduleDemand();
+  }
+}
+
+function removeLeasesOn(group: Group, worker: ProcessId): void {
+  for (let index = group.leases.length - 1; index >= 0; index -= 1) {
+    if ((group.leases[index] as Lease).link.processId === worker) group.leases.splice(index, 1);
   }
 }

@@ -170,6 +170,10 @@ export class NodeDaemon {
       case MESSAGE.LEASE_RETURN:
         this.#lease({ kind: "leaseReturned", leaseId: header as number, owner: peer.id });
         return;
+      case MESSAGE.LEASE_RECLAIMED:
+        this.#send(header as ProcessId, MESSAGE.LEASE_TAKEN, peer.id);
+        this.#lease({ kind: "leaseReclaimed", worker: peer.id, owner: header as ProcessId });
+        return;
       case MESSAGE.WORKER_PARK:
         this.#lease({ kind: "parked", worker: peer.id });
         return;
@@ -267,6 +271,9 @@ export class NodeDaemon {
           break;
         case "leaseEnded":
           this.#send(effect.worker, MESSAGE.WORKER_SLOT, undefined);
+          break;
+        case "reclaim":
+          this.#send(effect.worker, MESSAGE.LEASE_RECLAIM, effect.owner);
           break;
         case "revoke":
           this.#send(effect.owner, MESSAGE.LEASE_REVOKE, effect.leaseId);

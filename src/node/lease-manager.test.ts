@@ -80,9 +80,21 @@ describe("the lease manager", () => {
     const manager = managerWithWorkers(2);
     manager.handle(demand(driver, 100));
     manager.handle(demand("other" as ProcessId, 1));
-    const effects = manager.handle({ kind: "tick", nowMs: 1000 });
-    expect(effects).toMatchObject([{ kind: "revoke", owner: driver }]);
-    expect(manager.handle({ kind: "tick", nowMs: 1001 })).toEqual([]);
+    const revokes = (nowMs: number) => manager.handle({ kind: "tick", nowMs }).filter((effect) => effect.kind === "revoke");
+    expect(revokes(1000)).toMatchObject([{ kind: "revoke", owner: driver }]);
+    expect(revokes(1001)).toEqual([]);
+  });
+
+  test("the workers of an owner that does not attend to its leases are asked to let go of it", () => {
+    const manager = managerWithWorkers(2);
+    // It computes: it got a lease, and asked for more than it needs by now.
+    manager.handle(demand(worker(1), 3, true));
+    manager.handle(demand(driver, 1));
+    expect(manager.handle({ kind: "tick", nowMs: 10 })).toEqual([]);
+    const asked = manager.handle({ kind: "tick", nowMs: 1000 }).filter((effect) => effect.kind === "reclaim");
+    expect(asked).toContainEqual({ kind: "reclaim", worker: worker(1), owner: worker(1) });
+    const effects = manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1) });
+    expect(grants(effects).map((grant) => grant.owner)).toEqual([driver]);
   });
 
   test("what can never fit is said once, with the missing resource", () => {

@@ -26,6 +26,7 @@ export type LeaseEvent =
   | { kind: "workerStartFailed" }
   | { kind: "processGone"; process: ProcessId }
   | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
+  | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId }
   | { kind: "parked"; worker: ProcessId }
   | { kind: "unpark"; worker: ProcessId; shape: ResourceVector }
   | { kind: "actorWanted"; actor: ActorId; lifetime: ResourceVector; placement: ResourceVector }
@@ -38,6 +39,7 @@ export type LeaseEffect =
   | { kind: "slot"; worker: ProcessId; leased: boolean }
   | { kind: "leaseEnded"; worker: ProcessId }
   | { kind: "revoke"; leaseId: number; owner: ProcessId }
+  | { kind: "reclaim"; worker: ProcessId; owner: ProcessId }
   | { kind: "infeasible"; owner: ProcessId | ActorId; shape: ResourceVector; missing: { name: string; wanted: number; total: number } }
   | { kind: "placeActor"; actor: ActorId; worker: ProcessId }
   | { kind: "endWorker"; worker: ProcessId; reason: string };
@@ -63,6 +65,9 @@ interface Demand {
   readonly nested: boolean;
   readonly shape: ResourceVector;
   backlog: number;
+  /** Since when it has had no grant. */
+  waitsSinceMs: number;
+  /** The same, or since the last revoke for it. */
   sinceMs: number;
   warned: boolean;
 }
@@ -156,6 +161,13 @@ export class LeaseManager {
         if (lease?.owner === event.owner) this.#endLease(lease);
         return;
       }
+      case "leaseReclaimed":
+        for (const lease of Array.from(this.#leases.values())) {
+          if (lease.worker === event.worker && lease.owner === event.owner) this.#endLease(lease);
+        }
+        // With an idle lease in hand it wanted no other: what it asked for is old, and it asks again when it attends to its leases.
+        for (const [key, demand] of this.#demands) if (demand.owner === event.owner) this.#demands.delete(key);
+        return;
       case "parked": {
         const worker = this.#workers.get(event.worker);
         if (worker === undefined) return;
@@ -187,6 +199,7 @@ export class LeaseManager {
         return;
       }
       case "tick":
+        this.#reclaimForTheStarved(event.nowMs);
         this.#revokeForTheStarved(event.nowMs);
         return;
     }
@@ -199,7 +212,7 @@ export class LeaseManager {
       this.#demands.delete(key);
     } else if (known === undefined) {
       const { owner, nested, shape, backlog, nowMs } = event;
-      this.#demands.set(key, { owner, nested, shape, backlog, sinceMs: nowMs, warned: false });
+      this.#demands.set(key, { owner, nested, shape, backlog, sinceMs: nowMs, waitsSinceMs: nowMs, warned: false });
     } else {
       known.backlog = event.backlog;
     }
@@ -360,6 +373,26 @@ export class LeaseManager {
     while (this.#workers.size + this.#starting < this.#prewarmed) {
       this.#starting += 1;
       this.#effects.push({ kind: "spawn" });
+    }
+  }
+
+  /**
+   * An owner that computes gives nothing back: neither its timer nor a revoke is read. So its workers are asked, which know whether it has anything
+   * with them; an idle one lets go of it.
+   */
+  #reclaimForTheStarved(nowMs: number): void {
+    const starved = new Set<ProcessId>();
+    for (const demand of this.#demands.values()) {
+      if (demand.backlog > 0 && nowMs - demand.waitsSinceMs >= REVOKE_AFTER_MS && this.#resources.isFeasible(demand.shape))
+        starved.add(demand.owner);
+    }
+    if (starved.size === 0) return;
+    const asked = new Set<string>();
+    for (const { worker, owner } of this.#leases.values()) {
+      const pair = `${worker}/${owner}`;
+      if (asked.has(pair) || (starved.size === 1 && starved.has(owner))) continue;
+      asked.add(pair);
+      this.#effects.push({ kind: "reclaim", worker, owner });
     }
   }
 

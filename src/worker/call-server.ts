@@ -65,6 +65,9 @@ export class CallServer {
   readonly #callerId: ProcessId;
   readonly #callees: (Callee | undefined)[] = [];
   readonly #methods: string[] = [];
+  /** Tasks that have been received and not answered. */
+  #openCalls = 0;
+  #lastCallMs: number = performance.now();
   readonly #methodNames = new Map<string, string>();
   readonly #actorFinished = (): void => this.#options.actors.finished();
   readonly #places = new Map<string, CallPlace>();
@@ -78,9 +81,19 @@ export class CallServer {
     options.connection.onFrame = (frame) => this.#receive(frame);
   }
 
+  get callerId(): ProcessId {
+    return this.#callerId;
+  }
+
+  /** Whether nothing of this caller has been here for so long: no call waits, runs or is parked. */
+  isIdleFor(idleMs: number): boolean {
+    return this.#openCalls === 0 && performance.now() - this.#lastCallMs >= idleMs;
+  }
+
   #receive(frame: Frame): void {
     switch (frame.type) {
       case MESSAGE.TASK_CALL:
+        this.#openCalls += 1;
         if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainTask(frame);
         else this.#task(decodeHeader(frame.header) as CallHeader, frame);
         return;
@@ -317,7 +330,7 @@ export class CallServer {
       this.#answerError(context, call, error, done);
       return;
     }
-    if (done === undefined) this.#executor.finished(context);
+    if (done === undefined) this.#taskEnded(context);
     else done();
   }
 
@@ -337,8 +350,14 @@ export class CallServer {
 
   #answerError(context: TaskContext, call: { callId: number; numReturns: number }, error: unknown, done?: () => void): void {
     this.#sendResult(call.callId, this.#codec.encodeError(error, { name: context.name }), FRAME_FLAG.ERROR, 0);
-    if (done === undefined) this.#executor.finished(context);
+    if (done === undefined) this.#taskEnded(context);
     else done();
+  }
+
+  #taskEnded(context: TaskContext): void {
+    this.#openCalls -= 1;
+    if (this.#openCalls === 0) this.#lastCallMs = performance.now();
+    this.#executor.finished(context);
   }
 
   #sendResult(callId: number, encoded: EncodedMessage, flags: number, durationUs: number): void {

@@ -21,6 +21,9 @@ import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
 import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
 
+/** Longer than a caller that attends to its leases keeps an idle one. */
+const RECLAIM_AFTER_IDLE_MS = 25;
+
 export interface WorkerHostOptions {
   processId: ProcessId;
   nodeId: NodeId;
@@ -40,7 +43,7 @@ export class WorkerHost {
   readonly executor: Executor;
   readonly actors: ActorHost = new ActorHost();
   readonly #options: WorkerHostOptions;
-  readonly #callers = new Set<Connection>();
+  readonly #callers = new Map<Connection, CallServer>();
 
   constructor(options: WorkerHostOptions) {
     this.#options = options;
@@ -77,6 +80,9 @@ export class WorkerHost {
         );
         return;
       }
+      case MESSAGE.LEASE_RECLAIM:
+        this.#reclaim(decodeHeader(frame.header) as ProcessId);
+        return;
       case MESSAGE.WORKER_EXIT:
         this.actors.whenIdle(() => this.#options.exit());
         return;
@@ -85,14 +91,23 @@ export class WorkerHost {
 
   /** Drops its callers, as the end of a process would. */
   close(): void {
-    for (const connection of this.#callers) connection.drop("the worker ended");
+    for (const connection of this.#callers.keys()) connection.drop("the worker ended");
+  }
+
+  /** Somebody starves while `owner` holds a lease on this worker: unless it has work here, the lease ends. */
+  #reclaim(owner: ProcessId): void {
+    for (const [connection, server] of this.#callers) {
+      if (server.callerId !== owner) continue;
+      if (!server.isIdleFor(RECLAIM_AFTER_IDLE_MS)) return;
+      connection.drop("its lease was needed by others while it was idle");
+    }
+    this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, owner);
   }
 
   #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
     const { codec, definitions, table, localFunction, daemon, exit } = this.#options;
-    this.#callers.add(connection);
     connection.onClose = () => this.#callers.delete(connection);
-    new CallServer({
+    const server = new CallServer({
       connection,
       caller,
       executor: this.executor,
@@ -106,6 +121,7 @@ export class WorkerHost {
         exit();
       },
     });
+    this.#callers.set(connection, server);
   }
 
   async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {

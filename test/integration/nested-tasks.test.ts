@@ -170,6 +170,21 @@ describe("on two CPUs", () => {
     expect(shoalProcesses({ kind: "worker" }).length).toBeLessThanOrEqual(2);
   });
 
+  test("a parent that computes does not keep the CPU that its children have left", async () => {
+    const child = remote((value: number) => value * 2);
+    const parent = remote(async (stop: string) => {
+      await get([1, 2, 3, 4].map((value) => child.remote(value)));
+      const endMs = Date.now() + 20_000;
+      while (!existsSync(stop) && Date.now() < endMs);
+      return existsSync(stop);
+    });
+    const stop = join(folder, "stop");
+    const computing = parent.remote(stop);
+    const other = remote((file: string) => writeFileSync(file, ""));
+    await other.remote(stop);
+    expect(await computing).toBe(true);
+  });
+
   test("refs of the driver and of the parent can be waited for three levels down", async () => {
     interface Refs {
       driver: ObjectRef<{ from: string }>;

@@ -14,7 +14,8 @@ import { fileURLToPath } from "node:url";
 
 const ZIG_PACKAGE = "ziglang==0.17.0";
 const LINUX_FLAGS = ["-Wl,-z,relro,-z,now", "-Wl,--build-id=none"];
-const DARWIN_FLAGS = ["-Wl,-undefined,dynamic_lookup"];
+// Without a name of its own a library carries the path at which it was linked.
+const DARWIN_FLAGS = ["-Wl,-undefined,dynamic_lookup", "-Wl,-install_name,@rpath/shared-memory.node"];
 const TARGETS = [
   { file: "linux-x64.node", target: "x86_64-linux-gnu.2.17", flags: LINUX_FLAGS },
   { file: "linux-arm64.node", target: "aarch64-linux-gnu.2.17", flags: LINUX_FLAGS },

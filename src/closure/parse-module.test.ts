@@ -72,7 +72,7 @@ describe("imports", () => {
 
   test("of Vite's module runner", () => {
     const text = `"use strict";async (__vite_ssr_exports__, __vite_ssr_import_meta__, __vite_ssr_import__) => {{
-      const __vite_ssr_import_0__ = await __vite_ssr_import__("/@fs/root/a.ts", {"importedNames":["b"]});
+      const __vite_ssr_import_0__ = await __vite_ssr_import__("/@fs/project/a.ts", {"importedNames":["b"]});
       Object.defineProperty(__vite_ssr_exports__, "shown", { enumerable: true, configurable: true, get(){ try { return hidden } catch {} } });
       __vite_ssr_exportName__("other", () => { try { return second } catch {} });
       const top = 1;
@@ -81,7 +81,7 @@ describe("imports", () => {
     }}`;
     const table = new ModuleTable(text, false);
     expect(table.isVite).toBe(true);
-    expect(table.imports.get("__vite_ssr_import_0__")).toMatchObject({ via: "vite", specifier: "/@fs/root/a.ts", path: [] });
+    expect(table.imports.get("__vite_ssr_import_0__")).toMatchObject({ via: "vite", specifier: "/@fs/project/a.ts", path: [] });
     const [hidden, second] = ["class hidden {}", "function second() { return top }"];
     expect(table.exportAt({ offset: text.indexOf(hidden), length: hidden.length })).toBe("shown");
     expect(table.exportAt({ offset: text.indexOf(second), length: second.length })).toBe("other");

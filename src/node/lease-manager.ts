@@ -8,7 +8,7 @@
  * further processes and never deadlock.
  *
  * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a
- * CPU, except where shapes below one CPU fit more (POOL_SIZE_MAX).
+ * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX).
  */
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import { ResourcePool, type ResourceVector } from "../base/resources.ts";

@@ -19,6 +19,8 @@ export interface RefChannel {
   watch(id: ObjectId, owner: ProcessId): void;
   /** Hands the value of an object of which the daemon is the owner of record to it. */
   provide(id: ObjectId, payload: Payload): void;
+  /** Says that this process owes the daemon the value of an object that the daemon owns. */
+  adopt(id: ObjectId): void;
 }
 
 export interface ObjectTableOptions {
@@ -142,7 +144,11 @@ export class ObjectTable {
         // Pinned until the daemon has the value: the ref may be dropped here long before its task ends.
         entry.pins += 1;
         if (entry.isSettled) this.#provide(entry);
-        else entry.addWaiter({ entrySettled: () => this.#provide(entry) });
+        else {
+          // Whoever waits for it learns it when this process dies first.
+          this.#channel.adopt(id);
+          entry.addWaiter({ entrySettled: () => this.#provide(entry) });
+        }
       }
     }
     return { id, owner: entry.owner };

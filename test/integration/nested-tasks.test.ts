@@ -185,6 +185,30 @@ describe("on two CPUs", () => {
     expect(await computing).toBe(true);
   });
 
+  test("a ref that was handed on fails with the cause when the worker that made it dies before its value came", async () => {
+    class Keeper {
+      #kept: PromiseLike<number> | undefined;
+      keep(held: { ref: PromiseLike<number> }): void {
+        this.#kept = held.ref;
+      }
+      async value(): Promise<string> {
+        return Promise.resolve(this.#kept).then(String, (error: Error) => error.name);
+      }
+    }
+    const keeper = remote(Keeper).remote();
+    // It fits nowhere, so it never begins.
+    const never = remote(() => 1, { resources: { nowhere: 1 } });
+    const dies = remote(
+      async (held: { keeper: typeof keeper }) => {
+        await held.keeper.keep.remote({ ref: never.remote() });
+        process.kill(process.pid, "SIGKILL");
+      },
+      { maxRetries: 0 },
+    );
+    expect((await failureOf(dies.remote({ keeper }))).name).toBe("WorkerCrashedError");
+    expect(await get(keeper.value.remote(), { timeoutMs: 10_000 })).toBe("OwnerDiedError");
+  });
+
   test("refs of the driver and of the parent can be waited for three levels down", async () => {
     interface Refs {
       driver: ObjectRef<{ from: string }>;

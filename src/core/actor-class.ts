@@ -10,6 +10,7 @@ import type { ObjectEntry } from "../object/object-entry.ts";
 import { inBandPayload, payloadHeader, payloadParts } from "../object/payload.ts";
 import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../wire/messages.ts";
 import { currentHandles } from "./actor-handle.ts";
+import { encodeArguments } from "./call-arguments.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "./options.ts";
@@ -68,10 +69,11 @@ export function makeActorClass(state: ActorClassState): object {
 
 function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const runtime = requireRuntime();
+  const { table, serializer } = runtime;
   const row = actorClassRow(state);
   runtime.functions.prepare(row);
   runtime.functions.publish(row);
-  const encoded = runtime.calls.encodeArguments(args);
+  const encoded = encodeArguments(args, { ...runtime.options, table, serializer });
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actor(actorId, state.name, { watch: false });
   const { options, methods } = state;

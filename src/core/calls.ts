@@ -7,22 +7,17 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, IdSource, ProcessId } from "../base/ids.ts";
-import {
-  ActorDiedError,
-  ActorUnavailableError,
-  OutOfMemoryError,
-  type ShoalErrorOptions,
-  TaskError,
-  WorkerCrashedError,
-} from "../base/errors.ts";
+import { TaskError } from "../base/errors.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
 import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { ActorClient } from "./actor-client.ts";
-import { type CallRecord, keepBytes, type RetryPolicy } from "./call-record.ts";
-import { entryOf, isDisposed, isObjectRef, ObjectRefHandle } from "./object-ref.ts";
-import { DependencyMark, type Encoded, type Serializer } from "./serializer.ts";
+import { encodeArguments } from "./call-arguments.ts";
+import { actorLostError, workerLostError } from "./call-failures.ts";
+import type { CallRecord, RetryPolicy } from "./call-record.ts";
+import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
+import type { Serializer } from "./serializer.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
 import type { CallTarget } from "./worker-link.ts";
 
@@ -43,19 +38,8 @@ export interface CallsOptions {
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
-const NO_BYTES = new Uint8Array(0);
 /** A single in-band byte in these ranges is a small number, a boolean or nil: decoded at once, it needs no bytes kept. */
 const DECODE_NOW_BYTES_MAX = 16;
-
-interface EncodedArguments {
-  chunk: Uint8Array;
-  start: number;
-  end: number;
-  graph: boolean;
-  args: Payload | undefined;
-  dependencies: readonly ObjectEntry[];
-  pinned: readonly ObjectEntry[];
-}
 
 export class Calls {
   readonly #options: CallsOptions;
@@ -98,48 +82,8 @@ export class Calls {
     this.#actorOf.set(client.id, client);
   }
 
-  /** Arguments as they travel; everything they need is pinned. */
-  encodeArguments(args: readonly unknown[]): EncodedArguments {
-    let dependencies: ObjectEntry[] | undefined;
-    let marked: unknown[] | undefined;
-    for (let index = 0; index < args.length; index += 1) {
-      const argument = args[index];
-      if (!isObjectRef(argument)) continue;
-      dependencies ??= [];
-      marked ??= args.slice();
-      const entry = entryOf(argument);
-      this.#options.table.requireOfSession(entry);
-      marked[index] = new DependencyMark(dependencies.length);
-      dependencies.push(entry);
-    }
-    const { table, serializer } = this.#options;
-    const encoded = serializer.encode(marked ?? args);
-    const pinned: ObjectEntry[] = [];
-    for (const entry of encoded.entries) pinned.push(entry);
-    if (dependencies !== undefined) pinned.push(...dependencies);
-    let kept = { chunk: NO_BYTES as Uint8Array, start: 0, end: 0 };
-    let payload: Payload | undefined;
-    const { graph } = encoded;
-    if (encoded.isPlain) kept = keepBytes(encoded.bytes, encoded.start, encoded.end);
-    else payload = this.#argumentsPayload(encoded, pinned);
-    for (const entry of pinned) table.pin(entry);
-    return { ...kept, graph, args: payload, dependencies: dependencies ?? NO_ENTRIES, pinned: pinned.length === 0 ? NO_ENTRIES : pinned };
-  }
-
-  #argumentsPayload(encoded: Encoded, pinned: ObjectEntry[]): Payload {
-    const { table, serializer, ids, processId } = this.#options;
-    const payload = serializer.toPayload(encoded, { owner: processId, error: false });
-    if (payload.stored === undefined) return payload;
-    // Large arguments are an object of their own, which lives as long as the call.
-    const entry = new ObjectEntry(ids.nextSequence(), -1);
-    entry.settlePayload(payload);
-    const ref = table.publish(entry);
-    pinned.push(entry);
-    return { ...payload, stored: { id: ref.id, owner: ref.owner, location: payload.stored.location } };
-  }
-
   #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: CallOptions): CallRecord {
-    const encoded = this.encodeArguments(args);
+    const encoded = encodeArguments(args, this.#options);
     const sequence = this.#options.ids.nextSequence();
     const results: ObjectEntry[] = [];
     const handles: ObjectRefHandle[] = [];
@@ -366,87 +310,4 @@ function accepts(retryOn: RetryPolicy["retryOn"], cause: unknown): boolean {
   if (typeof retryOn === "boolean") return retryOn;
   if (typeof retryOn === "function") return retryOn(cause);
   return retryOn.some((errorClass) => cause instanceof errorClass || (cause instanceof Error && cause.name === errorClass.name));
-}
-
-function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
-  if (exit === undefined) return {};
-  return { exitCode: exit.exitCode, signal: exit.signal, lastOutput: exit.lastOutput, pid: exit.pid };
-}
-
-/** How a process ended, in the words of a sentence about it. */
-export function describeExit(exit: WorkerExitedHeader | undefined): string {
-  if (exit === undefined) return "its connection broke";
-  if (exit.reason !== undefined) return exit.reason;
-  if (exit.signal !== undefined) return `it was ended by ${exit.signal}`;
-  return `it exited with code ${exit.exitCode ?? "unknown"}`;
-}
-
-function lastWords(exit: WorkerExitedHeader | undefined): string {
-  if (exit === undefined || exit.lastOutput.length === 0) return "";
-  // A fatal error of V8 comes before some twenty lines of native stack.
-  const fatal = exit.lastOutput.find((line) => line.startsWith("FATAL ERROR"));
-  return `; the last it printed:\n    ${fatal ?? (uncaughtError(exit.lastOutput) ?? exit.lastOutput.slice(-5)).join("\n    ")}`;
-}
-
-/** The error as Node prints an uncaught one: between the line with the caret and Node's version, with the first lines of its stack. */
-function uncaughtError(lines: readonly string[]): string[] | undefined {
-  const end = lines.findLastIndex((line) => line.startsWith("Node.js v"));
-  const start = lines.findLastIndex((line, index) => index < end && /^\s*\^+$/.test(line));
-  if (end < 0 || start < 0) return undefined;
-  return lines
-    .slice(start + 1, end)
-    .filter((line) => line.trim() !== "")
-    .slice(0, 5);
-}
-
-function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
-  return exit?.lastOutput.some((line) => line.includes("heap out of memory") || line.includes("Array buffer allocation failed")) === true;
-}
-
-function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
-  const what = `Task ${record.name ?? record.target.name} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
-  const reason = describeExit(exit);
-  if (ranOutOfMemory(exit)) {
-    return new OutOfMemoryError(what, {
-      ...exitFields(exit),
-      reason: "the JavaScript heap of the worker was full",
-      hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap.",
-    });
-  }
-  const hint =
-    exit?.exitCode !== undefined && exit.signal === undefined
-      ? "Something in the task called process.exit or threw outside of its promise; let the task return or throw instead."
-      : "Look at its last output and the system's log; SIGKILL often means that the machine ran out of memory.";
-  return new WorkerCrashedError(what, { ...exitFields(exit), reason, hint });
-}
-
-/** Why a call of an actor, or its creation, failed with its process. */
-export function actorLostError(callName: string, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }): Error {
-  const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
-  const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
-  const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
-  if (state.phase !== "dead") {
-    return new ActorUnavailableError(`Call ${callName} failed: the actor's process died while it ran${ended}; the actor restarts`, {
-      ...exitFields(state.exit),
-      reason,
-      hint: "Call again, or set maxTaskRetries for methods that may run twice.",
-    });
-  }
-  if (options.constructorError !== undefined) {
-    const cause = options.constructorError instanceof TaskError ? options.constructorError.cause : options.constructorError;
-    return new ActorDiedError(
-      `Call ${callName} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`,
-      {
-        reason: "its constructor failed",
-        hint: "See the cause; create the actor again once it is mended.",
-        cause,
-      },
-    );
-  }
-  const when = options.sent ? "while the call was with it" : "before the call was sent";
-  return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
-    ...exitFields(state.exit),
-    reason,
-    hint: "Create the actor again, or set maxRestarts.",
-  });
 }

@@ -35,7 +35,8 @@ import {
 } from "../wire/messages.ts";
 import { ActorClient } from "./actor-client.ts";
 import type { ActorHandles } from "./actor-handle.ts";
-import { Calls, actorLostError } from "./calls.ts";
+import { actorLostError } from "./call-failures.ts";
+import { Calls } from "./calls.ts";
 import { FunctionTable } from "./function-table.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { createReducer } from "./reducer.ts";

@@ -1,0 +1,100 @@
+/**
+ * Why a call failed with the process that ran it: the errors for a worker or an actor that died, in the words of the user's program.
+ *
+ * Pure functions from what the daemon knows of the death (exit code, signal, last lines of output, its own reason) to an error with the cause and
+ * the way out. `calls.ts` decides when a failure is final; here is only what it says.
+ */
+import {
+  ActorDiedError,
+  ActorUnavailableError,
+  OutOfMemoryError,
+  type ShoalErrorOptions,
+  TaskError,
+  WorkerCrashedError,
+} from "../base/errors.ts";
+import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import type { CallRecord } from "./call-record.ts";
+
+function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
+  if (exit === undefined) return {};
+  return { exitCode: exit.exitCode, signal: exit.signal, lastOutput: exit.lastOutput, pid: exit.pid };
+}
+
+/** How a process ended, in the words of a sentence about it. */
+export function describeExit(exit: WorkerExitedHeader | undefined): string {
+  if (exit === undefined) return "its connection broke";
+  if (exit.reason !== undefined) return exit.reason;
+  if (exit.signal !== undefined) return `it was ended by ${exit.signal}`;
+  return `it exited with code ${exit.exitCode ?? "unknown"}`;
+}
+
+function lastWords(exit: WorkerExitedHeader | undefined): string {
+  if (exit === undefined || exit.lastOutput.length === 0) return "";
+  // A fatal error of V8 comes before some twenty lines of native stack.
+  const fatal = exit.lastOutput.find((line) => line.startsWith("FATAL ERROR"));
+  return `; the last it printed:\n    ${fatal ?? (uncaughtError(exit.lastOutput) ?? exit.lastOutput.slice(-5)).join("\n    ")}`;
+}
+
+/** The error as Node prints an uncaught one: between the line with the caret and Node's version, with the first lines of its stack. */
+function uncaughtError(lines: readonly string[]): string[] | undefined {
+  const end = lines.findLastIndex((line) => line.startsWith("Node.js v"));
+  const start = lines.findLastIndex((line, index) => index < end && /^\s*\^+$/.test(line));
+  if (end < 0 || start < 0) return undefined;
+  return lines
+    .slice(start + 1, end)
+    .filter((line) => line.trim() !== "")
+    .slice(0, 5);
+}
+
+function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
+  return exit?.lastOutput.some((line) => line.includes("heap out of memory") || line.includes("Array buffer allocation failed")) === true;
+}
+
+/** Why a task failed with its worker. */
+export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
+  const what = `Task ${record.name ?? record.target.name} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
+  const reason = describeExit(exit);
+  if (ranOutOfMemory(exit)) {
+    return new OutOfMemoryError(what, {
+      ...exitFields(exit),
+      reason: "the JavaScript heap of the worker was full",
+      hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap.",
+    });
+  }
+  const hint =
+    exit?.exitCode !== undefined && exit.signal === undefined
+      ? "Something in the task called process.exit or threw outside of its promise; let the task return or throw instead."
+      : "Look at its last output and the system's log; SIGKILL often means that the machine ran out of memory.";
+  return new WorkerCrashedError(what, { ...exitFields(exit), reason, hint });
+}
+
+/** Why a call of an actor, or its creation, failed with its process. */
+export function actorLostError(callName: string, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }): Error {
+  const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
+  const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
+  const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
+  if (state.phase !== "dead") {
+    return new ActorUnavailableError(`Call ${callName} failed: the actor's process died while it ran${ended}; the actor restarts`, {
+      ...exitFields(state.exit),
+      reason,
+      hint: "Call again, or set maxTaskRetries for methods that may run twice.",
+    });
+  }
+  if (options.constructorError !== undefined) {
+    const cause = options.constructorError instanceof TaskError ? options.constructorError.cause : options.constructorError;
+    return new ActorDiedError(
+      `Call ${callName} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        reason: "its constructor failed",
+        hint: "See the cause; create the actor again once it is mended.",
+        cause,
+      },
+    );
+  }
+  const when = options.sent ? "while the call was with it" : "before the call was sent";
+  return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
+    ...exitFields(state.exit),
+    reason,
+    hint: "Create the actor again, or set maxRestarts.",
+  });
+}

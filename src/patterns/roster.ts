@@ -1,0 +1,150 @@
+/**
+ * Who of a set of actors works and who is free, and what waits for one: the core of `ActorPool` and of `Pool`.
+ *
+ * Owns the line of jobs: the next free actor takes the oldest, and one actor has one job at a time. An actor whose job fails with its death leaves
+ * for good; its job fails once, and the others go on. When the last one has left so, all that waits fails with the cause, as nobody would ever
+ * come; new members bring it back to life. Pure: actors are opaque here, and a job is what its caller does with one.
+ */
+import { ActorDiedError } from "../base/errors.ts";
+import { Fifo } from "../base/fifo.ts";
+
+/** One job in line, running, or over. */
+export interface Ticket<R> {
+  readonly result: Promise<R>;
+  /** Takes it out of the line, if it has not begun; `result` then rejects. */
+  drop(): void;
+}
+
+export interface RosterEvents<H> {
+  /** Asked when a job failed with an actor's death: that may have been another actor, which the job itself had called. */
+  isDead(member: H): Promise<boolean>;
+  /** A job of the member has ended. Returns false when the member must not get another. */
+  onFree?(member: H): boolean;
+  /** The member left, as it had died. */
+  onDied?(member: H, error: ActorDiedError): void;
+}
+
+interface Job<H> {
+  state: "in line" | "begun" | "dropped";
+  begin(member: H): void;
+  fail(error: Error): void;
+}
+
+export class Roster<H extends object> {
+  readonly #events: RosterEvents<H>;
+  readonly #members = new Set<H>();
+  readonly #free = new Fifo<H>();
+  readonly #line = new Fifo<Job<H>>();
+  /** Why nobody is left; undefined while somebody is, or nobody ever was. */
+  #end: Error | undefined;
+
+  constructor(events: RosterEvents<H>) {
+    this.#events = events;
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  get freeCount(): number {
+    return this.#free.size;
+  }
+
+  get waitingCount(): number {
+    return this.#line.size;
+  }
+
+  has(member: H): boolean {
+    return this.#members.has(member);
+  }
+
+  [Symbol.iterator](): Iterator<H> {
+    return this.#members.values();
+  }
+
+  add(member: H): void {
+    this.#members.add(member);
+    this.#end = undefined;
+    this.#release(member);
+  }
+
+  /** Takes a free member out, if there is one. */
+  removeFree(): H | undefined {
+    const member = this.#free.shift();
+    if (member !== undefined) this.#members.delete(member);
+    return member;
+  }
+
+  /** Does `work` with the next free member: now, or when its turn comes. */
+  run<R>(work: (member: H) => PromiseLike<R> | R): Ticket<R> {
+    const { promise, resolve, reject } = Promise.withResolvers<R>();
+    // Whoever wants the result hears of a failure; a dropped or forgotten one must not end the program.
+    promise.catch(() => {});
+    const job: Job<H> = {
+      state: "in line",
+      begin: (member) => {
+        job.state = "begun";
+        this.#work(member, work).then(resolve, reject);
+      },
+      fail: reject,
+    };
+    if (this.#end !== undefined) reject(this.#end);
+    else {
+      const member = this.#free.shift();
+      if (member === undefined) this.#line.push(job);
+      else job.begin(member);
+    }
+    return {
+      result: promise,
+      drop: () => {
+        if (job.state !== "in line") return;
+        job.state = "dropped";
+        reject(new Error("the job was dropped before it began"));
+      },
+    };
+  }
+
+  /** Everything in line fails with the error, and so does what comes, until a member is added. */
+  end(error: Error): void {
+    this.#end = error;
+    for (let job = this.#line.shift(); job !== undefined; job = this.#line.shift()) job.fail(error);
+  }
+
+  async #work<R>(member: H, work: (member: H) => PromiseLike<R> | R): Promise<R> {
+    try {
+      const value = await work(member);
+      this.#release(member);
+      return value;
+    } catch (error) {
+      if (error instanceof ActorDiedError && (await this.#events.isDead(member))) this.#evict(member, error);
+      else this.#release(member);
+      throw error;
+    }
+  }
+
+  #release(member: H): void {
+    if (this.#events.onFree?.(member) === false) {
+      this.#members.delete(member);
+      return;
+    }
+    for (let job = this.#line.shift(); job !== undefined; job = this.#line.shift()) {
+      if (job.state === "dropped") continue;
+      job.begin(member);
+      return;
+    }
+    this.#free.push(member);
+  }
+
+  #evict(member: H, error: ActorDiedError): void {
+    this.#members.delete(member);
+    this.#events.onDied?.(member, error);
+    if (this.#members.size > 0) return;
+    this.end(
+      new ActorDiedError(`Cannot run a call of a pool: all of its actors have died; the last: ${error.message}`, {
+        reason: "no actor of the pool is alive",
+        hint: "See the cause; add actors with push().",
+        cause: error,
+      }),
+    );
+  }
+}

@@ -13,6 +13,7 @@ export {
   OutOfDiskError,
   OutOfMemoryError,
   OwnerDiedError,
+  PendingCallsLimitExceededError,
   SerializationError,
   ShoalError,
   TaskError,

@@ -15,9 +15,14 @@ function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
     getIfExists: false,
     resources: {},
     maxRestarts: 0,
-    maxTaskRetries: 0,
-    className: "C",
-    methods: [],
+    interface: {
+      className: "C",
+      methods: {},
+      groups: { default: 1 },
+      maxTaskRetries: 0,
+      maxPendingCalls: -1,
+      allowOutOfOrderExecution: false,
+    },
     ...more,
   };
 }

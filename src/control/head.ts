@@ -86,7 +86,7 @@ export class Head implements HeadService {
   }
 
   describe(actor: ActorId): string | undefined {
-    return this.#actors.get(actor)?.options.className;
+    return this.#actors.get(actor)?.options.interface.className;
   }
 
   #create(peer: HeadPeer, frame: Frame, header: ActorCreateHeader): void {
@@ -108,8 +108,7 @@ export class Head implements HeadService {
     }
     const spec = { definition, args, deps, body: copyBytes(frame.body) };
     const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
-    const { className, methods, maxTaskRetries } = options;
-    peer.connection.reply(frame.callId, { actorId, className, methods, maxTaskRetries });
+    peer.connection.reply(frame.callId, { actorId, interface: options.interface });
     this.#apply(effects);
   }
 
@@ -162,7 +161,7 @@ export class Head implements HeadService {
     const worker = this.#node.peer(workerId);
     if (worker === undefined) return;
     const { definition, args, deps, body } = actor.spec;
-    const { className, name, resources } = actor.options;
+    const { interface: face, name, resources } = actor.options;
     // Refs in the constructor's arguments are held for each incarnation; the creator keeps its own hold while the actor lives.
     for (const payload of [args, ...deps]) {
       for (const [id, owner] of payload.refs) this.#node.hold({ id, owner }, worker.holderId);
@@ -172,9 +171,10 @@ export class Head implements HeadService {
       actorId: actor.id,
       incarnation: actor.incarnation,
       definition,
-      name: className,
+      name: face.className,
       actorName: name,
       resources,
+      groups: face.groups,
       args,
       deps,
     };
@@ -190,7 +190,6 @@ export class Head implements HeadService {
       processId: worker?.id,
       address: worker?.address,
       pid: worker?.pid,
-      maxTaskRetries: actor.options.maxTaskRetries,
       reason: actor.reason,
       exit: actor.exit,
       hasError: actor.error !== undefined,
@@ -201,6 +200,5 @@ export class Head implements HeadService {
 }
 
 function describeActor(actor: ActorRecord): ActorLookupReply {
-  const { className, methods, maxTaskRetries } = actor.options;
-  return { actorId: actor.id, className, methods, maxTaskRetries };
+  return { actorId: actor.id, interface: actor.options.interface };
 }

@@ -10,6 +10,7 @@ import type { ObjectEntry } from "../object/object-entry.ts";
 import { inBandPayload, payloadHeader, payloadParts } from "../object/payload.ts";
 import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../wire/messages.ts";
 import { currentHandles } from "./actor-handle.ts";
+import { type ActorInterface, actorInterface, interfaceToWire } from "./actor-interface.ts";
 import { encodeArguments } from "./call-arguments.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
@@ -25,6 +26,7 @@ export interface ActorClassState {
   readonly name: string;
   readonly methods: readonly string[];
   readonly options: ResolvedActorOptions;
+  readonly interface: ActorInterface;
 }
 
 const states = new WeakMap<object, ActorClassState>();
@@ -54,7 +56,8 @@ export function methodsOf(actorClass: AnyClass): string[] {
   return Array.from(found);
 }
 
-export function makeActorClass(state: ActorClassState): object {
+export function makeActorClass(facts: Omit<ActorClassState, "interface">): object {
+  const state: ActorClassState = { ...facts, interface: actorInterface(facts.name, facts.methods, facts.options) };
   const callable = function refuse(): never {
     throw new TypeError(`Cannot use ${state.name} directly: it is a remote class: use ${state.name}.remote()`);
   };
@@ -76,8 +79,8 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const encoded = encodeArguments(args, { ...runtime.options, table, serializer });
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actor(actorId, state.name, { watch: false });
-  const { options, methods } = state;
-  const handle = currentHandles().created({ client, className: state.name, methods, maxTaskRetries: options.maxTaskRetries });
+  const { options, interface: face } = state;
+  const handle = currentHandles().created({ client, interface: face });
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.
   const release = currentHandles().holdCreated(actorId);
   const send = (): void => {
@@ -102,9 +105,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
         getIfExists: options.getIfExists,
         resources: options.resources,
         maxRestarts: options.maxRestarts,
-        maxTaskRetries: options.maxTaskRetries,
-        className: state.name,
-        methods: methods as string[],
+        interface: interfaceToWire(face),
       },
       args: payloadHeader(payload),
       deps: deps.map(payloadHeader),
@@ -124,7 +125,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
 /** `getIfExists` found one: this handle's calls go to it. */
 function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, asked: ActorId, found: ActorLookupReply): void {
   if (found.actorId === asked) return;
-  const existing = runtime.actor(found.actorId, found.className, { watch: true });
+  const existing = runtime.actor(found.actorId, found.interface.className, { watch: true });
   client.redirectTo(existing);
   runtime.handles.redirected(asked, found.actorId);
 }
@@ -153,7 +154,6 @@ function neverCreated(actorId: ActorId, reason: string): ActorStateHeader {
     processId: undefined,
     address: undefined,
     pid: undefined,
-    maxTaskRetries: 0,
     reason,
     exit: undefined,
     hasError: false,

@@ -6,9 +6,10 @@
  * incarnation as `maxTaskRetries` allows; calls that had not been sent just wait for it. A dead actor fails everything with the reason.
  */
 import type { ActorId } from "../base/ids.ts";
-import { Fifo } from "../base/fifo.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ActorStateHeader } from "../wire/messages.ts";
+import { TERMINATE_METHOD } from "../worker/call-server.ts";
+import { CallQueues } from "./call-queues.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "./worker-link.ts";
 
@@ -29,7 +30,7 @@ export class ActorClient {
   /** What the constructor threw, when that ended the actor. */
   constructorError: unknown = undefined;
   readonly #options: ActorClientOptions;
-  readonly #queue = new Fifo<CallRecord>();
+  readonly #queue = new CallQueues<CallRecord>({ isReady, isLast: (record) => record.target.id === TERMINATE_METHOD });
   #link: WorkerLink | undefined;
   #incarnation = -1;
   #state: ActorStateHeader | undefined;
@@ -48,13 +49,23 @@ export class ActorClient {
   /** This client was made for an actor that existed already under another id (`getIfExists`): its calls go there. */
   redirectTo(existing: ActorClient): void {
     this.#redirect = existing;
-    for (let record = this.#queue.shift(); record !== undefined; record = this.#queue.shift()) existing.submit(record);
+    existing.isUnordered ||= this.isUnordered;
+    for (const record of this.#queue.takeAll()) existing.submit(record);
     for (const waiter of this.#readyWaiters.splice(0)) existing.ready().then(waiter.resolve, waiter.reject);
   }
 
   /** The client that calls really go through. */
   get resolved(): ActorClient {
     return this.#redirect?.resolved ?? this;
+  }
+
+  /** A call whose arguments are pending holds back none. */
+  get isUnordered(): boolean {
+    return this.#queue.isUnordered;
+  }
+
+  set isUnordered(isUnordered: boolean) {
+    this.#queue.isUnordered = isUnordered;
   }
 
   get state(): ActorStateHeader | undefined {
@@ -74,13 +85,19 @@ export class ActorClient {
       this.#options.fail(record, this.#state, { sent: false, constructorError: this.constructorError });
       return;
     }
-    if (this.#link !== undefined && this.#queue.size === 0 && record.dependencies.length === 0 && !this.#link.isCongested) {
+    if (this.#canPushNow(record) && this.#link !== undefined) {
       this.#link.push(record);
       return;
     }
     this.#queue.push(record);
     if (isReady(record)) this.#pump();
     else this.#waitFor(record);
+  }
+
+  #canPushNow(record: CallRecord): boolean {
+    const link = this.#link;
+    if (link === undefined || record.dependencies.length > 0 || link.isCongested) return false;
+    return this.#queue.size === 0 || (record.target.id !== TERMINATE_METHOD && this.#queue.isEmptyFor(record.target.group));
   }
 
   /** Resolves when the constructor has ended. */
@@ -117,7 +134,7 @@ export class ActorClient {
   }
 
   close(): CallRecord[] {
-    return [...(this.#link?.close() ?? []), ...this.#queue, ...this.#lost];
+    return [...(this.#link?.close() ?? []), ...this.#queue.takeAll(), ...this.#lost];
   }
 
   async #connect(state: ActorStateHeader): Promise<void> {
@@ -170,7 +187,7 @@ export class ActorClient {
       if (record.retriesLeft > 0) record.retriesLeft -= 1;
       again.push(record);
     }
-    for (const record of again.reverse()) this.#queue.unshift(record);
+    this.#queue.putBack(again);
     if (this.#link !== undefined) this.#pump();
   }
 
@@ -178,8 +195,7 @@ export class ActorClient {
     const link = this.#link;
     this.#link = undefined;
     for (const record of this.#lost.splice(0)) this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
-    for (let record = this.#queue.shift(); record !== undefined; record = this.#queue.shift())
-      this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
+    for (const record of this.#queue.takeAll()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
     // What it answered before it died may still be on the way: the closing of the connection brings the rest here.
     if (link !== undefined && link.inFlightCount === 0) link.close();
     if (this.pendingCount === 0) this.#options.onIdle();
@@ -187,10 +203,10 @@ export class ActorClient {
 
   #pump(): void {
     for (;;) {
-      const record = this.#queue.peek();
       const link = this.#link;
-      if (record === undefined || link === undefined || link.isCongested || !isReady(record)) return;
-      this.#queue.shift();
+      if (link === undefined || link.isCongested) return;
+      const record = this.#queue.takeReady();
+      if (record === undefined) return;
       const failed = record.dependencies.find((entry) => entry.state === "failed");
       if (failed === undefined) link.push(record);
       else this.#options.failDependency(record, failed);

@@ -6,11 +6,13 @@
  * else is on a handle, so no method name is taken; `terminate`, `kill` and `ready` are functions.
  */
 import { describeValue } from "../base/describe.ts";
+import { PendingCallsLimitExceededError } from "../base/errors.ts";
 import type { ActorId } from "../base/ids.ts";
 import { actorObjectId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import { taskContext } from "../worker/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
+import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
@@ -18,9 +20,7 @@ import type { CallTarget } from "./worker-link.ts";
 
 export interface ActorHandleState {
   readonly client: ActorClient;
-  readonly className: string;
-  readonly methods: readonly string[];
-  readonly maxTaskRetries: number;
+  readonly interface: ActorInterface;
   readonly entry: ObjectEntry;
   readonly runtime: Runtime;
 }
@@ -120,6 +120,7 @@ export class ActorHandles {
   }
 
   #newHandle(state: ActorHandleState): object {
+    if (state.interface.allowOutOfOrderExecution) state.client.isUnordered = true;
     const handle = Object.create(prototypeFor(state)) as object;
     states.set(handle, state);
     return handle;
@@ -130,12 +131,13 @@ const prototypes = new Map<string, object>();
 
 /** One prototype per list of methods: a handle costs one object. */
 function prototypeFor(state: ActorHandleState): object {
-  const key = JSON.stringify([state.className, state.methods]);
+  const { className, methods } = state.interface;
+  const key = JSON.stringify([className, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
   let prototype = prototypes.get(key);
   if (prototype === undefined) {
     prototype = Object.create(null) as object;
-    for (const method of state.methods) {
-      const target: CallTarget = { kind: "method", id: method, name: `${state.className}.${method}`, meanMs: 0 };
+    for (const [method, { concurrencyGroup }] of Object.entries(methods)) {
+      const target = methodTarget(className, method, concurrencyGroup as string | undefined);
       const cached = new WeakMap<object, object>();
       Object.defineProperty(prototype, method, {
         enumerable: true,
@@ -159,7 +161,7 @@ function prototypeFor(state: ActorHandleState): object {
       [Symbol.for("nodejs.util.inspect.custom")]: {
         value(this: object): string {
           const own = states.get(this);
-          return own === undefined ? "ActorHandle" : `ActorHandle(${own.className}, ${own.client.id})`;
+          return own === undefined ? "ActorHandle" : `ActorHandle(${own.interface.className}, ${own.client.id})`;
         },
       },
     });
@@ -170,16 +172,39 @@ function prototypeFor(state: ActorHandleState): object {
 
 function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOptions | undefined): object {
   const state = states.get(handle) as ActorHandleState;
-  const resolved = options ?? resolveMethodOptions({}, { maxRetries: state.maxTaskRetries });
+  const resolved = options ?? methodDefaults(state.interface, target.id);
+  const { maxPendingCalls } = state.interface;
   return {
     // The handle is held by its methods: it is not collected while one of them is in use.
     remote: (...args: unknown[]): unknown => {
       void handle;
+      if (maxPendingCalls >= 0) refuseBeyond(maxPendingCalls, state.client, target.name);
       return state.runtime.calls.callActor(state.client, target, args, resolved);
     },
-    options: (more: Record<string, unknown>): object =>
-      makeMethod(handle, target, resolveMethodOptions(more, { maxRetries: state.maxTaskRetries, base: resolved })),
+    options: (more: Record<string, unknown>): object => {
+      const { className, groups, maxTaskRetries } = state.interface;
+      const next = resolveMethodOptions(more, { maxRetries: maxTaskRetries, base: resolved });
+      if (next.group === target.group) return makeMethod(handle, target, next);
+      requireGroup(next.group as string, groups, target.name);
+      return makeMethod(handle, methodTarget(className, target.id, next.group), next);
+    },
   };
+}
+
+/** The default group goes unnamed: most calls are in it. */
+function methodTarget(className: string, method: string, group: string | undefined): CallTarget {
+  const named = group === DEFAULT_GROUP ? undefined : group;
+  return { kind: "method", id: method, name: `${className}.${method}`, group: named, meanMs: 0 };
+}
+
+function refuseBeyond(maxPendingCalls: number, client: ActorClient, call: string): void {
+  const pending = client.resolved.pendingCount;
+  if (pending < maxPendingCalls) return;
+  throw new PendingCallsLimitExceededError(`Cannot call ${call}: ${pending} calls of this process to the actor are unanswered`, {
+    reason: `maxPendingCalls is ${maxPendingCalls}`,
+    hint: "Await some of them first, or raise maxPendingCalls.",
+    details: { pending, maxPendingCalls },
+  });
 }
 
 /** Handles need their runtime alive; this is what user calls go through. */

@@ -6,6 +6,7 @@
  */
 import { actorClassState, makeActorClass, methodsOf } from "./actor-class.ts";
 import { requireHandle } from "./actor-handle.ts";
+import { interfaceFromWire } from "./actor-interface.ts";
 import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
 import type { ActorStateHeader, ActorLookupReply, NodeHeader } from "../wire/messages.ts";
@@ -124,13 +125,12 @@ export const getActor: GetActorFunction = (async (name: string, options?: GetAct
       hint: "Create it first with the option name, and look it up in the same namespace.",
     });
   }
-  const { actorId, className, methods, maxTaskRetries } = found;
+  const face = interfaceFromWire(found.interface);
+  const { actorId } = found;
   const entry = runtime.table.receive(runtime.actorRef(actorId));
   const handle = runtime.handles.received({
-    client: runtime.actor(actorId, className, { watch: true }),
-    className,
-    methods,
-    maxTaskRetries,
+    client: runtime.actor(actorId, face.className, { watch: true }),
+    interface: face,
   });
   runtime.table.unpin(entry);
   return handle;
@@ -145,7 +145,7 @@ export const ready: ReadyFunction = async (actor, options) => {
   });
   const isReady = await state.runtime.holdWhile(within(started, { timeoutMs, signal }));
   if (!isReady) {
-    throw new GetTimeoutError(`Cannot wait for actor ${state.className}: its constructor had not ended after ${timeoutMs} ms`, {
+    throw new GetTimeoutError(`Cannot wait for actor ${state.interface.className}: its constructor had not ended after ${timeoutMs} ms`, {
       reason: "the time limit was reached",
       hint: "The actor goes on starting; raise timeoutMs, or ask for fewer resources.",
     });
@@ -174,7 +174,13 @@ async function within(work: Promise<void>, limits: { timeoutMs: number | undefin
 /** Ends an actor after the calls that were made before; resolves when it has ended. */
 export const terminate: TerminateFunction = async (actor) => {
   const state = requireHandle(actor, "terminate an actor");
-  const target = { kind: "method" as const, id: TERMINATE_METHOD, name: `${state.className}.terminate`, meanMs: 0 };
+  const target = {
+    kind: "method" as const,
+    id: TERMINATE_METHOD,
+    name: `${state.interface.className}.terminate`,
+    group: undefined,
+    meanMs: 0,
+  };
   const ended = state.runtime.holdWhile(state.client.ended());
   const ref = state.runtime.calls.callActor(state.client, target, [], resolveMethodOptions({})) as PromiseLike<unknown>;
   // It may have died already, or die under the call: either way it has ended.

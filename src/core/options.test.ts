@@ -195,7 +195,7 @@ describe("the options of a method", () => {
 
   test("have no resources", () => {
     expect(messageOf(() => resolveMethodOptions({ numCpus: 1 }))).toBe(
-      'TypeError: Cannot set options of an actor\'s method: there is no option "numCpus": there are numReturns, name',
+      'TypeError: Cannot set options of an actor\'s method: there is no option "numCpus": there are numReturns, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs',
     );
   });
 });
@@ -208,8 +208,14 @@ describe("the options of an actor", () => {
       getIfExists: false,
       resources: {},
       shape: "",
+      isDetached: false,
       maxRestarts: 0,
       maxTaskRetries: 0,
+      maxConcurrency: 1,
+      concurrencyGroups: {},
+      methods: {},
+      maxPendingCalls: -1,
+      allowOutOfOrderExecution: false,
       given: {},
     });
   });
@@ -242,6 +248,27 @@ describe("the options of an actor", () => {
     [
       { maxRetries: 2 },
       'TypeError: Cannot set options of an actor: there is no option "maxRetries": it is an option of tasks: for actors there are maxRestarts and maxTaskRetries',
+    ],
+    [{ maxConcurrency: 0 }, "RangeError: Cannot set maxConcurrency of an actor: a whole number from 1 is needed: received 0"],
+    [
+      { maxPendingCalls: 0 },
+      "RangeError: Cannot set maxPendingCalls of an actor: a whole number from 1 is needed (-1: without limit): received 0",
+    ],
+    [
+      { concurrencyGroups: { io: "2" } },
+      'TypeError: Cannot set concurrencyGroups of an actor: for group io a whole number from 1 is needed: received { io: "2" }',
+    ],
+    [
+      { concurrencyGroups: { default: 2 } },
+      'RangeError: Cannot set concurrencyGroups of an actor: the limit of the group "default" is maxConcurrency, and others have names of their own: received { default: 2 }',
+    ],
+    [
+      { methods: { read: { concurrencygroup: "io" } } },
+      'TypeError: Cannot set options of method read of an actor: there is no option "concurrencygroup": it is spelled concurrencyGroup',
+    ],
+    [
+      { lifetime: "detached" },
+      "TypeError: Cannot set lifetime of an actor: a detached one needs the option name, by which it is found again: received none",
     ],
   ])("are refused: %j", (options, message) => {
     expect(messageOf(() => resolveActorOptions(options as object))).toBe(message);

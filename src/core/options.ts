@@ -15,6 +15,7 @@ import {
   custom,
   customResources,
   flag,
+  isPlainObject,
   milliseconds,
   type Option,
   type OptionSubject,
@@ -59,6 +60,11 @@ const TASK_OPTIONS = {
 const METHOD_OPTIONS = {
   numReturns: TASK_OPTIONS.numReturns,
   name: TASK_OPTIONS.name,
+  concurrencyGroup: text(undefined),
+  // Without a value it is that of the actor.
+  maxTaskRetries: custom<number | undefined>(count({ min: -1 }, 0).allowed, undefined, count({ min: -1 }, 0).check),
+  retryOn: TASK_OPTIONS.retryOn,
+  retryDelayMs: TASK_OPTIONS.retryDelayMs,
 } satisfies TableOf<MethodOptions>;
 
 const ACTOR_OPTIONS = {
@@ -70,8 +76,24 @@ const ACTOR_OPTIONS = {
   name: text(undefined),
   namespace: text(undefined),
   getIfExists: flag(false),
+  lifetime: oneOf(["detached", "non_detached"], "non_detached"),
   maxRestarts: count({ min: -1 }, 0),
   maxTaskRetries: count({ min: -1 }, 0),
+  maxConcurrency: count({ min: 1 }, 1),
+  concurrencyGroups: custom<Readonly<Record<string, number>>>(
+    "an object of names and limits, such as { io: 2 }, is needed",
+    {},
+    checkGroups,
+  ),
+  methods: custom<Readonly<Record<string, MethodOptions>>>(
+    'an object of methods and their options, such as { read: { concurrencyGroup: "io" } }, is needed',
+    {},
+    (value) => (isPlainObject(value) ? "ok" : "wrong type"),
+  ),
+  maxPendingCalls: custom<number>("a whole number from 1 is needed (-1: without limit)", -1, (value) =>
+    typeof value !== "number" ? "wrong type" : value === -1 || (Number.isInteger(value) && value >= 1) ? "ok" : "out of range",
+  ),
+  allowOutOfOrderExecution: flag(false),
 } satisfies TableOf<ActorOptions>;
 
 const INIT_OPTIONS = {
@@ -109,13 +131,18 @@ const RAY_NAMES = {
 };
 const OF_ACTORS = "it is an option of actors";
 const OF_TASKS = "it is an option of tasks";
+const OF_METHODS = "it is an option of tasks, and of methods: methods: { name: { ... } }";
 
 const TASK: OptionSubject = {
   set: "set",
   of: "a task",
   otherNames: { ...RAY_NAMES, maxRestarts: OF_ACTORS, maxTaskRetries: OF_ACTORS, namespace: OF_ACTORS, getIfExists: OF_ACTORS },
 };
-const METHOD: OptionSubject = { set: "set", of: "an actor's method", otherNames: {} };
+const METHOD: OptionSubject = {
+  set: "set",
+  of: "an actor's method",
+  otherNames: { ...RAY_NAMES, maxRetries: "it is maxTaskRetries", maxConcurrency: OF_ACTORS },
+};
 const ACTOR: OptionSubject = {
   set: "set",
   of: "an actor",
@@ -123,8 +150,9 @@ const ACTOR: OptionSubject = {
     ...RAY_NAMES,
     numReturns: "it is an option of the actor's methods",
     maxRetries: `${OF_TASKS}: for actors there are maxRestarts and maxTaskRetries`,
-    retryOn: OF_TASKS,
-    retryDelayMs: OF_TASKS,
+    retryOn: OF_METHODS,
+    retryDelayMs: OF_METHODS,
+    concurrencyGroup: OF_METHODS,
   },
 };
 const INIT: OptionSubject = {
@@ -152,6 +180,8 @@ export interface ResolvedTaskOptions {
   readonly shape: string;
   readonly resources: Record<string, number>;
   readonly retry: RetryPolicy;
+  /** Of a method: the concurrency group; undefined is the default one. */
+  readonly group?: string | undefined;
   /** What was set, in the terms of the user. */
   readonly given: Readonly<Record<string, unknown>>;
 }
@@ -180,9 +210,11 @@ export function resolveMethodOptions(
   actor: { maxRetries?: number; base?: Pick<ResolvedTaskOptions, "given"> | undefined } = {},
 ): ResolvedTaskOptions {
   const given = merged(actor.base, checkedOptions(options, METHOD_OPTIONS, METHOD));
-  const { numReturns, name } = withDefaults(given, METHOD_OPTIONS);
-  const retry = Object.freeze({ maxRetries: actor.maxRetries ?? 0, retryOn: false, retryDelayMs: 0 });
-  return Object.freeze({ numReturns, name, shape: "", resources: Object.freeze({}) as Record<string, number>, retry, given });
+  const { numReturns, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs } = withDefaults(given, METHOD_OPTIONS);
+  const maxRetries = maxTaskRetries ?? actor.maxRetries ?? 0;
+  const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
+  const resources = Object.freeze({}) as Record<string, number>;
+  return Object.freeze({ numReturns, name, shape: "", resources, retry, group: concurrencyGroup, given });
 }
 
 function checkRetryOn(value: unknown): ReturnType<Option<RetryOn>["check"]> {
@@ -210,8 +242,16 @@ export interface ResolvedActorOptions {
   readonly resources: Record<string, number>;
   /** The key of the resource vector. */
   readonly shape: string;
+  readonly isDetached: boolean;
   readonly maxRestarts: number;
   readonly maxTaskRetries: number;
+  readonly maxConcurrency: number;
+  /** Without the default group. */
+  readonly concurrencyGroups: Readonly<Record<string, number>>;
+  /** Checked, as far as that goes without the class. */
+  readonly methods: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly maxPendingCalls: number;
+  readonly allowOutOfOrderExecution: boolean;
   /** What was set, in the terms of the user. */
   readonly given: Readonly<Record<string, unknown>>;
 }
@@ -223,7 +263,10 @@ export function resolveActorOptions(
 ): ResolvedActorOptions {
   const given = merged(base, checkedOptions(options, ACTOR_OPTIONS, ACTOR));
   const values = withDefaults(given, ACTOR_OPTIONS);
-  const { name, namespace, getIfExists, maxRestarts, maxTaskRetries } = values;
+  const { name, namespace, getIfExists, lifetime, maxRestarts, maxTaskRetries, maxConcurrency, maxPendingCalls } = values;
+  const isDetached = lifetime === "detached";
+  if (isDetached && name === undefined)
+    throw new TypeError("Cannot set lifetime of an actor: a detached one needs the option name, by which it is found again: received none");
   if (getIfExists && name === undefined)
     throw new TypeError("Cannot set getIfExists of an actor: it needs the option name, by which the actor is found");
   const resources = resourceRecord(values);
@@ -233,10 +276,39 @@ export function resolveActorOptions(
     getIfExists,
     resources,
     shape: resourceVector(resources).key,
+    isDetached,
     maxRestarts,
     maxTaskRetries,
+    maxConcurrency,
+    concurrencyGroups: Object.freeze({ ...values.concurrencyGroups }),
+    methods: methodTable(values.methods),
+    maxPendingCalls,
+    allowOutOfOrderExecution: values.allowOutOfOrderExecution,
     given,
   });
+}
+
+/** The options of each method, those that are set: resolved once here, so that what is wrong is said where it is written. */
+function methodTable(methods: Readonly<Record<string, MethodOptions | undefined>>): ResolvedActorOptions["methods"] {
+  const table: Record<string, Readonly<Record<string, unknown>>> = {};
+  for (const [name, options] of Object.entries(methods)) {
+    if (options === undefined) continue;
+    table[name] = Object.freeze(checkedOptions(options, METHOD_OPTIONS, { ...METHOD, of: `method ${name} of an actor` }));
+  }
+  return Object.freeze(table);
+}
+
+function checkGroups(value: unknown): ReturnType<Option<unknown>["check"]> {
+  if (!isPlainObject(value)) return "wrong type";
+  const limit = count({ min: 1 }, 1);
+  for (const [name, given] of Object.entries(value)) {
+    if (name === "" || name === "default")
+      return { reason: 'the limit of the group "default" is maxConcurrency, and others have names of their own', error: "out of range" };
+    const verdict = limit.check(given);
+    if (verdict === "ok") continue;
+    return { reason: `for group ${name} ${limit.allowed}`, error: typeof verdict === "string" ? verdict : verdict.error };
+  }
+  return "ok";
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@
  */
 import { ShoalError } from "../base/errors.ts";
 import type { ActorId } from "../base/ids.ts";
+import type { ActorInterfaceHeader } from "../wire/messages.ts";
 import type { Reduced } from "../wire/value/encode.ts";
 import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "./actor-class.ts";
 import { actorHandleState } from "./actor-handle.ts";
+import { interfaceFromWire, interfaceToWire } from "./actor-interface.ts";
 import { resolveActorOptions, resolveTaskOptions } from "./options.ts";
 import { registeredFor } from "./registered-serializers.ts";
 import { makeRemoteFunction, remoteFunctionState, type RemoteFunctionState, rowOf } from "./remote-function.ts";
@@ -22,15 +24,15 @@ export function createReducer(runtime: Runtime): Reducer {
     reduce: (value) => {
       const handle = actorHandleState(value);
       if (handle !== undefined) {
-        const { client, className, methods, maxTaskRetries, entry } = handle;
+        const { client, interface: face, entry } = handle;
         if (handle.runtime !== runtime) {
-          throw new ShoalError(`Cannot use a handle of actor ${className}: its session has ended`, {
+          throw new ShoalError(`Cannot use a handle of actor ${face.className}: its session has ended`, {
             reason: "the actor was created before Shoal was shut down in this process",
             hint: "Create the actor again after init().",
           });
         }
         runtime.serializer.collect(runtime.actorRef(client.resolved.id), entry);
-        return { kind: KIND.ACTOR, payload: [client.resolved.id, className, methods, maxTaskRetries] };
+        return { kind: KIND.ACTOR, payload: [client.resolved.id, interfaceToWire(face)] };
       }
       if (typeof value === "function") {
         const remote = reduceRemote(runtime, value);
@@ -58,9 +60,9 @@ export function createReducer(runtime: Runtime): Reducer {
     revive: (kind, payload) => {
       switch (kind) {
         case KIND.ACTOR: {
-          const [id, className, methods, maxTaskRetries] = payload as [ActorId, string, string[], number];
-          const client = runtime.actor(id, className, { watch: true });
-          return runtime.handles.received({ client, className, methods, maxTaskRetries });
+          const [id, header] = payload as [ActorId, ActorInterfaceHeader];
+          const client = runtime.actor(id, header.className, { watch: true });
+          return runtime.handles.received({ client, interface: interfaceFromWire(header) });
         }
         case KIND.REMOTE_FUNCTION: {
           const [id, name, options] = payload as [string, string, Record<string, unknown>];

@@ -140,16 +140,18 @@ export interface RemoteMethod<A extends readonly unknown[], R, N extends number 
 }
 
 /** The remote form of a method of type `F`. */
-export type ActorMethod<F> =
-  IsAny<F> extends true ? RemoteMethod<any[], any> : F extends (...args: infer A) => infer R ? RemoteMethod<A, R> : never;
+export type ActorMethod<F, N extends number = 1> =
+  IsAny<F> extends true ? RemoteMethod<any[], any, N> : F extends (...args: infer A) => infer R ? RemoteMethod<A, R, N> : never;
 
 /**
  * A handle to an actor: its methods, each with `.remote()`, and nothing else. It can be passed to tasks and to other actors.
  *
  * In the process that created the actor, `using` ends it with the block; without, it lives until `terminate`, `kill`
- * or the end of that process.
+ * or the end of that process. `T` are the options of its methods, where they change what a call returns.
  */
-export type ActorHandle<I> = { readonly [M in MethodsOf<I>]: ActorMethod<I[M]> } & Disposable & { readonly [actorInstance]: I };
+export type ActorHandle<I, T = {}> = { readonly [M in MethodsOf<I>]: ActorMethod<I[M], NumReturnsIn<T, M>> } & Disposable & {
+    readonly [actorInstance]: I;
+  };
 
 /** A handle to an actor of any class. */
 export type AnyActorHandle = Disposable & { readonly [actorInstance]: unknown };
@@ -162,20 +164,22 @@ export type AnyActorHandle = Disposable & { readonly [actorInstance]: unknown };
  * using counter = remote(Counter).remote();
  * await counter.increment.remote(5); // 5
  */
-export interface ActorClass<C extends AnyClass> {
+export interface ActorClass<C extends AnyClass, T = {}> {
   /**
    * Creates an actor in the background and returns its handle at once. When the constructor throws, each call fails with
    * `ActorDiedError` and the thrown error as its cause.
    *
    * @throws SerializationError when an argument, or what the class captures, cannot be sent.
    */
-  remote(...args: Args<ConstructorParameters<C>>): ActorHandle<InstanceType<C>>;
+  remote(...args: Args<ConstructorParameters<C>>): ActorHandle<InstanceType<C>, T>;
   /**
    * A copy with other options; those that are not named stay.
    *
    * @throws TypeError for an unknown option or a value of a wrong type, RangeError for one out of range.
    */
-  options(options: ActorOptions): ActorClass<C>;
+  options<const U extends MethodTable<InstanceType<C>> = T & MethodTable<InstanceType<C>>>(
+    options: ActorOptions<InstanceType<C>, U>,
+  ): ActorClass<C, U>;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -219,20 +223,55 @@ export interface MethodOptions<N extends number = number> {
   numReturns?: N | undefined;
   /** The name in errors, logs and tools. Default: `Class.method`. */
   name?: string | undefined;
+  /** In which of the actor's `concurrencyGroups` it runs, or `"default"`. Default: `"default"`. */
+  concurrencyGroup?: string | undefined;
+  /** How often a call that was under way at a restart is sent again; -1 is without end. Default: that of the actor. */
+  maxTaskRetries?: number | undefined;
+  /**
+   * Which errors that the method throws are retried, as often as `maxTaskRetries` says: none, all, those of some classes, or those that a
+   * predicate in the caller accepts. A predicate stays with the process that gave it. Default: false.
+   */
+  retryOn?: RetryOn | undefined;
+  /** Time before each retry because of `retryOn`, in milliseconds. Default: 0. */
+  retryDelayMs?: number | undefined;
 }
 
+/** The options of an actor's methods, by their names. */
+export type MethodTable<I> = { readonly [M in MethodsOf<I>]?: MethodOptions | undefined };
+
+/** `numReturns` of a method by a method table; 1 where it says nothing. */
+type NumReturnsIn<T, M> = M extends keyof T ? (T[M] extends { numReturns: infer N extends number } ? N : 1) : 1;
+
 /** The options of an actor: of `remote(Class, options)` and of `actorClass.options(options)`. */
-export interface ActorOptions extends ResourceOptions {
+export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>> extends ResourceOptions {
   /** A name under which `getActor` finds it, unique in its namespace. Default: none. */
   name?: string | undefined;
   /** Where the name lives. Default: the namespace of `init`. */
   namespace?: string | undefined;
   /** Return the actor that has the name already instead of failing. Needs `name`. Default: false. */
   getIfExists?: boolean | undefined;
+  /**
+   * `"detached"`: it outlives the process, task or job that creates it, and its handles, until `kill`, `terminate` or the end of the node. Needs `name`.
+   * A node that `init` has started ends with its last driver, and the actor with it. Default: `"non_detached"`.
+   */
+  lifetime?: "detached" | "non_detached" | undefined;
   /** How often the actor is made anew when its process dies; -1 is without end. Default: 0. */
   maxRestarts?: number | undefined;
   /** How often a call that was under way at a restart is sent again; -1 is without end. Default: 0. */
   maxTaskRetries?: number | undefined;
+  /**
+   * How many calls may be under way at a time: async methods overlap at their awaits, in one thread. Calls begin in each caller's order. Default: 1, a call
+   * ends before the next begins.
+   */
+  maxConcurrency?: number | undefined;
+  /** Groups of calls with limits of their own, such as `{ io: 2 }`: one group never holds back another. Default: none. */
+  concurrencyGroups?: Readonly<Record<string, number>> | undefined;
+  /** Options of single methods, such as `{ read: { concurrencyGroup: "io" } }`; a call's own options go before. Default: none. */
+  methods?: T | undefined;
+  /** How many calls of one process may be unanswered: one more throws PendingCallsLimitExceededError. -1 is without limit. Default: -1. */
+  maxPendingCalls?: number | undefined;
+  /** A call whose arguments are pending does not hold back those behind it. Default: false. */
+  allowOutOfOrderExecution?: boolean | undefined;
 }
 
 /** The options of `init`. */
@@ -324,7 +363,10 @@ export type WaitFunction = <R extends AnyRef>(refs: readonly R[], options?: Wait
  * const counter = remote(Counter).remote();
  */
 export type RemoteType = {
-  <C extends AnyClass>(actorClass: C, options?: ActorOptions): ActorClass<C>;
+  <C extends AnyClass, const T extends MethodTable<InstanceType<C>> = {}>(
+    actorClass: C,
+    options?: ActorOptions<InstanceType<C>, T>,
+  ): ActorClass<C, T>;
   // Last, because the compiler explains a mistake by the last overload, and most calls make tasks. The whole function is inferred and not
   // its parameters and result: those would make `unknown` of a parameter that has only a default, `(x = 1) => x`.
   <F extends AnyFunction, const N extends number = 1>(fn: F, options?: TaskOptions<N>): RemoteFunction<Parameters<F>, ReturnType<F>, N>;

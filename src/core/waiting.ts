@@ -236,8 +236,10 @@ export class Waiting {
   }
 
   #refuseDeadlock(pending: readonly ObjectEntry[], missing: number): void {
-    const actor = taskContext.current?.place.actor;
-    if (actor === undefined) return;
+    const place = taskContext.current?.place;
+    const actor = place?.actor;
+    // Where calls overlap, the one that is waited for may begin.
+    if (actor === undefined || place?.isSerial === false) return;
     let own = 0;
     for (const entry of pending) if (entry.actor === actor) own += 1;
     if (pending.length - own >= missing) return;

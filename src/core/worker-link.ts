@@ -19,6 +19,8 @@ export interface CallTarget {
   /** Definition id, or method name. */
   readonly id: string;
   readonly name: string;
+  /** Of a method: the concurrency group of its calls; undefined is the default one. */
+  readonly group?: string | undefined;
   /** Mean run time on the worker as measured there; infinite until the first answer. */
   meanMs: number;
   /** The definition in message form, for workers that have not had it. */
@@ -146,14 +148,14 @@ export class WorkerLink {
   }
 
   #numberOf(target: CallTarget): number {
-    const key = target.kind === "task" ? target.id : `.${target.id}`;
+    const key = target.kind === "task" ? target.id : `.${target.group ?? ""}.${target.id}`;
     let number = this.#targets.get(key);
     if (number === undefined) {
       number = this.#targets.size;
       this.#targets.set(key, number);
       const definition = target.definition?.();
       if (definition === undefined) {
-        this.#connection.send(MESSAGE.METHOD, [number, target.id]);
+        this.#connection.send(MESSAGE.METHOD, target.group === undefined ? [number, target.id] : [number, target.id, target.group]);
       } else {
         for (const payload of definition.payloads) this.#table.holdFor(this.#holderId, payload);
         this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number }, { parts: definition.parts });

@@ -159,15 +159,28 @@ export interface DefinitionHeader {
   stored: StoredHeader | undefined;
 }
 
+/** The options of one method, by name; classes of errors in `retryOn` by their names. */
+export type MethodHeader = Record<string, string | number | boolean | string[]>;
+
+/** What a caller must know of an actor to call it. */
+export interface ActorInterfaceHeader {
+  className: string;
+  methods: Record<string, MethodHeader>;
+  /** The concurrency groups with their limits, "default" among them. */
+  groups: Record<string, number>;
+  maxTaskRetries: number;
+  /** -1: without limit. */
+  maxPendingCalls: number;
+  allowOutOfOrderExecution: boolean;
+}
+
 export interface ActorOptionsHeader {
   name: string | undefined;
   namespace: string;
   getIfExists: boolean;
   resources: Record<string, number>;
   maxRestarts: number;
-  maxTaskRetries: number;
-  className: string;
-  methods: string[];
+  interface: ActorInterfaceHeader;
 }
 
 export interface ActorCreateHeader {
@@ -187,6 +200,8 @@ export interface ActorStartHeader {
   /** The name under which it can be looked up. */
   actorName: string | undefined;
   resources: Record<string, number>;
+  /** The concurrency groups with their limits, "default" among them. */
+  groups: Record<string, number>;
   args: PayloadHeader;
   deps: PayloadHeader[];
 }
@@ -200,7 +215,6 @@ export interface ActorStateHeader {
   processId: ProcessId | undefined;
   address: string | undefined;
   pid: number | undefined;
-  maxTaskRetries: number;
   /** For the dead: why. The body holds the constructor's error, when that was it. */
   reason: string | undefined;
   exit: WorkerExitedHeader | undefined;
@@ -209,9 +223,7 @@ export interface ActorStateHeader {
 
 export interface ActorLookupReply {
   actorId: ActorId;
-  className: string;
-  methods: string[];
-  maxTaskRetries: number;
+  interface: ActorInterfaceHeader;
 }
 
 export interface CallHeader {

@@ -1,17 +1,57 @@
 /**
- * The actor that lives in this worker: its instance, and its calls one after the other.
+ * The actor that lives in this worker: its instance, and which of its calls runs when.
  *
- * Calls run in the order in which they arrive, each to its end before the next begins, also when methods are async: a caller's order is its order
- * on the connection. The constructor runs first; calls that come before it has ended wait. After the end every call is
- * answered with the reason.
+ * Each concurrency group has a limit and a queue of its own; the default group of a serial actor has the limit one, so that a call runs to its end before
+ * the next begins, also when methods are async. Within a group calls begin in the order in which they arrive: a caller's order is its order on the
+ * connection. The constructor runs first; calls that come before it has ended wait. After the end every call is answered with the reason.
  */
 import type { ActorId } from "../base/ids.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { CallPlace } from "./task-context.ts";
 
 export interface ActorJob {
-  /** `instance` is undefined when the actor has ended. */
-  run(instance: object | undefined, done: () => void): void;
+  /**
+   * `instance` is undefined when the actor has ended. `began` says that the method has been entered: until then no other call of the group begins, as its
+   * arguments may take a while to be read. `done` implies it.
+   */
+  run(instance: object | undefined, done: () => void, began: () => void): void;
+}
+
+/** What `ActorStart` says where nothing else is asked for. */
+const DEFAULT_GROUP = "default";
+
+/** Calls with a limit of their own. */
+export class ConcurrencyGroup {
+  readonly name: string;
+  readonly limit: number;
+  running = 0;
+  /** A call has been started whose method has not been entered. */
+  isBeginning = false;
+  readonly queue: Fifo<ActorJob | Barrier> = new Fifo<ActorJob | Barrier>();
+
+  constructor(name: string, limit: number) {
+    this.name = name;
+    this.limit = limit;
+  }
+
+  get isIdle(): boolean {
+    return this.running === 0 && this.queue.size === 0;
+  }
+
+  get canBegin(): boolean {
+    return this.running < this.limit && !this.isBeginning;
+  }
+}
+
+/** Stands in the queue of each group; once all of them have come to it, and none of them runs anything, its callback is called. */
+class Barrier {
+  missing: number;
+  readonly passed: () => void;
+
+  constructor(missing: number, passed: () => void) {
+    this.missing = missing;
+    this.passed = passed;
+  }
 }
 
 export class ActorHost {
@@ -20,48 +60,80 @@ export class ActorHost {
   className = "actor";
   #instance: object | undefined;
   #isConstructed = false;
-  #isBusy = false;
-  readonly #queue = new Fifo<ActorJob>();
+  readonly #groups = new Map<string, ConcurrencyGroup>();
+  #default = this.#addGroup(DEFAULT_GROUP, 1);
   #onIdle: (() => void) | undefined;
 
   /** What its calls know of where they run. */
-  place: CallPlace = { actor: undefined, actorName: undefined, incarnation: 0, resources: {}, executor: undefined };
+  place: CallPlace = { actor: undefined, actorName: undefined, incarnation: 0, resources: {}, executor: undefined, isSerial: true };
 
-  begin(place: CallPlace, className: string): void {
+  begin(place: CallPlace, className: string, groups: Readonly<Record<string, number>>): void {
     this.actorId = place.actor;
     this.incarnation = place.incarnation;
     this.className = className;
     this.place = place;
+    for (const [name, limit] of Object.entries(groups)) {
+      const group = this.#addGroup(name, limit);
+      if (name === DEFAULT_GROUP) this.#default = group;
+    }
+  }
+
+  get instance(): object | undefined {
+    return this.#instance;
+  }
+
+  /** Without a name the default one. */
+  groupOf(name: string | undefined): ConcurrencyGroup | undefined {
+    return name === undefined ? this.#default : this.#groups.get(name);
+  }
+
+  get groupNames(): string[] {
+    return Array.from(this.#groups.keys());
   }
 
   constructed(instance: object | undefined): void {
     this.#instance = instance;
     this.#isConstructed = true;
-    this.#next();
+    for (const group of this.#groups.values()) this.#next(group);
   }
 
-  enqueue(job: ActorJob): void {
-    this.#queue.push(job);
-    if (this.#isConstructed && !this.#isBusy) this.#next();
+  enqueue(job: ActorJob, group: ConcurrencyGroup): void {
+    group.queue.push(job);
+    if (this.#isConstructed && group.canBegin) this.#next(group);
   }
 
-  /** The instance, when a call could begin at once: it is then the running one, until `finished`. */
-  tryBegin(): object | undefined {
-    if (this.#isBusy || !this.#isConstructed || this.#queue.size > 0) return undefined;
-    this.#isBusy = this.#instance !== undefined;
+  /** Runs it after all calls that have arrived; those that arrive later wait for ever, as it ends the actor. */
+  enqueueLast(job: ActorJob): void {
+    const barrier = new Barrier(this.#groups.size, () =>
+      job.run(
+        this.#instance,
+        () => {},
+        () => {},
+      ),
+    );
+    for (const group of this.#groups.values()) {
+      group.queue.push(barrier);
+      if (this.#isConstructed && group.canBegin) this.#next(group);
+    }
+  }
+
+  /** The instance, when a call could begin at once: it is then a running one, until `finished`. */
+  tryBegin(group: ConcurrencyGroup): object | undefined {
+    if (!group.canBegin || !this.#isConstructed || group.queue.size > 0 || this.#instance === undefined) return undefined;
+    group.running += 1;
     return this.#instance;
   }
 
   /** The end of a call that began by `tryBegin`. */
-  finished(): void {
-    this.#isBusy = false;
-    if (this.#queue.size > 0 || this.#onIdle !== undefined) this.#next();
+  finished(group: ConcurrencyGroup): void {
+    group.running -= 1;
+    if (group.queue.size > 0 || this.#onIdle !== undefined) this.#next(group);
   }
 
   /** Once no call is queued or running; at once when that is so now. */
   whenIdle(callback: () => void): void {
     this.#onIdle = callback;
-    if (!this.#isBusy && this.#queue.size === 0) this.#reportIdle();
+    this.#reportIdle();
   }
 
   /** A call that was meant for another actor or another life of this one must not run. */
@@ -73,31 +145,65 @@ export class ActorHost {
     return undefined;
   }
 
-  #next(): void {
+  #addGroup(name: string, limit: number): ConcurrencyGroup {
+    const group = new ConcurrencyGroup(name, limit);
+    this.#groups.set(name, group);
+    return group;
+  }
+
+  #next(group: ConcurrencyGroup): void {
     // A loop and not recursion: a long queue of synchronous methods must not grow the stack.
-    while (!this.#isBusy) {
-      const job = this.#queue.shift();
+    while (group.canBegin) {
+      const job = group.queue.peek();
       if (job === undefined) {
         this.#reportIdle();
         return;
       }
-      this.#isBusy = true;
-      let endedWithin = true;
-      let isRunning = true;
-      job.run(this.#instance, () => {
-        this.#isBusy = false;
-        if (!isRunning) this.#next();
-        else endedWithin = true;
-      });
-      isRunning = false;
-      if (this.#isBusy) endedWithin = false;
-      if (!endedWithin) return;
+      if (job instanceof Barrier) {
+        this.#reachBarrier(group, job);
+        return;
+      }
+      group.queue.shift();
+      if (!this.#start(group, job)) return;
     }
   }
 
+  /** @returns whether this turn of the loop may begin another */
+  #start(group: ConcurrencyGroup, job: ActorJob): boolean {
+    group.running += 1;
+    group.isBeginning = true;
+    let isWithin = true;
+    let hasBegun = false;
+    const began = (): void => {
+      if (hasBegun) return;
+      hasBegun = true;
+      group.isBeginning = false;
+      if (!isWithin) this.#next(group);
+    };
+    const done = (): void => {
+      group.running -= 1;
+      if (hasBegun) {
+        if (!isWithin) this.#next(group);
+      } else began();
+    };
+    job.run(this.#instance, done, began);
+    isWithin = false;
+    return hasBegun;
+  }
+
+  #reachBarrier(group: ConcurrencyGroup, barrier: Barrier): void {
+    if (group.running > 0) return;
+    // Nothing begins in this group any more.
+    group.isBeginning = true;
+    barrier.missing -= 1;
+    if (barrier.missing === 0) barrier.passed();
+  }
+
   #reportIdle(): void {
+    if (this.#onIdle === undefined) return;
+    for (const group of this.#groups.values()) if (!group.isIdle) return;
     const callback = this.#onIdle;
     this.#onIdle = undefined;
-    callback?.();
+    callback();
   }
 }

@@ -16,7 +16,7 @@ import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type CallHeader, type DefinitionHeader, type HelloHeader, MESSAGE, type PayloadHeader } from "../wire/messages.ts";
-import type { ActorHost } from "./actor-host.ts";
+import type { ActorHost, ActorJob, ConcurrencyGroup } from "./actor-host.ts";
 import type { Executor, Job } from "./executor.ts";
 import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
 
@@ -49,6 +49,16 @@ export const TERMINATE_METHOD = "\u0000terminate";
 const DEFAULT_SHAPE = "CPU:10000";
 const NO_PAYLOADS: readonly Payload[] = [];
 
+/** What a number stands for that a caller gave to a method. */
+interface Method {
+  readonly name: string;
+  /** Of the group in which its calls run; undefined is the default one. */
+  readonly groupName: string | undefined;
+  group: ConcurrencyGroup | undefined;
+  /** The end of a call that began where its frame arrived. */
+  readonly finished: () => void;
+}
+
 interface Call {
   readonly callId: number;
   readonly name: string;
@@ -64,12 +74,11 @@ export class CallServer {
   readonly #executor: Executor;
   readonly #callerId: ProcessId;
   readonly #callees: (Callee | undefined)[] = [];
-  readonly #methods: string[] = [];
+  readonly #methods: Method[] = [];
   /** Tasks that have been received and not answered. */
   #openCalls = 0;
   #lastCallMs: number = performance.now();
   readonly #methodNames = new Map<string, string>();
-  readonly #actorFinished = (): void => this.#options.actors.finished();
   readonly #places = new Map<string, CallPlace>();
 
   constructor(options: CallServerOptions) {
@@ -99,7 +108,7 @@ export class CallServer {
         return;
       case MESSAGE.ACTOR_CALL:
         if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainMethod(frame);
-        else this.#method(decodeHeader(frame.header) as CallHeader, frame);
+        else this.#fullMethod(decodeHeader(frame.header) as CallHeader, frame);
         return;
       case MESSAGE.DEFINITION: {
         const header = decodeHeader(frame.header) as DefinitionHeader;
@@ -108,8 +117,8 @@ export class CallServer {
         return;
       }
       case MESSAGE.METHOD: {
-        const [number, name] = decodeHeader(frame.header) as [number, string];
-        this.#methods[number] = name;
+        const [number, name, group] = decodeHeader(frame.header) as [number, string, string | undefined];
+        this.#methods[number] = this.#newMethod(name, group);
         return;
       }
     }
@@ -179,7 +188,14 @@ export class CallServer {
   #placeOf(shape: string): CallPlace {
     let place = this.#places.get(shape);
     if (place === undefined) {
-      place = { actor: undefined, actorName: undefined, incarnation: 0, resources: shapeResources(shape), executor: this.#executor };
+      place = {
+        actor: undefined,
+        actorName: undefined,
+        incarnation: 0,
+        resources: shapeResources(shape),
+        executor: this.#executor,
+        isSerial: false,
+      };
       this.#places.set(shape, place);
     }
     return place;
@@ -195,34 +211,57 @@ export class CallServer {
 
   #plainMethod(frame: Frame): void {
     const graph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
-    const name = this.#methods[frame.number] ?? "";
-    const host = this.#options.actors;
-    const instance = graph || name === TERMINATE_METHOD ? undefined : host.tryBegin();
-    if (instance !== undefined) {
-      this.#runMethodNow(frame, name, instance);
-      return;
+    const method = this.#method(frame.number);
+    const { group } = method;
+    if (!graph && group !== undefined && method.name !== TERMINATE_METHOD) {
+      const instance = this.#options.actors.tryBegin(group);
+      if (instance !== undefined) {
+        this.#runMethodNow(frame, method, instance);
+        return;
+      }
     }
     const args = inBandPayload(copyBytes(frame.body), { graph, error: false });
-    this.#callMethod(undefined, { callId: frame.callId, name, numReturns: 1, args, deps: NO_PAYLOADS });
+    this.#callMethod(undefined, method, { callId: frame.callId, name: method.name, numReturns: 1, args, deps: NO_PAYLOADS });
+  }
+
+  #newMethod(name: string, groupName: string | undefined): Method {
+    const { actors } = this.#options;
+    const method: Method = {
+      name,
+      groupName,
+      group: undefined,
+      finished: () => {
+        if (method.group !== undefined) actors.finished(method.group);
+      },
+    };
+    return method;
+  }
+
+  /** A call may come before the actor: its group is looked up when it is needed. */
+  #method(number: number): Method {
+    const method = this.#methods[number];
+    if (method === undefined) throw new Error(`Cannot run a call: method ${number} was not named on this connection`);
+    method.group ??= this.#options.actors.groupOf(method.groupName);
+    return method;
   }
 
   /** The hot path: an idle actor, and arguments that are read where they arrived. */
-  #runMethodNow(frame: Frame, name: string, instance: object): void {
+  #runMethodNow(frame: Frame, { name, finished }: Method, instance: object): void {
     const call = { callId: frame.callId, numReturns: 1 };
     const context = this.#methodContext(name, frame.callId);
     const method = (instance as Record<string, unknown>)[name];
     if (typeof method !== "function") {
-      this.#answerError(context, call, new Error(`the actor has no method ${name}`), this.#actorFinished);
+      this.#answerError(context, call, noMethod(this.#options.actors.className, name), finished);
       return;
     }
     let args: unknown[];
     try {
       args = this.#codec.decodePlainArguments(frame.body);
     } catch (error) {
-      this.#answerError(context, call, error, this.#actorFinished);
+      this.#answerError(context, call, error, finished);
       return;
     }
-    this.#run(context, call, method as AnyFunction, instance, args, this.#actorFinished);
+    this.#run(context, call, method as AnyFunction, instance, args, finished);
   }
 
   #methodContext(name: string, callId: number): TaskContext {
@@ -235,30 +274,39 @@ export class CallServer {
     return new TaskContext({ name: fullName, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: host.place });
   }
 
-  #method(header: CallHeader, frame: Frame): void {
-    const name = this.#methods[header.target] ?? "";
-    this.#callMethod({ actor: header.actorId, incarnation: header.incarnation }, this.#readCall(header, frame, name));
+  #fullMethod(header: CallHeader, frame: Frame): void {
+    const method = this.#method(header.target);
+    const addressed = { actor: header.actorId, incarnation: header.incarnation };
+    this.#callMethod(addressed, method, this.#readCall(header, frame, method.name));
   }
 
-  #callMethod(addressed: { actor: ActorId | undefined; incarnation: number } | undefined, call: Call): void {
+  #callMethod(addressed: { actor: ActorId | undefined; incarnation: number } | undefined, { group, groupName }: Method, call: Call): void {
     const host = this.#options.actors;
     const context = this.#methodContext(call.name, call.callId);
-    host.enqueue({
-      run: (instance, done) => {
-        if (call.name === TERMINATE_METHOD) {
+    if (call.name === TERMINATE_METHOD) {
+      host.enqueueLast({
+        run: (_instance, done) => {
           this.#answer(context, call, undefined, performance.now(), done);
           this.#options.onTerminate();
-          return;
-        }
-        const refusal = instance === undefined ? "the actor has ended" : host.refusalOf(addressed);
-        const method = (instance as Record<string, unknown> | undefined)?.[call.name];
-        if (refusal !== undefined || typeof method !== "function") {
-          this.#answerError(context, call, new Error(refusal ?? `the actor has no method ${call.name}`), done);
-          return;
-        }
-        this.#decodeAndRun(context, call, method as AnyFunction, instance, done);
-      },
-    });
+        },
+      });
+      return;
+    }
+    if (group === undefined) {
+      const known = host.groupNames.join(", ");
+      this.#answerError(context, call, new TypeError(`there is no concurrency group ${groupName}: there are ${known}`), () => {});
+      return;
+    }
+    const run: ActorJob["run"] = (instance, done, began) => {
+      const refusal = instance === undefined ? "the actor has ended" : host.refusalOf(addressed);
+      const method = (instance as Record<string, unknown> | undefined)?.[call.name];
+      if (refusal !== undefined || typeof method !== "function") {
+        this.#answerError(context, call, refusal === undefined ? noMethod(host.className, call.name) : new Error(refusal), done);
+        return;
+      }
+      this.#decodeAndRun(context, call, method as AnyFunction, instance, done, began);
+    };
+    host.enqueue({ run }, group);
   }
 
   // ---- both
@@ -270,7 +318,7 @@ export class CallServer {
     return { callId: frame.callId, name, numReturns: header.numReturns, args, deps };
   }
 
-  #decodeAndRun(context: TaskContext, call: Call, fn: AnyFunction, receiver: unknown, done?: () => void): void {
+  #decodeAndRun(context: TaskContext, call: Call, fn: AnyFunction, receiver: unknown, done?: () => void, began?: () => void): void {
     let args: unknown[] | Promise<unknown[]>;
     try {
       args = this.#codec.decodeArguments(call.args, call.deps);
@@ -280,11 +328,15 @@ export class CallServer {
     }
     if (args instanceof Promise) {
       args.then(
-        (decoded) => this.#run(context, call, fn, receiver, decoded, done),
+        (decoded) => {
+          this.#run(context, call, fn, receiver, decoded, done);
+          began?.();
+        },
         (error: unknown) => this.#answerError(context, call, error, done),
       );
     } else {
       this.#run(context, call, fn, receiver, args, done);
+      began?.();
     }
   }
 
@@ -387,4 +439,8 @@ export class CallServer {
     }
     this.#connection.send(MESSAGE.RESULT, { durationUs, returns }, { callId, parts });
   }
+}
+
+function noMethod(className: string, name: string): TypeError {
+  return new TypeError(`the actor has no method ${name}: ${className} was changed, or its handle has another class`);
 }

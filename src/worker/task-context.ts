@@ -15,6 +15,8 @@ export interface CallPlace {
   readonly resources: Readonly<Record<string, number>>;
   /** The executor that parks a task while it waits; actors run nothing else meanwhile, so they have none. */
   readonly executor: Executor | undefined;
+  /** Of an actor: no two of its calls overlap. */
+  readonly isSerial: boolean;
 }
 
 export class TaskContext {

@@ -125,10 +125,10 @@ export class WorkerHost {
   }
 
   async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {
-    const { actorId, incarnation, definition, name, actorName, resources } = header;
+    const { actorId, incarnation, definition, name, actorName, resources, groups } = header;
     const { daemon, codec, definitions, localFunction } = this.#options;
-    const place: CallPlace = { actor: actorId, actorName, incarnation, resources, executor: undefined };
-    this.actors.begin(place, name);
+    const place: CallPlace = { actor: actorId, actorName, incarnation, resources, executor: undefined, isSerial: isSerial(groups) };
+    this.actors.begin(place, name, groups);
     try {
       const decoded = await codec.decodeArguments(args, deps);
       const actorClass = (localFunction(definition) ?? (await definitions.load(definition))) as new (...values: unknown[]) => object;
@@ -148,4 +148,9 @@ export class WorkerHost {
     daemon.send(MESSAGE.ACTOR_START_FAILED, { actorId, incarnation, error: payloadHeader(payload) }, { parts: payloadParts(payload) });
     this.actors.constructed(undefined);
   }
+}
+
+function isSerial(groups: Readonly<Record<string, number>>): boolean {
+  const limits = Object.values(groups);
+  return limits.length === 1 && limits[0] === 1;
 }

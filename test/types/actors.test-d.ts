@@ -191,6 +191,22 @@ exactly<[ObjectRef<number>, ObjectRef<string>]>()(counter.parts.options({ numRet
 exactly<void>()(counter.parts.options({ numReturns: 0, name: "parts" }).remote());
 exactly<Promise<number>>()(get(counter.increment.remote()));
 
+// What the method table says of a method's results holds for its calls, and a call's own options go before.
+const Split = remote(Counter, { methods: { parts: { numReturns: 2 }, reset: { numReturns: 0 }, read: { concurrencyGroup: "default" } } });
+exactly<[ObjectRef<number>, ObjectRef<string>]>()(Split.remote(0).parts.remote());
+exactly<void>()(Split.remote(0).reset.remote());
+exactly<ObjectRef<{ count: number }>>()(Split.remote(0).read.remote());
+exactly<ObjectRef<[number, string]>>()(Split.remote(0).parts.options({ numReturns: 1 }).remote());
+exactly<[ObjectRef<number>, ObjectRef<string>]>()(Split.options({ name: "split" }).remote(0).parts.remote());
+exactly<[ObjectRef<number>, ObjectRef<string>]>()(
+  RemoteCounter.options({ methods: { parts: { numReturns: 2 } } })
+    .remote(0)
+    .parts.remote(),
+);
+counter.increment.options({ concurrencyGroup: "io", maxTaskRetries: 3, retryOn: true }).remote();
+// @ts-expect-error: its calls return two references
+export const asCounter: ActorHandle<Counter> = Split.remote(0);
+
 exactly<"increment" | "read" | "parts" | "reset" | "wrap" | "direct" | "peer" | "anything" | "fail" | "stream">()(
   null as unknown as MethodsOf<Counter>,
 );

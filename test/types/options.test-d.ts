@@ -32,6 +32,12 @@ remote(Actor, {
   getIfExists: true,
   maxRestarts: -1,
   maxTaskRetries: 2,
+  lifetime: "detached",
+  maxConcurrency: 4,
+  concurrencyGroups: { io: 2 },
+  methods: { run: { concurrencyGroup: "io", maxTaskRetries: 1, retryOn: [RangeError], retryDelayMs: 5 } },
+  maxPendingCalls: 100,
+  allowOutOfOrderExecution: true,
 });
 
 // Options can be handed on with `undefined` for what is not set.
@@ -41,7 +47,8 @@ remote(Actor).options({ numCpus: maybe, maxRestarts: undefined });
 
 export const taskOptions: TaskOptions = { numReturns: 3, numCpus: 1 };
 export const methodOptions: MethodOptions = { numReturns: 3 };
-export const actorOptions: ActorOptions = { maxRestarts: 1 };
+export const actorOptions: ActorOptions = { maxRestarts: 1, methods: { run: {} } };
+remote(Actor, actorOptions).remote();
 export const initOptions: InitOptions = {
   numCpus: 4,
   numGpus: 0,
@@ -72,6 +79,14 @@ remote(Actor, { maxRetries: 1 });
 remote(Actor).options({ numReturns: 2 });
 // @ts-expect-error: of another type
 remote(Actor, { getIfExists: "yes" });
+// @ts-expect-error: no such method
+remote(Actor, { methods: { walk: {} } });
+// @ts-expect-error: an option of actors
+remote(Actor, { methods: { run: { maxConcurrency: 2 } } });
+// @ts-expect-error: no such lifetime
+remote(Actor, { lifetime: "forever" });
+// @ts-expect-error: limits are numbers
+remote(Actor, { concurrencyGroups: { io: "2" } });
 // @ts-expect-error: no such mode
 export const badMode: InitOptions = { mode: "threads" };
 // @ts-expect-error: an amount that is no number

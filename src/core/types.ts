@@ -267,7 +267,7 @@ export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>
   /** Groups of calls with limits of their own, such as `{ io: 2 }`: one group never holds back another. Default: none. */
   concurrencyGroups?: Readonly<Record<string, number>> | undefined;
   /** Options of single methods, such as `{ read: { concurrencyGroup: "io" } }`; a call's own options go before. Default: none. */
-  methods?: T | undefined;
+  methods?: (T & { readonly [M in Exclude<keyof T, MethodsOf<I>>]: never }) | undefined;
   /** How many calls of one process may be unanswered: one more throws PendingCallsLimitExceededError. -1 is without limit. Default: -1. */
   maxPendingCalls?: number | undefined;
   /** A call whose arguments are pending does not hold back those behind it. Default: false. */

@@ -115,7 +115,8 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
   });
 
   test("methods and groups that do not exist are refused where they are written", () => {
-    expect(() => remote(Desk, { methods: { wrk: {} } as object })).toThrow(
+    const methods: object = { wrk: {} };
+    expect(() => remote(Desk, { methods })).toThrow(
       new TypeError("Cannot set options of method Desk.wrk: there is no method wrk: did you mean work?"),
     );
     expect(() => remote(Desk, { concurrencyGroups: { io: 1 }, methods: { work: { concurrencyGroup: "compute" } } })).toThrow(

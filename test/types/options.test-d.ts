@@ -81,6 +81,8 @@ remote(Actor).options({ numReturns: 2 });
 remote(Actor, { getIfExists: "yes" });
 // @ts-expect-error: no such method
 remote(Actor, { methods: { walk: {} } });
+// @ts-expect-error: no such method besides one that exists
+remote(Actor, { methods: { run: {}, walk: {} } });
 // @ts-expect-error: an option of actors
 remote(Actor, { methods: { run: { maxConcurrency: 2 } } });
 // @ts-expect-error: no such lifetime

@@ -104,6 +104,38 @@ export function prepareCapture(): void {
   readScriptsAhead(mainFile());
 }
 
+/** One part of a value that cannot be sent. */
+export interface Unsendable {
+  /** The way to it, from the whole value inwards, such as `["function train", "variable db", ".socket"]`. */
+  readonly path: readonly string[];
+  /** Completes the sentence that begins with the path, such as "(Socket) cannot be sent". */
+  readonly problem: string;
+  readonly hint: string | undefined;
+}
+
+/** Everything in a value that keeps it from being sent, not just the first thing that is met; empty when it can be sent. */
+export function findUnsendable(value: unknown, hooks: CaptureHooks, label: string | (() => string)): Unsendable[] {
+  const found: Unsendable[] = [];
+  const graph = new GraphBuilder({
+    // Classes are looked into where they are met, so that the path goes through them.
+    mode: "definition",
+    hooks,
+    capture: captureValueNode,
+    defineClass: () => "",
+    onFailure: ({ trail, what, hint }) => found.push({ path: trail, problem: what, hint }),
+  });
+  nesting += 1;
+  try {
+    graph.refer(value, { parent: null, label });
+    do graph.visitPending();
+    while (captureWeakEntries(graph, graph.capturedValues()));
+  } finally {
+    nesting -= 1;
+    if (nesting === 0) releaseObjects();
+  }
+  return found;
+}
+
 interface CaptureOptions {
   readonly mode: "definition" | "value";
   readonly hooks: CaptureHooks;

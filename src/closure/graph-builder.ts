@@ -52,7 +52,12 @@ export interface GraphBuilderOptions {
   readonly capture: (graph: GraphBuilder, value: object | symbol, step: Step) => Ref;
   /** Makes (or finds) the definition of a class met in a value, and returns its id. */
   readonly defineClass: (target: object, step: Step) => string;
+  /** Hears of each failure, and the walk goes on without the value: to find all of them. Without it the first one is thrown. */
+  readonly onFailure?: (failure: Failure & { readonly trail: readonly string[] }) => void;
 }
+
+/** Thrown by `fail` where failures are heard: ends the capture of one value, and not the walk. */
+const NOT_CAPTURED = Symbol("not captured");
 
 export class GraphBuilder {
   readonly mode: CaptureMode;
@@ -69,6 +74,7 @@ export class GraphBuilder {
   /** Captured variables that hold objects, to name the largest one in a warning. */
   readonly variables: { readonly step: Step; readonly value: object }[] = [];
   readonly #capture: GraphBuilderOptions["capture"];
+  readonly #onFailure: GraphBuilderOptions["onFailure"];
   readonly #refByValue: Map<unknown, Ref> = new Map();
   readonly #sources: Map<object, SourceBuilder> = new Map();
   readonly #pending: (() => void)[] = [];
@@ -79,6 +85,7 @@ export class GraphBuilder {
     this.hooks = options.hooks;
     this.defineClass = options.defineClass;
     this.#capture = options.capture;
+    this.#onFailure = options.onFailure;
   }
 
   /** The node of a value, made now if it is new; what is inside it is visited later. */
@@ -87,7 +94,10 @@ export class GraphBuilder {
     const known = this.#refByValue.get(value);
     if (known !== undefined) return known;
     if ((typeof value === "object" && value !== null) || typeof value === "function" || typeof value === "symbol") {
-      return this.#capture(this, value, step);
+      if (this.#onFailure === undefined) return this.#capture(this, value, step);
+      const ref = this.#attempt(() => this.#capture(this, value, step));
+      // Not remembered: each way to a value that cannot be sent is a failure of its own.
+      return ref ?? this.addAnonymous({ kind: "data", value: undefined });
     }
     return this.add(value, { kind: "data", value });
   }
@@ -134,7 +144,9 @@ export class GraphBuilder {
 
   visitPending(): void {
     for (let index = 0; index < this.#pending.length; index++) {
-      (this.#pending[index] as () => void)();
+      const visit = this.#pending[index] as () => void;
+      if (this.#onFailure === undefined) visit();
+      else this.#attempt(visit);
       // Done entries are dropped in large steps: a shift for each would move the whole queue every time.
       if (index === 10_000) {
         this.#pending.splice(0, index + 1);
@@ -169,8 +181,22 @@ export class GraphBuilder {
     return { version: GRAPH_VERSION, base: process.cwd(), root, nodes: this.nodes, sources, contexts: this.contexts };
   }
 
+  /** @returns undefined when it failed, which has been heard */
+  #attempt<T>(work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (error !== NOT_CAPTURED) throw error;
+      return undefined;
+    }
+  }
+
   fail(step: Step, { what, hint }: Failure): never {
     const trail = trailOf(step);
+    if (this.#onFailure !== undefined) {
+      this.#onFailure({ trail, what, ...(hint === undefined ? {} : { hint }) });
+      throw NOT_CAPTURED;
+    }
     const path = trail.join(" → ");
     const lines = [`${trail[0]} cannot be sent to a worker:`, `    ${path} ${what}`];
     if (hint) lines.push(`    ${hint}`);

@@ -41,6 +41,17 @@ export function registerSerializer<T extends object, D>(
   });
 }
 
+/**
+ * Ends a registration: instances of the class that are sent from now on travel as any other object. Values that are on their way are not affected.
+ *
+ * @returns whether the class was registered
+ */
+export function deregisterSerializer(registeredClass: abstract new (...args: never[]) => object): boolean {
+  if (typeof registeredClass !== "function")
+    throw new TypeError(`Cannot deregister a serializer: a class is needed: received ${typeof registeredClass}`);
+  return byPrototype.delete((registeredClass as AnyClass).prototype as object);
+}
+
 export function registeredFor(value: object): RegisteredSerializer | undefined {
   return byPrototype.size === 0 ? undefined : byPrototype.get(Object.getPrototypeOf(value) as object);
 }

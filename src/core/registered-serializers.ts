@@ -49,7 +49,7 @@ export function registerSerializer<T extends object, D>(
 export function deregisterSerializer(registeredClass: abstract new (...args: never[]) => object): boolean {
   if (typeof registeredClass !== "function")
     throw new TypeError(`Cannot deregister a serializer: a class is needed: received ${typeof registeredClass}`);
-  return byPrototype.delete((registeredClass as AnyClass).prototype as object);
+  return byPrototype.delete(registeredClass.prototype as object);
 }
 
 export function registeredFor(value: object): RegisteredSerializer | undefined {

@@ -16,12 +16,15 @@ export {
   PendingCallsLimitExceededError,
   SerializationError,
   ShoalError,
+  TaskCancelledError,
   TaskError,
+  TaskTimeoutError,
   VersionMismatchError,
   WorkerCrashedError,
 } from "./base/errors.ts";
 export {
   availableResources,
+  cancel,
   clusterResources,
   get,
   getActor,

@@ -70,6 +70,11 @@ export class IdSource {
   }
 }
 
+/** Whether an object was put, and not returned by a call. */
+export function isPutId(id: ObjectId): boolean {
+  return Number.parseInt(id.slice(-8), 16) >= PUT_INDEX_BIT && !id.endsWith("ffffffff");
+}
+
 /** The id of a call that came from another process, from the prefix of that process' ids and the call's number. */
 export function taskIdOf(prefix: string, sequence: number, job: JobId): TaskId {
   return (prefix + hex(sequence, 12) + job) as TaskId;

@@ -33,6 +33,8 @@ export class ActorClient {
   readonly #queue = new CallQueues<CallRecord>({ isReady, isLast: (record) => record.target.id === TERMINATE_METHOD });
   #link: WorkerLink | undefined;
   #incarnation = -1;
+  /** Cancelled calls that are still in the queue. */
+  #dropped = 0;
   #state: ActorStateHeader | undefined;
   /** In flight when the connection broke; what becomes of them follows from the actor's next state. */
   #lost: CallRecord[] = [];
@@ -50,7 +52,7 @@ export class ActorClient {
   redirectTo(existing: ActorClient): void {
     this.#redirect = existing;
     existing.isUnordered ||= this.isUnordered;
-    for (const record of this.#queue.takeAll()) existing.submit(record);
+    for (const record of this.#takeAll()) existing.submit(record);
     for (const waiter of this.#readyWaiters.splice(0)) existing.ready().then(waiter.resolve, waiter.reject);
   }
 
@@ -73,7 +75,7 @@ export class ActorClient {
   }
 
   get pendingCount(): number {
-    return this.#queue.size + this.#lost.length + (this.#link?.inFlightCount ?? 0);
+    return this.#queue.size - this.#dropped + this.#lost.length + (this.#link?.inFlightCount ?? 0);
   }
 
   submit(record: CallRecord): void {
@@ -89,9 +91,35 @@ export class ActorClient {
       this.#link.push(record);
       return;
     }
+    record.isQueued = true;
     this.#queue.push(record);
     if (isReady(record)) this.#pump();
     else this.#waitFor(record);
+  }
+
+  /** The call has ended before its answer. @returns the link by which it was sent, if it was */
+  withdraw(record: CallRecord): WorkerLink | undefined {
+    if (this.#redirect !== undefined) return this.#redirect.withdraw(record);
+    if (this.#link?.isUnanswered(record) === true) return this.#link;
+    if (!record.isQueued) return undefined;
+    this.#dropped += 1;
+    // Those behind a call whose arguments were pending waited for it.
+    this.#pump();
+    if (this.pendingCount === 0) this.#options.onIdle();
+    return undefined;
+  }
+
+  *openCalls(): Generator<CallRecord> {
+    yield* this.#queue;
+    yield* this.#lost;
+    if (this.#link !== undefined) yield* this.#link.openCalls;
+  }
+
+  #takeAll(): CallRecord[] {
+    this.#dropped = 0;
+    const records = this.#queue.takeAll().filter((record) => !record.isEnded);
+    for (const record of records) record.isQueued = false;
+    return records;
   }
 
   #canPushNow(record: CallRecord): boolean {
@@ -134,7 +162,7 @@ export class ActorClient {
   }
 
   close(): CallRecord[] {
-    return [...(this.#link?.close() ?? []), ...this.#queue.takeAll(), ...this.#lost];
+    return [...(this.#link?.close() ?? []), ...this.#takeAll(), ...this.#lost];
   }
 
   async #connect(state: ActorStateHeader): Promise<void> {
@@ -180,6 +208,7 @@ export class ActorClient {
     const lost = this.#lost.splice(0);
     const again: CallRecord[] = [];
     for (const record of lost) {
+      if (record.isEnded) continue;
       if (record.retriesLeft === 0) {
         this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
         continue;
@@ -187,6 +216,7 @@ export class ActorClient {
       if (record.retriesLeft > 0) record.retriesLeft -= 1;
       again.push(record);
     }
+    for (const record of again) record.isQueued = true;
     this.#queue.putBack(again);
     if (this.#link !== undefined) this.#pump();
   }
@@ -195,7 +225,7 @@ export class ActorClient {
     const link = this.#link;
     this.#link = undefined;
     for (const record of this.#lost.splice(0)) this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
-    for (const record of this.#queue.takeAll()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
+    for (const record of this.#takeAll()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
     // What it answered before it died may still be on the way: the closing of the connection brings the rest here.
     if (link !== undefined && link.inFlightCount === 0) link.close();
     if (this.pendingCount === 0) this.#options.onIdle();
@@ -207,6 +237,11 @@ export class ActorClient {
       if (link === undefined || link.isCongested) return;
       const record = this.#queue.takeReady();
       if (record === undefined) return;
+      record.isQueued = false;
+      if (record.isEnded) {
+        this.#dropped -= 1;
+        continue;
+      }
       const failed = record.dependencies.find((entry) => entry.state === "failed");
       if (failed === undefined) link.push(record);
       else this.#options.failDependency(record, failed);
@@ -222,7 +257,9 @@ export class ActorClient {
   }
 }
 
+/** One that was cancelled waits for nothing: it is taken out and forgotten. */
 function isReady(record: CallRecord): boolean {
+  if (record.isEnded) return true;
   for (const dependency of record.dependencies) if (!dependency.isSettled) return false;
   return true;
 }

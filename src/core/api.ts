@@ -5,8 +5,8 @@
  * where users read what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
  */
 import { actorClassState, makeActorClass, methodsOf } from "./actor-class.ts";
-import { requireHandle } from "./actor-handle.ts";
 import { interfaceFromWire } from "./actor-interface.ts";
+import { actorHandleState, requireHandle } from "./actor-handle.ts";
 import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
 import type { ActorStateHeader, ActorLookupReply, NodeHeader } from "../wire/messages.ts";
@@ -14,9 +14,10 @@ import { MESSAGE } from "../wire/messages.ts";
 import { TERMINATE_METHOD } from "../worker/call-server.ts";
 import { taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
-import { isObjectRef } from "./object-ref.ts";
+import { entryOf, isObjectRef } from "./object-ref.ts";
 import {
   resolveActorOptions,
+  resolveCancelOptions,
   resolveGetActorOptions,
   resolveGetOptions,
   resolveKillOptions,
@@ -26,6 +27,7 @@ import {
 } from "./options.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
 import type {
+  CancelFunction,
   GetActorFunction,
   GetActorOptions,
   GetFunction,
@@ -188,6 +190,20 @@ export const terminate: TerminateFunction = async (actor) => {
   await ended;
 };
 
+/** Cancels the call behind a ref; its refs fail with TaskCancelledError at once. @throws TypeError for what is no ref of a call */
+export const cancel: CancelFunction = (ref, options) => {
+  if (!isObjectRef(ref)) {
+    const remedy =
+      typeof ref === "object" && ref !== null && actorHandleState(ref) !== undefined ? ": use kill or terminate to end an actor" : "";
+    throw new TypeError(`Cannot cancel: an ObjectRef is needed${remedy}: received ${describeValue(ref)}`);
+  }
+  const manner = resolveCancelOptions(options);
+  const runtime = requireRuntime();
+  const entry = entryOf(ref);
+  runtime.table.requireOfSession(entry);
+  runtime.cancellation.cancelEntry(entry, manner);
+};
+
 /** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. */
 export const kill: KillFunction = async (actor, options) => {
   const { client, runtime } = requireHandle(actor, "kill an actor");
@@ -235,5 +251,8 @@ export function getRuntimeContext(): RuntimeContext {
     actorName: context?.place.actorName,
     assignedResources: context?.place.resources ?? {},
     wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
+    get signal() {
+      return context === undefined ? new AbortController().signal : context.cancellation.signal;
+    },
   };
 }

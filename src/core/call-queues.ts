@@ -68,6 +68,10 @@ export class CallQueues<T extends QueuedCall> {
     return undefined;
   }
 
+  *[Symbol.iterator](): Generator<T> {
+    for (const queue of this.#queues.values()) yield* queue;
+  }
+
   /** All of them, in order within their groups; nothing is left. */
   takeAll(): T[] {
     const all: T[] = [];

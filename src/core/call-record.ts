@@ -9,6 +9,7 @@ import { copyBytes } from "../base/bytes.ts";
 import type { ActorId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { Payload } from "../object/payload.ts";
+import type { TaskContext } from "../worker/task-context.ts";
 import type { CallTarget } from "./worker-link.ts";
 
 /** What a failed call may do again. */
@@ -43,6 +44,14 @@ export interface CallRecord {
   retriesLeft: number;
   /** The worker said that it began and waits. */
   hasParked: boolean;
+  /** The task or actor call of this process that made it; undefined for the driver's own. */
+  readonly parent: TaskContext | undefined;
+  /** Its results are settled. The worker may still be at it, when it was cancelled. */
+  isEnded: boolean;
+  /** Whether it waits in a queue for a worker, or for its actor. */
+  isQueued: boolean;
+  /** Ends its time limit and its listening to a signal. */
+  endLimits: (() => void) | undefined;
   /** Where `.remote()` was called, for the error's stack. */
   readonly submitStack: string | undefined;
 }

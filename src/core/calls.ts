@@ -12,9 +12,12 @@ import { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
 import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import { taskContext } from "../worker/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
+import type { CallCancellation } from "./call-cancellation.ts";
 import { encodeArguments } from "./call-arguments.ts";
 import { actorLostError, workerLostError } from "./call-failures.ts";
+import { type CallLimits, limitCall } from "./call-limits.ts";
 import type { CallRecord, RetryPolicy } from "./call-record.ts";
 import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
 import type { Serializer } from "./serializer.ts";
@@ -27,6 +30,8 @@ export interface CallOptions {
   readonly shape: string;
   readonly resources: Record<string, number>;
   readonly retry: RetryPolicy;
+  /** What may end it early; undefined for most calls. */
+  readonly limits: CallLimits | undefined;
 }
 
 export interface CallsOptions {
@@ -35,6 +40,7 @@ export interface CallsOptions {
   table: ObjectTable;
   serializer: Serializer;
   submitter: () => TaskSubmitter;
+  cancellation: () => CallCancellation;
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
@@ -45,6 +51,7 @@ export class Calls {
   readonly #options: CallsOptions;
   readonly #actorOf = new Map<ActorId, ActorClient>();
   readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];
+  readonly #held = new Set<CallRecord>();
   #endedBy: ((call: string) => Error) | undefined;
 
   constructor(options: CallsOptions) {
@@ -56,21 +63,33 @@ export class Calls {
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
     const refs = returned(record);
-    if (this.#endedBy === undefined) this.#whenReady(record, () => this.#options.submitter().submit(record, options.resources));
-    else this.#fail(record, this.#endedBy(target.name));
+    if (this.#mayBegin(record, options)) this.#whenReady(record, () => this.#options.submitter().submit(record, options.resources));
     return refs;
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
     const record = this.#newRecord(target, client.id, args, options);
     const refs = returned(record);
-    if (this.#endedBy === undefined) {
+    if (this.#mayBegin(record, options)) {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
       client.submit(record);
-    } else {
-      this.#fail(record, this.#endedBy(target.name));
     }
     return refs;
+  }
+
+  #mayBegin(record: CallRecord, options: CallOptions): boolean {
+    if (this.#endedBy !== undefined) {
+      this.#fail(record, this.#endedBy(record.target.name));
+      return false;
+    }
+    if (options.limits === undefined) return true;
+    limitCall(record, options.limits, (error) => this.#options.cancellation().end(record, error, { force: false, recursive: true }));
+    return !record.isEnded;
+  }
+
+  /** Calls that are with nobody: they wait for arguments, or for their next try. */
+  get heldCalls(): Iterable<CallRecord> {
+    return this.#held;
   }
 
   /** The session is over: from now on every call fails at once. */
@@ -83,7 +102,8 @@ export class Calls {
   }
 
   #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: CallOptions): CallRecord {
-    const encoded = encodeArguments(args, this.#options);
+    // What will not be sent needs no arguments.
+    const encoded = encodeArguments(options.limits?.signal?.aborted === true ? [] : args, this.#options);
     const sequence = this.#options.ids.nextSequence();
     const results: ObjectEntry[] = [];
     const handles: ObjectRefHandle[] = [];
@@ -94,7 +114,7 @@ export class Calls {
       results.push(entry);
       if (options.numReturns > 0) handles.push(new ObjectRefHandle(entry));
     }
-    return {
+    const record: CallRecord = {
       sequence,
       target,
       actor,
@@ -114,7 +134,13 @@ export class Calls {
       retriesLeft: options.retry.maxRetries,
       hasParked: false,
       submitStack: undefined,
+      parent: taskContext.current,
+      isEnded: false,
+      isQueued: false,
+      endLimits: undefined,
     };
+    for (const entry of results) entry.maker = record;
+    return record;
   }
 
   /** Calls back once all dependencies have settled; a failed one fails the call. */
@@ -122,6 +148,8 @@ export class Calls {
     const { dependencies } = record;
     let missing = 0;
     const proceed = (): void => {
+      if (record.isEnded) return;
+      this.#held.delete(record);
       const failed = dependencies.find((entry) => entry.state === "failed");
       if (failed === undefined) submit();
       else this.failWithDependency(record, failed);
@@ -139,11 +167,13 @@ export class Calls {
       this.#options.table.watch(entry);
     }
     if (missing === 0) proceed();
+    else this.#held.add(record);
   }
 
   // ---- answers
 
   readonly onPlainResult = (record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }): void => {
+    if (record.isEnded) return;
     if (flags.error) {
       this.#failedBy(record, inBandPayload(copyBytes(bytes), flags));
       return;
@@ -159,6 +189,10 @@ export class Calls {
 
   readonly onResult = (record: CallRecord, returns: readonly Payload[]): void => {
     const { table } = this.#options;
+    if (record.isEnded) {
+      for (const payload of returns) this.#discard(payload);
+      return;
+    }
     const first = returns[0];
     if (first?.error === true) {
       for (const entry of record.results)
@@ -184,9 +218,26 @@ export class Calls {
     this.#ended(record);
   };
 
+  /** A result that came too late: what it holds is given back. */
+  #discard(payload: Payload): void {
+    const { table } = this.#options;
+    const entry = new ObjectEntry(this.#options.ids.nextSequence(), -1);
+    table.contain(
+      entry,
+      payload.refs.map((ref) => table.receive(ref)),
+    );
+    entry.tracked = true;
+    entry.failureSeen = true;
+    entry.settlePayload(payload);
+    table.madeHere(entry);
+  }
+
   /** The worker died under it. */
   readonly onWorkerLost = (record: CallRecord, exit: WorkerExitedHeader | undefined): void => {
+    if (record.isEnded) return;
     if (record.retriesLeft !== 0) {
+      // It was none of its doing when the worker was ended for a cancelled neighbour.
+      if (exit?.isForCancellation === true && record.retriesLeft > 0) record.retriesLeft += 1;
       this.#again(record);
       return;
     }
@@ -210,6 +261,7 @@ export class Calls {
   }
 
   #failWithDependency(record: CallRecord, dependency: ObjectEntry): void {
+    if (record.isEnded) return;
     dependency.failureSeen = true;
     for (const entry of record.results) {
       if (dependency.payload === undefined) entry.fail(dependency.failure);
@@ -239,6 +291,7 @@ export class Calls {
       .then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
     void accepted.then(
       (isAccepted) => {
+        if (record.isEnded) return;
         if (isAccepted) this.#again(record);
         else this.#settleFailure(record, payload);
       },
@@ -248,6 +301,7 @@ export class Calls {
   }
 
   #settleFailure(record: CallRecord, payload: Payload): void {
+    if (record.isEnded) return;
     for (const entry of record.results) {
       entry.settlePayload(payload);
       this.#watchFailure(record, entry);
@@ -256,6 +310,7 @@ export class Calls {
   }
 
   #fail(record: CallRecord, error: unknown): void {
+    if (record.isEnded) return;
     for (const entry of record.results) {
       entry.fail(error);
       this.#watchFailure(record, entry);
@@ -274,6 +329,8 @@ export class Calls {
   #again(record: CallRecord): void {
     if (record.retriesLeft > 0) record.retriesLeft -= 1;
     const submit = (): void => {
+      this.#held.delete(record);
+      if (record.isEnded) return;
       if (this.#endedBy !== undefined) {
         this.#fail(record, this.#endedBy(record.target.name));
         return;
@@ -282,12 +339,20 @@ export class Calls {
       if (client === undefined) this.#options.submitter().submit(record, {});
       else client.submit(record);
     };
-    if (record.retry.retryDelayMs > 0) setTimeout(submit, record.retry.retryDelayMs);
-    else submit();
+    if (record.retry.retryDelayMs > 0) {
+      this.#held.add(record);
+      setTimeout(submit, record.retry.retryDelayMs);
+    } else {
+      submit();
+    }
   }
 
   #ended(record: CallRecord): void {
+    record.isEnded = true;
+    record.endLimits?.();
+    if (this.#held.size > 0) this.#held.delete(record);
     for (const entry of record.results) {
+      entry.maker = undefined;
       const handle = record.handles[entry.index];
       if (entry.tracked && (handle === undefined || isDisposed(handle))) this.#options.table.madeHere(entry);
     }

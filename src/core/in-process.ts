@@ -90,6 +90,7 @@ function createInProcessLauncher(
         table: runtime.table,
         runOwn: () => false,
         localFunction: (id) => runtime.functions.localFunction(id),
+        cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
         exit: () => setImmediate(end),
       });
       connection.onFrame = (frame) => host.receive(frame);

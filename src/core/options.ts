@@ -6,6 +6,7 @@
  * travels with a remote function. Called when something is made remote, by `init`, and by each `get` and `wait` with options.
  */
 import { resourceVector } from "../base/resources.ts";
+import { type CallLimits, limitsAmong } from "./call-limits.ts";
 import type { RetryPolicy } from "./call-record.ts";
 import {
   amount,
@@ -26,6 +27,7 @@ import {
 } from "./option-kinds.ts";
 import type {
   ActorOptions,
+  CancelOptions,
   GetActorOptions,
   GetOptions,
   InitOptions,
@@ -45,6 +47,10 @@ type TableOf<Options> = { readonly [K in keyof Required<Options>]: Option<unknow
 const BUILT_IN_RESOURCES = { cpu: "numCpus", gpu: "numGpus", memory: "memoryBytes", object_store_memory: "memoryBytes" };
 const BUILT_IN_INIT_RESOURCES = { cpu: "numCpus", gpu: "numGpus", object_store_memory: "objectStoreMemoryBytes" };
 
+const SIGNAL = custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
+  isAbortSignal(value) ? "ok" : "wrong type",
+);
+
 const TASK_OPTIONS = {
   numCpus: amount(1),
   numGpus: amount(0),
@@ -54,11 +60,15 @@ const TASK_OPTIONS = {
   maxRetries: count({ min: -1 }, 3),
   retryOn: custom<RetryOn>("true, false, an array of error classes, or a function of the error is needed", false, checkRetryOn),
   retryDelayMs: milliseconds(0),
+  timeoutMs: timeLimit(),
+  signal: SIGNAL,
   name: text(undefined),
 } satisfies TableOf<TaskOptions>;
 
 const METHOD_OPTIONS = {
   numReturns: TASK_OPTIONS.numReturns,
+  timeoutMs: TASK_OPTIONS.timeoutMs,
+  signal: SIGNAL,
   name: TASK_OPTIONS.name,
   concurrencyGroup: text(undefined),
   // Without a value it is that of the actor.
@@ -111,7 +121,7 @@ const INIT_OPTIONS = {
 
 const GET_OPTIONS = {
   timeoutMs: timeLimit(),
-  signal: custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) => (isAbortSignal(value) ? "ok" : "wrong type")),
+  signal: SIGNAL,
 } satisfies TableOf<GetOptions>;
 
 const WAIT_OPTIONS = {
@@ -119,6 +129,8 @@ const WAIT_OPTIONS = {
   numReturns: count({ min: 1 }, 1),
   fetchLocal: flag(true),
 } satisfies TableOf<WaitOptions>;
+
+const CANCEL_OPTIONS = { force: flag(false), recursive: flag(true) } satisfies TableOf<CancelOptions>;
 
 const KILL_OPTIONS = { noRestart: flag(true) } satisfies TableOf<KillOptions>;
 
@@ -166,6 +178,7 @@ const INIT: OptionSubject = {
 };
 const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
 const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
+const CANCEL: OptionSubject = { set: "set", of: "cancel", otherNames: {} };
 const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
 const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
 
@@ -182,6 +195,8 @@ export interface ResolvedTaskOptions {
   readonly retry: RetryPolicy;
   /** Of a method: the concurrency group; undefined is the default one. */
   readonly group?: string | undefined;
+  /** Undefined: the call has neither a signal nor a time limit. */
+  readonly limits: CallLimits | undefined;
   /** What was set, in the terms of the user. */
   readonly given: Readonly<Record<string, unknown>>;
 }
@@ -197,7 +212,7 @@ export function resolveTaskOptions(
   const resources = resourceRecord(values);
   // Abstract classes are allowed to users: an error is an instance of one as well.
   const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
-  return Object.freeze({ numReturns, name, shape: resourceVector(resources).key, resources, retry, given });
+  return Object.freeze({ numReturns, name, shape: resourceVector(resources).key, resources, retry, limits: limitsAmong(values), given });
 }
 
 /**
@@ -210,11 +225,12 @@ export function resolveMethodOptions(
   actor: { maxRetries?: number; base?: Pick<ResolvedTaskOptions, "given"> | undefined } = {},
 ): ResolvedTaskOptions {
   const given = merged(actor.base, checkedOptions(options, METHOD_OPTIONS, METHOD));
-  const { numReturns, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs } = withDefaults(given, METHOD_OPTIONS);
+  const values = withDefaults(given, METHOD_OPTIONS);
+  const { numReturns, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs } = values;
   const maxRetries = maxTaskRetries ?? actor.maxRetries ?? 0;
   const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
   const resources = Object.freeze({}) as Record<string, number>;
-  return Object.freeze({ numReturns, name, shape: "", resources, retry, group: concurrencyGroup, given });
+  return Object.freeze({ numReturns, name, shape: "", resources, retry, limits: limitsAmong(values), group: concurrencyGroup, given });
 }
 
 function checkRetryOn(value: unknown): ReturnType<Option<RetryOn>["check"]> {
@@ -369,6 +385,11 @@ export function resolveWaitOptions(options: WaitOptions | undefined, refCount: n
     throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
   }
   return { timeoutMs: finite(timeoutMs), signal, numReturns: Math.min(numReturns, refCount), fetchLocal };
+}
+
+/** @throws TypeError */
+export function resolveCancelOptions(options?: CancelOptions): { readonly force: boolean; readonly recursive: boolean } {
+  return withDefaults(checkedOptions(options, CANCEL_OPTIONS, CANCEL), CANCEL_OPTIONS);
 }
 
 /** @throws TypeError */

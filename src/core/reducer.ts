@@ -92,11 +92,17 @@ function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
   if (remoteFunction !== undefined) {
     const row = rowOf(remoteFunction);
     runtime.functions.publish(row);
-    return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, remoteFunction.name, remoteFunction.options.given] };
+    return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, remoteFunction.name, withoutSignal(remoteFunction.options.given)] };
   }
   const actorClass: ActorClassState | undefined = actorClassState(value);
   if (actorClass === undefined) return undefined;
   const row = actorClassRow(actorClass);
   runtime.functions.publish(row);
   return { kind: KIND.ACTOR_CLASS, payload: [row.id, actorClass.name, actorClass.methods, actorClass.options.given] };
+}
+
+/** A signal belongs to the process that can abort it; what travels with a function are the options of its kind. */
+function withoutSignal(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { signal: _stays, ...travelling } = given;
+  return travelling;
 }

@@ -21,6 +21,7 @@ import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import {
   type ActorStateHeader,
+  type CancelRefHeader,
   type DefinitionHeader,
   type HelloHeader,
   type LeaseGrantHeader,
@@ -36,6 +37,8 @@ import {
 import { ActorClient } from "./actor-client.ts";
 import type { ActorHandles } from "./actor-handle.ts";
 import { actorLostError } from "./call-failures.ts";
+import type { CallRecord } from "./call-record.ts";
+import { CallCancellation } from "./call-cancellation.ts";
 import { Calls } from "./calls.ts";
 import { FunctionTable } from "./function-table.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
@@ -82,6 +85,7 @@ export class Runtime {
   readonly functions: FunctionTable;
   readonly calls: Calls;
   readonly submitter: TaskSubmitter;
+  readonly cancellation: CallCancellation;
   readonly #reports = new Set<Promise<void>>();
   readonly #waiting: Waiting;
   readonly #actors = new Map<ActorId, ActorClient>();
@@ -152,7 +156,22 @@ export class Runtime {
       },
       runsLocally: options.mode === "inProcess",
     });
-    this.calls = new Calls({ processId, ids, table: this.table, serializer: this.serializer, submitter: () => this.submitter });
+    this.calls = new Calls({
+      processId,
+      ids,
+      table: this.table,
+      serializer: this.serializer,
+      submitter: () => this.submitter,
+      cancellation: () => this.cancellation,
+    });
+    this.cancellation = new CallCancellation({
+      processId,
+      daemon,
+      nowMs: () => performance.now(),
+      fail: (record, error) => this.calls.fail(record, error),
+      withdraw: (record) => (record.actor === undefined ? this.submitter : this.#actors.get(record.actor))?.withdraw(record),
+      openCalls: () => this.#openCalls(),
+    });
     const { ownWorker } = options;
     this.submitter = new TaskSubmitter({
       daemon,
@@ -192,6 +211,12 @@ export class Runtime {
     let count = this.submitter.pendingCount;
     for (const actor of this.#actors.values()) count += actor.pendingCount;
     return count;
+  }
+
+  *#openCalls(): Generator<CallRecord> {
+    yield* this.calls.heldCalls;
+    yield* this.submitter.openCalls();
+    for (const actor of this.#actors.values()) yield* actor.openCalls();
   }
 
   put(value: unknown): ObjectRefHandle {
@@ -250,8 +275,10 @@ export class Runtime {
   close(options: { failsPending: boolean }): number {
     if (this.#isClosed) return 0;
     this.#isClosed = true;
-    const left = this.submitter.close();
-    for (const actor of this.#actors.values()) left.push(...actor.close());
+    this.cancellation.close();
+    const unanswered = this.submitter.close();
+    for (const actor of this.#actors.values()) unanswered.push(...actor.close());
+    const left = unanswered.filter((record) => !record.isEnded);
     const reason = "Shoal was shut down";
     const failure = (call: string): ShoalError =>
       new ShoalError(`Call ${call} failed: ${reason} before it had ended`, {
@@ -363,6 +390,11 @@ export class Runtime {
         const [from, to] = header as [ActorId, ActorId];
         const client = this.#actors.get(from);
         client?.redirectTo(this.actor(to, client.className, { watch: true }));
+        return;
+      }
+      case MESSAGE.CANCEL_REF: {
+        const { id, force, recursive } = header as CancelRefHeader;
+        this.cancellation.cancelForOther(this.table.lookup(id), { force, recursive });
         return;
       }
       case MESSAGE.LOG:

@@ -56,6 +56,8 @@ interface Group {
   readonly queue: Fifo<CallRecord>;
   readonly leases: Lease[];
   sentBacklog: number;
+  /** Cancelled calls that are still in the queue. Never at its head. */
+  dropped: number;
 }
 
 export class TaskSubmitter {
@@ -80,8 +82,44 @@ export class TaskSubmitter {
   get pendingCount(): number {
     let count = this.#leaseOf.size;
     for (const records of this.#recovering) count += records.length;
-    for (const group of this.#groups.values()) count += group.queue.size;
+    for (const group of this.#groups.values()) count += group.queue.size - group.dropped;
     return count;
+  }
+
+  /** The calls that have been submitted and not answered. */
+  *openCalls(): Generator<CallRecord> {
+    yield* this.#leaseOf.keys();
+    for (const group of this.#groups.values()) yield* group.queue;
+    for (const records of this.#recovering) yield* records;
+  }
+
+  /** The call has ended before its answer. @returns the link by which it was sent, if it was */
+  withdraw(record: CallRecord): WorkerLink | undefined {
+    const lease = this.#leaseOf.get(record);
+    if (lease !== undefined) return lease.link;
+    const group = this.#groups.get(record.shape);
+    if (!record.isQueued || group === undefined) return undefined;
+    group.dropped += 1;
+    // Many are taken out at once: each alone would move the whole queue.
+    if (group.dropped * 2 > group.queue.size) {
+      for (const dropped of group.queue.removeWhere((queued) => queued.isEnded)) dropped.isQueued = false;
+      group.dropped = 0;
+    }
+    this.#dropHead(group);
+    this.#scheduleDemand();
+    return undefined;
+  }
+
+  #dropHead(group: Group): void {
+    for (let head = group.queue.peek(); head?.isEnded === true; head = group.queue.peek()) {
+      this.#dequeue(group);
+      group.dropped -= 1;
+    }
+  }
+
+  #dequeue(group: Group): void {
+    const record = group.queue.shift();
+    if (record !== undefined) record.isQueued = false;
   }
 
   submit(record: CallRecord, resources: Record<string, number>): void {
@@ -94,6 +132,7 @@ export class TaskSubmitter {
         return;
       }
     }
+    record.isQueued = true;
     group.queue.push(record);
     this.#scheduleDemand();
   }
@@ -105,7 +144,8 @@ export class TaskSubmitter {
     const record = group?.queue.peek();
     if (own === undefined || group === undefined || record === undefined || !own.isFree(shape)) return false;
     this.#ownLease ??= { id: 0, group, link: own.link(), inFlight: 0, queuedMs: 0, revoked: false, idleSinceMs: 0 };
-    group.queue.shift();
+    this.#dequeue(group);
+    this.#dropHead(group);
     this.#push(this.#ownLease, record);
     return true;
   }
@@ -192,7 +232,7 @@ export class TaskSubmitter {
   #group(shape: string, resources: Record<string, number>): Group {
     let group = this.#groups.get(shape);
     if (group === undefined) {
-      group = { shape, resources, queue: new Fifo(), leases: [], sentBacklog: 0 };
+      group = { shape, resources, queue: new Fifo(), leases: [], sentBacklog: 0, dropped: 0 };
       this.#groups.set(shape, group);
     }
     return group;
@@ -204,7 +244,8 @@ export class TaskSubmitter {
       if (record === undefined) break;
       const lease = this.#leaseFor(group, record);
       if (lease === undefined) break;
-      group.queue.shift();
+      this.#dequeue(group);
+      if (group.dropped > 0) this.#dropHead(group);
       this.#push(lease, record);
     }
     this.#scheduleDemand();
@@ -238,6 +279,8 @@ export class TaskSubmitter {
       lease.queuedMs = lease.inFlight === 0 ? 0 : Math.max(0, lease.queuedMs - target.meanMs - CALL_OVERHEAD_MS);
       if (lease.inFlight === 0) lease.idleSinceMs = this.#options.nowMs();
     }
+    // A cancelled call tells nothing of how long the function takes.
+    if (record.isEnded) return;
     const ms = durationUs / 1000;
     target.meanMs = target.meanMs === Number.POSITIVE_INFINITY ? ms : target.meanMs * 0.8 + ms * 0.2;
   }
@@ -291,6 +334,7 @@ export class TaskSubmitter {
     const notBegun: CallRecord[] = [];
     let runningFound = false;
     for (const record of unanswered) {
+      // A cancelled one is not tried again, but it may have been the one that ran.
       if (ending !== "taken" && (record.hasParked || !runningFound)) {
         runningFound ||= !record.hasParked;
         this.#options.onWorkerLost(record, ending);
@@ -299,8 +343,9 @@ export class TaskSubmitter {
       }
     }
     for (const record of notBegun.reverse()) {
-      const group = this.#groups.get(record.shape);
-      group?.queue.unshift(record);
+      if (record.isEnded) continue;
+      record.isQueued = true;
+      this.#groups.get(record.shape)?.queue.unshift(record);
     }
     for (const group of this.#groups.values()) this.#pump(group);
   }
@@ -327,7 +372,7 @@ export class TaskSubmitter {
     process.nextTick(() => {
       this.#demandScheduled = false;
       for (const group of this.#groups.values()) {
-        const backlog = Math.min(group.queue.size, BACKLOG_MAX);
+        const backlog = Math.min(group.queue.size - group.dropped, BACKLOG_MAX);
         // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
         if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) continue;
         group.sentBacklog = backlog;

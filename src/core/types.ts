@@ -213,6 +213,13 @@ export interface TaskOptions<N extends number = number> extends ResourceOptions 
   retryOn?: RetryOn | undefined;
   /** Time before each retry, in milliseconds. Default: 0. */
   retryDelayMs?: number | undefined;
+  /**
+   * How long it may take from its submission on, in milliseconds, waiting for arguments and for a worker included. Then it is cancelled and its
+   * references fail with `TaskTimeoutError`. Default: no limit.
+   */
+  timeoutMs?: number | undefined;
+  /** Cancels it, as `cancel` does, when it aborts. Stays in this process: it does not travel with the remote function. Default: none. */
+  signal?: AbortSignal | undefined;
   /** The name in errors, logs and tools. Default: that of the function. */
   name?: string | undefined;
 }
@@ -221,6 +228,10 @@ export interface TaskOptions<N extends number = number> extends ResourceOptions 
 export interface MethodOptions<N extends number = number> {
   /** Into how many references the result is split: 0 to 1,000. For more than 1 the method returns a tuple. Default: 1. */
   numReturns?: N | undefined;
+  /** How long it may take from its submission on, in milliseconds. Then it is cancelled and its references fail with `TaskTimeoutError`. Default: no limit. */
+  timeoutMs?: number | undefined;
+  /** Cancels it, as `cancel` does, when it aborts. Default: none. */
+  signal?: AbortSignal | undefined;
   /** The name in errors, logs and tools. Default: `Class.method`. */
   name?: string | undefined;
   /** In which of the actor's `concurrencyGroups` it runs, or `"default"`. Default: `"default"`. */
@@ -393,6 +404,29 @@ export type ReadyFunction = (actor: AnyActorHandle, options?: GetOptions) => Pro
 /** Ends an actor after the calls that it has already received. Resolves when its process is gone. */
 export type TerminateFunction = (actor: AnyActorHandle) => Promise<void>;
 
+/** The options of `cancel`. */
+export interface CancelOptions {
+  /** End the worker process at once if the task has begun, instead of telling it, interrupting it, and ending it after 3 seconds. Not for calls of actors. Default: false. */
+  force?: boolean | undefined;
+  /** Cancel the tasks and actor calls that it has made, too. Default: true. */
+  recursive?: boolean | undefined;
+}
+
+/**
+ * Cancels the call behind a reference: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
+ *
+ * A call that has not begun never will. One that has sees the `signal` of its `getRuntimeContext()` abort, and what it awaits of Shoal rejects.
+ * A task that computes without a pause is interrupted where it stands; one that has not ended after 3 seconds loses its worker process. A call of an actor
+ * is told and no more: a method that computes without a pause runs to its end.
+ *
+ * @throws TypeError for what is no reference of a call, and for `force` with a call of an actor: `kill` ends actors.
+ * @example
+ * const ref = search.remote(data);
+ * cancel(ref);
+ * await ref; // TaskCancelledError
+ */
+export type CancelFunction = (ref: AnyRef, options?: CancelOptions) => void;
+
 /** The options of `kill`. */
 export interface KillOptions {
   /** End it for good, whatever its `maxRestarts`. Default: true. */
@@ -424,6 +458,11 @@ export interface RuntimeContext {
   readonly assignedResources: Resources;
   /** Whether this actor has been restarted; its state began anew. */
   readonly wasCurrentActorReconstructed: boolean;
+  /**
+   * Aborts when this task or actor call is cancelled, with the `TaskCancelledError` as its reason; in the driver it never does. Hand it to
+   * what takes a signal, or ask `signal.aborted`. Code that runs without a pause sees no change: it is interrupted instead.
+   */
+  readonly signal: AbortSignal;
 }
 
 /** One machine of the cluster, as `nodes()` lists it. */

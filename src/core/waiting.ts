@@ -203,6 +203,7 @@ export class Waiting {
       let isOver = false;
       let end: () => void = () => {};
       let timer: NodeJS.Timeout | undefined;
+      const cancellation = context === undefined || context.isFinished ? undefined : context.cancellation;
       const parks = context?.place.executor !== undefined && !context.isFinished;
       let hasBegun = false;
       const finish = (settle: () => void): void => {
@@ -210,6 +211,7 @@ export class Waiting {
         isOver = true;
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
+        cancellation?.waitEnds(breakOff);
         end();
         if (!hasBegun) {
           settle();
@@ -220,6 +222,7 @@ export class Waiting {
         else settle();
       };
       const onAbort = (): void => finish(() => reject(signal?.reason as Error));
+      const breakOff = (reason: Error): void => finish(() => reject(reason));
       try {
         end = begin(() => finish(resolve));
       } catch (error) {
@@ -232,6 +235,7 @@ export class Waiting {
       if (parks) context.place.executor?.waitBegins(context);
       if (timeoutMs !== undefined) timer = setTimeout(() => finish(resolve), timeoutMs);
       signal?.addEventListener("abort", onAbort, { once: true });
+      cancellation?.waitBegins(breakOff);
     });
   }
 

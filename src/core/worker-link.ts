@@ -10,7 +10,7 @@ import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { type CallHeader, type DefinitionHeader, MESSAGE, type ResultHeader } from "../wire/messages.ts";
+import { type CallHeader, type CancelHeader, type DefinitionHeader, MESSAGE, type ResultHeader } from "../wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** What a call calls: a definition that travels ahead of its first call, or a method by name. */
@@ -105,7 +105,7 @@ export class WorkerLink {
 
   push(record: CallRecord): void {
     const number = record.target === this.#lastTarget ? this.#lastNumber : this.#numberOf(record.target);
-    const callId = record.sequence % CALL_ID_RANGE;
+    const callId = this.callIdOf(record);
     this.#inFlight.set(callId, record);
     const type = record.target.kind === "task" ? MESSAGE.TASK_CALL : MESSAGE.ACTOR_CALL;
     const isPlain =
@@ -137,6 +137,30 @@ export class WorkerLink {
       incarnation: this.#incarnation,
     };
     this.#connection.send(type, header, { callId, parts });
+  }
+
+  callIdOf(record: CallRecord): number {
+    return record.sequence % CALL_ID_RANGE;
+  }
+
+  /** Tells the worker that nobody waits for the call any more. */
+  cancel(record: CallRecord, header: CancelHeader): void {
+    this.#connection.send(MESSAGE.CANCEL, header, { callId: this.callIdOf(record) });
+  }
+
+  isUnanswered(record: CallRecord): boolean {
+    return this.#inFlight.get(this.callIdOf(record)) === record;
+  }
+
+  /** Tasks run in the order of their pushing: those that parked have begun, and so has the first that has not. */
+  hasBegun(record: CallRecord): boolean {
+    if (record.hasParked) return true;
+    for (const sent of this.#inFlight.values()) if (!sent.hasParked) return sent === record;
+    return false;
+  }
+
+  get openCalls(): Iterable<CallRecord> {
+    return this.#inFlight.values();
   }
 
   /** @returns what has not been answered, which is the caller's again */

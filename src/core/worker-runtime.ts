@@ -79,6 +79,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     table: runtime.table,
     runOwn: (shape) => runtime.submitter.runOwn(shape),
     localFunction: () => undefined,
+    cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
     exit: options.exit,
   });
   setCurrentRuntime(runtime);

@@ -17,6 +17,8 @@ import type { Transport } from "../platform/transport.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import {
+  type CancelRefHeader,
+  type CancelRunningHeader,
   type HelloHeader,
   type LeaseDemandHeader,
   type LogHeader,
@@ -196,6 +198,12 @@ export class NodeDaemon {
         return;
       case MESSAGE.REF_VALUE:
         this.#refValue(peer, header as [ObjectId, ProcessId, PayloadHeader], frame.body);
+        return;
+      case MESSAGE.CANCEL_REF:
+        this.#cancelRef(header as CancelRefHeader);
+        return;
+      case MESSAGE.CANCEL_RUNNING:
+        this.#cancelRunning(peer, header as CancelRunningHeader);
         return;
       case MESSAGE.STORE_ARENA: {
         const [arena, kind, sizeBytes] = header as [string, "memory" | "disk", number];
@@ -402,6 +410,21 @@ export class NodeDaemon {
   #deliverValue(id: ObjectId, receiver: ProcessId, value: RefValue): void {
     for (const [inner, owner] of value.header.refs) this.#countRef({ id: inner, owner, holder: receiver, count: 1 });
     this.#peers.get(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
+  }
+
+  // ---- cancellation
+
+  /** The process that made the call does it. */
+  #cancelRef(header: CancelRefHeader): void {
+    const maker = header.owner === this.#options.processId ? this.#values.makerOf(header.id) : header.owner;
+    if (maker !== undefined) this.#send(maker, MESSAGE.CANCEL_REF, header);
+  }
+
+  #cancelRunning(peer: Peer, { worker, callId, recursive, kill }: CancelRunningHeader): void {
+    if (this.#actorWorkers.has(worker)) return;
+    const call = { caller: peer.id, callId, recursive };
+    if (kill) this.#workers.killFor(worker, call);
+    else this.#workers.interrupt(worker, call);
   }
 
   // ---- the object store

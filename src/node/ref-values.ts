@@ -54,6 +54,12 @@ export class RefValues {
     return undefined;
   }
 
+  /** Who is at work on it: undefined once the value is here, or its maker is gone. */
+  makerOf(id: ObjectId): ProcessId | undefined {
+    const row = this.#rows.get(id);
+    return row === undefined || row.value !== undefined || row.lost ? undefined : row.maker;
+  }
+
   free(id: ObjectId): RefValue | undefined {
     const value = this.#rows.get(id)?.value;
     this.#rows.delete(id);

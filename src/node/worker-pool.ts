@@ -7,9 +7,20 @@
 import type { ProcessId } from "../base/ids.ts";
 import type { WorkerExitedHeader } from "../wire/messages.ts";
 
+/** A call as its worker knows it. */
+export interface RunningCall {
+  readonly caller: ProcessId;
+  readonly callId: number;
+  readonly recursive: boolean;
+}
+
 export interface RunningWorker {
   readonly pid: number;
   kill(): void;
+  /** Stops synchronous code of this call, if that is what the worker runs now. Absent where code cannot be stopped. */
+  interrupt?(call: RunningCall): void;
+  /** Whether synchronous code of some other call is known to run there now. */
+  runsOther?(call: RunningCall): boolean;
 }
 
 export interface WorkerLauncher {
@@ -26,6 +37,7 @@ interface WorkerRecord {
   ready: boolean;
   readonly lastOutput: string[];
   endReason: string | undefined;
+  isForCancellation: boolean;
 }
 
 /** Enough to show an uncaught exception with its stack, or the reason of a fatal error of V8, which stands above its native stack. */
@@ -61,7 +73,14 @@ export class WorkerPool {
     const id = this.#newId();
     const lastOutput: string[] = [];
     const sources = { stdout: "", stderr: "" };
-    const record: WorkerRecord = { id, running: { pid: 0, kill: () => {} }, ready: false, lastOutput, endReason: undefined };
+    const record: WorkerRecord = {
+      id,
+      running: { pid: 0, kill: () => {} },
+      ready: false,
+      lastOutput,
+      endReason: undefined,
+      isForCancellation: false,
+    };
     this.#workers.set(id, record);
     record.running = this.#launcher.launch({
       workerId: id,
@@ -97,6 +116,18 @@ export class WorkerPool {
     record.running.kill();
   }
 
+  interrupt(id: ProcessId, call: RunningCall): void {
+    this.#workers.get(id)?.running.interrupt?.(call);
+  }
+
+  /** Ends a worker for a cancelled call that does not end; not while it is at another. */
+  killFor(id: ProcessId, call: RunningCall): void {
+    const record = this.#workers.get(id);
+    if (record === undefined || record.running.runsOther?.(call) === true) return;
+    record.isForCancellation = true;
+    this.kill(id, "a cancelled task in it did not end");
+  }
+
   /** Ends all of them; resolves when each has gone and its output has been delivered. */
   async close(reason: string): Promise<void> {
     const empty = new Promise<void>((resolve) => {
@@ -116,6 +147,7 @@ export class WorkerPool {
         signal: exit.signal,
         lastOutput: record.lastOutput,
         reason: record.endReason,
+        ...(record.isForCancellation ? { isForCancellation: true } : {}),
       },
       record.ready,
     );

@@ -40,6 +40,8 @@ export class ObjectEntry {
   owner: ProcessId | undefined = undefined;
   /** The name of the task that makes it, for messages. */
   label = "";
+  /** The call of this process that computes it, until it has ended. */
+  maker: object | undefined = undefined;
   /** The serial actor that computes it: an actor that waits for itself never ends. */
   actor: ActorId | undefined = undefined;
 

@@ -2,7 +2,7 @@
  * The catalogue of messages: one number and one header type each. PROTOCOL.md tells the same to readers of other languages.
  *
  * Groups: who is speaking (1-9), leases (10-19), workers (20-29), definitions (30-39), references (40-49), the object store (50-59),
- * actors (60-69), the node (70-79), and calls, which go directly between the caller and a worker (80-89).
+ * actors (60-69), the node (70-79), calls, which go directly between the caller and a worker (80-89), and cancellation (90-93).
  */
 import type { ActorId, JobId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 
@@ -67,6 +67,10 @@ export const MESSAGE = {
   DEFINITION: 83,
   METHOD: 84,
   TASK_PARKED: 85,
+
+  CANCEL: 90,
+  CANCEL_REF: 91,
+  CANCEL_RUNNING: 92,
 } as const;
 
 export type ProcessKind = "driver" | "worker" | "daemon";
@@ -140,6 +144,8 @@ export interface WorkerExitedHeader {
   lastOutput: string[];
   /** Why the daemon ended it, when it did. */
   reason: string | undefined;
+  /** It was ended for a cancelled call: what else was there uses up no retry. */
+  isForCancellation?: boolean;
 }
 
 export interface DefinitionHeader {
@@ -245,6 +251,31 @@ export interface ResultHeader {
   durationUs: number;
   /** One per return value, in order; their parts follow one another in the body. */
   returns: PayloadHeader[];
+}
+
+/** To the worker that has the call: nobody waits for its result any more. */
+export interface CancelHeader {
+  /** Cancel the calls that it made, too. */
+  recursive: boolean;
+  /** It had its time to end by itself: answer without it, if others would suffer from the end of the worker. */
+  abandon: boolean;
+}
+
+/** To the process that made the call behind a ref, by way of the daemon. */
+export interface CancelRefHeader {
+  id: ObjectId;
+  owner: ProcessId;
+  force: boolean;
+  recursive: boolean;
+}
+
+/** To the daemon: a cancelled call has begun and goes on. */
+export interface CancelRunningHeader {
+  worker: ProcessId;
+  callId: number;
+  recursive: boolean;
+  /** End the worker rather than interrupt it. */
+  kill: boolean;
 }
 
 export interface LogHeader {

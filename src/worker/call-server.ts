@@ -6,6 +6,7 @@
  * being revived, a busy executor) goes through a job. Every call is answered exactly once, with its values or its error.
  */
 import { copyBytes } from "../base/bytes.ts";
+import { TaskCancelledError } from "../base/errors.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import { shapeResources } from "../base/resources.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
@@ -15,8 +16,15 @@ import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { type CallHeader, type DefinitionHeader, type HelloHeader, MESSAGE, type PayloadHeader } from "../wire/messages.ts";
 import type { ActorHost, ActorJob, ConcurrencyGroup } from "./actor-host.ts";
+import {
+  type CallHeader,
+  type CancelHeader,
+  type DefinitionHeader,
+  type HelloHeader,
+  MESSAGE,
+  type PayloadHeader,
+} from "../wire/messages.ts";
 import type { Executor, Job } from "./executor.ts";
 import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
 
@@ -32,6 +40,8 @@ export interface CallServerOptions {
   actors: ActorHost;
   /** The actor ends by a caller's `terminate`, once the answer is sent. */
   onTerminate: () => void;
+  /** Cancels the calls that a call of this process made and that have not ended. */
+  cancelChildren: (parent: TaskContext) => void;
   /** Functions that run as they are instead of from their definition (in-process mode). */
   localFunction: (id: string) => AnyFunction | undefined;
 }
@@ -75,6 +85,8 @@ export class CallServer {
   readonly #callerId: ProcessId;
   readonly #callees: (Callee | undefined)[] = [];
   readonly #methods: Method[] = [];
+  /** Calls that a message can meet here: those that wait to begin, and those that have begun and await something. */
+  readonly #open = new Map<number, TaskContext>();
   /** Tasks that have been received and not answered. */
   #openCalls = 0;
   #lastCallMs: number = performance.now();
@@ -121,6 +133,9 @@ export class CallServer {
         this.#methods[number] = this.#newMethod(name, group);
         return;
       }
+      case MESSAGE.CANCEL:
+        this.#cancel(frame.callId, decodeHeader(frame.header) as CancelHeader);
+        return;
     }
   }
 
@@ -155,10 +170,15 @@ export class CallServer {
 
   #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: Call): void {
     context.onParked = () => this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
+    this.#open.set(call.callId, context);
     const job: Job = {
       context,
       shape,
       run: () => {
+        if (context.isCancelled) {
+          this.#answerCancelled(context, call);
+          return;
+        }
         const fn = this.#functionOf(callee);
         if (fn !== undefined) {
           this.#decodeAndRun(context, call, fn, undefined);
@@ -297,7 +317,12 @@ export class CallServer {
       this.#answerError(context, call, new TypeError(`there is no concurrency group ${groupName}: there are ${known}`), () => {});
       return;
     }
+    this.#open.set(call.callId, context);
     const run: ActorJob["run"] = (instance, done, began) => {
+      if (context.isCancelled) {
+        this.#answerCancelled(context, call, done);
+        return;
+      }
       const refusal = instance === undefined ? "the actor has ended" : host.refusalOf(addressed);
       const method = (instance as Record<string, unknown> | undefined)?.[call.name];
       if (refusal !== undefined || typeof method !== "function") {
@@ -310,6 +335,20 @@ export class CallServer {
   }
 
   // ---- both
+
+  #cancel(callId: number, { recursive, abandon }: CancelHeader): void {
+    const context = this.#open.get(callId);
+    if (context === undefined) return;
+    if (context.isCancelled) {
+      // Those that have begun here would die with it; it goes on without anybody who waits for it.
+      if (abandon && this.#executor.othersHaveBegun(context)) this.#answerCancelled(context, { callId });
+      return;
+    }
+    const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: "its caller cancelled it" });
+    // In the task's context, where its listeners were added: what they print and call is the task's.
+    taskContext.run(context, () => context.cancellation.cancel(reason));
+    if (recursive) this.#options.cancelChildren(context);
+  }
 
   #readCall(header: CallHeader, frame: Frame, name: string): Call {
     const reader = new PayloadReader(frame.body, { copy: true });
@@ -361,6 +400,7 @@ export class CallServer {
       (typeof result === "object" || typeof result === "function") &&
       typeof (result as PromiseLike<unknown>).then === "function"
     ) {
+      this.#open.set(call.callId, context);
       // Inside the task's context: a returned ref is awaited by it, and parks it.
       taskContext.run(context, () =>
         (result as PromiseLike<unknown>).then(
@@ -374,6 +414,10 @@ export class CallServer {
   }
 
   #answer(context: TaskContext, call: { callId: number; numReturns: number }, value: unknown, startMs: number, done?: () => void): void {
+    if (context.isCancelled) {
+      this.#answerCancelled(context, call, done);
+      return;
+    }
     const durationUs = Math.min(0xffffffff, Math.round((performance.now() - startMs) * 1000));
     try {
       if (call.numReturns === 1) this.#sendResult(call.callId, this.#codec.encode(value), 0, durationUs);
@@ -382,8 +426,7 @@ export class CallServer {
       this.#answerError(context, call, error, done);
       return;
     }
-    if (done === undefined) this.#taskEnded(context);
-    else done();
+    this.#callEnded(context, call.callId, done);
   }
 
   #sendReturns(call: { callId: number; numReturns: number }, value: unknown, durationUs: number): void {
@@ -401,7 +444,24 @@ export class CallServer {
   }
 
   #answerError(context: TaskContext, call: { callId: number; numReturns: number }, error: unknown, done?: () => void): void {
+    if (context.isCancelled) {
+      this.#answerCancelled(context, call, done);
+      return;
+    }
     this.#sendResult(call.callId, this.#codec.encodeError(error, { name: context.name }), FRAME_FLAG.ERROR, 0);
+    this.#callEnded(context, call.callId, done);
+  }
+
+  /** The caller has settled it already, and only learns that the call has ended. */
+  #answerCancelled(context: TaskContext, call: { callId: number }, done?: () => void): void {
+    // One that was abandoned has been answered for.
+    if (context.isFinished) return;
+    this.#sendResult(call.callId, this.#codec.encode(undefined), 0, 0);
+    this.#callEnded(context, call.callId, done);
+  }
+
+  #callEnded(context: TaskContext, callId: number, done: (() => void) | undefined): void {
+    if (this.#open.size > 0) this.#open.delete(callId);
     if (done === undefined) this.#taskEnded(context);
     else done();
   }

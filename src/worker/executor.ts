@@ -66,6 +66,12 @@ export class Executor {
     return this.#parked.size;
   }
 
+  /** Whether other tasks than this one are on their way here. */
+  othersHaveBegun(context: TaskContext): boolean {
+    if (this.#running !== undefined && this.#running !== context) return true;
+    return this.#parked.size > (this.#parked.has(context) ? 1 : 0);
+  }
+
   /** Whether a job could start now, without waiting behind anything. */
   canRunNow(shape: string): boolean {
     return this.#running === undefined && this.#queue.size === 0 && this.#resumable.size === 0 && this.#mayRun(shape);

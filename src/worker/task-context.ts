@@ -6,6 +6,7 @@
 import { type ActorId, type JobId, type TaskId, taskIdOf } from "../base/ids.ts";
 import { AsyncContext } from "../platform/async-context.ts";
 import type { Executor } from "./executor.ts";
+import { TaskCancellation } from "./task-cancellation.ts";
 
 /** Where calls run: shared by all calls of one shape or one actor. */
 export interface CallPlace {
@@ -33,11 +34,23 @@ export class TaskContext {
   /** Lets go of what lives as long as the task: the actors that it created. */
   onFinished: (() => void)[] | undefined = undefined;
 
+  /** Made when somebody asks for the signal, waits, or cancels: most tasks end without. */
+  #cancellation: TaskCancellation | undefined = undefined;
+
   constructor(options: { name: string; taskIdPrefix: string; callId: number; place: CallPlace }) {
     this.name = options.name;
     this.taskIdPrefix = options.taskIdPrefix;
     this.callId = options.callId;
     this.place = options.place;
+  }
+
+  get cancellation(): TaskCancellation {
+    this.#cancellation ??= new TaskCancellation();
+    return this.#cancellation;
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancellation?.reason !== undefined;
   }
 
   taskId(job: JobId): TaskId {

@@ -35,6 +35,8 @@ export interface WorkerHostOptions {
   /** Runs a nested task of this process under the worker's own slot, if there is one. */
   runOwn: (shape: string) => boolean;
   localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
+  /** Cancels the calls that a call of this process made and that have not ended. */
+  cancelChildren: (parent: TaskContext) => void;
   /** Ends this worker after what it has answered has been sent. */
   exit: () => void;
 }
@@ -105,7 +107,7 @@ export class WorkerHost {
   }
 
   #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
-    const { codec, definitions, table, localFunction, daemon, exit } = this.#options;
+    const { codec, definitions, table, localFunction, cancelChildren, daemon, exit } = this.#options;
     connection.onClose = () => this.#callers.delete(connection);
     const server = new CallServer({
       connection,
@@ -116,6 +118,7 @@ export class WorkerHost {
       table,
       actors: this.actors,
       localFunction,
+      cancelChildren,
       onTerminate: () => {
         daemon.send(MESSAGE.WORKER_EXIT, undefined);
         exit();

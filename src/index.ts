@@ -38,4 +38,8 @@ export {
   wait,
 } from "./core/api.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";
+export type * from "./core/graph-types.ts";
 export type * from "./core/types.ts";
+export { MultiOutputNode } from "./dag/bind.ts";
+export { GraphCapacityExceededError, GraphClosedError } from "./dag/graph-errors.ts";
+export { type InputAttributeNode, InputNode } from "./dag/input-node.ts";

@@ -14,6 +14,7 @@ import { type ActorInterface, actorInterface, interfaceToWire } from "./actor-in
 import { encodeArguments } from "./call-arguments.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
+import { bindNode } from "./graph-binder.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { ActorOptions } from "./types.ts";
@@ -64,6 +65,10 @@ export function makeActorClass(facts: Omit<ActorClassState, "interface">): objec
   Object.defineProperty(callable, "name", { value: state.name, configurable: true });
   Object.assign(callable, {
     remote: (...args: unknown[]): object => createActor(state, args),
+    bind: (...args: unknown[]): object => {
+      const create = (...values: unknown[]): object => createActor(state, values);
+      return bindNode({ kind: "actor", name: state.name, methods: state.methods, args, create });
+    },
     options: (options: ActorOptions): object => makeActorClass({ ...state, options: resolveActorOptions(options, state.options) }),
   });
   states.set(callable, state);

@@ -14,6 +14,7 @@ import { taskContext } from "../worker/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
 import { requireRuntime } from "./current-runtime.ts";
+import { bindNode } from "./graph-binder.ts";
 import { type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { CallTarget } from "./worker-link.ts";
@@ -174,12 +175,17 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
   const state = states.get(handle) as ActorHandleState;
   const resolved = options ?? methodDefaults(state.interface, target.id);
   const { maxPendingCalls } = state.interface;
-  return {
+  const submit = (...args: unknown[]): unknown => {
     // The handle is held by its methods: it is not collected while one of them is in use.
-    remote: (...args: unknown[]): unknown => {
-      void handle;
-      if (maxPendingCalls >= 0) refuseBeyond(maxPendingCalls, state.client, target.name);
-      return state.runtime.calls.callActor(state.client, target, args, resolved);
+    void handle;
+    if (maxPendingCalls >= 0) refuseBeyond(maxPendingCalls, state.client, target.name);
+    return state.runtime.calls.callActor(state.client, target, args, resolved);
+  };
+  return {
+    remote: submit,
+    bind: (...args: unknown[]): object => {
+      const { name, id: method } = target;
+      return bindNode({ kind: "method", name, numReturns: resolved.numReturns, args, submit, actor: state, method });
     },
     options: (more: Record<string, unknown>): object => {
       const { className, groups, maxTaskRetries } = state.interface;

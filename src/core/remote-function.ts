@@ -6,6 +6,7 @@
  */
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
+import { bindNode } from "./graph-binder.ts";
 import { type ResolvedTaskOptions, resolveTaskOptions } from "./options.ts";
 import type { TaskOptions } from "./types.ts";
 
@@ -39,17 +40,19 @@ export function makeRemoteFunction(state: RemoteFunctionState): object {
   Object.defineProperty(callable, "name", { value: name, configurable: true });
   let row: FunctionRow | undefined;
   let runtime: ReturnType<typeof requireRuntime> | undefined;
+  const submit = (...args: unknown[]): unknown => {
+    const current = requireRuntime();
+    if (row === undefined || runtime !== current) {
+      const found = rowOf(state);
+      current.functions.prepare(found);
+      row = found;
+      runtime = current;
+    }
+    return current.calls.callTask(row, args, state.options);
+  };
   Object.assign(callable, {
-    remote: (...args: unknown[]): unknown => {
-      const current = requireRuntime();
-      if (row === undefined || runtime !== current) {
-        const found = rowOf(state);
-        current.functions.prepare(found);
-        row = found;
-        runtime = current;
-      }
-      return current.calls.callTask(row, args, state.options);
-    },
+    remote: submit,
+    bind: (...args: unknown[]): object => bindNode({ kind: "task", name, numReturns: state.options.numReturns, args, submit }),
     options: (options: TaskOptions): object => makeRemoteFunction({ ...state, options: resolveTaskOptions(options, state.options) }),
   });
   states.set(callable, state);

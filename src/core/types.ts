@@ -7,6 +7,7 @@
  * Held by `test/types/*.test-d.ts`, which list what must compile and what must not.
  */
 import type { ActorId, JobId, NodeId, ObjectId, ProcessId, TaskId } from "../base/ids.ts";
+import type { BindArgs, BoundActor, BoundValue, GraphNode, InputsOf } from "./graph-types.ts";
 
 // ---------------------------------------------------------------------------------------------------------------------
 // References
@@ -104,6 +105,8 @@ export interface RemoteFunction<A extends readonly unknown[], R, N extends numbe
    * @throws SerializationError when an argument, or what the function captures, cannot be sent.
    */
   remote(...args: Args<A>): Returned<R, N>;
+  /** Adds a task to a graph instead of submitting it; arguments may be other nodes. They are taken when the graph is executed. */
+  bind<const B extends BindArgs<A>>(...args: B): [N] extends [1] ? GraphNode<BoundValue<R>, InputsOf<B>> : never;
   /**
    * A copy with other options; those that are not named stay.
    *
@@ -135,6 +138,8 @@ export interface RemoteMethod<A extends readonly unknown[], R, N extends number 
    * @throws SerializationError when an argument cannot be sent.
    */
   remote(...args: Args<A>): Returned<R, N>;
+  /** Adds a call to a graph instead of submitting it; arguments may be nodes. They are taken when the graph is executed. */
+  bind<const B extends BindArgs<A>>(...args: B): [N] extends [1] ? GraphNode<BoundValue<R>, InputsOf<B>> : never;
   /** A copy with other options for its calls. */
   options<const M extends number = N>(options: MethodOptions<M>): RemoteMethod<A, R, M>;
 }
@@ -172,6 +177,8 @@ export interface ActorClass<C extends AnyClass, T = {}> {
    * @throws SerializationError when an argument, or what the class captures, cannot be sent.
    */
   remote(...args: Args<ConstructorParameters<C>>): ActorHandle<InstanceType<C>, T>;
+  /** An actor that each execution of a graph creates; `bind` its methods to call it. Arguments may be nodes. */
+  bind<const B extends BindArgs<ConstructorParameters<C>>>(...args: B): BoundActor<C, B>;
   /**
    * A copy with other options; those that are not named stay.
    *

@@ -32,6 +32,9 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   worker: { layer: 4, mayImport: LAYERS_TO_3 },
   environment: { layer: 4, mayImport: LAYERS_TO_3 },
   core: { layer: 5, mayImport: LAYERS_TO_4 },
+  // Channels lie in shared memory, so they belong to `object`; the loop that an actor runs for a graph belongs to `worker`. What begins and
+  // watches a compiled graph is here.
+  dag: { layer: 6, mayImport: [...LAYER_0, "wire", "object", "worker", "core"] },
   // Published as `shoal/util`.
   patterns: { layer: 6, mayImport: [...LAYER_0, "core"] },
   // A process begins here: an entry point puts the parts of its process together, so it sees all of them, and the public face that user
@@ -40,7 +43,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
 };
 
 /** Public files begin the public subpaths: `index.ts` is `shoal`. */
-export const PUBLIC_FILES: LayerRow = { layer: 6, mayImport: ["base", "core"] };
+export const PUBLIC_FILES: LayerRow = { layer: 6, mayImport: ["base", "core", "dag"] };
 
 /** Folders whose files may import `node:*`. `Buffer`, a global, is allowed everywhere. */
 export const MAY_IMPORT_NODE: readonly string[] = ["platform", "closure", "entry"];

@@ -172,7 +172,7 @@ export const asChild: ActorHandle<Child> = counter;
 
 // --- Methods -----------------------------------------------------------------------------------------------------------------
 
-exactly<RemoteMethod<[by?: number], number>>()(counter.increment);
+exactly<RemoteMethod<[by?: number | undefined], number>>()(counter.increment);
 exactly<ObjectRef<number>>()(counter.increment.remote());
 exactly<ObjectRef<number>>()(counter.increment.remote(numberRef));
 exactly<ObjectRef<number>>()(counter.increment.remote(counter.increment.remote(5)));

@@ -1,0 +1,29 @@
+/** The options of `compile`: what is allowed, and the defaults. */
+import type { CompileOptions } from "../core/graph-types.ts";
+import { bytes, checkedOptions, count, milliseconds, type Option, type OptionSubject, withDefaults } from "../core/option-kinds.ts";
+
+export type ResolvedCompileOptions = { readonly [K in keyof Required<CompileOptions>]: number };
+
+const COMPILE_OPTIONS = {
+  bufferSizeBytes: bytes({ min: 1 }, 1024 * 1024),
+  // Ray's default of 10 makes a program that begins a batch and then awaits it an error; what is under way costs a few hundred bytes here.
+  maxInflightExecutions: count({ min: 1, max: 1_000_000 }, 1000),
+  submitTimeoutMs: milliseconds(10_000),
+} satisfies { readonly [K in keyof Required<CompileOptions>]: Option<number> };
+
+const COMPILE: OptionSubject = {
+  set: "set",
+  of: "a compiled graph",
+  otherNames: {
+    _buffer_size_bytes: "it is bufferSizeBytes",
+    _max_inflight_executions: "it is maxInflightExecutions",
+    _submit_timeout: "it is submitTimeoutMs, in milliseconds",
+    _max_buffered_results: "results are kept as long as somebody holds their reference",
+    enable_asyncio: "execute never blocks; executeAsync waits for room",
+  },
+};
+
+/** @throws TypeError, RangeError */
+export function resolveCompileOptions(options: CompileOptions | undefined): ResolvedCompileOptions {
+  return withDefaults(checkedOptions(options, COMPILE_OPTIONS, COMPILE), COMPILE_OPTIONS);
+}

@@ -1,0 +1,248 @@
+/**
+ * A compiled graph in the hands of its user: executions begun, counted and bounded, their results handed out once, and the end.
+ *
+ * Owns how many executions are under way and who waits for room or for results; an engine carries values to the actors and back (channels in shared
+ * memory, or ordinary calls where there are none). Results that nobody awaits are garbage like any value. After the end, by `teardown` or
+ * by the death of an actor, every pending and every later execution fails with GraphClosedError.
+ */
+import type { ResolvedCompileOptions } from "./compile-options.ts";
+import { GraphCapacityExceededError, GraphClosedError } from "./graph-errors.ts";
+
+/** What runs the executions. */
+export interface GraphEngine {
+  readonly transport: "channels" | "calls";
+  readonly slowerBecause: string | undefined;
+  /** Begins an execution; each result is settled with `settle` when its output has come. @throws what is wrong with the input */
+  submit(input: unknown, results: readonly CompiledResult[]): void;
+  /** Takes in what has come. `maySpin`: the caller would otherwise sleep, so a short wait is worth it. */
+  poll(maySpin: boolean): void;
+  /** Somebody waits for results, or nobody does any more: the process must not end, or may. */
+  setAwaited(awaited: boolean): void;
+  /** Stops the actors' part; resolves when they take ordinary calls again. */
+  close(): Promise<void>;
+}
+
+type Settled = "value" | "error";
+
+/** The result of one output of one execution. */
+export class CompiledResult implements PromiseLike<unknown> {
+  readonly #graph: CompiledGraphHandle;
+  readonly #execution: Execution;
+  #state: "pending" | Settled | "taken" = "pending";
+  #value: unknown;
+  #resolve: ((value: unknown) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+
+  constructor(graph: CompiledGraphHandle, execution: Execution) {
+    this.#graph = graph;
+    this.#execution = execution;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a result is thenable as a ref is
+  then<A, B>(
+    onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#take().then(onFulfilled, onRejected);
+  }
+
+  /** Called by the engine, once. */
+  settle(state: Settled, value: unknown): void {
+    if (this.#state !== "pending") {
+      if (this.#resolve === undefined) return;
+      if (state === "value") this.#resolve(value);
+      else this.#reject?.(value);
+      this.#resolve = undefined;
+      this.#reject = undefined;
+      this.#graph.awaitEnded();
+    } else {
+      this.#state = state;
+      this.#value = value;
+    }
+    this.#execution.left -= 1;
+    if (this.#execution.left === 0) this.#graph.executionEnded();
+  }
+
+  #take(): Promise<unknown> {
+    if (this.#state === "taken") {
+      return Promise.reject(
+        new TypeError("Cannot await a result of a compiled graph twice: it is handed out once: keep what the first await gave"),
+      );
+    }
+    if (this.#state === "pending") this.#graph.lookForResults();
+    const state = this.#state;
+    const value = this.#value;
+    this.#state = "taken";
+    this.#value = undefined;
+    if (state === "value") return Promise.resolve(value);
+    if (state === "error") return Promise.reject(value);
+    this.#graph.awaitBegins();
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+}
+
+/** How many results of an execution are still to come. */
+export interface Execution {
+  left: number;
+}
+
+interface RoomWaiter {
+  input: readonly unknown[];
+  resolve: (value: { refs: unknown }) => void;
+  reject: (error: unknown) => void;
+  timer: NodeJS.Timeout;
+}
+
+/** The shape of a graph's input and outputs, as far as executing needs it. */
+export interface GraphSignature {
+  readonly takesInput: boolean;
+  /** 1, or the number of outputs of a MultiOutputNode. */
+  readonly outputCount: number;
+  readonly isMultiOutput: boolean;
+}
+
+export class CompiledGraphHandle {
+  readonly #signature: GraphSignature;
+  readonly #options: ResolvedCompileOptions;
+  readonly #engine: GraphEngine;
+  readonly #waiters = new Set<RoomWaiter>();
+  #inflight = 0;
+  #awaits = 0;
+  #closed: GraphClosedError | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(signature: GraphSignature, options: ResolvedCompileOptions, engine: GraphEngine) {
+    this.#signature = signature;
+    this.#options = options;
+    this.#engine = engine;
+  }
+
+  get transport(): "channels" | "calls" {
+    return this.#engine.transport;
+  }
+
+  get slowerBecause(): string | undefined {
+    return this.#engine.slowerBecause;
+  }
+
+  execute(...input: unknown[]): unknown {
+    this.#check(input);
+    const { maxInflightExecutions: max } = this.#options;
+    if (this.#inflight >= max) this.#engine.poll(false);
+    if (this.#inflight >= max) throw this.#overCapacity("wait for results before the next execution, or use executeAsync");
+    return this.#begin(input);
+  }
+
+  async executeAsync(...input: unknown[]): Promise<{ refs: unknown }> {
+    this.#check(input);
+    if (this.#inflight >= this.#options.maxInflightExecutions) this.#engine.poll(true);
+    if (this.#waiters.size === 0 && this.#inflight < this.#options.maxInflightExecutions) return { refs: this.#begin(input) };
+    const { submitTimeoutMs } = this.#options;
+    this.awaitBegins();
+    return new Promise<{ refs: unknown }>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiters.delete(waiter);
+        reject(this.#overCapacity(`none ended within ${submitTimeoutMs} ms (submitTimeoutMs)`));
+      }, submitTimeoutMs);
+      const waiter: RoomWaiter = { input, resolve, reject, timer };
+      this.#waiters.add(waiter);
+    }).finally(() => this.awaitEnded());
+  }
+
+  teardown(): Promise<void> {
+    this.close(
+      new GraphClosedError("Cannot finish an execution: its compiled graph was torn down", {
+        reason: "teardown() was called",
+        hint: "Await the results before teardown(), or compile the graph again.",
+      }),
+    );
+    return this.#closing as Promise<void>;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.teardown();
+  }
+
+  /** The first reason counts. Fails what is pending by way of the engine's results, which the engine hands to `settle`. */
+  close(reason: GraphClosedError): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = reason;
+    for (const waiter of this.#waiters) {
+      clearTimeout(waiter.timer);
+      waiter.reject(reason);
+    }
+    this.#waiters.clear();
+    this.#closing = this.#engine.close();
+    // Whoever calls teardown() hears of it; an end that nobody asked for has no other listener.
+    this.#closing.catch(() => {});
+  }
+
+  get closedBy(): GraphClosedError | undefined {
+    return this.#closed;
+  }
+
+  // ---- called by results
+
+  lookForResults(): void {
+    this.#engine.poll(true);
+  }
+
+  awaitBegins(): void {
+    this.#awaits += 1;
+    if (this.#awaits === 1) this.#engine.setAwaited(true);
+  }
+
+  awaitEnded(): void {
+    this.#awaits -= 1;
+    if (this.#awaits === 0) this.#engine.setAwaited(false);
+  }
+
+  executionEnded(): void {
+    this.#inflight -= 1;
+    if (this.#waiters.size === 0) return;
+    const [waiter] = this.#waiters;
+    if (waiter === undefined || this.#closed !== undefined) return;
+    this.#waiters.delete(waiter);
+    clearTimeout(waiter.timer);
+    try {
+      waiter.resolve({ refs: this.#begin(waiter.input) });
+    } catch (error) {
+      waiter.reject(error);
+    }
+  }
+
+  #check(input: readonly unknown[]): void {
+    if (this.#closed !== undefined) {
+      throw new GraphClosedError(`Cannot execute a compiled graph: it has ended: ${this.#closed.reason ?? this.#closed.message}`, {
+        reason: this.#closed.reason,
+        hint: "Compile the graph again, with actors that live.",
+        ...("cause" in this.#closed ? { cause: this.#closed.cause } : {}),
+      });
+    }
+    const { takesInput } = this.#signature;
+    if (takesInput ? input.length === 1 : input.length === 0) return;
+    const wants = takesInput ? "it has an InputNode, so one input is needed" : "it has no InputNode, so it takes no input";
+    throw new TypeError(`Cannot execute a graph: ${wants}: received ${input.length}`);
+  }
+
+  #begin(input: readonly unknown[]): unknown {
+    const { outputCount, isMultiOutput } = this.#signature;
+    const execution: Execution = { left: outputCount };
+    const results: CompiledResult[] = [];
+    for (let index = 0; index < outputCount; index += 1) results.push(new CompiledResult(this, execution));
+    this.#engine.submit(input[0], results);
+    this.#inflight += 1;
+    return isMultiOutput ? results : results[0];
+  }
+
+  #overCapacity(hint: string): GraphCapacityExceededError {
+    const { maxInflightExecutions } = this.#options;
+    return new GraphCapacityExceededError(`Cannot execute a compiled graph: ${maxInflightExecutions} executions are under way: ${hint}`, {
+      reason: `${maxInflightExecutions} executions are under way`,
+      hint: "Await results in between, or raise maxInflightExecutions.",
+    });
+  }
+}

@@ -1,0 +1,15 @@
+/** The failures of compiled graphs, as members of the family of errors: they keep their class across processes. */
+import { registerErrorClass, ShoalError } from "../base/errors.ts";
+
+/** As many executions of the compiled graph are under way as `maxInflightExecutions` allows. */
+export class GraphCapacityExceededError extends ShoalError {
+  static override readonly code: string = "GRAPH_CAPACITY_EXCEEDED";
+}
+
+/** The compiled graph has ended, by `teardown` or with one of its actors, which is then the `cause`. */
+export class GraphClosedError extends ShoalError {
+  static override readonly code: string = "GRAPH_CLOSED";
+}
+
+registerErrorClass(GraphCapacityExceededError);
+registerErrorClass(GraphClosedError);

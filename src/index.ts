@@ -9,6 +9,7 @@ export {
   GetTimeoutError,
   NodeDiedError,
   ObjectLostError,
+  ObjectReconstructionFailedError,
   ObjectStoreFullError,
   OutOfDiskError,
   OutOfMemoryError,

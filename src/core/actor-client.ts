@@ -260,6 +260,7 @@ export class ActorClient {
 /** One that was cancelled waits for nothing: it is taken out and forgotten. */
 function isReady(record: CallRecord): boolean {
   if (record.isEnded) return true;
-  for (const dependency of record.dependencies) if (!dependency.isSettled) return false;
+  // One that is made again after it was lost has its old payload: the actor asks for the new one itself.
+  for (const dependency of record.dependencies) if (!dependency.isSettled && dependency.payload === undefined) return false;
   return true;
 }

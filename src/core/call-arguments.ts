@@ -19,6 +19,9 @@ export interface ArgumentSurroundings {
   readonly serializer: Serializer;
 }
 
+/** The name of the objects that large arguments are, in messages. */
+export const ARGUMENTS_LABEL = "the arguments of a call";
+
 const NO_ENTRIES: readonly ObjectEntry[] = [];
 
 export interface EncodedArguments {
@@ -65,6 +68,7 @@ function argumentsPayload(encoded: Encoded, pinned: ObjectEntry[], surroundings:
   if (payload.stored === undefined) return payload;
   // Large arguments are an object of their own, which lives as long as the call.
   const entry = new ObjectEntry(ids.nextSequence(), -1);
+  entry.label = ARGUMENTS_LABEL;
   entry.settlePayload(payload);
   const ref = table.publish(entry);
   pinned.push(entry);

@@ -19,6 +19,7 @@ import { encodeArguments } from "./call-arguments.ts";
 import { actorLostError, workerLostError } from "./call-failures.ts";
 import { type CallLimits, limitCall } from "./call-limits.ts";
 import type { CallRecord, RetryPolicy } from "./call-record.ts";
+import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
 import type { Serializer } from "./serializer.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
@@ -41,6 +42,7 @@ export interface CallsOptions {
   serializer: Serializer;
   submitter: () => TaskSubmitter;
   cancellation: () => CallCancellation;
+  lineage: Lineage;
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
@@ -90,6 +92,22 @@ export class Calls {
   /** Calls that are with nobody: they wait for arguments, or for their next try. */
   get heldCalls(): Iterable<CallRecord> {
     return this.#held;
+  }
+
+  /** Runs a call again whose results were lost. Its arguments are pinned already, and those that were freed are being made. */
+  rerun(record: CallRecord): void {
+    const client = this.#actorOf.get(record.actor as ActorId);
+    record.isEnded = false;
+    record.hasParked = false;
+    for (const entry of record.results) if (!entry.isSettled) entry.maker = record;
+    if (this.#endedBy !== undefined) {
+      this.#fail(record, this.#endedBy(record.target.name));
+    } else if (client === undefined) {
+      this.#whenReady(record, () => this.#options.submitter().submit(record, {}));
+    } else {
+      for (const dependency of record.dependencies) this.#options.table.watch(dependency);
+      client.submit(record);
+    }
   }
 
   /** The session is over: from now on every call fails at once. */
@@ -195,17 +213,24 @@ export class Calls {
     }
     const first = returns[0];
     if (first?.error === true) {
-      for (const entry of record.results)
+      for (const entry of record.results) {
+        if (entry.isSettled) continue;
         table.contain(
           entry,
           first.refs.map((ref) => table.receive(ref)),
         );
+      }
       this.#failedBy(record, first);
       return;
     }
     returns.forEach((payload, index) => {
       const entry = record.results[index];
       if (entry === undefined) return;
+      if (entry.isSettled) {
+        // A call that was run again for the sake of another result.
+        this.#discard(payload);
+        return;
+      }
       const contained = payload.refs.map((ref) => table.receive(ref));
       const handle = record.handles[index];
       if (contained.length > 0 || payload.stored !== undefined) {
@@ -215,6 +240,7 @@ export class Calls {
       entry.settlePayload(payload);
     });
     if (returns.length === 0) (record.results[0] as ObjectEntry).settlePrimitive(undefined);
+    else this.#options.lineage.retain(record);
     this.#ended(record);
   };
 

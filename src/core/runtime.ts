@@ -41,8 +41,10 @@ import type { CallRecord } from "./call-record.ts";
 import { CallCancellation } from "./call-cancellation.ts";
 import { Calls } from "./calls.ts";
 import { FunctionTable } from "./function-table.ts";
+import { Lineage } from "./lineage.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { createReducer } from "./reducer.ts";
+import { Recovery } from "./recovery.ts";
 import { Serializer } from "./serializer.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
 import { type GetLimits, Waiting, type WaitOptionsResolved } from "./waiting.ts";
@@ -86,6 +88,8 @@ export class Runtime {
   readonly calls: Calls;
   readonly submitter: TaskSubmitter;
   readonly cancellation: CallCancellation;
+  readonly lineage: Lineage;
+  readonly #recovery: Recovery;
   readonly #reports = new Set<Promise<void>>();
   readonly #waiting: Waiting;
   readonly #actors = new Map<ActorId, ActorClient>();
@@ -119,6 +123,7 @@ export class Runtime {
       channel: this.channel,
       payloadOf: (entry) => this.#payloadOf(entry),
       freeStored: (location) => this.store.freed(location),
+      onReleased: (entry) => this.lineage.released(entry),
       onUnseenFailure: (entry) => {
         const report = this.#reportUnseen(entry).finally(() => this.#reports.delete(report));
         this.#reports.add(report);
@@ -133,6 +138,18 @@ export class Runtime {
       definitions: () => this.definitions,
       publishDefinition: (definition) => this.functions.publishClass(definition),
       reducer: createReducer(this),
+      recover: (error) => this.#waiting.recovered(error),
+    });
+    this.lineage = new Lineage({ table: this.table, processId });
+    this.#recovery = new Recovery({
+      processId,
+      table: this.table,
+      lineage: this.lineage,
+      dropLocation: (location) => this.store.lost(location),
+      canRead: (location) => this.store.canRead(location),
+      askOwner: (id, owner, location) => this.channel.lost(id, owner, location),
+      isActorDead: (record) => this.#actors.get(record.actor as ActorId)?.state?.phase === "dead",
+      rerun: (record) => this.calls.rerun(record),
     });
     this.definitions = new DefinitionCache({
       hooksFor: (refs) => this.serializer.readingHooks(refs.map(([id, owner]) => this.table.receive({ id, owner }))),
@@ -163,6 +180,7 @@ export class Runtime {
       serializer: this.serializer,
       submitter: () => this.submitter,
       cancellation: () => this.cancellation,
+      lineage: this.lineage,
     });
     this.cancellation = new CallCancellation({
       processId,
@@ -191,6 +209,7 @@ export class Runtime {
     this.#waiting = new Waiting({
       table: this.table,
       serializer: this.serializer,
+      recover: (error) => this.#recovery.begin(error),
       onWaiting: (waiting) => {
         // At its end the session holds the process itself.
         if (options.role === "driver" && !this.#isClosed) daemon.setKeepsProcessAlive(waiting);
@@ -365,13 +384,26 @@ export class Runtime {
         this.submitter.workerExited(header as WorkerExitedHeader);
         return;
       case MESSAGE.REF_FREE:
-        for (const id of header as ObjectId[]) this.table.free(id);
+        for (const id of header as ObjectId[]) {
+          this.table.free(id);
+          this.lineage.freedAbroad(id);
+        }
         return;
       case MESSAGE.REF_WATCH:
         this.#answerWatch(header as [ObjectId, ProcessId]);
         return;
       case MESSAGE.REF_VALUE:
-        this.#valueArrived(header as [ObjectId, PayloadHeader | undefined], frame.body);
+        this.#valueArrived(header as [ObjectId, PayloadHeader | undefined, string?], frame.body);
+        return;
+      case MESSAGE.REF_LOST: {
+        const [id, receiver, location] = header as [ObjectId, ProcessId, WireLocation];
+        const entry = this.#recovery.reported(id, location);
+        // The daemon gets the new value without asking: it is its owner of record.
+        if (receiver !== this.options.daemonId || entry === undefined) this.#answerWith(entry, id, receiver);
+        return;
+      }
+      case MESSAGE.ARENA_LOST:
+        this.store.abandon(header as WireLocation);
         return;
       case MESSAGE.STORE_REUSE:
         this.store.reuse(header as WireLocation[]);
@@ -410,7 +442,10 @@ export class Runtime {
 
   /** Somebody holds a ref that this driver owns and asks for its value. */
   #answerWatch([id, receiver]: [ObjectId, ProcessId]): void {
-    const entry = this.table.lookup(id);
+    this.#answerWith(this.table.lookup(id), id, receiver);
+  }
+
+  #answerWith(entry: ObjectEntry | undefined, id: ObjectId, receiver: ProcessId): void {
     if (entry === undefined) {
       this.daemon.send(MESSAGE.REF_VALUE, [id, receiver, undefined]);
       return;
@@ -423,12 +458,15 @@ export class Runtime {
     else entry.addWaiter({ entrySettled: answer });
   }
 
-  #valueArrived([id, header]: [ObjectId, PayloadHeader | undefined], body: Uint8Array): void {
+  #valueArrived([id, header, lost]: [ObjectId, PayloadHeader | undefined, string?], body: Uint8Array): void {
     if (header !== undefined) {
       this.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
       return;
     }
-    const reason = "the process that made it ended before it had the value";
+    const reason =
+      lost === "bytes"
+        ? "its bytes are lost, and the process that knew how it was made has ended"
+        : "the process that made it ended before it had the value";
     this.table.lookup(id)?.fail(
       new OwnerDiedError(`Cannot get an object: ${reason}`, {
         reason,

@@ -7,16 +7,17 @@
  * definitions. Reading refs takes over the holds that the sender registered.
  */
 import { copyBytes } from "../base/bytes.ts";
-import type { ProcessId } from "../base/ids.ts";
-import { type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
+import type { ObjectId, ProcessId } from "../base/ids.ts";
+import { ObjectLostError, type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
 import { captureDefinition, captureValue, definitionOf } from "../closure/capture.ts";
 import { reviveValue } from "../closure/revive.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { LocalStore } from "../object/local-store.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
+import { lostObjectOf, noteLost } from "../object/lost-object.ts";
 import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../object/payload.ts";
-import { type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type ValueCodec } from "../object/value-codec.ts";
+import { type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type TaskRunner, type ValueCodec } from "../object/value-codec.ts";
 import type { Definition } from "../closure/capture.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
@@ -59,6 +60,8 @@ export interface SerializerOptions {
   /** Sends a definition to the node daemon, once. */
   publishDefinition: (definition: Definition) => void;
   reducer: Reducer;
+  /** Brings back an object whose bytes a read found gone: what to wait for, or undefined when the error is about something else. */
+  recover: (error: unknown) => Promise<void> | undefined;
 }
 
 /** What a value needs besides its bytes to be read. */
@@ -85,6 +88,13 @@ const NO_ENTRIES: readonly ObjectEntry[] = [];
 export interface Encoded extends EncodedMessage {
   /** The entries of `refs`: whoever keeps the bytes pins them. */
   entries: readonly ObjectEntry[];
+}
+
+const runAsItIs: TaskRunner = (work) => work();
+
+function lostFor(payload: Payload): ObjectLostError {
+  const reason = "it was freed while it was made again";
+  return new ObjectLostError(`Cannot read an argument: ${reason}`, { reason, details: { id: payload.stored?.id } });
 }
 
 /** The folder of this package: its frames below the user's say nothing to the user. */
@@ -191,28 +201,64 @@ export class Serializer implements ValueCodec {
     return decodeValue(bytes, NO_BUFFERS, this.hooks) as unknown[];
   }
 
-  decodeArguments(args: Payload, dependencies: readonly Payload[]): unknown[] | Promise<unknown[]> {
+  decodeArguments(args: Payload, dependencies: readonly Payload[], inTask?: TaskRunner): unknown[] | Promise<unknown[]> {
     const pinned: ObjectEntry[] = [];
     const argRefs = this.#receive(args, pinned);
     const dependencyRefs = dependencies.map((payload) => this.#receive(payload, pinned));
+    const read = (payload: Payload, surroundings: Surroundings): Promise<{ value: unknown }> =>
+      this.#decodeOf(payload, surroundings, inTask);
     const unpin = (): void => {
       for (const entry of pinned) this.#options.table.unpin(entry);
     };
     if (this.canDecodeNow(args) && dependencies.every((payload) => this.canDecodeNow(payload))) {
+      let isLost = false;
       try {
         const values = dependencies.map((payload, index) => this.decodeNow(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES }));
         return this.decodeNow(args, { refs: argRefs, dependencies: values }) as unknown[];
+      } catch (error) {
+        isLost = lostObjectOf(error) !== undefined;
+        if (!isLost) throw error;
       } finally {
-        unpin();
+        if (!isLost) unpin();
       }
     }
     const decode = async (): Promise<unknown[]> => {
       const values: unknown[] = [];
       for (const [index, payload] of dependencies.entries())
-        values.push((await this.decode(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES })).value);
-      return (await this.decode(args, { refs: argRefs, dependencies: values })).value as unknown[];
+        values.push((await read(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES })).value);
+      return (await read(args, { refs: argRefs, dependencies: values })).value as unknown[];
     };
     return decode().finally(unpin);
+  }
+
+  /** Decodes a payload that came with a message; where its bytes are lost, the value that its object gets instead. */
+  async #decodeOf(payload: Payload, surroundings: Surroundings, inTask: TaskRunner = runAsItIs): Promise<{ value: unknown }> {
+    try {
+      return await this.decode(payload, surroundings);
+    } catch (error) {
+      // The wait belongs to the task, which is parked meanwhile: what makes the object again may need its CPU.
+      const recovered = inTask(() => this.#options.recover(error));
+      if (recovered === undefined) throw error;
+      await recovered;
+    }
+    const entry = this.#options.table.lookup(payload.stored?.id as ObjectId);
+    if (entry?.payload === undefined) {
+      if (entry?.state === "failed") throw entry.failure;
+      if (entry?.isPrimitive === true) return { value: entry.primitive };
+      throw lostFor(payload);
+    }
+    const { dependencies } = surroundings;
+    const again = await this.#decodeOf(
+      entry.payload,
+      {
+        keeper: entry,
+        refs: entry.contained ?? NO_ENTRIES,
+        ...(dependencies === undefined ? {} : { dependencies }),
+      },
+      inTask,
+    );
+    if (entry.state === "failed") throw again.value;
+    return again;
   }
 
   /** Whether `decodeNow` can read it. */
@@ -278,7 +324,15 @@ export class Serializer implements ValueCodec {
         ? payload
         : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => copyBytes(buffer)) };
     }
-    return this.#options.store.read(payload.stored.location, keeper ?? this.#options.table.lookup(payload.stored.id));
+    const { store, table } = this.#options;
+    const { id, location } = payload.stored;
+    const entry = keeper ?? table.lookup(id);
+    try {
+      return store.read(location, entry);
+    } catch (error) {
+      if (error instanceof ObjectLostError && entry !== undefined) noteLost(error, { entry, location });
+      throw error;
+    }
   }
 
   /** Takes over the holds that came with a message: each ref, and the stored bytes, are pinned once. @returns the refs inside */

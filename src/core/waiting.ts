@@ -27,6 +27,8 @@ export interface WaitingOptions {
   serializer: Serializer;
   /** Called with true when the first wait begins and with false when the last has ended. */
   onWaiting: (waiting: boolean) => void;
+  /** An object's bytes are gone: the entry to wait for, or undefined when the error is about something else. */
+  recover: (error: unknown) => ObjectEntry | undefined;
 }
 
 export class Waiting {
@@ -41,10 +43,10 @@ export class Waiting {
   getOne(ref: object, limits: GetLimits): Promise<unknown> {
     const entry = entryOf(ref);
     if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
-    if (entry.isSettled) return this.#read(entry);
+    if (entry.isSettled) return this.#read(entry, limits);
     const waited = this.#until([entry], 1, limits).then(() => {
       if (!entry.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
-      return this.#read(entry);
+      return this.#read(entry, limits);
     });
     // The handle is held by this closure: a ref that is waited for is not collected.
     return waited.finally(() => void ref);
@@ -58,7 +60,7 @@ export class Waiting {
       const failed = await this.#untilAllOrFailure(pending, limits);
       if (failed !== undefined) {
         markSeen(entries);
-        return [await this.#read(failed)];
+        return [await this.#read(failed, limits)];
       }
       const left = pending.reduce((count, entry) => count + (entry.isSettled ? 0 : 1), 0);
       if (left > 0) throw timedOut(limits.timeoutMs, entries.length - left, entries.length);
@@ -68,10 +70,14 @@ export class Waiting {
       const entry = entries[index] as ObjectEntry;
       if (entry.isPrimitive && entry.state === "ready") values[index] = entry.primitive;
       else if (entry.state === "ready" && entry.payload !== undefined && this.#options.serializer.canDecodeNow(entry.payload)) {
-        values[index] = this.#options.serializer.decodeNow(entry.payload, around(entry));
+        try {
+          values[index] = this.#options.serializer.decodeNow(entry.payload, around(entry));
+        } catch (error) {
+          values[index] = await this.#readAgain(entry, error, limits);
+        }
       } else {
         if (entry.state === "failed") markSeen(entries);
-        values[index] = await this.#read(entry);
+        values[index] = await this.#read(entry, limits);
       }
     }
     return values;
@@ -256,8 +262,35 @@ export class Waiting {
     );
   }
 
-  #read(entry: ObjectEntry): Promise<unknown> {
+  /** Resolves once an object whose bytes a read found gone has a value again. @returns undefined when the error is about something else */
+  recovered(error: unknown): Promise<void> | undefined {
+    const entry = this.#options.recover(error);
+    return entry === undefined ? undefined : this.#until([entry], 1, {});
+  }
+
+  /** The bytes are gone: the value that the object gets instead, within the limits of the read. */
+  async #readAgain(entry: ObjectEntry, error: unknown, limits: GetLimits): Promise<unknown> {
+    const lost = this.#options.recover(error);
+    if (lost === undefined) throw error;
+    this.#options.table.pin(entry);
+    try {
+      await this.#until([lost], 1, limits);
+      if (!lost.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
+      return await this.#read(entry, limits);
+    } finally {
+      this.#options.table.unpin(entry);
+    }
+  }
+
+  #read(entry: ObjectEntry, limits: GetLimits): Promise<unknown> {
     if (entry.state === "failed") return this.#readFailure(entry);
+    if (!entry.isSettled) {
+      // Lost since it had settled, and on its way again.
+      return this.#until([entry], 1, limits).then(() => {
+        if (!entry.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
+        return this.#read(entry, limits);
+      });
+    }
     if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
     if (entry.state === "freed" || entry.payload === undefined) {
       const reason = "its last reference was given up";
@@ -276,13 +309,16 @@ export class Waiting {
         const value = serializer.decodeNow(payload, around(entry));
         return Promise.resolve(value);
       } catch (error) {
-        return Promise.reject(error);
+        return this.#readAgain(entry, error, limits);
       }
     }
     table.pin(entry);
     // Definitions may have to be fetched and modules imported: the driver must not end meanwhile.
     return this.holdWhile(serializer.decode(payload, around(entry)))
-      .then((box) => box.value)
+      .then(
+        (box) => box.value,
+        (error: unknown) => this.#readAgain(entry, error, limits),
+      )
       .finally(() => table.unpin(entry));
   }
 

@@ -196,8 +196,14 @@ export class NodeDaemon {
       case MESSAGE.REF_WATCH:
         this.#watchRef(peer, header as [ObjectId, ProcessId]);
         return;
+      case MESSAGE.REF_LOST:
+        this.#refLost(peer, header as [ObjectId, ProcessId, WireLocation]);
+        return;
+      case MESSAGE.ARENA_LOST:
+        this.#arenaLost(header as WireLocation);
+        return;
       case MESSAGE.REF_VALUE:
-        this.#refValue(peer, header as [ObjectId, ProcessId, PayloadHeader], frame.body);
+        this.#refValue(peer, header as [ObjectId, ProcessId, PayloadHeader | undefined], frame.body);
         return;
       case MESSAGE.CANCEL_REF:
         this.#cancelRef(header as CancelRefHeader);
@@ -378,8 +384,12 @@ export class NodeDaemon {
       this.#head.unheld(ref.id.slice(0, -8) as ActorId);
       return;
     }
-    const value = this.#values.free(ref.id);
-    if (value === undefined) return;
+    const freed = this.#values.free(ref.id);
+    const value = freed?.value;
+    if (freed === undefined || value === undefined) return;
+    for (const location of freed.spare) this.#freeStored(location, { reused: false });
+    // Its maker keeps how it was made.
+    if (value.header.stored !== undefined || value.header.refs.length > 0) this.#send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
     if (value.header.stored !== undefined) this.#freeStored(value.header.stored.location, { reused: false });
     for (const [id] of value.header.refs) this.#countRef({ id, owner: undefined, holder: this.#options.processId, count: -1 });
   }
@@ -396,9 +406,37 @@ export class NodeDaemon {
     else if (value !== undefined) this.#deliverValue(id, peer.id, value);
   }
 
-  #refValue(peer: Peer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader], body: Uint8Array): void {
+  /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
+  #refLost(peer: Peer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#peers.get(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
+      return;
+    }
+    const effect = this.#values.bytesLost(id, peer.id, location);
+    if (effect.kind === "deliver") this.#deliverValue(id, peer.id, effect.value);
+    else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+    else if (effect.kind === "remake") {
+      this.#arenaLost(effect.location);
+      this.#freeStored(effect.location, { reused: true });
+      if (effect.maker !== peer.id) this.#send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+    }
+  }
+
+  #arenaLost(location: WireLocation): void {
+    const { arena, kind } = fromWire(location);
+    const writer = this.#store.abandoned({ arena, kind });
+    if (writer !== undefined) this.#send(writer, MESSAGE.ARENA_LOST, location);
+  }
+
+  #refValue(peer: Peer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader | undefined], body: Uint8Array): void {
     if (receiver !== this.#options.processId) {
       this.#peers.get(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
+      return;
+    }
+    if (header === undefined) {
+      for (const watcher of this.#values.giveUp(id)) this.#send(watcher, MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
       return;
     }
     const value: RefValue = { header, body: copyBytes(body) };

@@ -5,7 +5,7 @@
  * error that says so. Values that lie in the store are kept as their location only.
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
-import type { PayloadHeader } from "../wire/messages.ts";
+import type { PayloadHeader, WireLocation } from "../wire/messages.ts";
 
 export interface RefValue {
   header: PayloadHeader;
@@ -15,10 +15,23 @@ export interface RefValue {
 interface Row {
   /** The process that makes it: when it dies before the value came, the value never comes. */
   maker: ProcessId;
+  makerIsGone: boolean;
   value: RefValue | undefined;
   lost: boolean;
   watchers: ProcessId[];
+  /** Places of values that the maker made again although the first was not lost: they are freed with it. */
+  spare: WireLocation[];
 }
+
+/** What is to be done about a value whose bytes are gone. */
+export type LostValueEffect =
+  /** It lies elsewhere by now. */
+  | { kind: "deliver"; value: RefValue }
+  /** Its maker is to make it again; the reader is told when it has. */
+  | { kind: "remake"; maker: ProcessId; location: WireLocation }
+  /** That is under way. */
+  | { kind: "wait" }
+  | { kind: "lost" };
 
 export class RefValues {
   readonly #rows = new Map<ObjectId, Row>();
@@ -34,7 +47,11 @@ export class RefValues {
   /** @returns those who asked for it before it was here. */
   provide(id: ObjectId, maker: ProcessId, value: RefValue): ProcessId[] {
     const row = this.#row(id, maker);
-    if (row.value !== undefined) return [];
+    if (row.value !== undefined) {
+      // Its readers have mapped the first one.
+      if (value.header.stored !== undefined) row.spare.push(value.header.stored.location);
+      return [];
+    }
     row.value = value;
     const watchers = row.watchers;
     row.watchers = [];
@@ -45,7 +62,7 @@ export class RefValues {
   watch(id: ObjectId, watcher: ProcessId): RefValue | "lost" | undefined {
     const row = this.#rows.get(id);
     if (row === undefined) {
-      this.#rows.set(id, { maker: "" as ProcessId, value: undefined, lost: false, watchers: [watcher] });
+      this.#row(id, "" as ProcessId).watchers.push(watcher);
       return undefined;
     }
     if (row.value !== undefined) return row.value;
@@ -60,10 +77,36 @@ export class RefValues {
     return row === undefined || row.value !== undefined || row.lost ? undefined : row.maker;
   }
 
-  free(id: ObjectId): RefValue | undefined {
-    const value = this.#rows.get(id)?.value;
+  /** A reader found the bytes of a value gone from where they should be. */
+  bytesLost(id: ObjectId, reader: ProcessId, location: WireLocation): LostValueEffect {
+    const row = this.#rows.get(id);
+    if (row === undefined || row.lost) return { kind: "lost" };
+    const { value, maker } = row;
+    const known = value?.header.stored?.location;
+    if (value !== undefined && (known === undefined || !isSamePlace(known, location))) return { kind: "deliver", value };
+    if (row.makerIsGone) {
+      row.lost = true;
+      row.value = undefined;
+      return { kind: "lost" };
+    }
+    if (reader !== maker) row.watchers.push(reader);
+    row.value = undefined;
+    return known === undefined ? { kind: "wait" } : { kind: "remake", maker, location: known };
+  }
+
+  /** Its maker cannot make it again. @returns who waits for it */
+  giveUp(id: ObjectId): ProcessId[] {
+    const row = this.#rows.get(id);
+    if (row === undefined || row.value !== undefined) return [];
+    row.lost = true;
+    return row.watchers.splice(0);
+  }
+
+  /** Nobody holds it any more. */
+  free(id: ObjectId): { maker: ProcessId; value: RefValue | undefined; spare: readonly WireLocation[] } | undefined {
+    const row = this.#rows.get(id);
     this.#rows.delete(id);
-    return value;
+    return row;
   }
 
   /** Values that this process still owed: their watchers are to be told. */
@@ -71,7 +114,9 @@ export class RefValues {
     const lost: { id: ObjectId; watchers: ProcessId[] }[] = [];
     for (const [id, row] of this.#rows) {
       row.watchers = row.watchers.filter((watcher) => watcher !== process);
-      if (row.maker !== process || row.value !== undefined) continue;
+      if (row.maker !== process) continue;
+      row.makerIsGone = true;
+      if (row.value !== undefined) continue;
       row.lost = true;
       lost.push({ id, watchers: row.watchers });
       row.watchers = [];
@@ -82,11 +127,15 @@ export class RefValues {
   #row(id: ObjectId, maker: ProcessId): Row {
     let row = this.#rows.get(id);
     if (row === undefined) {
-      row = { maker, value: undefined, lost: false, watchers: [] };
+      row = { maker, makerIsGone: false, value: undefined, lost: false, watchers: [], spare: [] };
       this.#rows.set(id, row);
     } else if (row.maker === ("" as ProcessId)) {
       row.maker = maker;
     }
     return row;
   }
+}
+
+function isSamePlace(a: WireLocation, b: WireLocation): boolean {
+  return a[0] === b[0] && a[1] === b[1] && a[3] === b[3];
 }

@@ -9,7 +9,7 @@ import { ObjectLostError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { type StoreFile, type StoreFiles, storeFiles } from "../platform/store-file.ts";
 import type { ObjectLocation } from "./arena-writer.ts";
-import { type ObjectLayout, parseLayout } from "./layout.ts";
+import { isObjectHeader, type ObjectLayout, parseLayout } from "./layout.ts";
 
 /** What was stored. All parts are views of one ArrayBuffer that belongs to the reader alone. */
 export interface StoredObject {
@@ -40,6 +40,7 @@ const MAPS_MAX = 30_000;
 const OPEN_FILES_MAX = 256;
 /** A deleted file keeps its memory until the last descriptor is closed. */
 const IDLE_FILES_KEPT_MS = 2000;
+const HEADER_PROBE_BYTES = 24;
 const ARENA_NAME = /^[\w-]{1,128}$/;
 
 export class ArenaReader {
@@ -71,6 +72,22 @@ export class ArenaReader {
     const layout = parseLayout(bytes, location.sizeBytes);
     if (layout === undefined) throw lostError(location, "its header is damaged");
     return partsOf(bytes, layout, buffer !== undefined);
+  }
+
+  /** Whether an object lies there, by its header and its last byte; the file is looked up anew, as an open one may be deleted. */
+  holds(location: ObjectLocation): boolean {
+    const { offset, sizeBytes, kind, arena } = location;
+    if (!ARENA_NAME.test(arena)) return false;
+    const directory = kind === "memory" ? this.#options.memoryDirectory : this.#options.spillDirectory;
+    const file = this.#files.openToRead(`${directory}/${arena}`);
+    if (file === undefined) return false;
+    try {
+      const header = Buffer.alloc(Math.min(sizeBytes, HEADER_PROBE_BYTES));
+      const last = Buffer.alloc(1);
+      return file.read(offset, header) && isObjectHeader(header) && file.read(offset + sizeBytes - 1, last);
+    } finally {
+      file.close();
+    }
   }
 
   /** Tokens of mapped reads whose memory nobody can reach any more. */

@@ -41,6 +41,7 @@ class FakeDisks implements StoreFiles {
       },
       read: () => false,
       truncate: (sizeBytes) => void this.sizes.set(path, sizeBytes),
+      linkedBytes: () => this.sizes.get(path),
       close: () => {
         this.openCount -= 1;
       },

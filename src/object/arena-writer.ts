@@ -29,6 +29,8 @@ export interface ArenaWriterOptions {
   quota: { freeBytes(): number };
   /** An arena or a file was made, or deleted (0 bytes); always told before the first object in it. */
   onArenaChanged?: (arena: string, kind: "memory" | "disk", capacityBytes: number) => void;
+  /** The file of an arena was deleted or cut short by somebody else: nothing is written there any more. */
+  onArenaLost?: (arena: string) => void;
   files?: StoreFiles;
   memory?: SharedMemory | undefined;
 }
@@ -101,6 +103,15 @@ export class ArenaWriter {
     }
   }
 
+  /**
+   * Never writes to an arena again, as what was in it is gone: whatever deleted or cut its file did not ask. What is left of it is still read, and the
+   * daemon deletes the file once nothing in it is needed.
+   */
+  abandon(name: string): void {
+    this.#arenas.get(name)?.close();
+    this.#arenas.delete(name);
+  }
+
   /** Deletes arenas that have been empty for a while. It also happens by itself. */
   trim(nowMs: number = performance.now()): void {
     for (const arena of this.#arenas.values()) {
@@ -118,7 +129,7 @@ export class ArenaWriter {
   #writeToMemory(parts: ObjectParts): ObjectLocation | undefined {
     const { sizeBytes } = parts.layout;
     if (extentBytesOf(sizeBytes) > this.#options.quota.freeBytes()) return undefined;
-    const recycled = this.#arenaWithRecycled(sizeBytes);
+    const recycled = this.#intact(() => this.#arenaWithRecycled(sizeBytes));
     if (recycled !== undefined) return this.#placed(recycled, recycled.writeRecycled(parts, this.#memory), sizeBytes);
     try {
       return this.#writeFresh(parts);
@@ -135,9 +146,19 @@ export class ArenaWriter {
     }
   }
 
+  /** The arena that is chosen, once those are left out whose files somebody deleted or cut short (a cleaner of temporary files does). */
+  #intact(choose: () => Arena | undefined): Arena | undefined {
+    for (;;) {
+      const arena = choose();
+      if (arena === undefined || arena.isIntact) return arena;
+      this.abandon(arena.name);
+      this.#options.onArenaLost?.(arena.name);
+    }
+  }
+
   #writeFresh(parts: ObjectParts): ObjectLocation | undefined {
     const { sizeBytes } = parts.layout;
-    const existing = sizeBytes < DEDICATED_MIN_BYTES ? this.#arenaWithFresh(sizeBytes) : undefined;
+    const existing = sizeBytes < DEDICATED_MIN_BYTES ? this.#intact(() => this.#arenaWithFresh(sizeBytes)) : undefined;
     const arena = existing ?? this.#newArena(sizeBytes);
     try {
       return this.#placed(arena, arena.writeFresh(parts), sizeBytes);

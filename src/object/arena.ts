@@ -6,7 +6,7 @@
  */
 import type { SharedMemory } from "../platform/shared-memory.ts";
 import type { StoreFile } from "../platform/store-file.ts";
-import { ArenaExtents } from "./arena-extents.ts";
+import { ArenaExtents, extentBytesOf } from "./arena-extents.ts";
 import { type ObjectLayout, type Part, writeHeader } from "./layout.ts";
 
 /** What is written: a value's in-band bytes and its out-of-band buffers. */
@@ -68,6 +68,12 @@ export class Arena {
       throw error;
     }
     return offset;
+  }
+
+  /** Whether the file is as this process left it: one that was deleted or cut short would lose what is written to it. Costs 0.8 us. */
+  get isIntact(): boolean {
+    const linkedBytes = this.#file.linkedBytes();
+    return linkedBytes !== undefined && linkedBytes > this.extents.highWaterBytes - extentBytesOf(1);
   }
 
   /** Closes the file and lets go of the mapping; the file stays. */

@@ -61,6 +61,18 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.REF_ADOPT, [id]);
   }
 
+  /** The bytes of another's object are gone: its owner is to make it again, and tells the value. */
+  lost(id: ObjectId, owner: ProcessId, location: WireLocation): void {
+    this.flush();
+    this.#connection.send(MESSAGE.REF_LOST, [id, owner, location]);
+  }
+
+  /** A file of the store lacks what should be in it: nobody may write there again. */
+  arenaLost(location: WireLocation): void {
+    this.flush();
+    this.#connection.send(MESSAGE.ARENA_LOST, location);
+  }
+
   sealed(location: WireLocation, owner: ProcessId): void {
     // Pages that were freed may be those that are sealed now: the daemon must hear of it in this order.
     if (this.#freed.length > 0) this.#sendFreed();

@@ -65,9 +65,8 @@ export function writeHeader(target: Uint8Array, layout: ObjectLayout): void {
  * @returns undefined when the bytes are not those of an object of exactly this size
  */
 export function parseLayout(bytes: Uint8Array, sizeBytes: number): ObjectLayout | undefined {
-  if (bytes.byteLength < FIXED_HEADER_BYTES) return undefined;
+  if (!isObjectHeader(bytes)) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (view.getUint32(0, true) !== MAGIC || view.getUint16(4, true) !== VERSION) return undefined;
   const bufferCount = view.getUint32(8, true);
   const headerBytes = FIXED_HEADER_BYTES + 8 * bufferCount;
   if (bufferCount > BUFFERS_MAX || headerBytes > bytes.byteLength || headerBytes > sizeBytes) return undefined;
@@ -81,6 +80,13 @@ export function parseLayout(bytes: Uint8Array, sizeBytes: number): ObjectLayout 
   }
   const layout = layoutOf(inBandLength, lengths);
   return layout.sizeBytes === sizeBytes ? layout : undefined;
+}
+
+/** Whether an object may begin with these bytes. */
+export function isObjectHeader(bytes: Uint8Array): boolean {
+  if (bytes.byteLength < FIXED_HEADER_BYTES) return false;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return view.getUint32(0, true) === MAGIC && view.getUint16(4, true) === VERSION;
 }
 
 export function alignUp(value: number, alignment: number): number {

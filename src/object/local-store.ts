@@ -84,6 +84,23 @@ export class LocalStore {
     this.#options.channel.freed(location, isOwn);
   }
 
+  /** The bytes of an object that this process owns are gone. Its file is not written again: what goes there would be lost as well. */
+  lost(location: WireLocation): void {
+    this.abandon(location);
+    this.#options.channel.arenaLost(location);
+    this.#options.channel.freed(location, true);
+  }
+
+  /** Stops writing to a file, if it is one of this process. */
+  abandon(location: WireLocation): void {
+    if (location[3] === "memory") this.#writer?.abandon(location[0]);
+  }
+
+  /** Whether an object's bytes are in their place. */
+  canRead(location: WireLocation): boolean {
+    return this.#reader.holds(fromWire(location));
+  }
+
   /** Extents that nobody needs any more may be written again. */
   reuse(locations: readonly WireLocation[]): void {
     for (const location of locations) this.#writer?.free(fromWire(location));
@@ -118,6 +135,7 @@ export class LocalStore {
       spillDirectory,
       processTag,
       quota: { freeBytes: () => quotaBytes - this.#usedBytes - this.#writtenSinceStatus },
+      onArenaLost: (arena) => channel.arenaLost([arena, 0, 0, "memory"]),
       onArenaChanged: (arena, kind, capacityBytes) => channel.arenaChanged(arena, kind, capacityBytes),
     });
   }

@@ -81,23 +81,41 @@ export class ObjectEntry {
   }
 
   settlePrimitive(value: unknown): void {
+    if (this.state !== "pending") return;
+    this.payload = undefined;
     this.isPrimitive = true;
     this.primitive = value;
     this.#settle("ready");
   }
 
   settlePayload(payload: Payload): void {
+    if (this.state !== "pending") return;
     this.payload = payload;
     this.#settle(payload.error ? "failed" : "ready");
   }
 
   fail(failure: unknown): void {
+    if (this.state !== "pending") return;
+    this.payload = undefined;
     this.failure = failure;
     this.#settle("failed");
   }
 
+  /**
+   * Its value is lost and is made again: who waits now waits for that. A call that was about to be sent may still go out with the old payload:
+   * its receiver finds the bytes gone, as this process did, and asks.
+   */
+  reopen(): void {
+    this.state = "pending";
+    this.isPrimitive = false;
+    this.primitive = undefined;
+    this.failure = undefined;
+    this.watched = false;
+    // Somebody is about to read it.
+    this.failureSeen = true;
+  }
+
   #settle(state: EntryState): void {
-    if (this.state !== "pending") return;
     this.state = state;
     const waiters = this.#waiters;
     this.#waiters = undefined;

@@ -34,6 +34,8 @@ export interface ObjectTableOptions {
   /** A settled entry in serialized form, also when it is a cached primitive or a failure made here. */
   payloadOf: (entry: ObjectEntry) => Payload;
   onUnseenFailure: (entry: ObjectEntry) => void;
+  /** Nothing in this process can reach the object any more. */
+  onReleased?: (entry: ObjectEntry) => void;
 }
 
 export class ObjectTable {
@@ -44,6 +46,7 @@ export class ObjectTable {
   readonly #payloadOf: (entry: ObjectEntry) => Payload;
   readonly #freeStored: (location: WireLocation) => void;
   readonly #onUnseenFailure: (entry: ObjectEntry) => void;
+  readonly #onReleased: ((entry: ObjectEntry) => void) | undefined;
   /** Everything that has an owner: sent to others or received from them. */
   readonly #published = new Map<ObjectId, ObjectEntry>();
   readonly #unseen = new Set<ObjectEntry>();
@@ -61,6 +64,7 @@ export class ObjectTable {
     this.#payloadOf = options.payloadOf;
     this.#freeStored = options.freeStored;
     this.#onUnseenFailure = options.onUnseenFailure;
+    this.#onReleased = options.onReleased;
   }
 
   get publishedCount(): number {
@@ -140,16 +144,7 @@ export class ObjectTable {
       entry.holds += 1;
       this.#published.set(id, entry);
       this.#channel.hold({ id, owner: entry.owner, holder: this.processId });
-      if (this.ownerOfRecord !== this.processId) {
-        // Pinned until the daemon has the value: the ref may be dropped here long before its task ends.
-        entry.pins += 1;
-        if (entry.isSettled) this.#provide(entry);
-        else {
-          // Whoever waits for it learns it when this process dies first.
-          this.#channel.adopt(id);
-          entry.addWaiter({ entrySettled: () => this.#provide(entry) });
-        }
-      }
+      if (this.ownerOfRecord !== this.processId) this.#provideWhenSettled(entry, id);
     }
     return { id, owner: entry.owner };
   }
@@ -262,6 +257,50 @@ export class ObjectTable {
     this.#reportUnseen(entry);
   }
 
+  /** The value of an object is lost; what it contained goes, and the entry waits for a new value. */
+  reopen(entry: ObjectEntry): void {
+    const contained = entry.contained;
+    entry.contained = undefined;
+    entry.reopen();
+    if (contained !== undefined) for (const inner of contained) this.unpin(inner);
+    if (this.#isOwedToDaemon(entry)) this.#provideWhenSettled(entry, entry.id as ObjectId);
+  }
+
+  /** Pins an entry that this process had let go of, maybe so lately that the daemon's order to free it is still on the way. */
+  pinAgain(entry: ObjectEntry): void {
+    entry.pins += 1;
+    if (entry.owner !== undefined && entry.holds === 0 && entry.sequence !== 0) {
+      entry.holds = 1;
+      // It may have come back from others meanwhile, as a ref like any other.
+      if (!this.#published.has(entry.id as ObjectId)) this.#published.set(entry.id as ObjectId, entry);
+      this.#channel.hold({ id: entry.id as ObjectId, owner: entry.owner, holder: this.processId });
+    }
+  }
+
+  /** An object that this process made and let go of is to be made again; pinned until then. Others find it under the id that it had. */
+  revive(entry: ObjectEntry): void {
+    this.pinAgain(entry);
+    if (entry.state !== "freed") return;
+    entry.reopen();
+    if (this.#isOwedToDaemon(entry)) this.#provideWhenSettled(entry, entry.id as ObjectId);
+  }
+
+  #isOwedToDaemon(entry: ObjectEntry): boolean {
+    return entry.sequence !== 0 && entry.owner !== undefined && entry.owner !== this.processId;
+  }
+
+  #provideWhenSettled(entry: ObjectEntry, id: ObjectId): void {
+    // Pinned until the daemon has the value: the ref may be dropped here long before its task ends.
+    entry.pins += 1;
+    if (entry.isSettled) {
+      this.#provide(entry);
+      return;
+    }
+    // Whoever waits for it learns it when this process dies first.
+    this.#channel.adopt(id);
+    entry.addWaiter({ entrySettled: () => this.#provide(entry) });
+  }
+
   #provide(entry: ObjectEntry): void {
     this.#channel.provide(entry.id as ObjectId, this.#payloadOf(entry));
     this.unpin(entry);
@@ -294,7 +333,7 @@ export class ObjectTable {
     if (holds !== 0) this.#channel.release(id, holds);
     // The owner keeps the value until the daemon says that nobody else holds it; a borrower has no more use for it.
     if (entry.owner !== this.processId) {
-      this.#published.delete(id);
+      if (this.#published.get(id) === entry) this.#published.delete(id);
       this.#forget(entry);
     }
   }
@@ -309,6 +348,7 @@ export class ObjectTable {
 
   #forget(entry: ObjectEntry): void {
     entry.state = "freed";
+    this.#onReleased?.(entry);
     entry.payload = undefined;
     const contained = entry.contained;
     entry.contained = undefined;

@@ -120,6 +120,18 @@ export class StoreLedger {
     if (object !== undefined) object.owner = owner;
   }
 
+  /**
+   * Bytes in a file are gone: its writer must not go on writing there.
+   *
+   * @returns that writer, if it lives
+   */
+  abandoned(file: ArenaFile): ProcessId | undefined {
+    const arena = this.#arenas.get(keyOf(file));
+    const writer = arena?.writer;
+    if (arena !== undefined) arena.writer = undefined;
+    return writer;
+  }
+
   /** Nobody needs the object any more. */
   freed(location: ObjectLocation): FreedEffects {
     const arena = this.#arenas.get(keyOf(location));

@@ -25,6 +25,9 @@ export interface FailedTask {
   name: string;
 }
 
+/** Does something on behalf of the task whose arguments are read: a wait in it parks that task. */
+export type TaskRunner = <T>(work: () => T) => T;
+
 export interface ValueCodec {
   /** @throws SerializationError naming the path of what cannot be sent */
   encode(value: unknown): EncodedMessage;
@@ -32,8 +35,8 @@ export interface ValueCodec {
   encodeError(error: unknown, task: FailedTask): EncodedMessage;
   /** Copies what `encode` returned; large values are written to the store and recorded as the owner's. */
   toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload;
-  /** A promise only where definitions have to be fetched or modules imported. */
-  decodeArguments(args: Payload, dependencies: readonly Payload[]): unknown[] | Promise<unknown[]>;
+  /** A promise only where definitions have to be fetched, modules imported or lost objects made again. */
+  decodeArguments(args: Payload, dependencies: readonly Payload[], inTask?: TaskRunner): unknown[] | Promise<unknown[]>;
   /** The hot form: plain in-band bytes without dependencies. */
   decodePlainArguments(bytes: Uint8Array): unknown[];
 }

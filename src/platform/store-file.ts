@@ -5,7 +5,7 @@
  * Owns the descriptor. Called by the store's reader and writer, who get these functions as an interface, so that tests can have
  * a disk that is full.
  */
-import { closeSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writevSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writevSync } from "node:fs";
 
 export interface StoreFile {
   readonly fd: number;
@@ -14,6 +14,8 @@ export interface StoreFile {
   /** Fills the target from `offset` on. @returns whether the file had that much */
   read(offset: number, target: Uint8Array): boolean;
   truncate(sizeBytes: number): void;
+  /** How long the file is; undefined once somebody deleted it. */
+  linkedBytes(): number | undefined;
   close(): void;
 }
 
@@ -88,6 +90,11 @@ class OpenFile implements StoreFile {
 
   truncate(sizeBytes: number): void {
     ftruncateSync(this.fd, sizeBytes);
+  }
+
+  linkedBytes(): number | undefined {
+    const { nlink, size } = fstatSync(this.fd);
+    return nlink === 0 ? undefined : size;
   }
 
   close(): void {

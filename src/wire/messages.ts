@@ -40,6 +40,8 @@ export const MESSAGE = {
   REF_WATCH: 43,
   REF_VALUE: 44,
   REF_ADOPT: 45,
+  REF_LOST: 46,
+  ARENA_LOST: 47,
 
   STORE_ARENA: 50,
   STORE_SEALED: 51,

@@ -360,7 +360,7 @@ export class CallServer {
   #decodeAndRun(context: TaskContext, call: Call, fn: AnyFunction, receiver: unknown, done?: () => void, began?: () => void): void {
     let args: unknown[] | Promise<unknown[]>;
     try {
-      args = this.#codec.decodeArguments(call.args, call.deps);
+      args = this.#codec.decodeArguments(call.args, call.deps, (work) => taskContext.run(context, work));
     } catch (error) {
       this.#answerError(context, call, error, done);
       return;

@@ -1,0 +1,183 @@
+/**
+ * Lineage: how the results of this process' calls were made, kept so that lost ones can be made again.
+ *
+ * A call is kept when a result of it lies in the store or contains refs: other results lie in the memory of whoever holds them, and are lost with
+ * it alone. It is kept as long as one of these results can be reached, or a kept call has one of them among its arguments: that call may have to
+ * run again, and then needs an argument that was freed. What is kept is the call, never the values of its arguments, except small ones that this process
+ * has in its memory anyway. All calls together are bounded in bytes; beyond, the oldest are forgotten, which a later failure gives as its reason.
+ */
+import { copyBytes } from "../base/bytes.ts";
+import type { ObjectId, ProcessId } from "../base/ids.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import type { CallRecord } from "./call-record.ts";
+
+/** As Ray's: some millions of calls with small arguments. */
+export const LINEAGE_BYTES_MAX: number = 1024 * 1024 * 1024;
+/** A record with its entries and its place here, without the bytes of its arguments. */
+const RECORD_BYTES = 1024;
+
+interface Row {
+  /** Undefined once it was forgotten, for which of both reasons. */
+  record: CallRecord | undefined;
+  wasEvicted: boolean;
+  bytes: number;
+  /** Results that can be reached, and kept calls that have one of them among their arguments. */
+  uses: number;
+  /** Rows of the calls that made arguments of this one. */
+  sources: Row[];
+  /** Small arguments, pinned: with them in memory, what made them need not run again. */
+  values: ObjectEntry[];
+}
+
+export interface LineageOptions {
+  table: Pick<ObjectTable, "pin" | "unpin">;
+  processId: ProcessId;
+  bytesMax?: number;
+}
+
+export class Lineage {
+  readonly #table: LineageOptions["table"];
+  readonly #processId: ProcessId;
+  readonly #bytesMax: number;
+  readonly #rowOf = new WeakMap<ObjectEntry, Row>();
+  /** Oldest first. */
+  readonly #rows = new Set<Row>();
+  /** Results that this process gave up, while the daemon, their owner of record, keeps the value for others. */
+  readonly #abroad = new Map<ObjectId, ObjectEntry>();
+  #bytes = 0;
+
+  constructor(options: LineageOptions) {
+    this.#table = options.table;
+    this.#processId = options.processId;
+    this.#bytesMax = options.bytesMax ?? LINEAGE_BYTES_MAX;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** The call has ended with these results. To be told before its arguments are let go of. */
+  retain(record: CallRecord): void {
+    const known = record.results.map((entry) => this.#rowOf.get(entry)).find((row) => row?.record === record);
+    const row = known ?? this.#newRow(record);
+    for (const entry of record.results) {
+      if (!isRemade(entry) || this.#rowOf.get(entry) === row) continue;
+      this.#rowOf.set(entry, row);
+      row.uses += 1;
+    }
+    if (row.uses === 0) this.#forget(row);
+    this.#evict();
+  }
+
+  /** The call that made an object; "evicted" when it was forgotten for want of room, undefined when no call of this process made it. */
+  callOf(entry: ObjectEntry): CallRecord | "evicted" | undefined {
+    const row = this.#rowOf.get(entry);
+    return row?.record ?? (row?.wasEvicted === true ? "evicted" : undefined);
+  }
+
+  /** Nobody in this process can reach the object any more. */
+  released(entry: ObjectEntry): void {
+    const row = this.#rowOf.get(entry);
+    if (row?.record === undefined) return;
+    if (entry.owner === undefined || entry.owner === this.#processId) this.#unuse(row);
+    else this.#abroad.set(entry.id as ObjectId, entry);
+  }
+
+  /** A released object is about to be made again, and can be reached from now on. */
+  revived(entry: ObjectEntry): void {
+    const row = this.#rowOf.get(entry);
+    if (row === undefined) return;
+    if (entry.id === undefined || !this.#abroad.delete(entry.id)) row.uses += 1;
+  }
+
+  /** The daemon has freed an object that it owned and this process made. */
+  freedAbroad(id: ObjectId): void {
+    const entry = this.#abroad.get(id);
+    if (entry === undefined) return;
+    this.#abroad.delete(id);
+    const row = this.#rowOf.get(entry);
+    if (row !== undefined) this.#unuse(row);
+  }
+
+  /** An object that the daemon owns and this process has made and given up. */
+  abroad(id: ObjectId): ObjectEntry | undefined {
+    return this.#abroad.get(id);
+  }
+
+  #newRow(record: CallRecord): Row {
+    const row: Row = { record: kept(record), wasEvicted: false, bytes: bytesOf(record), uses: 0, sources: [], values: [] };
+    for (const entry of record.pinned) {
+      const source = this.#rowOf.get(entry);
+      if (source?.record !== undefined) {
+        source.uses += 1;
+        row.sources.push(source);
+      } else if (isSmallValue(entry)) {
+        this.#table.pin(entry);
+        row.values.push(entry);
+      }
+    }
+    this.#rows.add(row);
+    this.#bytes += row.bytes;
+    return row;
+  }
+
+  #unuse(row: Row): void {
+    // A loop instead of recursion: a chain of calls may be long.
+    const pending = [row];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      next.uses -= 1;
+      if (next.uses === 0) pending.push(...this.#forget(next));
+    }
+  }
+
+  /** @returns the rows that it used */
+  #forget(row: Row): Row[] {
+    if (!this.#rows.delete(row)) return [];
+    this.#bytes -= row.bytes;
+    row.record = undefined;
+    const { sources, values } = row;
+    row.sources = [];
+    row.values = [];
+    for (const entry of values) this.#table.unpin(entry);
+    return sources;
+  }
+
+  #evict(): void {
+    for (const row of this.#rows) {
+      if (this.#bytes <= this.#bytesMax) return;
+      row.wasEvicted = true;
+      for (const source of this.#forget(row)) this.#unuse(source);
+    }
+  }
+}
+
+/** Whether losing it would need its call: small plain results are in the memory of whoever has them. */
+function isRemade(entry: ObjectEntry): boolean {
+  return entry.state === "ready" && (entry.payload?.stored !== undefined || entry.contained !== undefined);
+}
+
+/** Made here, and in memory. Large ones are not kept for a call that may run again: they would fill the store. */
+function isSmallValue(entry: ObjectEntry): boolean {
+  if (entry.sequence === 0 || !entry.isSettled || entry.state === "freed") return false;
+  return entry.payload?.stored === undefined && entry.contained === undefined;
+}
+
+/** A record without its handles and limits, and without the chunk of 64 KB in which its few bytes lie among those of other calls. */
+function kept(record: CallRecord): CallRecord {
+  const chunk = copyBytes(record.chunk, record.start, record.end);
+  return { ...record, handles: [], parent: undefined, endLimits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };
+}
+
+function bytesOf(record: CallRecord): number {
+  let bytes = RECORD_BYTES + record.end - record.start;
+  if (record.args !== undefined) {
+    bytes += record.args.inBand.length;
+    for (const buffer of record.args.buffers) bytes += buffer.length;
+  }
+  return bytes;
+}

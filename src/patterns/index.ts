@@ -3,3 +3,5 @@ export { inspectSerializability, type SerializabilityReport } from "../core/insp
 export { deregisterSerializer, registerSerializer } from "../core/registered-serializers.ts";
 export { ActorPool, type NextInOrderOptions, type NextOptions } from "./actor-pool.ts";
 export { type ChunkOptions, Pool, type PoolOptions } from "./pool.ts";
+export { Queue, type QueueActorOptions, type QueueOptions, type QueueShutdownOptions, type QueueWaitOptions } from "./queue.ts";
+export { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";

@@ -1,5 +1,5 @@
 /** `shoal/util`: what its classes infer from the functions and values that they are given. */
-import { ActorPool, Pool } from "../../src/patterns/index.ts";
+import { ActorPool, Pool, Queue } from "../../src/patterns/index.ts";
 import { type ActorHandle, exactly, remote } from "./api.ts";
 
 class Parser {
@@ -63,3 +63,15 @@ void pool.apply((left: number) => left);
 void pool.map((value: number) => value, ["a"]);
 // @ts-expect-error: there is no such option
 new Pool({ size: 2 });
+
+// ---- Queue
+
+const queue = new Queue<{ id: number }>({ maxSize: 5, actorOptions: { name: "work" } });
+exactly<Promise<{ id: number }>>()(queue.get({ timeoutMs: 5 }));
+exactly<Promise<{ id: number }[]>>()(queue.getNowaitBatch(2));
+exactly<Promise<void>>()(queue.putNowaitBatch([{ id: 1 }]));
+exactly<Promise<boolean>>()(queue.full());
+for await (const item of queue) exactly<{ id: number }>()(item);
+// @ts-expect-error: text is no item
+void queue.put("text");
+void remote((input: Queue<{ id: number }>) => input.size()).remote(queue);

@@ -1,0 +1,120 @@
+/**
+ * What a `Queue` is made of: the actor that holds the items, and who waits for room or for an item.
+ *
+ * Decides the order: first in, first out, for items, for those who wait to put and for those who wait to get. Waiting costs an entry here and nothing
+ * else: calls overlap (`maxConcurrency`), and each runs without an await between looking and acting. It owns the time limits, so that an item
+ * goes to exactly one caller or stays. Called by `queue.ts` alone.
+ */
+import { Fifo } from "../base/fifo.ts";
+
+/** How a `put` ended. */
+export type PutAnswer = "done" | "full" | "closed";
+/** The items in a box of their own, as an item may be anything. */
+export type GetAnswer<T> = readonly T[] | "empty" | "closed";
+
+/** Why an answer without an item is given to one who waits. */
+interface Waiting<A> {
+  answer(answer: A): void;
+}
+
+export class QueueActor<T> {
+  readonly #sizeMax: number;
+  readonly #items = new Fifo<T>();
+  // Sets keep the order of insertion, and one whose time is over leaves from the middle.
+  readonly #getters = new Set<Waiting<GetAnswer<T>>>();
+  readonly #putters = new Set<Waiting<PutAnswer> & { readonly item: T }>();
+  #isClosed = false;
+  #onDrained: (() => void) | undefined;
+
+  /** @param maxSize - 0 is without limit */
+  constructor(maxSize: number) {
+    this.#sizeMax = maxSize === 0 ? Number.POSITIVE_INFINITY : maxSize;
+  }
+
+  /** Without `timeoutMs` it waits for room for as long as it takes; 0 does not wait. */
+  put(item: T, timeoutMs?: number): PutAnswer | Promise<PutAnswer> {
+    if (this.#isClosed) return "closed";
+    if (this.#items.size < this.#sizeMax) {
+      this.#add(item);
+      return "done";
+    }
+    if (timeoutMs === 0) return "full";
+    return waitIn(this.#putters, { entry: { item }, timeoutMs, late: "full" });
+  }
+
+  /** All of the items, or none. */
+  putAll(items: readonly T[]): PutAnswer {
+    if (this.#isClosed) return "closed";
+    if (this.#items.size + items.length > this.#sizeMax) return "full";
+    for (const item of items) this.#add(item);
+    return "done";
+  }
+
+  get(timeoutMs?: number): GetAnswer<T> | Promise<GetAnswer<T>> {
+    const items = this.getMany(1);
+    if (items !== "empty" || timeoutMs === 0) return items;
+    return waitIn(this.#getters, { entry: {}, timeoutMs, late: "empty" });
+  }
+
+  /** Exactly so many items, or none. */
+  getMany(count: number): GetAnswer<T> {
+    if (this.#items.size < count) return this.#isClosed ? "closed" : "empty";
+    const items: T[] = [];
+    while (items.length < count) items.push(this.#items.shift() as T);
+    this.#admit();
+    return items;
+  }
+
+  size(): number {
+    return this.#items.size;
+  }
+
+  /** Refuses what comes, and resolves when what is there has been taken, or the time is over, with the number of items left. */
+  async close(gracePeriodMs: number): Promise<number> {
+    this.#isClosed = true;
+    for (const waiting of [...this.#getters, ...this.#putters]) waiting.answer("closed");
+    if (this.#items.size === 0 || gracePeriodMs === 0) return this.#items.size;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#onDrained = resolve;
+      timer = setTimeout(resolve, gracePeriodMs);
+    });
+    clearTimeout(timer);
+    return this.#items.size;
+  }
+
+  #add(item: T): void {
+    const [getter] = this.#getters;
+    if (getter === undefined) this.#items.push(item);
+    else getter.answer([item]);
+  }
+
+  /** After items were taken: lets in those who wait, oldest first. */
+  #admit(): void {
+    for (const putter of this.#putters) {
+      if (this.#items.size >= this.#sizeMax) break;
+      this.#items.push(putter.item);
+      putter.answer("done");
+    }
+    if (this.#items.size === 0) this.#onDrained?.();
+  }
+}
+
+function waitIn<E extends object, A>(
+  line: Set<Waiting<A> & E>,
+  { entry, timeoutMs, late }: { entry: E; timeoutMs: number | undefined; late: A },
+): Promise<A> {
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    const waiting = {
+      ...entry,
+      answer: (answer: A): void => {
+        line.delete(waiting);
+        clearTimeout(timer);
+        resolve(answer);
+      },
+    };
+    if (timeoutMs !== undefined) timer = setTimeout(() => waiting.answer(late), timeoutMs);
+    line.add(waiting);
+  });
+}

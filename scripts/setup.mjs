@@ -61,8 +61,12 @@ export function ensureBuild(node) {
   say("compiling src");
   const fresh = join(ROOT, `dist.${process.pid}.new`);
   const compiler = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-  const compiled = spawnSync(node, [compiler, "-p", "tsconfig.build.json", "--outDir", fresh], { cwd: ROOT, stdio: ["ignore", 2, 2] });
-  if (compiled.status !== 0) {
+  // The compiler checks and writes the declarations, the bundler the code.
+  for (const args of [
+    [compiler, "-p", "tsconfig.build.json", "--outDir", fresh],
+    [join(ROOT, "scripts", "bundle.mjs"), fresh],
+  ]) {
+    if (spawnSync(node, args, { cwd: ROOT, stdio: ["ignore", 2, 2] }).status === 0) continue;
     rmSync(fresh, { recursive: true, force: true });
     throw new SetupError("Cannot compile src: see the compiler's messages above.");
   }
@@ -122,7 +126,9 @@ function pinnedMajors() {
 /** Contents, not times: a checkout or a copy changes times only, and hashing the sources takes about 10 ms. */
 function sourcesFingerprint() {
   const hash = createHash("sha256");
-  const files = ["tsconfig.json", "tsconfig.build.json", "package.json", "package-lock.json"].map((name) => join(ROOT, name));
+  const files = ["tsconfig.json", "tsconfig.build.json", "package.json", "package-lock.json", "scripts/bundle.mjs"].map((name) =>
+    join(ROOT, name),
+  );
   const sources = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))

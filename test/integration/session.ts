@@ -5,15 +5,14 @@
  * Everything here goes through `import ... from "shoal"`, as users have it; `driverRuntime` opens the counters of that same copy.
  */
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { basename, join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type InitOptions, init, shutdown } from "shoal";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { Runtime } from "../../src/core/runtime.ts";
+import { MESSAGE } from "../../src/wire/messages.ts";
 
 const DEADLINE_MS = 20_000;
 
@@ -46,11 +45,7 @@ export function driverRuntime(): Runtime {
 
 /** Bytes of the objects that the node keeps, as its daemon counts them. */
 export async function storeUsedBytes(): Promise<number> {
-  const entry = createRequire(import.meta.url).resolve("shoal");
-  const messages = (await import(
-    pathToFileURL(join(dirname(entry), "wire", "messages.js")).href
-  )) as typeof import("../../src/wire/messages.ts");
-  const reply = await driverRuntime().daemon.request(messages.MESSAGE.RESOURCES, undefined);
+  const reply = await driverRuntime().daemon.request(MESSAGE.RESOURCES, undefined);
   return (reply.header as { store: { usedBytes: number } }).store.usedBytes;
 }
 

@@ -24,9 +24,11 @@ export {
   WorkerCrashedError,
 } from "./base/errors.ts";
 export {
+  actors,
   availableResources,
   cancel,
   clusterResources,
+  exitActor,
   get,
   getActor,
   getRuntimeContext,

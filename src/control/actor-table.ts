@@ -3,8 +3,8 @@
  *
  * A pure state machine: events in, effects out. Creation is committed here before a process starts, so a name is taken by one
  * creation only. Each restart is the next incarnation; callers learn it from `state` effects, and a call that carries an old one is
- * refused by the process. An actor ends when it is killed or terminated, when nobody holds it any more, when the process that
- * created it ends, or when it dies and has no restart left.
+ * refused by the process. An actor ends when it is killed or terminated, when it dies and has no restart left, and, unless it is
+ * detached, when nobody holds it any more or the process that created it ends. One that dies again and again is started again after a growing time.
  */
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import type { ActorOptionsHeader, ActorPhase, PayloadHeader, WorkerExitedHeader } from "../wire/messages.ts";
@@ -20,11 +20,15 @@ export interface ActorRecord {
   readonly id: ActorId;
   readonly options: ActorOptionsHeader;
   readonly creator: ProcessId;
-  readonly spec: ActorSpec;
+  /** What it takes to make it again; undefined once it is dead. */
+  spec: ActorSpec | undefined;
   readonly watchers: Set<ProcessId>;
   phase: ActorPhase;
   incarnation: number;
   restartsLeft: number;
+  /** Deaths of which each came soon after the start before it. */
+  deathsInARow: number;
+  startedMs: number;
   worker: ProcessId | undefined;
   reason: string | undefined;
   exit: WorkerExitedHeader | undefined;
@@ -35,9 +39,11 @@ export interface ActorRecord {
 export type ActorEvent =
   | { kind: "create"; id: ActorId; creator: ProcessId; options: ActorOptionsHeader; spec: ActorSpec }
   | { kind: "placed"; id: ActorId; worker: ProcessId }
-  | { kind: "started"; id: ActorId; incarnation: number }
+  | { kind: "started"; id: ActorId; incarnation: number; nowMs: number }
   | { kind: "startFailed"; id: ActorId; incarnation: number; error: { header: PayloadHeader; body: Uint8Array } }
-  | { kind: "workerExited"; worker: ProcessId; exit: WorkerExitedHeader | undefined; intended: boolean }
+  /** Its process is about to end by its own decision: there will be no restart. */
+  | { kind: "leaving"; worker: ProcessId; reason: string | undefined }
+  | { kind: "workerExited"; worker: ProcessId; exit: WorkerExitedHeader | undefined; intended: boolean; nowMs: number }
   | { kind: "kill"; id: ActorId; restart: boolean }
   | { kind: "unheld"; id: ActorId }
   | { kind: "processGone"; process: ProcessId }
@@ -46,7 +52,8 @@ export type ActorEvent =
   | { kind: "found"; id: ActorId; existing: ActorId };
 
 export type ActorEffect =
-  | { kind: "place"; actor: ActorRecord }
+  /** Once the delay is over, unless it has died by then. */
+  | { kind: "place"; actor: ActorRecord; delayMs: number }
   | { kind: "start"; actor: ActorRecord; worker: ProcessId }
   | { kind: "state"; actor: ActorRecord; watchers: Iterable<ProcessId> }
   /** Handles with the id `from` mean this actor. */
@@ -54,10 +61,19 @@ export type ActorEffect =
   /** `afterPending`: it may finish the calls that it has. */
   | { kind: "end"; actor: ActorRecord; worker: ProcessId; afterPending: boolean; reason: string }
   /** Its resources go back. */
-  | { kind: "gone"; actor: ActorRecord };
+  | { kind: "gone"; actor: ActorRecord }
+  /** It is dead: what its constructor was given is no longer needed. */
+  | { kind: "ended"; actor: ActorRecord; spec: ActorSpec }
+  /** Handles with another id keep it alive, from now on or no longer. */
+  | { kind: "hold" | "release"; actor: ActorRecord };
 
 /** The dead are remembered so that late callers learn the cause; the oldest are forgotten. */
 const DEAD_MAX = 10_000;
+/** The first restart is at once; those of an actor that dies soon after each take longer and longer. */
+const RESTART_DELAY_MIN_MS = 100;
+const RESTART_DELAY_MAX_MS = 10_000;
+/** One that lived so long did not die of its start. */
+const STABLE_AFTER_MS = 10_000;
 
 export class ActorTable {
   readonly #actors = new Map<ActorId, ActorRecord>();
@@ -91,6 +107,11 @@ export class ActorTable {
     return found;
   }
 
+  /** All that are known, the dead among them, in the order of their creation. */
+  all(): Iterable<ActorRecord> {
+    return this.#actors.values();
+  }
+
   handle(event: ActorEvent): ActorEffect[] {
     switch (event.kind) {
       case "create":
@@ -106,6 +127,7 @@ export class ActorTable {
         const actor = this.#live(event.id);
         if (actor === undefined || actor.incarnation !== event.incarnation) return [];
         actor.phase = "alive";
+        actor.startedMs = event.nowMs;
         return [{ kind: "state", actor, watchers: actor.watchers }];
       }
       case "startFailed": {
@@ -114,23 +136,37 @@ export class ActorTable {
         actor.error = event.error;
         return this.#die(actor, "its constructor failed");
       }
+      case "leaving": {
+        const actor = this.#byWorker.get(event.worker);
+        if (actor === undefined) return [];
+        actor.reason ??= event.reason;
+        this.#beginEnd(actor);
+        return [];
+      }
       case "workerExited":
         return this.#workerExited(event);
       case "kill": {
         const actor = this.#live(event.id);
         if (actor === undefined) return [];
-        if (event.restart && actor.restartsLeft !== 0 && actor.worker !== undefined) {
+        if (event.restart && actor.restartsLeft !== 0) {
+          // One that is being made is as new as it would be.
+          if (actor.worker === undefined) return [];
           return [{ kind: "end", actor, worker: actor.worker, afterPending: false, reason: "kill() was called with a restart" }];
         }
         return this.#die(actor, "it was killed by kill()");
       }
       case "unheld": {
         this.#awaited.delete(event.id);
-        this.#aliases.delete(event.id);
+        const alias = this.#aliases.get(event.id);
+        if (alias !== undefined) {
+          this.#aliases.delete(event.id);
+          const found = this.#actors.get(alias);
+          return found === undefined ? [] : [{ kind: "release", actor: found }];
+        }
         const actor = this.#live(event.id);
-        if (actor === undefined) return [];
+        if (actor === undefined || actor.options.isDetached) return [];
         if (actor.phase === "alive" && actor.worker !== undefined) {
-          actor.restartsLeft = 0;
+          this.#beginEnd(actor);
           actor.reason = "nobody held a handle of it any more";
           return [{ kind: "end", actor, worker: actor.worker, afterPending: true, reason: actor.reason }];
         }
@@ -141,7 +177,7 @@ export class ActorTable {
         for (const waiting of this.#awaited.values()) waiting.delete(event.process);
         for (const actor of Array.from(this.#actors.values())) {
           actor.watchers.delete(event.process);
-          if (actor.creator === event.process && actor.phase !== "dead")
+          if (actor.creator === event.process && actor.phase !== "dead" && !actor.options.isDetached)
             effects.push(...this.#die(actor, "the process that had created it ended"));
         }
         return effects;
@@ -161,7 +197,11 @@ export class ActorTable {
         const actor = this.#actors.get(event.existing);
         if (actor === undefined) return [];
         this.#aliases.set(event.id, event.existing);
-        return [{ kind: "redirect", actor, from: event.id, watchers: this.#takeAwaited(event.id) }];
+        // A handle with the other id may be with others already, who hold nothing but that id.
+        return [
+          { kind: "hold", actor },
+          { kind: "redirect", actor, from: event.id, watchers: this.#takeAwaited(event.id) },
+        ];
       }
     }
   }
@@ -178,6 +218,8 @@ export class ActorTable {
       phase: "pending",
       incarnation: 0,
       restartsLeft: options.maxRestarts,
+      deathsInARow: 0,
+      startedMs: 0,
       worker: undefined,
       reason: undefined,
       exit: undefined,
@@ -185,7 +227,7 @@ export class ActorTable {
     };
     this.#actors.set(id, actor);
     if (options.name !== undefined) this.#names.set(nameKey(options.name, options.namespace), id);
-    return [{ kind: "place", actor }];
+    return [{ kind: "place", actor, delayMs: 0 }];
   }
 
   #workerExited(event: Extract<ActorEvent, { kind: "workerExited" }>): ActorEffect[] {
@@ -198,20 +240,33 @@ export class ActorTable {
     if (event.intended) return this.#die(actor, actor.reason ?? "it was terminated");
     if (actor.restartsLeft === 0) return this.#die(actor, actor.reason ?? "its process ended");
     if (actor.restartsLeft > 0) actor.restartsLeft -= 1;
+    const wasStable = actor.phase === "alive" && event.nowMs - actor.startedMs >= STABLE_AFTER_MS;
+    const delayMs = wasStable ? 0 : restartDelayMs(actor.deathsInARow);
+    actor.deathsInARow = wasStable ? 1 : actor.deathsInARow + 1;
     actor.phase = "restarting";
     actor.incarnation += 1;
     return [
       { kind: "state", actor, watchers: actor.watchers },
       { kind: "gone", actor },
-      { kind: "place", actor },
+      { kind: "place", actor, delayMs },
     ];
+  }
+
+  /** It may still answer what it has; nobody finds it by its name any more, so that whoever looks for the name does not get one that ends. */
+  #beginEnd(actor: ActorRecord): void {
+    actor.restartsLeft = 0;
+    this.#releaseName(actor);
+  }
+
+  #releaseName(actor: ActorRecord): void {
+    const { name, namespace } = actor.options;
+    if (name !== undefined && this.#names.get(nameKey(name, namespace)) === actor.id) this.#names.delete(nameKey(name, namespace));
   }
 
   #die(actor: ActorRecord, reason: string): ActorEffect[] {
     actor.phase = "dead";
     actor.reason ??= reason;
-    const { name, namespace } = actor.options;
-    if (name !== undefined && this.#names.get(nameKey(name, namespace)) === actor.id) this.#names.delete(nameKey(name, namespace));
+    this.#releaseName(actor);
     this.#dead.push(actor.id);
     if (this.#dead.length > DEAD_MAX) this.#actors.delete(this.#dead.shift() as ActorId);
     const effects: ActorEffect[] = [
@@ -219,6 +274,8 @@ export class ActorTable {
       { kind: "gone", actor },
     ];
     if (actor.worker !== undefined) effects.push({ kind: "end", actor, worker: actor.worker, afterPending: false, reason: actor.reason });
+    if (actor.spec !== undefined) effects.push({ kind: "ended", actor, spec: actor.spec });
+    actor.spec = undefined;
     return effects;
   }
 
@@ -242,4 +299,8 @@ export class ActorTable {
 
 function nameKey(name: string, namespace: string): string {
   return JSON.stringify([namespace, name]);
+}
+
+function restartDelayMs(deathsInARow: number): number {
+  return deathsInARow === 0 ? 0 : Math.min(RESTART_DELAY_MAX_MS, RESTART_DELAY_MIN_MS * 2 ** (deathsInARow - 1));
 }

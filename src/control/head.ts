@@ -4,12 +4,13 @@
  * The shell around the actor table: messages become its events, its effects become messages and requests to the node. Decides nothing about
  * where an actor runs, which is the node's matter, nor when a reference is free, which is the ledger's.
  */
-import { type ActorId, actorObjectId, type ProcessId } from "../base/ids.ts";
+import { type ActorId, actorObjectId, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Frame } from "../wire/frame.ts";
 import {
   type ActorCreateHeader,
+  type ActorInfoHeader,
   type ActorLookupReply,
   type ActorStartHeader,
   type ActorStateHeader,
@@ -18,13 +19,14 @@ import {
   type PayloadHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
-import { type ActorEffect, type ActorRecord, ActorTable } from "./actor-table.ts";
+import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
 import { DefinitionTable } from "./definition-table.ts";
 
 export class Head implements HeadService {
   readonly #node: NodeServices;
   readonly #actors = new ActorTable();
   readonly #definitions = new DefinitionTable();
+  #hasWarnedOfDetached = false;
 
   constructor(node: NodeServices) {
     this.#node = node;
@@ -54,9 +56,12 @@ export class Head implements HeadService {
         this.#apply(this.#actors.handle({ kind: "kill", id: actorId, restart }));
         return;
       }
+      case MESSAGE.ACTOR_LIST:
+        peer.connection.reply(frame.callId, this.#list(header as { includeDead: boolean; namespace: string | undefined }));
+        return;
       case MESSAGE.ACTOR_STARTED: {
         const { actorId, incarnation } = header as { actorId: ActorId; incarnation: number };
-        this.#apply(this.#actors.handle({ kind: "started", id: actorId, incarnation }));
+        this.#apply(this.#actors.handle({ kind: "started", id: actorId, incarnation, nowMs: this.#node.nowMs() }));
         return;
       }
       case MESSAGE.ACTOR_START_FAILED: {
@@ -74,7 +79,11 @@ export class Head implements HeadService {
   }
 
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, { intended }: { intended: boolean }): void {
-    this.#apply(this.#actors.handle({ kind: "workerExited", worker, exit, intended }));
+    this.#apply(this.#actors.handle({ kind: "workerExited", worker, exit, intended, nowMs: this.#node.nowMs() }));
+  }
+
+  workerLeaves(worker: ProcessId, reason: string | undefined): void {
+    this.#apply(this.#actors.handle({ kind: "leaving", worker, reason }));
   }
 
   processGone(process: ProcessId): void {
@@ -107,9 +116,43 @@ export class Head implements HeadService {
       return;
     }
     const spec = { definition, args, deps, body: copyBytes(frame.body) };
+    // Each incarnation needs them, whatever becomes of the process that made them.
+    for (const ref of refsOf(spec)) this.#node.hold(ref, this.#node.daemonId);
     const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
     peer.connection.reply(frame.callId, { actorId, interface: options.interface });
     this.#apply(effects);
+    if (options.isDetached) this.#warnOfDetached();
+  }
+
+  /** The node was started by a driver and ends with it: whoever expects the actor to live on should know, once. */
+  #warnOfDetached(): void {
+    if (this.#hasWarnedOfDetached) return;
+    this.#hasWarnedOfDetached = true;
+    this.#node.warn(
+      "A detached actor outlives the task or actor that creates it, but this node was started by init() and ends with its last driver, and the actor with it.",
+    );
+  }
+
+  #list(query: { includeDead: boolean; namespace: string | undefined }): ActorInfoHeader[] {
+    const found: ActorInfoHeader[] = [];
+    for (const actor of this.#actors.all()) {
+      const { name, namespace, isDetached, interface: face } = actor.options;
+      if ((actor.phase === "dead" && !query.includeDead) || (query.namespace !== undefined && query.namespace !== namespace)) continue;
+      const worker = actor.worker === undefined ? undefined : this.#node.peer(actor.worker);
+      found.push({
+        actorId: actor.id,
+        className: face.className,
+        name,
+        namespace,
+        phase: actor.phase,
+        isDetached,
+        incarnation: actor.incarnation,
+        pid: worker?.pid ?? actor.exit?.pid,
+        nodeId: worker === undefined ? undefined : this.#node.nodeId,
+        reason: actor.reason,
+      });
+    }
+    return found;
   }
 
   #lookup(peer: HeadPeer, callId: number, query: { name: string; namespace: string }): void {
@@ -136,7 +179,8 @@ export class Head implements HeadService {
       const { actor } = effect;
       switch (effect.kind) {
         case "place":
-          this.#node.placeActor(actor.id, actor.options.resources);
+          if (effect.delayMs === 0) this.#node.placeActor(actor.id, actor.options.resources);
+          else this.#placeLater(actor, effect.delayMs);
           break;
         case "start":
           this.#start(actor, effect.worker);
@@ -153,20 +197,37 @@ export class Head implements HeadService {
         case "gone":
           this.#node.actorGone(actor.id);
           break;
+        case "ended":
+          for (const ref of refsOf(effect.spec)) this.#node.release(ref, this.#node.daemonId);
+          break;
+        case "hold":
+          this.#node.hold(this.#refOf(actor), this.#node.daemonId);
+          break;
+        case "release":
+          this.#node.release(this.#refOf(actor), this.#node.daemonId);
+          break;
       }
     }
   }
 
+  #placeLater(actor: ActorRecord, delayMs: number): void {
+    const { incarnation } = actor;
+    const timer = setTimeout(() => {
+      if (actor.phase === "restarting" && actor.incarnation === incarnation) this.#node.placeActor(actor.id, actor.options.resources);
+    }, delayMs);
+    timer.unref();
+  }
+
+  #refOf(actor: ActorRecord): { id: ObjectId; owner: ProcessId } {
+    return { id: actorObjectId(actor.id), owner: this.#node.daemonId };
+  }
+
   #start(actor: ActorRecord, workerId: ProcessId): void {
     const worker = this.#node.peer(workerId);
-    if (worker === undefined) return;
+    if (worker === undefined || actor.spec === undefined) return;
     const { definition, args, deps, body } = actor.spec;
     const { interface: face, name, resources } = actor.options;
-    // Refs in the constructor's arguments are held for each incarnation; the creator keeps its own hold while the actor lives.
-    for (const payload of [args, ...deps]) {
-      for (const [id, owner] of payload.refs) this.#node.hold({ id, owner }, worker.holderId);
-      if (payload.stored !== undefined) this.#node.hold(payload.stored, worker.holderId);
-    }
+    for (const ref of refsOf(actor.spec)) this.#node.hold(ref, worker.holderId);
     const header: ActorStartHeader = {
       actorId: actor.id,
       incarnation: actor.incarnation,
@@ -201,4 +262,14 @@ export class Head implements HeadService {
 
 function describeActor(actor: ActorRecord): ActorLookupReply {
   return { actorId: actor.id, interface: actor.options.interface };
+}
+
+/** The references inside the constructor's arguments, and the stored bytes of large ones. */
+function refsOf(spec: ActorSpec): { id: ObjectId; owner: ProcessId }[] {
+  const refs: { id: ObjectId; owner: ProcessId }[] = [];
+  for (const payload of [spec.args, ...spec.deps]) {
+    for (const [id, owner] of payload.refs) refs.push({ id, owner });
+    if (payload.stored !== undefined) refs.push(payload.stored);
+  }
+  return refs;
 }

@@ -76,6 +76,8 @@ export function makeActorClass(facts: Omit<ActorClassState, "interface">): objec
 }
 
 function createActor(state: ActorClassState, args: readonly unknown[]): object {
+  if (state.options.isDetached && state.options.name === undefined)
+    throw new TypeError(`Cannot create actor ${state.name}: with lifetime "detached" it needs the option name, by which it is found again`);
   const runtime = requireRuntime();
   const { table, serializer } = runtime;
   const row = actorClassRow(state);
@@ -88,12 +90,17 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const handle = currentHandles().created({ client, interface: face });
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.
   const release = currentHandles().holdCreated(actorId);
+  // The node holds what an incarnation needs from the answer on.
+  const unpin = (): void => {
+    for (const entry of encoded.pinned) table.unpin(entry);
+  };
   const send = (): void => {
     const failed = encoded.dependencies.find((entry) => entry.state === "failed");
     if (failed !== undefined) {
       void runtime.failureOf(failed).then((failure) => {
         client.constructorError = failure;
         client.stateChanged(neverCreated(actorId, "an argument of its constructor failed"));
+        unpin();
       });
       release();
       return;
@@ -110,17 +117,18 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
         getIfExists: options.getIfExists,
         resources: options.resources,
         maxRestarts: options.maxRestarts,
+        isDetached: options.isDetached,
         interface: interfaceToWire(face),
       },
       args: payloadHeader(payload),
       deps: deps.map(payloadHeader),
     };
     const parts = [payload, ...deps].flatMap(payloadParts);
-    // The pins of its arguments last as long as this process: a restart runs the constructor again.
-    runtime.daemon.request(MESSAGE.ACTOR_CREATE, header, { parts, timeoutMs: 0 }).then(
+    const created = runtime.daemon.request(MESSAGE.ACTOR_CREATE, header, { parts, timeoutMs: 0 }).then(
       (reply) => adoptExisting(runtime, client, actorId, reply.header as ActorLookupReply),
       (error: unknown) => client.stateChanged(neverCreated(actorId, (error as Error).message)),
     );
+    void created.then(unpin);
     release();
   };
   whenSettled(runtime, encoded.dependencies, send);

@@ -13,12 +13,23 @@ import { CallQueues } from "./call-queues.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "./worker-link.ts";
 
+/** How a call was lost with its actor. */
+export interface LostCall {
+  sent: boolean;
+  constructorError: unknown;
+  /** The oldest call that this process had with the actor, when that was another one: it ran, or came before this one. */
+  behind?: string | undefined;
+}
+
+/** How long the last answers of a dead process may take to be read before its connection is given up. */
+const LAST_ANSWERS_WITHIN_MS = 1000;
+
 export interface ActorClientOptions {
   id: ActorId;
   className: string;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
   linkEvents: Pick<WorkerLinkEvents, "onPlainResult" | "onResult">;
-  fail: (record: CallRecord, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }) => void;
+  fail: (record: CallRecord, state: ActorStateHeader, how: LostCall) => void;
   /** An argument of the call failed, so the call fails with it. */
   failDependency: (record: CallRecord, dependency: ObjectEntry) => void;
   onIdle: () => void;
@@ -35,9 +46,12 @@ export class ActorClient {
   #incarnation = -1;
   /** Cancelled calls that are still in the queue. */
   #dropped = 0;
+  /** The connection to this life or the last one, and when it has closed: the next life is not sent anything before. */
+  #last: { link: WorkerLink; incarnation: number; closed: Promise<void> } | undefined;
   #state: ActorStateHeader | undefined;
   /** In flight when the connection broke; what becomes of them follows from the actor's next state. */
   #lost: CallRecord[] = [];
+  #lostIncarnation = -1;
   #redirect: ActorClient | undefined;
   #endWaiters: (() => void)[] = [];
   #readyWaiters: { resolve: () => void; reject: (state: ActorStateHeader) => void }[] = [];
@@ -169,6 +183,11 @@ export class ActorClient {
     if (state.incarnation === this.#incarnation || state.address === undefined || state.processId === undefined) return;
     this.#incarnation = state.incarnation;
     const { incarnation } = state;
+    const before = this.#last;
+    let onClosed: () => void = () => {};
+    const closed = new Promise<void>((resolve) => {
+      onClosed = resolve;
+    });
     try {
       const link = await this.#options.connectWorker(
         { address: state.address, processId: state.processId, incarnation },
@@ -178,13 +197,20 @@ export class ActorClient {
             if (this.#queue.size > 0) this.#pump();
             else if (this.pendingCount === 0) this.#options.onIdle();
           },
-          onClosed: (unanswered) => this.#linkClosed(incarnation, unanswered),
+          onClosed: (unanswered) => {
+            this.#linkClosed(incarnation, unanswered);
+            onClosed();
+          },
         },
       );
       if (this.#incarnation !== incarnation) {
         link.close();
         return;
       }
+      // What the last life left unanswered goes before all that waits here.
+      if (before !== undefined && !before.link.isClosed) await this.#lastAnswers(before);
+      if (this.#incarnation !== incarnation || link.isClosed) return;
+      this.#last = { link, incarnation, closed };
       this.#link = link;
       link.onDrain = () => this.#pump();
       this.#pump();
@@ -193,9 +219,20 @@ export class ActorClient {
     }
   }
 
+  async #lastAnswers({ link, incarnation, closed }: { link: WorkerLink; incarnation: number; closed: Promise<void> }): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, LAST_ANSWERS_WITHIN_MS);
+    });
+    await Promise.race([closed, late]);
+    clearTimeout(timer);
+    if (!link.isClosed) this.#linkClosed(incarnation, link.close());
+  }
+
   #linkClosed(incarnation: number, unanswered: CallRecord[]): void {
     if (this.#incarnation === incarnation) this.#link = undefined;
     this.#lost.push(...unanswered);
+    this.#lostIncarnation = incarnation;
     const state = this.#state;
     if (state === undefined) return;
     if (state.phase === "dead") this.#failAll(state);
@@ -204,13 +241,15 @@ export class ActorClient {
 
   /** The calls that were in flight to the incarnation that died. */
   #retryLost(state: ActorStateHeader): void {
-    if (state.phase === "alive" && state.incarnation === this.#incarnation) return;
+    // The connection broke and nothing has been heard of the process' death yet.
+    if (state.incarnation <= this.#lostIncarnation) return;
     const lost = this.#lost.splice(0);
+    const behind = lost[0]?.target.name;
     const again: CallRecord[] = [];
     for (const record of lost) {
       if (record.isEnded) continue;
       if (record.retriesLeft === 0) {
-        this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
+        this.#failLost(record, state, behind);
         continue;
       }
       if (record.retriesLeft > 0) record.retriesLeft -= 1;
@@ -224,11 +263,17 @@ export class ActorClient {
   #failAll(state: ActorStateHeader): void {
     const link = this.#link;
     this.#link = undefined;
-    for (const record of this.#lost.splice(0)) this.#options.fail(record, state, { sent: true, constructorError: this.constructorError });
+    const lost = this.#lost.splice(0);
+    for (const record of lost) this.#failLost(record, state, lost[0]?.target.name);
     for (const record of this.#takeAll()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
     // What it answered before it died may still be on the way: the closing of the connection brings the rest here.
     if (link !== undefined && link.inFlightCount === 0) link.close();
     if (this.pendingCount === 0) this.#options.onIdle();
+  }
+
+  #failLost(record: CallRecord, state: ActorStateHeader, oldest: string | undefined): void {
+    const behind = oldest === record.target.name ? undefined : oldest;
+    this.#options.fail(record, state, { sent: true, constructorError: this.constructorError, behind });
   }
 
   #pump(): void {

@@ -9,14 +9,16 @@ import { interfaceFromWire } from "./actor-interface.ts";
 import { actorHandleState, requireHandle } from "./actor-handle.ts";
 import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
-import type { ActorStateHeader, ActorLookupReply, NodeHeader } from "../wire/messages.ts";
+import type { ActorInfoHeader, ActorStateHeader, ActorLookupReply, NodeHeader } from "../wire/messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
+import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/call-server.ts";
 import { taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import {
   resolveActorOptions,
+  resolveActorsOptions,
   resolveCancelOptions,
   resolveGetActorOptions,
   resolveGetOptions,
@@ -27,6 +29,7 @@ import {
 } from "./options.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
 import type {
+  ActorsFunction,
   CancelFunction,
   GetActorFunction,
   GetActorOptions,
@@ -210,6 +213,35 @@ export const kill: KillFunction = async (actor, options) => {
   const { noRestart } = resolveKillOptions(options);
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
   if (noRestart) await runtime.holdWhile(client.ended());
+};
+
+/**
+ * Ends the actor that this code runs in, from inside one of its methods, and does not return. The call fails with ActorDiedError, as do those that wait; the
+ * actor is not restarted. Its `Symbol.asyncDispose` or `Symbol.dispose` method runs first.
+ *
+ * @throws TypeError outside of actors
+ */
+export function exitActor(): never {
+  const context = taskContext.current;
+  const exit = context?.place.exitActor;
+  if (context === undefined || exit === undefined)
+    throw new TypeError(
+      "Cannot exit the actor: exitActor() is for methods of actors, and this code runs in none: return, or throw, instead",
+    );
+  exit(context);
+  throw new ActorExit("exitActor() was called: let this pass, as the actor ends");
+}
+
+/** The actors of the session, in the order of their creation; the dead only on request. */
+export const actors: ActorsFunction = async (options) => {
+  const { namespace, includeDead } = resolveActorsOptions(options);
+  const runtime = requireRuntime();
+  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.ACTOR_LIST, { namespace, includeDead }));
+  return (reply.header as ActorInfoHeader[]).map(({ isDetached, ...info }) => ({
+    ...info,
+    lifetime: isDetached ? "detached" : "non_detached",
+    restarts: info.incarnation,
+  }));
 };
 
 /** The nodes of the cluster. */

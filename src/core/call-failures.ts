@@ -13,6 +13,7 @@ import {
   WorkerCrashedError,
 } from "../base/errors.ts";
 import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import type { LostCall } from "./actor-client.ts";
 import type { CallRecord } from "./call-record.ts";
 
 function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
@@ -69,7 +70,7 @@ export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | u
 }
 
 /** Why a call of an actor, or its creation, failed with its process. */
-export function actorLostError(callName: string, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }): Error {
+export function actorLostError(callName: string, state: ActorStateHeader, options: LostCall): Error {
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
   const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
   const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
@@ -91,10 +92,16 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
       },
     );
   }
-  const when = options.sent ? "while the call was with it" : "before the call was sent";
+  const behind = options.behind === undefined ? "" : `, behind ${options.behind}`;
+  const when = options.sent ? `while the call was with it${behind}` : "before the call was sent";
   return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
     ...exitFields(state.exit),
     reason,
-    hint: "Create the actor again, or set maxRestarts.",
+    hint: state.exit === undefined || isWanted(reason) ? "Create the actor again." : "Create the actor again, or set maxRestarts.",
   });
+}
+
+/** Ends for which no restart is meant. */
+function isWanted(reason: string): boolean {
+  return /exitActor|terminated|kill\(\)|nobody held/.test(reason);
 }

@@ -13,7 +13,7 @@ import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
 import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import { taskContext } from "../worker/task-context.ts";
-import type { ActorClient } from "./actor-client.ts";
+import type { ActorClient, LostCall } from "./actor-client.ts";
 import type { CallCancellation } from "./call-cancellation.ts";
 import { encodeArguments } from "./call-arguments.ts";
 import { actorLostError, workerLostError } from "./call-failures.ts";
@@ -271,8 +271,8 @@ export class Calls {
   };
 
   /** The actor is gone, or was gone while the call was with it. */
-  readonly onActorLost = (record: CallRecord, state: ActorStateHeader, options: { sent: boolean; constructorError: unknown }): void => {
-    this.#fail(record, actorLostError(record.target.name, state, options));
+  readonly onActorLost = (record: CallRecord, state: ActorStateHeader, how: LostCall): void => {
+    this.#fail(record, actorLostError(record.target.name, state, how));
   };
 
   /** Ends all that depends on a failure, one call after the other: nested, a chain of some thousand calls would overflow the stack. */

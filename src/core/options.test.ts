@@ -266,10 +266,6 @@ describe("the options of an actor", () => {
       { methods: { read: { concurrencygroup: "io" } } },
       'TypeError: Cannot set options of method read of an actor: there is no option "concurrencygroup": it is spelled concurrencyGroup',
     ],
-    [
-      { lifetime: "detached" },
-      "TypeError: Cannot set lifetime of an actor: a detached one needs the option name, by which it is found again: received none",
-    ],
   ])("are refused: %j", (options, message) => {
     expect(messageOf(() => resolveActorOptions(options as object))).toBe(message);
   });

@@ -27,6 +27,7 @@ import {
 } from "./option-kinds.ts";
 import type {
   ActorOptions,
+  ActorsOptions,
   CancelOptions,
   GetActorOptions,
   GetOptions,
@@ -134,6 +135,8 @@ const CANCEL_OPTIONS = { force: flag(false), recursive: flag(true) } satisfies T
 
 const KILL_OPTIONS = { noRestart: flag(true) } satisfies TableOf<KillOptions>;
 
+const ACTORS_OPTIONS = { namespace: text(undefined), includeDead: flag(false) } satisfies TableOf<ActorsOptions>;
+
 const GET_ACTOR_OPTIONS = { namespace: text(undefined) } satisfies TableOf<GetActorOptions>;
 
 /** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
@@ -180,6 +183,7 @@ const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it i
 const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
 const CANCEL: OptionSubject = { set: "set", of: "cancel", otherNames: {} };
 const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
+const ACTORS: OptionSubject = { set: "set", of: "actors", otherNames: { all_namespaces: "without namespace all are listed" } };
 const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -281,8 +285,6 @@ export function resolveActorOptions(
   const values = withDefaults(given, ACTOR_OPTIONS);
   const { name, namespace, getIfExists, lifetime, maxRestarts, maxTaskRetries, maxConcurrency, maxPendingCalls } = values;
   const isDetached = lifetime === "detached";
-  if (isDetached && name === undefined)
-    throw new TypeError("Cannot set lifetime of an actor: a detached one needs the option name, by which it is found again: received none");
   if (getIfExists && name === undefined)
     throw new TypeError("Cannot set getIfExists of an actor: it needs the option name, by which the actor is found");
   const resources = resourceRecord(values);
@@ -395,6 +397,11 @@ export function resolveCancelOptions(options?: CancelOptions): { readonly force:
 /** @throws TypeError */
 export function resolveKillOptions(options?: KillOptions): { readonly noRestart: boolean } {
   return withDefaults(checkedOptions(options, KILL_OPTIONS, KILL), KILL_OPTIONS);
+}
+
+/** @throws TypeError, RangeError */
+export function resolveActorsOptions(options?: ActorsOptions): { readonly namespace: string | undefined; readonly includeDead: boolean } {
+  return withDefaults(checkedOptions(options, ACTORS_OPTIONS, ACTORS), ACTORS_OPTIONS);
 }
 
 /** @throws TypeError, RangeError */

@@ -472,6 +472,43 @@ export interface RuntimeContext {
   readonly signal: AbortSignal;
 }
 
+/** The options of `actors`. */
+export interface ActorsOptions {
+  /** Those of one namespace. Default: all. */
+  namespace?: string | undefined;
+  /** The dead too, of which the last 10,000 are known. Default: false. */
+  includeDead?: boolean | undefined;
+}
+
+/** One actor, as `actors()` lists it. */
+export interface ActorInfo {
+  readonly actorId: ActorId;
+  readonly className: string;
+  /** Absent for actors without a name. */
+  readonly name: string | undefined;
+  readonly namespace: string;
+  readonly lifetime: "detached" | "non_detached";
+  /** `"pending"` until its constructor has run, `"restarting"` from the death of its process until it has run again. */
+  readonly phase: "pending" | "alive" | "restarting" | "dead";
+  /** Its process on its machine, or the last one that it had. */
+  readonly pid: number | undefined;
+  readonly nodeId: NodeId | undefined;
+  /** How often it was made anew; calls carry it. */
+  readonly incarnation: number;
+  readonly restarts: number;
+  /** Why it ended or ends. */
+  readonly reason: string | undefined;
+}
+
+/**
+ * The actors of the session, in the order of their creation.
+ *
+ * @throws TypeError for an unknown option or a value of a wrong type.
+ * @example
+ * for (const { className, pid, phase } of await actors()) console.log(className, pid, phase);
+ */
+export type ActorsFunction = (options?: ActorsOptions) => Promise<ActorInfo[]>;
+
 /** One machine of the cluster, as `nodes()` lists it. */
 export interface NodeInfo {
   readonly nodeId: NodeId;

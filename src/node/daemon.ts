@@ -85,6 +85,9 @@ export class NodeDaemon {
       nodeId: options.nodeId,
       peer: (id) => this.#peers.get(id),
       hold: (ref, holder) => this.#countRef({ ...ref, holder, count: 1 }),
+      release: (ref, holder) => this.#countRef({ ...ref, holder, count: -1 }),
+      nowMs: options.nowMs,
+      warn: (text) => this.#warn(text),
       daemonId: options.processId,
       placeActor: (actor, resources) => {
         const lifetime = resourceVector(resources);
@@ -230,6 +233,7 @@ export class NodeDaemon {
       case MESSAGE.WORKER_EXIT:
         // An actor that ends by its own decision (terminate, exitActor) says so first.
         this.#intendedExits.add(peer.id);
+        this.#head.workerLeaves(peer.id, header as string | undefined);
         return;
       case MESSAGE.NODES:
         peer.connection.reply(frame.callId, [this.#node()]);
@@ -312,7 +316,7 @@ export class NodeDaemon {
     const actorName = this.#head.describe(effect.owner as ActorId);
     const who = actorName === undefined ? "A task" : `Actor ${actorName}`;
     const text = `${who} waits for ${wanted} ${name}, but the node has ${total} in all. It stays pending; ask for less, or start Shoal with more ${name}.`;
-    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.WARNING, text);
+    this.#warn(text);
   }
 
   #updateTick(): void {
@@ -362,6 +366,10 @@ export class NodeDaemon {
 
   #send(to: ProcessId, type: number, header: unknown): void {
     this.#peers.get(to)?.connection.send(type, header);
+  }
+
+  #warn(text: string): void {
+    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.WARNING, text);
   }
 
   #log(entry: LogHeader): void {

@@ -27,6 +27,11 @@ export interface NodeServices {
   peer(id: ProcessId): HeadPeer | undefined;
   /** One more hold of a reference for a process. */
   hold(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void;
+  /** One hold less. */
+  release(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void;
+  nowMs(): number;
+  /** Tells people, through the drivers. */
+  warn(text: string): void;
   /** Finds a worker for an actor and reports it with `HeadService.placed`. */
   placeActor(actor: ActorId, resources: Record<string, number>): void;
   /** Its resources are free again. */
@@ -40,6 +45,8 @@ export interface HeadService {
   receive(peer: HeadPeer, frame: Frame, header: unknown): void;
   placed(actor: ActorId, worker: ProcessId): void;
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void;
+  /** It is about to end by its own decision. */
+  workerLeaves(worker: ProcessId, reason: string | undefined): void;
   processGone(process: ProcessId): void;
   /** Nobody holds a handle of the actor any more. */
   unheld(actor: ActorId): void;

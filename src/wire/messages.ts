@@ -56,6 +56,7 @@ export const MESSAGE = {
   ACTOR_KILL: 63,
   ACTOR_LOOKUP: 64,
   ACTOR_REDIRECT: 65,
+  ACTOR_LIST: 66,
 
   NODES: 70,
   RESOURCES: 71,
@@ -188,6 +189,8 @@ export interface ActorOptionsHeader {
   getIfExists: boolean;
   resources: Record<string, number>;
   maxRestarts: number;
+  /** Neither the end of its creator nor that of its handles ends it. */
+  isDetached: boolean;
   interface: ActorInterfaceHeader;
 }
 
@@ -232,6 +235,20 @@ export interface ActorStateHeader {
 export interface ActorLookupReply {
   actorId: ActorId;
   interface: ActorInterfaceHeader;
+}
+
+/** One actor in the answer to ACTOR_LIST. */
+export interface ActorInfoHeader {
+  actorId: ActorId;
+  className: string;
+  name: string | undefined;
+  namespace: string;
+  phase: ActorPhase;
+  isDetached: boolean;
+  incarnation: number;
+  pid: number | undefined;
+  nodeId: NodeId | undefined;
+  reason: string | undefined;
 }
 
 export interface CallHeader {

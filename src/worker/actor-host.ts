@@ -97,6 +97,11 @@ export class ActorHost {
     for (const group of this.#groups.values()) this.#next(group);
   }
 
+  /** Nothing begins any more. */
+  close(): void {
+    this.#isConstructed = false;
+  }
+
   enqueue(job: ActorJob, group: ConcurrencyGroup): void {
     group.queue.push(job);
     if (this.#isConstructed && group.canBegin) this.#next(group);

@@ -16,6 +16,7 @@ import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
+import { EXIT_REASON } from "./actor-exit.ts";
 import type { ActorHost, ActorJob, ConcurrencyGroup } from "./actor-host.ts";
 import {
   type CallHeader,
@@ -38,8 +39,8 @@ export interface CallServerOptions {
   codec: ValueCodec;
   table: ObjectTable;
   actors: ActorHost;
-  /** The actor ends by a caller's `terminate`, once the answer is sent. */
-  onTerminate: () => void;
+  /** The actor ends: by a caller's `terminate`, once the answer is sent, or by its own `exitActor()`. */
+  onActorEnd: (reason: string) => void;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
   /** Functions that run as they are instead of from their definition (in-process mode). */
@@ -307,7 +308,7 @@ export class CallServer {
       host.enqueueLast({
         run: (_instance, done) => {
           this.#answer(context, call, undefined, performance.now(), done);
-          this.#options.onTerminate();
+          this.#options.onActorEnd("it was terminated");
         },
       });
       return;
@@ -414,6 +415,10 @@ export class CallServer {
   }
 
   #answer(context: TaskContext, call: { callId: number; numReturns: number }, value: unknown, startMs: number, done?: () => void): void {
+    if (context.exits) {
+      this.#options.onActorEnd(EXIT_REASON);
+      return;
+    }
     if (context.isCancelled) {
       this.#answerCancelled(context, call, done);
       return;
@@ -444,6 +449,10 @@ export class CallServer {
   }
 
   #answerError(context: TaskContext, call: { callId: number; numReturns: number }, error: unknown, done?: () => void): void {
+    if (context.exits) {
+      this.#options.onActorEnd(EXIT_REASON);
+      return;
+    }
     if (context.isCancelled) {
       this.#answerCancelled(context, call, done);
       return;
@@ -462,8 +471,12 @@ export class CallServer {
 
   #callEnded(context: TaskContext, callId: number, done: (() => void) | undefined): void {
     if (this.#open.size > 0) this.#open.delete(callId);
-    if (done === undefined) this.#taskEnded(context);
-    else done();
+    if (done === undefined) {
+      this.#taskEnded(context);
+      return;
+    }
+    context.isFinished = true;
+    done();
   }
 
   #taskEnded(context: TaskContext): void {

@@ -18,6 +18,8 @@ export interface CallPlace {
   readonly executor: Executor | undefined;
   /** Of an actor: no two of its calls overlap. */
   readonly isSerial: boolean;
+  /** Of an actor: it ends once the call that decided so has been left. */
+  readonly exitActor?: ((context: TaskContext) => void) | undefined;
 }
 
 export class TaskContext {
@@ -29,6 +31,8 @@ export class TaskContext {
   /** Refs that it waits for now. */
   waits = 0;
   isFinished = false;
+  /** It called `exitActor()`: it is not answered. */
+  exits = false;
   /** Tells the caller that the task has begun and waits: after a crash it is known which tasks had started. */
   onParked: (() => void) | undefined = undefined;
   /** Lets go of what lives as long as the task: the actors that it created. */

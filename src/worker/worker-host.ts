@@ -16,6 +16,7 @@ import { acceptPeer } from "../rpc/handshake.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type ActorStartHeader, MESSAGE } from "../wire/messages.ts";
+import { disposeInstance, EXIT_REASON } from "./actor-exit.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
@@ -23,6 +24,9 @@ import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
 
 /** Longer than a caller that attends to its leases keeps an idle one. */
 const RECLAIM_AFTER_IDLE_MS = 25;
+
+/** How long a method that called `exitActor()` may go on, with what it awaits while it is left. */
+const EXIT_WITHIN_MS = 5000;
 
 export interface WorkerHostOptions {
   processId: ProcessId;
@@ -46,6 +50,7 @@ export class WorkerHost {
   readonly actors: ActorHost = new ActorHost();
   readonly #options: WorkerHostOptions;
   readonly #callers = new Map<Connection, CallServer>();
+  #isEnding = false;
 
   constructor(options: WorkerHostOptions) {
     this.#options = options;
@@ -86,7 +91,7 @@ export class WorkerHost {
         this.#reclaim(decodeHeader(frame.header) as ProcessId);
         return;
       case MESSAGE.WORKER_EXIT:
-        this.actors.whenIdle(() => this.#options.exit());
+        this.actors.whenIdle(() => void this.#disposeAndExit());
         return;
     }
   }
@@ -107,7 +112,7 @@ export class WorkerHost {
   }
 
   #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
-    const { codec, definitions, table, localFunction, cancelChildren, daemon, exit } = this.#options;
+    const { codec, definitions, table, localFunction, cancelChildren } = this.#options;
     connection.onClose = () => this.#callers.delete(connection);
     const server = new CallServer({
       connection,
@@ -119,28 +124,65 @@ export class WorkerHost {
       actors: this.actors,
       localFunction,
       cancelChildren,
-      onTerminate: () => {
-        daemon.send(MESSAGE.WORKER_EXIT, undefined);
-        exit();
-      },
+      onActorEnd: (reason) => this.#endActor(reason),
     });
     this.#callers.set(connection, server);
+  }
+
+  /** Says so first: it is no crash, and there is no restart. */
+  #endActor(reason: string): void {
+    if (this.#isEnding) return;
+    this.#options.daemon.send(MESSAGE.WORKER_EXIT, reason);
+    void this.#disposeAndExit();
+  }
+
+  async #disposeAndExit(): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.actors.close();
+    await disposeInstance(this.actors.instance, this.actors.className, this.actors.place);
+    this.#options.exit();
+  }
+
+  /** The call that asked for it is left first; one that has ended already, or never ends, does not stop it. */
+  #exitActor(context: TaskContext): void {
+    this.actors.close();
+    if (context.isFinished) {
+      this.#endActor(EXIT_REASON);
+      return;
+    }
+    context.exits = true;
+    setTimeout(() => this.#endActor(EXIT_REASON), EXIT_WITHIN_MS).unref();
   }
 
   async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {
     const { actorId, incarnation, definition, name, actorName, resources, groups } = header;
     const { daemon, codec, definitions, localFunction } = this.#options;
-    const place: CallPlace = { actor: actorId, actorName, incarnation, resources, executor: undefined, isSerial: isSerial(groups) };
+    const place: CallPlace = {
+      actor: actorId,
+      actorName,
+      incarnation,
+      resources,
+      executor: undefined,
+      isSerial: isSerial(groups),
+      exitActor: (context) => this.#exitActor(context),
+    };
     this.actors.begin(place, name, groups);
+    const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
     try {
       const decoded = await codec.decodeArguments(args, deps);
       const actorClass = (localFunction(definition) ?? (await definitions.load(definition))) as new (...values: unknown[]) => object;
-      const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
       const instance = taskContext.run(context, () => new actorClass(...decoded));
+      context.isFinished = true;
+      if (context.exits) {
+        this.#endActor(EXIT_REASON);
+        return;
+      }
       this.actors.constructed(instance);
       daemon.send(MESSAGE.ACTOR_STARTED, { actorId, incarnation });
     } catch (error) {
-      this.#startFailed(actorId, incarnation, name, error);
+      if (context.exits) this.#endActor(EXIT_REASON);
+      else this.#startFailed(actorId, incarnation, name, error);
     }
   }
 

@@ -1,0 +1,47 @@
+/**
+ * The end of an actor by its own decision: `exitActor()`, `terminate`, or that nobody holds it any more.
+ *
+ * Decides what happens between that decision and the end of the process: the instance's own dispose method runs, within a time, in the
+ * context of the actor. `exitActor()` unwinds the method by what it throws here; whether the method catches that or not, its call is never answered and the
+ * actor ends.
+ */
+import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
+
+/** What a dispose method may take; the process ends then, whatever it does. */
+const DISPOSE_WITHIN_MS = 5000;
+
+/** In the error of every call that the actor leaves behind. */
+export const EXIT_REASON = "it called exitActor()";
+
+/** Unwinds the method that called `exitActor()`. */
+export class ActorExit extends Error {
+  override readonly name = "ActorExit";
+}
+
+type Dispose = (this: object) => unknown;
+
+/** Runs `Symbol.asyncDispose` or `Symbol.dispose` of the instance, if it has one; resolves when it has ended or its time is over. */
+export async function disposeInstance(instance: object | undefined, className: string, place: CallPlace): Promise<void> {
+  if (instance === undefined) return;
+  const members = instance as { [Symbol.asyncDispose]?: Dispose; [Symbol.dispose]?: Dispose };
+  const dispose = members[Symbol.asyncDispose] ?? members[Symbol.dispose];
+  if (typeof dispose !== "function") return;
+  const name = `${className}.dispose`;
+  const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      console.error(`${name} had not ended after ${DISPOSE_WITHIN_MS} ms: the actor ends without it.`);
+      resolve();
+    }, DISPOSE_WITHIN_MS);
+  });
+  const work = taskContext.run(context, async () => {
+    try {
+      await dispose.call(instance);
+    } catch (error) {
+      if (!(error instanceof ActorExit)) console.error(`${name} failed:`, error);
+    }
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}

@@ -23,8 +23,10 @@ import {
   type ActorStateHeader,
   type CancelRefHeader,
   type DefinitionHeader,
+  type GroupStateHeader,
   type HelloHeader,
   type LeaseGrantHeader,
+  type LeaseRefusedHeader,
   type LogHeader,
   MESSAGE,
   type PayloadHeader,
@@ -60,6 +62,8 @@ export interface RuntimeOptions {
   token: string;
   ids: IdSource;
   namespace: string;
+  /** Of the node that this process is on. */
+  labels: Readonly<Record<string, string>>;
   /** Where this process listens for calls; empty for drivers. */
   address: string;
   daemonTransport: Transport;
@@ -204,6 +208,7 @@ export class Runtime {
       onPlainResult: this.calls.onPlainResult,
       onResult: this.calls.onResult,
       onWorkerLost: this.calls.onWorkerLost,
+      onRefused: this.calls.onRefused,
       nowMs: () => performance.now(),
     });
     this.#waiting = new Waiting({
@@ -373,6 +378,12 @@ export class Runtime {
     switch (frame.type) {
       case MESSAGE.LEASE_GRANT:
         this.submitter.granted(header as LeaseGrantHeader);
+        return;
+      case MESSAGE.LEASE_REFUSED:
+        this.submitter.refused(header as LeaseRefusedHeader);
+        return;
+      case MESSAGE.GROUP_STATE:
+        this.calls.groupRemoved(header as GroupStateHeader);
         return;
       case MESSAGE.LEASE_REVOKE:
         this.submitter.revoked(header as number);

@@ -19,16 +19,19 @@ import {
   type DefinitionHeader,
   MESSAGE,
   type PayloadHeader,
+  type WaitsHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
 import { PlacementGroups } from "./placement-groups.ts";
 import { DefinitionTable } from "./definition-table.ts";
+import { describeCycle, WaitGraph } from "./wait-graph.ts";
 
 export class Head implements HeadService {
   readonly #node: NodeServices;
   readonly #actors = new ActorTable();
   readonly #definitions = new DefinitionTable();
+  readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
 
@@ -61,6 +64,9 @@ export class Head implements HeadService {
         this.#apply(this.#actors.handle({ kind: "kill", id: actorId, restart }));
         return;
       }
+      case MESSAGE.WAITS:
+        for (const cycle of this.#waits.told(peer.id, header as WaitsHeader)) this.#node.warn(describeCycle(cycle));
+        return;
       case MESSAGE.ACTOR_LIST:
         peer.connection.reply(frame.callId, this.#list(header as { includeDead: boolean; namespace: string | undefined }));
         return;
@@ -111,6 +117,7 @@ export class Head implements HeadService {
   }
 
   processGone(process: ProcessId): void {
+    this.#waits.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
     this.#groups.processGone(process);
   }

@@ -76,7 +76,7 @@ export class Calls {
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
-    const record = this.#newRecord(target, client.id, args, options);
+    const record = this.#newRecord(target, client.resolved.id, args, options);
     const refs = returned(record);
     if (this.#mayBegin(record, options)) {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);

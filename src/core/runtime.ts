@@ -44,6 +44,7 @@ import { CallCancellation } from "./call-cancellation.ts";
 import { Calls } from "./calls.ts";
 import { FunctionTable } from "./function-table.ts";
 import { Lineage } from "./lineage.ts";
+import { LongWaits } from "./long-waits.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { createReducer } from "./reducer.ts";
 import { Recovery } from "./recovery.ts";
@@ -96,6 +97,7 @@ export class Runtime {
   readonly #recovery: Recovery;
   readonly #reports = new Set<Promise<void>>();
   readonly #waiting: Waiting;
+  readonly #longWaits: LongWaits;
   readonly #actors = new Map<ActorId, ActorClient>();
   /** Set by actor-handle.ts, which knows how handles look. */
   handles!: ActorHandles;
@@ -211,7 +213,13 @@ export class Runtime {
       onRefused: this.calls.onRefused,
       nowMs: () => performance.now(),
     });
+    this.#longWaits = new LongWaits({
+      jobId: options.jobId,
+      idOf: (entry) => this.table.idOf(entry),
+      tell: (header) => daemon.send(MESSAGE.WAITS, header),
+    });
     this.#waiting = new Waiting({
+      longWaits: this.#longWaits,
       table: this.table,
       serializer: this.serializer,
       recover: (error) => this.#recovery.begin(error),
@@ -299,6 +307,7 @@ export class Runtime {
   close(options: { failsPending: boolean }): number {
     if (this.#isClosed) return 0;
     this.#isClosed = true;
+    this.#longWaits.close();
     this.cancellation.close();
     const unanswered = this.submitter.close();
     for (const actor of this.#actors.values()) unanswered.push(...actor.close());

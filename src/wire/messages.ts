@@ -57,6 +57,7 @@ export const MESSAGE = {
   ACTOR_LOOKUP: 64,
   ACTOR_REDIRECT: 65,
   ACTOR_LIST: 66,
+  WAITS: 67,
 
   NODES: 70,
   RESOURCES: 71,
@@ -268,6 +269,25 @@ export interface ActorStateHeader {
 export interface ActorLookupReply {
   actorId: ActorId;
   interface: ActorInterfaceHeader;
+}
+
+/** A wait of a task or an actor that has lasted. */
+export interface LongWaitHeader {
+  /** Within its process. */
+  number: number;
+  /** The call that waits, and its name. */
+  task: string;
+  name: string;
+  /** The serial actor that it runs in. */
+  actor: ActorId | undefined;
+  /** The calls whose results it needs, all of them, and the actors that they were made to. */
+  for: { task: string; name: string; actor: ActorId | undefined }[];
+}
+
+export interface WaitsHeader {
+  began: LongWaitHeader[];
+  /** Numbers of those that were told and have ended. */
+  ended: number[];
 }
 
 /** One actor in the answer to ACTOR_LIST. */

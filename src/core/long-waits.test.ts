@@ -11,7 +11,16 @@ const waits = new LongWaits({
   idOf: (entry) => `task${entry.sequence}00000000` as ObjectId,
   tell: (header) => told.push(header),
 });
-const place = { actor: "a" as ActorId, actorName: undefined, incarnation: 0, resources: {}, executor: undefined, isSerial: true };
+const place = {
+  actor: "a" as ActorId,
+  actorName: undefined,
+  incarnation: 0,
+  resources: {},
+  executor: undefined,
+  shape: "",
+  accelerators: {},
+  isSerial: true,
+};
 const context = new TaskContext({ name: "A.wait", taskIdPrefix: "aaaaaaaaaaaa", callId: 1, place });
 
 afterEach(() => {

@@ -11,13 +11,16 @@ import type { FileScope } from "./evaluate-text.ts";
 import type { Graph, ImportNode, Node, Ref, RequireNode } from "./graph.ts";
 import { knownIdentity } from "./identity.ts";
 import { evaluatedExports } from "./vite-modules.ts";
+import { loadWellKnown } from "./well-known.ts";
 
 export interface ImportContext {
   readonly scopes: readonly FileScope[];
   definition(id: string): Promise<unknown>;
 }
 
-/** The values of all nodes that need waiting for. */
+const WAITED_FOR: ReadonlySet<Node["kind"]> = new Set(["import", "module", "definition", "wellKnown", "wellKnownModule"]);
+
+/** The values of all nodes that need waiting for. Parts of the runtime itself are only loaded, and found by name later. */
 export async function importValues(graph: Graph, context: ImportContext): Promise<Map<Ref, unknown>> {
   const values = new Map<Ref, unknown>();
   const modules = new Map<string, Promise<object>>();
@@ -45,11 +48,17 @@ export async function importValues(graph: Graph, context: ImportContext): Promis
       case "definition":
         values.set(ref, await definedClass(node, context));
         return;
+      case "wellKnown":
+        await loadWellKnown(node.id);
+        return;
+      case "wellKnownModule":
+        for (const [, id] of node.members) await loadWellKnown(id);
+        return;
     }
   };
   const waits: Promise<void>[] = [];
   for (const [ref, node] of graph.nodes.entries()) {
-    if (node.kind === "import" || node.kind === "module" || node.kind === "definition") waits.push(load(ref, node));
+    if (WAITED_FOR.has(node.kind)) waits.push(load(ref, node));
   }
   await Promise.all(waits);
   return values;

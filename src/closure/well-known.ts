@@ -14,6 +14,22 @@ export function registerWellKnown(id: string, value: object): void {
   valueById.set(id, value);
 }
 
+const loaders = new Map<string, () => Promise<unknown>>();
+
+/**
+ * A part of the runtime that a process loads when something of it arrives: what `load` imports registers its exports.
+ *
+ * @param module - the part of their ids before the colon, such as `shoal/util`
+ */
+export function registerWellKnownModule(module: string, load: () => Promise<unknown>): void {
+  loaders.set(module, load);
+}
+
+/** Loads the part of the runtime that has the export, where that is known and has not happened. */
+export async function loadWellKnown(id: string): Promise<void> {
+  if (!valueById.has(id)) await loaders.get(id.slice(0, id.indexOf(":")))?.();
+}
+
 export function wellKnownId(value: object): string | undefined {
   return idByValue.get(value);
 }

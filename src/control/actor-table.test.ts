@@ -16,8 +16,6 @@ function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
     namespace: "n",
     getIfExists: false,
     resources: {},
-    shape: "",
-    group: undefined,
     maxRestarts: 0,
     isDetached: false,
     interface: {

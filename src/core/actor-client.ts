@@ -66,7 +66,7 @@ export class ActorClient {
   redirectTo(existing: ActorClient): void {
     this.#redirect = existing;
     existing.isUnordered ||= this.isUnordered;
-    for (const record of this.#takeAll()) existing.submit(record);
+    for (const record of this.#takeAll()) this.submit(record);
     for (const waiter of this.#readyWaiters.splice(0)) existing.ready().then(waiter.resolve, waiter.reject);
   }
 
@@ -94,6 +94,8 @@ export class ActorClient {
 
   submit(record: CallRecord): void {
     if (this.#redirect !== undefined) {
+      // It names the actor that is asked: a process refuses a call that was meant for another.
+      record.actor = this.resolved.id;
       this.#redirect.submit(record);
       return;
     }

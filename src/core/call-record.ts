@@ -22,7 +22,8 @@ export interface RetryPolicy {
 export interface CallRecord {
   readonly sequence: number;
   readonly target: CallTarget;
-  readonly actor: ActorId | undefined;
+  /** Another than at first where `getIfExists` found one. */
+  actor: ActorId | undefined;
   readonly name: string | undefined;
   readonly shape: string;
   readonly numReturns: number;

@@ -8,6 +8,7 @@
 import { IdSource, newJobId, newNodeId, newProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
 import { collectGarbage } from "../platform/garbage.ts";
+import { cpuCount, memoryBytes } from "../platform/machine.ts";
 import { memoryRootNote } from "../platform/session-sweep.ts";
 import { nativeUnavailableReason } from "../platform/shared-memory.ts";
 import { newToken, randomHex } from "../platform/random.ts";
@@ -16,7 +17,6 @@ import { ActorHandles } from "./actor-handle.ts";
 import { currentRuntime, setCurrentRuntime } from "./current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "./daemon-process.ts";
 import { ExitHooks } from "./exit-hooks.ts";
-import { offerOf } from "./node-offer.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "./options.ts";
 import { printLog, printWarning } from "./output.ts";
@@ -49,7 +49,12 @@ export class Session {
     const node = {
       ...identity,
       namespace,
-      ...offerOf(options, identity.nodeId),
+      resources: {
+        CPU: options.numCpus ?? cpuCount(),
+        memory: memoryBytes(),
+        ...(options.numGpus > 0 ? { GPU: options.numGpus } : {}),
+        ...options.resources,
+      },
       objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
       spillRoot: options.spillDirectory,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),
@@ -65,7 +70,6 @@ export class Session {
       processId,
       ids: new IdSource(randomHex, jobId),
       namespace,
-      labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,
       memoryDirectory: this.#node.memoryDirectory,

@@ -10,14 +10,7 @@ import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import {
-  type AcceleratorIds,
-  type CallHeader,
-  type CancelHeader,
-  type DefinitionHeader,
-  MESSAGE,
-  type ResultHeader,
-} from "../wire/messages.ts";
+import { type CallHeader, type CancelHeader, type DefinitionHeader, MESSAGE, type ResultHeader } from "../wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** What a call calls: a definition that travels ahead of its first call, or a method by name. */
@@ -110,8 +103,7 @@ export class WorkerLink {
     this.#connection.onDrain = callback;
   }
 
-  /** `accelerators`: those of the lease under which it runs. */
-  push(record: CallRecord, accelerators?: AcceleratorIds): void {
+  push(record: CallRecord): void {
     const number = record.target === this.#lastTarget ? this.#lastNumber : this.#numberOf(record.target);
     const callId = this.callIdOf(record);
     this.#inFlight.set(callId, record);
@@ -143,7 +135,6 @@ export class WorkerLink {
       name: record.name,
       actorId: record.actor,
       incarnation: this.#incarnation,
-      accelerators,
     };
     this.#connection.send(type, header, { callId, parts });
   }

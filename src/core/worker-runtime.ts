@@ -27,7 +27,6 @@ export interface WorkerRuntimeOptions {
   jobId: JobId;
   token: string;
   namespace: string;
-  labels: Readonly<Record<string, string>>;
   address: string;
   memoryDirectory: string;
   spillDirectory: string;

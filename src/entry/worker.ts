@@ -11,6 +11,10 @@ import type { WorkerConfiguration } from "../node/process-launcher.ts";
 import { markOutput } from "../worker/console-source.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
 import "../index.ts";
+import { registerWellKnownModule } from "../closure/well-known.ts";
+
+// Most workers never need it, so it is loaded with the first function that does.
+registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
 
 const { configuration } = await readParentLine<WorkerConfiguration>(() => process.exit(0));
 dieWithParent();

@@ -11,7 +11,6 @@ export interface WorkerConfiguration {
   jobId: JobId;
   token: string;
   namespace: string;
-  labels: Record<string, string>;
   daemonAddress: string;
   /** Where it is to listen. */
   address: string;

@@ -26,8 +26,6 @@ export interface RunningWorker {
 export interface WorkerLauncher {
   launch(options: {
     workerId: ProcessId;
-    /** Key of its runtime environment; empty for the default one. */
-    environment: string;
     onLine: (stream: "stdout" | "stderr", line: string) => void;
     onExit: (exit: { exitCode: number | undefined; signal: string | undefined }) => void;
   }): RunningWorker;
@@ -35,7 +33,6 @@ export interface WorkerLauncher {
 
 interface WorkerRecord {
   readonly id: ProcessId;
-  readonly environment: string;
   running: RunningWorker;
   ready: boolean;
   readonly lastOutput: string[];
@@ -52,7 +49,7 @@ export const SOURCE_END = "\u001f";
 
 export interface WorkerPoolEvents {
   onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string }) => void;
-  onExit: (exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }) => void;
+  onExit: (exit: WorkerExitedHeader, wasReady: boolean) => void;
 }
 
 export class WorkerPool {
@@ -72,13 +69,12 @@ export class WorkerPool {
     return Array.from(this.#workers.values(), (worker) => worker.running.pid);
   }
 
-  spawn(environment: string): void {
+  spawn(): void {
     const id = this.#newId();
     const lastOutput: string[] = [];
     const sources = { stdout: "", stderr: "" };
     const record: WorkerRecord = {
       id,
-      environment,
       running: { pid: 0, kill: () => {} },
       ready: false,
       lastOutput,
@@ -88,7 +84,6 @@ export class WorkerPool {
     this.#workers.set(id, record);
     record.running = this.#launcher.launch({
       workerId: id,
-      environment,
       onLine: (stream, line) => {
         let text = line;
         if (line.startsWith(SOURCE_BEGIN)) {
@@ -106,12 +101,11 @@ export class WorkerPool {
     });
   }
 
-  /** It said hello; returns its environment, or undefined for one that is not of this pool. */
-  ready(id: ProcessId): string | undefined {
+  ready(id: ProcessId): boolean {
     const record = this.#workers.get(id);
-    if (record === undefined) return undefined;
+    if (record === undefined) return false;
     record.ready = true;
-    return record.environment;
+    return true;
   }
 
   /** SIGKILL: nothing that a worker still holds is worth waiting for, as what it answered has been sent. */
@@ -155,7 +149,7 @@ export class WorkerPool {
         reason: record.endReason,
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
       },
-      { wasReady: record.ready, environment: record.environment },
+      record.ready,
     );
     if (this.#workers.size === 0) this.#onEmpty?.();
   }

@@ -61,6 +61,8 @@ export class LocalStore {
 
   /** The bytes of an object. `keeper` is pinned for as long as a mapped view of them can be reached. */
   read(location: WireLocation, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+    // Before more is mapped: who reads in a loop gives back as it goes, and the writers have pages to write to again.
+    this.releaseUnreachable();
     const token = this.#nextToken;
     this.#nextToken += 1;
     const object = this.#reader.read(fromWire(location), token);

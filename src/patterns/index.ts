@@ -1,6 +1,20 @@
 /** `shoal/util`: what is built on the programming model or beside it. */
+import "./well-known-exports.ts";
+
 export { inspectSerializability, type SerializabilityReport } from "../core/inspect-serializability.ts";
 export { deregisterSerializer, registerSerializer } from "../core/registered-serializers.ts";
+export { CollectiveError } from "../collective/collective-error.ts";
+export type { CollectiveGroup, CollectiveOptions, ReduceOptions, RootOptions } from "../collective/group.ts";
+export {
+  createCollectiveGroup,
+  type CreateGroupOptions,
+  destroyCollectiveGroup,
+  getCollectiveGroup,
+  initCollectiveGroup,
+  type InitGroupOptions,
+  isGroupInitialized,
+} from "../collective/membership.ts";
+export type { NumericArray, ReduceOperation } from "../collective/reduction.ts";
 export { ActorPool, type NextInOrderOptions, type NextOptions } from "./actor-pool.ts";
 export { type ChunkOptions, Pool, type PoolOptions } from "./pool.ts";
 export { Queue, type QueueActorOptions, type QueueOptions, type QueueShutdownOptions, type QueueWaitOptions } from "./queue.ts";

@@ -77,7 +77,7 @@ export class QueueActor<T> {
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#onDrained = resolve;
-      timer = setTimeout(resolve, gracePeriodMs);
+      timer = setTimeout(resolve, gracePeriodMs).unref();
     });
     clearTimeout(timer);
     return this.#items.size;
@@ -114,7 +114,8 @@ function waitIn<E extends object, A>(
         resolve(answer);
       },
     };
-    if (timeoutMs !== undefined) timer = setTimeout(() => waiting.answer(late), timeoutMs);
+    // In-process mode: a wait that nobody is interested in any more must not hold the program.
+    if (timeoutMs !== undefined) timer = setTimeout(() => waiting.answer(late), timeoutMs).unref();
     line.add(waiting);
   });
 }

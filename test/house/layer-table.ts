@@ -35,11 +35,12 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Channels lie in shared memory, so they belong to `object`; the loop that an actor runs for a graph belongs to `worker`. What begins and
   // watches a compiled graph is here.
   dag: { layer: 6, mayImport: [...LAYER_0, "wire", "object", "worker", "core"] },
-  // Published as `shoal/util`.
-  patterns: { layer: 6, mayImport: [...LAYER_0, "core"] },
+  collective: { layer: 6, mayImport: [...LAYER_0, "core"] },
+  // Published as `shoal/util`, with the collectives.
+  patterns: { layer: 6, mayImport: [...LAYER_0, "core", "collective"] },
   // A process begins here: an entry point puts the parts of its process together, so it sees all of them, and the public face that user
   // code in its process imports.
-  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", PUBLIC] },
+  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", PUBLIC] },
 };
 
 /** Public files begin the public subpaths: `index.ts` is `shoal`. */

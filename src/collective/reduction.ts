@@ -1,0 +1,104 @@
+/**
+ * Adds, multiplies and compares typed arrays of equal length, in place: the arithmetic of collective operations. Pure.
+ *
+ * One plain loop for each operation, as V8 compiles it for the kind of array that a program uses. 64-bit integers wrap and small ones
+ * wrap or clamp, as stores into these arrays do.
+ */
+
+/** Any kind of typed array. */
+export type NumericArray =
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array
+  | BigInt64Array
+  | BigUint64Array;
+
+/** How the elements of several arrays become one; `average` is for floating-point arrays. */
+export type ReduceOperation = "sum" | "product" | "min" | "max" | "average";
+
+export const REDUCE_OPERATIONS: readonly ReduceOperation[] = ["sum", "product", "min", "max", "average"];
+
+/** The arithmetic is the same for numbers and bigints; both arrays of a call are of one kind. */
+type Numbers = Float64Array;
+
+/** `target[i] = target[i] op source[i]`; `average` sums, and is completed by {@link divide}. */
+export function reduceInto(target: NumericArray, source: NumericArray, operation: ReduceOperation): void {
+  const [to, from] = [target as Numbers, source as Numbers];
+  switch (operation) {
+    case "sum":
+    case "average":
+      addInto(to, from);
+      return;
+    case "product":
+      multiplyInto(to, from);
+      return;
+    case "min":
+      minInto(to, from);
+      return;
+    case "max":
+      maxInto(to, from);
+      return;
+  }
+}
+
+export function divide(target: NumericArray, by: number): void {
+  const numbers = target as Numbers;
+  for (let index = 0; index < numbers.length; index += 1) numbers[index] = (numbers[index] as number) / by;
+}
+
+function addInto(target: Numbers, source: Numbers): void {
+  const { length } = target;
+  for (let index = 0; index < length; index += 1) (target[index] as number) += source[index] as number;
+}
+
+function multiplyInto(target: Numbers, source: Numbers): void {
+  const { length } = target;
+  for (let index = 0; index < length; index += 1) (target[index] as number) *= source[index] as number;
+}
+
+function minInto(target: Numbers, source: Numbers): void {
+  const { length } = target;
+  // NaN wins, wherever it is: a comparison with it is false, and it differs from itself.
+  for (let index = 0; index < length; index += 1) {
+    const value = source[index] as number;
+    // biome-ignore lint/suspicious/noSelfCompare: the test for NaN that also takes bigints
+    if (value < (target[index] as number) || value !== value) target[index] = value;
+  }
+}
+
+function maxInto(target: Numbers, source: Numbers): void {
+  const { length } = target;
+  for (let index = 0; index < length; index += 1) {
+    const value = source[index] as number;
+    // biome-ignore lint/suspicious/noSelfCompare: the test for NaN that also takes bigints
+    if (value > (target[index] as number) || value !== value) target[index] = value;
+  }
+}
+
+/** Where the part of each rank begins and ends: parts differ by at most one element, the longer ones first. */
+export function partOf(length: number, rank: number, worldSize: number): readonly [start: number, end: number] {
+  const size = Math.floor(length / worldSize);
+  const longer = length % worldSize;
+  const start = rank * size + Math.min(rank, longer);
+  return [start, start + size + (rank < longer ? 1 : 0)];
+}
+
+/** Whether values of the kind have fractions; also `Float16Array`, where the engine has it. */
+export function isFloatArray(array: NumericArray): boolean {
+  return kindOf(array).startsWith("Float");
+}
+
+/** `Float32Array` and so on. */
+export function kindOf(array: NumericArray): string {
+  return (array as { [Symbol.toStringTag]: string })[Symbol.toStringTag];
+}
+
+export function isNumericArray(value: unknown): value is NumericArray {
+  return ArrayBuffer.isView(value) && !(value instanceof DataView);
+}

@@ -1,0 +1,38 @@
+/** Everything of `shoal/util` that travels by name: what users import in functions that they send, and the actors that it is made of. */
+import { CollectiveError } from "../collective/collective-error.ts";
+import {
+  createCollectiveGroup,
+  destroyCollectiveGroup,
+  getCollectiveGroup,
+  initCollectiveGroup,
+  isGroupInitialized,
+} from "../collective/membership.ts";
+import { Rendezvous } from "../collective/rendezvous.ts";
+import { inspectSerializability } from "../core/inspect-serializability.ts";
+import { registerExports } from "../core/well-known-exports.ts";
+import { ActorPool } from "./actor-pool.ts";
+import { Pool } from "./pool.ts";
+import { PoolWorker } from "./pool-worker.ts";
+import { adoptQueue, Queue } from "./queue.ts";
+import { QueueActor } from "./queue-actor.ts";
+import { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";
+
+registerExports("shoal/util", {
+  ActorPool,
+  adoptQueue,
+  CollectiveError,
+  createCollectiveGroup,
+  destroyCollectiveGroup,
+  getCollectiveGroup,
+  initCollectiveGroup,
+  inspectSerializability,
+  isGroupInitialized,
+  Pool,
+  PoolWorker,
+  Queue,
+  QueueActor,
+  QueueEmptyError,
+  QueueFullError,
+  QueueShutdownError,
+  Rendezvous,
+});

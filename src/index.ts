@@ -3,6 +3,7 @@ import "./core/well-known-exports.ts";
 
 export {
   ActorDiedError,
+  ActorUnschedulableError,
   ActorUnavailableError,
   AuthenticationError,
   DeadlockError,
@@ -15,11 +16,13 @@ export {
   OutOfMemoryError,
   OwnerDiedError,
   PendingCallsLimitExceededError,
+  PlacementGroupRemovedError,
   SerializationError,
   ShoalError,
   TaskCancelledError,
   TaskError,
   TaskTimeoutError,
+  TaskUnschedulableError,
   VersionMismatchError,
   WorkerCrashedError,
 } from "./base/errors.ts";
@@ -42,6 +45,8 @@ export {
 } from "./core/api.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";
 export type * from "./core/graph-types.ts";
+export { getCurrentPlacementGroup, getPlacementGroup, placementGroup, placementGroupTable } from "./core/placement-group.ts";
+export type * from "./core/scheduling-types.ts";
 export type * from "./core/types.ts";
 export { MultiOutputNode } from "./dag/bind.ts";
 export { GraphCapacityExceededError, GraphClosedError } from "./dag/graph-errors.ts";

@@ -16,6 +16,8 @@ function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
     namespace: "n",
     getIfExists: false,
     resources: {},
+    shape: "",
+    group: undefined,
     maxRestarts: 0,
     isDetached: false,
     interface: {

@@ -7,7 +7,7 @@
  * detached, when nobody holds it any more or the process that created it ends. One that dies again and again is started again after a growing time.
  */
 import type { ActorId, ProcessId } from "../base/ids.ts";
-import type { ActorOptionsHeader, ActorPhase, PayloadHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import type { ActorOptionsHeader, ActorPhase, ActorRefusal, PayloadHeader, WorkerExitedHeader } from "../wire/messages.ts";
 
 export interface ActorSpec {
   readonly definition: string;
@@ -32,6 +32,7 @@ export interface ActorRecord {
   worker: ProcessId | undefined;
   reason: string | undefined;
   exit: WorkerExitedHeader | undefined;
+  refusal: ActorRefusal | undefined;
   /** The constructor's error, as it was serialized. */
   error: { header: PayloadHeader; body: Uint8Array } | undefined;
 }
@@ -40,6 +41,8 @@ export type ActorEvent =
   | { kind: "create"; id: ActorId; creator: ProcessId; options: ActorOptionsHeader; spec: ActorSpec }
   | { kind: "placed"; id: ActorId; worker: ProcessId }
   | { kind: "started"; id: ActorId; incarnation: number; nowMs: number }
+  /** It can never be placed. */
+  | { kind: "refused"; id: ActorId; refusal: ActorRefusal }
   | { kind: "startFailed"; id: ActorId; incarnation: number; error: { header: PayloadHeader; body: Uint8Array } }
   /** Its process is about to end by its own decision: there will be no restart. */
   | { kind: "leaving"; worker: ProcessId; reason: string | undefined }
@@ -85,6 +88,12 @@ export class ActorTable {
   /** Ids of handles for which `getIfExists` found another actor. */
   readonly #aliases = new Map<ActorId, ActorId>();
 
+  /** Those that live in a placement group, or wait for it. */
+  inGroup(group: string): ActorRecord[] {
+    const isIn = (actor: ActorRecord): boolean => actor.phase !== "dead" && actor.options.group === group;
+    return Array.from(this.#actors.values()).filter(isIn);
+  }
+
   get(id: ActorId): ActorRecord | undefined {
     return this.#actors.get(id);
   }
@@ -129,6 +138,12 @@ export class ActorTable {
         actor.phase = "alive";
         actor.startedMs = event.nowMs;
         return [{ kind: "state", actor, watchers: actor.watchers }];
+      }
+      case "refused": {
+        const actor = this.#live(event.id);
+        if (actor === undefined) return [];
+        actor.refusal = event.refusal;
+        return this.#die(actor, event.refusal.reason);
       }
       case "startFailed": {
         const actor = this.#live(event.id);
@@ -223,6 +238,7 @@ export class ActorTable {
       worker: undefined,
       reason: undefined,
       exit: undefined,
+      refusal: undefined,
       error: undefined,
     };
     this.#actors.set(id, actor);

@@ -9,27 +9,35 @@ import { copyBytes } from "../base/bytes.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Frame } from "../wire/frame.ts";
 import {
+  type AcceleratorIds,
   type ActorCreateHeader,
   type ActorInfoHeader,
   type ActorLookupReply,
+  type ActorRefusal,
   type ActorStartHeader,
   type ActorStateHeader,
   type DefinitionHeader,
   MESSAGE,
   type PayloadHeader,
+  type WaitsHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
+import { PlacementGroups } from "./placement-groups.ts";
 import { DefinitionTable } from "./definition-table.ts";
+import { describeCycle, WaitGraph } from "./wait-graph.ts";
 
 export class Head implements HeadService {
   readonly #node: NodeServices;
   readonly #actors = new ActorTable();
   readonly #definitions = new DefinitionTable();
+  readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
+  readonly #groups: PlacementGroups;
 
   constructor(node: NodeServices) {
     this.#node = node;
+    this.#groups = new PlacementGroups({ node, endActors: (group, reason) => this.#endActorsOf(group, reason) });
   }
 
   receive(peer: HeadPeer, frame: Frame, header: unknown): void {
@@ -56,6 +64,9 @@ export class Head implements HeadService {
         this.#apply(this.#actors.handle({ kind: "kill", id: actorId, restart }));
         return;
       }
+      case MESSAGE.WAITS:
+        for (const cycle of this.#waits.told(peer.id, header as WaitsHeader)) this.#node.warn(describeCycle(cycle));
+        return;
       case MESSAGE.ACTOR_LIST:
         peer.connection.reply(frame.callId, this.#list(header as { includeDead: boolean; namespace: string | undefined }));
         return;
@@ -71,11 +82,30 @@ export class Head implements HeadService {
         );
         return;
       }
+      default:
+        this.#groups.receive(peer, frame, header);
     }
   }
 
-  placed(actor: ActorId, worker: ProcessId): void {
-    this.#apply(this.#actors.handle({ kind: "placed", id: actor, worker }));
+  placed(actor: ActorId, worker: ProcessId, accelerators: AcceleratorIds | undefined): void {
+    this.#apply(this.#actors.handle({ kind: "placed", id: actor, worker }), accelerators);
+  }
+
+  refused(actor: ActorId, refusal: ActorRefusal): void {
+    this.#apply(this.#actors.handle({ kind: "refused", id: actor, refusal }));
+  }
+
+  groupReserved(group: string): void {
+    this.#groups.reserved(group);
+  }
+
+  #endActorsOf(group: string, reason: string): void {
+    const refusal: ActorRefusal = {
+      code: "groupRemoved",
+      reason: `its placement group ${group} was removed: ${reason}`,
+      hint: "Create the actor again in another group, or let it end before remove().",
+    };
+    for (const { id } of this.#actors.inGroup(group)) this.refused(id, refusal);
   }
 
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, { intended }: { intended: boolean }): void {
@@ -87,7 +117,9 @@ export class Head implements HeadService {
   }
 
   processGone(process: ProcessId): void {
+    this.#waits.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
+    this.#groups.processGone(process);
   }
 
   unheld(actor: ActorId): void {
@@ -174,19 +206,20 @@ export class Head implements HeadService {
     this.#node.hold({ id: actorObjectId(actor), owner: this.#node.daemonId }, peer.holderId);
   }
 
-  #apply(effects: readonly ActorEffect[]): void {
+  #apply(effects: readonly ActorEffect[], accelerators?: AcceleratorIds): void {
     for (const effect of effects) {
       const { actor } = effect;
       switch (effect.kind) {
         case "place":
-          if (effect.delayMs === 0) this.#node.placeActor(actor.id, actor.options.resources);
+          if (effect.delayMs === 0) this.#node.placeActor(actor.id, actor.options);
           else this.#placeLater(actor, effect.delayMs);
           break;
         case "start":
-          this.#start(actor, effect.worker);
+          this.#start(actor, effect.worker, accelerators);
           break;
         case "state":
           for (const watcher of effect.watchers) this.#sendState(actor, watcher);
+          if (actor.phase === "dead") this.#groups.ownerGone(actor.id);
           break;
         case "redirect":
           for (const watcher of effect.watchers) this.#node.peer(watcher)?.connection.send(MESSAGE.ACTOR_REDIRECT, [effect.from, actor.id]);
@@ -213,7 +246,7 @@ export class Head implements HeadService {
   #placeLater(actor: ActorRecord, delayMs: number): void {
     const { incarnation } = actor;
     const timer = setTimeout(() => {
-      if (actor.phase === "restarting" && actor.incarnation === incarnation) this.#node.placeActor(actor.id, actor.options.resources);
+      if (actor.phase === "restarting" && actor.incarnation === incarnation) this.#node.placeActor(actor.id, actor.options);
     }, delayMs);
     timer.unref();
   }
@@ -222,11 +255,11 @@ export class Head implements HeadService {
     return { id: actorObjectId(actor.id), owner: this.#node.daemonId };
   }
 
-  #start(actor: ActorRecord, workerId: ProcessId): void {
+  #start(actor: ActorRecord, workerId: ProcessId, accelerators: AcceleratorIds | undefined): void {
     const worker = this.#node.peer(workerId);
     if (worker === undefined || actor.spec === undefined) return;
     const { definition, args, deps, body } = actor.spec;
-    const { interface: face, name, resources } = actor.options;
+    const { interface: face, name, resources, shape } = actor.options;
     for (const ref of refsOf(actor.spec)) this.#node.hold(ref, worker.holderId);
     const header: ActorStartHeader = {
       actorId: actor.id,
@@ -236,6 +269,8 @@ export class Head implements HeadService {
       actorName: name,
       resources,
       groups: face.groups,
+      shape,
+      accelerators,
       args,
       deps,
     };
@@ -253,6 +288,7 @@ export class Head implements HeadService {
       pid: worker?.pid,
       reason: actor.reason,
       exit: actor.exit,
+      refusal: actor.refusal,
       hasError: actor.error !== undefined,
       error: actor.error?.header,
     };

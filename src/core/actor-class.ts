@@ -12,6 +12,8 @@ import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, M
 import { currentHandles } from "./actor-handle.ts";
 import { type ActorInterface, actorInterface, interfaceToWire } from "./actor-interface.ts";
 import { encodeArguments } from "./call-arguments.ts";
+import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import { capturedShape, placing } from "./captured-place.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
 import { bindNode } from "./graph-binder.ts";
@@ -87,6 +89,8 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actor(actorId, state.name, { watch: false });
   const { options, interface: face } = state;
+  const shape = placing.isCaptured ? capturedShape(options) : options.shape;
+  const group = shape === options.shape ? options.placementGroupId : parseLeaseSpec(shape).bundle?.group;
   const handle = currentHandles().created({ client, interface: face });
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.
   const release = currentHandles().holdCreated(actorId);
@@ -116,6 +120,8 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
         namespace: options.namespace ?? runtime.options.namespace,
         getIfExists: options.getIfExists,
         resources: options.resources,
+        shape,
+        group,
         maxRestarts: options.maxRestarts,
         isDetached: options.isDetached,
         interface: interfaceToWire(face),

@@ -15,6 +15,7 @@ import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { bindNode } from "./graph-binder.ts";
+import { missingMethods } from "./missing-methods.ts";
 import { type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { CallTarget } from "./worker-link.ts";
@@ -136,7 +137,7 @@ function prototypeFor(state: ActorHandleState): object {
   const key = JSON.stringify([className, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
   let prototype = prototypes.get(key);
   if (prototype === undefined) {
-    prototype = Object.create(null) as object;
+    prototype = Object.create(missingMethods(className, Object.keys(methods))) as object;
     for (const [method, { concurrencyGroup }] of Object.entries(methods)) {
       const target = methodTarget(className, method, concurrencyGroup as string | undefined);
       const cached = new WeakMap<object, object>();

@@ -14,6 +14,7 @@ import { MESSAGE } from "../wire/messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/call-server.ts";
 import { taskContext } from "../worker/task-context.ts";
+import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import {
@@ -46,6 +47,7 @@ import type {
   WaitFunction,
   WaitOptions,
 } from "./types.ts";
+import { within } from "./waiting-limits.ts";
 
 function isClass(value: (...args: never[]) => unknown): boolean {
   // A class has a prototype that cannot be replaced; a function's can.
@@ -148,33 +150,19 @@ export const ready: ReadyFunction = async (actor, options) => {
   const started = state.client.ready().catch((phase: ActorStateHeader) => {
     throw state.runtime.actorFailure(state.client.resolved, phase);
   });
-  const isReady = await state.runtime.holdWhile(within(started, { timeoutMs, signal }));
-  if (!isReady) {
+  const isReady = await state.runtime.holdWhile(
+    within(
+      started.then(() => true),
+      { timeoutMs, signal },
+    ),
+  );
+  if (isReady === undefined) {
     throw new GetTimeoutError(`Cannot wait for actor ${state.interface.className}: its constructor had not ended after ${timeoutMs} ms`, {
       reason: "the time limit was reached",
       hint: "The actor goes on starting; raise timeoutMs, or ask for fewer resources.",
     });
   }
 };
-
-/** @returns false when the time is over first */
-async function within(work: Promise<void>, limits: { timeoutMs: number | undefined; signal: AbortSignal | undefined }): Promise<boolean> {
-  const { timeoutMs, signal } = limits;
-  signal?.throwIfAborted();
-  let timer: NodeJS.Timeout | undefined;
-  let onAbort: () => void = () => {};
-  const limit = new Promise<boolean>((resolve, reject) => {
-    if (timeoutMs !== undefined) timer = setTimeout(resolve, timeoutMs, false);
-    onAbort = () => reject(signal?.reason as Error);
-    signal?.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([work.then(() => true), limit]);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", onAbort);
-  }
-}
 
 /** Ends an actor after the calls that were made before; resolves when it has ended. */
 export const terminate: TerminateFunction = async (actor) => {
@@ -270,7 +258,7 @@ export async function availableResources(): Promise<Resources> {
 /** Who and where this code is: the driver, a task, or an actor. */
 export function getRuntimeContext(): RuntimeContext {
   const runtime = requireRuntime();
-  const { jobId, nodeId, processId, namespace } = runtime.options;
+  const { jobId, nodeId, processId, namespace, labels } = runtime.options;
   const context = taskContext.current;
   return {
     jobId,
@@ -282,6 +270,9 @@ export function getRuntimeContext(): RuntimeContext {
     actorId: context?.place.actor,
     actorName: context?.place.actorName,
     assignedResources: context?.place.resources ?? {},
+    acceleratorIds: context?.place.accelerators ?? {},
+    nodeLabels: labels,
+    placementGroupId: context === undefined ? undefined : parseLeaseSpec(context.place.shape).bundle?.group,
     wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
     get signal() {
       return context === undefined ? new AbortController().signal : context.cancellation.signal;

@@ -7,12 +7,15 @@
 import {
   ActorDiedError,
   ActorUnavailableError,
+  ActorUnschedulableError,
   OutOfMemoryError,
+  PlacementGroupRemovedError,
   type ShoalErrorOptions,
   TaskError,
+  TaskUnschedulableError,
   WorkerCrashedError,
 } from "../base/errors.ts";
-import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import type { ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { LostCall } from "./actor-client.ts";
 import type { CallRecord } from "./call-record.ts";
 
@@ -69,6 +72,25 @@ export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | u
   return new WorkerCrashedError(what, { ...exitFields(exit), reason, hint });
 }
 
+/** Why a task can never run. */
+export function taskRefusedError(record: CallRecord, { code, reason, hint }: LeaseRefusedHeader): Error {
+  const text = `Task ${record.name ?? record.target.name} cannot run: ${reason}`;
+  return code === "groupRemoved"
+    ? new PlacementGroupRemovedError(text, { reason, hint })
+    : new TaskUnschedulableError(text, { reason, hint });
+}
+
+/** Why a task ended with its placement group. */
+export function groupRemovedError(record: CallRecord, group: string, reason: string): Error {
+  return new PlacementGroupRemovedError(
+    `Task ${record.name ?? record.target.name} failed: its placement group ${group} was removed: ${reason}`,
+    {
+      reason: `placement group ${group} was removed`,
+      hint: "Submit it again in another group, or let it end before remove().",
+    },
+  );
+}
+
 /** Why a call of an actor, or its creation, failed with its process. */
 export function actorLostError(callName: string, state: ActorStateHeader, options: LostCall): Error {
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
@@ -91,6 +113,13 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
         cause,
       },
     );
+  }
+  if (state.refusal !== undefined) {
+    const { code, hint } = state.refusal;
+    const text = `Call ${callName} failed: the actor cannot run: ${reason}`;
+    return code === "groupRemoved"
+      ? new PlacementGroupRemovedError(text, { reason, hint })
+      : new ActorUnschedulableError(text, { reason, hint });
   }
   const behind = options.behind === undefined ? "" : `, behind ${options.behind}`;
   const when = options.sent ? `while the call was with it${behind}` : "before the call was sent";

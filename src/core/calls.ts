@@ -11,16 +11,18 @@ import { TaskError } from "../base/errors.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
-import type { ActorStateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import type { ActorStateHeader, GroupStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import { taskContext } from "../worker/task-context.ts";
 import type { ActorClient, LostCall } from "./actor-client.ts";
 import type { CallCancellation } from "./call-cancellation.ts";
 import { encodeArguments } from "./call-arguments.ts";
-import { actorLostError, workerLostError } from "./call-failures.ts";
+import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { type CallLimits, limitCall } from "./call-limits.ts";
 import type { CallRecord, RetryPolicy } from "./call-record.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
+import { capturedShape, placing } from "./captured-place.ts";
 import type { Serializer } from "./serializer.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
 import type { CallTarget } from "./worker-link.ts";
@@ -29,7 +31,7 @@ export interface CallOptions {
   readonly numReturns: number;
   readonly name: string | undefined;
   readonly shape: string;
-  readonly resources: Record<string, number>;
+  readonly isPlaced?: true | undefined;
   readonly retry: RetryPolicy;
   /** What may end it early; undefined for most calls. */
   readonly limits: CallLimits | undefined;
@@ -49,11 +51,15 @@ const NO_ENTRIES: readonly ObjectEntry[] = [];
 /** A single in-band byte in these ranges is a small number, a boolean or nil: decoded at once, it needs no bytes kept. */
 const DECODE_NOW_BYTES_MAX = 16;
 
+/** Removed placement groups are remembered until the tasks in them have ended; the oldest are forgotten. */
+const REMOVED_GROUPS_MAX = 1000;
+
 export class Calls {
   readonly #options: CallsOptions;
   readonly #actorOf = new Map<ActorId, ActorClient>();
   readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];
   readonly #held = new Set<CallRecord>();
+  readonly #removedGroups = new Map<string, string>();
   #endedBy: ((call: string) => Error) | undefined;
 
   constructor(options: CallsOptions) {
@@ -65,12 +71,12 @@ export class Calls {
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
     const refs = returned(record);
-    if (this.#mayBegin(record, options)) this.#whenReady(record, () => this.#options.submitter().submit(record, options.resources));
+    if (this.#mayBegin(record, options)) this.#whenReady(record, () => this.#options.submitter().submit(record));
     return refs;
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
-    const record = this.#newRecord(target, client.id, args, options);
+    const record = this.#newRecord(target, client.resolved.id, args, options);
     const refs = returned(record);
     if (this.#mayBegin(record, options)) {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
@@ -103,7 +109,7 @@ export class Calls {
     if (this.#endedBy !== undefined) {
       this.#fail(record, this.#endedBy(record.target.name));
     } else if (client === undefined) {
-      this.#whenReady(record, () => this.#options.submitter().submit(record, {}));
+      this.#whenReady(record, () => this.#options.submitter().submit(record));
     } else {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
       client.submit(record);
@@ -137,7 +143,7 @@ export class Calls {
       target,
       actor,
       name: options.name,
-      shape: options.shape,
+      shape: actor === undefined && placing.isCaptured ? capturedShape(options) : options.shape,
       numReturns: options.numReturns,
       chunk: encoded.chunk,
       start: encoded.start,
@@ -258,9 +264,20 @@ export class Calls {
     table.madeHere(entry);
   }
 
+  /** From now on a worker that ends under a task of this group ended with the group. */
+  groupRemoved({ id, reason }: GroupStateHeader): void {
+    this.#removedGroups.set(id, reason ?? "");
+    if (this.#removedGroups.size > REMOVED_GROUPS_MAX) this.#removedGroups.delete(this.#removedGroups.keys().next().value as string);
+  }
+
   /** The worker died under it. */
   readonly onWorkerLost = (record: CallRecord, exit: WorkerExitedHeader | undefined): void => {
     if (record.isEnded) return;
+    const group = this.#removedGroups.size === 0 ? undefined : parseLeaseSpec(record.shape).bundle?.group;
+    if (group !== undefined && this.#removedGroups.has(group)) {
+      this.#fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
+      return;
+    }
     if (record.retriesLeft !== 0) {
       // It was none of its doing when the worker was ended for a cancelled neighbour.
       if (exit?.isForCancellation === true && record.retriesLeft > 0) record.retriesLeft += 1;
@@ -268,6 +285,11 @@ export class Calls {
       return;
     }
     this.#fail(record, workerLostError(record, exit));
+  };
+
+  /** It asked for what will never be. */
+  readonly onRefused = (record: CallRecord, refusal: LeaseRefusedHeader): void => {
+    this.#fail(record, taskRefusedError(record, refusal));
   };
 
   /** The actor is gone, or was gone while the call was with it. */
@@ -362,7 +384,7 @@ export class Calls {
         return;
       }
       const client = record.actor === undefined ? undefined : this.#actorOf.get(record.actor);
-      if (client === undefined) this.#options.submitter().submit(record, {});
+      if (client === undefined) this.#options.submitter().submit(record);
       else client.submit(record);
     };
     if (record.retry.retryDelayMs > 0) {

@@ -12,6 +12,7 @@ import { randomHex } from "../platform/random.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
 import { sessionRoots, sweepStaleSessions } from "../platform/session-sweep.ts";
 import type { Transport } from "../platform/transport.ts";
+import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { Child } from "../platform/worker-process.ts";
 
 export interface LocalNode {
@@ -29,6 +30,8 @@ export interface LocalNodeOptions {
   token: string;
   namespace: string;
   resources: Record<string, number>;
+  labels: Record<string, string>;
+  accelerators: UnitShares | undefined;
   objectStoreMemoryBytes: number;
   spillRoot: string | undefined;
   onLine: (line: string) => void;

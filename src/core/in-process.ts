@@ -38,6 +38,8 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     hostname: machineName(),
     address: "in this process",
     resources: options.resources,
+    labels: options.labels,
+    accelerators: options.accelerators,
     objectStoreMemoryBytes: options.objectStoreMemoryBytes,
     newProcessId: () => newProcessId(randomHex),
     nowMs: () => performance.now(),

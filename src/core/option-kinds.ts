@@ -114,15 +114,18 @@ function checkAmount(value: unknown): "ok" | "wrong type" | "out of range" {
   return Math.abs(units - Math.round(units)) <= tolerance ? "ok" : "out of range";
 }
 
-/** Custom resources by name. `instead` are the names that have an option of their own. */
-export function customResources(instead: Readonly<Record<string, string>>): Option<Readonly<Record<string, number>>> {
+/** Custom resources by name. `instead` are the names that have an option of their own, `builtIn` those that are allowed all the same. */
+export function customResources(
+  instead: Readonly<Record<string, string>>,
+  builtIn: readonly string[] = [],
+): Option<Readonly<Record<string, number>>> {
   return {
     allowed: "an object of names and amounts, such as { tpu: 1 }, is needed",
     fallback: {},
     check: (value) => {
       if (!isPlainObject(value)) return "wrong type";
       for (const [name, given] of Object.entries(value)) {
-        const option = instead[name.toLowerCase()];
+        const option = builtIn.includes(name) ? undefined : instead[name.toLowerCase()];
         if (option !== undefined) return { reason: `${JSON.stringify(name)} is not a custom resource: use ${option}`, error: "wrong type" };
         // A comma would end the resource in the name of a shape.
         if (name === "" || name.length > NAME_LENGTH_MAX || name.includes(",")) {

@@ -141,7 +141,7 @@ describe("the options of a task", () => {
     [{ retries: 1 }, 'TypeError: Cannot set options of a task: there is no option "retries": did you mean maxRetries?'],
     [
       { colour: "red" },
-      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, numReturns, maxRetries, retryOn, retryDelayMs, timeoutMs, signal, name',
+      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, schedulingStrategy, placementGroup, labelSelector, numReturns, maxRetries, retryOn, retryDelayMs, timeoutMs, signal, name',
     ],
     [{ num_cpus: 1 }, 'TypeError: Cannot set options of a task: there is no option "num_cpus": it is spelled numCpus'],
     [{ numCPUs: 1 }, 'TypeError: Cannot set options of a task: there is no option "numCPUs": it is spelled numCpus'],
@@ -275,7 +275,8 @@ describe("the options of init", () => {
   test("have defaults; what depends on the machine is left open", () => {
     expect(resolveInitOptions({})).toEqual({
       numCpus: undefined,
-      numGpus: 0,
+      numGpus: undefined,
+      labels: {},
       resources: {},
       objectStoreMemoryBytes: undefined,
       spillDirectory: undefined,

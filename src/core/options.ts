@@ -5,7 +5,6 @@
  * the shape of the resources computed once. `given` keeps what was set and nothing else: `.options()` adds to it, and it is what
  * travels with a remote function. Called when something is made remote, by `init`, and by each `get` and `wait` with options.
  */
-import { resourceVector } from "../base/resources.ts";
 import { type CallLimits, limitsAmong } from "./call-limits.ts";
 import type { RetryPolicy } from "./call-record.ts";
 import {
@@ -25,6 +24,7 @@ import {
   timeLimit,
   withDefaults,
 } from "./option-kinds.ts";
+import { groupOption, labelSelector, labels, placedShape, schedulingStrategy } from "./scheduling-options.ts";
 import type {
   ActorOptions,
   ActorsOptions,
@@ -57,6 +57,9 @@ const TASK_OPTIONS = {
   numGpus: amount(0),
   memoryBytes: bytes({ min: 0 }, 0),
   resources: customResources(BUILT_IN_RESOURCES),
+  schedulingStrategy: schedulingStrategy(),
+  placementGroup: groupOption(),
+  labelSelector: labelSelector(),
   numReturns: count({ min: 0, max: NUM_RETURNS_MAX }, 1),
   maxRetries: count({ min: -1 }, 3),
   retryOn: custom<RetryOn>("true, false, an array of error classes, or a function of the error is needed", false, checkRetryOn),
@@ -84,6 +87,9 @@ const ACTOR_OPTIONS = {
   numGpus: TASK_OPTIONS.numGpus,
   memoryBytes: TASK_OPTIONS.memoryBytes,
   resources: TASK_OPTIONS.resources,
+  schedulingStrategy: TASK_OPTIONS.schedulingStrategy,
+  placementGroup: TASK_OPTIONS.placementGroup,
+  labelSelector: TASK_OPTIONS.labelSelector,
   name: text(undefined),
   namespace: text(undefined),
   getIfExists: flag(false),
@@ -110,7 +116,8 @@ const ACTOR_OPTIONS = {
 const INIT_OPTIONS = {
   // The defaults of those without one depend on the machine; whoever starts the node finds them.
   numCpus: amount(undefined),
-  numGpus: amount(0),
+  numGpus: amount(undefined),
+  labels: labels(),
   resources: customResources(BUILT_IN_INIT_RESOURCES),
   objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
   spillDirectory: text(undefined),
@@ -193,8 +200,10 @@ const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
 export interface ResolvedTaskOptions {
   readonly numReturns: number;
   readonly name: string | undefined;
-  /** The key of the resource vector: calls of one shape share leases. */
+  /** The key of the lease spec: calls of one shape share leases. */
   readonly shape: string;
+  /** It says itself where it runs: a parent's group does not capture it. */
+  readonly isPlaced?: true | undefined;
   readonly resources: Record<string, number>;
   readonly retry: RetryPolicy;
   /** Of a method: the concurrency group; undefined is the default one. */
@@ -216,7 +225,15 @@ export function resolveTaskOptions(
   const resources = resourceRecord(values);
   // Abstract classes are allowed to users: an error is an instance of one as well.
   const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
-  return Object.freeze({ numReturns, name, shape: resourceVector(resources).key, resources, retry, limits: limitsAmong(values), given });
+  return Object.freeze({
+    numReturns,
+    name,
+    ...placedShape(values, resources, "a task"),
+    resources,
+    retry,
+    limits: limitsAmong(values),
+    given,
+  });
 }
 
 /**
@@ -260,9 +277,12 @@ export interface ResolvedActorOptions {
   readonly getIfExists: boolean;
   /** What the actor holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
   readonly resources: Record<string, number>;
-  /** The key of the resource vector. */
+  /** The key of the lease spec. */
   readonly shape: string;
   readonly isDetached: boolean;
+  readonly isPlaced?: true | undefined;
+  /** The placement group that it lives in. */
+  readonly placementGroupId?: string | undefined;
   readonly maxRestarts: number;
   readonly maxTaskRetries: number;
   readonly maxConcurrency: number;
@@ -293,8 +313,8 @@ export function resolveActorOptions(
     namespace,
     getIfExists,
     resources,
-    shape: resourceVector(resources).key,
     isDetached,
+    ...placedShape(values, resources, "an actor"),
     maxRestarts,
     maxTaskRetries,
     maxConcurrency,
@@ -335,7 +355,9 @@ function checkGroups(value: unknown): ReturnType<Option<unknown>["check"]> {
 export interface ResolvedInitOptions {
   /** Undefined: as many as the process may use. */
   readonly numCpus: number | undefined;
-  readonly numGpus: number;
+  /** Undefined: as many as are found. */
+  readonly numGpus: number | undefined;
+  readonly labels: Readonly<Record<string, string>>;
   /** Custom resources alone. */
   readonly resources: Readonly<Record<string, number>>;
   /** Undefined: by the machine's memory. */

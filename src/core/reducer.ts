@@ -12,6 +12,7 @@ import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } 
 import { actorHandleState } from "./actor-handle.ts";
 import { interfaceFromWire, interfaceToWire } from "./actor-interface.ts";
 import { resolveActorOptions, resolveTaskOptions } from "./options.ts";
+import { groupPayload, receivedGroup } from "./placement-group.ts";
 import { registeredFor } from "./registered-serializers.ts";
 import { makeRemoteFunction, remoteFunctionState, type RemoteFunctionState, rowOf } from "./remote-function.ts";
 import type { Runtime } from "./runtime.ts";
@@ -49,6 +50,8 @@ export function createReducer(runtime: Runtime): Reducer {
         }
         return undefined;
       }
+      const group = groupPayload(value);
+      if (group !== undefined) return { kind: KIND.PLACEMENT_GROUP, payload: group };
       const registered = registeredFor(value);
       if (registered === undefined) return undefined;
       const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
@@ -78,6 +81,8 @@ export function createReducer(runtime: Runtime): Reducer {
           if (deserialize === undefined) throw new Error("Cannot read a value: the deserializer of its class has not arrived");
           return deserialize(data);
         }
+        case KIND.PLACEMENT_GROUP:
+          return receivedGroup(payload);
         case KIND.LOCAL:
           return localFunctions.get(payload as number);
         default:

@@ -23,8 +23,10 @@ import {
   type ActorStateHeader,
   type CancelRefHeader,
   type DefinitionHeader,
+  type GroupStateHeader,
   type HelloHeader,
   type LeaseGrantHeader,
+  type LeaseRefusedHeader,
   type LogHeader,
   MESSAGE,
   type PayloadHeader,
@@ -42,6 +44,7 @@ import { CallCancellation } from "./call-cancellation.ts";
 import { Calls } from "./calls.ts";
 import { FunctionTable } from "./function-table.ts";
 import { Lineage } from "./lineage.ts";
+import { LongWaits } from "./long-waits.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { createReducer } from "./reducer.ts";
 import { Recovery } from "./recovery.ts";
@@ -60,6 +63,8 @@ export interface RuntimeOptions {
   token: string;
   ids: IdSource;
   namespace: string;
+  /** Of the node that this process is on. */
+  labels: Readonly<Record<string, string>>;
   /** Where this process listens for calls; empty for drivers. */
   address: string;
   daemonTransport: Transport;
@@ -92,6 +97,7 @@ export class Runtime {
   readonly #recovery: Recovery;
   readonly #reports = new Set<Promise<void>>();
   readonly #waiting: Waiting;
+  readonly #longWaits: LongWaits;
   readonly #actors = new Map<ActorId, ActorClient>();
   /** Set by actor-handle.ts, which knows how handles look. */
   handles!: ActorHandles;
@@ -204,9 +210,16 @@ export class Runtime {
       onPlainResult: this.calls.onPlainResult,
       onResult: this.calls.onResult,
       onWorkerLost: this.calls.onWorkerLost,
+      onRefused: this.calls.onRefused,
       nowMs: () => performance.now(),
     });
+    this.#longWaits = new LongWaits({
+      jobId: options.jobId,
+      idOf: (entry) => this.table.idOf(entry),
+      tell: (header) => daemon.send(MESSAGE.WAITS, header),
+    });
     this.#waiting = new Waiting({
+      longWaits: this.#longWaits,
       table: this.table,
       serializer: this.serializer,
       recover: (error) => this.#recovery.begin(error),
@@ -294,6 +307,7 @@ export class Runtime {
   close(options: { failsPending: boolean }): number {
     if (this.#isClosed) return 0;
     this.#isClosed = true;
+    this.#longWaits.close();
     this.cancellation.close();
     const unanswered = this.submitter.close();
     for (const actor of this.#actors.values()) unanswered.push(...actor.close());
@@ -373,6 +387,12 @@ export class Runtime {
     switch (frame.type) {
       case MESSAGE.LEASE_GRANT:
         this.submitter.granted(header as LeaseGrantHeader);
+        return;
+      case MESSAGE.LEASE_REFUSED:
+        this.submitter.refused(header as LeaseRefusedHeader);
+        return;
+      case MESSAGE.GROUP_STATE:
+        this.calls.groupRemoved(header as GroupStateHeader);
         return;
       case MESSAGE.LEASE_REVOKE:
         this.submitter.revoked(header as number);

@@ -34,6 +34,7 @@ export const KIND = {
   REGISTERED: 5,
   SHOAL_ERROR: 6,
   LOCAL: 7,
+  PLACEMENT_GROUP: 20,
 } as const;
 
 /** Takes the place of a top-level ref among the arguments. */

@@ -8,7 +8,6 @@
 import { IdSource, newJobId, newNodeId, newProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
 import { collectGarbage } from "../platform/garbage.ts";
-import { cpuCount, memoryBytes } from "../platform/machine.ts";
 import { memoryRootNote } from "../platform/session-sweep.ts";
 import { nativeUnavailableReason } from "../platform/shared-memory.ts";
 import { newToken, randomHex } from "../platform/random.ts";
@@ -17,6 +16,7 @@ import { ActorHandles } from "./actor-handle.ts";
 import { currentRuntime, setCurrentRuntime } from "./current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "./daemon-process.ts";
 import { ExitHooks } from "./exit-hooks.ts";
+import { offerOf } from "./node-offer.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "./options.ts";
 import { printLog, printWarning } from "./output.ts";
@@ -49,12 +49,7 @@ export class Session {
     const node = {
       ...identity,
       namespace,
-      resources: {
-        CPU: options.numCpus ?? cpuCount(),
-        memory: memoryBytes(),
-        ...(options.numGpus > 0 ? { GPU: options.numGpus } : {}),
-        ...options.resources,
-      },
+      ...offerOf(options, identity.nodeId),
       objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
       spillRoot: options.spillDirectory,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),
@@ -70,6 +65,7 @@ export class Session {
       processId,
       ids: new IdSource(randomHex, jobId),
       namespace,
+      labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,
       memoryDirectory: this.#node.memoryDirectory,

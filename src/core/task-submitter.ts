@@ -9,7 +9,8 @@
 import type { ProcessId } from "../base/ids.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { type LeaseGrantHeader, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
+import { holdsOnlyCpus } from "../scheduling/lease-spec.ts";
+import { type AcceleratorIds, type LeaseGrantHeader, type LeaseRefusedHeader, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
 import type { Payload } from "../object/payload.ts";
 import type { CallRecord } from "./call-record.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
@@ -34,6 +35,8 @@ export interface SubmitterOptions {
   onResult: (record: CallRecord, returns: readonly Payload[]) => void;
   /** The worker under the task died; decides whether it is tried again. */
   onWorkerLost: (record: CallRecord, exit: WorkerExitedHeader | undefined) => void;
+  /** No worker will ever be granted for it. */
+  onRefused: (record: CallRecord, refusal: LeaseRefusedHeader) => void;
   nowMs: () => number;
 }
 
@@ -41,6 +44,7 @@ interface Lease {
   readonly id: number;
   readonly group: Group;
   readonly link: WorkerLink;
+  readonly accelerators: AcceleratorIds | undefined;
   inFlight: number;
   queuedMs: number;
   revoked: boolean;
@@ -52,7 +56,8 @@ type Ending = WorkerExitedHeader | "taken";
 
 interface Group {
   readonly shape: string;
-  readonly resources: Record<string, number>;
+  /** Its tasks hold more than CPUs: a lease has one of them at a time, as two that interleave would share a GPU or a license. */
+  readonly isExclusive: boolean;
   readonly queue: Fifo<CallRecord>;
   readonly leases: Lease[];
   sentBacklog: number;
@@ -122,8 +127,8 @@ export class TaskSubmitter {
     if (record !== undefined) record.isQueued = false;
   }
 
-  submit(record: CallRecord, resources: Record<string, number>): void {
-    const group = this.#lastGroup?.shape === record.shape ? this.#lastGroup : this.#group(record.shape, resources);
+  submit(record: CallRecord): void {
+    const group = this.#lastGroup?.shape === record.shape ? this.#lastGroup : this.#group(record.shape);
     this.#lastGroup = group;
     if (group.queue.size === 0) {
       const lease = this.#leaseFor(group, record);
@@ -142,8 +147,17 @@ export class TaskSubmitter {
     const own = this.#options.ownWorker;
     const group = this.#groups.get(shape);
     const record = group?.queue.peek();
-    if (own === undefined || group === undefined || record === undefined || !own.isFree(shape)) return false;
-    this.#ownLease ??= { id: 0, group, link: own.link(), inFlight: 0, queuedMs: 0, revoked: false, idleSinceMs: 0 };
+    if (own === undefined || group === undefined || record === undefined || group.isExclusive || !own.isFree(shape)) return false;
+    this.#ownLease ??= {
+      id: 0,
+      group,
+      link: own.link(),
+      accelerators: undefined,
+      inFlight: 0,
+      queuedMs: 0,
+      revoked: false,
+      idleSinceMs: 0,
+    };
     this.#dequeue(group);
     this.#dropHead(group);
     this.#push(this.#ownLease, record);
@@ -163,6 +177,7 @@ export class TaskSubmitter {
           id: grant.leaseId,
           group,
           link,
+          accelerators: grant.accelerators,
           inFlight: 0,
           queuedMs: 0,
           revoked: false,
@@ -178,6 +193,18 @@ export class TaskSubmitter {
         this.#scheduleDemand();
       },
     );
+  }
+
+  /** What waits under this shape can never run. */
+  refused(refusal: LeaseRefusedHeader): void {
+    const group = this.#groups.get(refusal.shape);
+    if (group === undefined) return;
+    group.sentBacklog = 0;
+    group.dropped = 0;
+    for (let record = group.queue.shift(); record !== undefined; record = group.queue.shift()) {
+      record.isQueued = false;
+      if (!record.isEnded) this.#options.onRefused(record, refusal);
+    }
   }
 
   revoked(leaseId: number): void {
@@ -229,10 +256,10 @@ export class TaskSubmitter {
     return left;
   }
 
-  #group(shape: string, resources: Record<string, number>): Group {
+  #group(shape: string): Group {
     let group = this.#groups.get(shape);
     if (group === undefined) {
-      group = { shape, resources, queue: new Fifo(), leases: [], sentBacklog: 0, dropped: 0 };
+      group = { shape, isExclusive: !holdsOnlyCpus(shape), queue: new Fifo(), leases: [], sentBacklog: 0, dropped: 0 };
       this.#groups.set(shape, group);
     }
     return group;
@@ -258,6 +285,7 @@ export class TaskSubmitter {
     }
     if (best === undefined) return undefined;
     if (best.inFlight === 0) return best;
+    if (group.isExclusive) return undefined;
     const expectedMs = record.target.meanMs + CALL_OVERHEAD_MS;
     return best.inFlight < IN_FLIGHT_MAX && best.queuedMs + expectedMs <= WINDOW_MS && !best.link.isCongested ? best : undefined;
   }
@@ -267,7 +295,7 @@ export class TaskSubmitter {
     lease.queuedMs += record.target.meanMs + CALL_OVERHEAD_MS;
     this.#leaseOf.set(record, lease);
     record.hasParked = false;
-    lease.link.push(record);
+    lease.link.push(record, lease.accelerators);
   }
 
   #answered(record: CallRecord, durationUs: number): void {
@@ -376,7 +404,7 @@ export class TaskSubmitter {
         // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
         if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) continue;
         group.sentBacklog = backlog;
-        this.#options.daemon.send(MESSAGE.LEASE_DEMAND, { shape: group.shape, resources: group.resources, backlog });
+        this.#options.daemon.send(MESSAGE.LEASE_DEMAND, { shape: group.shape, backlog });
       }
     });
   }

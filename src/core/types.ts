@@ -6,6 +6,7 @@
  * expression, `remote(identity<number>)`; a field that holds a function looks like a method.
  * Held by `test/types/*.test-d.ts`, which list what must compile and what must not.
  */
+import type { SchedulingOptions } from "./scheduling-types.ts";
 import type { ActorId, JobId, NodeId, ObjectId, ProcessId, TaskId } from "../base/ids.ts";
 import type { BindArgs, BoundActor, BoundValue, GraphNode, InputsOf } from "./graph-types.ts";
 
@@ -211,7 +212,7 @@ export interface ResourceOptions {
 export type RetryOn = boolean | readonly (abstract new (...args: any) => Error)[] | ((error: unknown) => boolean);
 
 /** The options of a task: of `remote(fn, options)` and of `f.options(options)`. */
-export interface TaskOptions<N extends number = number> extends ResourceOptions {
+export interface TaskOptions<N extends number = number> extends ResourceOptions, SchedulingOptions {
   /** Into how many references the result is split: 0 to 1,000. For more than 1 the function returns a tuple. Default: 1. */
   numReturns?: N | undefined;
   /** How often it is run again when its worker or node dies, or `retryOn` says so; -1 is without end. Default: 3. */
@@ -261,7 +262,7 @@ export type MethodTable<I> = { readonly [M in MethodsOf<I>]?: MethodOptions | un
 type NumReturnsIn<T, M> = M extends keyof T ? (T[M] extends { numReturns: infer N extends number } ? N : 1) : 1;
 
 /** The options of an actor: of `remote(Class, options)` and of `actorClass.options(options)`. */
-export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>> extends ResourceOptions {
+export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>> extends ResourceOptions, SchedulingOptions {
   /** A name under which `getActor` finds it, unique in its namespace. Default: none. */
   name?: string | undefined;
   /** Where the name lives. Default: the namespace of `init`. */
@@ -296,8 +297,10 @@ export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>
 export interface InitOptions {
   /** CPUs of this machine, and with them worker processes at a time. Default: those that the process may use. */
   numCpus?: number | undefined;
-  /** GPUs of this machine. Default: 0. */
+  /** GPUs of this machine. Default: those that `CUDA_VISIBLE_DEVICES` names, else those of the NVIDIA driver. */
   numGpus?: number | undefined;
+  /** Labels of this machine, which a `labelSelector` asks for. Default: none but `shoal.io/node-id`. */
+  labels?: Readonly<Record<string, string>> | undefined;
   /** Custom resources of this machine by name, in steps of 0.0001. Default: none. */
   resources?: Resources | undefined;
   /** Shared memory for objects in bytes; what is beyond goes to disk. Default: 30 % of memory, at most half of what the shared-memory file system has free. */
@@ -463,6 +466,12 @@ export interface RuntimeContext {
   readonly actorName: string | undefined;
   /** What the task or actor holds while it runs; empty in the driver. */
   readonly assignedResources: Resources;
+  /** By resource, the ids of the accelerators that it may use, such as `{ GPU: ["0"] }`; empty where it asked for none. */
+  readonly acceleratorIds: Readonly<Record<string, readonly string[]>>;
+  /** Labels of the node that it runs on. */
+  readonly nodeLabels: Readonly<Record<string, string>>;
+  /** The placement group in which it runs, if any. */
+  readonly placementGroupId: string | undefined;
   /** Whether this actor has been restarted; its state began anew. */
   readonly wasCurrentActorReconstructed: boolean;
   /**
@@ -517,5 +526,6 @@ export interface NodeInfo {
   readonly address: string;
   /** All that it has, whether in use or not. */
   readonly resources: Resources;
+  readonly labels: Readonly<Record<string, string>>;
   readonly objectStoreMemoryBytes: number;
 }

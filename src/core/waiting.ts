@@ -11,6 +11,7 @@ import type { ObjectEntry, Waiter } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
+import type { LongWait, LongWaits } from "./long-waits.ts";
 import type { Serializer, Surroundings } from "./serializer.ts";
 
 export interface GetLimits {
@@ -25,6 +26,7 @@ export interface WaitOptionsResolved extends GetLimits {
 export interface WaitingOptions {
   table: ObjectTable;
   serializer: Serializer;
+  longWaits: LongWaits;
   /** Called with true when the first wait begins and with false when the last has ended. */
   onWaiting: (waiting: boolean) => void;
   /** An object's bytes are gone: the entry to wait for, or undefined when the error is about something else. */
@@ -146,7 +148,8 @@ export class Waiting {
 
   /** Resolves when `count` of the entries have settled, or the limits are reached. */
   #until(entries: readonly ObjectEntry[], count: number, limits: GetLimits): Promise<void> {
-    return this.#suspend(limits, (done) => {
+    const needed = count === entries.length ? entries : undefined;
+    return this.#suspend({ ...limits, needed }, (done) => {
       let missing = count;
       const waiter: Waiter = {
         entrySettled: () => {
@@ -176,7 +179,7 @@ export class Waiting {
 
   async #untilAllOrFailure(pending: readonly ObjectEntry[], limits: GetLimits): Promise<ObjectEntry | undefined> {
     let failed: ObjectEntry | undefined;
-    await this.#suspend(limits, (done) => {
+    await this.#suspend({ ...limits, needed: pending }, (done) => {
       let missing = pending.length;
       this.#refuseDeadlock(pending, missing);
       const waiter: Waiter = {
@@ -198,9 +201,9 @@ export class Waiting {
   }
 
   /** One suspended wait: limits, the parking of the task, and the liveness of the driver. */
-  #suspend(limits: GetLimits, begin: (done: () => void) => () => void): Promise<void> {
+  #suspend(limits: GetLimits & { needed: readonly ObjectEntry[] | undefined }, begin: (done: () => void) => () => void): Promise<void> {
     const context: TaskContext | undefined = taskContext.current;
-    const { signal, timeoutMs } = limits;
+    const { signal, timeoutMs, needed } = limits;
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
         reject(signal.reason as Error);
@@ -212,6 +215,7 @@ export class Waiting {
       const cancellation = context === undefined || context.isFinished ? undefined : context.cancellation;
       const parks = context?.place.executor !== undefined && !context.isFinished;
       let hasBegun = false;
+      let lasting: LongWait | undefined;
       const finish = (settle: () => void): void => {
         if (isOver) return;
         isOver = true;
@@ -224,6 +228,7 @@ export class Waiting {
           return;
         }
         this.#ended();
+        if (lasting !== undefined) this.#options.longWaits.end(lasting);
         if (parks) context.place.executor?.waitEnds(context, settle);
         else settle();
       };
@@ -239,6 +244,9 @@ export class Waiting {
       hasBegun = true;
       this.#began();
       if (parks) context.place.executor?.waitBegins(context);
+      // What nothing but an answer ends may be one of several that wait for each other.
+      if (context !== undefined && needed !== undefined && signal === undefined && timeoutMs === undefined && !context.isFinished)
+        lasting = this.#options.longWaits.begin(context, needed);
       if (timeoutMs !== undefined) timer = setTimeout(() => finish(resolve), timeoutMs);
       signal?.addEventListener("abort", onAbort, { once: true });
       cancellation?.waitBegins(breakOff);

@@ -8,6 +8,7 @@ import { registerWellKnown } from "../closure/well-known.ts";
 import * as errors from "../base/errors.ts";
 import * as api from "./api.ts";
 import { init, isInitialized, shutdown } from "./init.ts";
+import * as placementGroups from "./placement-group.ts";
 import { deregisterSerializer, registerSerializer } from "./registered-serializers.ts";
 
 /** Called by each subpath at its load, with its exports and with the classes of its own that it sends to workers. */
@@ -15,4 +16,13 @@ export function registerExports(subpath: string, values: Readonly<Record<string,
   for (const [name, value] of Object.entries(values)) if (typeof value === "function") registerWellKnown(`${subpath}:${name}`, value);
 }
 
-registerExports("shoal", { ...errors, ...api, deregisterSerializer, init, isInitialized, registerSerializer, shutdown });
+registerExports("shoal", {
+  ...errors,
+  ...api,
+  ...placementGroups,
+  deregisterSerializer,
+  init,
+  isInitialized,
+  registerSerializer,
+  shutdown,
+});

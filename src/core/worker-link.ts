@@ -10,7 +10,14 @@ import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { type CallHeader, type CancelHeader, type DefinitionHeader, MESSAGE, type ResultHeader } from "../wire/messages.ts";
+import {
+  type AcceleratorIds,
+  type CallHeader,
+  type CancelHeader,
+  type DefinitionHeader,
+  MESSAGE,
+  type ResultHeader,
+} from "../wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** What a call calls: a definition that travels ahead of its first call, or a method by name. */
@@ -103,7 +110,8 @@ export class WorkerLink {
     this.#connection.onDrain = callback;
   }
 
-  push(record: CallRecord): void {
+  /** `accelerators`: those of the lease under which it runs. */
+  push(record: CallRecord, accelerators?: AcceleratorIds): void {
     const number = record.target === this.#lastTarget ? this.#lastNumber : this.#numberOf(record.target);
     const callId = this.callIdOf(record);
     this.#inFlight.set(callId, record);
@@ -135,6 +143,7 @@ export class WorkerLink {
       name: record.name,
       actorId: record.actor,
       incarnation: this.#incarnation,
+      accelerators,
     };
     this.#connection.send(type, header, { callId, parts });
   }

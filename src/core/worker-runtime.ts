@@ -27,6 +27,7 @@ export interface WorkerRuntimeOptions {
   jobId: JobId;
   token: string;
   namespace: string;
+  labels: Readonly<Record<string, string>>;
   address: string;
   memoryDirectory: string;
   spillDirectory: string;

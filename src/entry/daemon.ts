@@ -19,6 +19,7 @@ import {
   type SessionDirectories,
   writeWorkerPids,
 } from "../platform/session-directory.ts";
+import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 
 export interface DaemonConfiguration {
@@ -29,6 +30,8 @@ export interface DaemonConfiguration {
   namespace: string;
   directories: SessionDirectories;
   resources: Record<string, number>;
+  labels: Record<string, string>;
+  accelerators: UnitShares | undefined;
   objectStoreMemoryBytes: number;
   workerExecArgv: string[];
 }
@@ -52,6 +55,8 @@ const daemon: NodeDaemon = new NodeDaemon({
   hostname: hostname(),
   address,
   resources: configuration.resources,
+  labels: configuration.labels,
+  accelerators: configuration.accelerators,
   objectStoreMemoryBytes,
   newProcessId: () => newProcessId(randomHex),
   nowMs: () => performance.now(),
@@ -67,6 +72,7 @@ const daemon: NodeDaemon = new NodeDaemon({
         jobId,
         token,
         namespace,
+        labels: configuration.labels,
         daemonAddress: address,
         address: join(directories.sockets, `w${workerCount}`),
         memoryDirectory: directories.memory,

@@ -8,7 +8,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
-import { type ResourceVector, resourceVector } from "../base/resources.ts";
+import { resourceVector } from "../base/resources.ts";
 import type { ObjectLocation } from "../object/arena-writer.ts";
 import { type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
@@ -29,7 +29,11 @@ import {
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
-import { type LeaseEffect, type LeaseEvent, LeaseManager } from "./lease-manager.ts";
+import type { UnitShares } from "../scheduling/resource-pool.ts";
+import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
+import { LeaseManager } from "./lease-manager.ts";
+import { obstacleText } from "./lease-obstacles.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
@@ -41,6 +45,9 @@ export interface NodeDaemonOptions {
   hostname: string;
   address: string;
   resources: Record<string, number>;
+  labels: Record<string, string>;
+  /** Ids of the accelerators that the node has, by resource; by default they are numbered from 0. */
+  accelerators: UnitShares | undefined;
   objectStoreMemoryBytes: number;
   launcher: WorkerLauncher;
   newProcessId: () => ProcessId;
@@ -79,7 +86,13 @@ export class NodeDaemon {
 
   constructor(options: NodeDaemonOptions) {
     this.#options = options;
-    this.#leases = new LeaseManager({ total: resourceVector(options.resources), cpuCount: options.resources["CPU"] ?? 0 });
+    this.#leases = new LeaseManager({
+      total: resourceVector(options.resources),
+      cpuCount: options.resources["CPU"] ?? 0,
+      nodeId: options.nodeId,
+      labels: options.labels,
+      accelerators: options.accelerators,
+    });
     this.#store = new StoreLedger({ quotaBytes: options.objectStoreMemoryBytes });
     this.#head = options.createHead({
       nodeId: options.nodeId,
@@ -89,10 +102,18 @@ export class NodeDaemon {
       nowMs: options.nowMs,
       warn: (text) => this.#warn(text),
       daemonId: options.processId,
-      placeActor: (actor, resources) => {
-        const lifetime = resourceVector(resources);
-        const placement = "CPU" in resources ? lifetime : resourceVector({ ...resources, CPU: 1 });
-        this.#lease({ kind: "actorWanted", actor, lifetime, placement });
+      placeActor: (actor, { shape, resources }) => {
+        const spec = parseLeaseSpec(shape);
+        // Who asked for no CPUs needs one to be placed, be it for a moment.
+        const placement =
+          "CPU" in resources || spec.bundle !== undefined ? spec : { ...spec, resources: resourceVector({ ...resources, CPU: 1 }) };
+        this.#lease({ kind: "actorWanted", actor, spec, placement });
+      },
+      view: () => this.#leases.view(),
+      reserveGroup: (group, bundles) => this.#lease({ kind: "groupWanted", group, bundles, nowMs: options.nowMs() }),
+      releaseGroup: (group) => this.#lease({ kind: "groupReleased", group }),
+      tellAll: (type, header) => {
+        for (const peer of this.#peers.values()) peer.connection.send(type, header);
       },
       actorGone: (actor) => this.#lease({ kind: "actorGone", actor }),
       endActor: (worker, { afterPending, reason }) => this.#endActor(worker, { afterPending, reason }),
@@ -102,7 +123,7 @@ export class NodeDaemon {
       newId: options.newProcessId,
       events: {
         onOutput: (line) => this.#log({ pid: line.pid, source: line.source, stream: line.stream, lines: [line.text] }),
-        onExit: (exit, wasReady) => this.#workerExited(exit, wasReady),
+        onExit: (exit, worker) => this.#workerExited(exit, worker),
       },
     });
   }
@@ -140,7 +161,8 @@ export class NodeDaemon {
     connection.onFrame = (frame) => this.#receive(peer, frame);
     connection.onClose = () => this.#leave(peer);
     connection.send(MESSAGE.STORE_STATUS, this.#storeStatus());
-    if (peer.kind === "worker" && this.#workers.ready(peer.id)) this.#lease({ kind: "workerReady", worker: peer.id });
+    const environment = peer.kind === "worker" ? this.#workers.ready(peer.id) : undefined;
+    if (environment !== undefined) this.#lease({ kind: "workerReady", worker: peer.id, environment });
   }
 
   #leave(peer: Peer): void {
@@ -160,16 +182,9 @@ export class NodeDaemon {
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
     switch (frame.type) {
       case MESSAGE.LEASE_DEMAND: {
-        const { shape, resources, backlog } = header as LeaseDemandHeader;
-        const vector: ResourceVector = { ...resourceVector(resources), key: shape };
-        this.#lease({
-          kind: "demand",
-          owner: peer.id,
-          nested: peer.kind === "worker",
-          shape: vector,
-          backlog,
-          nowMs: this.#options.nowMs(),
-        });
+        const { shape, backlog } = header as LeaseDemandHeader;
+        const spec = parseLeaseSpec(shape);
+        this.#lease({ kind: "demand", owner: peer.id, nested: peer.kind === "worker", spec, backlog, nowMs: this.#options.nowMs() });
         return;
       }
       case MESSAGE.LEASE_RETURN:
@@ -182,11 +197,9 @@ export class NodeDaemon {
       case MESSAGE.WORKER_PARK:
         this.#lease({ kind: "parked", worker: peer.id });
         return;
-      case MESSAGE.WORKER_UNPARK: {
-        const { shape, resources } = header as { shape: string; resources: Record<string, number> };
-        this.#lease({ kind: "unpark", worker: peer.id, shape: { ...resourceVector(resources), key: shape } });
+      case MESSAGE.WORKER_UNPARK:
+        this.#lease({ kind: "unpark", worker: peer.id, spec: parseLeaseSpec(header as string) });
         return;
-      }
       case MESSAGE.REF_HOLD:
         for (const [id, owner, holder] of header as [ObjectId, ProcessId, ProcessId][]) this.#countRef({ id, owner, holder, count: 1 });
         return;
@@ -271,19 +284,29 @@ export class NodeDaemon {
     for (const effect of effects) {
       switch (effect.kind) {
         case "spawn":
-          if (!this.#isClosing) this.#workers.spawn();
+          if (!this.#isClosing) this.#workers.spawn(effect.environment);
           break;
         case "grant": {
           const worker = this.#peers.get(effect.worker);
           this.#send(effect.owner, MESSAGE.LEASE_GRANT, {
             leaseId: effect.leaseId,
-            shape: effect.shape.key,
+            shape: effect.spec.key,
             workerId: effect.worker,
             address: worker?.address ?? "",
             pid: worker?.pid ?? 0,
+            accelerators: effect.accelerators,
           });
           break;
         }
+        case "refused":
+          this.#send(effect.owner, MESSAGE.LEASE_REFUSED, { shape: effect.spec.key, ...effect.refusal });
+          break;
+        case "actorRefused":
+          this.#head.refused(effect.actor, effect.refusal);
+          break;
+        case "groupReserved":
+          this.#head.groupReserved(effect.group);
+          break;
         case "slot":
           this.#send(effect.worker, MESSAGE.WORKER_SLOT, effect.leased);
           break;
@@ -301,7 +324,7 @@ export class NodeDaemon {
           break;
         case "placeActor":
           this.#actorWorkers.add(effect.worker);
-          this.#head.placed(effect.actor, effect.worker);
+          this.#head.placed(effect.actor, effect.worker, effect.accelerators);
           break;
         case "endWorker":
           this.#workers.kill(effect.worker, effect.reason);
@@ -312,11 +335,9 @@ export class NodeDaemon {
   }
 
   #warnInfeasible(effect: Extract<LeaseEffect, { kind: "infeasible" }>): void {
-    const { name, wanted, total } = effect.missing;
     const actorName = this.#head.describe(effect.owner as ActorId);
     const who = actorName === undefined ? "A task" : `Actor ${actorName}`;
-    const text = `${who} waits for ${wanted} ${name}, but the node has ${total} in all. It stays pending; ask for less, or start Shoal with more ${name}.`;
-    this.#warn(text);
+    this.#warn(`${who} ${obstacleText(effect.obstacle)}`);
   }
 
   #updateTick(): void {
@@ -331,7 +352,7 @@ export class NodeDaemon {
 
   // ---- processes
 
-  #workerExited(exit: WorkerExitedHeader, wasReady: boolean): void {
+  #workerExited(exit: WorkerExitedHeader, { wasReady, environment }: { wasReady: boolean; environment: string }): void {
     const id = exit.workerId;
     const wasActor = this.#actorWorkers.delete(id);
     const intended = this.#intendedExits.delete(id);
@@ -340,7 +361,7 @@ export class NodeDaemon {
     this.#peers.delete(id);
     peer?.connection.drop("the process ended");
     if (!wasReady) {
-      this.#lease({ kind: "workerStartFailed" });
+      this.#lease({ kind: "workerStartFailed", environment });
       if (exit.reason === undefined)
         this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });
       return;
@@ -516,8 +537,8 @@ export class NodeDaemon {
   }
 
   #node(): NodeHeader {
-    const { nodeId, hostname, address, resources, objectStoreMemoryBytes } = this.#options;
-    return { nodeId, alive: true, hostname, address, resources, objectStoreMemoryBytes };
+    const { nodeId, hostname, address, resources, labels, objectStoreMemoryBytes } = this.#options;
+    return { nodeId, alive: true, hostname, address, resources, labels, objectStoreMemoryBytes };
   }
 }
 

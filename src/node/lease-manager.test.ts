@@ -2,9 +2,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
-import { type LeaseEffect, type LeaseEvent, LeaseManager } from "./lease-manager.ts";
+import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
+import { LeaseManager } from "./lease-manager.ts";
 
-const ONE_CPU = resourceVector({ CPU: 1 });
+function specOf(resources: Record<string, number>, place: LeasePlace = {}): LeaseSpec {
+  return parseLeaseSpec(leaseKey(resourceVector(resources), place));
+}
+
+const ONE_CPU = specOf({ CPU: 1 });
 const driver = "driver" as ProcessId;
 
 function worker(number: number): ProcessId {
@@ -12,7 +18,7 @@ function worker(number: number): ProcessId {
 }
 
 function demand(owner: ProcessId, backlog: number, nested = false): LeaseEvent {
-  return { kind: "demand", owner, nested, shape: ONE_CPU, backlog, nowMs: 0 };
+  return { kind: "demand", owner, nested, spec: ONE_CPU, backlog, nowMs: 0 };
 }
 
 function grants(effects: readonly LeaseEffect[]): Extract<LeaseEffect, { kind: "grant" }>[] {
@@ -22,15 +28,18 @@ function grants(effects: readonly LeaseEffect[]): Extract<LeaseEffect, { kind: "
 function managerWithWorkers(cpuCount: number): LeaseManager {
   const manager = new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount });
   manager.start();
-  for (let number = 1; number <= cpuCount; number += 1) manager.handle({ kind: "workerReady", worker: worker(number) });
+  for (let number = 1; number <= cpuCount; number += 1) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
   return manager;
 }
 
 describe("the lease manager", () => {
   test("prewarms two workers, or one where there is one CPU", () => {
     const effectsFor = (cpuCount: number) => new LeaseManager({ total: resourceVector({ CPU: cpuCount }), cpuCount }).start();
-    expect(effectsFor(8)).toEqual([{ kind: "spawn" }, { kind: "spawn" }]);
-    expect(effectsFor(1)).toEqual([{ kind: "spawn" }]);
+    expect(effectsFor(8)).toEqual([
+      { kind: "spawn", environment: "" },
+      { kind: "spawn", environment: "" },
+    ]);
+    expect(effectsFor(1)).toEqual([{ kind: "spawn", environment: "" }]);
   });
 
   test("grants as many leases as there are CPUs, and the next when one is returned", () => {
@@ -63,7 +72,7 @@ describe("the lease manager", () => {
     const manager = managerWithWorkers(1);
     manager.handle(demand(driver, 1));
     manager.handle({ kind: "parked", worker: worker(1) });
-    manager.handle({ kind: "unpark", worker: worker(1), shape: ONE_CPU });
+    manager.handle({ kind: "unpark", worker: worker(1), spec: ONE_CPU });
     expect(manager.available()).toEqual({ CPU: 0 });
     expect(grants(manager.handle(demand(driver, 3)))).toHaveLength(0);
   });
@@ -99,26 +108,26 @@ describe("the lease manager", () => {
 
   test("what can never fit is said once, with the missing resource", () => {
     const manager = managerWithWorkers(2);
-    const shape = resourceVector({ GPU: 1 });
-    const event: LeaseEvent = { kind: "demand", owner: driver, nested: false, shape, backlog: 1, nowMs: 0 };
-    expect(manager.handle(event)).toMatchObject([{ kind: "infeasible", missing: { name: "GPU", wanted: 1, total: 0 } }]);
+    const spec = specOf({ GPU: 1 });
+    const event: LeaseEvent = { kind: "demand", owner: driver, nested: false, spec, backlog: 1, nowMs: 0 };
+    expect(manager.handle(event)).toMatchObject([{ kind: "infeasible", obstacle: { kind: "resource", name: "GPU", wanted: 1, total: 0 } }]);
     expect(manager.handle({ ...event, backlog: 2 })).toEqual([]);
   });
 
   test("fractions of a CPU run side by side on further workers", () => {
     const manager = managerWithWorkers(1);
-    const shape = resourceVector({ CPU: 0.5 });
-    const effects = manager.handle({ kind: "demand", owner: driver, nested: false, shape, backlog: 2, nowMs: 0 });
+    const spec = specOf({ CPU: 0.5 });
+    const effects = manager.handle({ kind: "demand", owner: driver, nested: false, spec, backlog: 2, nowMs: 0 });
     expect(grants(effects)).toHaveLength(1);
     expect(effects.filter((effect) => effect.kind === "spawn")).toHaveLength(1);
-    expect(grants(manager.handle({ kind: "workerReady", worker: worker(2) }))).toHaveLength(1);
+    expect(grants(manager.handle({ kind: "workerReady", worker: worker(2), environment: "" }))).toHaveLength(1);
   });
 
   test("an actor takes a worker out of the pool, and its resources come back with its end", () => {
     const manager = managerWithWorkers(2);
     const actor = "actor" as ActorId;
-    const lifetime = resourceVector({ CPU: 2 });
-    expect(manager.handle({ kind: "actorWanted", actor, lifetime, placement: lifetime })).toContainEqual({
+    const spec = specOf({ CPU: 2 });
+    expect(manager.handle({ kind: "actorWanted", actor, spec, placement: spec })).toContainEqual({
       kind: "placeActor",
       actor,
       worker: worker(1),
@@ -157,7 +166,7 @@ describe("the lease manager", () => {
         for (const step of steps) {
           if (step.kind === "demand") run(demand(step.owner, step.backlog, step.owner !== driver));
           else if (step.kind === "park") run({ kind: "parked", worker: worker(step.index) });
-          else if (step.kind === "unpark") run({ kind: "unpark", worker: worker(step.index), shape: ONE_CPU });
+          else if (step.kind === "unpark") run({ kind: "unpark", worker: worker(step.index), spec: ONE_CPU });
           else if (open.length > 0) run({ kind: "leaseReturned", ...(open.splice(step.index % open.length, 1)[0] as (typeof open)[0]) });
         }
         for (const owner of owners) run(demand(owner, 0));

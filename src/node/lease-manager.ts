@@ -2,68 +2,66 @@
  * Decides which process gets which worker: where a lease is granted.
  *
  * A pure state machine: `handle(event)` returns effects, and `node/daemon.ts` turns them into messages and processes. It owns the node's free
- * resources, the pool of task workers, the demand of every owner, and the reservations of actors. A lease lets one owner push tasks of one shape
- * to one worker. A worker holds the resources of one shape while it runs something, whatever number of leases point at it; it gives them
+ * resources, the pool of task workers, the demand of every owner, and the reservations of actors and placement groups. A lease lets one owner push
+ * tasks of one spec to one worker. The CPUs of a spec belong to the worker while it runs something, whatever number of leases point at it: it gives them
  * back while all its tasks wait for refs (parked), and then may be leased again, also by itself. So nested tasks need no
- * further processes and never deadlock.
+ * further processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
  *
  * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a
- * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX).
+ * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment only.
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
-import { ResourcePool, type ResourceVector } from "../base/resources.ts";
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import { type NodeView, RESOURCE_UNIT, type ResourceVector } from "../base/resources.ts";
+import type { Labels } from "../scheduling/label-selector.ts";
+import type { LeaseSpec } from "../scheduling/lease-spec.ts";
+import { type Allocation, ResourcePool, unitIds, type UnitShares } from "../scheduling/resource-pool.ts";
+import { BundleReservations } from "./bundle-reservations.ts";
+import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
+import type { Holder, LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
+import { type NodeFacts, obstacleOf, refusalOf } from "./lease-obstacles.ts";
 
 /** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
 const PREWARMED_MAX = 2;
 /** Pool size for shapes of less than one CPU. Each worker costs about 8 MB. */
 const POOL_SIZE_MAX = 64;
-/** A demand that waited this long makes the owner with the most leases give one back. */
-const REVOKE_AFTER_MS = 50;
+/** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
+const RELEASED_GROUPS_MAX = 10_000;
+/** Holders named to whoever asks what it waits for. */
+const HOLDERS_MAX = 20;
 
-export type LeaseEvent =
-  | { kind: "demand"; owner: ProcessId; nested: boolean; shape: ResourceVector; backlog: number; nowMs: number }
-  | { kind: "workerReady"; worker: ProcessId }
-  | { kind: "workerStartFailed" }
-  | { kind: "processGone"; process: ProcessId }
-  | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
-  | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId }
-  | { kind: "parked"; worker: ProcessId }
-  | { kind: "unpark"; worker: ProcessId; shape: ResourceVector }
-  | { kind: "actorWanted"; actor: ActorId; lifetime: ResourceVector; placement: ResourceVector }
-  | { kind: "actorGone"; actor: ActorId }
-  | { kind: "tick"; nowMs: number };
-
-export type LeaseEffect =
-  | { kind: "spawn" }
-  | { kind: "grant"; leaseId: number; owner: ProcessId; worker: ProcessId; shape: ResourceVector }
-  | { kind: "slot"; worker: ProcessId; leased: boolean }
-  | { kind: "leaseEnded"; worker: ProcessId }
-  | { kind: "revoke"; leaseId: number; owner: ProcessId }
-  | { kind: "reclaim"; worker: ProcessId; owner: ProcessId }
-  | { kind: "infeasible"; owner: ProcessId | ActorId; shape: ResourceVector; missing: { name: string; wanted: number; total: number } }
-  | { kind: "placeActor"; actor: ActorId; worker: ProcessId }
-  | { kind: "endWorker"; worker: ProcessId; reason: string };
+/** CPUs that a worker holds, and where they came from. */
+interface Held {
+  readonly key: string;
+  readonly pool: ResourcePool;
+  readonly allocation: Allocation;
+}
 
 interface PoolWorker {
   readonly id: ProcessId;
+  readonly environment: string;
   readonly leases: Set<number>;
-  held: ResourceVector | undefined;
+  held: Held | undefined;
   parked: boolean;
-  /** The shape it asked for to go on after parking. */
-  wanted: ResourceVector | undefined;
+  /** What it asked for to go on after parking. */
+  wanted: LeaseSpec | undefined;
 }
 
 interface Lease {
   readonly id: number;
   readonly owner: ProcessId;
   readonly worker: ProcessId;
+  readonly group: string | undefined;
+  readonly pool: ResourcePool;
+  /** All but CPUs. */
+  readonly rest: Allocation;
   revoked: boolean;
 }
 
 interface Demand {
   readonly owner: ProcessId;
   readonly nested: boolean;
-  readonly shape: ResourceVector;
+  readonly spec: LeaseSpec;
+  readonly group: string | undefined;
   backlog: number;
   /** Since when it has had no grant. */
   waitsSinceMs: number;
@@ -74,13 +72,25 @@ interface Demand {
 
 interface ActorReservation {
   readonly actor: ActorId;
-  readonly lifetime: ResourceVector;
-  readonly placement: ResourceVector;
+  readonly spec: LeaseSpec;
+  readonly placement: LeaseSpec;
   warned: boolean;
 }
 
+export interface LeaseManagerOptions {
+  total: ResourceVector;
+  cpuCount: number;
+  nodeId?: NodeId;
+  labels?: Labels;
+  /** Ids of the node's accelerators; by default they are numbered from 0. */
+  accelerators?: UnitShares | undefined;
+}
+
 export class LeaseManager {
-  readonly #resources: ResourcePool;
+  readonly #pool: ResourcePool;
+  readonly #groups: BundleReservations;
+  readonly #facts: NodeFacts;
+  readonly #releasedGroups = new Set<string>();
   readonly #poolTarget: number;
   readonly #prewarmed: number;
   readonly #workers = new Map<ProcessId, PoolWorker>();
@@ -88,13 +98,24 @@ export class LeaseManager {
   /** Insertion order is the round robin: a demand that got a lease goes to the end. */
   readonly #demands = new Map<string, Demand>();
   readonly #actorsWaiting: ActorReservation[] = [];
-  readonly #actors = new Map<ActorId, ResourceVector>();
-  #starting = 0;
+  readonly #actors = new Map<ActorId, { pool: ResourcePool; allocation: Allocation; group: string | undefined }>();
+  /** By environment, how many workers have been asked for. */
+  readonly #starting = new Map<string, number>();
+  /** A placement group has waited: what comes back is kept for it. */
+  #isCollecting = false;
   #nextLeaseId = 1;
   #effects: LeaseEffect[] = [];
 
-  constructor(options: { total: ResourceVector; cpuCount: number }) {
-    this.#resources = new ResourcePool(options.total);
+  constructor(options: LeaseManagerOptions) {
+    this.#pool = new ResourcePool(options.total, options.accelerators);
+    this.#groups = new BundleReservations(this.#pool);
+    this.#facts = {
+      nodeId: options.nodeId ?? ("" as NodeId),
+      labels: options.labels ?? {},
+      pool: this.#pool,
+      groups: this.#groups,
+      released: this.#releasedGroups,
+    };
     this.#poolTarget = Math.max(1, Math.ceil(options.cpuCount));
     this.#prewarmed = Math.min(PREWARMED_MAX, this.#poolTarget);
   }
@@ -112,15 +133,22 @@ export class LeaseManager {
   }
 
   total(): Record<string, number> {
-    return this.#resources.total();
+    return this.#pool.total();
   }
 
   available(): Record<string, number> {
-    return this.#resources.available();
+    return this.#pool.available();
+  }
+
+  /** This node as the policies see it. */
+  view(): NodeView {
+    const { nodeId, labels } = this.#facts;
+    return { id: nodeId, labels, total: this.#pool.totalAmounts, free: this.#pool.freeAmounts };
   }
 
   /** Whether somebody waits although resources exist in principle: the shell then sends ticks. */
   get hasUnmetDemand(): boolean {
+    if (this.#groups.waiting.length > 0) return true;
     for (const demand of this.#demands.values()) if (demand.backlog > 0) return true;
     return false;
   }
@@ -132,7 +160,26 @@ export class LeaseManager {
       if (worker.leases.size === 0) idle += 1;
       if (worker.parked) parked += 1;
     }
-    return { workers: this.#workers.size, idle, parked, starting: this.#starting, leases: this.#leases.size };
+    return { workers: this.#workers.size, idle, parked, starting: this.#startingCount(), leases: this.#leases.size };
+  }
+
+  /** What a demand for this spec would wait for now. */
+  explain(spec: LeaseSpec): LeaseExplanation {
+    const pools = this.#poolsFor(spec);
+    const pendingGroup = pools === undefined ? spec.bundle?.group : undefined;
+    const fits = pools?.some((pool) => pool.fits(spec.resources)) === true;
+    const lacking = fits || pools === undefined ? [] : (pools[0] as ResourcePool).lacking(spec.resources);
+    return {
+      refusal: refusalOf(spec, this.#facts),
+      obstacle: obstacleOf(spec, this.#facts),
+      pendingGroup,
+      lacking,
+      holders: this.#holdersOf(
+        lacking.map(({ name }) => name),
+        pools ?? [],
+      ),
+      workersStarting: this.#startingCount(),
+    };
   }
 
   #collect(step: () => void): LeaseEffect[] {
@@ -146,12 +193,14 @@ export class LeaseManager {
       case "demand":
         this.#setDemand(event);
         return;
-      case "workerReady":
-        this.#starting = Math.max(0, this.#starting - 1);
-        this.#workers.set(event.worker, { id: event.worker, leases: new Set(), held: undefined, parked: false, wanted: undefined });
+      case "workerReady": {
+        const { worker: id, environment } = event;
+        this.#startEnded(environment);
+        this.#workers.set(id, { id, environment, leases: new Set(), held: undefined, parked: false, wanted: undefined });
         return;
+      }
       case "workerStartFailed":
-        this.#starting = Math.max(0, this.#starting - 1);
+        this.#startEnded(event.environment);
         return;
       case "processGone":
         this.#removeProcess(event.process);
@@ -178,54 +227,56 @@ export class LeaseManager {
       case "unpark": {
         const worker = this.#workers.get(event.worker);
         if (worker === undefined) return;
-        if (worker.held !== undefined && worker.held.key === event.shape.key) {
+        if (worker.held !== undefined && worker.held.key === event.spec.key) {
           this.#effects.push({ kind: "slot", worker: worker.id, leased: false });
           return;
         }
         this.#releaseHeld(worker);
         worker.parked = true;
-        worker.wanted = event.shape;
+        worker.wanted = event.spec;
         return;
       }
       case "actorWanted":
-        this.#actorsWaiting.push({ actor: event.actor, lifetime: event.lifetime, placement: event.placement, warned: false });
+        this.#actorsWaiting.push({ actor: event.actor, spec: event.spec, placement: event.placement, warned: false });
         return;
       case "actorGone": {
-        const lifetime = this.#actors.get(event.actor);
+        const actor = this.#actors.get(event.actor);
         this.#actors.delete(event.actor);
-        if (lifetime !== undefined) this.#resources.release(lifetime);
+        actor?.pool.release(actor.allocation);
         const waiting = this.#actorsWaiting.findIndex((reservation) => reservation.actor === event.actor);
         if (waiting >= 0) this.#actorsWaiting.splice(waiting, 1);
         return;
       }
+      case "groupWanted":
+        this.#groups.want(event.group, event.bundles, event.nowMs);
+        return;
+      case "groupReleased":
+        this.#releaseGroup(event.group);
+        return;
       case "tick":
-        this.#reclaimForTheStarved(event.nowMs);
-        this.#revokeForTheStarved(event.nowMs);
+        this.#tick(event.nowMs);
         return;
     }
   }
 
   #setDemand(event: Extract<LeaseEvent, { kind: "demand" }>): void {
-    const key = `${event.owner}/${event.shape.key}`;
+    const { owner, nested, spec, backlog, nowMs } = event;
+    const key = `${owner}/${spec.key}`;
     const known = this.#demands.get(key);
-    if (event.backlog === 0) {
+    if (backlog === 0) {
       this.#demands.delete(key);
     } else if (known === undefined) {
-      const { owner, nested, shape, backlog, nowMs } = event;
-      this.#demands.set(key, { owner, nested, shape, backlog, sinceMs: nowMs, waitsSinceMs: nowMs, warned: false });
+      const group = spec.bundle?.group;
+      this.#demands.set(key, { owner, nested, spec, group, backlog, sinceMs: nowMs, waitsSinceMs: nowMs, warned: false });
     } else {
-      known.backlog = event.backlog;
+      known.backlog = backlog;
     }
   }
 
   #removeProcess(process: ProcessId): void {
     for (const [key, demand] of this.#demands) if (demand.owner === process) this.#demands.delete(key);
     const worker = this.#workers.get(process);
-    if (worker !== undefined) {
-      this.#releaseHeld(worker);
-      this.#workers.delete(process);
-      for (const leaseId of worker.leases) this.#leases.delete(leaseId);
-    }
+    if (worker !== undefined) this.#removeWorker(worker);
     for (const lease of Array.from(this.#leases.values())) {
       if (lease.owner !== process) continue;
       const leased = this.#workers.get(lease.worker);
@@ -238,8 +289,31 @@ export class LeaseManager {
     }
   }
 
+  #removeWorker(worker: PoolWorker): void {
+    this.#releaseHeld(worker);
+    this.#workers.delete(worker.id);
+    for (const leaseId of worker.leases) {
+      const lease = this.#leases.get(leaseId);
+      lease?.pool.release(lease.rest);
+      this.#leases.delete(leaseId);
+    }
+  }
+
+  #releaseGroup(group: string): void {
+    this.#releasedGroups.add(group);
+    if (this.#releasedGroups.size > RELEASED_GROUPS_MAX) this.#releasedGroups.delete(this.#releasedGroups.values().next().value as string);
+    for (const lease of Array.from(this.#leases.values())) {
+      const worker = lease.group === group ? this.#workers.get(lease.worker) : undefined;
+      if (worker === undefined) continue;
+      this.#removeWorker(worker);
+      this.#effects.push({ kind: "endWorker", worker: worker.id, reason: `its placement group ${group} was removed` });
+    }
+    this.#groups.release(group);
+  }
+
   #endLease(lease: Lease): void {
     this.#leases.delete(lease.id);
+    lease.pool.release(lease.rest);
     const worker = this.#workers.get(lease.worker);
     if (worker === undefined) return;
     worker.leases.delete(lease.id);
@@ -252,25 +326,37 @@ export class LeaseManager {
   }
 
   #releaseHeld(worker: PoolWorker): void {
-    if (worker.held === undefined) return;
-    this.#resources.release(worker.held);
+    worker.held?.pool.release(worker.held.allocation);
     worker.held = undefined;
   }
 
   #dispatch(): void {
     this.#resumeParked();
+    for (const group of this.#groups.reserve(() => true)) this.#effects.push({ kind: "groupReserved", group });
     this.#placeActors();
     this.#grantDemands();
     this.#keepPrewarmed();
   }
 
+  /** Where a spec's resources come from; undefined while its placement group is not there. */
+  #poolsFor(spec: LeaseSpec): readonly ResourcePool[] | undefined {
+    if (spec.bundle === undefined) return [this.#pool];
+    const pools = this.#groups.poolsOf(spec.bundle.group, spec.bundle.index);
+    return pools.length === 0 ? undefined : pools;
+  }
+
+  #poolThatFits(spec: LeaseSpec, resources: ResourceVector): ResourcePool | undefined {
+    return this.#poolsFor(spec)?.find((pool) => pool.fits(resources));
+  }
+
   /** Those that have begun go on before anything new starts. */
   #resumeParked(): void {
     for (const worker of this.#workers.values()) {
-      const wanted = worker.wanted;
-      if (wanted === undefined || !this.#resources.fits(wanted)) continue;
-      this.#resources.allocate(wanted);
-      worker.held = wanted;
+      const { wanted } = worker;
+      if (wanted === undefined) continue;
+      const pool = this.#poolThatFits(wanted, wanted.cpus);
+      if (pool === undefined) continue;
+      worker.held = { key: wanted.key, pool, allocation: pool.allocate(wanted.cpus) };
       worker.wanted = undefined;
       worker.parked = false;
       this.#effects.push({ kind: "slot", worker: worker.id, leased: false });
@@ -278,27 +364,32 @@ export class LeaseManager {
   }
 
   #placeActors(): void {
-    for (let index = 0; index < this.#actorsWaiting.length; ) {
-      const reservation = this.#actorsWaiting[index] as ActorReservation;
-      const missing = this.#resources.missing(reservation.placement) ?? this.#resources.missing(reservation.lifetime);
-      if (missing !== undefined && !reservation.warned) {
-        reservation.warned = true;
-        this.#effects.push({ kind: "infeasible", owner: reservation.actor, shape: reservation.lifetime, missing });
-      }
-      if (missing !== undefined || !this.#resources.fits(reservation.lifetime)) {
-        index += 1;
+    for (const reservation of Array.from(this.#actorsWaiting)) {
+      const { actor, spec, placement } = reservation;
+      const refusal = refusalOf(spec, this.#facts);
+      if (refusal !== undefined) {
+        this.#actorsWaiting.splice(this.#actorsWaiting.indexOf(reservation), 1);
+        this.#effects.push({ kind: "actorRefused", actor, refusal });
         continue;
       }
-      const worker = this.#idleWorker();
-      if (worker === undefined) {
-        this.#spawnUpTo(this.#actorsWaiting.length);
-        return;
+      const obstacle = obstacleOf(placement, this.#facts) ?? obstacleOf(spec, this.#facts);
+      if (obstacle !== undefined && !reservation.warned) {
+        reservation.warned = true;
+        this.#effects.push({ kind: "infeasible", owner: actor, obstacle });
       }
-      this.#actorsWaiting.splice(index, 1);
-      this.#resources.allocate(reservation.lifetime);
-      this.#actors.set(reservation.actor, reservation.lifetime);
+      const pool = obstacle === undefined ? this.#poolThatFits(spec, spec.resources) : undefined;
+      if (pool === undefined || (this.#isCollecting && pool === this.#pool && spec.resources.amounts.size > 0)) continue;
+      const { environment } = spec;
+      const worker = this.#idleWorker(environment);
+      if (worker === undefined) {
+        this.#spawnUpTo(environment, this.#actorsWaiting.filter((waiting) => waiting.spec.environment === environment).length);
+        continue;
+      }
+      this.#actorsWaiting.splice(this.#actorsWaiting.indexOf(reservation), 1);
+      const allocation = pool.allocate(spec.resources);
+      this.#actors.set(actor, { pool, allocation, group: spec.bundle?.group });
       this.#workers.delete(worker.id);
-      this.#effects.push({ kind: "placeActor", actor: reservation.actor, worker: worker.id });
+      this.#effects.push({ kind: "placeActor", actor, worker: worker.id, accelerators: unitIds(allocation) });
     }
   }
 
@@ -308,7 +399,7 @@ export class LeaseManager {
       for (let progress = true; progress; ) {
         progress = false;
         for (const [key, demand] of Array.from(this.#demands)) {
-          if (demand.nested !== nested || demand.backlog <= 0 || !this.#tryGrant(demand)) continue;
+          if (demand.nested !== nested || demand.backlog <= 0 || !this.#tryGrant(key, demand)) continue;
           progress = true;
           demand.backlog -= 1;
           this.#demands.delete(key);
@@ -318,101 +409,156 @@ export class LeaseManager {
     }
   }
 
-  #tryGrant(demand: Demand): boolean {
-    const missing = this.#resources.missing(demand.shape);
-    if (missing !== undefined) {
-      if (!demand.warned) this.#effects.push({ kind: "infeasible", owner: demand.owner, shape: demand.shape, missing });
+  #tryGrant(key: string, demand: Demand): boolean {
+    const { owner, spec, group } = demand;
+    const refusal = refusalOf(spec, this.#facts);
+    if (refusal !== undefined) {
+      this.#demands.delete(key);
+      this.#effects.push({ kind: "refused", owner, spec, refusal });
+      return false;
+    }
+    const obstacle = obstacleOf(spec, this.#facts);
+    if (obstacle !== undefined) {
+      if (!demand.warned) this.#effects.push({ kind: "infeasible", owner, obstacle });
       demand.warned = true;
       return false;
     }
-    if (!this.#resources.fits(demand.shape)) return false;
-    const worker = this.#idleWorker() ?? this.#workerToShare();
+    const pool = this.#poolThatFits(spec, spec.resources);
+    if (pool === undefined || (this.#isCollecting && !demand.nested && pool === this.#pool)) return false;
+    const worker = this.#idleWorker(spec.environment) ?? this.#workerToShare(demand);
     if (worker === undefined) return false;
-    const lease: Lease = { id: this.#nextLeaseId, owner: demand.owner, worker: worker.id, revoked: false };
+    const rest = pool.allocate(spec.rest);
+    const lease: Lease = { id: this.#nextLeaseId, owner, worker: worker.id, group, pool, rest, revoked: false };
     this.#nextLeaseId += 1;
     this.#leases.set(lease.id, lease);
     const wasParked = worker.parked;
     worker.leases.add(lease.id);
     worker.parked = false;
     worker.wanted = undefined;
-    worker.held = demand.shape;
-    this.#resources.allocate(demand.shape);
+    worker.held = { key: spec.key, pool, allocation: pool.allocate(spec.cpus) };
     if (wasParked) this.#effects.push({ kind: "slot", worker: worker.id, leased: true });
-    this.#effects.push({ kind: "grant", leaseId: lease.id, owner: lease.owner, worker: worker.id, shape: demand.shape });
+    this.#effects.push({ kind: "grant", leaseId: lease.id, owner, worker: worker.id, spec, accelerators: unitIds(rest) });
     return true;
   }
 
-  #idleWorker(): PoolWorker | undefined {
-    for (const worker of this.#workers.values()) {
-      // One without a lease may still run a nested task that nobody awaits, under a slot that it asked for.
-      if (worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined) return worker;
-    }
+  #idleWorker(environment: string): PoolWorker | undefined {
+    for (const worker of this.#workers.values()) if (worker.environment === environment && isIdle(worker)) return worker;
     return undefined;
   }
 
   /** No worker is idle: start one while the pool is small, else share one whose tasks all wait. */
-  #workerToShare(): PoolWorker | undefined {
-    if (this.#workers.size + this.#starting < this.#poolTarget) {
-      this.#spawnUpTo(this.#poolTarget);
+  #workerToShare(demand: Demand): PoolWorker | undefined {
+    const { environment } = demand.spec;
+    const starting = this.#starting.get(environment) ?? 0;
+    const room = this.#poolTarget - this.#workers.size - this.#startingCount();
+    if (room > 0) {
+      this.#spawnUpTo(environment, starting + (environment === "" ? room : Math.min(room, Math.max(0, demand.backlog - starting))));
       return undefined;
     }
-    for (const worker of this.#workers.values()) if (worker.parked && worker.wanted === undefined) return worker;
+    for (const worker of this.#workers.values()) {
+      if (worker.environment === environment && worker.parked && worker.wanted === undefined) return worker;
+    }
+    if (starting >= demand.backlog) return undefined;
+    // An idle worker of another environment makes room for one of this.
+    const other = Array.from(this.#workers.values()).find((worker) => worker.environment !== environment && isIdle(worker));
+    if (other !== undefined) {
+      this.#workers.delete(other.id);
+      this.#effects.push({ kind: "endWorker", worker: other.id, reason: "a worker of another runtime environment was needed" });
+      this.#spawnUpTo(environment, starting + 1);
+      return undefined;
+    }
     // It fits, and yet every worker of the pool is in use: some hold less than a CPU.
-    if (this.#starting === 0 && this.#workers.size < POOL_SIZE_MAX) this.#spawnUpTo(1);
+    if (starting === 0 && this.#workers.size < POOL_SIZE_MAX) this.#spawnUpTo(environment, 1);
     return undefined;
   }
 
-  #spawnUpTo(wanted: number): void {
-    while (this.#starting < wanted) {
-      this.#starting += 1;
-      this.#effects.push({ kind: "spawn" });
+  #startingCount(): number {
+    let count = 0;
+    for (const starting of this.#starting.values()) count += starting;
+    return count;
+  }
+
+  #startEnded(environment: string): void {
+    const left = (this.#starting.get(environment) ?? 0) - 1;
+    if (left > 0) this.#starting.set(environment, left);
+    else this.#starting.delete(environment);
+  }
+
+  #spawnUpTo(environment: string, wanted: number): void {
+    for (let starting = this.#starting.get(environment) ?? 0; starting < wanted; starting += 1) {
+      this.#starting.set(environment, starting + 1);
+      this.#effects.push({ kind: "spawn", environment });
     }
   }
 
   #keepPrewarmed(): void {
-    while (this.#workers.size + this.#starting < this.#prewarmed) {
-      this.#starting += 1;
-      this.#effects.push({ kind: "spawn" });
-    }
+    const missing = this.#prewarmed - this.#workers.size - this.#startingCount();
+    if (missing > 0) this.#spawnUpTo("", (this.#starting.get("") ?? 0) + missing);
   }
 
-  /**
-   * An owner that computes gives nothing back: neither its timer nor a revoke is read. So its workers are asked, which know whether it has anything
-   * with them; an idle one lets go of it.
-   */
-  #reclaimForTheStarved(nowMs: number): void {
+  #tick(nowMs: number): void {
+    const collecting = collectingGroup(this.#groups.waiting, nowMs, (waiting) => this.#fitsWithoutTasks(waiting.sum));
+    this.#isCollecting = collecting !== undefined;
     const starved = new Set<ProcessId>();
     for (const demand of this.#demands.values()) {
-      if (demand.backlog > 0 && nowMs - demand.waitsSinceMs >= REVOKE_AFTER_MS && this.#resources.isFeasible(demand.shape))
-        starved.add(demand.owner);
+      const canBeMet = obstacleOf(demand.spec, this.#facts) === undefined;
+      if (canBeMet && demand.backlog > 0 && nowMs - demand.waitsSinceMs >= WAIT_BEFORE_REVOKE_MS) starved.add(demand.owner);
     }
-    if (starved.size === 0) return;
-    const asked = new Set<string>();
-    for (const { worker, owner } of this.#leases.values()) {
-      const pair = `${worker}/${owner}`;
-      if (asked.has(pair) || (starved.size === 1 && starved.has(owner))) continue;
-      asked.add(pair);
-      this.#effects.push({ kind: "reclaim", worker, owner });
+    if (collecting !== undefined) starved.add(collecting.group as ProcessId);
+    for (const pair of leasesToReclaim(this.#leases.values(), starved)) this.#effects.push({ kind: "reclaim", ...pair });
+    for (const demand of this.#demands.values()) {
+      if (demand.backlog <= 0 || nowMs - demand.sinceMs < WAIT_BEFORE_REVOKE_MS || obstacleOf(demand.spec, this.#facts) !== undefined)
+        continue;
+      if (this.#revoke(leaseToRevoke(this.#leases.values(), demand))) demand.sinceMs = nowMs;
     }
+    if (collecting !== undefined) this.#revoke(leaseToRevoke(this.#leases.values(), { owner: "" as ProcessId, group: undefined }));
   }
 
-  /** Fairness between owners: no owner keeps all workers by having a backlog without end. */
-  #revokeForTheStarved(nowMs: number): void {
-    for (const demand of this.#demands.values()) {
-      if (demand.backlog <= 0 || nowMs - demand.sinceMs < REVOKE_AFTER_MS || this.#resources.missing(demand.shape) !== undefined) continue;
-      const counts = new Map<ProcessId, number>();
-      for (const lease of this.#leases.values()) if (!lease.revoked) counts.set(lease.owner, (counts.get(lease.owner) ?? 0) + 1);
-      const own = counts.get(demand.owner) ?? 0;
-      let victim: Lease | undefined;
-      for (const lease of this.#leases.values()) {
-        if (lease.revoked || lease.owner === demand.owner) continue;
-        const count = counts.get(lease.owner) ?? 0;
-        if (count > own && (victim === undefined || count > (counts.get(victim.owner) ?? 0))) victim = lease;
-      }
-      if (victim === undefined) continue;
-      victim.revoked = true;
-      demand.sinceMs = nowMs;
-      this.#effects.push({ kind: "revoke", leaseId: victim.id, owner: victim.owner });
-    }
+  #revoke(victim: Lease | undefined): boolean {
+    if (victim === undefined) return false;
+    victim.revoked = true;
+    this.#effects.push({ kind: "revoke", leaseId: victim.id, owner: victim.owner });
+    return true;
   }
+
+  /** Whether only tasks, which end, are in the way of such an amount: actors and other groups may stay for ever. */
+  #fitsWithoutTasks(sum: ResourceVector): boolean {
+    const kept = new Map<string, number>();
+    const add = ({ vector }: Allocation): void => {
+      for (const [name, units] of vector.amounts) kept.set(name, (kept.get(name) ?? 0) + units);
+    };
+    for (const { pool, allocation } of this.#actors.values()) if (pool === this.#pool) add(allocation);
+    for (const allocation of this.#groups.allocations()) add(allocation);
+    const together = new Map(sum.amounts);
+    for (const [name, units] of kept) if (together.has(name)) together.set(name, (together.get(name) ?? 0) + units);
+    return this.#pool.isFeasible({ key: "", amounts: together });
+  }
+
+  #holdersOf(names: readonly string[], pools: readonly ResourcePool[]): Holder[] {
+    if (names.length === 0) return [];
+    const found: Holder[] = [];
+    const add = (kind: Holder["kind"], id: string, from: { owner?: ProcessId; amounts: ReadonlyMap<string, number> }): void => {
+      const resources: Record<string, number> = {};
+      for (const name of names) if (from.amounts.has(name)) resources[name] = (from.amounts.get(name) as number) / RESOURCE_UNIT;
+      if (Object.keys(resources).length > 0 && found.length < HOLDERS_MAX) found.push({ kind, id, owner: from.owner, resources });
+    };
+    for (const [actor, { pool, allocation }] of this.#actors)
+      if (pools.includes(pool)) add("actor", actor, { amounts: allocation.vector.amounts });
+    for (const worker of this.#workers.values()) {
+      const [first] = worker.leases;
+      const owner = first === undefined ? undefined : this.#leases.get(first)?.owner;
+      if (worker.held !== undefined && pools.includes(worker.held.pool))
+        add("tasks", worker.id, { amounts: worker.held.allocation.vector.amounts, ...(owner === undefined ? {} : { owner }) });
+    }
+    for (const { worker, owner, pool, rest } of this.#leases.values())
+      if (pools.includes(pool)) add("tasks", worker, { owner, amounts: rest.vector.amounts });
+    if (pools.includes(this.#pool))
+      for (const group of this.#groups.reserved) add("group", group, { amounts: this.#groups.amountsOf(group) });
+    return found;
+  }
+}
+
+/** One without a lease may still run a nested task that nobody awaits, under a slot that it asked for. */
+function isIdle(worker: PoolWorker): boolean {
+  return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined;
 }

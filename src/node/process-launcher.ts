@@ -11,6 +11,7 @@ export interface WorkerConfiguration {
   jobId: JobId;
   token: string;
   namespace: string;
+  labels: Record<string, string>;
   daemonAddress: string;
   /** Where it is to listen. */
   address: string;

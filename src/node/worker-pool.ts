@@ -26,6 +26,8 @@ export interface RunningWorker {
 export interface WorkerLauncher {
   launch(options: {
     workerId: ProcessId;
+    /** Key of its runtime environment; empty for the default one. */
+    environment: string;
     onLine: (stream: "stdout" | "stderr", line: string) => void;
     onExit: (exit: { exitCode: number | undefined; signal: string | undefined }) => void;
   }): RunningWorker;
@@ -33,6 +35,7 @@ export interface WorkerLauncher {
 
 interface WorkerRecord {
   readonly id: ProcessId;
+  readonly environment: string;
   running: RunningWorker;
   ready: boolean;
   readonly lastOutput: string[];
@@ -49,7 +52,7 @@ export const SOURCE_END = "\u001f";
 
 export interface WorkerPoolEvents {
   onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string }) => void;
-  onExit: (exit: WorkerExitedHeader, wasReady: boolean) => void;
+  onExit: (exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }) => void;
 }
 
 export class WorkerPool {
@@ -69,12 +72,13 @@ export class WorkerPool {
     return Array.from(this.#workers.values(), (worker) => worker.running.pid);
   }
 
-  spawn(): void {
+  spawn(environment: string): void {
     const id = this.#newId();
     const lastOutput: string[] = [];
     const sources = { stdout: "", stderr: "" };
     const record: WorkerRecord = {
       id,
+      environment,
       running: { pid: 0, kill: () => {} },
       ready: false,
       lastOutput,
@@ -84,6 +88,7 @@ export class WorkerPool {
     this.#workers.set(id, record);
     record.running = this.#launcher.launch({
       workerId: id,
+      environment,
       onLine: (stream, line) => {
         let text = line;
         if (line.startsWith(SOURCE_BEGIN)) {
@@ -101,11 +106,12 @@ export class WorkerPool {
     });
   }
 
-  ready(id: ProcessId): boolean {
+  /** It said hello; returns its environment, or undefined for one that is not of this pool. */
+  ready(id: ProcessId): string | undefined {
     const record = this.#workers.get(id);
-    if (record === undefined) return false;
+    if (record === undefined) return undefined;
     record.ready = true;
-    return true;
+    return record.environment;
   }
 
   /** SIGKILL: nothing that a worker still holds is worth waiting for, as what it answered has been sent. */
@@ -149,7 +155,7 @@ export class WorkerPool {
         reason: record.endReason,
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
       },
-      record.ready,
+      { wasReady: record.ready, environment: record.environment },
     );
     if (this.#workers.size === 0) this.#onEmpty?.();
   }

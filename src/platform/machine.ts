@@ -9,6 +9,10 @@ export function memoryBytes(): number {
   return totalmem();
 }
 
+export function environmentVariable(name: string): string | undefined {
+  return process.env[name];
+}
+
 export function machineName(): string {
   return hostname();
 }

@@ -5,8 +5,9 @@
  * that either can be on its own; the entry points join them.
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { NodeView, ResourceVector } from "../base/resources.ts";
 import type { Frame } from "../wire/frame.ts";
-import type { WorkerExitedHeader } from "../wire/messages.ts";
+import type { AcceleratorIds, ActorRefusal, WorkerExitedHeader } from "../wire/messages.ts";
 import type { Connection } from "./connection.ts";
 
 /** A process that is connected to the daemon. */
@@ -33,9 +34,17 @@ export interface NodeServices {
   /** Tells people, through the drivers. */
   warn(text: string): void;
   /** Finds a worker for an actor and reports it with `HeadService.placed`. */
-  placeActor(actor: ActorId, resources: Record<string, number>): void;
+  placeActor(actor: ActorId, options: { shape: string; resources: Record<string, number> }): void;
   /** Its resources are free again. */
   actorGone(actor: ActorId): void;
+  /** What it has, and what of it is free. */
+  view(): NodeView;
+  /** Takes the bundles of a placement group out of the node when they fit, and reports that with `HeadService.groupReserved`. */
+  reserveGroup(group: string, bundles: readonly { index: number; resources: ResourceVector }[]): void;
+  /** Ends the tasks that run in it, and gives its resources back. */
+  releaseGroup(group: string): void;
+  /** A message for every process of the node. */
+  tellAll(type: number, header: unknown): void;
   endActor(worker: ProcessId, options: { afterPending: boolean; reason: string }): void;
 }
 
@@ -43,7 +52,11 @@ export interface NodeServices {
 export interface HeadService {
   /** A message of a process that is not the node's own business. */
   receive(peer: HeadPeer, frame: Frame, header: unknown): void;
-  placed(actor: ActorId, worker: ProcessId): void;
+  placed(actor: ActorId, worker: ProcessId, accelerators: AcceleratorIds | undefined): void;
+  /** It can never be placed. */
+  refused(actor: ActorId, refusal: ActorRefusal): void;
+  /** All bundles of a placement group have been reserved. */
+  groupReserved(group: string): void;
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void;
   /** It is about to end by its own decision. */
   workerLeaves(worker: ProcessId, reason: string | undefined): void;

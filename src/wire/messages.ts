@@ -57,6 +57,7 @@ export const MESSAGE = {
   ACTOR_LOOKUP: 64,
   ACTOR_REDIRECT: 65,
   ACTOR_LIST: 66,
+  WAITS: 67,
 
   NODES: 70,
   RESOURCES: 71,
@@ -74,6 +75,15 @@ export const MESSAGE = {
   CANCEL: 90,
   CANCEL_REF: 91,
   CANCEL_RUNNING: 92,
+  LEASE_REFUSED: 100,
+  GROUP_CREATE: 101,
+  GROUP_REMOVE: 102,
+  GROUP_STATE: 103,
+  GROUP_WATCH: 104,
+  GROUP_LOOKUP: 105,
+  GROUPS: 106,
+  WHY_LEASE: 107,
+  WHY_REF: 108,
 } as const;
 
 export type ProcessKind = "driver" | "worker" | "daemon";
@@ -125,8 +135,8 @@ export interface StoredHeader {
 export type WireLocation = [arena: string, offset: number, sizeBytes: number, kind: "memory" | "disk"];
 
 export interface LeaseDemandHeader {
+  /** Canonical text of what is asked for: resources, and where (`scheduling/lease-spec.ts`). */
   shape: string;
-  resources: Record<string, number>;
   /** How many tasks of this shape wait here now; replaces the last number. */
   backlog: number;
 }
@@ -137,6 +147,19 @@ export interface LeaseGrantHeader {
   workerId: ProcessId;
   address: string;
   pid: number;
+  /** Which accelerators its tasks may use, by resource; undefined where none were asked for. */
+  accelerators: AcceleratorIds | undefined;
+}
+
+/** By resource name, such as `GPU`: ids. */
+export type AcceleratorIds = Record<string, string[]>;
+
+/** No worker will ever be granted for what waits under this shape. */
+export interface LeaseRefusedHeader {
+  shape: string;
+  code: "unschedulable" | "groupRemoved";
+  reason: string;
+  hint: string;
 }
 
 export interface WorkerExitedHeader {
@@ -188,6 +211,10 @@ export interface ActorOptionsHeader {
   namespace: string;
   getIfExists: boolean;
   resources: Record<string, number>;
+  /** As in a lease: resources and where. */
+  shape: string;
+  /** The placement group that it lives in. */
+  group: string | undefined;
   maxRestarts: number;
   /** Neither the end of its creator nor that of its handles ends it. */
   isDetached: boolean;
@@ -213,9 +240,15 @@ export interface ActorStartHeader {
   resources: Record<string, number>;
   /** The concurrency groups with their limits, "default" among them. */
   groups: Record<string, number>;
+  /** Under which it was placed: its group, its environment. */
+  shape: string;
+  accelerators: AcceleratorIds | undefined;
   args: PayloadHeader;
   deps: PayloadHeader[];
 }
+
+/** Why an actor can never be placed. */
+export type ActorRefusal = Omit<LeaseRefusedHeader, "shape">;
 
 export type ActorPhase = "pending" | "alive" | "restarting" | "dead";
 
@@ -229,12 +262,32 @@ export interface ActorStateHeader {
   /** For the dead: why. The body holds the constructor's error, when that was it. */
   reason: string | undefined;
   exit: WorkerExitedHeader | undefined;
+  refusal?: ActorRefusal | undefined;
   hasError: boolean;
 }
 
 export interface ActorLookupReply {
   actorId: ActorId;
   interface: ActorInterfaceHeader;
+}
+
+/** A wait of a task or an actor that has lasted. */
+export interface LongWaitHeader {
+  /** Within its process. */
+  number: number;
+  /** The call that waits, and its name. */
+  task: string;
+  name: string;
+  /** The serial actor that it runs in. */
+  actor: ActorId | undefined;
+  /** The calls whose results it needs, all of them, and the actors that they were made to. */
+  for: { task: string; name: string; actor: ActorId | undefined }[];
+}
+
+export interface WaitsHeader {
+  began: LongWaitHeader[];
+  /** Numbers of those that were told and have ended. */
+  ended: number[];
 }
 
 /** One actor in the answer to ACTOR_LIST. */
@@ -264,6 +317,8 @@ export interface CallHeader {
   name: string | undefined;
   actorId: ActorId | undefined;
   incarnation: number;
+  /** For tasks with accelerators: those of the lease. */
+  accelerators: AcceleratorIds | undefined;
 }
 
 export interface ResultHeader {
@@ -310,10 +365,38 @@ export interface NodeHeader {
   hostname: string;
   address: string;
   resources: Record<string, number>;
+  labels: Record<string, string>;
   objectStoreMemoryBytes: number;
 }
 
 export interface StoreStatusHeader {
   usedBytes: number;
   quotaBytes: number;
+}
+
+/** A placement group as the head keeps it, and as its creator asks for it. */
+export interface GroupHeader {
+  id: string;
+  name: string | undefined;
+  namespace: string;
+  strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
+  bundles: Record<string, number>[];
+  /** A label selector for each bundle. */
+  labels: Record<string, string>[];
+  isDetached: boolean;
+  state: "pending" | "created" | "removed";
+  /** The node of each bundle. */
+  nodeIds: (NodeId | undefined)[];
+}
+
+export interface GroupCreateHeader extends Omit<GroupHeader, "state" | "nodeIds"> {
+  /** The driver or the actor with whose end it ends; undefined for one that lives as long as the session. */
+  owner: ProcessId | ActorId | undefined;
+}
+
+/** The answer to GROUP_WATCH: a group is no longer pending. */
+export interface GroupStateHeader {
+  id: string;
+  state: "created" | "removed";
+  reason: string | undefined;
 }

@@ -2,7 +2,16 @@ import { describe, expect, test } from "vitest";
 import type { ActorId } from "../base/ids.ts";
 import { ActorHost, type ConcurrencyGroup } from "./actor-host.ts";
 
-const place = { actor: "a" as ActorId, actorName: undefined, incarnation: 0, resources: {}, executor: undefined, isSerial: false };
+const place = {
+  actor: "a" as ActorId,
+  actorName: undefined,
+  incarnation: 0,
+  shape: "",
+  resources: {},
+  accelerators: undefined,
+  executor: undefined,
+  isSerial: false,
+};
 
 class Driver {
   readonly host = new ActorHost();

@@ -65,7 +65,16 @@ export class ActorHost {
   #onIdle: (() => void) | undefined;
 
   /** What its calls know of where they run. */
-  place: CallPlace = { actor: undefined, actorName: undefined, incarnation: 0, resources: {}, executor: undefined, isSerial: true };
+  place: CallPlace = {
+    actor: undefined,
+    actorName: undefined,
+    incarnation: 0,
+    shape: "",
+    resources: {},
+    accelerators: undefined,
+    executor: undefined,
+    isSerial: true,
+  };
 
   begin(place: CallPlace, className: string, groups: Readonly<Record<string, number>>): void {
     this.actorId = place.actor;

@@ -8,7 +8,6 @@
 import { copyBytes } from "../base/bytes.ts";
 import { TaskCancelledError } from "../base/errors.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
-import { shapeResources } from "../base/resources.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
@@ -16,9 +15,11 @@ import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
+import { capturesChildren, specResources } from "../scheduling/lease-spec.ts";
 import { EXIT_REASON } from "./actor-exit.ts";
 import type { ActorHost, ActorJob, ConcurrencyGroup } from "./actor-host.ts";
 import {
+  type AcceleratorIds,
   type CallHeader,
   type CancelHeader,
   type DefinitionHeader,
@@ -27,7 +28,7 @@ import {
   type PayloadHeader,
 } from "../wire/messages.ts";
 import type { Executor, Job } from "./executor.ts";
-import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
+import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -166,7 +167,7 @@ export class CallServer {
   #task(header: CallHeader, frame: Frame): void {
     const callee = this.#callee(header.target);
     const call = this.#readCall(header, frame, header.name ?? callee.name);
-    this.#enqueueTask(callee, this.#newContext(call.name, call.callId, header.shape), header.shape, call);
+    this.#enqueueTask(callee, this.#newContext(call.name, call.callId, header.shape, header.accelerators), header.shape, call);
   }
 
   #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: Call): void {
@@ -202,22 +203,27 @@ export class CallServer {
     return callee.fn;
   }
 
-  #newContext(name: string, callId: number, shape: string): TaskContext {
-    return new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#placeOf(shape) });
+  #newContext(name: string, callId: number, shape: string, accelerators?: AcceleratorIds): TaskContext {
+    return new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#placeOf(shape, accelerators) });
   }
 
-  #placeOf(shape: string): CallPlace {
-    let place = this.#places.get(shape);
+  #placeOf(shape: string, accelerators: AcceleratorIds | undefined): CallPlace {
+    const key = accelerators === undefined ? shape : `${shape} ${JSON.stringify(accelerators)}`;
+    let place = this.#places.get(key);
     if (place === undefined) {
+      const executor = this.#executor;
+      if (capturesChildren(shape)) placing.isCaptured = true;
       place = {
         actor: undefined,
         actorName: undefined,
         incarnation: 0,
-        resources: shapeResources(shape),
-        executor: this.#executor,
+        shape,
+        resources: specResources(shape),
+        accelerators,
+        executor,
         isSerial: false,
       };
-      this.#places.set(shape, place);
+      this.#places.set(key, place);
     }
     return place;
   }

@@ -15,7 +15,16 @@ function fixture(runOwn: SlotChannel["runOwn"] = () => false): Fixture {
   const log: string[] = [];
   const slots: string[] = [];
   const executor = new Executor({ park: () => slots.push("park"), unpark: (shape) => slots.push(`unpark ${shape}`), runOwn });
-  const place = { actor: undefined, actorName: undefined, incarnation: 0, resources: {}, isSerial: false, executor };
+  const place = {
+    actor: undefined,
+    actorName: undefined,
+    incarnation: 0,
+    shape: "",
+    resources: {},
+    accelerators: undefined,
+    isSerial: false,
+    executor,
+  };
   return {
     executor,
     log,

@@ -5,6 +5,7 @@
  */
 import { type ActorId, type JobId, type TaskId, taskIdOf } from "../base/ids.ts";
 import { AsyncContext } from "../platform/async-context.ts";
+import type { AcceleratorIds } from "../wire/messages.ts";
 import type { Executor } from "./executor.ts";
 import { TaskCancellation } from "./task-cancellation.ts";
 
@@ -13,7 +14,11 @@ export interface CallPlace {
   readonly actor: ActorId | undefined;
   readonly actorName: string | undefined;
   readonly incarnation: number;
+  /** What it was leased or placed under (`scheduling/lease-spec.ts`): resources, group, environment. */
+  readonly shape: string;
   readonly resources: Readonly<Record<string, number>>;
+  /** Which accelerators it may use. */
+  readonly accelerators: AcceleratorIds | undefined;
   /** The executor that parks a task while it waits; actors run nothing else meanwhile, so they have none. */
   readonly executor: Executor | undefined;
   /** Of an actor: no two of its calls overlap. */
@@ -63,3 +68,6 @@ export class TaskContext {
 }
 
 export const taskContext: AsyncContext<TaskContext> = new AsyncContext<TaskContext>();
+
+/** Whether any call that ran in this process captures what it submits into its placement group (`core/captured-place.ts`). */
+export const placing: { isCaptured: boolean } = { isCaptured: false };

@@ -5,7 +5,6 @@
  * worker inside a driver's process (core/in-process.ts). What the host ends by is given by its owner.
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
-import { shapeResources } from "../base/resources.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
@@ -20,7 +19,8 @@ import { disposeInstance, EXIT_REASON } from "./actor-exit.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
-import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
+import { capturesChildren } from "../scheduling/lease-spec.ts";
+import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 
 /** Longer than a caller that attends to its leases keeps an idle one. */
 const RECLAIM_AFTER_IDLE_MS = 25;
@@ -57,7 +57,7 @@ export class WorkerHost {
     const { daemon } = options;
     this.executor = new Executor({
       park: () => daemon.send(MESSAGE.WORKER_PARK, undefined),
-      unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, { shape, resources: shapeResources(shape) }),
+      unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
       runOwn: options.runOwn,
     });
   }
@@ -156,17 +156,20 @@ export class WorkerHost {
   }
 
   async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {
-    const { actorId, incarnation, definition, name, actorName, resources, groups } = header;
+    const { actorId, incarnation, definition, name, actorName, shape, resources, accelerators, groups } = header;
     const { daemon, codec, definitions, localFunction } = this.#options;
     const place: CallPlace = {
       actor: actorId,
       actorName,
       incarnation,
+      shape,
       resources,
+      accelerators,
       executor: undefined,
       isSerial: isSerial(groups),
       exitActor: (context) => this.#exitActor(context),
     };
+    if (capturesChildren(shape)) placing.isCaptured = true;
     this.actors.begin(place, name, groups);
     const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
     try {

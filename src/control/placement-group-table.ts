@@ -1,0 +1,113 @@
+/**
+ * The placement groups of the cluster: their names, where their bundles lie, and their ends.
+ *
+ * A pure state machine: events in, effects out. A group is pending until the nodes have reserved all of its bundles, then created until it is removed: by
+ * anybody who has a handle, or with the driver or actor that made it unless it is detached. What no node could ever hold stays pending, as in Ray, and is told once.
+ */
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import { type NodeView, resourceVector } from "../base/resources.ts";
+import { placeBundles } from "../scheduling/bundle-placement.ts";
+import type { GroupCreateHeader, GroupHeader } from "../wire/messages.ts";
+
+export interface GroupRecord {
+  readonly header: GroupHeader;
+  /** With whose end it ends; undefined for one that lives as long as the session. */
+  readonly owner: ProcessId | ActorId | undefined;
+  /** Where it is to lie, from the time at which the nodes were asked. */
+  chosen: readonly string[] | undefined;
+  reason: string | undefined;
+}
+
+export type GroupEvent =
+  | { kind: "create"; header: GroupCreateHeader; nodes: readonly NodeView[] }
+  | { kind: "reserved"; id: string }
+  | { kind: "remove"; id: string; reason: string }
+  | { kind: "ownerGone"; owner: ProcessId | ActorId };
+
+export type GroupEffect =
+  /** The nodes reserve the bundles when they have room. */
+  | { kind: "reserve"; group: GroupRecord }
+  | { kind: "infeasible"; group: GroupRecord }
+  /** It is no longer pending: whoever waits for that is told. */
+  | { kind: "settled"; group: GroupRecord }
+  /** What runs in it ends, its resources go back. */
+  | { kind: "release"; group: GroupRecord };
+
+/** The removed are remembered so that late questions are answered; the oldest are forgotten. */
+const REMOVED_MAX = 1000;
+
+export class PlacementGroupTable {
+  readonly #groups = new Map<string, GroupRecord>();
+  readonly #removed: string[] = [];
+
+  get(id: string): GroupRecord | undefined {
+    return this.#groups.get(id);
+  }
+
+  named(name: string, namespace: string): GroupRecord | undefined {
+    for (const group of this.#groups.values()) {
+      const { header } = group;
+      if (header.state !== "removed" && header.name === name && header.namespace === namespace) return group;
+    }
+    return undefined;
+  }
+
+  list(): GroupHeader[] {
+    return Array.from(this.#groups.values(), (group) => group.header);
+  }
+
+  handle(event: GroupEvent): GroupEffect[] {
+    switch (event.kind) {
+      case "create":
+        return this.#create(event);
+      case "reserved": {
+        const group = this.#groups.get(event.id);
+        if (group === undefined || group.header.state !== "pending") return [];
+        group.header.state = "created";
+        group.header.nodeIds = (group.chosen ?? []) as GroupHeader["nodeIds"];
+        return [{ kind: "settled", group }];
+      }
+      case "remove": {
+        const group = this.#groups.get(event.id);
+        return group === undefined || group.header.state === "removed" ? [] : this.#remove(group, event.reason);
+      }
+      case "ownerGone": {
+        const effects: GroupEffect[] = [];
+        for (const group of Array.from(this.#groups.values())) {
+          if (group.owner === event.owner && group.header.state !== "removed" && !group.header.isDetached)
+            effects.push(...this.#remove(group, "the program or actor that had made it ended"));
+        }
+        return effects;
+      }
+    }
+  }
+
+  #create({ header: asked, nodes }: Extract<GroupEvent, { kind: "create" }>): GroupEffect[] {
+    const { owner, ...header } = asked;
+    if (this.#groups.has(header.id)) return [];
+    const { name, namespace, bundles, labels, strategy } = header;
+    const taken = name === undefined ? undefined : this.named(name, namespace);
+    const group: GroupRecord = { header: { ...header, state: "pending", nodeIds: [] }, owner, chosen: undefined, reason: undefined };
+    this.#groups.set(header.id, group);
+    if (taken !== undefined) return this.#remove(group, `a placement group named ${JSON.stringify(name)} exists already`);
+    const requests = bundles.map((bundle, index) => ({ resources: resourceVector(bundle), labels: labels[index] ?? {} }));
+    const empty = nodes.map((node) => ({ ...node, free: node.total }));
+    const placement = placeBundles(requests, strategy, nodes);
+    // What fits only on empty nodes waits there: the node keeps the order of those that wait.
+    const waiting = placement.kind === "pending" ? placeBundles(requests, strategy, empty) : placement;
+    if (waiting.kind !== "placed") return [{ kind: "infeasible", group }];
+    group.chosen = waiting.nodeIds;
+    return [{ kind: "reserve", group }];
+  }
+
+  #remove(group: GroupRecord, reason: string): GroupEffect[] {
+    group.header.state = "removed";
+    group.reason = reason;
+    this.#removed.push(group.header.id);
+    if (this.#removed.length > REMOVED_MAX) this.#groups.delete(this.#removed.shift() as string);
+    return [
+      { kind: "settled", group },
+      { kind: "release", group },
+    ];
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * What the lease manager hears and what it decides: its events, its effects, and what it tells of a demand that waits.
+ *
+ * `node/daemon.ts` makes the events from messages and turns the effects into messages and processes; `lease-manager.ts` stands between.
+ */
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import type { LeaseSpec } from "../scheduling/lease-spec.ts";
+import type { AcceleratorIds } from "../wire/messages.ts";
+import type { BundleWish } from "./bundle-reservations.ts";
+import type { Obstacle, Refusal } from "./lease-obstacles.ts";
+
+export type LeaseEvent =
+  | { kind: "demand"; owner: ProcessId; nested: boolean; spec: LeaseSpec; backlog: number; nowMs: number }
+  | { kind: "workerReady"; worker: ProcessId; environment: string }
+  | { kind: "workerStartFailed"; environment: string }
+  | { kind: "processGone"; process: ProcessId }
+  | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
+  | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId }
+  | { kind: "parked"; worker: ProcessId }
+  | { kind: "unpark"; worker: ProcessId; spec: LeaseSpec }
+  /** `placement` must exist on the node, `spec` is what it holds while it lives. */
+  | { kind: "actorWanted"; actor: ActorId; spec: LeaseSpec; placement: LeaseSpec }
+  | { kind: "actorGone"; actor: ActorId }
+  | { kind: "groupWanted"; group: string; bundles: readonly BundleWish[]; nowMs: number }
+  /** What runs in it ends, what waits for it is refused. */
+  | { kind: "groupReleased"; group: string }
+  | { kind: "tick"; nowMs: number };
+
+export type LeaseEffect =
+  | { kind: "spawn"; environment: string }
+  | { kind: "grant"; leaseId: number; owner: ProcessId; worker: ProcessId; spec: LeaseSpec; accelerators: AcceleratorIds | undefined }
+  | { kind: "slot"; worker: ProcessId; leased: boolean }
+  | { kind: "leaseEnded"; worker: ProcessId }
+  | { kind: "revoke"; leaseId: number; owner: ProcessId }
+  | { kind: "reclaim"; worker: ProcessId; owner: ProcessId }
+  | { kind: "infeasible"; owner: ProcessId | ActorId; obstacle: Obstacle }
+  | { kind: "refused"; owner: ProcessId; spec: LeaseSpec; refusal: Refusal }
+  | { kind: "actorRefused"; actor: ActorId; refusal: Refusal }
+  | { kind: "placeActor"; actor: ActorId; worker: ProcessId; accelerators: AcceleratorIds | undefined }
+  | { kind: "groupReserved"; group: string }
+  | { kind: "endWorker"; worker: ProcessId; reason: string };
+
+/** Who holds resources that somebody waits for. */
+export interface Holder {
+  readonly kind: "tasks" | "actor" | "group";
+  /** The worker, the actor or the group. */
+  readonly id: string;
+  readonly owner: ProcessId | undefined;
+  readonly resources: Record<string, number>;
+}
+
+/** What a demand waits for, as things are now. */
+export interface LeaseExplanation {
+  readonly refusal: Refusal | undefined;
+  readonly obstacle: Obstacle | undefined;
+  /** The placement group that is not there yet. */
+  readonly pendingGroup: string | undefined;
+  readonly lacking: readonly { name: string; wanted: number; free: number }[];
+  readonly holders: readonly Holder[];
+  readonly workersStarting: number;
+}

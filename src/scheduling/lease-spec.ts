@@ -1,0 +1,115 @@
+/**
+ * What a lease is asked for: resources, where it may be, and in which environment its worker must be.
+ *
+ * A spec and its key say the same: the key is canonical text (`CPU:10000` for a plain task) that callers, workers and the node daemon compare and
+ * exchange, and whoever has to decide parses it. What goes beyond resources follows two commas as JSON, since no resource has an empty name; so
+ * plain tasks pay for nothing of it. Used by the options (to make keys), the lease manager, and the workers (to tell a task what it holds).
+ */
+import { RESOURCE_UNIT, type ResourceVector } from "../base/resources.ts";
+
+/** What a spec may have besides resources; each part is absent where it was not asked for. */
+export interface LeasePlace {
+  /** Spread over the nodes instead of packing. */
+  readonly spread?: boolean | undefined;
+  /** The node; hard unless `soft`. */
+  readonly node?: { readonly id: string; readonly soft: boolean } | undefined;
+  /** Conditions on the node's labels; see `label-selector.ts`. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Inside a placement group: in one bundle, or with -1 in any. `capture`: what the task submits goes there, too. */
+  readonly bundle?: { readonly group: string; readonly index: number; readonly capture: boolean } | undefined;
+  /** Key of the runtime environment that the worker must have; the default one has none. */
+  readonly environment?: string | undefined;
+}
+
+export interface LeaseSpec extends LeasePlace {
+  readonly key: string;
+  readonly resources: ResourceVector;
+  /** The CPUs of it: what a task gives back while it waits for refs. */
+  readonly cpus: ResourceVector;
+  /** All else, which it keeps while it waits: a GPU holds the task's data, a license is taken. */
+  readonly rest: ResourceVector;
+  readonly environment: string;
+}
+
+const SEPARATOR = ",,";
+
+/** The canonical text for resources and a place. */
+export function leaseKey(resources: ResourceVector, place: LeasePlace): string {
+  const { spread, node, labels, bundle, environment } = place;
+  const sortedLabels = labels === undefined ? [] : Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+  const parts = {
+    ...(spread === true ? { spread: true } : {}),
+    ...(node === undefined ? {} : { node: [node.id, node.soft] }),
+    ...(sortedLabels.length === 0 ? {} : { labels: sortedLabels }),
+    ...(bundle === undefined ? {} : { bundle: [bundle.group, bundle.index, bundle.capture] }),
+    ...(environment === undefined || environment === "" ? {} : { environment }),
+  };
+  return Object.keys(parts).length === 0 ? resources.key : `${resources.key}${SEPARATOR}${JSON.stringify(parts)}`;
+}
+
+/** @throws RangeError for text that `leaseKey` does not make */
+export function parseLeaseSpec(key: string): LeaseSpec {
+  const at = key.indexOf(SEPARATOR);
+  const amounts = parseAmounts(at < 0 ? key : key.slice(0, at));
+  const cpuUnits = amounts.get("CPU");
+  const cpus = new Map(cpuUnits === undefined ? [] : [["CPU", cpuUnits]]);
+  const rest = new Map(amounts);
+  rest.delete("CPU");
+  const place = at < 0 ? {} : parsePlace(key.slice(at + SEPARATOR.length));
+  return { ...place, key, resources: vectorOf(amounts), cpus: vectorOf(cpus), rest: vectorOf(rest), environment: place.environment ?? "" };
+}
+
+/** The resources that a key names, in users' units. */
+export function specResources(key: string): Record<string, number> {
+  const at = key.indexOf(SEPARATOR);
+  const resources: Record<string, number> = {};
+  for (const [name, units] of parseAmounts(at < 0 ? key : key.slice(0, at))) resources[name] = units / RESOURCE_UNIT;
+  return resources;
+}
+
+/** Whether tasks of this key hold only CPUs, which they give back while they wait. */
+export function holdsOnlyCpus(key: string): boolean {
+  const at = key.indexOf(SEPARATOR);
+  const text = at < 0 ? key : key.slice(0, at);
+  return text === "" || /^CPU:\d+$/.test(text);
+}
+
+/** Whether what runs under it captures what it submits into its placement group. */
+export function capturesChildren(key: string): boolean {
+  return key.includes(SEPARATOR) && parseLeaseSpec(key).bundle?.capture === true;
+}
+
+function parseAmounts(text: string): Map<string, number> {
+  const amounts = new Map<string, number>();
+  if (text === "") return amounts;
+  for (const part of text.split(",")) {
+    const colon = part.lastIndexOf(":");
+    const units = Number(part.slice(colon + 1));
+    if (colon <= 0 || !Number.isSafeInteger(units) || units <= 0) throw new RangeError(`Cannot read a lease's shape: received ${part}`);
+    amounts.set(part.slice(0, colon), units);
+  }
+  return amounts;
+}
+
+function vectorOf(amounts: ReadonlyMap<string, number>): ResourceVector {
+  return { key: Array.from(amounts, ([name, units]) => `${name}:${units}`).join(","), amounts };
+}
+
+interface PlaceText {
+  spread?: boolean;
+  node?: [string, boolean];
+  labels?: [string, string][];
+  bundle?: [string, number, boolean];
+  environment?: string;
+}
+
+function parsePlace(text: string): LeasePlace {
+  const { spread, node, labels, bundle, environment } = JSON.parse(text) as PlaceText;
+  return {
+    ...(spread === true ? { spread: true } : {}),
+    ...(node === undefined ? {} : { node: { id: node[0], soft: node[1] } }),
+    ...(labels === undefined ? {} : { labels: Object.fromEntries(labels) }),
+    ...(bundle === undefined ? {} : { bundle: { group: bundle[0], index: bundle[1], capture: bundle[2] } }),
+    ...(environment === undefined ? {} : { environment }),
+  };
+}

@@ -93,6 +93,8 @@ function createInProcessLauncher(
         runOwn: () => false,
         localFunction: (id) => runtime.functions.localFunction(id),
         cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+        // All tasks share the driver's environment: they ask for their ids.
+        useAccelerators: () => {},
         exit: () => setImmediate(end),
       });
       connection.onFrame = (frame) => host.receive(frame);

@@ -4,7 +4,7 @@
 import type { NodeId } from "../base/ids.ts";
 import { RESOURCE_UNIT } from "../base/resources.ts";
 import { findGpus } from "../platform/accelerators.ts";
-import { cpuCount, environmentVariable, memoryBytes } from "../platform/machine.ts";
+import { cpuCount, memoryBytes } from "../platform/machine.ts";
 import { ACCELERATOR_TYPE_LABEL, NODE_ID_LABEL } from "../scheduling/label-selector.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import type { ResolvedInitOptions } from "./options.ts";
@@ -16,7 +16,7 @@ export interface NodeOffer {
 }
 
 export function offerOf(options: Pick<ResolvedInitOptions, "numCpus" | "numGpus" | "resources" | "labels">, nodeId: NodeId): NodeOffer {
-  const found = findGpus({ visibleDevices: environmentVariable("CUDA_VISIBLE_DEVICES") });
+  const found = findGpus();
   const numGpus = options.numGpus ?? found.ids.length;
   const type = numGpus > 0 ? found.type : undefined;
   const resources: Record<string, number> = {

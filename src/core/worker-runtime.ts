@@ -5,6 +5,7 @@
  * in-process connection, before it gives it back to the daemon.
  */
 import { IdSource, type JobId, type NodeId, type ProcessId } from "../base/ids.ts";
+import { setVisibleGpus } from "../platform/accelerators.ts";
 import { randomHex } from "../platform/random.ts";
 import { loopbackPair, type Transport } from "../platform/transport.ts";
 import { Connection } from "../rpc/connection.ts";
@@ -81,6 +82,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     runOwn: (shape) => runtime.submitter.runOwn(shape),
     localFunction: () => undefined,
     cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+    useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
     exit: options.exit,
   });
   setCurrentRuntime(runtime);

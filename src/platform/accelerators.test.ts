@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { acceleratorType, findGpus } from "./accelerators.ts";
 
 test("models have short types", () => {
@@ -15,9 +15,14 @@ test("GPUs are those of the environment, else those of the driver", () => {
     mkdirSync(join(driverFolder, bus));
     writeFileSync(join(driverFolder, bus, "information"), "Model: \t\t NVIDIA H200\nIRQ:   1\n");
   }
-  expect(findGpus({ visibleDevices: undefined, driverFolder })).toEqual({ ids: ["0", "1"], type: "H200" });
+  vi.stubEnv("CUDA_VISIBLE_DEVICES", undefined);
+  expect(findGpus({ driverFolder })).toEqual({ ids: ["0", "1"], type: "H200" });
+  vi.stubEnv("CUDA_VISIBLE_DEVICES", "1");
+  expect(findGpus({ driverFolder }).ids).toEqual(["1"]);
   expect(findGpus({ visibleDevices: "3, GPU-7a", driverFolder })).toEqual({ ids: ["3", "GPU-7a"], type: "H200" });
   for (const visibleDevices of ["", "-1", "NoDevFiles"]) expect(findGpus({ visibleDevices, driverFolder }).ids).toEqual([]);
-  expect(findGpus({ visibleDevices: undefined, driverFolder: join(driverFolder, "nothing") })).toEqual({ ids: [], type: undefined });
+  vi.stubEnv("CUDA_VISIBLE_DEVICES", undefined);
+  expect(findGpus({ driverFolder: join(driverFolder, "nothing") })).toEqual({ ids: [], type: undefined });
+  vi.unstubAllEnvs();
   rmSync(driverFolder, { recursive: true });
 });

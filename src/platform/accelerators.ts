@@ -5,6 +5,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 
+const VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES";
 const DRIVER_FOLDER = "/proc/driver/nvidia/gpus";
 
 export interface FoundGpus {
@@ -13,11 +14,22 @@ export interface FoundGpus {
   readonly type: string | undefined;
 }
 
-export function findGpus(options: { visibleDevices: string | undefined; driverFolder?: string }): FoundGpus {
-  const { visibleDevices, driverFolder = DRIVER_FOLDER } = options;
+export function findGpus(options: { visibleDevices?: string | undefined; driverFolder?: string } = {}): FoundGpus {
+  const { visibleDevices = process.env[VISIBLE_DEVICES], driverFolder = DRIVER_FOLDER } = options;
   const folders = foldersOf(driverFolder);
   const ids = visibleDevices === undefined ? folders.map((_folder, index) => String(index)) : visibleIds(visibleDevices);
   return { ids, type: ids.length === 0 || folders.length === 0 ? undefined : typeOf(`${driverFolder}/${folders[0]}/information`) };
+}
+
+/** What this process was started with; asked for at the first change. */
+let given: { value: string | undefined } | undefined;
+
+/** What CUDA shows to this process from now on; undefined restores what it was started with, as in Ray. */
+export function setVisibleGpus(ids: readonly string[] | undefined): void {
+  given ??= { value: process.env[VISIBLE_DEVICES] };
+  const value = ids === undefined ? given.value : ids.join(",");
+  if (value === undefined) delete process.env[VISIBLE_DEVICES];
+  else process.env[VISIBLE_DEVICES] = value;
 }
 
 /** As CUDA reads it: the list ends at the first entry that is none. */

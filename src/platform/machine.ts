@@ -9,10 +9,6 @@ export function memoryBytes(): number {
   return totalmem();
 }
 
-export function environmentVariable(name: string): string | undefined {
-  return process.env[name];
-}
-
 export function machineName(): string {
   return hostname();
 }

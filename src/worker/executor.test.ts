@@ -14,7 +14,12 @@ interface Fixture {
 function fixture(runOwn: SlotChannel["runOwn"] = () => false): Fixture {
   const log: string[] = [];
   const slots: string[] = [];
-  const executor = new Executor({ park: () => slots.push("park"), unpark: (shape) => slots.push(`unpark ${shape}`), runOwn });
+  const executor = new Executor({
+    park: () => slots.push("park"),
+    unpark: (shape) => slots.push(`unpark ${shape}`),
+    runOwn,
+    useAccelerators: (ids) => slots.push(`use ${ids?.["GPU"]?.join(",") ?? "none"}`),
+  });
   const place = {
     actor: undefined,
     actorName: undefined,

@@ -9,6 +9,7 @@
  * Invariants: at most one task is running; nothing runs without a slot.
  */
 import { Fifo } from "../base/fifo.ts";
+import type { AcceleratorIds } from "../wire/messages.ts";
 import type { TaskContext } from "./task-context.ts";
 
 export interface Job {
@@ -26,6 +27,8 @@ export interface SlotChannel {
    * run under the slot, which saves the way to the daemon.
    */
   runOwn(shape: string): boolean;
+  /** What runs from now on has these accelerators, or none. */
+  useAccelerators(accelerators: AcceleratorIds | undefined): void;
 }
 
 /** A parked task that may go on, with every wait of it that has ended since: all of them resume together. */
@@ -45,6 +48,7 @@ export class Executor {
   readonly #parked = new Set<TaskContext>();
   #running: TaskContext | undefined;
   #runningShape = "";
+  #accelerators: AcceleratorIds | undefined;
   /** The shape under which this worker may run; undefined while the slot is with the daemon. */
   #slot: string | undefined = "";
   #slotAsked = false;
@@ -79,9 +83,17 @@ export class Executor {
 
   /** For jobs run directly after `canRunNow`: marks the task as the running one. */
   begin(context: TaskContext, shape: string): void {
+    this.#setRunning(context, shape);
+    this.#slot = shape;
+  }
+
+  #setRunning(context: TaskContext, shape: string): void {
     this.#running = context;
     this.#runningShape = shape;
-    this.#slot = shape;
+    const { accelerators } = context.place;
+    if (accelerators === this.#accelerators) return;
+    this.#accelerators = accelerators;
+    this.#slots.useAccelerators(accelerators);
   }
 
   enqueue(job: Job): void {
@@ -176,8 +188,7 @@ export class Executor {
           continue;
         }
         this.#parked.delete(context);
-        this.#running = context;
-        this.#runningShape = shape;
+        this.#setRunning(context, shape);
         for (const resume of resumes) resume();
         // It may wait for further refs already, as in Promise.all; looked at again after its microtasks.
         this.#scheduleStep();
@@ -190,8 +201,7 @@ export class Executor {
       }
       if (!this.#takeSlot(job.shape)) return;
       this.#queue.shift();
-      this.#running = job.context;
-      this.#runningShape = job.shape;
+      this.#setRunning(job.context, job.shape);
       job.run();
     }
   }

@@ -14,7 +14,7 @@ import type { Connection } from "../rpc/connection.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { type ActorStartHeader, MESSAGE } from "../wire/messages.ts";
+import { type AcceleratorIds, type ActorStartHeader, MESSAGE } from "../wire/messages.ts";
 import { disposeInstance, EXIT_REASON } from "./actor-exit.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
@@ -41,6 +41,8 @@ export interface WorkerHostOptions {
   localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
+  /** Shows what runs here the accelerators that it was given. */
+  useAccelerators: (accelerators: AcceleratorIds | undefined) => void;
   /** Ends this worker after what it has answered has been sent. */
   exit: () => void;
 }
@@ -59,6 +61,7 @@ export class WorkerHost {
       park: () => daemon.send(MESSAGE.WORKER_PARK, undefined),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
       runOwn: options.runOwn,
+      useAccelerators: options.useAccelerators,
     });
   }
 
@@ -170,6 +173,7 @@ export class WorkerHost {
       exitActor: (context) => this.#exitActor(context),
     };
     if (capturesChildren(shape)) placing.isCaptured = true;
+    if (accelerators !== undefined) this.#options.useAccelerators(accelerators);
     this.actors.begin(place, name, groups);
     const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
     try {

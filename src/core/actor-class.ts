@@ -5,6 +5,7 @@
  * have settled. What cannot be created (a name that is taken, a definition that cannot be sent) is an error at the call
  * where that is known, and the actor's death otherwise.
  */
+import { ownCode } from "../base/own-code.ts";
 import type { ActorId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import { inBandPayload, payloadHeader, payloadParts } from "../object/payload.ts";
@@ -66,10 +67,16 @@ export function makeActorClass(facts: Omit<ActorClassState, "interface">): objec
   };
   Object.defineProperty(callable, "name", { value: state.name, configurable: true });
   Object.assign(callable, {
-    remote: (...args: unknown[]): object => createActor(state, args),
     bind: (...args: unknown[]): object => {
       const create = (...values: unknown[]): object => createActor(state, values);
       return bindNode({ kind: "actor", name: state.name, methods: state.methods, args, create });
+    },
+    remote: (...args: unknown[]): object => {
+      const outer = ownCode.isRunning;
+      ownCode.isRunning = true;
+      const handle = createActor(state, args);
+      ownCode.isRunning = outer;
+      return handle;
     },
     options: (options: ActorOptions): object => makeActorClass({ ...state, options: resolveActorOptions(options, state.options) }),
   });

@@ -14,7 +14,6 @@ import { MESSAGE } from "../wire/messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/call-server.ts";
 import { taskContext } from "../worker/task-context.ts";
-import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import {
@@ -29,6 +28,7 @@ import {
   resolveWaitOptions,
 } from "./options.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
+import { currentContext } from "./runtime-context.ts";
 import type {
   ActorsFunction,
   CancelFunction,
@@ -257,25 +257,5 @@ export async function availableResources(): Promise<Resources> {
 
 /** Who and where this code is: the driver, a task, or an actor. */
 export function getRuntimeContext(): RuntimeContext {
-  const runtime = requireRuntime();
-  const { jobId, nodeId, processId, namespace, labels } = runtime.options;
-  const context = taskContext.current;
-  return {
-    jobId,
-    nodeId,
-    workerId: processId,
-    namespace,
-    taskId: context === undefined || context.callId === 0 ? undefined : context.taskId(jobId),
-    taskName: context?.name,
-    actorId: context?.place.actor,
-    actorName: context?.place.actorName,
-    assignedResources: context?.place.resources ?? {},
-    acceleratorIds: context?.place.accelerators ?? {},
-    nodeLabels: labels,
-    placementGroupId: context === undefined ? undefined : parseLeaseSpec(context.place.shape).bundle?.group,
-    wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
-    get signal() {
-      return context === undefined ? new AbortController().signal : context.cancellation.signal;
-    },
-  };
+  return currentContext();
 }

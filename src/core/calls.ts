@@ -8,6 +8,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, IdSource, ProcessId } from "../base/ids.ts";
 import { TaskError } from "../base/errors.ts";
+import { ownCode } from "../base/own-code.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
@@ -68,20 +69,26 @@ export class Calls {
 
   /** @returns one ref, several, or nothing, by `numReturns`. */
   callTask(target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+    const outer = ownCode.isRunning;
+    ownCode.isRunning = true;
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
     const refs = returned(record);
     if (this.#mayBegin(record, options)) this.#whenReady(record, () => this.#options.submitter().submit(record));
+    ownCode.isRunning = outer;
     return refs;
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+    const outer = ownCode.isRunning;
+    ownCode.isRunning = true;
     const record = this.#newRecord(target, client.resolved.id, args, options);
     const refs = returned(record);
     if (this.#mayBegin(record, options)) {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
       client.submit(record);
     }
+    ownCode.isRunning = outer;
     return refs;
   }
 

@@ -16,6 +16,7 @@ import { groupPayload, receivedGroup } from "./placement-group.ts";
 import { registeredFor } from "./registered-serializers.ts";
 import { makeRemoteFunction, remoteFunctionState, type RemoteFunctionState, rowOf } from "./remote-function.ts";
 import type { Runtime } from "./runtime.ts";
+import { type ContextFacts, contextFrom, factsOf } from "./runtime-context.ts";
 import { KIND, type Reducer } from "./serializer.ts";
 
 export function createReducer(runtime: Runtime): Reducer {
@@ -52,6 +53,8 @@ export function createReducer(runtime: Runtime): Reducer {
       }
       const group = groupPayload(value);
       if (group !== undefined) return { kind: KIND.PLACEMENT_GROUP, payload: group };
+      const facts = factsOf(value);
+      if (facts !== undefined) return { kind: KIND.CONTEXT, payload: facts };
       const registered = registeredFor(value);
       if (registered === undefined) return undefined;
       const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
@@ -83,6 +86,8 @@ export function createReducer(runtime: Runtime): Reducer {
         }
         case KIND.PLACEMENT_GROUP:
           return receivedGroup(payload);
+        case KIND.CONTEXT:
+          return contextFrom(payload as ContextFacts);
         case KIND.LOCAL:
           return localFunctions.get(payload as number);
         default:

@@ -6,6 +6,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, type ObjectId, type ProcessId } from "../base/ids.ts";
+import { ownCode } from "../base/own-code.ts";
 import { NodeDiedError, OwnerDiedError, ShoalError } from "../base/errors.ts";
 import type { Definition } from "../closure/capture.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
@@ -253,6 +254,8 @@ export class Runtime {
 
   put(value: unknown): ObjectRefHandle {
     const { ids, processId } = this.options;
+    const outer = ownCode.isRunning;
+    ownCode.isRunning = true;
     const encoded = this.serializer.encode(value);
     const entry = new ObjectEntry(ids.nextSequence(), -1);
     const handle = new ObjectRefHandle(entry);
@@ -263,19 +266,20 @@ export class Runtime {
     const payload = this.serializer.toPayload(encoded, { owner: processId, error: false });
     entry.settlePayload(payload);
     if (payload.stored !== undefined || encoded.entries.length > 0) this.table.track(entry, handle);
+    ownCode.isRunning = outer;
     return handle;
   }
 
   getOne(ref: object, limits: GetLimits): Promise<unknown> {
-    return this.#waiting.getOne(ref, limits);
+    return insideOwnCode(() => this.#waiting.getOne(ref, limits));
   }
 
   getMany(refs: readonly object[], limits: GetLimits): Promise<unknown[]> {
-    return this.#waiting.getMany(refs, limits);
+    return insideOwnCode(() => this.#waiting.getMany(refs, limits));
   }
 
   wait<R extends object>(refs: readonly R[], options: WaitOptionsResolved): Promise<[R[], R[]]> {
-    return this.#waiting.wait(refs, options);
+    return insideOwnCode(() => this.#waiting.wait(refs, options));
   }
 
   /** Keeps a driver alive until the promise has settled, as a pending `get` does. */
@@ -553,4 +557,12 @@ export class Runtime {
   actorRef(id: ActorId): { id: ObjectId; owner: ProcessId } {
     return { id: actorObjectId(id), owner: this.options.daemonId };
   }
+}
+
+function insideOwnCode<T>(body: () => T): T {
+  const outer = ownCode.isRunning;
+  ownCode.isRunning = true;
+  const result = body();
+  ownCode.isRunning = outer;
+  return result;
 }

@@ -35,6 +35,7 @@ export const KIND = {
   SHOAL_ERROR: 6,
   LOCAL: 7,
   PLACEMENT_GROUP: 20,
+  CONTEXT: 12,
 } as const;
 
 /** Takes the place of a top-level ref among the arguments. */

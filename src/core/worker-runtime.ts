@@ -10,6 +10,7 @@ import { randomHex } from "../platform/random.ts";
 import { loopbackPair, type Transport } from "../platform/transport.ts";
 import { Connection } from "../rpc/connection.ts";
 import { MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import type { InterruptionGuard } from "../worker/interruption-guard.ts";
 import { WorkerHost } from "../worker/worker-host.ts";
 import { ActorHandles } from "./actor-handle.ts";
 import { setCurrentRuntime } from "./current-runtime.ts";
@@ -35,6 +36,7 @@ export interface WorkerRuntimeOptions {
   storeQuotaBytes: number;
   daemonTransport: Transport;
   collectGarbage: () => void;
+  guard: InterruptionGuard;
   exit: () => void;
 }
 
@@ -83,6 +85,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     localFunction: () => undefined,
     cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
+    guard: options.guard,
     exit: options.exit,
   });
   setCurrentRuntime(runtime);

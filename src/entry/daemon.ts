@@ -78,6 +78,7 @@ const daemon: NodeDaemon = new NodeDaemon({
         memoryDirectory: directories.memory,
         spillDirectory: directories.spill,
         storeQuotaBytes: objectStoreMemoryBytes,
+        runMark: join(directories.memory, `run-${workerCount}`),
       };
     },
     onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),

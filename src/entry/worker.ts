@@ -5,10 +5,12 @@ import type { FrameSink } from "../core/worker-runtime.ts";
 import { startWorkerRuntime } from "../core/worker-runtime.ts";
 import { connect, listen } from "../platform/endpoint.ts";
 import { collectGarbage } from "../platform/garbage.ts";
+import { WorkerMark } from "../platform/run-mark.ts";
 import { dieWithParent } from "../platform/shared-memory.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 import type { WorkerConfiguration } from "../node/process-launcher.ts";
 import { markOutput } from "../worker/console-source.ts";
+import { InterruptionGuard } from "../worker/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
 import "../index.ts";
 import { registerWellKnownModule } from "../closure/well-known.ts";
@@ -20,7 +22,7 @@ const { configuration } = await readParentLine<WorkerConfiguration>(() => proces
 dieWithParent();
 process.setSourceMapsEnabled(true);
 process.title = "shoal worker";
-// A late signal of a cancellation must not end the worker.
+// What interrupts a task (worker/interruption-guard.ts) must not end the worker when it comes late.
 process.on("SIGINT", () => {});
 process.on("unhandledRejection", (reason) => {
   // A promise that the task forgot: it is told, and does not take down the other tasks of this worker.
@@ -34,6 +36,7 @@ const host = startWorkerRuntime({
   ...configuration,
   daemonTransport,
   collectGarbage,
+  guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),
   exit: () => {
     listener.close();
     // Two turns: what has been answered is with the operating system by then.

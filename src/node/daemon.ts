@@ -490,7 +490,8 @@ export class NodeDaemon {
   #cancelRunning(peer: Peer, { worker, callId, recursive, kill }: CancelRunningHeader): void {
     if (this.#actorWorkers.has(worker)) return;
     const call = { caller: peer.id, callId, recursive };
-    if (kill) this.#workers.killFor(worker, call);
+    if (kill && worker === peer.id) this.#workers.killForCancellation(worker);
+    else if (kill) this.#workers.killFor(worker, call);
     else this.#workers.interrupt(worker, call);
   }
 

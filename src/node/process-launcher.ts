@@ -1,5 +1,6 @@
 /** Starts workers as child processes of the daemon, which is slim: a spawn costs it about a millisecond, a large driver tens. */
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
+import { DaemonMark } from "../platform/run-mark.ts";
 import { Child } from "../platform/worker-process.ts";
 import type { WorkerLauncher } from "./worker-pool.ts";
 
@@ -18,6 +19,8 @@ export interface WorkerConfiguration {
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
+  /** The file by which an interruption meets the call that it is meant for. */
+  runMark: string;
 }
 
 export function createProcessLauncher(options: {
@@ -28,16 +31,30 @@ export function createProcessLauncher(options: {
 }): WorkerLauncher {
   return {
     launch: ({ workerId, onLine, onExit }) => {
+      const configuration = options.configure(workerId);
+      const mark = new DaemonMark(configuration.runMark);
+      let isGone = false;
       const child = new Child({
         entry: options.entry,
         execArgv: options.execArgv,
-        configuration: options.configure(workerId),
+        configuration,
         onLine,
         onMessage: () => {},
-        onExit,
+        onExit: (exit) => {
+          mark.remove();
+          isGone = true;
+          onExit(exit);
+        },
       });
       options.onSpawned(child.pid);
-      return { pid: child.pid, kill: () => child.kill("SIGKILL") };
+      return {
+        pid: child.pid,
+        kill: () => child.kill("SIGKILL"),
+        interrupt: (call) => {
+          if (!isGone && mark.wishEnd(call)) child.kill("SIGINT");
+        },
+        runsOther: (call) => !isGone && mark.runsOther(call),
+      };
     },
   };
 }

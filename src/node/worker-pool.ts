@@ -128,8 +128,12 @@ export class WorkerPool {
 
   /** Ends a worker for a cancelled call that does not end; not while it is at another. */
   killFor(id: ProcessId, call: RunningCall): void {
+    if (this.#workers.get(id)?.running.runsOther?.(call) !== true) this.killForCancellation(id);
+  }
+
+  killForCancellation(id: ProcessId): void {
     const record = this.#workers.get(id);
-    if (record === undefined || record.running.runsOther?.(call) === true) return;
+    if (record === undefined) return;
     record.isForCancellation = true;
     this.kill(id, "a cancelled task in it did not end");
   }

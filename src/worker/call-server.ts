@@ -29,6 +29,7 @@ import {
 } from "../wire/messages.ts";
 import type { Executor, Job } from "./executor.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
+import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
@@ -44,11 +45,15 @@ export interface CallServerOptions {
   onActorEnd: (reason: string) => void;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
+  /** Makes synchronous tasks interruptible; absent where code cannot be stopped (in-process mode). */
+  guard: InterruptionGuard | undefined;
+  /** The process can no longer be relied on, and is to be replaced. */
+  onUnsafe: () => void;
   /** Functions that run as they are instead of from their definition (in-process mode). */
   localFunction: (id: string) => AnyFunction | undefined;
 }
 
-interface Callee {
+interface Callee extends Measured {
   readonly id: string;
   readonly name: string;
   fn: AnyFunction | undefined;
@@ -75,6 +80,8 @@ interface Call {
   readonly callId: number;
   readonly name: string;
   readonly numReturns: number;
+  /** Of a task: its function. */
+  readonly callee?: Measured | undefined;
   readonly args: Payload;
   readonly deps: readonly Payload[];
 }
@@ -127,7 +134,7 @@ export class CallServer {
       case MESSAGE.DEFINITION: {
         const header = decodeHeader(frame.header) as DefinitionHeader;
         if (header.inBand >= 0) this.#options.definitions.receive(header, frame.body);
-        this.#callees[header.number] = { id: header.id, name: header.name, fn: undefined };
+        this.#callees[header.number] = { id: header.id, name: header.name, fn: undefined, syncMs: Number.POSITIVE_INFINITY };
         return;
       }
       case MESSAGE.METHOD: {
@@ -157,16 +164,16 @@ export class CallServer {
         this.#answerError(context, { callId, numReturns: 1 }, error);
         return;
       }
-      this.#run(context, { callId, numReturns: 1 }, callee.fn as AnyFunction, undefined, args);
+      this.#run(context, { callId, numReturns: 1, callee }, callee.fn as AnyFunction, undefined, args);
       return;
     }
     const args = inBandPayload(copyBytes(frame.body), { graph: isGraph, error: false });
-    this.#enqueueTask(callee, context, DEFAULT_SHAPE, { callId, name: callee.name, numReturns: 1, args, deps: NO_PAYLOADS });
+    this.#enqueueTask(callee, context, DEFAULT_SHAPE, { callId, name: callee.name, numReturns: 1, callee, args, deps: NO_PAYLOADS });
   }
 
   #task(header: CallHeader, frame: Frame): void {
     const callee = this.#callee(header.target);
-    const call = this.#readCall(header, frame, header.name ?? callee.name);
+    const call = { ...this.#readCall(header, frame, header.name ?? callee.name), callee };
     this.#enqueueTask(callee, this.#newContext(call.name, call.callId, header.shape, header.accelerators), header.shape, call);
   }
 
@@ -313,7 +320,7 @@ export class CallServer {
     if (call.name === TERMINATE_METHOD) {
       host.enqueueLast({
         run: (_instance, done) => {
-          this.#answer(context, call, undefined, performance.now(), done);
+          this.#answer(context, call, undefined, 0, done);
           this.#options.onActorEnd("it was terminated");
         },
       });
@@ -355,6 +362,7 @@ export class CallServer {
     // In the task's context, where its listeners were added: what they print and call is the task's.
     taskContext.run(context, () => context.cancellation.cancel(reason));
     if (recursive) this.#options.cancelChildren(context);
+    if (context.place.executor !== undefined) this.#executor.letGo(context);
   }
 
   #readCall(header: CallHeader, frame: Frame, name: string): Call {
@@ -388,20 +396,36 @@ export class CallServer {
 
   #run(
     context: TaskContext,
-    call: { callId: number; numReturns: number },
+    call: { callId: number; numReturns: number; callee?: Measured | undefined },
     fn: AnyFunction,
     receiver: unknown,
     args: unknown[],
     done?: () => void,
   ): void {
+    if (context.isCancelled) {
+      // While its function was loaded, or its arguments were read.
+      this.#answerCancelled(context, call, done);
+      return;
+    }
+    const { callee } = call;
+    const { guard } = this.#options;
     const startMs = performance.now();
     let result: unknown;
     try {
-      result = taskContext.run(context, () => Reflect.apply(fn, receiver, args));
+      // The guard is inside: what it stops cannot restore the context that it had.
+      result =
+        callee === undefined || guard === undefined || !isGuarded(callee)
+          ? taskContext.run(context, () => Reflect.apply(fn, receiver, args))
+          : taskContext.run(context, () =>
+              guard.run({ caller: this.#callerId, callId: call.callId }, () => Reflect.apply(fn, receiver, args)),
+            );
     } catch (error) {
-      this.#answerError(context, call, error, done);
+      if (error instanceof Interruption) this.#interrupted(context, call, error);
+      else this.#answerError(context, call, error, done);
       return;
     }
+    const syncMs = performance.now() - startMs;
+    if (callee !== undefined) measure(callee, syncMs);
     if (
       result !== null &&
       (typeof result === "object" || typeof result === "function") &&
@@ -411,16 +435,30 @@ export class CallServer {
       // Inside the task's context: a returned ref is awaited by it, and parks it.
       taskContext.run(context, () =>
         (result as PromiseLike<unknown>).then(
-          (value) => this.#answer(context, call, value, startMs, done),
+          (value) => this.#answer(context, call, value, performance.now() - startMs, done),
           (error: unknown) => this.#answerError(context, call, error, done),
         ),
       );
       return;
     }
-    this.#answer(context, call, result, startMs, done);
+    this.#answer(context, call, result, syncMs, done);
   }
 
-  #answer(context: TaskContext, call: { callId: number; numReturns: number }, value: unknown, startMs: number, done?: () => void): void {
+  /** The code of a task was stopped where it stood. */
+  #interrupted(context: TaskContext, call: { callId: number; numReturns: number }, { wish, isUnsafe }: Interruption): void {
+    const reason = new TaskCancelledError(`Task ${context.name} was interrupted`, {
+      reason: wish === undefined ? "its process got SIGINT from elsewhere" : "its caller cancelled it",
+    });
+    if (wish === undefined) this.#answerError(context, call, reason);
+    else {
+      context.cancellation.cancel(reason);
+      if (wish.recursive) this.#options.cancelChildren(context);
+      this.#answerCancelled(context, call);
+    }
+    if (isUnsafe) this.#options.onUnsafe();
+  }
+
+  #answer(context: TaskContext, call: { callId: number; numReturns: number }, value: unknown, durationMs: number, done?: () => void): void {
     if (context.exits) {
       this.#options.onActorEnd(EXIT_REASON);
       return;
@@ -429,7 +467,7 @@ export class CallServer {
       this.#answerCancelled(context, call, done);
       return;
     }
-    const durationUs = Math.min(0xffffffff, Math.round((performance.now() - startMs) * 1000));
+    const durationUs = Math.min(0xffffffff, Math.round(durationMs * 1000));
     try {
       if (call.numReturns === 1) this.#sendResult(call.callId, this.#codec.encode(value), 0, durationUs);
       else this.#sendReturns(call, value, durationUs);

@@ -4,6 +4,7 @@
  * The mark goes in front of a line when its source differs from the last one's, in the same stream, so that lines and marks never part; the node
  * daemon takes it off (node/worker-pool.ts). Output of native code and of child processes comes without and keeps the last source.
  */
+import { ownCode } from "../base/own-code.ts";
 import { taskContext } from "./task-context.ts";
 
 const BEGIN = "\u001e";
@@ -18,6 +19,9 @@ export function markOutput(stream: WritableLike, defaultSource: () => string): v
   let last = "";
   let atLineStart = true;
   stream.write = (chunk, ...rest) => {
+    // A stream that is stopped half way stays so.
+    const outer = ownCode.isRunning;
+    ownCode.isRunning = true;
     const source = taskContext.current?.name ?? defaultSource();
     if (atLineStart && source !== last) {
       write(BEGIN + source + END);
@@ -25,6 +29,8 @@ export function markOutput(stream: WritableLike, defaultSource: () => string): v
     }
     const length = typeof chunk === "string" || chunk instanceof Uint8Array ? chunk.length : 0;
     if (length > 0) atLineStart = typeof chunk === "string" ? chunk.endsWith("\n") : (chunk as Uint8Array)[length - 1] === 0x0a;
-    return write(chunk, ...rest);
+    const isDrained = write(chunk, ...rest);
+    ownCode.isRunning = outer;
+    return isDrained;
   };
 }

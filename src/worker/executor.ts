@@ -118,6 +118,13 @@ export class Executor {
     this.#scheduleStep();
   }
 
+  /** Nobody waits for this task any more, so nobody waits behind it: while it awaits whatever it awaits, others run. */
+  letGo(context: TaskContext): void {
+    if (this.#running !== context) return;
+    this.#setAside(context);
+    this.#scheduleStep();
+  }
+
   /** A ref that `context` waits for has settled: `resume` is called when the task may go on. */
   waitEnds(context: TaskContext, resume: () => void): void {
     context.waits -= 1;
@@ -169,11 +176,7 @@ export class Executor {
     const running = this.#running;
     if (running !== undefined) {
       if (running.waits === 0) return;
-      this.#parked.add(running);
-      this.#shapes.set(running, this.#runningShape);
-      this.#running = undefined;
-      running.onParked?.();
-      running.onParked = undefined;
+      this.#setAside(running);
     }
     while (this.#running === undefined) {
       const resumable = this.#resumable.peek();
@@ -204,6 +207,14 @@ export class Executor {
       this.#setRunning(job.context, job.shape);
       job.run();
     }
+  }
+
+  #setAside(running: TaskContext): void {
+    this.#parked.add(running);
+    this.#shapes.set(running, this.#runningShape);
+    this.#running = undefined;
+    running.onParked?.();
+    running.onParked = undefined;
   }
 
   #takeSlot(shape: string): boolean {

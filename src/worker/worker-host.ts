@@ -14,13 +14,14 @@ import type { Connection } from "../rpc/connection.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { type AcceleratorIds, type ActorStartHeader, MESSAGE } from "../wire/messages.ts";
 import { disposeInstance, EXIT_REASON } from "./actor-exit.ts";
+import { type AcceleratorIds, type ActorStartHeader, type CancelRunningHeader, MESSAGE } from "../wire/messages.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
+import type { InterruptionGuard } from "./interruption-guard.ts";
 
 /** Longer than a caller that attends to its leases keeps an idle one. */
 const RECLAIM_AFTER_IDLE_MS = 25;
@@ -43,6 +44,8 @@ export interface WorkerHostOptions {
   cancelChildren: (parent: TaskContext) => void;
   /** Shows what runs here the accelerators that it was given. */
   useAccelerators: (accelerators: AcceleratorIds | undefined) => void;
+  /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
+  guard?: InterruptionGuard;
   /** Ends this worker after what it has answered has been sent. */
   exit: () => void;
 }
@@ -115,7 +118,7 @@ export class WorkerHost {
   }
 
   #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
-    const { codec, definitions, table, localFunction, cancelChildren } = this.#options;
+    const { codec, definitions, table, localFunction, cancelChildren, guard, daemon, processId } = this.#options;
     connection.onClose = () => this.#callers.delete(connection);
     const server = new CallServer({
       connection,
@@ -128,6 +131,11 @@ export class WorkerHost {
       localFunction,
       cancelChildren,
       onActorEnd: (reason) => this.#endActor(reason),
+      guard,
+      onUnsafe: () => {
+        const header: CancelRunningHeader = { worker: processId, callId: 0, recursive: false, kill: true };
+        daemon.send(MESSAGE.CANCEL_RUNNING, header);
+      },
     });
     this.#callers.set(connection, server);
   }

@@ -1,0 +1,59 @@
+/**
+ * What `getRuntimeContext()` returns: facts of where code runs, and the signal of the task or call that it belongs to.
+ *
+ * The facts are plain data and travel as such, in results for instance. The signal belongs to one task in one process: it is made when somebody
+ * asks for it, and in a copy that came from elsewhere, as in the driver, it never aborts.
+ */
+import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import { type TaskContext, taskContext } from "../worker/task-context.ts";
+import { requireRuntime } from "./current-runtime.ts";
+import type { RuntimeContext } from "./types.ts";
+
+export type ContextFacts = Omit<RuntimeContext, "signal">;
+
+export let factsOf: (value: object) => ContextFacts | undefined;
+
+class ContextView {
+  readonly #context: TaskContext | undefined;
+  readonly #facts: ContextFacts;
+
+  static {
+    factsOf = (value) => (#facts in value ? (value as ContextView).#facts : undefined);
+  }
+
+  constructor(facts: ContextFacts, context: TaskContext | undefined) {
+    this.#facts = facts;
+    this.#context = context;
+    Object.assign(this, facts);
+  }
+
+  get signal(): AbortSignal {
+    return this.#context === undefined ? new AbortController().signal : this.#context.cancellation.signal;
+  }
+}
+
+/** A copy of the facts of another place. */
+export function contextFrom(facts: ContextFacts): RuntimeContext {
+  return new ContextView(facts, undefined) as ContextView & ContextFacts;
+}
+
+export function currentContext(): RuntimeContext {
+  const { jobId, nodeId, processId, namespace, labels } = requireRuntime().options;
+  const context = taskContext.current;
+  const facts: ContextFacts = {
+    jobId,
+    nodeId,
+    workerId: processId,
+    namespace,
+    taskId: context === undefined || context.callId === 0 ? undefined : context.taskId(jobId),
+    taskName: context?.name,
+    actorId: context?.place.actor,
+    actorName: context?.place.actorName,
+    assignedResources: context?.place.resources ?? {},
+    acceleratorIds: context?.place.accelerators ?? {},
+    nodeLabels: labels,
+    placementGroupId: context === undefined ? undefined : parseLeaseSpec(context.place.shape).bundle?.group,
+    wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
+  };
+  return new ContextView(facts, context) as ContextView & ContextFacts;
+}

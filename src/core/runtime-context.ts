@@ -18,7 +18,7 @@ class ContextView {
   readonly #facts: ContextFacts;
 
   static {
-    factsOf = (value) => (#facts in value ? (value as ContextView).#facts : undefined);
+    factsOf = (value) => (#facts in value ? value.#facts : undefined);
   }
 
   constructor(facts: ContextFacts, context: TaskContext | undefined) {

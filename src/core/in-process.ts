@@ -9,6 +9,7 @@ import { newProcessId, type ProcessId } from "../base/ids.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import type { WorkerLauncher } from "../node/worker-pool.ts";
+import { createSpillDisk } from "../object/spill-disk.ts";
 import { listen, newInProcessAddress } from "../platform/endpoint.ts";
 import { machineName } from "../platform/machine.ts";
 import { randomHex } from "../platform/random.ts";
@@ -44,6 +45,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     newProcessId: () => newProcessId(randomHex),
     nowMs: () => performance.now(),
     launcher: createInProcessLauncher(options, (transport) => daemon.accept(transport)),
+    spillDisk: createSpillDisk(directories),
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
     createHead: (node) => new Head(node),
     onAbandoned: () => {},

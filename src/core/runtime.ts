@@ -224,6 +224,7 @@ export class Runtime {
       table: this.table,
       serializer: this.serializer,
       recover: (error) => this.#recovery.begin(error),
+      isStoreShort: () => this.store.isShort,
       onWaiting: (waiting) => {
         // At its end the session holds the process itself.
         if (options.role === "driver" && !this.#isClosed) daemon.setKeepsProcessAlive(waiting);
@@ -437,7 +438,13 @@ export class Runtime {
         return;
       case MESSAGE.STORE_COLLECT:
         this.options.collectGarbage();
-        this.store.releaseUnreachable();
+        this.store.collected();
+        return;
+      case MESSAGE.STORE_RETIRE:
+        this.store.retire(header as string[]);
+        return;
+      case MESSAGE.STORE_SPILLED:
+        this.store.spilled(header as string[]);
         return;
       case MESSAGE.ACTOR_STATE:
         this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);

@@ -9,6 +9,7 @@ import { describeValue } from "../base/describe.ts";
 import { DeadlockError, GetTimeoutError, ObjectLostError } from "../base/errors.ts";
 import type { ObjectEntry, Waiter } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
+import type { Payload } from "../object/payload.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "./long-waits.ts";
@@ -27,6 +28,8 @@ export interface WaitingOptions {
   table: ObjectTable;
   serializer: Serializer;
   longWaits: LongWaits;
+  /** Whether the object store is nearly full: whoever reads from it gives way to what frees it. */
+  isStoreShort: () => boolean;
   /** Called with true when the first wait begins and with false when the last has ended. */
   onWaiting: (waiting: boolean) => void;
   /** An object's bytes are gone: the entry to wait for, or undefined when the error is about something else. */
@@ -71,7 +74,7 @@ export class Waiting {
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index] as ObjectEntry;
       if (entry.isPrimitive && entry.state === "ready") values[index] = entry.primitive;
-      else if (entry.state === "ready" && entry.payload !== undefined && this.#options.serializer.canDecodeNow(entry.payload)) {
+      else if (entry.state === "ready" && entry.payload !== undefined && this.#canReadNow(entry.payload)) {
         try {
           values[index] = this.#options.serializer.decodeNow(entry.payload, around(entry));
         } catch (error) {
@@ -311,7 +314,7 @@ export class Waiting {
     }
     const { payload } = entry;
     const { serializer, table } = this.#options;
-    if (serializer.canDecodeNow(payload)) {
+    if (this.#canReadNow(payload)) {
       try {
         // In a box: resolving with the value itself would call a `then` that it may have.
         const value = serializer.decodeNow(payload, around(entry));
@@ -321,13 +324,21 @@ export class Waiting {
       }
     }
     table.pin(entry);
+    const decode = async (): Promise<{ value: unknown }> => {
+      if (payload.stored !== undefined && this.#options.isStoreShort()) await turn();
+      return serializer.decode(payload, around(entry));
+    };
     // Definitions may have to be fetched and modules imported: the driver must not end meanwhile.
-    return this.holdWhile(serializer.decode(payload, around(entry)))
+    return this.holdWhile(decode())
       .then(
         (box) => box.value,
         (error: unknown) => this.#readAgain(entry, error, limits),
       )
       .finally(() => table.unpin(entry));
+  }
+
+  #canReadNow(payload: Payload): boolean {
+    return this.#options.serializer.canDecodeNow(payload) && (payload.stored === undefined || !this.#options.isStoreShort());
   }
 
   async #readFailure(entry: ObjectEntry): Promise<never> {
@@ -336,6 +347,11 @@ export class Waiting {
     const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, around(entry)));
     throw value;
   }
+}
+
+/** A turn of the event loop: messages are read and finalizers run. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** One failure speaks for all that are got together, as with Promise.all: the others are not reported besides. */

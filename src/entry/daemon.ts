@@ -10,6 +10,7 @@ import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/i
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
+import { createSpillDisk } from "../object/spill-disk.ts";
 import { listen } from "../platform/endpoint.ts";
 import { randomHex } from "../platform/random.ts";
 import {
@@ -83,6 +84,7 @@ const daemon: NodeDaemon = new NodeDaemon({
     },
     onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
   }),
+  spillDisk: createSpillDisk(directories),
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => new Head(node),
   onAbandoned: () => end(),

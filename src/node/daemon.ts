@@ -9,8 +9,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
-import type { ObjectLocation } from "../object/arena-writer.ts";
-import { type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
+import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../platform/transport.ts";
@@ -36,6 +35,7 @@ import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
+import { StoreService } from "./store-service.ts";
 import { type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
 
 export interface NodeDaemonOptions {
@@ -52,6 +52,7 @@ export interface NodeDaemonOptions {
   launcher: WorkerLauncher;
   newProcessId: () => ProcessId;
   nowMs: () => number;
+  spillDisk: SpillDisk;
   /** Deletes a file of the store whose writer is gone. */
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */
@@ -67,7 +68,6 @@ interface Peer extends HeadPeer {
 const TICK_MS = 50;
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;
-const STORE_STATUS_EVERY_MS = 20;
 
 export class NodeDaemon {
   readonly #options: NodeDaemonOptions;
@@ -75,13 +75,12 @@ export class NodeDaemon {
   readonly #refs = new RefLedger();
   readonly #values = new RefValues();
   readonly #head: HeadService;
-  readonly #store: StoreLedger;
+  readonly #store: StoreService;
   readonly #workers: WorkerPool;
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Set<ProcessId>();
   readonly #intendedExits = new Set<ProcessId>();
   #tickTimer: NodeJS.Timeout | undefined;
-  #storeTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
 
   constructor(options: NodeDaemonOptions) {
@@ -93,7 +92,14 @@ export class NodeDaemon {
       labels: options.labels,
       accelerators: options.accelerators,
     });
-    this.#store = new StoreLedger({ quotaBytes: options.objectStoreMemoryBytes });
+    this.#store = new StoreService({
+      quotaBytes: options.objectStoreMemoryBytes,
+      disk: options.spillDisk,
+      unlink: options.unlinkArena,
+      send: (to, type, header) => this.#send(to, type, header),
+      warn: (text) => this.#warn(text),
+      nowMs: options.nowMs,
+    });
     this.#head = options.createHead({
       nodeId: options.nodeId,
       peer: (id) => this.#peers.get(id),
@@ -144,7 +150,7 @@ export class NodeDaemon {
   async close(): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#tickTimer);
-    clearTimeout(this.#storeTimer);
+    this.#store.close();
     await this.#workers.close("the session was shut down");
   }
 
@@ -160,7 +166,7 @@ export class NodeDaemon {
     this.#peers.set(peer.id, peer);
     connection.onFrame = (frame) => this.#receive(peer, frame);
     connection.onClose = () => this.#leave(peer);
-    connection.send(MESSAGE.STORE_STATUS, this.#storeStatus());
+    this.#store.joined(peer.id);
     const environment = peer.kind === "worker" ? this.#workers.ready(peer.id) : undefined;
     if (environment !== undefined) this.#lease({ kind: "workerReady", worker: peer.id, environment });
   }
@@ -216,7 +222,7 @@ export class NodeDaemon {
         this.#refLost(peer, header as [ObjectId, ProcessId, WireLocation]);
         return;
       case MESSAGE.ARENA_LOST:
-        this.#arenaLost(header as WireLocation);
+        this.#store.arenaLost(header as WireLocation);
         return;
       case MESSAGE.REF_VALUE:
         this.#refValue(peer, header as [ObjectId, ProcessId, PayloadHeader | undefined], frame.body);
@@ -226,22 +232,6 @@ export class NodeDaemon {
         return;
       case MESSAGE.CANCEL_RUNNING:
         this.#cancelRunning(peer, header as CancelRunningHeader);
-        return;
-      case MESSAGE.STORE_ARENA: {
-        const [arena, kind, sizeBytes] = header as [string, "memory" | "disk", number];
-        this.#store.arenaChanged({ process: peer.id, arena, kind, capacityBytes: sizeBytes });
-        this.#storeChanged();
-        return;
-      }
-      case MESSAGE.STORE_SEALED:
-        for (const [location, owner] of header as [WireLocation, ProcessId][]) {
-          this.#applyFreed(this.#store.sealed({ writer: peer.id, owner, location: fromWire(location) }), location);
-        }
-        this.#storeChanged();
-        return;
-      case MESSAGE.STORE_FREED:
-        for (const [location, reused] of header as [WireLocation, boolean][]) this.#freeStored(location, { reused });
-        this.#storeChanged();
         return;
       case MESSAGE.WORKER_EXIT:
         // An actor that ends by its own decision (terminate, exitActor) says so first.
@@ -255,14 +245,14 @@ export class NodeDaemon {
         peer.connection.reply(frame.callId, {
           total: this.#leases.total(),
           available: this.#leases.available(),
-          store: this.#storeStatus(),
+          store: this.#store.report,
         });
         return;
       case MESSAGE.SHUTDOWN:
         this.#shutdown(peer, frame.callId);
         return;
       default:
-        this.#head.receive(peer, frame, header);
+        if (!this.#store.receive(peer.id, frame.type, header)) this.#head.receive(peer, frame, header);
     }
   }
 
@@ -377,12 +367,9 @@ export class NodeDaemon {
     }
     const { freed } = this.#refs.processGone(process);
     for (const ref of freed) this.#refFreed(ref);
-    const store = this.#store.processExited(process);
-    for (const { arena, kind } of store.unlink) this.#options.unlinkArena(arena, kind);
-    for (const { writer, location } of store.reuse) this.#send(writer, MESSAGE.STORE_REUSE, [toWire(location)]);
+    this.#store.processGone(process);
     this.#head.processGone(process);
     this.#lease({ kind: "processGone", process });
-    this.#storeChanged();
   }
 
   #send(to: ProcessId, type: number, header: unknown): void {
@@ -416,10 +403,10 @@ export class NodeDaemon {
     const freed = this.#values.free(ref.id);
     const value = freed?.value;
     if (freed === undefined || value === undefined) return;
-    for (const location of freed.spare) this.#freeStored(location, { reused: false });
+    for (const location of freed.spare) this.#store.free(location, { reused: false });
     // Its maker keeps how it was made.
     if (value.header.stored !== undefined || value.header.refs.length > 0) this.#send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
-    if (value.header.stored !== undefined) this.#freeStored(value.header.stored.location, { reused: false });
+    if (value.header.stored !== undefined) this.#store.free(value.header.stored.location, { reused: false });
     for (const [id] of value.header.refs) this.#countRef({ id, owner: undefined, holder: this.#options.processId, count: -1 });
   }
 
@@ -447,16 +434,10 @@ export class NodeDaemon {
     if (effect.kind === "deliver") this.#deliverValue(id, peer.id, effect.value);
     else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
     else if (effect.kind === "remake") {
-      this.#arenaLost(effect.location);
-      this.#freeStored(effect.location, { reused: true });
+      this.#store.arenaLost(effect.location);
+      this.#store.free(effect.location, { reused: true });
       if (effect.maker !== peer.id) this.#send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
     }
-  }
-
-  #arenaLost(location: WireLocation): void {
-    const { arena, kind } = fromWire(location);
-    const writer = this.#store.abandoned({ arena, kind });
-    if (writer !== undefined) this.#send(writer, MESSAGE.ARENA_LOST, location);
   }
 
   #refValue(peer: Peer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader | undefined], body: Uint8Array): void {
@@ -469,7 +450,7 @@ export class NodeDaemon {
       return;
     }
     const value: RefValue = { header, body: copyBytes(body) };
-    if (header.stored !== undefined) this.#store.adopt({ location: fromWire(header.stored.location), owner: this.#options.processId });
+    if (header.stored !== undefined) this.#store.adopt(header.stored.location, this.#options.processId);
     for (const watcher of this.#values.provide(id, peer.id, value)) this.#deliverValue(id, watcher, value);
   }
 
@@ -495,37 +476,6 @@ export class NodeDaemon {
     else this.#workers.interrupt(worker, call);
   }
 
-  // ---- the object store
-
-  #freeStored(location: WireLocation, { reused }: { reused: boolean }): void {
-    const effects = this.#store.freed(fromWire(location));
-    this.#applyFreed(reused ? { ...effects, reuse: undefined } : effects, location);
-  }
-
-  #applyFreed({ reuse, unlink }: FreedEffects, location: WireLocation): void {
-    if (reuse !== undefined) this.#send(reuse, MESSAGE.STORE_REUSE, [location]);
-    for (const { arena, kind } of unlink) this.#options.unlinkArena(arena, kind);
-  }
-
-  #storeStatus(): { usedBytes: number; quotaBytes: number } {
-    return { usedBytes: this.#store.usedBytes, quotaBytes: this.#options.objectStoreMemoryBytes };
-  }
-
-  /** Every writer knows how much is left, not by the message but often enough. */
-  #storeChanged(): void {
-    if (this.#storeTimer !== undefined || this.#isClosing) return;
-    this.#storeTimer = setTimeout(() => {
-      this.#storeTimer = undefined;
-      const status = this.#storeStatus();
-      const collect = this.#store.takeCollectRequest();
-      for (const peer of this.#peers.values()) {
-        peer.connection.send(MESSAGE.STORE_STATUS, status);
-        if (collect) peer.connection.send(MESSAGE.STORE_COLLECT, undefined);
-      }
-    }, STORE_STATUS_EVERY_MS);
-    this.#storeTimer.unref();
-  }
-
   // ---- actors
 
   #endActor(worker: ProcessId, { afterPending, reason }: { afterPending: boolean; reason: string }): void {
@@ -545,12 +495,4 @@ export class NodeDaemon {
 
 function describeExit(exit: WorkerExitedHeader): string {
   return exit.signal === undefined ? `exit code ${exit.exitCode ?? "unknown"}` : `signal ${exit.signal}`;
-}
-
-function fromWire([arena, offset, sizeBytes, kind]: WireLocation): ObjectLocation {
-  return { arena, offset, sizeBytes, kind };
-}
-
-function toWire({ arena, offset, sizeBytes, kind }: ObjectLocation): WireLocation {
-  return [arena, offset, sizeBytes, kind];
 }

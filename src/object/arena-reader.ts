@@ -3,13 +3,15 @@
  *
  * Decides which of the two. A mapping is copy-on-write and of one object only: a reader's writes reach nobody, and no neighbour can be reached through
  * `.buffer`. The token of a mapped read comes back from `drainReleased` once the memory is unreachable and unmapped, also after
- * `ArrayBuffer.prototype.transfer`; until then the pages must not be reused. Owns the descriptors of the files it has open.
+ * `ArrayBuffer.prototype.transfer`; until then the pages must not be reused. An arena that is gone was spilled, or lost: its index tells where
+ * its objects lie. No name is used twice, so an old place never shows something else. Owns the descriptors of the files it has open.
  */
 import { ObjectLostError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { type StoreFile, type StoreFiles, storeFiles } from "../platform/store-file.ts";
 import type { ObjectLocation } from "./arena-writer.ts";
 import { isObjectHeader, type ObjectLayout, parseLayout } from "./layout.ts";
+import { SpillIndices } from "./spill-indices.ts";
 
 /** What was stored. All parts are views of one ArrayBuffer that belongs to the reader alone. */
 export interface StoredObject {
@@ -17,6 +19,8 @@ export interface StoredObject {
   buffers: Uint8Array[];
   /** The parts are a mapping: the token given to `read` will be released. */
   mapped: boolean;
+  /** It lay on disk, where the daemon had spilled it. */
+  restored: boolean;
 }
 
 export interface ReadCounters {
@@ -50,6 +54,7 @@ export class ArenaReader {
   readonly #memory: SharedMemory | undefined;
   /** In order of use: the first is the one that was not used for the longest time. */
   readonly #open = new Map<string, { file: StoreFile; usedMs: number }>();
+  readonly #spillIndices: SpillIndices;
   #released: number[] = [];
   #idleTimer: NodeJS.Timeout | undefined;
 
@@ -57,6 +62,7 @@ export class ArenaReader {
     this.#options = options;
     this.#files = options.files ?? storeFiles;
     this.#memory = "memory" in options ? options.memory : sharedMemory();
+    this.#spillIndices = new SpillIndices({ spillDirectory: options.spillDirectory, files: this.#files });
   }
 
   /**
@@ -66,12 +72,39 @@ export class ArenaReader {
    * @throws ObjectLostError when the file is gone, or holds something else at this place
    */
   read(location: ObjectLocation, token: number): StoredObject {
-    const file = this.#fileOf(location);
+    const opened = this.#fileOf(location);
+    if (opened !== undefined) return this.#readFrom(opened, location, { token, restored: false });
+    const found = this.#spilledFile(location);
+    return this.#readFrom(found.file, found.place, { token, restored: true });
+  }
+
+  /** Lets go of the files of these arenas: they were deleted. */
+  forget(arenas: readonly string[]): void {
+    for (const arena of arenas) {
+      this.#close(`memory/${arena}`);
+      this.#spillIndices.forget(arena);
+    }
+  }
+
+  #readFrom(file: StoreFile, location: ObjectLocation, { token, restored }: { token: number; restored: boolean }): StoredObject {
     const buffer = this.#map(file, location, token);
     const bytes = buffer === undefined ? this.#copy(file, location) : new Uint8Array(buffer);
     const layout = parseLayout(bytes, location.sizeBytes);
     if (layout === undefined) throw lostError(location, "its header is damaged");
-    return partsOf(bytes, layout, buffer !== undefined);
+    return { ...partsOf(bytes, layout), mapped: buffer !== undefined, restored };
+  }
+
+  /** Twice: what the index said may have been copied on to another file since it was read. */
+  #spilledFile(location: ObjectLocation): { file: StoreFile; place: ObjectLocation } {
+    for (const fresh of [false, true]) {
+      if (fresh) this.#spillIndices.forget(location.arena);
+      const place = this.#spillIndices.placeOf(location);
+      if (place === undefined) continue;
+      const file = this.#fileOf(place);
+      if (file !== undefined) return { file, place };
+      if (fresh) throw lostError(place, "its spill file is gone");
+    }
+    throw lostError(location, "its file is gone");
   }
 
   /** Whether an object lies there, by its header and its last byte; the file is looked up anew, as an open one may be deleted. */
@@ -80,7 +113,11 @@ export class ArenaReader {
     if (!ARENA_NAME.test(arena)) return false;
     const directory = kind === "memory" ? this.#options.memoryDirectory : this.#options.spillDirectory;
     const file = this.#files.openToRead(`${directory}/${arena}`);
-    if (file === undefined) return false;
+    if (file === undefined) {
+      this.#spillIndices.forget(arena);
+      const place = this.#spillIndices.placeOf(location);
+      return place !== undefined && this.holds(place);
+    }
     try {
       const header = Buffer.alloc(Math.min(sizeBytes, HEADER_PROBE_BYTES));
       const last = Buffer.alloc(1);
@@ -128,7 +165,8 @@ export class ArenaReader {
     return bytes;
   }
 
-  #fileOf(location: ObjectLocation): StoreFile {
+  /** @returns undefined when there is no such file */
+  #fileOf(location: ObjectLocation): StoreFile | undefined {
     const nowMs = performance.now();
     const key = `${location.kind}/${location.arena}`;
     const known = this.#open.get(key);
@@ -141,7 +179,7 @@ export class ArenaReader {
     checkLocation(location);
     const directory = location.kind === "memory" ? this.#options.memoryDirectory : this.#options.spillDirectory;
     const file = this.#files.openToRead(`${directory}/${location.arena}`);
-    if (file === undefined) throw lostError(location, "its file is gone");
+    if (file === undefined) return undefined;
     if (this.#open.size >= OPEN_FILES_MAX) this.#closeOldest();
     this.#open.set(key, { file, usedMs: nowMs });
     this.#closeIdleLater();
@@ -149,11 +187,15 @@ export class ArenaReader {
   }
 
   #closeOldest(): void {
-    for (const [key, { file }] of this.#open) {
-      file.close();
-      this.#open.delete(key);
+    for (const key of this.#open.keys()) {
+      this.#close(key);
       return;
     }
+  }
+
+  #close(key: string): void {
+    this.#open.get(key)?.file.close();
+    this.#open.delete(key);
   }
 
   #closeIdleLater(): void {
@@ -161,10 +203,9 @@ export class ArenaReader {
     this.#idleTimer = setTimeout(() => {
       this.#idleTimer = undefined;
       const beforeMs = performance.now() - IDLE_FILES_KEPT_MS;
-      for (const [key, { file, usedMs }] of this.#open) {
+      for (const [key, { usedMs }] of this.#open) {
         if (usedMs > beforeMs) break;
-        file.close();
-        this.#open.delete(key);
+        this.#close(key);
       }
       if (this.#open.size > 0) this.#closeIdleLater();
     }, IDLE_FILES_KEPT_MS);
@@ -172,10 +213,10 @@ export class ArenaReader {
   }
 }
 
-function partsOf(bytes: Uint8Array, layout: ObjectLayout, mapped: boolean): StoredObject {
+function partsOf(bytes: Uint8Array, layout: ObjectLayout): Pick<StoredObject, "inBand" | "buffers"> {
   const { buffer, byteOffset } = bytes;
   const view = (part: { offset: number; length: number }): Uint8Array => new Uint8Array(buffer, byteOffset + part.offset, part.length);
-  return { inBand: view(layout.inBand), buffers: layout.buffers.map(view), mapped };
+  return { inBand: view(layout.inBand), buffers: layout.buffers.map(view) };
 }
 
 /** A location comes from another process: its name must stay within the session's directory, and its numbers be numbers. */

@@ -16,6 +16,12 @@ class FakeDisks implements StoreFiles {
   /** Thrown instead of making a file in the spill directory. */
   spillError: NodeJS.ErrnoException | undefined;
 
+  readText(): undefined {
+    return undefined;
+  }
+  spillRoomBytes(directory: string): number {
+    return this.freeBytes(directory);
+  }
   freeBytes(directory: string): number {
     let used = 0;
     for (const [path, size] of this.sizes) if (path.startsWith(`${directory}/`)) used += size;

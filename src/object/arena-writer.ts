@@ -31,6 +31,8 @@ export interface ArenaWriterOptions {
   onArenaChanged?: (arena: string, kind: "memory" | "disk", capacityBytes: number) => void;
   /** The file of an arena was deleted or cut short by somebody else: nothing is written there any more. */
   onArenaLost?: (arena: string) => void;
+  /** How large arenas are at most; 64 MB where nothing is said. */
+  arenaBytes?: number;
   files?: StoreFiles;
   memory?: SharedMemory | undefined;
 }
@@ -38,12 +40,22 @@ export interface ArenaWriterOptions {
 /** The first arena is small: most processes never store more than a few results. */
 const FIRST_ARENA_BYTES = 4 * 1024 * 1024;
 const ARENA_BYTES = 64 * 1024 * 1024;
-/** From here on an object gets an arena of exactly its size, so that small objects do not break up the room that the next large one needs. */
-const DEDICATED_MIN_BYTES = 16 * 1024 * 1024;
+/** A small store has smaller arenas: what is spilled, or given back, is a whole one. */
+const ARENAS_IN_QUOTA = 8;
+/**
+ * From this part of an arena on (16 MB of the usual 64) an object gets an arena of exactly its size, so that small objects do not break up the room
+ * that the next large one needs.
+ */
+const DEDICATED_FRACTION = 1 / 4;
 /** An arena that was made for a large object takes another one of at least half its size. */
 const DEDICATED_FIT = 2;
 /** Longer than the collector takes to find what a loop of puts dropped; recycled pages are five times as fast as fresh ones. */
 const EMPTY_ARENA_KEPT_MS = 5000;
+
+/** How large the arenas of a store with this quota are at most. */
+export function arenaBytesFor(quotaBytes: number): number {
+  return Math.min(ARENA_BYTES, Math.max(FIRST_ARENA_BYTES, Math.floor(quotaBytes / ARENAS_IN_QUOTA)));
+}
 
 /** What the system says of a full disk, a full account, a file beyond its limits, and a file system in memory without memory. */
 const NO_ROOM = new Set(["ENOSPC", "EDQUOT", "EFBIG", "ENOMEM"]);
@@ -54,11 +66,15 @@ export class ArenaWriter {
   readonly #memory: SharedMemory | undefined;
   readonly #arenas = new Map<string, Arena>();
   readonly #diskFiles = new Map<string, number>();
+  readonly #arenaBytes: number;
+  readonly #dedicatedMinBytes: number;
   #nextNumber = 1;
   #trimTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ArenaWriterOptions) {
     this.#options = options;
+    this.#arenaBytes = options.arenaBytes ?? ARENA_BYTES;
+    this.#dedicatedMinBytes = this.#arenaBytes * DEDICATED_FRACTION;
     this.#files = options.files ?? storeFiles;
     this.#memory = "memory" in options ? options.memory : sharedMemory();
   }
@@ -89,23 +105,28 @@ export class ArenaWriter {
     return this.#writeToMemory(parts) ?? this.#writeToDisk(parts);
   }
 
-  /** Nobody can reach the object any more: its pages may hold the next one. Repeating it is harmless. */
-  free(location: ObjectLocation): void {
+  /**
+   * Nobody can reach the object any more: its pages may hold the next one. Repeating it is harmless.
+   *
+   * @returns whether pages in memory are free by it
+   */
+  free(location: ObjectLocation): boolean {
     if (location.kind === "disk") {
       if (this.#diskFiles.delete(location.arena)) this.#deleteFile(location.arena, "disk");
-      return;
+      return false;
     }
     const arena = this.#arenas.get(location.arena);
-    if (arena === undefined || !arena.extents.free(location.offset)) return;
+    if (arena === undefined || !arena.extents.free(location.offset)) return false;
     if (arena.extents.isEmpty) {
       arena.emptySinceMs = performance.now();
       this.#trimLater();
     }
+    return true;
   }
 
   /**
-   * Never writes to an arena again, as what was in it is gone: whatever deleted or cut its file did not ask. What is left of it is still read, and the
-   * daemon deletes the file once nothing in it is needed.
+   * Never writes to an arena again: it is to be spilled, or what was in it is gone, as whatever deleted or cut its file did not ask. What is left of it is
+   * still read, and the daemon deletes the file once nothing in it is needed.
    */
   abandon(name: string): void {
     this.#arenas.get(name)?.close();
@@ -158,7 +179,7 @@ export class ArenaWriter {
 
   #writeFresh(parts: ObjectParts): ObjectLocation | undefined {
     const { sizeBytes } = parts.layout;
-    const existing = sizeBytes < DEDICATED_MIN_BYTES ? this.#intact(() => this.#arenaWithFresh(sizeBytes)) : undefined;
+    const existing = sizeBytes < this.#dedicatedMinBytes ? this.#intact(() => this.#arenaWithFresh(sizeBytes)) : undefined;
     const arena = existing ?? this.#newArena(sizeBytes);
     try {
       return this.#placed(arena, arena.writeFresh(parts), sizeBytes);
@@ -196,9 +217,9 @@ export class ArenaWriter {
   }
 
   #newArena(sizeBytes: number): Arena {
-    const isDedicated = sizeBytes >= DEDICATED_MIN_BYTES;
+    const isDedicated = sizeBytes >= this.#dedicatedMinBytes;
     if (isDedicated && this.#files.freeBytes(this.#options.memoryDirectory) < sizeBytes) throw noRoomError(this.#options.memoryDirectory);
-    const stepBytes = this.#arenas.size === 0 && sizeBytes <= FIRST_ARENA_BYTES ? FIRST_ARENA_BYTES : ARENA_BYTES;
+    const stepBytes = this.#arenas.size === 0 && sizeBytes <= FIRST_ARENA_BYTES ? FIRST_ARENA_BYTES : this.#arenaBytes;
     const capacityBytes = isDedicated ? extentBytesOf(sizeBytes) : stepBytes;
     const name = this.#newName();
     const path = `${this.#options.memoryDirectory}/${name}`;
@@ -215,7 +236,7 @@ export class ArenaWriter {
     const path = `${directory}/${name}`;
     try {
       // Asked first, so that a large object does not fill a disk to the brim only to be refused.
-      if (this.#files.freeBytes(directory) < sizeBytes) throw noRoomError(directory);
+      if (this.#files.spillRoomBytes(directory) < sizeBytes) throw noRoomError(directory);
       const file = this.#files.create(path);
       try {
         file.write(0, piecesOf(parts));
@@ -239,7 +260,7 @@ export class ArenaWriter {
     const memory = `an object of ${sizeBytes} bytes does not fit the ${Math.max(0, details.memoryFreeBytes)} bytes that are left of the object store's memory`;
     const hint = "Drop references that are no longer needed, or call init with a larger objectStoreMemoryBytes or another spillDirectory.";
     if (isNoRoom(cause)) {
-      const message = `Cannot store an object: ${memory}, and the disk of ${spillDirectory} is full. ${hint}`;
+      const message = `Cannot store an object: ${memory}, and the disk of ${spillDirectory} is full (95 % of it may be used). ${hint}`;
       return new OutOfDiskError(message, { reason: "the memory and the spill disk are full", hint, details, cause });
     }
     const message = `Cannot store an object: ${memory}, and ${spillDirectory} cannot be written: ${(cause as Error).message}. ${hint}`;

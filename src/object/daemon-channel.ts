@@ -6,7 +6,7 @@
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import { MESSAGE, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
 import type { RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 
@@ -91,6 +91,22 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.STORE_FREED, this.#freed);
     this.#sealed = [];
     this.#freed = [];
+  }
+
+  /** This process writes no more to these arenas: everything in them has been told of. */
+  retired(arenas: readonly string[]): void {
+    this.flush();
+    this.#connection.send(MESSAGE.STORE_RETIRE, arenas);
+  }
+
+  /** The garbage was collected, and what it kept was released. */
+  collected(): void {
+    this.flush();
+    this.#connection.send(MESSAGE.STORE_COLLECT, undefined);
+  }
+
+  used(use: StoreUseHeader): void {
+    this.#connection.send(MESSAGE.STORE_USE, use);
   }
 
   arenaChanged(arena: string, kind: "memory" | "disk", sizeBytes: number): void {

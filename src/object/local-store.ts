@@ -7,7 +7,7 @@
 import type { ProcessId } from "../base/ids.ts";
 import type { StoreStatusHeader, WireLocation } from "../wire/messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
-import { ArenaWriter, type ObjectLocation } from "./arena-writer.ts";
+import { ArenaWriter, arenaBytesFor, type ObjectLocation } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 
@@ -23,6 +23,17 @@ export interface LocalStoreOptions {
   onQuiet: () => void;
 }
 
+/** What is read and may still be reached. */
+interface Mapped {
+  keeper: ObjectEntry;
+  /** In whose pages it lies; none for what lies on disk. */
+  arena: string | undefined;
+}
+
+/** From here on the daemon asks processes to collect, too. */
+const SHORT_ABOVE = 0.8;
+/** V8 runs finalizers in tasks of their own after a collection. */
+const FINALIZED_WITHIN_MS = 5;
 /** How often a process looks for mapped memory that its user dropped. */
 const RELEASE_EVERY_MS = 100;
 /** After a second without a read, views that nobody uses are likely, and an idle process does not collect by itself. */
@@ -32,12 +43,20 @@ export class LocalStore {
   readonly #options: LocalStoreOptions;
   readonly #reader: ArenaReader;
   #writer: ArenaWriter | undefined;
-  readonly #mapped = new Map<number, ObjectEntry>();
+  readonly #mapped = new Map<number, Mapped>();
+  /** Mapped objects by arena, and the arenas whose number has not been told. */
+  readonly #mappedIn = new Map<string, number>();
+  readonly #untold = new Set<string>();
+  #restored: [objects: number, bytes: number] = [0, 0];
   #nextToken = 1;
   #usedBytes = 0;
-  #writtenSinceStatus = 0;
+  /** What this process wrote to memory less what it freed of its own; and how much of that `usedBytes` includes. */
+  #writtenBytes = 0;
+  #seenBytes = 0;
   #timer: NodeJS.Timeout | undefined;
   #quietTicks = 0;
+  #isTelling = false;
+  #isClosed = false;
 
   constructor(options: LocalStoreOptions) {
     this.#options = options;
@@ -54,9 +73,17 @@ export class LocalStore {
     this.releaseUnreachable();
     this.#writer ??= this.#newWriter();
     const location = toWire(this.#writer.write(inBand, buffers));
-    if (location[3] === "memory") this.#writtenSinceStatus += location[2];
+    if (location[3] === "memory") this.#writtenBytes += location[2];
     this.#options.channel.sealed(location, owner);
     return location;
+  }
+
+  /**
+   * Memory is nearly used up. A program that never yields to the event loop, as a loop of `await ref` over what is there already, keeps what it dropped
+   * for ever: neither finalizers nor the daemon's messages are run. So reading then takes a turn.
+   */
+  get isShort(): boolean {
+    return this.#stored > this.#options.quotaBytes * SHORT_ABOVE;
   }
 
   /** The bytes of an object. `keeper` is pinned for as long as a mapped view of them can be reached. */
@@ -67,9 +94,16 @@ export class LocalStore {
     this.#nextToken += 1;
     const object = this.#reader.read(fromWire(location), token);
     this.#quietTicks = 0;
+    if (object.restored) {
+      this.#restored[0] += 1;
+      this.#restored[1] += location[2];
+      this.#tellUse();
+    }
     if (object.mapped && keeper !== undefined) {
       this.#options.pin(keeper);
-      this.#mapped.set(token, keeper);
+      const arena = location[3] === "memory" && !object.restored ? location[0] : undefined;
+      this.#mapped.set(token, { keeper, arena });
+      this.#countMapped(arena, 1);
       this.#watchMapped();
     }
     return object;
@@ -77,18 +111,18 @@ export class LocalStore {
 
   /** An object that this process owns is needed by nobody. Pages of its own it has back at once, without a way to the daemon. */
   freed(location: WireLocation): void {
+    // A disk file of its own is deleted here; pages in memory are not had back when their arena is being spilled.
     const isOwn = this.#writer !== undefined && location[0].startsWith(this.#options.processTag);
-    if (isOwn) {
-      this.#writer?.free(fromWire(location));
-      // A loop that puts and disposes without ever yielding must not seem to fill the store.
-      if (location[3] === "memory") this.#writtenSinceStatus -= location[2];
-    }
-    this.#options.channel.freed(location, isOwn);
+    const hasPages = isOwn && this.#writer?.free(fromWire(location)) === true;
+    // A loop that puts and disposes without ever yielding must not seem to fill the store.
+    if (hasPages) this.#writtenBytes -= location[2];
+    this.#options.channel.freed(location, hasPages || (isOwn && location[3] === "disk"));
   }
 
   /** The bytes of an object that this process owns are gone. Its file is not written again: what goes there would be lost as well. */
   lost(location: WireLocation): void {
     this.abandon(location);
+    if (location[3] === "memory") this.#writtenBytes -= location[2];
     this.#options.channel.arenaLost(location);
     this.#options.channel.freed(location, true);
   }
@@ -108,26 +142,54 @@ export class LocalStore {
     for (const location of locations) this.#writer?.free(fromWire(location));
   }
 
+  /** The daemon is about to spill these arenas: from now on nothing is written to them. */
+  retire(arenas: readonly string[]): void {
+    for (const arena of arenas) this.#writer?.abandon(arena);
+    this.#options.channel.retired(arenas);
+  }
+
+  /** What lay in these arenas lies elsewhere: their files are let go of, as they would keep the memory. */
+  spilled(arenas: readonly string[]): void {
+    this.#reader.forget(arenas);
+  }
+
+  /** The garbage has just been collected: what is unreachable is known some milliseconds later, when the finalizers have run. */
+  collected(): void {
+    const timer = setTimeout(() => {
+      this.releaseUnreachable();
+      this.#options.channel.collected();
+    }, FINALIZED_WITHIN_MS);
+    timer.unref();
+  }
+
   statusChanged(status: StoreStatusHeader): void {
     this.#usedBytes = status.usedBytes;
-    this.#writtenSinceStatus = 0;
+    this.#seenBytes = status.seenBytes;
   }
 
   /** Lets go of mapped views that the user has dropped. */
   releaseUnreachable(): void {
     if (this.#mapped.size === 0) return;
     for (const token of this.#reader.drainReleased()) {
-      const keeper = this.#mapped.get(token);
+      const mapped = this.#mapped.get(token);
       this.#mapped.delete(token);
-      if (keeper !== undefined) this.#options.unpin(keeper);
+      if (mapped === undefined) continue;
+      this.#countMapped(mapped.arena, -1);
+      this.#options.unpin(mapped.keeper);
     }
     if (this.#mapped.size === 0) this.#stopWatching();
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#stopWatching();
     this.#writer?.close();
     this.#reader.close();
+  }
+
+  /** What the store holds in memory: as the daemon last told, and what it did not know then. */
+  get #stored(): number {
+    return this.#usedBytes + this.#writtenBytes - this.#seenBytes;
   }
 
   #newWriter(): ArenaWriter {
@@ -136,9 +198,37 @@ export class LocalStore {
       memoryDirectory,
       spillDirectory,
       processTag,
-      quota: { freeBytes: () => quotaBytes - this.#usedBytes - this.#writtenSinceStatus },
+      arenaBytes: arenaBytesFor(quotaBytes),
+      quota: { freeBytes: () => quotaBytes - this.#stored },
       onArenaLost: (arena) => channel.arenaLost([arena, 0, 0, "memory"]),
       onArenaChanged: (arena, kind, capacityBytes) => channel.arenaChanged(arena, kind, capacityBytes),
+    });
+  }
+
+  #countMapped(arena: string | undefined, change: 1 | -1): void {
+    if (arena === undefined) return;
+    const before = this.#mappedIn.get(arena) ?? 0;
+    const count = before + change;
+    if (count === 0) this.#mappedIn.delete(arena);
+    else this.#mappedIn.set(arena, count);
+    // Whether there is one is what decides about spilling.
+    if (before > 0 && count > 0) return;
+    this.#untold.add(arena);
+    this.#tellUse();
+  }
+
+  /** With the next batch: a loop of reads is one message. */
+  #tellUse(): void {
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    setImmediate(() => {
+      this.#isTelling = false;
+      if (this.#isClosed) return;
+      const mapped = Array.from(this.#untold, (arena): [string, number] => [arena, this.#mappedIn.get(arena) ?? 0]);
+      const restored = this.#restored;
+      this.#untold.clear();
+      this.#restored = [0, 0];
+      this.#options.channel.used({ mapped, restored });
     });
   }
 

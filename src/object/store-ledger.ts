@@ -4,10 +4,21 @@
  * Decides, when an object is freed, whether its writer is told to reuse the pages or its file is deleted, and when the processes should collect garbage because
  * memory runs short. A pure state machine: no file is touched here. A release may overtake the notice of what it releases, as the two come from
  * different processes; it comes exactly once, since its place may hold another object right after. Other events may be repeated.
+ *
+ * An arena is *retired* once its writer writes no more to it, by its death or because it is to be spilled; then what lives in it can be copied to a
+ * fused file and the arena deleted. Objects keep the location that they were given; where they lie since is known by the arena's name.
  */
 import type { ProcessId } from "../base/ids.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import type { ObjectLocation } from "./arena-writer.ts";
+import {
+  type SpilledPlace,
+  SpillFiles,
+  type SpillFileStatistics,
+  type SpillIndex,
+  spillIndexName,
+  type SpillPiece,
+} from "./spill-files.ts";
 
 type Kind = ObjectLocation["kind"];
 
@@ -39,16 +50,33 @@ export interface StoreStatistics {
   arenas: number;
 }
 
+/** An arena that could be spilled. */
+export interface SpillCandidate {
+  arena: string;
+  /** Alive, and to be told to write no more to it. */
+  writer: ProcessId | undefined;
+  /** Pages that its objects take. */
+  usedBytes: number;
+}
+
 interface Arena extends ArenaFile {
   /** `undefined` once that process has ended. */
   writer: ProcessId | undefined;
   capacityBytes: number;
   objects: Map<number, StoredObject>;
+  /** Pages of `objects`. */
+  usedBytes: number;
+  /** Its file is gone; its objects lie in fused files. */
+  spilled: boolean;
+  /** How many processes have objects of it mapped, as far as is known. */
+  readers: Map<ProcessId, number>;
 }
 
 interface StoredObject {
   owner: ProcessId;
   location: ObjectLocation;
+  /** Where it lies since it was spilled. */
+  moved: { file: string; fileOffset: number } | undefined;
 }
 
 /** Releases of one place that came before their notices. */
@@ -60,7 +88,7 @@ interface EarlyRelease {
 
 /** Above this part of the quota the processes are asked to collect garbage, before objects go to disk. */
 const COLLECT_ABOVE = 0.8;
-/** A collection costs each process some 30 ms: the next one is asked for when this part of the quota was written since. */
+/** A collection costs each process some 30 ms: the next one is asked for when this part of the quota, or of what is stored, was written since. */
 const COLLECT_AGAIN_AFTER = 0.05;
 /** Places whose release overtook its notice; each waits for a few milliseconds at most, unless the writer died. */
 const EARLY_RELEASES_MAX = 100_000;
@@ -71,6 +99,7 @@ export class StoreLedger {
   readonly quotaBytes: number;
   readonly #arenas = new Map<string, Arena>();
   readonly #early = new Map<string, EarlyRelease>();
+  readonly #spillFiles = new SpillFiles();
   #usedBytes = 0;
   #diskBytes = 0;
   #objects = 0;
@@ -92,6 +121,10 @@ export class StoreLedger {
     return { usedBytes: this.#usedBytes, reservedBytes, diskBytes: this.#diskBytes, objects: this.#objects, arenas: this.#arenas.size };
   }
 
+  get spillFiles(): SpillFileStatistics {
+    return this.#spillFiles.statistics;
+  }
+
   /** A process made a file, or deleted it (0 bytes). */
   arenaChanged(change: { process: ProcessId; arena: string; kind: Kind; capacityBytes: number }): void {
     if (change.capacityBytes > 0) {
@@ -109,8 +142,9 @@ export class StoreLedger {
     const early = this.#early.get(placeOf(location));
     if (early !== undefined) return this.#sealedAfterRelease(arena, placeOf(location), early);
     if (arena.objects.has(location.offset)) return NOTHING;
-    arena.objects.set(location.offset, { owner, location });
-    this.#count(location, 1);
+    const object: StoredObject = { owner, location, moved: undefined };
+    arena.objects.set(location.offset, object);
+    this.#count(arena, object, 1);
     return NOTHING;
   }
 
@@ -137,9 +171,9 @@ export class StoreLedger {
     const arena = this.#arenas.get(keyOf(location));
     const object = arena?.objects.get(location.offset);
     if (arena === undefined || object === undefined) return this.#releasedEarly(arena, location);
-    arena.objects.delete(location.offset);
-    this.#count(object.location, -1);
-    return this.#afterFree(arena);
+    const unlink = this.#remove(arena, object);
+    const effects = this.#afterFree(arena);
+    return unlink.length === 0 ? effects : { ...effects, unlink: [...unlink, ...effects.unlink] };
   }
 
   /** A process ended: what it owned is freed, and its files are deleted as soon as nothing in them is needed. */
@@ -147,11 +181,11 @@ export class StoreLedger {
     const effects: ProcessExitedEffects = { unlink: [], reuse: [] };
     for (const arena of this.#arenas.values()) {
       if (arena.writer === process) arena.writer = undefined;
-      for (const [offset, { owner, location }] of arena.objects) {
-        if (owner !== process) continue;
-        arena.objects.delete(offset);
-        this.#count(location, -1);
-        if (arena.writer !== undefined) effects.reuse.push({ writer: arena.writer, location });
+      arena.readers.delete(process);
+      for (const object of Array.from(arena.objects.values())) {
+        if (object.owner !== process) continue;
+        effects.unlink.push(...this.#remove(arena, object));
+        if (arena.writer !== undefined) effects.reuse.push({ writer: arena.writer, location: object.location });
       }
       effects.unlink.push(...this.#afterFree(arena).unlink);
     }
@@ -167,17 +201,129 @@ export class StoreLedger {
     }
     if (this.#collectedAtBytes !== undefined) {
       this.#collectedAtBytes = Math.min(this.#collectedAtBytes, storedBytes);
-      if (storedBytes - this.#collectedAtBytes < this.quotaBytes * COLLECT_AGAIN_AFTER) return false;
+      // With much on disk a collection has to be worth more: else a small memory in front of a large disk would be collected without end.
+      const worthBytes = Math.max(this.quotaBytes, this.#collectedAtBytes) * COLLECT_AGAIN_AFTER;
+      if (storedBytes - this.#collectedAtBytes < worthBytes) return false;
     }
     this.#collectedAtBytes = storedBytes;
     return true;
+  }
+
+  // ---- spilling
+
+  /** A process has so many mapped objects of an arena, or none any more. A hint: it may be late, and nothing breaks. */
+  mapped(process: ProcessId, arena: string, count: number): void {
+    const readers = this.#arenas.get(keyOf({ arena, kind: "memory" }))?.readers;
+    if (count > 0) readers?.set(process, count);
+    else readers?.delete(process);
+  }
+
+  /**
+   * The arenas to spill next, the oldest first, until they hold this many bytes. What is mapped stays: its pages could not be had back before its
+   * readers let go of them.
+   */
+  spillCandidates(wantedBytes: number, isExcluded: (arena: string) => boolean = () => false): SpillCandidate[] {
+    const candidates: SpillCandidate[] = [];
+    let bytes = 0;
+    for (const { arena, kind, writer, usedBytes, spilled, readers } of this.#arenas.values()) {
+      if (bytes >= wantedBytes) break;
+      if (kind !== "memory" || spilled || usedBytes === 0 || readers.size > 0 || isExcluded(arena)) continue;
+      candidates.push({ arena, writer, usedBytes });
+      bytes += usedBytes;
+    }
+    return candidates;
+  }
+
+  /** Its writer writes no more to it, and has told of everything in it. */
+  retired(process: ProcessId, arena: string): FreedEffects {
+    const known = this.#arenas.get(keyOf({ arena, kind: "memory" }));
+    if (known?.writer !== process) return NOTHING;
+    known.writer = undefined;
+    return this.#afterFree(known);
+  }
+
+  /** What lives in a retired arena and is still in memory; `undefined` for any other. */
+  retiredObjects(arena: string): SpillPiece[] | undefined {
+    const known = this.#arenas.get(keyOf({ arena, kind: "memory" }));
+    if (known === undefined || known.writer !== undefined || known.spilled) return undefined;
+    const pieces = Array.from(known.objects.values(), ({ location: { offset, sizeBytes } }): SpillPiece => {
+      return { arena, offset, sizeBytes, source: { arena, kind: "memory" }, sourceOffset: offset };
+    });
+    return pieces.sort((a, b) => a.sourceOffset - b.sourceOffset);
+  }
+
+  /** What lives in a fused file that is mostly dead, to be copied to another one; `undefined` when no file is. */
+  scatteredObjects(limits: { liveFraction: number; minBytes: number }): SpillPiece[] | undefined {
+    const file = this.#spillFiles.mostlyDead(limits);
+    if (file === undefined) return undefined;
+    const pieces: SpillPiece[] = [];
+    for (const { arena, objects, spilled } of this.#arenas.values()) {
+      if (!spilled) continue;
+      for (const { location, moved } of objects.values()) {
+        if (moved?.file !== file) continue;
+        const { offset, sizeBytes } = location;
+        pieces.push({ arena, offset, sizeBytes, source: { arena: file, kind: "disk" }, sourceOffset: moved.fileOffset });
+      }
+    }
+    return pieces.sort((a, b) => a.sourceOffset - b.sourceOffset);
+  }
+
+  /**
+   * The objects lie in a fused file from now on; those that were freed while it was written are left out.
+   *
+   * @returns files to delete, once the indices of the arenas have been written: what lay in them lies elsewhere, or nobody needs it
+   */
+  spilled(written: { file: string; sizeBytes: number; places: readonly SpilledPlace[] }): ArenaFile[] {
+    const { file, sizeBytes, places } = written;
+    const unlink: ArenaFile[] = [];
+    this.#spillFiles.written(file, sizeBytes);
+    for (const { arena: name, offset, fileOffset } of places) {
+      const arena = this.#arenas.get(keyOf({ arena: name, kind: "memory" }));
+      const object = arena?.objects.get(offset);
+      if (arena === undefined || object === undefined) continue;
+      const extentBytes = extentBytesOf(object.location.sizeBytes);
+      const before = object.moved;
+      this.#count(arena, object, -1);
+      object.moved = { file, fileOffset };
+      this.#count(arena, object, 1);
+      this.#spillFiles.add(file, extentBytes);
+      if (before !== undefined) {
+        if (this.#spillFiles.remove(before.file, extentBytes)) unlink.push({ arena: before.file, kind: "disk" });
+      } else if (!arena.spilled) {
+        arena.spilled = true;
+        arena.capacityBytes = 0;
+        unlink.push({ arena: name, kind: "memory" });
+      }
+    }
+    if (this.#spillFiles.dropIfDead(file)) unlink.push({ arena: file, kind: "disk" });
+    return unlink;
+  }
+
+  /** Where the objects of a spilled arena lie: what its index says. */
+  indexOf(arena: string): SpillIndex {
+    const places: SpillIndex = [];
+    const objects = this.#arenas.get(keyOf({ arena, kind: "memory" }))?.objects.values() ?? [];
+    for (const { location, moved } of objects) if (moved !== undefined) places.push([location.offset, moved.file, moved.fileOffset]);
+    return places;
+  }
+
+  // ---- bookkeeping
+
+  /** @returns fused files, and indices of spilled arenas, that nobody needs without it */
+  #remove(arena: Arena, object: StoredObject): ArenaFile[] {
+    arena.objects.delete(object.location.offset);
+    this.#count(arena, object, -1);
+    const { moved } = object;
+    if (moved === undefined || !this.#spillFiles.remove(moved.file, extentBytesOf(object.location.sizeBytes))) return [];
+    return [{ arena: moved.file, kind: "disk" }];
   }
 
   #arena(file: ArenaFile, writer: ProcessId): Arena {
     const key = keyOf(file);
     let arena = this.#arenas.get(key);
     if (arena === undefined) {
-      arena = { arena: file.arena, kind: file.kind, writer, capacityBytes: 0, objects: new Map() };
+      const { arena: name, kind } = file;
+      arena = { arena: name, kind, writer, capacityBytes: 0, objects: new Map(), usedBytes: 0, spilled: false, readers: new Map() };
       this.#arenas.set(key, arena);
     }
     return arena;
@@ -187,13 +333,19 @@ export class StoreLedger {
     if (arena.writer !== undefined) return { reuse: arena.writer, unlink: [] };
     if (arena.objects.size > 0) return NOTHING;
     this.#arenas.delete(keyOf(arena));
-    return { reuse: undefined, unlink: [{ arena: arena.arena, kind: arena.kind }] };
+    const file: ArenaFile = arena.spilled ? { arena: spillIndexName(arena.arena), kind: "disk" } : { arena: arena.arena, kind: arena.kind };
+    return { reuse: undefined, unlink: [file] };
   }
 
-  #count(location: ObjectLocation, sign: 1 | -1): void {
+  #count(arena: Arena, { location, moved }: StoredObject, sign: 1 | -1): void {
     this.#objects += sign;
-    if (location.kind === "memory") this.#usedBytes += sign * extentBytesOf(location.sizeBytes);
-    else this.#diskBytes += sign * location.sizeBytes;
+    if (location.kind === "disk" || moved !== undefined) {
+      this.#diskBytes += sign * location.sizeBytes;
+      return;
+    }
+    const sizeBytes = sign * extentBytesOf(location.sizeBytes);
+    this.#usedBytes += sizeBytes;
+    arena.usedBytes += sizeBytes;
   }
 
   #releasedEarly(arena: Arena | undefined, location: ObjectLocation): FreedEffects {

@@ -5,7 +5,7 @@
  * Owns the descriptor. Called by the store's reader and writer, who get these functions as an interface, so that tests can have
  * a disk that is full.
  */
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, statfsSync, unlinkSync, writevSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync, statfsSync, unlinkSync, writevSync } from "node:fs";
 
 export interface StoreFile {
   readonly fd: number;
@@ -25,9 +25,13 @@ export interface StoreFiles {
   create(path: string): StoreFile;
   /** @returns undefined when there is no such file */
   openToRead(path: string): StoreFile | undefined;
+  /** A whole file of text. @returns undefined when there is no such file */
+  readText(path: string): string | undefined;
   remove(path: string): void;
   /** What a new file in this directory could take. */
   freeBytes(directory: string): number;
+  /** The same, less the part of the disk that stays free for others. */
+  spillRoomBytes(directory: string): number;
 }
 
 /** The system writes at most 2 GB - 4 KB at once, and Node checks lengths against 2 GB - 1. */
@@ -43,6 +47,14 @@ export const storeFiles: StoreFiles = {
       throw error;
     }
   },
+  readText: (path) => {
+    try {
+      return readFileSync(path, "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+  },
   remove: (path) => {
     try {
       unlinkSync(path);
@@ -51,7 +63,19 @@ export const storeFiles: StoreFiles = {
     }
   },
   freeBytes: freeBytesOf,
+  spillRoomBytes: (directory) => {
+    const { bavail, blocks, bsize } = statfsSync(directory);
+    return roomBytes({ freeBytes: bavail * bsize, totalBytes: blocks * bsize });
+  },
 };
+
+/** The spill disk is others' as well: beyond this part of it nothing more is written. Ray's limit. */
+const DISK_USE_MAX = 0.95;
+
+/** What may still be written to a disk that is shared with others. */
+export function roomBytes({ freeBytes, totalBytes }: { freeBytes: number; totalBytes: number }): number {
+  return freeBytes - totalBytes * (1 - DISK_USE_MAX);
+}
 
 /** What the file system of a directory has free for this user. */
 export function freeBytesOf(directory: string): number {

@@ -279,5 +279,8 @@ describe("in a small store", () => {
 
 /** Bytes of all files in a folder, as they take room. */
 function sizeOf(folder: string): number {
-  return readdirSync(folder).reduce((total, name) => total + statSync(join(folder, name)).blocks * 512, 0);
+  return readdirSync(folder).reduce(
+    (total, name) => total + (statSync(join(folder, name), { throwIfNoEntry: false })?.blocks ?? 0) * 512,
+    0,
+  );
 }

@@ -1,0 +1,179 @@
+/**
+ * The object store's part of the node daemon: the shell around the store's ledger, and the owner of spilling.
+ *
+ * Turns what processes tell of their arenas and objects into events of the ledger, and its effects into messages and deleted files. Tells every process how full the
+ * store is, not at every message but often enough that none writes far beyond the quota.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import type { ObjectLocation } from "../object/arena-writer.ts";
+import type { SpillDisk } from "../object/spill-disk.ts";
+import { type ArenaFile, type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
+import { MESSAGE, type StoreReport, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
+import { Spilling } from "./spilling.ts";
+
+export interface StoreServiceOptions {
+  quotaBytes: number;
+  disk: SpillDisk;
+  unlink: (arena: string, kind: "memory" | "disk") => void;
+  send: (to: ProcessId, type: number, header: unknown) => void;
+  warn: (text: string) => void;
+  nowMs: () => number;
+}
+
+const STATUS_EVERY_MS = 20;
+
+export class StoreService {
+  readonly #options: StoreServiceOptions;
+  readonly #ledger: StoreLedger;
+  readonly #spilling: Spilling;
+  /** Who is connected, and what each wrote to memory less what it freed of its own, as far as the ledger knows. */
+  readonly #seenBytes = new Map<ProcessId, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: StoreServiceOptions) {
+    this.#options = options;
+    this.#ledger = new StoreLedger({ quotaBytes: options.quotaBytes });
+    this.#spilling = new Spilling({
+      ledger: this.#ledger,
+      disk: options.disk,
+      processes: () => Array.from(this.#seenBytes.keys()),
+      send: options.send,
+      unlink: (files) => this.#unlink(files),
+      warn: options.warn,
+      onSpilled: () => this.#tellStatus(),
+      nowMs: options.nowMs,
+    });
+  }
+
+  get report(): StoreReport {
+    const { usedBytes, diskBytes, objects } = this.#ledger.statistics;
+    return { quotaBytes: this.#options.quotaBytes, usedBytes, diskBytes, objects, ...this.#spilling.statistics };
+  }
+
+  joined(process: ProcessId): void {
+    this.#seenBytes.set(process, 0);
+    this.#tell(process);
+  }
+
+  /** Its connection has ended; what it owned is kept until `processGone`. */
+  left(process: ProcessId): void {
+    this.#seenBytes.delete(process);
+    this.#spilling.processGone(process);
+  }
+
+  /** @returns whether the message was the store's */
+  receive(process: ProcessId, type: number, header: unknown): boolean {
+    switch (type) {
+      case MESSAGE.STORE_ARENA: {
+        const [arena, kind, sizeBytes] = header as [string, "memory" | "disk", number];
+        this.#ledger.arenaChanged({ process, arena, kind, capacityBytes: sizeBytes });
+        break;
+      }
+      case MESSAGE.STORE_SEALED:
+        for (const [location, owner] of header as [WireLocation, ProcessId][]) {
+          this.#see(process, location, 1);
+          this.#apply(this.#ledger.sealed({ writer: process, owner, location: fromWire(location) }), location);
+        }
+        break;
+      case MESSAGE.STORE_FREED:
+        for (const [location, reused] of header as [WireLocation, boolean][]) {
+          if (reused) this.#see(process, location, -1);
+          this.free(location, { reused });
+        }
+        break;
+      case MESSAGE.STORE_COLLECT:
+        this.#spilling.collected(process);
+        return true;
+      case MESSAGE.STORE_RETIRE:
+        for (const { unlink } of this.#spilling.retired(process, header as string[])) this.#unlink(unlink);
+        break;
+      case MESSAGE.STORE_USE: {
+        const { mapped, restored } = header as StoreUseHeader;
+        for (const [arena, count] of mapped) this.#ledger.mapped(process, arena, count);
+        this.#spilling.restored(...restored);
+        break;
+      }
+      default:
+        return false;
+    }
+    this.#changed();
+    return true;
+  }
+
+  adopt(location: WireLocation, owner: ProcessId): void {
+    this.#ledger.adopt({ location: fromWire(location), owner });
+  }
+
+  /** Bytes of a file are gone: nobody writes there again. */
+  arenaLost(location: WireLocation): void {
+    const { arena, kind } = fromWire(location);
+    const writer = this.#ledger.abandoned({ arena, kind });
+    if (writer !== undefined) this.#options.send(writer, MESSAGE.ARENA_LOST, location);
+  }
+
+  /** Nobody needs the object. `reused`: its writer has the pages back already. */
+  free(location: WireLocation, { reused }: { reused: boolean }): void {
+    const effects = this.#ledger.freed(fromWire(location));
+    this.#apply(reused ? { ...effects, reuse: undefined } : effects, location);
+  }
+
+  processGone(process: ProcessId): void {
+    this.left(process);
+    const { unlink, reuse } = this.#ledger.processExited(process);
+    this.#unlink(unlink);
+    for (const { writer, location } of reuse) this.#options.send(writer, MESSAGE.STORE_REUSE, [toWire(location)]);
+    this.#changed();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#spilling.close();
+  }
+
+  #see(process: ProcessId, location: WireLocation, sign: 1 | -1): void {
+    const before = this.#seenBytes.get(process);
+    if (before !== undefined && location[3] === "memory") this.#seenBytes.set(process, before + sign * location[2]);
+  }
+
+  #apply({ reuse, unlink }: FreedEffects, location: WireLocation): void {
+    if (reuse !== undefined) this.#options.send(reuse, MESSAGE.STORE_REUSE, [location]);
+    this.#unlink(unlink);
+  }
+
+  #unlink(files: readonly ArenaFile[]): void {
+    for (const { arena, kind } of files) this.#options.unlink(arena, kind);
+  }
+
+  #changed(): void {
+    if (this.#timer !== undefined || this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#tellStatus();
+      this.#spilling.changed();
+    }, STATUS_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  #tellStatus(): void {
+    for (const process of this.#seenBytes.keys()) this.#tell(process);
+  }
+
+  #tell(process: ProcessId): void {
+    const seenBytes = this.#seenBytes.get(process) ?? 0;
+    this.#options.send(process, MESSAGE.STORE_STATUS, {
+      usedBytes: this.#ledger.usedBytes,
+      quotaBytes: this.#options.quotaBytes,
+      seenBytes,
+    });
+  }
+}
+
+function fromWire([arena, offset, sizeBytes, kind]: WireLocation): ObjectLocation {
+  return { arena, offset, sizeBytes, kind };
+}
+
+function toWire({ arena, offset, sizeBytes, kind }: ObjectLocation): WireLocation {
+  return [arena, offset, sizeBytes, kind];
+}

@@ -12,7 +12,6 @@ import { describeValue } from "../base/describe.ts";
 import { checkedOptions, count, oneOf, timeLimit, withDefaults } from "../core/option-kinds.ts";
 import type { ActorHandle } from "../core/types.ts";
 import {
-  divide,
   isFloatArray,
   isNumericArray,
   kindOf,
@@ -200,8 +199,11 @@ export class CollectiveGroup {
     const outgoing = this.#everyone.map((rank) =>
       rank === this.rank ? undefined : partFor(array.subarray(...partOf(array.length, rank, this.worldSize))),
     );
-    await this.#eachPart(await this.#exchange(step, outgoing), (part) => reduceInto(own, part, op));
-    if (op === "average") divide(own, this.worldSize);
+    let left = this.worldSize - 1;
+    await this.#eachPart(await this.#exchange(step, outgoing), (part) => {
+      left -= 1;
+      reduceInto(own, part, { op, last: left === 0 ? { count: this.worldSize } : undefined });
+    });
   }
 
   /** Small arrays: everyone computes the same from the same, in the order of ranks. */
@@ -213,8 +215,9 @@ export class CollectiveGroup {
     });
     const [first, ...others] = arrays;
     array.set(first as never);
-    for (const other of others) reduceInto(array, other, op);
-    if (op === "average") divide(array, this.worldSize);
+    for (const [index, other] of others.entries()) {
+      reduceInto(array, other, { op, last: index === others.length - 1 ? { count: this.worldSize } : undefined });
+    }
   }
 
   /** What the others brought, as each arrives; the memory behind it is given back when the callback has read it. */

@@ -27,12 +27,25 @@ export const REDUCE_OPERATIONS: readonly ReduceOperation[] = ["sum", "product", 
 /** The arithmetic is the same for numbers and bigints; both arrays of a call are of one kind. */
 type Numbers = Float64Array;
 
-/** `target[i] = target[i] op source[i]`; `average` sums, and is completed by {@link divide}. */
-export function reduceInto(target: NumericArray, source: NumericArray, operation: ReduceOperation): void {
+/** What is done with the last of several arrays. */
+export interface LastOfSeveral {
+  /** How many arrays there were, the target among them. */
+  readonly count: number;
+}
+
+/** `target[i] = target[i] op source[i]`; `average` sums, and with the last array divides, as one more pass over the memory would cost as much as a sum. */
+export function reduceInto(
+  target: NumericArray,
+  source: NumericArray,
+  { op, last }: { op: ReduceOperation; last?: LastOfSeveral | undefined },
+): void {
   const [to, from] = [target as Numbers, source as Numbers];
-  switch (operation) {
-    case "sum":
+  switch (op) {
     case "average":
+      if (last === undefined) addInto(to, from);
+      else averageInto(to, from, last.count);
+      return;
+    case "sum":
       addInto(to, from);
       return;
     case "product":
@@ -47,14 +60,14 @@ export function reduceInto(target: NumericArray, source: NumericArray, operation
   }
 }
 
-export function divide(target: NumericArray, by: number): void {
-  const numbers = target as Numbers;
-  for (let index = 0; index < numbers.length; index += 1) numbers[index] = (numbers[index] as number) / by;
-}
-
 function addInto(target: Numbers, source: Numbers): void {
   const { length } = target;
   for (let index = 0; index < length; index += 1) (target[index] as number) += source[index] as number;
+}
+
+function averageInto(target: Numbers, source: Numbers, count: number): void {
+  const { length } = target;
+  for (let index = 0; index < length; index += 1) target[index] = ((target[index] as number) + (source[index] as number)) / count;
 }
 
 function multiplyInto(target: Numbers, source: Numbers): void {

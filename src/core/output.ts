@@ -1,16 +1,50 @@
 /**
  * What the driver prints for others: the output of its workers, each line with its source, and warnings.
  *
- * Lines go to the stream to which they were written, in the order in which the daemon received them, which per worker is the order of writing.
+ * Lines go to the stream to which they were written, in the order in which the daemon received them, which per worker is the order of writing. Lines that
+ * begin with `SIGNAL` are no output but words of the library to its other half here (progress bars); without that half they are dropped.
  */
 import type { LogHeader } from "../wire/messages.ts";
+
+/** Begins a line that a library in a worker writes for its half in the driver. No program prints it. */
+export const SIGNAL = "\u001dshoal ";
+
+/** The half in the driver. */
+export interface SignalSink {
+  receive(signal: string): void;
+  /** Lines are about to be printed, and have been: what is drawn at the end of the terminal makes room for them. */
+  beforePrinting(): void;
+  afterPrinting(): void;
+}
+
+let sink: SignalSink | undefined;
+
+export function setSignalSink(signalSink: SignalSink): void {
+  sink = signalSink;
+}
 
 export function printLog(entry: LogHeader): void {
   const stream = entry.stream === "stdout" ? process.stdout : process.stderr;
   const source = entry.source === "" ? "worker" : entry.source;
-  for (const line of entry.lines) stream.write(`(${source} pid=${entry.pid}) ${line}\n`);
+  const print = (line: string): void => {
+    sink?.beforePrinting();
+    stream.write(`(${source} pid=${entry.pid}) ${line}\n`);
+    sink?.afterPrinting();
+  };
+  for (const line of entry.lines) {
+    const start = line.indexOf(SIGNAL);
+    if (start < 0) {
+      print(line);
+      continue;
+    }
+    // The program had written a line without its end.
+    if (start > 0) print(line.slice(0, start));
+    sink?.receive(line.slice(start + SIGNAL.length));
+  }
 }
 
 export function printWarning(text: string): void {
+  sink?.beforePrinting();
   process.stderr.write(`shoal: ${text}\n`);
+  sink?.afterPrinting();
 }

@@ -19,3 +19,4 @@ export { ActorPool, type NextInOrderOptions, type NextOptions } from "./actor-po
 export { type ChunkOptions, Pool, type PoolOptions } from "./pool.ts";
 export { Queue, type QueueActorOptions, type QueueOptions, type QueueShutdownOptions, type QueueWaitOptions } from "./queue.ts";
 export { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";
+export { progress, ProgressBar, type ProgressOptions } from "./progress.ts";

@@ -13,12 +13,14 @@ import { registerExports } from "../core/well-known-exports.ts";
 import { ActorPool } from "./actor-pool.ts";
 import { Pool } from "./pool.ts";
 import { PoolWorker } from "./pool-worker.ts";
+import { adoptProgressBar, progress, ProgressBar } from "./progress.ts";
 import { adoptQueue, Queue } from "./queue.ts";
 import { QueueActor } from "./queue-actor.ts";
 import { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";
 
 registerExports("shoal/util", {
   ActorPool,
+  adoptProgressBar,
   adoptQueue,
   CollectiveError,
   createCollectiveGroup,
@@ -29,6 +31,8 @@ registerExports("shoal/util", {
   isGroupInitialized,
   Pool,
   PoolWorker,
+  progress,
+  ProgressBar,
   Queue,
   QueueActor,
   QueueEmptyError,

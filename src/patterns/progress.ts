@@ -1,0 +1,223 @@
+/**
+ * Progress bars of work that is spread over processes: made in the driver, in tasks and in actors, drawn by the driver.
+ *
+ * Decides who draws: a worker writes what is new as a line of its output that the driver's half takes out again (`core/output.ts`), so that it arrives in order,
+ * also from code that never yields, and costs no call. Updates are gathered for a tenth of a second. A bar that is sent to another process stays
+ * one bar: what is counted there is added here.
+ */
+import { describeValue } from "../base/describe.ts";
+import { getRuntimeContext } from "../core/api.ts";
+import { currentRuntime } from "../core/current-runtime.ts";
+import { checkedOptions, custom, withDefaults } from "../core/option-kinds.ts";
+import { setSignalSink, SIGNAL } from "../core/output.ts";
+import { registerSerializer } from "../core/registered-serializers.ts";
+import { type BarState, ProgressDisplay, type ProgressOutput } from "./progress-display.ts";
+
+/** The options of a bar. */
+export interface ProgressOptions {
+  /** What is done, before the bar. Default: nothing. */
+  description?: string | undefined;
+  /** How much there is; an array's length is known. Default: unknown, which shows the count alone. */
+  total?: number | undefined;
+  /** What is counted, in a few letters. Default: `"it"`. */
+  unit?: string | undefined;
+}
+
+const textOption = (fallback: string): ReturnType<typeof custom<string>> =>
+  custom("text is needed", fallback, (value) => (typeof value === "string" ? "ok" : "wrong type"));
+const OPTIONS = {
+  description: textOption(""),
+  total: custom<number | undefined>("a number from 0 is needed", undefined, (value) =>
+    typeof value !== "number" ? "wrong type" : value >= 0 ? "ok" : "out of range",
+  ),
+  unit: textOption("it"),
+};
+const SUBJECT = { set: "set", of: "a progress bar", otherNames: { desc: "it is description" } };
+
+/** Updates of a worker are gathered for this long. */
+const SEND_EVERY_MS = 100;
+
+interface Fixed {
+  readonly id: string;
+  readonly description: string;
+  readonly total: number | undefined;
+  readonly unit: string;
+}
+
+/** From a worker: what to add to a bar, and whether it has ended. */
+interface Signal extends Fixed {
+  readonly add: number;
+  readonly isClosed: boolean;
+}
+
+let bars = 0;
+let factsOf: (bar: ProgressBar) => Fixed;
+
+/** In place of options: the bar exists, and this is another process' way to it. */
+class Received {
+  readonly fixed: Fixed;
+  constructor(fixed: Fixed) {
+    this.fixed = fixed;
+  }
+}
+
+/** One progress bar; see {@link progress}. */
+export class ProgressBar implements Disposable {
+  readonly #fixed: Fixed;
+  /** Only who made it ends it. */
+  readonly #isOwn: boolean;
+  #count = 0;
+  #unsent = 0;
+  #sentAtMs = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  static {
+    factsOf = (bar) => bar.#fixed;
+  }
+
+  constructor(options?: ProgressOptions) {
+    this.#isOwn = !(options instanceof Received);
+    if (options instanceof Received) {
+      this.#fixed = options.fixed;
+      return;
+    }
+    bars += 1;
+    const place = isWorker() ? getRuntimeContext().workerId : "driver";
+    this.#fixed = { id: `${place} ${bars}`, ...withDefaults(checkedOptions(options, OPTIONS, SUBJECT), OPTIONS) };
+    this.#send();
+  }
+
+  /** What was counted through this bar in this process. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Counts so many more. */
+  update(by = 1): void {
+    if (typeof by !== "number" || !Number.isFinite(by))
+      throw new TypeError(`Cannot update a progress bar: a number is needed: received ${describeValue(by)}`);
+    this.#count += by;
+    this.#unsent += by;
+    if (this.#isClosed) return;
+    if (performance.now() - this.#sentAtMs >= SEND_EVERY_MS) this.#send();
+    else this.#timer ??= setTimeout(() => this.#send(), SEND_EVERY_MS).unref();
+  }
+
+  /** Ends the bar: its last state stays. In a process that received it, sends what is left. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#send();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sentAtMs = performance.now();
+    const signal: Signal = { ...this.#fixed, add: this.#unsent, isClosed: this.#isClosed && this.#isOwn };
+    this.#unsent = 0;
+    if (isWorker()) process.stdout.write(`${SIGNAL}${JSON.stringify(signal)}\n`);
+    else board.receive(signal);
+  }
+}
+
+registerSerializer(ProgressBar, { serialize: (bar) => factsOf(bar), deserialize: adoptProgressBar });
+
+/** Exported for the worker alone, which imports it to read a bar. */
+export function adoptProgressBar(fixed: Fixed): ProgressBar {
+  return new ProgressBar(new Received(fixed) as ProgressOptions);
+}
+
+/**
+ * A progress bar that the driver draws, wherever the work is: pass it to tasks and actors, or make it there. Around an iterable it counts its values.
+ *
+ * @example
+ * using bar = progress({ description: "files", total: files.length });
+ * const parse = remote((file: string) => { const tree = parseFile(file); bar.update(); return tree; });
+ * await get(files.map((file) => parse.remote(file)));
+ * @example
+ * for (const batch of progress(batches, { description: "epoch 1" })) train(batch);
+ */
+export function progress<T>(values: readonly T[] | Iterable<T>, options?: ProgressOptions): Generator<T, void, undefined>;
+export function progress<T>(values: AsyncIterable<T>, options?: ProgressOptions): AsyncGenerator<T, void, undefined>;
+export function progress(options?: ProgressOptions): ProgressBar;
+export function progress(first?: unknown, options?: ProgressOptions): unknown {
+  if (first === undefined || first === null) return new ProgressBar(options);
+  if (typeof (first as AsyncIterable<unknown>)[Symbol.asyncIterator] === "function") {
+    return countedAsync(first as AsyncIterable<unknown>, options);
+  }
+  if (typeof (first as Iterable<unknown>)[Symbol.iterator] === "function") {
+    const length = Array.isArray(first) ? first.length : (first as { size?: unknown }).size;
+    return counted(first as Iterable<unknown>, typeof length === "number" ? { total: length, ...options } : options);
+  }
+  return new ProgressBar(first);
+}
+
+function* counted<T>(values: Iterable<T>, options: ProgressOptions | undefined): Generator<T, void, undefined> {
+  const bar = new ProgressBar(options);
+  try {
+    for (const value of values) {
+      yield value;
+      bar.update();
+    }
+  } finally {
+    bar.close();
+  }
+}
+
+async function* countedAsync<T>(values: AsyncIterable<T>, options: ProgressOptions | undefined): AsyncGenerator<T, void, undefined> {
+  const bar = new ProgressBar(options);
+  try {
+    for await (const value of values) {
+      yield value;
+      bar.update();
+    }
+  } finally {
+    bar.close();
+  }
+}
+
+function isWorker(): boolean {
+  return currentRuntime()?.options.role === "worker";
+}
+
+/** The driver's half: adds up what arrives. */
+class Board {
+  readonly #display: ProgressDisplay;
+  readonly #open = new Map<string, BarState>();
+
+  constructor(output: ProgressOutput) {
+    this.#display = new ProgressDisplay(output, () => performance.now());
+  }
+
+  receive({ id, description, total, unit, add, isClosed }: Signal): void {
+    const before = this.#open.get(id) ?? { description, total, unit, count: 0, startedMs: performance.now() };
+    const bar = { ...before, count: before.count + add };
+    this.#open.set(id, bar);
+    this.#display.update(id, bar);
+    if (!isClosed) return;
+    this.#open.delete(id);
+    this.#display.close(id);
+  }
+
+  hide(): void {
+    this.#display.hide();
+  }
+
+  show(): void {
+    this.#display.show();
+  }
+}
+
+// To the stream for messages: a program's results on the other one stay clean.
+const board = new Board(process.stderr);
+setSignalSink({
+  receive: (text) => board.receive(JSON.parse(text) as Signal),
+  beforePrinting: () => board.hide(),
+  afterPrinting: () => board.show(),
+});

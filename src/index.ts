@@ -48,6 +48,7 @@ export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts
 export type * from "./core/graph-types.ts";
 export { getCurrentPlacementGroup, getPlacementGroup, placementGroup, placementGroupTable } from "./core/placement-group.ts";
 export type * from "./core/scheduling-types.ts";
+export type { Item, ObjectRefGenerator, ReturnCount } from "./core/stream-types.ts";
 export type * from "./core/types.ts";
 export { MultiOutputNode } from "./dag/bind.ts";
 export { GraphCapacityExceededError, GraphClosedError } from "./dag/graph-errors.ts";

@@ -17,6 +17,7 @@ import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { capturedShape, placing } from "./captured-place.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
+import { isGeneratorFunction } from "./generators.ts";
 import { bindNode } from "./graph-binder.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
@@ -29,6 +30,8 @@ export interface ActorClassState {
   id: string | undefined;
   readonly name: string;
   readonly methods: readonly string[];
+  /** Those of them that are generators. */
+  readonly streaming: readonly string[];
   readonly options: ResolvedActorOptions;
   readonly interface: ActorInterface;
 }
@@ -60,8 +63,13 @@ export function methodsOf(actorClass: AnyClass): string[] {
   return Array.from(found);
 }
 
+/** The methods that stream, by how they are written. */
+export function generatorMethodsOf(actorClass: AnyClass): string[] {
+  return methodsOf(actorClass).filter((name) => isGeneratorFunction((actorClass.prototype as Record<string, unknown>)[name]));
+}
+
 export function makeActorClass(facts: Omit<ActorClassState, "interface">): object {
-  const state: ActorClassState = { ...facts, interface: actorInterface(facts.name, facts.methods, facts.options) };
+  const state: ActorClassState = { ...facts, interface: actorInterface(facts.name, facts, facts.options) };
   const callable = function refuse(): never {
     throw new TypeError(`Cannot use ${state.name} directly: it is a remote class: use ${state.name}.remote()`);
   };

@@ -16,7 +16,7 @@ import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from
 import { requireRuntime } from "./current-runtime.ts";
 import { bindNode } from "./graph-binder.ts";
 import { missingMethods } from "./missing-methods.ts";
-import { type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
+import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { CallTarget } from "./worker-link.ts";
 
@@ -189,8 +189,10 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
       return bindNode({ kind: "method", name, numReturns: resolved.numReturns, args, submit, actor: state, method });
     },
     options: (more: Record<string, unknown>): object => {
-      const { className, groups, maxTaskRetries } = state.interface;
-      const next = resolveMethodOptions(more, { maxRetries: maxTaskRetries, base: resolved });
+      const { className, groups, methods, maxTaskRetries } = state.interface;
+      const streams = methods[target.id]?.["numReturns"] === "streaming";
+      const given = streams ? generatorOptions(more, target.name) : more;
+      const next = resolveMethodOptions(given, { maxRetries: maxTaskRetries, base: resolved });
       if (next.group === target.group) return makeMethod(handle, target, next);
       requireGroup(next.group as string, groups, target.name);
       return makeMethod(handle, methodTarget(className, target.id, next.group), next);

@@ -7,7 +7,7 @@
  */
 import type { ActorInterfaceHeader, MethodHeader } from "../wire/messages.ts";
 import { nearNames } from "./near-names.ts";
-import { type ResolvedActorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
+import { generatorOptions, type ResolvedActorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
 
 /** The group of calls that no other group is named for; `maxConcurrency` is its limit. */
 export const DEFAULT_GROUP = "default";
@@ -25,18 +25,25 @@ export interface ActorInterface {
 }
 
 const NO_OPTIONS: Readonly<Record<string, unknown>> = Object.freeze({});
+const STREAMS: Readonly<Record<string, unknown>> = Object.freeze({ numReturns: "streaming" });
 
 /** @throws TypeError for methods and groups that do not exist */
-export function actorInterface(className: string, methodNames: readonly string[], options: ResolvedActorOptions): ActorInterface {
+export function actorInterface(
+  className: string,
+  of: { readonly methods: readonly string[]; readonly streaming: readonly string[] },
+  options: ResolvedActorOptions,
+): ActorInterface {
+  const { methods: methodNames, streaming } = of;
   const groups: Record<string, number> = { [DEFAULT_GROUP]: options.maxConcurrency, ...options.concurrencyGroups };
   const methods: Record<string, Readonly<Record<string, unknown>>> = {};
   for (const name of methodNames) methods[name] = NO_OPTIONS;
+  for (const name of streaming) methods[name] = STREAMS;
   for (const [name, given] of Object.entries(options.methods)) {
     if (!Object.hasOwn(methods, name))
       throw new TypeError(`Cannot set options of method ${className}.${name}: ${whatExists(name, methodNames, "method")}`);
     const { concurrencyGroup } = given;
     if (concurrencyGroup !== undefined) requireGroup(concurrencyGroup as string, groups, `${className}.${name}`);
-    methods[name] = given;
+    methods[name] = methods[name] === STREAMS ? generatorOptions(given, `${className}.${name}`) : given;
   }
   const { maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution } = options;
   return Object.freeze({ className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution });

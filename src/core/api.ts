@@ -4,7 +4,7 @@
  * Decides what is bad input and says so before anything is sent; the rest is the runtime's. Each function has the type that `types.ts` gives it, which is
  * where users read what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
  */
-import { actorClassState, makeActorClass, methodsOf } from "./actor-class.ts";
+import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actor-class.ts";
 import { interfaceFromWire } from "./actor-interface.ts";
 import { actorHandleState, requireHandle } from "./actor-handle.ts";
 import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
@@ -15,8 +15,11 @@ import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/call-server.ts";
 import { taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
+import { isGeneratorFunction } from "./generators.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
+import { completionOf, isObjectRefGenerator } from "./object-ref-generator.ts";
 import {
+  generatorOptions,
   resolveActorOptions,
   resolveActorsOptions,
   resolveCancelOptions,
@@ -70,10 +73,14 @@ export const remote: RemoteType = ((target: unknown, options: object = {}): unkn
   const name = target.name === "" ? "anonymous" : target.name;
   if (isClass(target as (...args: never[]) => unknown)) {
     const source = target as unknown as new (...args: never[]) => object;
-    return makeActorClass({ source, id: undefined, name, methods: methodsOf(source), options: resolveActorOptions(options) });
+    const methods = { methods: methodsOf(source), streaming: generatorMethodsOf(source) };
+    return makeActorClass({ source, id: undefined, name, ...methods, options: resolveActorOptions(options) });
   }
-  return makeRemoteFunction({ source: target as (...args: never[]) => unknown, id: undefined, name, options: resolveTaskOptions(options) });
+  const resolved = resolveTaskOptions(isGeneratorFunction(target) ? generatorOptions(options, name) : options);
+  return makeRemoteFunction({ source: target as (...args: never[]) => unknown, id: undefined, name, options: resolved });
 }) as RemoteType;
+
+const READ_A_STREAM = "it is many values: read them with for await (const value of stream), or their references with stream.refs()";
 
 /**
  * The value of a ref, or the values of several in order. The first failure rejects at once.
@@ -84,9 +91,11 @@ export const get: GetFunction = ((target: unknown, options?: GetOptions): Promis
   try {
     const limits = resolveGetOptions(options);
     if (isObjectRef(target)) return requireRuntime().getOne(target, limits);
+    if (isObjectRefGenerator(target)) throw new TypeError(`Cannot get a stream: ${READ_A_STREAM}`);
     if (!Array.isArray(target))
       throw new TypeError(`Cannot get: an ObjectRef or an array of them is needed: received ${describeValue(target)}`);
     const wrong = target.findIndex((element) => !isObjectRef(element));
+    if (isObjectRefGenerator(target[wrong])) throw new TypeError(`Cannot get element ${wrong}, a stream: ${READ_A_STREAM}`);
     if (wrong >= 0) throw new TypeError(`Cannot get: element ${wrong} is not an ObjectRef: received ${describeValue(target[wrong])}`);
     return requireRuntime().getMany(target as object[], limits);
   } catch (error) {
@@ -106,6 +115,7 @@ export const put: PutFunction = ((value: unknown): unknown => {
   if (value !== null && typeof value === "object" && typeof (value as { then?: unknown }).then === "function") {
     throw new TypeError("Cannot put a promise: await it first");
   }
+  if (isObjectRefGenerator(value)) throw new TypeError(`Cannot put a stream: ${READ_A_STREAM}`);
   return requireRuntime().put(value);
 }) as PutFunction;
 
@@ -183,14 +193,14 @@ export const terminate: TerminateFunction = async (actor) => {
 
 /** Cancels the call behind a ref; its refs fail with TaskCancelledError at once. @throws TypeError for what is no ref of a call */
 export const cancel: CancelFunction = (ref, options) => {
-  if (!isObjectRef(ref)) {
+  if (!isObjectRef(ref) && !isObjectRefGenerator(ref)) {
     const remedy =
       typeof ref === "object" && ref !== null && actorHandleState(ref) !== undefined ? ": use kill or terminate to end an actor" : "";
     throw new TypeError(`Cannot cancel: an ObjectRef is needed${remedy}: received ${describeValue(ref)}`);
   }
   const manner = resolveCancelOptions(options);
   const runtime = requireRuntime();
-  const entry = entryOf(ref);
+  const entry = isObjectRef(ref) ? entryOf(ref) : completionOf(ref);
   runtime.table.requireOfSession(entry);
   runtime.cancellation.cancelEntry(entry, manner);
 };

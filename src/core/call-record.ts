@@ -10,6 +10,7 @@ import type { ActorId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { Payload } from "../object/payload.ts";
 import type { TaskContext } from "../worker/task-context.ts";
+import type { StreamReceiver } from "./stream-receiver.ts";
 import type { CallTarget } from "./worker-link.ts";
 
 /** What a failed call may do again. */
@@ -41,6 +42,8 @@ export interface CallRecord {
   readonly results: readonly ObjectEntry[];
   /** ObjectRefs of the results that are still needed for tracking. */
   handles: readonly object[];
+  /** For a call whose items are a stream: `results` is its completion alone. */
+  readonly stream: StreamReceiver | undefined;
   readonly retry: RetryPolicy;
   retriesLeft: number;
   /** The worker said that it began and waits. */

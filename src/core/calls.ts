@@ -13,7 +13,13 @@ import { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import type { ActorStateHeader, GroupStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import {
+  type ActorStateHeader,
+  type GroupStateHeader,
+  type LeaseRefusedHeader,
+  STREAMING,
+  type WorkerExitedHeader,
+} from "../wire/messages.ts";
 import { taskContext } from "../worker/task-context.ts";
 import type { ActorClient, LostCall } from "./actor-client.ts";
 import type { CallCancellation } from "./call-cancellation.ts";
@@ -23,13 +29,18 @@ import { type CallLimits, limitCall } from "./call-limits.ts";
 import type { CallRecord, RetryPolicy } from "./call-record.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
+import { ObjectRefGeneratorHandle, type StreamReader } from "./object-ref-generator.ts";
+import type { StreamLimits } from "./options.ts";
 import { capturedShape, placing } from "./captured-place.ts";
+import { settlePlain } from "./plain-value.ts";
 import type { Serializer } from "./serializer.ts";
+import { StreamReceiver } from "./stream-receiver.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
 import type { CallTarget } from "./worker-link.ts";
 
 export interface CallOptions {
   readonly numReturns: number;
+  readonly stream: StreamLimits;
   readonly name: string | undefined;
   readonly shape: string;
   readonly isPlaced?: true | undefined;
@@ -46,11 +57,10 @@ export interface CallsOptions {
   submitter: () => TaskSubmitter;
   cancellation: () => CallCancellation;
   lineage: Lineage;
+  streamReader: StreamReader;
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
-/** A single in-band byte in these ranges is a small number, a boolean or nil: decoded at once, it needs no bytes kept. */
-const DECODE_NOW_BYTES_MAX = 16;
 
 /** Removed placement groups are remembered until the tasks in them have ended; the oldest are forgotten. */
 const REMOVED_GROUPS_MAX = 1000;
@@ -67,13 +77,13 @@ export class Calls {
     this.#options = options;
   }
 
-  /** @returns one ref, several, or nothing, by `numReturns`. */
+  /** @returns one ref, several, nothing, or a stream, by `numReturns`. */
   callTask(target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
     const outer = ownCode.isRunning;
     ownCode.isRunning = true;
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
-    const refs = returned(record);
+    const refs = this.#returned(record);
     if (this.#mayBegin(record, options)) this.#whenReady(record, () => this.#options.submitter().submit(record));
     ownCode.isRunning = outer;
     return refs;
@@ -83,7 +93,7 @@ export class Calls {
     const outer = ownCode.isRunning;
     ownCode.isRunning = true;
     const record = this.#newRecord(target, client.resolved.id, args, options);
-    const refs = returned(record);
+    const refs = this.#returned(record);
     if (this.#mayBegin(record, options)) {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
       client.submit(record);
@@ -143,8 +153,9 @@ export class Calls {
       entry.label = options.name ?? target.name;
       entry.actor = actor;
       results.push(entry);
-      if (options.numReturns > 0) handles.push(new ObjectRefHandle(entry));
+      if (options.numReturns !== 0) handles.push(new ObjectRefHandle(entry));
     }
+    const stream = options.numReturns === STREAMING ? this.#newStream(results, handles, options.stream) : undefined;
     const record: CallRecord = {
       sequence,
       target,
@@ -162,6 +173,7 @@ export class Calls {
       results,
       handles,
       retry: options.retry,
+      stream,
       retriesLeft: options.retry.maxRetries,
       hasParked: false,
       submitStack: undefined,
@@ -172,6 +184,28 @@ export class Calls {
     };
     for (const entry of results) entry.maker = record;
     return record;
+  }
+
+  #newStream(results: readonly ObjectEntry[], handles: readonly object[], limits: StreamLimits): StreamReceiver {
+    const { table, serializer } = this.#options;
+    const completion = results[0] as ObjectEntry;
+    return new StreamReceiver({
+      completion,
+      completionHandle: handles[0] as object,
+      limits,
+      table,
+      serializer,
+      withdraw: () => {
+        const record = completion.maker as CallRecord | undefined;
+        if (record !== undefined) this.#options.cancellation().cancelRecord(record, { force: false, recursive: true });
+      },
+    });
+  }
+
+  #returned(record: CallRecord): unknown {
+    if (record.numReturns === 1) return record.handles[0];
+    if (record.stream !== undefined) return new ObjectRefGeneratorHandle(record.stream, this.#options);
+    return record.numReturns === 0 ? undefined : record.handles.slice();
   }
 
   /** Calls back once all dependencies have settled; a failed one fails the call. */
@@ -209,12 +243,7 @@ export class Calls {
       this.#failedBy(record, inBandPayload(copyBytes(bytes), flags));
       return;
     }
-    const entry = record.results[0] as ObjectEntry;
-    if (bytes.length <= DECODE_NOW_BYTES_MAX && !flags.graph && isPrimitiveByte(bytes[0] as number)) {
-      entry.settlePrimitive(this.#options.serializer.decodeNow(inBandPayload(bytes, flags)));
-    } else {
-      entry.settlePayload(inBandPayload(copyBytes(bytes), flags));
-    }
+    settlePlain(record.results[0] as ObjectEntry, { bytes, flags }, this.#options.serializer);
     this.#ended(record);
   };
 
@@ -414,16 +443,6 @@ export class Calls {
     record.handles = [];
     for (const entry of record.pinned) this.#options.table.unpin(entry);
   }
-}
-
-function returned(record: CallRecord): unknown {
-  if (record.numReturns === 1) return record.handles[0];
-  return record.numReturns === 0 ? undefined : record.handles.slice();
-}
-
-/** MessagePack's one-byte numbers, nil, booleans, numbers of fixed size, and short strings. */
-function isPrimitiveByte(byte: number): boolean {
-  return byte < 0x80 || byte >= 0xe0 || (byte >= 0xa0 && byte <= 0xc3 && byte !== 0xc1) || (byte >= 0xca && byte <= 0xd3);
 }
 
 function accepts(retryOn: RetryPolicy["retryOn"], cause: unknown): boolean {

@@ -30,6 +30,7 @@ function call(results: Payload[], pinned: ObjectEntry[] = [], argumentBytes = 0)
     actor: undefined,
     name: undefined,
     shape: "",
+    stream: undefined,
     numReturns: results.length,
     chunk: new Uint8Array(argumentBytes),
     start: 0,

@@ -46,6 +46,21 @@ export class ObjectRefHandle {
     return requireRuntime().getOne(this, {}).then<A, B>(onFulfilled, onRejected);
   }
 
+  /**
+   * Only to say what is wrong: types cannot tell a function that passes on another's generator from one that is a generator, so a loop over the
+   * result of such a call compiles. What the task says comes first, which names the option.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<never> {
+    return {
+      next: async () => {
+        await this;
+        throw new TypeError(
+          'Cannot iterate an ObjectRef: it is one value: await it; for a stream of items the call needs numReturns: "streaming"',
+        );
+      },
+    };
+  }
+
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;

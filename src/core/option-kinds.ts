@@ -67,6 +67,26 @@ export function count(range: { min: number; max?: number }, fallback: number): O
   };
 }
 
+/** Into how many references a result is split, or that its items are a stream. */
+export function returnCount(max: number): Option<number | "streaming"> {
+  const numbers = count({ min: 0, max }, 1);
+  return {
+    allowed: `${numbers.allowed.replace(" is needed", "")} or "streaming" is needed`,
+    fallback: 1,
+    check: (value) => (value === "streaming" ? "ok" : typeof value === "string" ? "out of range" : numbers.check(value)),
+  };
+}
+
+/** How many items; `Infinity` is no limit. Without a value the limit depends on their size, too. */
+export function itemCount(): Option<number | undefined> {
+  const numbers = count({ min: 1 }, 1);
+  return {
+    allowed: "a whole number from 1, or Infinity, is needed",
+    fallback: undefined,
+    check: (value) => (value === Number.POSITIVE_INFINITY ? "ok" : numbers.check(value)),
+  };
+}
+
 /** A size in bytes. */
 export function bytes<T extends number | undefined>(range: { min: number }, fallback: T): Option<number | T> {
   return {

@@ -22,6 +22,7 @@ describe("the options of a task", () => {
   test("have defaults", () => {
     expect(resolveTaskOptions()).toEqual({
       numReturns: 1,
+      stream: { items: 256, bytes: 64 * 1024 * 1024 },
       name: undefined,
       shape: "CPU:10000",
       resources: { CPU: 1 },
@@ -85,10 +86,13 @@ describe("the options of a task", () => {
       { memoryBytes: 1.5 },
       "RangeError: Cannot set memoryBytes of a task: a whole number of bytes from 0 to 8796093022208 is needed: received 1.5",
     ],
-    [{ numReturns: 1001 }, "RangeError: Cannot set numReturns of a task: a whole number from 0 to 1000 is needed: received 1001"],
     [
-      { numReturns: "streaming" },
-      'TypeError: Cannot set numReturns of a task: a whole number from 0 to 1000 is needed: received "streaming"',
+      { numReturns: 1001 },
+      'RangeError: Cannot set numReturns of a task: a whole number from 0 to 1000 or "streaming" is needed: received 1001',
+    ],
+    [
+      { numReturns: "stream" },
+      'RangeError: Cannot set numReturns of a task: a whole number from 0 to 1000 or "streaming" is needed: received "stream"',
     ],
     [{ maxRetries: -2 }, "RangeError: Cannot set maxRetries of a task: a whole number from -1 is needed (-1: without end): received -2"],
     [{ maxRetries: null }, "TypeError: Cannot set maxRetries of a task: a whole number from -1 is needed (-1: without end): received null"],
@@ -141,7 +145,7 @@ describe("the options of a task", () => {
     [{ retries: 1 }, 'TypeError: Cannot set options of a task: there is no option "retries": did you mean maxRetries?'],
     [
       { colour: "red" },
-      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, schedulingStrategy, placementGroup, labelSelector, numReturns, maxRetries, retryOn, retryDelayMs, timeoutMs, signal, name',
+      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, schedulingStrategy, placementGroup, labelSelector, numReturns, highWaterMark, maxRetries, retryOn, retryDelayMs, timeoutMs, signal, name',
     ],
     [{ num_cpus: 1 }, 'TypeError: Cannot set options of a task: there is no option "num_cpus": it is spelled numCpus'],
     [{ numCPUs: 1 }, 'TypeError: Cannot set options of a task: there is no option "numCPUs": it is spelled numCpus'],
@@ -179,6 +183,7 @@ describe("the options of a method", () => {
   test("have defaults, and the retries of the actor", () => {
     expect(resolveMethodOptions()).toEqual({
       numReturns: 1,
+      stream: { items: 256, bytes: 64 * 1024 * 1024 },
       name: undefined,
       shape: "",
       resources: {},
@@ -195,7 +200,7 @@ describe("the options of a method", () => {
 
   test("have no resources", () => {
     expect(messageOf(() => resolveMethodOptions({ numCpus: 1 }))).toBe(
-      'TypeError: Cannot set options of an actor\'s method: there is no option "numCpus": there are numReturns, timeoutMs, signal, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs',
+      'TypeError: Cannot set options of an actor\'s method: there is no option "numCpus": there are numReturns, highWaterMark, timeoutMs, signal, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs',
     );
   });
 });

@@ -5,6 +5,8 @@
  * the shape of the resources computed once. `given` keeps what was set and nothing else: `.options()` adds to it, and it is what
  * travels with a remote function. Called when something is made remote, by `init`, and by each `get` and `wait` with options.
  */
+import { describeValue } from "../base/describe.ts";
+import { STREAMING } from "../wire/messages.ts";
 import { type CallLimits, limitsAmong } from "./call-limits.ts";
 import type { RetryPolicy } from "./call-record.ts";
 import {
@@ -16,10 +18,12 @@ import {
   customResources,
   flag,
   isPlainObject,
+  itemCount,
   milliseconds,
   type Option,
   type OptionSubject,
   oneOf,
+  returnCount,
   text,
   timeLimit,
   withDefaults,
@@ -41,6 +45,10 @@ import type {
 
 /** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
 const NUM_RETURNS_MAX = 1000;
+/** How far a generator may be ahead: enough to hide the way there and back, little enough that an early end wastes little. */
+const HIGH_WATER_MARK = 256;
+/** Without a limit of the user's own, large items count by their size. */
+const AHEAD_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Every option of a public type has a row, and every row belongs to an option. */
 type TableOf<Options> = { readonly [K in keyof Required<Options>]: Option<unknown> };
@@ -60,7 +68,8 @@ const TASK_OPTIONS = {
   schedulingStrategy: schedulingStrategy(),
   placementGroup: groupOption(),
   labelSelector: labelSelector(),
-  numReturns: count({ min: 0, max: NUM_RETURNS_MAX }, 1),
+  numReturns: returnCount(NUM_RETURNS_MAX),
+  highWaterMark: itemCount(),
   maxRetries: count({ min: -1 }, 3),
   retryOn: custom<RetryOn>("true, false, an array of error classes, or a function of the error is needed", false, checkRetryOn),
   retryDelayMs: milliseconds(0),
@@ -71,6 +80,7 @@ const TASK_OPTIONS = {
 
 const METHOD_OPTIONS = {
   numReturns: TASK_OPTIONS.numReturns,
+  highWaterMark: TASK_OPTIONS.highWaterMark,
   timeoutMs: TASK_OPTIONS.timeoutMs,
   signal: SIGNAL,
   name: TASK_OPTIONS.name,
@@ -196,9 +206,19 @@ const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
 // ---------------------------------------------------------------------------------------------------------------------
 // Tasks and methods
 
+/** What a producer of a stream may have ahead of its consumer. */
+export interface StreamLimits {
+  readonly items: number;
+  readonly bytes: number;
+}
+
+const DEFAULT_STREAM_LIMITS: StreamLimits = Object.freeze({ items: HIGH_WATER_MARK, bytes: AHEAD_BYTES_MAX });
+
 /** What every call of a task or method goes by. */
 export interface ResolvedTaskOptions {
+  /** `STREAMING` for a stream. */
   readonly numReturns: number;
+  readonly stream: StreamLimits;
   readonly name: string | undefined;
   /** The key of the lease spec: calls of one shape share leases. */
   readonly shape: string;
@@ -221,12 +241,12 @@ export function resolveTaskOptions(
 ): ResolvedTaskOptions {
   const given = merged(base, checkedOptions(options, TASK_OPTIONS, TASK));
   const values = withDefaults(given, TASK_OPTIONS);
-  const { numReturns, name, maxRetries, retryOn, retryDelayMs } = values;
+  const { name, maxRetries, retryOn, retryDelayMs } = values;
   const resources = resourceRecord(values);
   // Abstract classes are allowed to users: an error is an instance of one as well.
   const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
   return Object.freeze({
-    numReturns,
+    ...returnsOf(values),
     name,
     ...placedShape(values, resources, "a task"),
     resources,
@@ -247,11 +267,38 @@ export function resolveMethodOptions(
 ): ResolvedTaskOptions {
   const given = merged(actor.base, checkedOptions(options, METHOD_OPTIONS, METHOD));
   const values = withDefaults(given, METHOD_OPTIONS);
-  const { numReturns, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs } = values;
+  const { name, concurrencyGroup: group, maxTaskRetries, retryOn, retryDelayMs } = values;
   const maxRetries = maxTaskRetries ?? actor.maxRetries ?? 0;
   const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
   const resources = Object.freeze({}) as Record<string, number>;
-  return Object.freeze({ numReturns, name, shape: "", resources, retry, limits: limitsAmong(values), group: concurrencyGroup, given });
+  return Object.freeze({ ...returnsOf(values), name, shape: "", resources, retry, limits: limitsAmong(values), group, given });
+}
+
+function returnsOf(values: { numReturns: number | "streaming"; highWaterMark: number | undefined }): {
+  numReturns: number;
+  stream: StreamLimits;
+} {
+  const { numReturns, highWaterMark } = values;
+  return {
+    numReturns: numReturns === "streaming" ? STREAMING : numReturns,
+    stream: highWaterMark === undefined ? DEFAULT_STREAM_LIMITS : { items: highWaterMark, bytes: Number.POSITIVE_INFINITY },
+  };
+}
+
+/**
+ * The options of what is a native generator at its definition: it streams without being told to, and its items cannot be split into references.
+ *
+ * @throws TypeError
+ */
+export function generatorOptions<O extends object>(options: O, name: string): O {
+  if (!isPlainObject(options)) return options;
+  const given = options["numReturns"];
+  if (given !== undefined && given !== 1 && given !== "streaming") {
+    throw new TypeError(
+      `Cannot set numReturns of ${name}: it is a generator, whose items are a stream: leave the option away: received ${describeValue(given)}`,
+    );
+  }
+  return { ...options, numReturns: "streaming" };
 }
 
 function checkRetryOn(value: unknown): ReturnType<Option<RetryOn>["check"]> {

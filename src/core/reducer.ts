@@ -4,13 +4,14 @@
  * Each becomes a kind number and plain data (`serializer.ts`, KIND), and is made again from them. What they need on the other side (a
  * definition, a counted reference) is announced with the value.
  */
-import { ShoalError } from "../base/errors.ts";
+import { SerializationError, ShoalError } from "../base/errors.ts";
 import type { ActorId } from "../base/ids.ts";
 import type { ActorInterfaceHeader } from "../wire/messages.ts";
 import type { Reduced } from "../wire/value/encode.ts";
 import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "./actor-class.ts";
 import { actorHandleState } from "./actor-handle.ts";
 import { interfaceFromWire, interfaceToWire } from "./actor-interface.ts";
+import { isObjectRefGenerator } from "./object-ref-generator.ts";
 import { resolveActorOptions, resolveTaskOptions } from "./options.ts";
 import { groupPayload, receivedGroup } from "./placement-group.ts";
 import { registeredFor } from "./registered-serializers.ts";
@@ -19,11 +20,25 @@ import type { Runtime } from "./runtime.ts";
 import { type ContextFacts, contextFrom, factsOf } from "./runtime-context.ts";
 import { KIND, type Reducer } from "./serializer.ts";
 
+type ActorClassPayload = [
+  id: string,
+  name: string,
+  methods: readonly string[],
+  streaming: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+];
+
 export function createReducer(runtime: Runtime): Reducer {
   const localFunctions = new Map<number, object>();
   const localIds = new WeakMap<object, number>();
   return {
     reduce: (value) => {
+      if (isObjectRefGenerator(value)) {
+        throw new SerializationError("Cannot send a stream: it is read in the process that made the call", {
+          reason: "a stream is read once, by its caller",
+          hint: "Send its values, or the references that stream.refs() yields.",
+        });
+      }
       const handle = actorHandleState(value);
       if (handle !== undefined) {
         const { client, interface: face, entry } = handle;
@@ -75,8 +90,8 @@ export function createReducer(runtime: Runtime): Reducer {
           return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options) });
         }
         case KIND.ACTOR_CLASS: {
-          const [id, name, methods, options] = payload as [string, string, string[], Record<string, unknown>];
-          return makeActorClass({ source: undefined, id, name, methods, options: resolveActorOptions(options) });
+          const [id, name, methods, streaming, options] = payload as ActorClassPayload;
+          return makeActorClass({ source: undefined, id, name, methods, streaming, options: resolveActorOptions(options) });
         }
         case KIND.REGISTERED: {
           const [id, data] = payload as [string, unknown];
@@ -108,7 +123,8 @@ function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
   if (actorClass === undefined) return undefined;
   const row = actorClassRow(actorClass);
   runtime.functions.publish(row);
-  return { kind: KIND.ACTOR_CLASS, payload: [row.id, actorClass.name, actorClass.methods, actorClass.options.given] };
+  const { name, methods, streaming, options } = actorClass;
+  return { kind: KIND.ACTOR_CLASS, payload: [row.id, name, methods, streaming, options.given] satisfies ActorClassPayload };
 }
 
 /** A signal belongs to the process that can abort it; what travels with a function are the options of its kind. */

@@ -6,8 +6,9 @@
  */
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
+import { isGeneratorFunction } from "./generators.ts";
 import { bindNode } from "./graph-binder.ts";
-import { type ResolvedTaskOptions, resolveTaskOptions } from "./options.ts";
+import { generatorOptions, type ResolvedTaskOptions, resolveTaskOptions } from "./options.ts";
 import type { TaskOptions } from "./types.ts";
 
 export interface RemoteFunctionState {
@@ -53,7 +54,10 @@ export function makeRemoteFunction(state: RemoteFunctionState): object {
   Object.assign(callable, {
     remote: submit,
     bind: (...args: unknown[]): object => bindNode({ kind: "task", name, numReturns: state.options.numReturns, args, submit }),
-    options: (options: TaskOptions): object => makeRemoteFunction({ ...state, options: resolveTaskOptions(options, state.options) }),
+    options: (options: TaskOptions): object => {
+      const given = isGeneratorFunction(state.source) ? generatorOptions(options, name) : options;
+      return makeRemoteFunction({ ...state, options: resolveTaskOptions(given, state.options) });
+    },
   });
   states.set(callable, state);
   return callable;

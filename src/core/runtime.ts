@@ -188,6 +188,10 @@ export class Runtime {
       submitter: () => this.submitter,
       cancellation: () => this.cancellation,
       lineage: this.lineage,
+      streamReader: {
+        untilSettled: (entry) => this.#waiting.untilSettled(entry),
+        read: (entry) => this.#waiting.read(entry),
+      },
     });
     this.cancellation = new CallCancellation({
       processId,

@@ -148,16 +148,19 @@ export class TaskSubmitter {
     const group = this.#groups.get(shape);
     const record = group?.queue.peek();
     if (own === undefined || group === undefined || record === undefined || group.isExclusive || !own.isFree(shape)) return false;
-    this.#ownLease ??= {
-      id: 0,
-      group,
-      link: own.link(),
-      accelerators: undefined,
-      inFlight: 0,
-      queuedMs: 0,
-      revoked: false,
-      idleSinceMs: 0,
-    };
+    // The worker drops an idle connection of its own like any other when a lease is taken back for others that starve.
+    if (this.#ownLease === undefined || this.#ownLease.link.isClosed) {
+      this.#ownLease = {
+        id: 0,
+        group,
+        link: own.link(),
+        accelerators: undefined,
+        inFlight: 0,
+        queuedMs: 0,
+        revoked: false,
+        idleSinceMs: 0,
+      };
+    }
     this.#dequeue(group);
     this.#dropHead(group);
     this.#push(this.#ownLease, record);

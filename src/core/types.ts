@@ -8,6 +8,7 @@
  */
 import type { SchedulingOptions } from "./scheduling-types.ts";
 import type { ActorId, JobId, NodeId, ObjectId, ProcessId, TaskId } from "../base/ids.ts";
+import type { AnyIterator, Item, ObjectRefGenerator, ReturnCount } from "./stream-types.ts";
 import type { BindArgs, BoundActor, BoundValue, GraphNode, InputsOf } from "./graph-types.ts";
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -58,30 +59,29 @@ export type Arg<T> = IsAny<T> extends true ? any : [MembersOf<T, AnyRef>] extend
 export type Args<A extends readonly unknown[]> = { [K in keyof A]: Arg<A[K]> };
 
 /**
- * What `.remote()` gives for a function that returns `R` under `numReturns: N`: a reference for 1, nothing for 0, and a reference for each
- * item of the returned tuple for more. Promises are awaited, and a returned reference is its value.
+ * What `.remote()` gives for a function that returns `R` under `numReturns: N`: a reference for 1, nothing for 0, a reference for each item of the
+ * returned tuple for more, and a stream for a generator or `"streaming"`. Promises are awaited, and a returned reference is its value.
  */
-export type Returned<R, N extends number = 1> = [N] extends [0]
-  ? void
-  : [N] extends [1]
-    ? SingleReturn<R>
-    : number extends N
-      ? AnyRef[]
-      : SeveralReturns<R, N>;
+export type Returned<R, N extends ReturnCount = 1> = [N] extends ["streaming"]
+  ? ObjectRefGenerator<Item<Awaited<R>>>
+  : [N] extends [0]
+    ? void
+    : [N] extends [1]
+      ? SingleReturn<R>
+      : number extends N
+        ? AnyRef[]
+        : SeveralReturns<R, N>;
 
 type SingleReturn<R> =
   IsAny<R> extends true
     ? ObjectRef<any>
     : [R] extends [never]
       ? ObjectRef<never>
-      : [R] extends [AnyGenerator]
-        ? never
+      : [R] extends [AnyIterator]
+        ? ObjectRefGenerator<Item<R>>
         : ObjectRef<Awaited<R>>;
 
-/** A generator is no value: it cannot be sent. */
-type AnyGenerator = Generator<any> | AsyncGenerator<any>;
-
-type SeveralReturns<R, N extends number> =
+type SeveralReturns<R, N extends ReturnCount> =
   IsAny<R> extends true
     ? ObjectRef<any>[]
     : Awaited<R> extends infer T extends readonly unknown[]
@@ -98,7 +98,7 @@ type SeveralReturns<R, N extends number> =
  * await square.remote(4); // 16
  * await square.options({ numCpus: 2, name: "big square" }).remote(square.remote(4)); // 256
  */
-export interface RemoteFunction<A extends readonly unknown[], R, N extends number = 1> {
+export interface RemoteFunction<A extends readonly unknown[], R, N extends ReturnCount = 1> {
   /**
    * Submits a task and returns a reference to its result at once. Arguments are taken as they are now. A failure of
    * the task is a failure of the reference.
@@ -113,7 +113,7 @@ export interface RemoteFunction<A extends readonly unknown[], R, N extends numbe
    *
    * @throws TypeError for an unknown option or a value of a wrong type, RangeError for one out of range.
    */
-  options<const M extends number = N>(options: TaskOptions<M>): RemoteFunction<A, R, M>;
+  options<const M extends ReturnCount = N>(options: TaskOptions<M>): RemoteFunction<A, R, M>;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ export type MethodsOf<I> =
 type MethodName<K, F> = IsAny<F> extends true ? never : [F] extends [never] ? never : [F] extends [AnyFunction] ? K : never;
 
 /** A method of an actor, called as `handle.method.remote(...)`. Calls of one caller run in order. */
-export interface RemoteMethod<A extends readonly unknown[], R, N extends number = 1> {
+export interface RemoteMethod<A extends readonly unknown[], R, N extends ReturnCount = 1> {
   /**
    * Submits a call and returns a reference to its result at once.
    *
@@ -142,7 +142,7 @@ export interface RemoteMethod<A extends readonly unknown[], R, N extends number 
   /** Adds a call to a graph instead of submitting it; arguments may be nodes. They are taken when the graph is executed. */
   bind<const B extends BindArgs<A>>(...args: B): [N] extends [1] ? GraphNode<BoundValue<R>, InputsOf<B>> : never;
   /** A copy with other options for its calls. */
-  options<const M extends number = N>(options: MethodOptions<M>): RemoteMethod<A, R, M>;
+  options<const M extends ReturnCount = N>(options: MethodOptions<M>): RemoteMethod<A, R, M>;
 }
 
 /** The remote form of a method of type `F`. */
@@ -212,9 +212,17 @@ export interface ResourceOptions {
 export type RetryOn = boolean | readonly (abstract new (...args: any) => Error)[] | ((error: unknown) => boolean);
 
 /** The options of a task: of `remote(fn, options)` and of `f.options(options)`. */
-export interface TaskOptions<N extends number = number> extends ResourceOptions, SchedulingOptions {
-  /** Into how many references the result is split: 0 to 1,000. For more than 1 the function returns a tuple. Default: 1. */
+export interface TaskOptions<N extends ReturnCount = ReturnCount> extends ResourceOptions, SchedulingOptions {
+  /**
+   * Into how many references the result is split: 0 to 1,000. For more than 1 the function returns a tuple. `"streaming"`: its items are a stream, for
+   * what returns an iterator or iterable without being a native generator. Default: 1, and `"streaming"` for generators.
+   */
   numReturns?: N | undefined;
+  /**
+   * For streams: how many items may be produced ahead of their consumption, from 1; `Infinity` is no limit. Default: 256, and no more than
+   * 64 MB of them.
+   */
+  highWaterMark?: number | undefined;
   /** How often it is run again when its worker or node dies, or `retryOn` says so; -1 is without end. Default: 3. */
   maxRetries?: number | undefined;
   /** Which errors that the function throws are retried: none, all, those of some classes, or those that a predicate in the caller accepts. Default: false. */
@@ -233,9 +241,17 @@ export interface TaskOptions<N extends number = number> extends ResourceOptions,
 }
 
 /** The options of one actor method: `handle.method.options(options)`. */
-export interface MethodOptions<N extends number = number> {
-  /** Into how many references the result is split: 0 to 1,000. For more than 1 the method returns a tuple. Default: 1. */
+export interface MethodOptions<N extends ReturnCount = ReturnCount> {
+  /**
+   * Into how many references the result is split: 0 to 1,000. For more than 1 the method returns a tuple. `"streaming"`: its items are a stream, for
+   * what returns an iterator or iterable without being a native generator. Default: 1, and `"streaming"` for generators.
+   */
   numReturns?: N | undefined;
+  /**
+   * For streams: how many items may be produced ahead of their consumption, from 1; `Infinity` is no limit. Default: 256, and no more than
+   * 64 MB of them.
+   */
+  highWaterMark?: number | undefined;
   /** How long it may take from its submission on, in milliseconds. Then it is cancelled and its references fail with `TaskTimeoutError`. Default: no limit. */
   timeoutMs?: number | undefined;
   /** Cancels it, as `cancel` does, when it aborts. Default: none. */
@@ -366,13 +382,16 @@ export type PutFunction = <T>(
 
 /**
  * Waits until `numReturns` of the references are ready or `timeoutMs` is over, and splits them; both parts keep their order. A failed
- * task is ready.
+ * task is ready, and so is a stream whose next item or end has come.
  *
  * @throws RangeError when `numReturns` is more than there are references, or one is given twice.
  * @example
  * const [ready, pending] = await wait(refs, { numReturns: 2, timeoutMs: 1000 });
  */
-export type WaitFunction = <R extends AnyRef>(refs: readonly R[], options?: WaitOptions) => Promise<[ready: R[], pending: R[]]>;
+export type WaitFunction = <R extends AnyRef | ObjectRefGenerator<unknown>>(
+  refs: readonly R[],
+  options?: WaitOptions,
+) => Promise<[ready: R[], pending: R[]]>;
 
 /**
  * Makes a function or a class remote. What it captures is taken at the first `.remote()` and travels with it.
@@ -390,7 +409,10 @@ export type RemoteType = {
   ): ActorClass<C, T>;
   // Last, because the compiler explains a mistake by the last overload, and most calls make tasks. The whole function is inferred and not
   // its parameters and result: those would make `unknown` of a parameter that has only a default, `(x = 1) => x`.
-  <F extends AnyFunction, const N extends number = 1>(fn: F, options?: TaskOptions<N>): RemoteFunction<Parameters<F>, ReturnType<F>, N>;
+  <F extends AnyFunction, const N extends ReturnCount = 1>(
+    fn: F,
+    options?: TaskOptions<N>,
+  ): RemoteFunction<Parameters<F>, ReturnType<F>, N>;
 };
 
 /** The options of `getActor`. */
@@ -423,7 +445,7 @@ export interface CancelOptions {
 }
 
 /**
- * Cancels the call behind a reference: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
+ * Cancels the call behind a reference or a stream: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
  *
  * A call that has not begun never will. One that has sees the `signal` of its `getRuntimeContext()` abort, and what it awaits of Shoal rejects.
  * A task that computes without a pause is interrupted where it stands; one that has not ended after 3 seconds loses its worker process. A call of an actor
@@ -435,7 +457,7 @@ export interface CancelOptions {
  * cancel(ref);
  * await ref; // TaskCancelledError
  */
-export type CancelFunction = (ref: AnyRef, options?: CancelOptions) => void;
+export type CancelFunction = (ref: AnyRef | ObjectRefGenerator<unknown>, options?: CancelOptions) => void;
 
 /** The options of `kill`. */
 export interface KillOptions {

@@ -13,6 +13,7 @@ import type { Payload } from "../object/payload.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "./long-waits.ts";
+import { isObjectRefGenerator, newsOf } from "./object-ref-generator.ts";
 import type { Serializer, Surroundings } from "./serializer.ts";
 
 export interface GetLimits {
@@ -57,6 +58,16 @@ export class Waiting {
     return waited.finally(() => void ref);
   }
 
+  /** Waits for an entry that is no user's ref, as `get` does for one; what it holds is not read. */
+  async untilSettled(entry: ObjectEntry): Promise<void> {
+    if (!entry.isSettled) await this.#until([entry], 1, {});
+  }
+
+  /** The value of a settled entry; rejects with its failure. */
+  read(entry: ObjectEntry): Promise<unknown> {
+    return this.#read(entry, NO_LIMITS);
+  }
+
   /** Values in order; the first failure, in order of settling, rejects at once. */
   async getMany(refs: readonly object[], limits: GetLimits): Promise<unknown[]> {
     const entries = refs.map(entryOf);
@@ -91,7 +102,7 @@ export class Waiting {
   async wait<R extends object>(refs: readonly R[], options: WaitOptionsResolved): Promise<[R[], R[]]> {
     const split = this.#split(refs, options.numReturns);
     if (split !== undefined) return split;
-    const entries = refs.map(entryOf);
+    const entries = refs.map(awaitedEntryOf);
     await this.#until(entries, options.numReturns, options);
     const ready: R[] = [];
     const pending: R[] = [];
@@ -113,10 +124,12 @@ export class Waiting {
     let lastReady = -1;
     for (let index = 0; index < refs.length; index += 1) {
       const ref = refs[index] as R;
-      if (!isObjectRef(ref)) throw new TypeError(`Cannot wait: element ${index} is not an ObjectRef: received ${describeValue(ref)}`);
-      const entry = entryOf(ref);
+      if (!isObjectRef(ref) && !isObjectRefGenerator(ref))
+        throw new TypeError(`Cannot wait: element ${index} is not an ObjectRef: received ${describeValue(ref)}`);
+      const entry = awaitedEntryOf(ref);
       // A stamp on the entry instead of a set per call.
-      if (entry.waitStamp === stamp) throw new RangeError(`Cannot wait: the refs must be unique: received ${ref.id} twice`);
+      if (entry.waitStamp === stamp)
+        throw new RangeError(`Cannot wait: the refs must be unique: received ${isObjectRef(ref) ? ref.id : "a stream"} twice`);
       entry.waitStamp = stamp;
       if (ready.length < numReturns && entry.isSettled) {
         ready.push(ref);
@@ -353,6 +366,13 @@ export class Waiting {
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+/** A stream is awaited for its next item or its end. */
+function awaitedEntryOf(ref: object): ObjectEntry {
+  return isObjectRefGenerator(ref) ? newsOf(ref) : entryOf(ref);
+}
+
+const NO_LIMITS: GetLimits = {};
 
 /** One failure speaks for all that are got together, as with Promise.all: the others are not reported besides. */
 function markSeen(entries: readonly ObjectEntry[]): void {

@@ -6,7 +6,7 @@
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { ObjectTable } from "../object/object-table.ts";
-import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
+import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
@@ -17,6 +17,7 @@ import {
   type DefinitionHeader,
   MESSAGE,
   type ResultHeader,
+  type StreamItemHeader,
 } from "../wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
@@ -144,8 +145,13 @@ export class WorkerLink {
       actorId: record.actor,
       incarnation: this.#incarnation,
       accelerators,
+      stream: record.stream?.header(),
     };
     this.#connection.send(type, header, { callId, parts });
+    record.stream?.sentTo({
+      credit: (consumed) => this.#connection.sendNumbered(MESSAGE.STREAM_CREDIT, 0, callId, consumed, NO_BYTES, 0, 0),
+      stop: () => this.#connection.send(MESSAGE.STREAM_STOP, undefined, { callId }),
+    });
   }
 
   callIdOf(record: CallRecord): number {
@@ -203,13 +209,27 @@ export class WorkerLink {
     return this.#table.payloadFor(entry);
   }
 
-  #receive(frame: Frame, events: WorkerLinkEvents): void {
+  /** What comes before a call's answer. */
+  #receiveAhead(frame: Frame): void {
+    const record = this.#inFlight.get(frame.callId);
+    if (record === undefined) return;
     if (frame.type === MESSAGE.TASK_PARKED) {
-      const waiting = this.#inFlight.get(frame.callId);
-      if (waiting !== undefined) waiting.hasParked = true;
+      record.hasParked = true;
+    } else if (frame.type === MESSAGE.STREAM_ITEM) {
+      if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) {
+        record.stream?.arrivedPlain(frame.number, frame.body, { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: false });
+        return;
+      }
+      const header = decodeHeader(frame.header) as StreamItemHeader;
+      record.stream?.arrivedPayload(header.index, new PayloadReader(frame.body, { copy: true }).next(header.item));
+    }
+  }
+
+  #receive(frame: Frame, events: WorkerLinkEvents): void {
+    if (frame.type !== MESSAGE.RESULT) {
+      this.#receiveAhead(frame);
       return;
     }
-    if (frame.type !== MESSAGE.RESULT) return;
     const record = this.#inFlight.get(frame.callId);
     if (record === undefined) return;
     this.#inFlight.delete(frame.callId);

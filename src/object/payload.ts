@@ -41,6 +41,13 @@ export function inBandPayload(inBand: Uint8Array, flags: { graph: boolean; error
   };
 }
 
+/** What the value takes where it lies, in memory or in the store. */
+export function payloadSize(payload: Payload): number {
+  let size = payload.stored === undefined ? payload.inBand.length : payload.stored.location[2];
+  for (const buffer of payload.buffers) size += buffer.length;
+  return size;
+}
+
 export function payloadHeader(payload: Payload): PayloadHeader {
   return {
     inBand: payload.inBand.length,

@@ -74,6 +74,9 @@ export const MESSAGE = {
   DEFINITION: 83,
   METHOD: 84,
   TASK_PARKED: 85,
+  STREAM_ITEM: 86,
+  STREAM_CREDIT: 87,
+  STREAM_STOP: 88,
 
   CANCEL: 90,
   CANCEL_REF: 91,
@@ -322,6 +325,26 @@ export interface CallHeader {
   incarnation: number;
   /** For tasks with accelerators: those of the lease. */
   accelerators: AcceleratorIds | undefined;
+  stream: StreamHeader | undefined;
+}
+
+/** `numReturns` of a call whose items are a stream. */
+export const STREAMING = -1;
+
+/** What the producer of a stream needs to know of its consumer. The limits are infinite where there is none. */
+export interface StreamHeader {
+  /** Items that the caller has from an earlier attempt: they are made again and not sent. */
+  skip: number;
+  /** Items that have been consumed; STREAM_CREDIT raises it. */
+  consumed: number;
+  /** How many items, and how many bytes, may be sent ahead of consumption; one item always may. */
+  itemsAhead: number;
+  bytesAhead: number;
+}
+
+export interface StreamItemHeader {
+  index: number;
+  item: PayloadHeader;
 }
 
 export interface ResultHeader {

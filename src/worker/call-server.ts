@@ -26,8 +26,12 @@ import {
   type HelloHeader,
   MESSAGE,
   type PayloadHeader,
+  STREAMING,
+  type StreamHeader,
 } from "../wire/messages.ts";
 import type { Executor, Job } from "./executor.ts";
+import { unstreamedError } from "./stream-sender.ts";
+import { StreamServer } from "./stream-server.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 
@@ -101,6 +105,7 @@ export class CallServer {
   #lastCallMs: number = performance.now();
   readonly #methodNames = new Map<string, string>();
   readonly #places = new Map<string, CallPlace>();
+  readonly #streams: StreamServer;
 
   constructor(options: CallServerOptions) {
     this.#options = options;
@@ -108,6 +113,8 @@ export class CallServer {
     this.#codec = options.codec;
     this.#executor = options.executor;
     this.#callerId = options.caller.processId;
+    const { connection, codec, table } = options;
+    this.#streams = new StreamServer({ connection, codec, table, callerId: this.#callerId });
     options.connection.onFrame = (frame) => this.#receive(frame);
   }
 
@@ -118,6 +125,11 @@ export class CallServer {
   /** Whether nothing of this caller has been here for so long: no call waits, runs or is parked. */
   isIdleFor(idleMs: number): boolean {
     return this.#openCalls === 0 && performance.now() - this.#lastCallMs >= idleMs;
+  }
+
+  /** The caller is gone. */
+  close(): void {
+    this.#streams.close();
   }
 
   #receive(frame: Frame): void {
@@ -144,6 +156,10 @@ export class CallServer {
       }
       case MESSAGE.CANCEL:
         this.#cancel(frame.callId, decodeHeader(frame.header) as CancelHeader);
+        return;
+      case MESSAGE.STREAM_CREDIT:
+      case MESSAGE.STREAM_STOP:
+        this.#streams.receive(frame);
         return;
     }
   }
@@ -174,7 +190,9 @@ export class CallServer {
   #task(header: CallHeader, frame: Frame): void {
     const callee = this.#callee(header.target);
     const call = { ...this.#readCall(header, frame, header.name ?? callee.name), callee };
-    this.#enqueueTask(callee, this.#newContext(call.name, call.callId, header.shape, header.accelerators), header.shape, call);
+    const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
+    if (header.stream !== undefined) this.#streams.open(call.callId, context, header.stream);
+    this.#enqueueTask(callee, context, header.shape, call);
   }
 
   #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: Call): void {
@@ -311,10 +329,15 @@ export class CallServer {
   #fullMethod(header: CallHeader, frame: Frame): void {
     const method = this.#method(header.target);
     const addressed = { actor: header.actorId, incarnation: header.incarnation };
-    this.#callMethod(addressed, method, this.#readCall(header, frame, method.name));
+    this.#callMethod(addressed, method, this.#readCall(header, frame, method.name), header.stream);
   }
 
-  #callMethod(addressed: { actor: ActorId | undefined; incarnation: number } | undefined, { group, groupName }: Method, call: Call): void {
+  #callMethod(
+    addressed: { actor: ActorId | undefined; incarnation: number } | undefined,
+    { group, groupName }: Method,
+    call: Call,
+    stream?: StreamHeader,
+  ): void {
     const host = this.#options.actors;
     const context = this.#methodContext(call.name, call.callId);
     if (call.name === TERMINATE_METHOD) {
@@ -332,6 +355,7 @@ export class CallServer {
       return;
     }
     this.#open.set(call.callId, context);
+    if (stream !== undefined) this.#streams.open(call.callId, context, stream);
     const run: ActorJob["run"] = (instance, done, began) => {
       if (context.isCancelled) {
         this.#answerCancelled(context, call, done);
@@ -402,7 +426,7 @@ export class CallServer {
     args: unknown[],
     done?: () => void,
   ): void {
-    if (context.isCancelled) {
+    if (context.isCancelled || (call.numReturns === STREAMING && this.#streams.isStopped(call.callId))) {
       // While its function was loaded, or its arguments were read.
       this.#answerCancelled(context, call, done);
       return;
@@ -467,12 +491,20 @@ export class CallServer {
       this.#answerCancelled(context, call, done);
       return;
     }
+    if (call.numReturns === STREAMING) {
+      this.#open.set(call.callId, context);
+      this.#streams.run(call.callId, value).then(
+        (streamMs) => this.#answer(context, { callId: call.callId, numReturns: 0 }, undefined, streamMs, done),
+        (error: unknown) => this.#answerError(context, call, error, done),
+      );
+      return;
+    }
     const durationUs = Math.min(0xffffffff, Math.round(durationMs * 1000));
     try {
       if (call.numReturns === 1) this.#sendResult(call.callId, this.#codec.encode(value), 0, durationUs);
       else this.#sendReturns(call, value, durationUs);
     } catch (error) {
-      this.#answerError(context, call, error, done);
+      this.#answerError(context, call, unstreamedError(value, context.name) ?? error, done);
       return;
     }
     this.#callEnded(context, call.callId, done);
@@ -515,6 +547,7 @@ export class CallServer {
 
   #callEnded(context: TaskContext, callId: number, done: (() => void) | undefined): void {
     if (this.#open.size > 0) this.#open.delete(callId);
+    if (this.#streams.size > 0) this.#streams.ended(callId);
     if (done === undefined) {
       this.#taskEnded(context);
       return;

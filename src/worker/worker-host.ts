@@ -119,8 +119,11 @@ export class WorkerHost {
 
   #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, daemon, processId } = this.#options;
-    connection.onClose = () => this.#callers.delete(connection);
-    const server = new CallServer({
+    connection.onClose = () => {
+      server.close();
+      this.#callers.delete(connection);
+    };
+    const server: CallServer = new CallServer({
       connection,
       caller,
       executor: this.executor,

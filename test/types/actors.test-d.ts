@@ -8,6 +8,7 @@ import {
   kill,
   type MethodsOf,
   type ObjectRef,
+  type ObjectRefGenerator,
   put,
   type RemoteFunction,
   type RemoteMethod,
@@ -185,7 +186,7 @@ exactly<ObjectRef<ObjectRef<number>[]>>()(counter.wrap.remote({ ref: numberRef }
 counter.direct.remote(numberRef);
 exactly<ObjectRef<any>>()(counter.anything.remote({ deep: numberRef }));
 exactly<ObjectRef<never>>()(counter.fail.remote());
-exactly<never>()(counter.stream.remote());
+exactly<ObjectRefGenerator<number>>()(counter.stream.remote());
 exactly<ObjectRef<[number, string]>>()(counter.parts.remote());
 exactly<[ObjectRef<number>, ObjectRef<string>]>()(counter.parts.options({ numReturns: 2 }).remote());
 exactly<void>()(counter.parts.options({ numReturns: 0, name: "parts" }).remote());

@@ -4,8 +4,9 @@
  * `exactly<Expected>()(value)` compiles only when the value's type is that type, neither wider nor narrower nor `any`.
  */
 export type * from "../../src/core/graph-types.ts";
+export type * from "../../src/core/stream-types.ts";
 export type * from "../../src/core/types.ts";
-export { get, getActor, InputNode, kill, MultiOutputNode, put, ready, remote, terminate, wait } from "../../src/index.ts";
+export { cancel, get, getActor, InputNode, kill, MultiOutputNode, put, ready, remote, terminate, wait } from "../../src/index.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 

@@ -1,5 +1,5 @@
 /** Tasks: what a remote function takes and gives. */
-import { exactly, get, type ObjectRef, put, type RemoteFunction, remote } from "./api.ts";
+import { exactly, get, type ObjectRef, type ObjectRefGenerator, put, type RemoteFunction, remote } from "./api.ts";
 
 declare const numberRef: ObjectRef<number>;
 declare const textRef: ObjectRef<string>;
@@ -116,15 +116,15 @@ exactly<ObjectRef<number>>()(remote(async () => numberRef).remote());
 exactly<ObjectRef<ObjectRef<number>[]>>()(remote(() => [numberRef]).remote());
 exactly<ObjectRef<{ ref: ObjectRef<string> }>>()(remote(() => ({ ref: textRef })).remote());
 
-// A generator is no value.
-exactly<never>()(
+// A generator is no value: its items are a stream (streams.test-d.ts).
+exactly<ObjectRefGenerator<1>>()(
   remote(function* () {
-    yield 1;
+    yield 1 as const;
   }).remote(),
 );
-exactly<never>()(
+exactly<ObjectRefGenerator<1>>()(
   remote(async function* () {
-    yield 1;
+    yield 1 as const;
   }).remote(),
 );
 

@@ -1,0 +1,162 @@
+/**
+ * Drives one generator for its caller: asks it for items while the caller has room for them, and ends it when nobody reads on.
+ *
+ * A generator that is as far ahead as it may be waits for credit, which parks its task like a wait for a ref: its CPU goes to others, so that a consumer can
+ * always run, also on one CPU. A stopped one is ended at its next `yield`, by its own `return()`, so that its `finally` blocks run. Items that
+ * the caller has from an earlier attempt are made again and not sent. Knows no connection: `StreamServer` sends.
+ */
+import { TaskCancelledError } from "../base/errors.ts";
+import { Fifo } from "../base/fifo.ts";
+import type { StreamHeader } from "../wire/messages.ts";
+import { type TaskContext, taskContext } from "./task-context.ts";
+
+/** A generator that never waits keeps the event loop for this long; then what it made is sent, and what came is heard. */
+const TURN_AFTER_MS = 1;
+/** Indices are the lower 31 bits of an object's number, from 1. */
+const ITEMS_MAX = 2 ** 31 - 2;
+
+export interface StreamSenderOptions {
+  context: TaskContext;
+  header: StreamHeader;
+  /** Sends an item; returns its size in bytes. @throws when it cannot be sent */
+  send: (index: number, value: unknown) => number;
+}
+
+type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
+
+export class StreamSender {
+  readonly #options: StreamSenderOptions;
+  /** Sizes of the items that the caller has not consumed, for a limit in bytes. */
+  readonly #ahead = new Fifo<number>();
+  #aheadBytes = 0;
+  #consumed: number;
+  #isStopped = false;
+  /** The generator's code runs, or awaits something. */
+  #isInside = false;
+  #resume: (() => void) | undefined;
+
+  constructor(options: StreamSenderOptions) {
+    this.#options = options;
+    this.#consumed = options.header.consumed;
+    // Of what an earlier attempt sent, sizes are not known; the number of items is.
+    for (let index = options.header.consumed; index < options.header.skip; index += 1) this.#ahead.push(0);
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** So many items have been consumed in all. */
+  credit(consumed: number): void {
+    while (this.#consumed < consumed) {
+      this.#consumed += 1;
+      this.#aheadBytes -= this.#ahead.shift() ?? 0;
+    }
+    if (this.#hasRoom()) this.#goOn();
+  }
+
+  /** Nobody reads on. A generator that waits at a `yield` ends there; for one that is between two, its signal aborts. */
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#goOn();
+    if (!this.#isInside) return;
+    const { context } = this.#options;
+    const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: "its stream is not read any more" });
+    taskContext.run(context, () => context.cancellation.cancel(reason));
+  }
+
+  /** Until the generator has ended. @throws what it throws, and what cannot be sent */
+  drive(produced: unknown): Promise<void> {
+    return taskContext.run(this.#options.context, () => this.#drive(produced));
+  }
+
+  async #drive(produced: unknown): Promise<void> {
+    const { iterator, isAsync } = iteratorOf(produced, this.#options.context.name);
+    const { send, header, context } = this.#options;
+    try {
+      let turnStartMs = performance.now();
+      for (let index = 0; !this.#isStopped && !context.isCancelled; index += 1) {
+        this.#isInside = true;
+        const asked = iterator.next();
+        const step = isAsync ? await asked : (asked as IteratorResult<unknown>);
+        if (step.done === true) return;
+        this.#isInside = false;
+        // As in `for await`: what a synchronous generator yields is awaited, what an asynchronous one yields has been.
+        const value = !isAsync && isThenable(step.value) ? await step.value : step.value;
+        if (index >= ITEMS_MAX) throw new RangeError(`Cannot send an item of a stream: there are at most ${ITEMS_MAX}`);
+        if (index < header.skip || this.#isStopped || context.isCancelled) continue;
+        const sizeBytes = send(index, value);
+        this.#ahead.push(sizeBytes);
+        this.#aheadBytes += sizeBytes;
+        if (!this.#hasRoom()) {
+          await this.#untilRoom();
+          turnStartMs = performance.now();
+        } else if (performance.now() - turnStartMs > TURN_AFTER_MS) {
+          await new Promise(setImmediate);
+          turnStartMs = performance.now();
+        }
+      }
+    } catch (error) {
+      // What it threw itself has ended it.
+      if (!this.#isInside) await iterator.return?.();
+      throw error;
+    }
+    await iterator.return?.();
+  }
+
+  /** One item may always be ahead, however large. */
+  #hasRoom(): boolean {
+    const { itemsAhead, bytesAhead } = this.#options.header;
+    return this.#ahead.size === 0 || (this.#ahead.size < itemsAhead && this.#aheadBytes < bytesAhead);
+  }
+
+  #untilRoom(): Promise<void> {
+    const { context } = this.#options;
+    const { executor } = context.place;
+    return new Promise((resolve) => {
+      const breakOff = (): void => this.#goOn();
+      executor?.waitBegins(context);
+      this.#resume = () => {
+        context.cancellation.waitEnds(breakOff);
+        if (executor === undefined) resolve();
+        else executor.waitEnds(context, resolve);
+      };
+      if (this.#isStopped) this.#goOn();
+      else context.cancellation.waitBegins(breakOff);
+    });
+  }
+
+  #goOn(): void {
+    const resume = this.#resume;
+    this.#resume = undefined;
+    resume?.();
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    value !== null && (typeof value === "object" || typeof value === "function") && typeof (value as { then?: unknown }).then === "function"
+  );
+}
+
+/** @throws TypeError for what cannot be iterated */
+function iteratorOf(produced: unknown, name: string): { iterator: AnyIterator; isAsync: boolean } {
+  if (typeof produced === "object" && produced !== null) {
+    const { [Symbol.asyncIterator]: asAsync, [Symbol.iterator]: asSync } = produced as Partial<AsyncIterable<unknown> & Iterable<unknown>>;
+    if (typeof asAsync === "function") return { iterator: asAsync.call(produced), isAsync: true };
+    if (typeof asSync === "function") return { iterator: asSync.call(produced), isAsync: false };
+  }
+  throw new TypeError(
+    `Cannot stream the items of ${name}: with numReturns: "streaming" an iterator or iterable must be returned: received ${produced === null ? "null" : typeof produced}`,
+  );
+}
+
+/** What to say of a result that is a generator and was not asked for as a stream: it has no value that could be sent. */
+export function unstreamedError(value: unknown, name: string): TypeError | undefined {
+  const tag = Object.prototype.toString.call(value);
+  if (tag !== "[object Generator]" && tag !== "[object AsyncGenerator]") return undefined;
+  return new TypeError(
+    `Cannot send the result of ${name}: it is a generator: set numReturns: "streaming", as the function is no generator itself: received ${tag}`,
+  );
+}

@@ -1,0 +1,95 @@
+/**
+ * The streams that one caller reads from this worker: their items out, credit and stops in.
+ *
+ * Items are small values inline, written once a tick with all else on the connection, or locations in the store; the answer that ends the
+ * call comes after them on the same connection, so the caller has every item before it learns of the end. When the
+ * caller goes away, its streams stop.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import { payloadHeader, payloadParts, payloadSize } from "../object/payload.ts";
+import type { ValueCodec } from "../object/value-codec.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
+import { MESSAGE, type StreamHeader, type StreamItemHeader } from "../wire/messages.ts";
+import { StreamSender } from "./stream-sender.ts";
+import type { TaskContext } from "./task-context.ts";
+
+export interface StreamServerOptions {
+  connection: Connection;
+  codec: ValueCodec;
+  table: ObjectTable;
+  callerId: ProcessId;
+}
+
+export class StreamServer {
+  readonly #options: StreamServerOptions;
+  readonly #senders = new Map<number, StreamSender>();
+
+  constructor(options: StreamServerOptions) {
+    this.#options = options;
+  }
+
+  /** A streaming call came; it may be stopped before it begins. */
+  open(callId: number, context: TaskContext, header: StreamHeader): void {
+    this.#senders.set(callId, new StreamSender({ context, header, send: (index, value) => this.#send(callId, index, value) }));
+  }
+
+  /** Whether nobody reads the stream any more. */
+  isStopped(callId: number): boolean {
+    return this.#senders.get(callId)?.isStopped === true;
+  }
+
+  /**
+   * Sends the items of what the call returned, to the end or until it is stopped.
+   *
+   * @returns how long that took, in milliseconds. @throws what the generator throws, and what cannot be sent
+   */
+  async run(callId: number, produced: unknown): Promise<number> {
+    const sender = this.#senders.get(callId);
+    if (sender === undefined) return 0;
+    const startMs = performance.now();
+    try {
+      await sender.drive(produced);
+    } catch (error) {
+      // What a generator throws when it is stopped concerns nobody.
+      if (!sender.isStopped) throw error;
+    }
+    return performance.now() - startMs;
+  }
+
+  /** Its call has been answered. */
+  ended(callId: number): void {
+    this.#senders.delete(callId);
+  }
+
+  get size(): number {
+    return this.#senders.size;
+  }
+
+  receive(frame: Frame): void {
+    const sender = this.#senders.get(frame.callId);
+    if (frame.type === MESSAGE.STREAM_CREDIT) sender?.credit(frame.number);
+    else sender?.stop();
+  }
+
+  /** The caller is gone. */
+  close(): void {
+    for (const sender of this.#senders.values()) sender.stop();
+  }
+
+  #send(callId: number, index: number, value: unknown): number {
+    const { connection, codec, table, callerId } = this.#options;
+    const encoded = codec.encode(value);
+    if (encoded.isPlain) {
+      const { bytes, start, end } = encoded;
+      connection.sendNumbered(MESSAGE.STREAM_ITEM, encoded.graph ? FRAME_FLAG.GRAPH : 0, callId, index, bytes, start, end);
+      return end - start;
+    }
+    const payload = codec.toPayload(encoded, { owner: callerId, error: false });
+    table.holdFor(callerId, payload);
+    const header: StreamItemHeader = { index, item: payloadHeader(payload) };
+    connection.send(MESSAGE.STREAM_ITEM, header, { callId, parts: payloadParts(payload) });
+    return payloadSize(payload);
+  }
+}

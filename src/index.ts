@@ -17,6 +17,7 @@ export {
   OwnerDiedError,
   PendingCallsLimitExceededError,
   PlacementGroupRemovedError,
+  RuntimeEnvError,
   SerializationError,
   ShoalError,
   TaskCancelledError,

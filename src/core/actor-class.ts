@@ -14,7 +14,7 @@ import { currentHandles } from "./actor-handle.ts";
 import { type ActorInterface, actorInterface, interfaceToWire } from "./actor-interface.ts";
 import { encodeArguments } from "./call-arguments.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import { capturedShape, placing } from "./captured-place.ts";
+import { inheritedShape, placing } from "./inherited-place.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
 import { isGeneratorFunction } from "./generators.ts";
@@ -104,7 +104,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actor(actorId, state.name, { watch: false });
   const { options, interface: face } = state;
-  const shape = placing.isCaptured ? capturedShape(options) : options.shape;
+  const shape = placing.isInherited ? inheritedShape(options, runtime.environments) : options.shape;
   const group = shape === options.shape ? options.placementGroupId : parseLeaseSpec(shape).bundle?.group;
   const handle = currentHandles().created({ client, interface: face });
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.

@@ -10,6 +10,7 @@ import {
   ActorUnschedulableError,
   OutOfMemoryError,
   PlacementGroupRemovedError,
+  RuntimeEnvError,
   type ShoalErrorOptions,
   TaskError,
   TaskUnschedulableError,
@@ -75,6 +76,7 @@ export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | u
 /** Why a task can never run. */
 export function taskRefusedError(record: CallRecord, { code, reason, hint }: LeaseRefusedHeader): Error {
   const text = `Task ${record.name ?? record.target.name} cannot run: ${reason}`;
+  if (code === "environmentFailed") return new RuntimeEnvError(text, { reason, hint });
   return code === "groupRemoved"
     ? new PlacementGroupRemovedError(text, { reason, hint })
     : new TaskUnschedulableError(text, { reason, hint });
@@ -117,6 +119,7 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   if (state.refusal !== undefined) {
     const { code, hint } = state.refusal;
     const text = `Call ${callName} failed: the actor cannot run: ${reason}`;
+    if (code === "environmentFailed") return new RuntimeEnvError(text, { reason, hint });
     return code === "groupRemoved"
       ? new PlacementGroupRemovedError(text, { reason, hint })
       : new ActorUnschedulableError(text, { reason, hint });

@@ -31,8 +31,9 @@ import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
 import { ObjectRefGeneratorHandle, type StreamReader } from "./object-ref-generator.ts";
 import type { StreamLimits } from "./options.ts";
-import { capturedShape, placing } from "./captured-place.ts";
 import { settlePlain } from "./plain-value.ts";
+import type { Environments } from "./environments.ts";
+import { inheritedShape, placing } from "./inherited-place.ts";
 import type { Serializer } from "./serializer.ts";
 import { StreamReceiver } from "./stream-receiver.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
@@ -55,6 +56,7 @@ export interface CallsOptions {
   table: ObjectTable;
   serializer: Serializer;
   submitter: () => TaskSubmitter;
+  environments: Environments;
   cancellation: () => CallCancellation;
   lineage: Lineage;
   streamReader: StreamReader;
@@ -161,7 +163,7 @@ export class Calls {
       target,
       actor,
       name: options.name,
-      shape: actor === undefined && placing.isCaptured ? capturedShape(options) : options.shape,
+      shape: actor === undefined && placing.isInherited ? inheritedShape(options, this.#options.environments) : options.shape,
       numReturns: options.numReturns,
       chunk: encoded.chunk,
       start: encoded.start,

@@ -46,6 +46,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     nowMs: () => performance.now(),
     launcher: createInProcessLauncher(options, (transport) => daemon.accept(transport)),
     spillDisk: createSpillDisk(directories),
+    buildEnvironment: undefined,
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
     createHead: (node) => new Head(node),
     onAbandoned: () => {},

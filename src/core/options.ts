@@ -8,7 +8,9 @@
 import { describeValue } from "../base/describe.ts";
 import { STREAMING } from "../wire/messages.ts";
 import { type CallLimits, limitsAmong } from "./call-limits.ts";
+import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import type { RetryPolicy } from "./call-record.ts";
+import { environmentOf, runtimeEnv } from "./environment-options.ts";
 import {
   amount,
   bytes,
@@ -68,6 +70,7 @@ const TASK_OPTIONS = {
   schedulingStrategy: schedulingStrategy(),
   placementGroup: groupOption(),
   labelSelector: labelSelector(),
+  runtimeEnv: runtimeEnv(),
   numReturns: returnCount(NUM_RETURNS_MAX),
   highWaterMark: itemCount(),
   maxRetries: count({ min: -1 }, 3),
@@ -100,6 +103,7 @@ const ACTOR_OPTIONS = {
   schedulingStrategy: TASK_OPTIONS.schedulingStrategy,
   placementGroup: TASK_OPTIONS.placementGroup,
   labelSelector: TASK_OPTIONS.labelSelector,
+  runtimeEnv: TASK_OPTIONS.runtimeEnv,
   name: text(undefined),
   namespace: text(undefined),
   getIfExists: flag(false),
@@ -132,6 +136,7 @@ const INIT_OPTIONS = {
   objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
   spillDirectory: text(undefined),
   namespace: text(undefined),
+  runtimeEnv: TASK_OPTIONS.runtimeEnv,
   logToDriver: flag(true),
   mode: oneOf(["process", "inProcess"], "process"),
   ignoreReinitError: flag(false),
@@ -224,6 +229,8 @@ export interface ResolvedTaskOptions {
   readonly shape: string;
   /** It says itself where it runs: a parent's group does not capture it. */
   readonly isPlaced?: true | undefined;
+  /** Undefined: that of the surroundings. */
+  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
   readonly resources: Record<string, number>;
   readonly retry: RetryPolicy;
   /** Of a method: the concurrency group; undefined is the default one. */
@@ -249,6 +256,7 @@ export function resolveTaskOptions(
     ...returnsOf(values),
     name,
     ...placedShape(values, resources, "a task"),
+    ...environmentOf(values),
     resources,
     retry,
     limits: limitsAmong(values),
@@ -328,6 +336,8 @@ export interface ResolvedActorOptions {
   readonly shape: string;
   readonly isDetached: boolean;
   readonly isPlaced?: true | undefined;
+  /** Undefined: that of the surroundings. */
+  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
   /** The placement group that it lives in. */
   readonly placementGroupId?: string | undefined;
   readonly maxRestarts: number;
@@ -362,6 +372,7 @@ export function resolveActorOptions(
     resources,
     isDetached,
     ...placedShape(values, resources, "an actor"),
+    ...environmentOf(values),
     maxRestarts,
     maxTaskRetries,
     maxConcurrency,
@@ -415,6 +426,8 @@ export interface ResolvedInitOptions {
   readonly namespace: string | undefined;
   readonly logToDriver: boolean;
   readonly mode: "process" | "inProcess";
+  /** Undefined: nothing but the node's own. */
+  readonly runtimeEnv: RuntimeEnvInput | undefined;
   readonly ignoreReinitError: boolean;
 }
 
@@ -484,7 +497,9 @@ function merged(
   base: { readonly given: Readonly<Record<string, unknown>> } | undefined,
   set: Record<string, unknown>,
 ): Readonly<Record<string, unknown>> {
-  return Object.freeze({ ...base?.given, ...set });
+  // Paths are those of the process that named them.
+  const environment = set["runtimeEnv"] === undefined ? {} : { runtimeEnv: resolveRuntimeEnv(set["runtimeEnv"] as RuntimeEnvInput) };
+  return Object.freeze({ ...base?.given, ...set, ...environment });
 }
 
 /** All resources under the names by which nodes offer them; what is not asked for is absent. */

@@ -38,7 +38,8 @@ export function contextFrom(facts: ContextFacts): RuntimeContext {
 }
 
 export function currentContext(): RuntimeContext {
-  const { jobId, nodeId, processId, namespace, labels } = requireRuntime().options;
+  const { options, environments } = requireRuntime();
+  const { jobId, nodeId, processId, namespace, labels } = options;
   const context = taskContext.current;
   const facts: ContextFacts = {
     jobId,
@@ -53,6 +54,7 @@ export function currentContext(): RuntimeContext {
     acceleratorIds: context?.place.accelerators ?? {},
     nodeLabels: labels,
     placementGroupId: context === undefined ? undefined : parseLeaseSpec(context.place.shape).bundle?.group,
+    runtimeEnv: environments.surroundings,
     wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
   };
   return new ContextView(facts, context) as ContextView & ContextFacts;

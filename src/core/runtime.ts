@@ -9,6 +9,7 @@ import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, ty
 import { ownCode } from "../base/own-code.ts";
 import { NodeDiedError, OwnerDiedError, ShoalError } from "../base/errors.ts";
 import type { Definition } from "../closure/capture.ts";
+import type { RuntimeEnvInput } from "../environment/runtime-env.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
 import { DefinitionCache } from "../object/definition-cache.ts";
 import { LocalStore } from "../object/local-store.ts";
@@ -43,6 +44,8 @@ import { actorLostError } from "./call-failures.ts";
 import type { CallRecord } from "./call-record.ts";
 import { CallCancellation } from "./call-cancellation.ts";
 import { Calls } from "./calls.ts";
+import { Environments } from "./environments.ts";
+import { placing } from "./inherited-place.ts";
 import { FunctionTable } from "./function-table.ts";
 import { Lineage } from "./lineage.ts";
 import { LongWaits } from "./long-waits.ts";
@@ -64,6 +67,8 @@ export interface RuntimeOptions {
   token: string;
   ids: IdSource;
   namespace: string;
+  /** In which environment this process is, and what it submits unless it says otherwise. */
+  runtimeEnv?: RuntimeEnvInput | undefined;
   /** Of the node that this process is on. */
   labels: Readonly<Record<string, string>>;
   /** Where this process listens for calls; empty for drivers. */
@@ -91,6 +96,7 @@ export class Runtime {
   readonly serializer: Serializer;
   readonly definitions: DefinitionCache;
   readonly functions: FunctionTable;
+  readonly environments: Environments;
   readonly calls: Calls;
   readonly submitter: TaskSubmitter;
   readonly cancellation: CallCancellation;
@@ -180,7 +186,10 @@ export class Runtime {
       },
       runsLocally: options.mode === "inProcess",
     });
+    this.environments = new Environments({ daemon, surroundings: options.runtimeEnv, mode: options.mode });
+    if (this.environments.isInherited) placing.isInherited = true;
     this.calls = new Calls({
+      environments: this.environments,
       processId,
       ids,
       table: this.table,

@@ -4,6 +4,7 @@
  * Apart from `types.ts`, which infers; here is only what options and answers look like. No code. Checked by `scheduling-options.ts` and
  * `group-options.ts`.
  */
+import type { RuntimeEnvInput } from "../environment/runtime-env.ts";
 import type { GetOptions, ObjectRef, Resources } from "./types.ts";
 
 /**
@@ -35,6 +36,9 @@ export interface PlacementGroupStrategy {
 /** Where something runs: packed by default, spread over the nodes, on one node, or in a placement group. */
 export type SchedulingStrategy = "default" | "spread" | NodeAffinity | PlacementGroupStrategy;
 
+/** What worker processes have besides what the node has: variables, a working directory, npm packages. */
+export interface RuntimeEnv extends RuntimeEnvInput {}
+
 /** The options that decide where a task or an actor runs. */
 export interface SchedulingOptions {
   /** Default: `"default"`, which fills nodes to half before it spreads; what a captured parent submits goes into its group. */
@@ -43,6 +47,8 @@ export interface SchedulingOptions {
   placementGroup?: PlacementGroup | undefined;
   /** Conditions on the node's labels. Default: none. */
   labelSelector?: LabelSelector | undefined;
+  /** What its worker process has besides the surroundings (the task or actor that submits it, or the job). Default: nothing. */
+  runtimeEnv?: RuntimeEnv | undefined;
 }
 
 /** How the bundles of a placement group lie: on few nodes, on many, all on one, or each on another. */

@@ -65,6 +65,7 @@ export class Session {
       processId,
       ids: new IdSource(randomHex, jobId),
       namespace,
+      runtimeEnv: options.runtimeEnv,
       labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,

@@ -6,7 +6,7 @@
  * expression, `remote(identity<number>)`; a field that holds a function looks like a method.
  * Held by `test/types/*.test-d.ts`, which list what must compile and what must not.
  */
-import type { SchedulingOptions } from "./scheduling-types.ts";
+import type { RuntimeEnv, SchedulingOptions } from "./scheduling-types.ts";
 import type { ActorId, JobId, NodeId, ObjectId, ProcessId, TaskId } from "../base/ids.ts";
 import type { AnyIterator, Item, ObjectRefGenerator, ReturnCount } from "./stream-types.ts";
 import type { BindArgs, BoundActor, BoundValue, GraphNode, InputsOf } from "./graph-types.ts";
@@ -325,6 +325,8 @@ export interface InitOptions {
   spillDirectory?: string | undefined;
   /** Where the names of actors live. Default: one of its own for each `init`. */
   namespace?: string | undefined;
+  /** What the workers of this program have besides what the node has; tasks and actors may add to it. Default: nothing. */
+  runtimeEnv?: RuntimeEnv | undefined;
   /** Print here what workers print. Default: true. */
   logToDriver?: boolean | undefined;
   /** `"inProcess"` runs everything in this process: nothing to start, breakpoints hold. Default: `"process"`. */
@@ -494,6 +496,8 @@ export interface RuntimeContext {
   readonly nodeLabels: Readonly<Record<string, string>>;
   /** The placement group in which it runs, if any. */
   readonly placementGroupId: string | undefined;
+  /** What its worker has besides what the node has: of the job, the parent and the call, merged; empty for most. */
+  readonly runtimeEnv: RuntimeEnv;
   /** Whether this actor has been restarted; its state began anew. */
   readonly wasCurrentActorReconstructed: boolean;
   /**

@@ -7,6 +7,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "../node/environment-table.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
@@ -21,7 +22,7 @@ import {
   writeWorkerPids,
 } from "../platform/session-directory.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
-import { readParentLine } from "../platform/worker-process.ts";
+import { Child, readParentLine } from "../platform/worker-process.ts";
 
 export interface DaemonConfiguration {
   nodeId: NodeId;
@@ -64,7 +65,7 @@ const daemon: NodeDaemon = new NodeDaemon({
   launcher: createProcessLauncher({
     entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
     execArgv: configuration.workerExecArgv,
-    configure: (processId) => {
+    configure: (processId, settings) => {
       workerCount += 1;
       return {
         processId,
@@ -80,15 +81,37 @@ const daemon: NodeDaemon = new NodeDaemon({
         spillDirectory: directories.spill,
         storeQuotaBytes: objectStoreMemoryBytes,
         runMark: join(directories.memory, `run-${workerCount}`),
+        runtimeEnv: settings?.description,
+        packageFolder: settings?.packageFolder,
       };
     },
     onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
   }),
   spillDisk: createSpillDisk(directories),
+  buildEnvironment: (key, description) => buildInProcess(key, description),
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => new Head(node),
   onAbandoned: () => end(),
 });
+
+/** In a process of its own, which ends with this one. */
+function buildInProcess(key: string, description: EnvironmentDescription): Promise<EnvironmentResult> {
+  const folder = join(directories.sockets, `environment-${key}`);
+  return new Promise((resolve) => {
+    let result: EnvironmentResult | undefined;
+    const lines: string[] = [];
+    new Child({
+      entry: new URL(`./environment.${extension}`, import.meta.url).pathname,
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+      configuration: { spec: description, folder },
+      onLine: (_stream, line) => lines.push(line),
+      onMessage: (line) => {
+        result = JSON.parse(line) as EnvironmentResult;
+      },
+      onExit: () => resolve(result ?? { failed: "the process that built it ended before it was done", output: lines.slice(-20) }),
+    });
+  });
+}
 
 end = () => {
   if (isEnding) return;

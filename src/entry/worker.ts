@@ -6,6 +6,7 @@ import { startWorkerRuntime } from "../core/worker-runtime.ts";
 import { connect, listen } from "../platform/endpoint.ts";
 import { collectGarbage } from "../platform/garbage.ts";
 import { WorkerMark } from "../platform/run-mark.ts";
+import { resolvePackagesFrom } from "../platform/module-resolution.ts";
 import { dieWithParent } from "../platform/shared-memory.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 import type { WorkerConfiguration } from "../node/process-launcher.ts";
@@ -20,6 +21,8 @@ registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
 
 const { configuration } = await readParentLine<WorkerConfiguration>(() => process.exit(0));
 dieWithParent();
+const { packageFolder, ...settings } = configuration;
+if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
 process.title = "shoal worker";
 // What interrupts a task (worker/interruption-guard.ts) must not end the worker when it comes late.
@@ -33,7 +36,7 @@ const sink: FrameSink = { accept: () => {} };
 const listener = await listen(configuration.address, (transport) => sink.accept(transport));
 const daemonTransport = await connect(configuration.daemonAddress);
 const host = startWorkerRuntime({
-  ...configuration,
+  ...settings,
   daemonTransport,
   collectGarbage,
   guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),

@@ -18,6 +18,7 @@ import { decodeHeader } from "../wire/header.ts";
 import {
   type CancelRefHeader,
   type CancelRunningHeader,
+  type EnvironmentHeader,
   type HelloHeader,
   type LeaseDemandHeader,
   type LogHeader,
@@ -30,6 +31,13 @@ import {
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import {
+  type EnvironmentDescription,
+  type EnvironmentEvent,
+  environmentRefusal,
+  type EnvironmentResult,
+  EnvironmentTable,
+} from "./environment-table.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
@@ -53,6 +61,8 @@ export interface NodeDaemonOptions {
   newProcessId: () => ProcessId;
   nowMs: () => number;
   spillDisk: SpillDisk;
+  /** Builds a runtime environment; undefined where workers are no processes. */
+  buildEnvironment: ((key: string, description: EnvironmentDescription) => Promise<EnvironmentResult>) | undefined;
   /** Deletes a file of the store whose writer is gone. */
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */
@@ -77,6 +87,7 @@ export class NodeDaemon {
   readonly #head: HeadService;
   readonly #store: StoreService;
   readonly #workers: WorkerPool;
+  readonly #environments = new EnvironmentTable();
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Set<ProcessId>();
   readonly #intendedExits = new Set<ProcessId>();
@@ -168,6 +179,7 @@ export class NodeDaemon {
     connection.onClose = () => this.#leave(peer);
     this.#store.joined(peer.id);
     const environment = peer.kind === "worker" ? this.#workers.ready(peer.id) : undefined;
+    if (environment !== undefined && environment !== "") this.#environment({ kind: "workerStarted", key: environment });
     if (environment !== undefined) this.#lease({ kind: "workerReady", worker: peer.id, environment });
   }
 
@@ -191,6 +203,11 @@ export class NodeDaemon {
         const { shape, backlog } = header as LeaseDemandHeader;
         const spec = parseLeaseSpec(shape);
         this.#lease({ kind: "demand", owner: peer.id, nested: peer.kind === "worker", spec, backlog, nowMs: this.#options.nowMs() });
+        return;
+      }
+      case MESSAGE.ENVIRONMENT: {
+        const { key, description } = header as EnvironmentHeader;
+        this.#environment({ kind: "described", key, description });
         return;
       }
       case MESSAGE.LEASE_RETURN:
@@ -274,7 +291,9 @@ export class NodeDaemon {
     for (const effect of effects) {
       switch (effect.kind) {
         case "spawn":
-          if (!this.#isClosing) this.#workers.spawn(effect.environment);
+          if (this.#isClosing) break;
+          if (effect.environment === "") this.#workers.spawn("", undefined);
+          else this.#environment({ kind: "workerWanted", key: effect.environment });
           break;
         case "grant": {
           const worker = this.#peers.get(effect.worker);
@@ -340,6 +359,29 @@ export class NodeDaemon {
     }
   }
 
+  // ---- runtime environments
+
+  #environment(event: EnvironmentEvent): void {
+    for (const effect of this.#environments.handle(event)) {
+      const { key } = effect;
+      switch (effect.kind) {
+        case "build":
+          void this.#options.buildEnvironment?.(key, effect.description).then((result) => {
+            if (this.#isClosing) return;
+            if ("built" in result) this.#environment({ kind: "built", key, settings: result.built });
+            else this.#environment({ kind: "buildFailed", key, failure: { reason: result.failed, output: result.output } });
+          });
+          break;
+        case "launch":
+          this.#workers.spawn(key, effect.settings);
+          break;
+        case "failed":
+          this.#lease({ kind: "environmentFailed", environment: key, refusal: environmentRefusal(effect.failure) });
+          break;
+      }
+    }
+  }
+
   // ---- processes
 
   #workerExited(exit: WorkerExitedHeader, { wasReady, environment }: { wasReady: boolean; environment: string }): void {
@@ -351,6 +393,7 @@ export class NodeDaemon {
     this.#peers.delete(id);
     peer?.connection.drop("the process ended");
     if (!wasReady) {
+      if (environment !== "") this.#environment({ kind: "workerStartFailed", key: environment, output: exit.lastOutput });
       this.#lease({ kind: "workerStartFailed", environment });
       if (exit.reason === undefined)
         this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });

@@ -13,6 +13,8 @@ export type LeaseEvent =
   | { kind: "demand"; owner: ProcessId; nested: boolean; spec: LeaseSpec; backlog: number; nowMs: number }
   | { kind: "workerReady"; worker: ProcessId; environment: string }
   | { kind: "workerStartFailed"; environment: string }
+  /** No worker of it can be had: what waits for one is refused. */
+  | { kind: "environmentFailed"; environment: string; refusal: Refusal }
   | { kind: "processGone"; process: ProcessId }
   | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
   | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId }

@@ -18,7 +18,7 @@ import { type Allocation, ResourcePool, unitIds, type UnitShares } from "../sche
 import { BundleReservations } from "./bundle-reservations.ts";
 import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
 import type { Holder, LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
-import { type NodeFacts, obstacleOf, refusalOf } from "./lease-obstacles.ts";
+import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
 
 /** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
 const PREWARMED_MAX = 2;
@@ -202,6 +202,9 @@ export class LeaseManager {
       case "workerStartFailed":
         this.#startEnded(event.environment);
         return;
+      case "environmentFailed":
+        this.#refuseEnvironment(event.environment, event.refusal);
+        return;
       case "processGone":
         this.#removeProcess(event.process);
         return;
@@ -270,6 +273,22 @@ export class LeaseManager {
       this.#demands.set(key, { owner, nested, spec, group, backlog, sinceMs: nowMs, waitsSinceMs: nowMs, warned: false });
     } else {
       known.backlog = backlog;
+    }
+  }
+
+  #refuseEnvironment(environment: string, refusal: Refusal): void {
+    this.#starting.delete(environment);
+    for (const [key, { owner, spec }] of this.#demands) {
+      if (spec.environment !== environment) continue;
+      this.#demands.delete(key);
+      this.#effects.push({ kind: "refused", owner, spec, refusal });
+    }
+    for (const { actor, spec } of this.#actorsWaiting.filter((waiting) => waiting.spec.environment === environment)) {
+      this.#actorsWaiting.splice(
+        this.#actorsWaiting.findIndex((waiting) => waiting.actor === actor),
+        1,
+      );
+      if (spec.environment === environment) this.#effects.push({ kind: "actorRefused", actor, refusal });
     }
   }
 

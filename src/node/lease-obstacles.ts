@@ -15,7 +15,7 @@ export type Obstacle =
   | { kind: "label"; key: string; condition: string; labels: Labels };
 
 export interface Refusal {
-  readonly code: "unschedulable" | "groupRemoved";
+  readonly code: "unschedulable" | "groupRemoved" | "environmentFailed";
   readonly reason: string;
   readonly hint: string;
 }

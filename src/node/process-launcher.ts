@@ -2,6 +2,7 @@
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import { DaemonMark } from "../platform/run-mark.ts";
 import { Child } from "../platform/worker-process.ts";
+import type { EnvironmentDescription, LaunchSettings } from "./environment-table.ts";
 import type { WorkerLauncher } from "./worker-pool.ts";
 
 /** What a worker process is told at its start. */
@@ -21,23 +22,28 @@ export interface WorkerConfiguration {
   storeQuotaBytes: number;
   /** The file by which an interruption meets the call that it is meant for. */
   runMark: string;
+  /** Its runtime environment, which what it submits inherits; undefined for the default one. */
+  runtimeEnv: EnvironmentDescription | undefined;
+  /** The folder whose packages its code finds first. */
+  packageFolder: string | undefined;
 }
 
 export function createProcessLauncher(options: {
   entry: string;
   execArgv: readonly string[];
-  configure: (workerId: ProcessId) => WorkerConfiguration;
+  configure: (workerId: ProcessId, settings: LaunchSettings | undefined) => WorkerConfiguration;
   onSpawned: (pid: number) => void;
 }): WorkerLauncher {
   return {
-    launch: ({ workerId, onLine, onExit }) => {
-      const configuration = options.configure(workerId);
+    launch: ({ workerId, settings, onLine, onExit }) => {
+      const configuration = options.configure(workerId, settings);
       const mark = new DaemonMark(configuration.runMark);
       let isGone = false;
       const child = new Child({
         entry: options.entry,
         execArgv: options.execArgv,
         configuration,
+        ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
         onLine,
         onMessage: () => {},
         onExit: (exit) => {

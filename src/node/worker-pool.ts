@@ -6,6 +6,7 @@
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { WorkerExitedHeader } from "../wire/messages.ts";
+import type { LaunchSettings } from "./environment-table.ts";
 
 /** A call as its worker knows it. */
 export interface RunningCall {
@@ -28,6 +29,8 @@ export interface WorkerLauncher {
     workerId: ProcessId;
     /** Key of its runtime environment; empty for the default one. */
     environment: string;
+    /** How its workers are started; undefined for the default one. */
+    settings: LaunchSettings | undefined;
     onLine: (stream: "stdout" | "stderr", line: string) => void;
     onExit: (exit: { exitCode: number | undefined; signal: string | undefined }) => void;
   }): RunningWorker;
@@ -72,7 +75,7 @@ export class WorkerPool {
     return Array.from(this.#workers.values(), (worker) => worker.running.pid);
   }
 
-  spawn(environment: string): void {
+  spawn(environment: string, settings: LaunchSettings | undefined): void {
     const id = this.#newId();
     const lastOutput: string[] = [];
     const sources = { stdout: "", stderr: "" };
@@ -89,6 +92,7 @@ export class WorkerPool {
     record.running = this.#launcher.launch({
       workerId: id,
       environment,
+      settings,
       onLine: (stream, line) => {
         let text = line;
         if (line.startsWith(SOURCE_BEGIN)) {

@@ -22,6 +22,10 @@ export interface ChildOptions {
   entry: string;
   execArgv: readonly string[];
   configuration: unknown;
+  /** Variables besides those of this process. */
+  env?: Readonly<Record<string, string>>;
+  /** Its working directory; that of this process by default. */
+  cwd?: string | undefined;
   onLine: (stream: "stdout" | "stderr", line: string) => void;
   /** A line that the child wrote to its parent descriptor. */
   onMessage: (line: string) => void;
@@ -37,6 +41,8 @@ export class Child {
   constructor(options: ChildOptions) {
     const child = spawn(process.execPath, [...options.execArgv, options.entry], {
       detached: true,
+      ...(options.env === undefined ? {} : { env: { ...process.env, ...options.env } }),
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });
     this.#process = child;

@@ -90,6 +90,8 @@ export const MESSAGE = {
   GROUPS: 106,
   WHY_LEASE: 107,
   WHY_REF: 108,
+
+  ENVIRONMENT: 110,
 } as const;
 
 export type ProcessKind = "driver" | "worker" | "daemon";
@@ -163,9 +165,15 @@ export type AcceleratorIds = Record<string, string[]>;
 /** No worker will ever be granted for what waits under this shape. */
 export interface LeaseRefusedHeader {
   shape: string;
-  code: "unschedulable" | "groupRemoved";
+  code: "unschedulable" | "groupRemoved" | "environmentFailed";
   reason: string;
   hint: string;
+}
+
+/** A runtime environment as whoever asks for its workers describes it: `environment/runtime-env.ts` reads it. */
+export interface EnvironmentHeader {
+  key: string;
+  description: Record<string, unknown>;
 }
 
 export interface WorkerExitedHeader {

@@ -237,7 +237,7 @@ export class CallServer {
     let place = this.#places.get(key);
     if (place === undefined) {
       const executor = this.#executor;
-      if (capturesChildren(shape)) placing.isCaptured = true;
+      if (capturesChildren(shape)) placing.isInherited = true;
       place = {
         actor: undefined,
         actorName: undefined,

@@ -69,5 +69,5 @@ export class TaskContext {
 
 export const taskContext: AsyncContext<TaskContext> = new AsyncContext<TaskContext>();
 
-/** Whether any call that ran in this process captures what it submits into its placement group (`core/captured-place.ts`). */
-export const placing: { isCaptured: boolean } = { isCaptured: false };
+/** Whether calls made in this process may take over something from where they are made (`core/inherited-place.ts`). */
+export const placing: { isInherited: boolean } = { isInherited: false };

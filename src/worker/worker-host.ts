@@ -183,7 +183,7 @@ export class WorkerHost {
       isSerial: isSerial(groups),
       exitActor: (context) => this.#exitActor(context),
     };
-    if (capturesChildren(shape)) placing.isCaptured = true;
+    if (capturesChildren(shape)) placing.isInherited = true;
     if (accelerators !== undefined) this.#options.useAccelerators(accelerators);
     this.actors.begin(place, name, groups);
     const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });

@@ -52,5 +52,6 @@ export const MAY_IMPORT_NODE: readonly string[] = ["platform", "closure", "entry
 /** Packages of the registry, and the folders that may import them. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   acorn: ["closure"],
+  ignore: ["platform"],
   "@jridgewell/sourcemap-codec": ["closure"],
 };

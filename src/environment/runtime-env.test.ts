@@ -1,0 +1,103 @@
+/** What is accepted as a runtime environment, how two are merged, and when two are the same. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { environmentKey, expandedVariables, faultOfRuntimeEnv, mergeRuntimeEnv, NO_ENVIRONMENT, resolveRuntimeEnv } from "./runtime-env.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "test-shoal-environment-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("faultOfRuntimeEnv", () => {
+  test.each([
+    [null, "an object such as"],
+    [["A"], "an object such as"],
+    [{ env_vars: {} }, "it is spelled envVars"],
+    [{ pip: ["numpy"] }, "npm packages are nodeModules"],
+    [{ colour: 1 }, "there are envVars, workingDir"],
+    [{ envVars: { A: 1 } }, "envVars.A is a text: use String(...)"],
+    [{ envVars: { "A=B": "1" } }, "a name that no variable can have"],
+    [{ envVars: { A: "a\0b" } }, "envVars.A is a text"],
+    [{ workingDir: "/no/such/folder" }, "workingDir names no folder: /no/such/folder"],
+    [{ workingDir: 7 }, "workingDir is the path of a folder"],
+    [{ excludes: "*.log" }, "excludes is an array of patterns"],
+    [{ nodeModules: [] }, "a folder with a lockfile, or packages"],
+    [{ nodeModules: ["../evil"] }, 'not "../evil"'],
+    [{ nodeModules: ["git+ssh://host/x"] }, "names packages of the registry"],
+    [{ nodeModules: folder }, `there is no ${join(folder, "package.json")}`],
+    [{ setupTimeoutMs: "1" }, "a number of milliseconds"],
+    [{ setupTimeoutMs: 0 }, "above 0"],
+  ])("refuses %j", (value, reason) => {
+    expect(faultOfRuntimeEnv(value)?.reason).toContain(reason);
+  });
+
+  test.each([
+    [{}],
+    [{ envVars: { A: "1", B: undefined } as never, workingDir: undefined }],
+    [{ workingDir: folder, excludes: ["*.log"] }],
+    [{ nodeModules: ["lodash", "lodash@4.17.21", "@types/node@^24", "a@>=1 <2"] }],
+  ])("accepts %j", (value) => {
+    const withoutUndefined = JSON.parse(JSON.stringify(value));
+    expect(faultOfRuntimeEnv(withoutUndefined)).toBeUndefined();
+  });
+
+  test("a folder with a manifest and a lockfile is accepted", () => {
+    writeFileSync(join(folder, "package.json"), "{}");
+    writeFileSync(join(folder, "package-lock.json"), "{}");
+    expect(faultOfRuntimeEnv({ nodeModules: folder })).toBeUndefined();
+  });
+});
+
+describe("mergeRuntimeEnv", () => {
+  const outer = resolveRuntimeEnv({ envVars: { A: "outer", B: "outer" }, workingDir: folder, excludes: ["x"], nodeModules: ["a"] });
+
+  test("merges variables one by one and replaces the rest", () => {
+    const inner = resolveRuntimeEnv({ envVars: { B: "inner" }, nodeModules: ["b"] });
+    expect(mergeRuntimeEnv(outer, inner)).toEqual({
+      envVars: { A: "outer", B: "inner" },
+      workingDir: folder,
+      excludes: ["x"],
+      nodeModules: ["b"],
+    });
+  });
+
+  test("another working directory brings its own excludes", () => {
+    expect(mergeRuntimeEnv(outer, resolveRuntimeEnv({ workingDir: "/" })).excludes).toBeUndefined();
+  });
+
+  test("nothing inside leaves what is outside", () => {
+    expect(mergeRuntimeEnv(outer, NO_ENVIRONMENT)).toBe(outer);
+    expect(mergeRuntimeEnv(NO_ENVIRONMENT, outer)).toBe(outer);
+  });
+});
+
+describe("environmentKey", () => {
+  test("is empty where nothing differs from an ordinary worker", () => {
+    expect(environmentKey(resolveRuntimeEnv({}))).toBe("");
+    expect(environmentKey(resolveRuntimeEnv({ envVars: {}, setupTimeoutMs: 5 }))).toBe("");
+  });
+
+  test("does not depend on the order in which things are named", () => {
+    const one = resolveRuntimeEnv({ envVars: { A: "1", B: "2" }, nodeModules: ["a", "b"] });
+    const other = resolveRuntimeEnv({ nodeModules: ["b", "a"], envVars: { B: "2", A: "1" } });
+    expect(environmentKey(one)).toBe(environmentKey(other));
+  });
+
+  test("differs with each part", () => {
+    const keys = [
+      { envVars: { A: "1" } },
+      { envVars: { A: "2" } },
+      { workingDir: folder },
+      { workingDir: folder, excludes: ["x"] },
+      { nodeModules: ["a"] },
+    ];
+    expect(new Set(keys.map((input) => environmentKey(resolveRuntimeEnv(input)))).size).toBe(keys.length);
+  });
+});
+
+test("expandedVariables puts the node's own variables into the values", () => {
+  expect(expandedVariables({ PATH: "/opt/bin:${PATH}", EMPTY: "<${NOBODY_HAS_THIS}>" }, { PATH: "/bin" })).toEqual({
+    PATH: "/opt/bin:/bin",
+    EMPTY: "<>",
+  });
+});

@@ -1,0 +1,191 @@
+/**
+ * What a runtime environment is: environment variables, a working directory, npm packages; how one is checked, merged and named.
+ *
+ * `core` checks what a user wrote and merges it into the surroundings' (job, then task or actor); the node's daemon gets the result under its key and starts
+ * workers for it. Pure, but for looking whether the named folders are there: a wrong path is an error where it was written.
+ */
+import { describeValue } from "../base/describe.ts";
+import { sha256Hex } from "../platform/digest.ts";
+import { isDirectory, isFile, joinPath, resolvePath } from "../platform/paths.ts";
+
+/**
+ * What the worker processes of a job, a task or an actor have besides what the node has. Variables are merged into those of the surroundings, everything
+ * else replaces them. Workers of one environment are kept apart and reused for it; a failure to build it is a `RuntimeEnvError`.
+ */
+export interface RuntimeEnvInput {
+  /** Environment variables; `${NAME}` in a value stands for the node's own variable of that name. */
+  readonly envVars?: Readonly<Record<string, string>> | undefined;
+  /**
+   * A folder that is copied when the first worker needs it, once a session; workers run in the copy. Left out are `node_modules`, `.git`, and what `.gitignore`
+   * files and `excludes` name. At most 512 MiB. Packages of the folder are found in the copy, too.
+   */
+  readonly workingDir?: string | undefined;
+  /** What else is left out of the copy: patterns as in a `.gitignore` file. */
+  readonly excludes?: readonly string[] | undefined;
+  /**
+   * npm packages that the code of tasks and actors finds before all others: a folder with `package.json` and `package-lock.json`, or packages such as
+   * `["lodash@4.17.21"]`. Installed by npm, once for each lockfile, Node version and platform, and kept for later sessions.
+   */
+  readonly nodeModules?: string | readonly string[] | undefined;
+  /** Time that npm may take, in milliseconds. Default: 600,000. */
+  readonly setupTimeoutMs?: number | undefined;
+}
+
+/** Checked, with absolute paths. Nothing set means the surroundings as they are. */
+export interface RuntimeEnvSpec {
+  readonly envVars?: Readonly<Record<string, string>>;
+  readonly workingDir?: string;
+  readonly excludes?: readonly string[];
+  /** A folder with package.json and package-lock.json, or the packages themselves. */
+  readonly nodeModules?: string | readonly string[];
+  readonly setupTimeoutMs?: number;
+}
+
+export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
+/** The key of `NO_ENVIRONMENT`, under which ordinary workers run. */
+export const DEFAULT_ENVIRONMENT_KEY = "";
+export const SETUP_TIMEOUT_MS = 600_000;
+
+const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "setupTimeoutMs"];
+const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
+  working_dir: "it is spelled workingDir",
+  env_vars: "it is spelled envVars",
+  pip: "Python packages are no part of a Node environment; npm packages are nodeModules",
+  conda: "Python packages are no part of a Node environment; npm packages are nodeModules",
+  uv: "Python packages are no part of a Node environment; npm packages are nodeModules",
+  npm: "it is spelled nodeModules",
+};
+const VARIABLE_NAME = /^[^=\0]+$/;
+/** `name`, `@scope/name`, each with an optional version or range; no paths, no addresses: a worker's packages come from the registry. */
+const PACKAGE = /^(@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*(@[\w.^~<>=*| -]+)?$/i;
+
+export interface RuntimeEnvFault {
+  readonly reason: string;
+  readonly error: "wrong type" | "out of range";
+}
+
+/** Why something is no runtime environment; undefined where it is one. */
+export function faultOfRuntimeEnv(value: unknown): RuntimeEnvFault | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { reason: 'an object such as { envVars: { NAME: "value" } } is needed', error: "wrong type" };
+  }
+  for (const [field, given] of Object.entries(value)) {
+    if (!FIELDS.includes(field)) {
+      const other = FIELDS_OF_RAY[field] ?? `there are ${FIELDS.join(", ")}`;
+      return { reason: `there is no field ${JSON.stringify(field.slice(0, 100))} in a runtime environment: ${other}`, error: "wrong type" };
+    }
+    const fault = given === undefined ? undefined : faultOfField(field, given);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function faultOfField(field: string, given: unknown): RuntimeEnvFault | undefined {
+  switch (field) {
+    case "envVars":
+      return faultOfVariables(given);
+    case "workingDir":
+      if (typeof given !== "string" || given === "") return { reason: "workingDir is the path of a folder", error: "wrong type" };
+      if (!isDirectory(resolvePath(given))) return { reason: `workingDir names no folder: ${resolvePath(given)}`, error: "out of range" };
+      return undefined;
+    case "excludes":
+      if (!isTexts(given)) return { reason: "excludes is an array of patterns, as in a .gitignore file", error: "wrong type" };
+      return undefined;
+    case "nodeModules":
+      return faultOfNodeModules(given);
+    default:
+      if (typeof given !== "number") return { reason: "setupTimeoutMs is a number of milliseconds", error: "wrong type" };
+      if (!(given > 0 && given < 2 ** 31)) return { reason: "setupTimeoutMs is a number of milliseconds above 0", error: "out of range" };
+      return undefined;
+  }
+}
+
+function faultOfVariables(given: unknown): RuntimeEnvFault | undefined {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    return { reason: "envVars is an object of names and texts", error: "wrong type" };
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (!VARIABLE_NAME.test(name))
+      return { reason: `envVars has a name that no variable can have: ${describeValue(name)}`, error: "out of range" };
+    if (typeof value !== "string" || value.includes("\0")) {
+      return { reason: `envVars.${name} is a text: use String(...) for ${describeValue(value)}`, error: "wrong type" };
+    }
+  }
+  return undefined;
+}
+
+function faultOfNodeModules(given: unknown): RuntimeEnvFault | undefined {
+  if (typeof given === "string" && given !== "") {
+    for (const file of ["package.json", "package-lock.json"]) {
+      const path = joinPath(resolvePath(given), file);
+      if (!isFile(path)) {
+        return { reason: `nodeModules names a folder with package.json and package-lock.json: there is no ${path}`, error: "out of range" };
+      }
+    }
+    return undefined;
+  }
+  if (!isTexts(given) || given.length === 0) {
+    return { reason: 'nodeModules is a folder with a lockfile, or packages such as ["lodash@4.17.21"]', error: "wrong type" };
+  }
+  const wrong = given.find((name) => !PACKAGE.test(name));
+  if (wrong === undefined) return undefined;
+  return {
+    reason: `nodeModules names packages of the registry, such as "lodash@4.17.21": not ${describeValue(wrong)}`,
+    error: "out of range",
+  };
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** With absolute paths, and without what was not set. */
+export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEnvSpec {
+  if (input === undefined) return NO_ENVIRONMENT;
+  const { envVars, workingDir, excludes, nodeModules, setupTimeoutMs } = input;
+  return Object.freeze({
+    ...(envVars === undefined || Object.keys(envVars).length === 0 ? {} : { envVars: { ...envVars } }),
+    ...(workingDir === undefined ? {} : { workingDir: resolvePath(workingDir) }),
+    ...(excludes === undefined || workingDir === undefined ? {} : { excludes: [...excludes] }),
+    ...(nodeModules === undefined
+      ? {}
+      : { nodeModules: typeof nodeModules === "string" ? resolvePath(nodeModules) : [...nodeModules].sort() }),
+    ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
+  });
+}
+
+/** What is inside wins: variables are merged one by one, everything else is replaced, as in Ray. */
+export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): RuntimeEnvSpec {
+  if (inner === NO_ENVIRONMENT) return outer;
+  if (outer === NO_ENVIRONMENT) return inner;
+  const { excludes: outerExcludes, ...outerRest } = outer;
+  const envVars = { ...outer.envVars, ...inner.envVars };
+  const excludes = inner.workingDir === undefined ? outerExcludes : inner.excludes;
+  return Object.freeze({
+    ...outerRest,
+    ...inner,
+    ...(Object.keys(envVars).length === 0 ? {} : { envVars }),
+    ...(excludes === undefined ? {} : { excludes }),
+  });
+}
+
+/** Equal environments have equal keys; the default one's is empty. */
+export function environmentKey(spec: RuntimeEnvSpec): string {
+  const { envVars, workingDir, excludes, nodeModules } = spec;
+  if (envVars === undefined && workingDir === undefined && nodeModules === undefined) return DEFAULT_ENVIRONMENT_KEY;
+  const variables = Object.entries(envVars ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules])).slice(0, 24);
+}
+
+/** `${NAME}` in a value stands for the variable of the node's own environment; an unknown one for nothing. */
+export function expandedVariables(
+  envVars: Readonly<Record<string, string>>,
+  surroundings: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(envVars).map(([name, value]) => [
+      name,
+      value.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => surroundings[variable] ?? ""),
+    ]),
+  );
+}

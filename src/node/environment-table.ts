@@ -1,0 +1,124 @@
+/**
+ * The runtime environments of this node: which are described, being built, ready, and what waits for them.
+ *
+ * A pure state machine. Processes describe an environment before they ask for workers of it; the first worker that is wanted has it built, and those wanted meanwhile
+ * start together when it is. A failure ends everything that waits for it and is forgotten: whoever asks again has it built again, since what failed may
+ * have been a network.
+ */
+
+import type { Refusal } from "./lease-obstacles.ts";
+
+/** How a worker of an environment is started. */
+export interface LaunchSettings {
+  readonly description: EnvironmentDescription;
+  readonly envVars: Readonly<Record<string, string>>;
+  readonly workingDirectory: string | undefined;
+  /** The folder whose `node_modules` its code finds first. */
+  readonly packageFolder: string | undefined;
+}
+
+/** What was asked for, in the words of whoever builds it; this table does not look inside. */
+export type EnvironmentDescription = Readonly<Record<string, unknown>>;
+
+/** What came of building one. */
+export type EnvironmentResult = { readonly built: LaunchSettings } | { readonly failed: string; readonly output: readonly string[] };
+
+export interface EnvironmentFailure {
+  readonly reason: string;
+  /** What the installer or the worker printed. */
+  readonly output: readonly string[];
+}
+
+export type EnvironmentEvent =
+  | { kind: "described"; key: string; description: EnvironmentDescription }
+  | { kind: "workerWanted"; key: string }
+  | { kind: "workerStarted"; key: string }
+  | { kind: "workerStartFailed"; key: string; output: readonly string[] }
+  | { kind: "built"; key: string; settings: LaunchSettings }
+  | { kind: "buildFailed"; key: string; failure: EnvironmentFailure };
+
+export type EnvironmentEffect =
+  | { kind: "build"; key: string; description: EnvironmentDescription }
+  | { kind: "launch"; key: string; settings: LaunchSettings }
+  | { kind: "failed"; key: string; failure: EnvironmentFailure };
+
+interface Environment {
+  readonly description: EnvironmentDescription;
+  state: "described" | "building" | "ready";
+  settings: LaunchSettings | undefined;
+  /** Workers to start when it is ready. */
+  wanted: number;
+  /** Workers that did not come up, one after the other. */
+  failedStarts: number;
+}
+
+/** An environment whose workers die before they are up (a broken NODE_OPTIONS) would have them started without end. */
+const FAILED_STARTS_MAX = 3;
+
+export class EnvironmentTable {
+  readonly #environments = new Map<string, Environment>();
+
+  handle(event: EnvironmentEvent): EnvironmentEffect[] {
+    const { key } = event;
+    const environment = this.#environments.get(key);
+    switch (event.kind) {
+      case "described":
+        if (environment === undefined) {
+          this.#environments.set(key, {
+            description: event.description,
+            state: "described",
+            settings: undefined,
+            wanted: 0,
+            failedStarts: 0,
+          });
+        }
+        return [];
+      case "workerWanted":
+        if (environment === undefined)
+          return [{ kind: "failed", key, failure: { reason: "nobody has described it to this node", output: [] } }];
+        if (environment.settings !== undefined) return [{ kind: "launch", key, settings: environment.settings }];
+        environment.wanted += 1;
+        if (environment.state === "building") return [];
+        environment.state = "building";
+        return [{ kind: "build", key, description: environment.description }];
+      case "workerStarted":
+        if (environment !== undefined) environment.failedStarts = 0;
+        return [];
+      case "workerStartFailed": {
+        if (environment === undefined) return [];
+        environment.failedStarts += 1;
+        if (environment.failedStarts < FAILED_STARTS_MAX) return [];
+        environment.failedStarts = 0;
+        return [
+          { kind: "failed", key, failure: { reason: `${FAILED_STARTS_MAX} workers of it died at their start`, output: event.output } },
+        ];
+      }
+      case "built": {
+        if (environment === undefined) return [];
+        const { settings } = event;
+        const launches: EnvironmentEffect[] = Array.from({ length: environment.wanted }, () => ({ kind: "launch", key, settings }));
+        Object.assign(environment, { state: "ready", settings, wanted: 0 });
+        return launches;
+      }
+      case "buildFailed":
+        if (environment === undefined) return [];
+        environment.state = "described";
+        environment.wanted = 0;
+        return [{ kind: "failed", key, failure: event.failure }];
+    }
+  }
+
+  describe(key: string): EnvironmentDescription | undefined {
+    return this.#environments.get(key)?.description;
+  }
+}
+
+/** What those are told that wait for a worker of it. */
+export function environmentRefusal({ reason, output }: EnvironmentFailure): Refusal {
+  const said = output.length === 0 ? "" : `; it printed:\n    ${output.join("\n    ")}`;
+  return {
+    code: "environmentFailed",
+    reason: `its runtime environment could not be set up: ${reason}${said}`,
+    hint: "Mend what the message names and submit it again: a failed environment is built anew.",
+  };
+}

@@ -91,6 +91,36 @@ describe("the end of a process", () => {
   });
 });
 
+describe("an owner that is not the one of the notice", () => {
+  test("is kept when its adoption came before the notice: the object outlives the process that it was written for", () => {
+    const ledger = ledgerWith([memoryAt("w-1")]);
+    const late = memoryAt("w-1", MEGABYTE);
+    ledger.adopt({ location: late, owner: daemon });
+    ledger.sealed({ writer: worker, owner: driver, location: late });
+    ledger.processExited(driver);
+    expect(ledger.statistics.objects).toBe(1);
+    expect(ledger.freed(late).reuse).toBe(worker);
+  });
+
+  test("has ended before the notice came: the object is free at once", () => {
+    const ledger = ledgerWith([memoryAt("w-1")]);
+    ledger.processExited(driver);
+    const late = memoryAt("w-1", MEGABYTE);
+    expect(ledger.sealed({ writer: worker, owner: driver, location: late })).toEqual({ reuse: worker, unlink: [] });
+    expect(ledger.statistics.objects).toBe(0);
+  });
+});
+
+describe("an arena that lost what was in it", () => {
+  test("is written no more, and deleted once nothing in it is needed", () => {
+    const ledger = ledgerWith([memoryAt("w-1"), memoryAt("w-1", MEGABYTE)]);
+    expect(ledger.abandoned({ arena: "w-1", kind: "memory" })).toBe(worker);
+    expect(ledger.abandoned({ arena: "w-1", kind: "memory" })).toBeUndefined();
+    expect(ledger.freed(memoryAt("w-1"))).toEqual({ reuse: undefined, unlink: [] });
+    expect(ledger.freed(memoryAt("w-1", MEGABYTE))).toEqual({ reuse: undefined, unlink: [{ arena: "w-1", kind: "memory" }] });
+  });
+});
+
 test("an arena that its writer deleted is forgotten", () => {
   const ledger = ledgerWith([memoryAt("w-1")]);
   ledger.freed(memoryAt("w-1"));

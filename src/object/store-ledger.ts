@@ -98,6 +98,9 @@ const NOTHING: FreedEffects = { reuse: undefined, unlink: [] };
 export class StoreLedger {
   readonly quotaBytes: number;
   readonly #arenas = new Map<string, Arena>();
+  /** What is sealed for one of these comes too late: nobody would ever free it. */
+  readonly #gone = new Set<ProcessId>();
+  readonly #earlyAdopters = new Map<string, ProcessId>();
   readonly #early = new Map<string, EarlyRelease>();
   readonly #spillFiles = new SpillFiles();
   #usedBytes = 0;
@@ -142,7 +145,10 @@ export class StoreLedger {
     const early = this.#early.get(placeOf(location));
     if (early !== undefined) return this.#sealedAfterRelease(arena, placeOf(location), early);
     if (arena.objects.has(location.offset)) return NOTHING;
-    const object: StoredObject = { owner, location, moved: undefined };
+    const adopter = this.#earlyAdopters.get(placeOf(location));
+    this.#earlyAdopters.delete(placeOf(location));
+    if (adopter === undefined && this.#gone.has(owner)) return this.#afterFree(arena);
+    const object: StoredObject = { owner: adopter ?? owner, location, moved: undefined };
     arena.objects.set(location.offset, object);
     this.#count(arena, object, 1);
     return NOTHING;
@@ -151,7 +157,9 @@ export class StoreLedger {
   /** Another process is responsible for the object from now on, so that it outlives the one that wrote it. */
   adopt({ location, owner }: { location: ObjectLocation; owner: ProcessId }): void {
     const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
-    if (object !== undefined) object.owner = owner;
+    // The notice comes from the writer and this from another: it may be the first. With the notice's owner, the object would end with that.
+    if (object === undefined) this.#earlyAdopters.set(placeOf(location), owner);
+    else object.owner = owner;
   }
 
   /**
@@ -179,6 +187,7 @@ export class StoreLedger {
   /** A process ended: what it owned is freed, and its files are deleted as soon as nothing in them is needed. */
   processExited(process: ProcessId): ProcessExitedEffects {
     const effects: ProcessExitedEffects = { unlink: [], reuse: [] };
+    this.#gone.add(process);
     for (const arena of this.#arenas.values()) {
       if (arena.writer === process) arena.writer = undefined;
       arena.readers.delete(process);
@@ -352,6 +361,7 @@ export class StoreLedger {
     // A dead writer sends no notices any more: the object was freed with it.
     if (arena !== undefined && arena.writer === undefined) return NOTHING;
     const place = placeOf(location);
+    this.#earlyAdopters.delete(place);
     const early = this.#early.get(place) ?? { notices: 0, untold: 0 };
     early.notices += 1;
     this.#early.set(place, early);

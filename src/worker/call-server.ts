@@ -68,6 +68,8 @@ export const TERMINATE_METHOD = "\u0000terminate";
 
 /** The shape of a plain call: the default of a task. Other shapes come with a full header. */
 const DEFAULT_SHAPE = "CPU:10000";
+/** As for a task that its caller cancels (core/call-cancellation.ts). */
+const ABANDON_AFTER_MS = 3000;
 const NO_PAYLOADS: readonly Payload[] = [];
 
 /** What a number stands for that a caller gave to a method. */
@@ -127,9 +129,22 @@ export class CallServer {
     return this.#openCalls === 0 && performance.now() - this.#lastCallMs >= idleMs;
   }
 
-  /** The caller is gone. */
-  close(): void {
+  /**
+   * The caller's process has ended. Nobody is left who would take the results of its tasks: those that wait to begin do not, and those that have begun are
+   * cancelled, with what they submitted. Calls of an actor go on: they change its state, which others see.
+   */
+  callerGone(): void {
     this.#streams.close();
+    this.#cancelTasks({ recursive: true, abandon: false });
+    if (this.#open.size === 0) return;
+    // The daemon ends a worker that nobody else uses. One that others use, too, goes on without what does not heed its signal.
+    setTimeout(() => this.#cancelTasks({ recursive: true, abandon: true }), ABANDON_AFTER_MS).unref();
+  }
+
+  #cancelTasks(header: CancelHeader): void {
+    for (const [callId, context] of Array.from(this.#open)) {
+      if (context.place.actor === undefined) this.#cancel(callId, header, "the process that submitted it ended");
+    }
   }
 
   #receive(frame: Frame): void {
@@ -374,7 +389,7 @@ export class CallServer {
 
   // ---- both
 
-  #cancel(callId: number, { recursive, abandon }: CancelHeader): void {
+  #cancel(callId: number, { recursive, abandon }: CancelHeader, why = "its caller cancelled it"): void {
     const context = this.#open.get(callId);
     if (context === undefined) return;
     if (context.isCancelled) {
@@ -382,7 +397,7 @@ export class CallServer {
       if (abandon && this.#executor.othersHaveBegun(context)) this.#answerCancelled(context, { callId });
       return;
     }
-    const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: "its caller cancelled it" });
+    const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: why });
     // In the task's context, where its listeners were added: what they print and call is the task's.
     taskContext.run(context, () => context.cancellation.cancel(reason));
     if (recursive) this.#options.cancelChildren(context);

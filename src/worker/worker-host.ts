@@ -120,8 +120,8 @@ export class WorkerHost {
   #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, daemon, processId } = this.#options;
     connection.onClose = () => {
-      server.close();
       this.#callers.delete(connection);
+      server.callerGone();
     };
     const server: CallServer = new CallServer({
       connection,

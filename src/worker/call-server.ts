@@ -10,8 +10,8 @@ import { TaskCancelledError } from "../base/errors.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { ObjectTable } from "../object/object-table.ts";
-import { inBandPayload, type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
-import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
+import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
+import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
@@ -25,13 +25,13 @@ import {
   type DefinitionHeader,
   type HelloHeader,
   MESSAGE,
-  type PayloadHeader,
   STREAMING,
   type StreamHeader,
 } from "../wire/messages.ts";
 import type { Executor, Job } from "./executor.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
+import { ResultSender } from "./result-sender.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 
@@ -98,6 +98,7 @@ export class CallServer {
   readonly #codec: ValueCodec;
   readonly #executor: Executor;
   readonly #callerId: ProcessId;
+  readonly #results: ResultSender;
   readonly #callees: (Callee | undefined)[] = [];
   readonly #methods: Method[] = [];
   /** Calls that a message can meet here: those that wait to begin, and those that have begun and await something. */
@@ -117,6 +118,12 @@ export class CallServer {
     this.#callerId = options.caller.processId;
     const { connection, codec, table } = options;
     this.#streams = new StreamServer({ connection, codec, table, callerId: this.#callerId });
+    this.#results = new ResultSender({
+      connection: options.connection,
+      codec: options.codec,
+      table: options.table,
+      callerId: this.#callerId,
+    });
     options.connection.onFrame = (frame) => this.#receive(frame);
   }
 
@@ -516,27 +523,13 @@ export class CallServer {
     }
     const durationUs = Math.min(0xffffffff, Math.round(durationMs * 1000));
     try {
-      if (call.numReturns === 1) this.#sendResult(call.callId, this.#codec.encode(value), 0, durationUs);
-      else this.#sendReturns(call, value, durationUs);
+      if (call.numReturns === 1) this.#results.send(call.callId, this.#codec.encode(value), 0, durationUs);
+      else this.#results.sendReturns(call, value, durationUs);
     } catch (error) {
       this.#answerError(context, call, unstreamedError(value, context.name) ?? error, done);
       return;
     }
     this.#callEnded(context, call.callId, done);
-  }
-
-  #sendReturns(call: { callId: number; numReturns: number }, value: unknown, durationUs: number): void {
-    if (call.numReturns > 1 && (!Array.isArray(value) || value.length !== call.numReturns)) {
-      const got = Array.isArray(value) ? `an array of ${value.length}` : typeof value;
-      throw new TypeError(
-        `Cannot split the result: numReturns is ${call.numReturns}, so an array of that length must be returned: received ${got}`,
-      );
-    }
-    const payloads: Payload[] = [];
-    for (let index = 0; index < call.numReturns; index += 1) {
-      payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), { owner: this.#callerId, error: false }));
-    }
-    this.#sendPayloads(call.callId, payloads, durationUs);
   }
 
   #answerError(context: TaskContext, call: { callId: number; numReturns: number }, error: unknown, done?: () => void): void {
@@ -548,7 +541,7 @@ export class CallServer {
       this.#answerCancelled(context, call, done);
       return;
     }
-    this.#sendResult(call.callId, this.#codec.encodeError(error, { name: context.name }), FRAME_FLAG.ERROR, 0);
+    this.#results.send(call.callId, this.#codec.encodeError(error, { name: context.name }), FRAME_FLAG.ERROR, 0);
     this.#callEnded(context, call.callId, done);
   }
 
@@ -556,7 +549,7 @@ export class CallServer {
   #answerCancelled(context: TaskContext, call: { callId: number }, done?: () => void): void {
     // One that was abandoned has been answered for.
     if (context.isFinished) return;
-    this.#sendResult(call.callId, this.#codec.encode(undefined), 0, 0);
+    this.#results.send(call.callId, this.#codec.encode(undefined), 0, 0);
     this.#callEnded(context, call.callId, done);
   }
 
@@ -575,34 +568,6 @@ export class CallServer {
     this.#openCalls -= 1;
     if (this.#openCalls === 0) this.#lastCallMs = performance.now();
     this.#executor.finished(context);
-  }
-
-  #sendResult(callId: number, encoded: EncodedMessage, flags: number, durationUs: number): void {
-    if (encoded.isPlain) {
-      this.#connection.sendNumbered(
-        MESSAGE.RESULT,
-        encoded.graph ? flags | FRAME_FLAG.GRAPH : flags,
-        callId,
-        durationUs,
-        encoded.bytes,
-        encoded.start,
-        encoded.end,
-      );
-      return;
-    }
-    const payload = this.#codec.toPayload(encoded, { owner: this.#callerId, error: (flags & FRAME_FLAG.ERROR) !== 0 });
-    this.#sendPayloads(callId, [payload], durationUs);
-  }
-
-  #sendPayloads(callId: number, payloads: readonly Payload[], durationUs: number): void {
-    const returns: PayloadHeader[] = [];
-    const parts: Uint8Array[] = [];
-    for (const payload of payloads) {
-      this.#options.table.holdFor(this.#callerId, payload);
-      returns.push(payloadHeader(payload));
-      parts.push(...payloadParts(payload));
-    }
-    this.#connection.send(MESSAGE.RESULT, { durationUs, returns }, { callId, parts });
   }
 }
 

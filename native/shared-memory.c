@@ -3,7 +3,7 @@
  *
  * It maps a part of a file as an ArrayBuffer, unmaps it when V8 has really let go of the memory (a finalizer of the
  * backing store, so it stays right after `ArrayBuffer.prototype.transfer`), and copies with stores that bypass the
- * cache. Everything works without it, by copying. Called only by src/platform/shared-memory.ts.
+ * cache, makes named pipes, and waits on words. Everything works without it, by copying. Called only by src/platform/shared-memory.ts.
  *
  * Invariants: every argument is checked before the system sees it, a mapping never reaches beyond the end of its file
  * (that would be a SIGBUS at the first touch), and no call leaves a mapping behind when it throws. Plain Node-API,
@@ -23,8 +23,11 @@
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <linux/futex.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 #endif
 
 #if defined(__x86_64__)
@@ -39,6 +42,8 @@ enum { MODE_SHARED = 0, MODE_PRIVATE = 1 };
 
 /* From here on a copy bypasses the cache: the target will not be read soon by this core, and reading it in costs a third of the bandwidth. */
 #define STREAMING_MIN_BYTES ((size_t)1 << 20)
+
+enum { PATH_LENGTH_MAX = 1024 };
 
 /* Mappings alive in the whole process: the kernel's limit (65,530) is per process, and exceeding it aborts V8. */
 static int64_t live_mappings = 0;
@@ -300,6 +305,65 @@ static napi_value die_with_parent(napi_env env, napi_callback_info info) {
   return value;
 }
 
+/* Fetches the address of a 32-bit word of an ArrayBuffer from the first two arguments, or throws. */
+static uint32_t *read_word(napi_env env, napi_value *arguments) {
+  void *memory = NULL;
+  size_t length = 0;
+  uint64_t index = 0;
+  if (napi_get_arraybuffer_info(env, arguments[0], &memory, &length) != napi_ok || memory == NULL) {
+    throw_type_error(env, "Cannot wait: the memory must be an ArrayBuffer");
+    return NULL;
+  }
+  if (!read_size(env, arguments[1], &index) || index >= length / 4) {
+    throw_range_error(env, "Cannot wait: the word lies outside of the memory");
+    return NULL;
+  }
+  return (uint32_t *)memory + index;
+}
+
+/* waitOnWord(memory ArrayBuffer, word, expected, microseconds): returns when another process wakes the word, its value is another, or the time is over. */
+static napi_value wait_on_word(napi_env env, napi_callback_info info) {
+  napi_value arguments[4];
+  if (!read_arguments(env, info, 4, arguments)) return NULL;
+  uint32_t *word = read_word(env, arguments);
+  if (word == NULL) return NULL;
+  uint64_t expected = 0, microseconds = 0;
+  if (!read_size(env, arguments[2], &expected) || expected > UINT32_MAX) return throw_type_error(env, "Cannot wait: the value must be a whole number");
+  if (!read_size(env, arguments[3], &microseconds) || microseconds > 1000000) return throw_range_error(env, "Cannot wait: the time must be 0 to 1,000,000 us");
+#if defined(__linux__)
+  /* An interruption by a signal returns early, as a wake-up does: callers look for themselves. */
+  struct timespec timeout = {(time_t)(microseconds / 1000000), (long)(microseconds % 1000000) * 1000};
+  syscall(SYS_futex, word, FUTEX_WAIT, (uint32_t)expected, &timeout, NULL, 0);
+#endif
+  return NULL;
+}
+
+/* wakeWord(memory ArrayBuffer, word): wakes the process that waits on the word. */
+static napi_value wake_word(napi_env env, napi_callback_info info) {
+  napi_value arguments[2];
+  if (!read_arguments(env, info, 2, arguments)) return NULL;
+  uint32_t *word = read_word(env, arguments);
+  if (word == NULL) return NULL;
+#if defined(__linux__)
+  syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+#endif
+  return NULL;
+}
+
+/* makeFifo(path): a named pipe that only this user may open. */
+static napi_value make_fifo(napi_env env, napi_callback_info info) {
+  napi_value arguments[1];
+  if (!read_arguments(env, info, 1, arguments)) return NULL;
+  char path[PATH_LENGTH_MAX];
+  size_t length = 0;
+  if (napi_get_value_string_utf8(env, arguments[0], path, sizeof path, &length) != napi_ok || length == 0 || length >= sizeof path - 1) {
+    return throw_type_error(env, "Cannot make a named pipe: the path must be text of 1 to 1,022 bytes");
+  }
+  if (strlen(path) != length) return throw_type_error(env, "Cannot make a named pipe: the path holds a zero byte");
+  if (mkfifo(path, S_IRUSR | S_IWUSR) != 0) return throw_system_error(env, "mkfifo", errno);
+  return NULL;
+}
+
 NAPI_MODULE_INIT() {
   detect_processor();
   State *state = calloc(1, sizeof(State));
@@ -318,6 +382,9 @@ NAPI_MODULE_INIT() {
       {"copy", copy},
       {"liveMaps", live_maps},
       {"dieWithParent", die_with_parent},
+      {"makeFifo", make_fifo},
+      {"waitOnWord", wait_on_word},
+      {"wakeWord", wake_word},
   };
   for (size_t index = 0; index < sizeof functions / sizeof functions[0]; index += 1) {
     napi_value function = NULL;

@@ -8,7 +8,7 @@
 import type { ActorId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ActorStateHeader } from "../wire/messages.ts";
-import { TERMINATE_METHOD } from "../worker/call-server.ts";
+import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { CallQueues } from "./call-queues.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "./worker-link.ts";

@@ -12,7 +12,7 @@ import { describeValue } from "../base/describe.ts";
 import type { ActorInfoHeader, ActorStateHeader, ActorLookupReply, NodeHeader } from "../wire/messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
-import { TERMINATE_METHOD } from "../worker/call-server.ts";
+import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { isGeneratorFunction } from "./generators.ts";

@@ -38,6 +38,7 @@ import {
   type WireLocation,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
+import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
 import { ActorClient } from "./actor-client.ts";
 import type { ActorHandles } from "./actor-handle.ts";
 import { actorLostError } from "./call-failures.ts";
@@ -345,7 +346,8 @@ export class Runtime {
       }
     }
     this.store.close();
-    return left.length;
+    // What holds an actor for a compiled graph is no work that was left undone.
+    return left.filter((record) => record.target.id !== GRAPH_METHOD).length;
   }
 
   #hello(): HelloHeader {

@@ -203,6 +203,10 @@ export class Serializer implements ValueCodec {
     return decodeValue(bytes, NO_BUFFERS, this.hooks) as unknown[];
   }
 
+  decodeParts(inBand: Uint8Array, buffers: readonly Uint8Array[]): unknown {
+    return decodeValue(inBand, buffers, this.hooks);
+  }
+
   decodeArguments(args: Payload, dependencies: readonly Payload[], inTask?: TaskRunner): unknown[] | Promise<unknown[]> {
     const pinned: ObjectEntry[] = [];
     const argRefs = this.#receive(args, pinned);

@@ -4,7 +4,6 @@
  * The same graph gives the same results, slower. Unlike with channels its actors take other calls in between. The end of one of its actors is
  * seen by the first call that fails with it.
  */
-import { ActorDiedError, ActorUnavailableError } from "../base/errors.ts";
 import { requireRuntime } from "../core/current-runtime.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { executeGraph } from "./execute.ts";
@@ -12,8 +11,9 @@ import type { NodeState } from "./node-state.ts";
 
 export interface CallEngineOptions {
   readonly root: NodeState;
-  readonly takesInput: boolean;
   readonly slowerBecause: string;
+  /** Whether an actor of the graph is gone: a failure may as well be what a method threw. */
+  readonly isActorLost: () => boolean;
   /** An actor of the graph has died. */
   readonly onActorLost: (error: Error) => void;
   /** The reason of the end, for results that are pending then. */
@@ -33,8 +33,8 @@ export class CallEngine implements GraphEngine {
   }
 
   submit(input: unknown, results: readonly CompiledResult[]): void {
-    const { root, takesInput } = this.#options;
-    const executed = executeGraph(root, takesInput ? [input] : []);
+    const { root } = this.#options;
+    const executed = executeGraph(root, [input]);
     const refs = (root.kind === "outputs" ? executed : [executed]) as PromiseLike<unknown>[];
     for (const [index, result] of results.entries()) {
       this.#pending.add(result);
@@ -44,8 +44,9 @@ export class CallEngine implements GraphEngine {
         .then(
           (value) => this.#settle(result, "value", value),
           (error: unknown) => {
+            // Its end is the graph's, and settles all that is pending.
+            if (this.#options.isActorLost()) this.#options.onActorLost(error as Error);
             this.#settle(result, "error", error);
-            if (error instanceof ActorDiedError || error instanceof ActorUnavailableError) this.#options.onActorLost(error);
           },
         )
         .finally(() => this.#calls.delete(call));

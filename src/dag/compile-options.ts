@@ -1,11 +1,12 @@
 /** The options of `compile`: what is allowed, and the defaults. */
 import type { CompileOptions } from "../core/graph-types.ts";
-import { bytes, checkedOptions, count, milliseconds, type Option, type OptionSubject, withDefaults } from "../core/option-kinds.ts";
+import { checkedOptions, count, milliseconds, type Option, type OptionSubject, withDefaults } from "../core/option-kinds.ts";
 
 export type ResolvedCompileOptions = { readonly [K in keyof Required<CompileOptions>]: number };
 
 const COMPILE_OPTIONS = {
-  bufferSizeBytes: bytes({ min: 1 }, 1024 * 1024),
+  // Positions in a ring are 32 bits wide, and a ring has twice the room.
+  bufferSizeBytes: count({ min: 1, max: 2 ** 29 }, 1024 * 1024),
   // Ray's default of 10 makes a program that begins a batch and then awaits it an error; what is under way costs a few hundred bytes here.
   maxInflightExecutions: count({ min: 1, max: 1_000_000 }, 1000),
   submitTimeoutMs: milliseconds(10_000),

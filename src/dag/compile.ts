@@ -4,11 +4,17 @@
  * Every call of it must be a method of an actor that exists, with nodes as whole arguments: a reference inside an array would have no value on a
  * channel. An actor is part of one compiled graph at a time.
  */
-import { resolveCompileOptions } from "./compile-options.ts";
+import { requireRuntime } from "../core/current-runtime.ts";
 import type { CompileOptions } from "../core/graph-types.ts";
+import { isObjectRef } from "../core/object-ref.ts";
+import type { Runtime } from "../core/runtime.ts";
+import { channelsUnavailableReason } from "../object/graph-memory.ts";
 import { CallEngine } from "./call-engine.ts";
+import { ChannelEngine } from "./channel-engine.ts";
+import { resolveCompileOptions } from "./compile-options.ts";
 import { CompiledGraphHandle, type GraphSignature } from "./compiled-graph.ts";
 import { GraphClosedError } from "./graph-errors.ts";
+import { planGraph, type PlannedGraph } from "./graph-plan.ts";
 import { type CallState, type NodeState, nodesOf } from "./node-state.ts";
 
 export async function compileGraph(root: NodeState, options: CompileOptions | undefined): Promise<CompiledGraphHandle> {
@@ -16,19 +22,61 @@ export async function compileGraph(root: NodeState, options: CompileOptions | un
   const nodes = nodesOf(root);
   checkCalls(nodes);
   const signature: GraphSignature = {
-    takesInput: nodes.some((node) => node.kind === "input"),
     outputCount: root.kind === "outputs" ? root.dependencies.length : 1,
     isMultiOutput: root.kind === "outputs",
   };
-  const engine = new CallEngine({
-    root,
-    takesInput: signature.takesInput,
-    slowerBecause: "its actors are called one by one",
-    onActorLost: (error) => graph.close(actorLost(error)),
-    closedBy: () => graph.closedBy,
-  });
+  const runtime = requireRuntime();
+  const planned = planGraph(root, { nodes, bufferSizeBytes: resolved.bufferSizeBytes, constants: await constantsOf(nodes) });
+  await actorsReady(planned, runtime);
+  requireFreeActors(planned);
+  const ending = {
+    onActorLost: (error: Error): void => graph.close(actorLost(error)),
+    closedBy: (): Error | undefined => graph.closedBy,
+  };
+  const isActorLost = (): boolean => planned.actors.some(({ actor }) => actor.client.resolved.state?.phase !== "alive");
+  const slowerBecause = runtime.options.mode === "inProcess" ? "this is in-process mode" : channelsUnavailableReason();
+  const channels = slowerBecause === undefined ? new ChannelEngine({ ...ending, runtime, planned }) : undefined;
+  const engine = channels ?? new CallEngine({ ...ending, isActorLost, root, slowerBecause: slowerBecause as string });
   const graph: CompiledGraphHandle = new CompiledGraphHandle(signature, resolved, engine);
+  for (const { actor } of planned.actors) graphOf.set(actor.client.resolved, graph);
+  try {
+    await channels?.start();
+  } catch (error) {
+    graph.close(actorLost(error as Error));
+    throw error;
+  }
   return graph;
+}
+
+/** The compiled graph that each actor is part of, as far as this process knows. */
+const graphOf = new WeakMap<object, CompiledGraphHandle>();
+
+function requireFreeActors(planned: PlannedGraph): void {
+  for (const { actor } of planned.actors) {
+    const graph = graphOf.get(actor.client.resolved);
+    if (graph !== undefined && graph.closedBy === undefined)
+      throw new TypeError(
+        `Cannot compile a graph: actor ${actor.client.className} is part of another compiled graph: tear that down first`,
+      );
+  }
+}
+
+/** Arguments that are references become their values, which are the same for all executions. */
+async function constantsOf(nodes: readonly NodeState[]): Promise<Map<unknown, unknown>> {
+  const refs = new Set(nodes.flatMap((node) => (node.kind === "call" ? node.binding.args.filter(isObjectRef) : [])));
+  const constants = new Map<unknown, unknown>();
+  for (const ref of refs) constants.set(ref, await ref);
+  return constants;
+}
+
+/** @throws ActorDiedError when one of them is dead */
+async function actorsReady(planned: PlannedGraph, runtime: Runtime): Promise<void> {
+  for (const { actor } of planned.actors) {
+    const ready = actor.client.ready().catch((state: Parameters<Runtime["actorFailure"]>[1]) => {
+      throw runtime.actorFailure(actor.client.resolved, state);
+    });
+    await runtime.holdWhile(ready);
+  }
 }
 
 function actorLost(error: Error): GraphClosedError {

@@ -14,8 +14,8 @@ export interface GraphEngine {
   readonly slowerBecause: string | undefined;
   /** Begins an execution; each result is settled with `settle` when its output has come. @throws what is wrong with the input */
   submit(input: unknown, results: readonly CompiledResult[]): void;
-  /** Takes in what has come. `maySpin`: the caller would otherwise sleep, so a short wait is worth it. */
-  poll(maySpin: boolean): void;
+  /** Takes in what has come. With `isDone` the caller would sleep until that holds, so a short wait for it is worth it. */
+  poll(isDone: (() => boolean) | undefined): void;
   /** Somebody waits for results, or nobody does any more: the process must not end, or may. */
   setAwaited(awaited: boolean): void;
   /** Stops the actors' part; resolves when they take ordinary calls again. */
@@ -69,17 +69,18 @@ export class CompiledResult implements PromiseLike<unknown> {
         new TypeError("Cannot await a result of a compiled graph twice: it is handed out once: keep what the first await gave"),
       );
     }
-    if (this.#state === "pending") this.#graph.lookForResults();
+    if (this.#state === "pending") this.#graph.lookForResults(() => this.#state !== "pending");
     const state = this.#state;
     const value = this.#value;
     this.#state = "taken";
     this.#value = undefined;
     if (state === "value") return Promise.resolve(value);
     if (state === "error") return Promise.reject(value);
-    this.#graph.awaitBegins();
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
+      // Last: it may find the result.
+      this.#graph.awaitBegins();
     });
   }
 }
@@ -96,9 +97,8 @@ interface RoomWaiter {
   timer: NodeJS.Timeout;
 }
 
-/** The shape of a graph's input and outputs, as far as executing needs it. */
+/** The outputs of a graph. Every compiled graph has an input, as something must start it. */
 export interface GraphSignature {
-  readonly takesInput: boolean;
   /** 1, or the number of outputs of a MultiOutputNode. */
   readonly outputCount: number;
   readonly isMultiOutput: boolean;
@@ -131,14 +131,15 @@ export class CompiledGraphHandle {
   execute(...input: unknown[]): unknown {
     this.#check(input);
     const { maxInflightExecutions: max } = this.#options;
-    if (this.#inflight >= max) this.#engine.poll(false);
+    if (this.#inflight >= max) this.#engine.poll(undefined);
     if (this.#inflight >= max) throw this.#overCapacity("wait for results before the next execution, or use executeAsync");
     return this.#begin(input);
   }
 
   async executeAsync(...input: unknown[]): Promise<{ refs: unknown }> {
     this.#check(input);
-    if (this.#inflight >= this.#options.maxInflightExecutions) this.#engine.poll(true);
+    if (this.#inflight >= this.#options.maxInflightExecutions)
+      this.#engine.poll(() => this.#inflight < this.#options.maxInflightExecutions);
     if (this.#waiters.size === 0 && this.#inflight < this.#options.maxInflightExecutions) return { refs: this.#begin(input) };
     const { submitTimeoutMs } = this.#options;
     this.awaitBegins();
@@ -186,8 +187,8 @@ export class CompiledGraphHandle {
 
   // ---- called by results
 
-  lookForResults(): void {
-    this.#engine.poll(true);
+  lookForResults(isDone: () => boolean): void {
+    this.#engine.poll(isDone);
   }
 
   awaitBegins(): void {
@@ -222,10 +223,8 @@ export class CompiledGraphHandle {
         ...("cause" in this.#closed ? { cause: this.#closed.cause } : {}),
       });
     }
-    const { takesInput } = this.#signature;
-    if (takesInput ? input.length === 1 : input.length === 0) return;
-    const wants = takesInput ? "it has an InputNode, so one input is needed" : "it has no InputNode, so it takes no input";
-    throw new TypeError(`Cannot execute a graph: ${wants}: received ${input.length}`);
+    if (input.length === 1) return;
+    throw new TypeError(`Cannot execute a graph: it has an InputNode, so one input is needed: received ${input.length}`);
   }
 
   #begin(input: readonly unknown[]): unknown {

@@ -37,6 +37,8 @@ export interface ValueCodec {
   toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload;
   /** A promise only where definitions have to be fetched, modules imported or lost objects made again. */
   decodeArguments(args: Payload, dependencies: readonly Payload[], inTask?: TaskRunner): unknown[] | Promise<unknown[]>;
+  /** Plain bytes and their buffers, which become parts of the value: nobody else may use them. */
+  decodeParts(inBand: Uint8Array, buffers: readonly Uint8Array[]): unknown;
   /** The hot form: plain in-band bytes without dependencies. */
   decodePlainArguments(bytes: Uint8Array): unknown[];
 }

@@ -1,5 +1,5 @@
 /**
- * The native part, when there is one for this platform: file ranges as ArrayBuffers, streaming copies, death with the parent.
+ * The native part, when there is one for this platform: file ranges as ArrayBuffers, streaming copies, named pipes, death with the parent.
  *
  * Decides which prebuilt binary fits, loads it once on first use if its checksum is right, and says why not otherwise; everybody
  * has a way without it. Owns the list of mappings that ended, so that several readers in one process each hear of their own.
@@ -30,6 +30,11 @@ export interface SharedMemory {
   drainReleased(): void;
   /** Mappings alive in this process, over all its threads. */
   liveMaps(): number;
+  /** Makes a named pipe that only this user may open. @throws Error with a `code` when the system refuses */
+  makeFifo(path: string): void;
+  /** Blocks this thread until another process wakes the 32-bit word, the word has another value, or the time is over. Linux only. */
+  waitOnWord(memory: ArrayBuffer, word: number, options: { expected: number; timeoutUs: number }): void;
+  wakeWord(memory: ArrayBuffer, word: number): void;
 }
 
 /** What the C file exports; see native/shared-memory.c. */
@@ -39,6 +44,9 @@ interface NativePart {
   drainReleased(): number[];
   liveMaps(): number;
   dieWithParent(): boolean;
+  makeFifo(path: string): void;
+  waitOnWord(memory: ArrayBuffer, word: number, expected: number, microseconds: number): void;
+  wakeWord(memory: ArrayBuffer, word: number): void;
 }
 
 type Loaded = { part: NativePart; memory: SharedMemory } | { reason: string };
@@ -147,5 +155,8 @@ function memoryOf(part: NativePart): SharedMemory {
       }
     },
     liveMaps: () => part.liveMaps(),
+    makeFifo: (path) => part.makeFifo(path),
+    waitOnWord: (memory, word, { expected, timeoutUs }) => part.waitOnWord(memory, word, expected, timeoutUs),
+    wakeWord: (memory, word) => part.wakeWord(memory, word),
   };
 }

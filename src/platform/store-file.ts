@@ -5,7 +5,18 @@
  * Owns the descriptor. Called by the store's reader and writer, who get these functions as an interface, so that tests can have
  * a disk that is full.
  */
-import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, readSync, statfsSync, unlinkSync, writevSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statfsSync,
+  unlinkSync,
+  writevSync,
+} from "node:fs";
 
 export interface StoreFile {
   readonly fd: number;
@@ -75,6 +86,24 @@ const DISK_USE_MAX = 0.95;
 /** What may still be written to a disk that is shared with others. */
 export function roomBytes({ freeBytes, totalBytes }: { freeBytes: number; totalBytes: number }): number {
   return freeBytes - totalBytes * (1 - DISK_USE_MAX);
+}
+
+/** A file that is there, to be mapped and written by several processes. @throws ENOENT */
+export function openToShare(path: string): StoreFile {
+  return new OpenFile(openSync(path, "r+"));
+}
+
+/** Removes the files of a directory whose names begin so. */
+export function removeFilesNamed(directory: string, prefix: string): void {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch (error) {
+    // The session has ended, and its directories with it.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+    throw error;
+  }
+  for (const name of names) if (name.startsWith(prefix)) storeFiles.remove(`${directory}/${name}`);
 }
 
 /** What the file system of a directory has free for this user. */

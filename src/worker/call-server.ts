@@ -29,6 +29,8 @@ import {
   type StreamHeader,
 } from "../wire/messages.ts";
 import type { Executor, Job } from "./executor.ts";
+import { graphMethod } from "./graph-loop.ts";
+import { GRAPH_METHOD, isReservedMethod, TERMINATE_METHOD } from "./reserved-methods.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
 import { ResultSender } from "./result-sender.ts";
@@ -63,9 +65,6 @@ interface Callee extends Measured {
   fn: AnyFunction | undefined;
 }
 
-/** A method that no class has: the last call, after those that its caller made before. */
-export const TERMINATE_METHOD = "\u0000terminate";
-
 /** The shape of a plain call: the default of a task. Other shapes come with a full header. */
 const DEFAULT_SHAPE = "CPU:10000";
 /** As for a task that its caller cancels (core/call-cancellation.ts). */
@@ -75,6 +74,8 @@ const NO_PAYLOADS: readonly Payload[] = [];
 /** What a number stands for that a caller gave to a method. */
 interface Method {
   readonly name: string;
+  /** Not of the class, but of ours: the end of the actor, or its part of a graph. */
+  readonly isReserved: boolean;
   /** Of the group in which its calls run; undefined is the default one. */
   readonly groupName: string | undefined;
   group: ConcurrencyGroup | undefined;
@@ -287,7 +288,7 @@ export class CallServer {
     const graph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
     const method = this.#method(frame.number);
     const { group } = method;
-    if (!graph && group !== undefined && method.name !== TERMINATE_METHOD) {
+    if (!graph && group !== undefined && !method.isReserved) {
       const instance = this.#options.actors.tryBegin(group);
       if (instance !== undefined) {
         this.#runMethodNow(frame, method, instance);
@@ -302,6 +303,7 @@ export class CallServer {
     const { actors } = this.#options;
     const method: Method = {
       name,
+      isReserved: isReservedMethod(name),
       groupName,
       group: undefined,
       finished: () => {
@@ -384,7 +386,8 @@ export class CallServer {
         return;
       }
       const refusal = instance === undefined ? "the actor has ended" : host.refusalOf(addressed);
-      const method = (instance as Record<string, unknown> | undefined)?.[call.name];
+      const method =
+        call.name === GRAPH_METHOD ? graphMethod(this.#options) : (instance as Record<string, unknown> | undefined)?.[call.name];
       if (refusal !== undefined || typeof method !== "function") {
         this.#answerError(context, call, refusal === undefined ? noMethod(host.className, call.name) : new Error(refusal), done);
         return;

@@ -1,0 +1,260 @@
+/**
+ * Runs a compiled graph over channels in shared memory: writes inputs, takes results in, and holds the actors for as long as the graph lives.
+ *
+ * Each actor is held by one call of its own, which ends with the graph; that call's failure is how the death of an actor is heard of. Results are taken in
+ * whenever somebody looks: at an `await`, which looks for a moment before it sleeps, and when an actor rings. While nobody waits, this
+ * process does not sleep on its doorbell, and actors ring nobody.
+ */
+import { Fifo } from "../base/fifo.ts";
+import type { ProcessId } from "../base/ids.ts";
+import type { ActorHandleState } from "../core/actor-handle.ts";
+import { entryOf } from "../core/object-ref.ts";
+import { resolveMethodOptions } from "../core/options.ts";
+import type { Runtime } from "../core/runtime.ts";
+import { type BriefWait, newBriefWait } from "../object/brief-wait.ts";
+import { type ValueChannelOptions, ValueReader, ValueWriter } from "../object/channel-values.ts";
+import { createGraphFiles, type GraphMap, GraphMemory, removeGraphFiles } from "../object/graph-memory.ts";
+import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
+import type { GraphPlan } from "../worker/graph-operations.ts";
+import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
+import { CALLER, type PlannedGraph } from "./graph-plan.ts";
+
+export interface ChannelEngineOptions {
+  readonly runtime: Runtime;
+  readonly planned: PlannedGraph;
+  /** An actor of the graph has died, or its part of the graph has failed. */
+  readonly onActorLost: (error: Error) => void;
+  /** The reason of the end, for results that are pending then. */
+  readonly closedBy: () => Error | undefined;
+}
+
+interface Output {
+  readonly reader: ValueReader;
+  readonly indices: readonly number[];
+  /** Results in the order of their executions, `indices.length` for each. */
+  readonly pending: Fifo<CompiledResult>;
+  /** The current record is being read, which takes a promise. */
+  isReading: boolean;
+}
+
+/** The event loop stands still meanwhile. */
+const BLOCK_US_MAX = 200;
+
+let graphs = 0;
+
+export class ChannelEngine implements GraphEngine {
+  readonly transport = "channels";
+  readonly slowerBecause = undefined;
+  readonly #options: ChannelEngineOptions;
+  readonly #map: GraphMap;
+  readonly #memory: GraphMemory;
+  readonly #input: ValueWriter;
+  readonly #outputs: readonly Output[];
+  readonly #wait: BriefWait;
+  /** The calls that hold the actors, and whether each of them has ended. */
+  readonly #holds: { actor: ActorHandleState; ref: object; ended: Promise<void> }[] = [];
+  #onJoin: (() => void) | undefined;
+  #isAwaited = false;
+  #isClosed = false;
+
+  /** Makes the files; `start` does the rest. */
+  constructor(options: ChannelEngineOptions) {
+    const { runtime, planned } = options;
+    this.#options = options;
+    graphs += 1;
+    this.#map = {
+      directory: runtime.options.memoryDirectory,
+      name: `graph-${runtime.options.processId.slice(0, 12)}-${graphs}.channels`,
+      endpoints: 1 + planned.actors.length,
+      channels: planned.channels,
+    };
+    try {
+      createGraphFiles(this.#map);
+      this.#memory = new GraphMemory(this.#map, CALLER, () => this.#rung());
+    } catch (error) {
+      removeGraphFiles(this.#map);
+      throw error;
+    }
+    this.#wait = newBriefWait({ block: (timeoutUs, condition) => this.#memory.block(timeoutUs, condition), blockUsMax: BLOCK_US_MAX });
+    const channelOptions = (channel: number): ValueChannelOptions => ({
+      map: this.#map,
+      memory: this.#memory,
+      channel,
+      codec: runtime.serializer,
+      table: runtime.table,
+      processIds: this.#processIds(),
+    });
+    this.#input = new ValueWriter(channelOptions(planned.inputChannel));
+    this.#outputs = planned.outputs.map(({ channel, indices }) => ({
+      reader: new ValueReader(channelOptions(channel), CALLER),
+      indices,
+      pending: new Fifo<CompiledResult>(),
+      isReading: false,
+    }));
+  }
+
+  /** Takes the actors over. @throws what keeps one of them from joining; the graph is closed then */
+  async start(): Promise<void> {
+    const { runtime, planned } = this.#options;
+    const failed = new Promise<never>((_resolve, reject) => {
+      for (const [index, { actor, operations }] of planned.actors.entries()) {
+        const plan: GraphPlan = { map: this.#map, self: index + 1, processIds: this.#processIds(), operations };
+        this.#hold(actor, plan, reject);
+      }
+    });
+    // Once all have joined nobody listens for this any more.
+    failed.catch(() => {});
+    try {
+      await runtime.holdWhile(Promise.race([this.#allJoined(), failed]));
+    } finally {
+      // All have opened them, or nobody will.
+      removeGraphFiles(this.#map);
+    }
+  }
+
+  submit(input: unknown, results: readonly CompiledResult[]): void {
+    this.#input.write(input);
+    for (const { indices, pending } of this.#outputs) for (const index of indices) pending.push(results[index] as CompiledResult);
+    if (this.#input.isWaiting) this.#sleep();
+  }
+
+  poll(isDone: (() => boolean) | undefined): void {
+    if (this.#isClosed) return;
+    this.#takeIn();
+    // Whoever waits already sleeps until it is rung; another wait adds nothing to that, and must not end it.
+    if (isDone === undefined || this.#isAwaited || isDone()) return;
+    this.#wait.until(() => {
+      this.#takeIn();
+      return isDone();
+    });
+    if (this.#input.isWaiting) this.#sleep();
+  }
+
+  setAwaited(awaited: boolean): void {
+    if (this.#isClosed) return;
+    this.#isAwaited = awaited;
+    this.#memory.setKeepsProcessAlive(awaited);
+    if (awaited) this.#sleep();
+    else if (!this.#input.isWaiting) this.#memory.endSleep();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#takeIn();
+    this.#isClosed = true;
+    this.#memory.markClosed();
+    const reason = this.#options.closedBy();
+    for (const { pending } of this.#outputs)
+      for (let result = pending.shift(); result !== undefined; result = pending.shift()) result.settle("error", reason);
+    this.#memory.close();
+    await this.#options.runtime.holdWhile(Promise.all(this.#holds.map(({ ended }) => ended)));
+    removeGraphFiles(this.#map);
+  }
+
+  #processIds(): ProcessId[] {
+    const { runtime, planned } = this.#options;
+    return [runtime.options.processId, ...planned.actors.map(({ actor }) => actor.client.resolved.state?.processId as ProcessId)];
+  }
+
+  #hold(actor: ActorHandleState, plan: GraphPlan, onFailure: (error: unknown) => void): void {
+    const { runtime } = this.#options;
+    const target = {
+      kind: "method" as const,
+      id: GRAPH_METHOD,
+      name: `${actor.client.className} in a compiled graph`,
+      meanMs: 0,
+      group: undefined,
+    };
+    const ref = runtime.calls.callActor(actor.client, target, [plan], resolveMethodOptions({}, { maxRetries: 0 })) as object;
+    const entry = entryOf(ref);
+    // Its failure is the graph's, which tells it to whoever awaits results.
+    entry.failureSeen = true;
+    const ended = new Promise<void>((resolve) => {
+      const settled = (): void => {
+        runtime.getOne(ref, {}).then(
+          () => resolve(),
+          (error: unknown) => {
+            resolve();
+            onFailure(error);
+            if (!this.#isClosed) this.#options.onActorLost(error as Error);
+          },
+        );
+      };
+      if (entry.isSettled) settled();
+      else entry.addWaiter({ entrySettled: settled });
+    });
+    this.#holds.push({ actor, ref, ended });
+  }
+
+  #allJoined(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onJoin = () => {
+        this.#memory.beginSleep();
+        for (let endpoint = 1; endpoint < this.#map.endpoints; endpoint += 1) if (!this.#memory.hasJoined(endpoint)) return;
+        this.#memory.endSleep();
+        this.#onJoin = undefined;
+        resolve();
+      };
+      this.#onJoin();
+    });
+  }
+
+  #rung(): void {
+    if (this.#isClosed) return;
+    this.#onJoin?.();
+    this.#takeIn();
+    if (this.#isAwaited || this.#input.isWaiting) this.#sleep();
+  }
+
+  /** From now on this process is rung. What came before is taken in. */
+  #sleep(): void {
+    this.#memory.beginSleep();
+    this.#takeIn();
+  }
+
+  #takeIn(): void {
+    if (this.#input.isWaiting) this.#input.flush();
+    for (const output of this.#outputs) {
+      while (!output.isReading && output.reader.next()) this.#takeRecord(output);
+    }
+  }
+
+  #takeRecord(output: Output): void {
+    const { reader, indices } = output;
+    for (let left = indices.length; left > 0; left -= 1) {
+      try {
+        const reading = reader.read();
+        if (reading !== undefined) {
+          this.#takeLater(output, reading);
+          return;
+        }
+      } catch (error) {
+        this.#settleNext(output, "error", error);
+        continue;
+      }
+      this.#settleNext(output, reader.isError ? "error" : "value", reader.value);
+    }
+    reader.advance();
+  }
+
+  /** A record whose definitions have to come first: all results of it get the same value. */
+  #takeLater(output: Output, reading: Promise<void>): void {
+    const { reader, indices } = output;
+    output.isReading = true;
+    const finish = (state: "value" | "error", value: unknown): void => {
+      output.isReading = false;
+      if (this.#isClosed) return;
+      for (let left = indices.length; left > 0; left -= 1) this.#settleNext(output, state, value);
+      reader.advance();
+      this.#takeIn();
+    };
+    reading.then(
+      () => finish(reader.isError ? "error" : "value", reader.value),
+      (error: unknown) => finish("error", error),
+    );
+  }
+
+  #settleNext({ pending }: Output, state: "value" | "error", value: unknown): void {
+    pending.shift()?.settle(state, value);
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * The plan of a compiled graph: which process does what in which order, and which channels join them. Pure: nodes in, plain data out.
+ *
+ * The input and each result that another process needs get one channel, with one writer and every process that needs it as a reader; a process reads each
+ * record once. What an actor makes for itself stays with it. The operations of an actor run in the order in which the nodes were bound, which is the same
+ * order everywhere, so no two processes can wait for each other.
+ */
+import type { ActorHandleState } from "../core/actor-handle.ts";
+import type { GraphMap } from "../object/graph-memory.ts";
+import type { ArgumentPlan, OperationPlan } from "../worker/graph-operations.ts";
+import { pathOf } from "./input-node.ts";
+import { type AttributeState, type CallState, type InputState, type NodeState, nodeState } from "./node-state.ts";
+
+export interface PlannedActor {
+  readonly actor: ActorHandleState;
+  readonly operations: OperationPlan[];
+}
+
+export interface PlannedGraph {
+  /** In the order of the endpoints after the first, which is the process that compiles. */
+  readonly actors: readonly PlannedActor[];
+  readonly channels: GraphMap["channels"];
+  readonly inputChannel: number;
+  /** Channels with results for the compiling process, and which outputs of the graph each of them is. */
+  readonly outputs: readonly { channel: number; indices: readonly number[] }[];
+}
+
+/** The process that compiles: it writes the input and reads the outputs. */
+export const CALLER = 0;
+const CAPACITY_BYTES_MIN = 256;
+
+interface Producer {
+  readonly writer: number;
+  readonly readers: Set<number>;
+}
+
+export interface PlanOptions {
+  /** All nodes of the graph in order: the input, its parts, and calls of methods. */
+  readonly nodes: readonly NodeState[];
+  readonly bufferSizeBytes: number;
+  /** What stands for an argument instead of it. */
+  readonly constants: ReadonlyMap<unknown, unknown>;
+}
+
+export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
+  const { nodes, bufferSizeBytes, constants } = options;
+  const actors: PlannedActor[] = [];
+  const endpoints = new Map<string, number>();
+  const endpointOf = (node: CallState): number => {
+    const actor = actorOf(node);
+    const id = actor.client.resolved.id;
+    let endpoint = endpoints.get(id);
+    if (endpoint === undefined) {
+      endpoint = actors.push({ actor, operations: [] });
+      endpoints.set(id, endpoint);
+    }
+    return endpoint;
+  };
+  const calls = nodes.filter((node) => node.kind === "call");
+  const producers = new Map<NodeState, Producer>();
+  const producerOf = (node: InputState | CallState): Producer => {
+    let producer = producers.get(node);
+    if (producer === undefined) {
+      producer = { writer: node.kind === "input" ? CALLER : endpointOf(node), readers: new Set() };
+      producers.set(node, producer);
+    }
+    return producer;
+  };
+  for (const call of calls) {
+    const endpoint = endpointOf(call);
+    for (const dependency of call.dependencies) {
+      const producer = producerOf(sourceOf(dependency));
+      if (producer.writer !== endpoint) producer.readers.add(endpoint);
+    }
+  }
+  const outputs = root.kind === "outputs" ? root.dependencies : [root];
+  for (const output of outputs) producerOf(output as CallState).readers.add(CALLER);
+
+  // Room for one of the size asked for whatever lies before it; see `bodyBytesMax`.
+  let capacityBytes = CAPACITY_BYTES_MIN;
+  while (capacityBytes < 2 * bufferSizeBytes) capacityBytes *= 2;
+  const channels: GraphMap["channels"][number][] = [];
+  const channelOf = new Map<NodeState, number>();
+  for (const [node, { writer, readers }] of producers) {
+    if (readers.size === 0) continue;
+    channelOf.set(node, channels.length);
+    channels.push({ writer, readers: Array.from(readers), capacityBytes });
+  }
+  const operationOf = new Map<NodeState, number>();
+  for (const call of calls) {
+    const endpoint = endpointOf(call);
+    const { operations } = actors[endpoint - 1] as PlannedActor;
+    operationOf.set(call, operations.length);
+    const plan = (argument: unknown): ArgumentPlan => {
+      const node = nodeState(argument);
+      if (node === undefined) return { kind: "constant", value: constants.has(argument) ? constants.get(argument) : argument };
+      const source = sourceOf(node);
+      if (producerOf(source).writer === endpoint) return { kind: "local", operation: operationOf.get(source) as number };
+      const path = node.kind === "attribute" ? pathOf(node) : [];
+      return { kind: "channel", channel: channelOf.get(source) as number, path };
+    };
+    const { binding } = call;
+    operations.push({
+      method: binding.kind === "method" ? binding.method : "",
+      name: binding.name,
+      args: binding.args.map(plan),
+      output: channelOf.get(call),
+    });
+  }
+  const indicesOf = new Map<number, number[]>();
+  for (const [index, output] of outputs.entries()) {
+    const channel = channelOf.get(output) as number;
+    indicesOf.set(channel, [...(indicesOf.get(channel) ?? []), index]);
+  }
+  return {
+    actors,
+    channels,
+    inputChannel: channelOf.get(nodes.find((node) => node.kind === "input") as NodeState) as number,
+    outputs: Array.from(indicesOf, ([channel, indices]) => ({ channel, indices })),
+  };
+}
+
+/** The input for its parts, the node itself otherwise. */
+function sourceOf(node: NodeState): InputState | CallState {
+  let source: NodeState | AttributeState = node;
+  while (source.kind === "attribute") source = source.of;
+  return source as InputState | CallState;
+}
+
+function actorOf(node: CallState): ActorHandleState {
+  if (node.binding.kind !== "method") throw new TypeError(`Cannot compile a graph: ${node.binding.name} is not a method of an actor`);
+  return node.binding.actor;
+}

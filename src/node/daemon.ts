@@ -30,7 +30,7 @@ import {
 } from "../wire/messages.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
-import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import { type LeaseSpec, parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import {
   type EnvironmentDescription,
   type EnvironmentEvent,
@@ -44,6 +44,7 @@ import { obstacleText } from "./lease-obstacles.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { StoreService } from "./store-service.ts";
+import { StarvationWatch } from "./starvation-watch.ts";
 import { type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
 
 export interface NodeDaemonOptions {
@@ -76,6 +77,7 @@ interface Peer extends HeadPeer {
 }
 
 const TICK_MS = 50;
+const WATCH_MS = 1000;
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;
 
@@ -92,6 +94,8 @@ export class NodeDaemon {
   readonly #actorWorkers = new Set<ProcessId>();
   readonly #intendedExits = new Set<ProcessId>();
   #tickTimer: NodeJS.Timeout | undefined;
+  #watchTimer: NodeJS.Timeout | undefined;
+  readonly #starvation = new StarvationWatch();
   #isClosing = false;
 
   constructor(options: NodeDaemonOptions) {
@@ -161,6 +165,7 @@ export class NodeDaemon {
   async close(): Promise<void> {
     this.#isClosing = true;
     clearInterval(this.#tickTimer);
+    clearInterval(this.#watchTimer);
     this.#store.close();
     await this.#workers.close("the session was shut down");
   }
@@ -357,6 +362,24 @@ export class NodeDaemon {
       clearInterval(this.#tickTimer);
       this.#tickTimer = undefined;
     }
+    if (this.#leases.isSomebodyWaiting && this.#watchTimer === undefined && !this.#isClosing) {
+      this.#watchTimer = setInterval(() => this.#watchStarvation(), WATCH_MS);
+      this.#watchTimer.unref();
+    }
+  }
+
+  #watchStarvation(): void {
+    const waits = this.#leases.waiting();
+    const specs = new Map(waits.map(({ key, spec }) => [key, spec]));
+    const warnings = this.#starvation.observe(waits, {
+      nowMs: this.#options.nowMs(),
+      explain: ({ key }) => this.#leases.explain(specs.get(key) as LeaseSpec),
+      nameOf: (actor) => this.#head.describe(actor),
+    });
+    for (const warning of warnings) this.#warn(warning);
+    if (waits.length > 0) return;
+    clearInterval(this.#watchTimer);
+    this.#watchTimer = undefined;
   }
 
   // ---- runtime environments

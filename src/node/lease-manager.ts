@@ -153,6 +153,19 @@ export class LeaseManager {
     return false;
   }
 
+  /** Everybody who waits: demands without a grant, and actors without a place. */
+  waiting(): { key: string; actor: ActorId | undefined; sinceMs: number | undefined; spec: LeaseSpec }[] {
+    const actors = this.#actorsWaiting.map(({ actor, spec }) => ({ key: actor, actor, sinceMs: undefined, spec }));
+    const found: ReturnType<LeaseManager["waiting"]> = actors;
+    for (const [key, { backlog, waitsSinceMs, spec }] of this.#demands)
+      if (backlog > 0) found.push({ key, actor: undefined, sinceMs: waitsSinceMs, spec });
+    return found;
+  }
+
+  get isSomebodyWaiting(): boolean {
+    return this.#actorsWaiting.length > 0 || this.hasUnmetDemand;
+  }
+
   get statistics(): { workers: number; idle: number; parked: number; starting: number; leases: number } {
     let idle = 0;
     let parked = 0;

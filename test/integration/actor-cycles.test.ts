@@ -1,7 +1,7 @@
 /**
  * Actors that wait for each other are named, and a method that does not exist is refused with the one that was meant.
  */
-import { type ActorHandle, get, kill, remote, wait } from "shoal";
+import { type ActorHandle, get, kill, ready, remote, wait } from "shoal";
 import { beforeEach, describe, expect, test } from "vitest";
 import { driverRuntime, until, useSession } from "./session.ts";
 
@@ -32,7 +32,7 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
   beforeEach(() => {
     warnings.length = 0;
     driverRuntime().options.onWarning = (text) => {
-      if (text.includes("wait for each other")) warnings.push(text);
+      if (/wait for each other|held by actors/.test(text)) warnings.push(text);
     };
   });
 
@@ -80,6 +80,17 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
     const [slow, boss] = [remote(Slow).remote(), remote(Boss).remote()];
     await boss.wait.remote(slow);
     expect(warnings).toEqual([]);
+  });
+
+  test("actors that hold what a task waits for are named", async () => {
+    const holders = [1, 2].map(() => remote(Peer, { numCpus: 1 }).remote());
+    await Promise.all(holders.map((holder) => ready(holder)));
+    const ref = remote(() => "done").remote();
+    await until(() => warnings.length > 0, "the warning");
+    expect(warnings).toEqual([expect.stringContaining("for 1 CPU (0 free); the rest is held by actors: Peer (1 CPU), Peer (1 CPU)")]);
+    await kill(holders[0] as ActorHandle<Peer>);
+    expect(await ref).toBe("done");
+    await kill(holders[1] as ActorHandle<Peer>);
   });
 
   test("a method that does not exist is refused with the one that was meant", () => {

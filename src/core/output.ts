@@ -4,10 +4,8 @@
  * Lines go to the stream to which they were written, in the order in which the daemon received them, which per worker is the order of writing. Lines that
  * begin with `SIGNAL` are no output but words of the library to its other half here (progress bars); without that half they are dropped.
  */
+import { SIGNAL } from "../base/signal-line.ts";
 import type { LogHeader } from "../wire/messages.ts";
-
-/** Begins a line that a library in a worker writes for its half in the driver. No program prints it. */
-export const SIGNAL = "\u001dshoal ";
 
 /** The half in the driver. */
 export interface SignalSink {

@@ -298,8 +298,11 @@ export class Serializer implements ValueCodec {
     const outer = this.#collected;
     this.#collected = undefined;
     try {
-      const definition = captureDefinition(target, this.hooks);
+      const captured = captureDefinition(target, this.hooks);
       const collected = this.#collected as Collected | undefined;
+      // Instances of registered classes that it captures are read with their deserializers, which must be there before.
+      const dependencies = [...this.#definitionsCollected(), ...captured.dependencies];
+      const definition = { ...captured, dependencies };
       return { definition, refs: collected?.refs ?? NO_REFS, entries: collected?.entries ?? NO_ENTRIES };
     } finally {
       this.#collected = outer;

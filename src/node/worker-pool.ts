@@ -5,6 +5,7 @@
  * made (a child process, or a runtime inside this process) is the launcher's matter.
  */
 import type { ProcessId } from "../base/ids.ts";
+import { SIGNAL } from "../base/signal-line.ts";
 import type { WorkerExitedHeader } from "../wire/messages.ts";
 import type { LaunchSettings } from "./environment-table.ts";
 
@@ -102,7 +103,7 @@ export class WorkerPool {
             text = line.slice(end + 1);
           }
         }
-        lastOutput.push(text);
+        if (!text.includes(SIGNAL)) lastOutput.push(text);
         if (lastOutput.length > LAST_OUTPUT_LINES_MAX) lastOutput.shift();
         this.#events.onOutput({ pid: record.running.pid, source: sources[stream], stream, text });
       },

@@ -6,10 +6,11 @@
  * one bar: what is counted there is added here.
  */
 import { describeValue } from "../base/describe.ts";
+import { SIGNAL } from "../base/signal-line.ts";
 import { getRuntimeContext } from "../core/api.ts";
 import { currentRuntime } from "../core/current-runtime.ts";
 import { checkedOptions, custom, withDefaults } from "../core/option-kinds.ts";
-import { setSignalSink, SIGNAL } from "../core/output.ts";
+import { setSignalSink } from "../core/output.ts";
 import { registerSerializer } from "../core/registered-serializers.ts";
 import { type BarState, ProgressDisplay, type ProgressOutput } from "./progress-display.ts";
 

@@ -43,6 +43,7 @@ export {
   remote,
   terminate,
   wait,
+  why,
 } from "./core/api.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./core/store-statistics.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";

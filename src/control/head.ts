@@ -126,6 +126,10 @@ export class Head implements HeadService {
     this.#apply(this.#actors.handle({ kind: "unheld", id: actor }));
   }
 
+  shapeOf(actor: ActorId): string | undefined {
+    return this.#actors.get(actor)?.options.shape;
+  }
+
   describe(actor: ActorId): string | undefined {
     return this.#actors.get(actor)?.options.interface.className;
   }

@@ -113,6 +113,17 @@ export class ActorClient {
     else this.#waitFor(record);
   }
 
+  /** The connection by which the call was sent, if it was. */
+  linkOf(record: CallRecord): WorkerLink | undefined {
+    return this.#link?.isUnanswered(record) === true ? this.#link : undefined;
+  }
+
+  /** The first call whose arguments hold it back, and with it those behind it. */
+  get firstWaiting(): CallRecord | undefined {
+    for (const record of this.#queue) if (!record.isEnded && !isReady(record)) return record;
+    return undefined;
+  }
+
   /** The call has ended before its answer. @returns the link by which it was sent, if it was */
   withdraw(record: CallRecord): WorkerLink | undefined {
     if (this.#redirect !== undefined) return this.#redirect.withdraw(record);

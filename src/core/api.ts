@@ -30,6 +30,8 @@ import {
   resolveTaskOptions,
   resolveWaitOptions,
 } from "./options.ts";
+import type { WhyFunction } from "./scheduling-types.ts";
+import { whyFrom } from "./why-reason.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
 import { currentContext } from "./runtime-context.ts";
 import type {
@@ -240,6 +242,19 @@ export const actors: ActorsFunction = async (options) => {
     lifetime: isDetached ? "detached" : "non_detached",
     restarts: info.incarnation,
   }));
+};
+
+/**
+ * What the call behind a ref waits for: arguments, resources and who holds them, a worker, its turn in an actor, or further refs; and cycles.
+ *
+ * @throws TypeError for what is no ref
+ * @example
+ * console.log(String(await why(ref))); // task train waits for resources: it needs 1 GPU, of which 0 is free; held by actor Model (1 GPU)
+ */
+export const why: WhyFunction = async (ref) => {
+  if (!isObjectRef(ref)) throw new TypeError(`Cannot tell why: an ObjectRef is needed: received ${describeValue(ref)}`);
+  const runtime = requireRuntime();
+  return whyFrom(await runtime.holdWhile(runtime.why.explain(entryOf(ref))));
 };
 
 /** The nodes of the cluster. */

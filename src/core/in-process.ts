@@ -96,6 +96,7 @@ function createInProcessLauncher(
         runOwn: () => false,
         localFunction: (id) => runtime.functions.localFunction(id),
         cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+        explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
         // All tasks share the driver's environment: they ask for their ids.
         useAccelerators: () => {},
         exit: () => setImmediate(end),

@@ -49,6 +49,16 @@ export class LongWaits {
     return wait;
   }
 
+  /** What a call of this process waits for now. */
+  waitsOf(context: TaskContext): ObjectEntry[] {
+    const entries = new Set<ObjectEntry>();
+    for (const wait of this.#waits) {
+      if (wait.context !== context) continue;
+      for (const entry of wait.entries) if (!entry.isSettled) entries.add(entry);
+    }
+    return Array.from(entries);
+  }
+
   end(wait: LongWait): void {
     this.#waits.delete(wait);
     if (wait.number > 0) this.#ended.push(wait.number);

@@ -35,6 +35,7 @@ import {
   PROTOCOL_VERSION,
   type StoredHeader,
   type StoreStatusHeader,
+  type WhyRefHeader,
   type WireLocation,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
@@ -56,6 +57,7 @@ import { Recovery } from "./recovery.ts";
 import { Serializer } from "./serializer.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
 import { type GetLimits, Waiting, type WaitOptionsResolved } from "./waiting.ts";
+import { WhyExplainer } from "./why.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 export interface RuntimeOptions {
@@ -100,12 +102,13 @@ export class Runtime {
   readonly environments: Environments;
   readonly calls: Calls;
   readonly submitter: TaskSubmitter;
+  readonly why: WhyExplainer = new WhyExplainer(this);
   readonly cancellation: CallCancellation;
   readonly lineage: Lineage;
   readonly #recovery: Recovery;
   readonly #reports = new Set<Promise<void>>();
   readonly #waiting: Waiting;
-  readonly #longWaits: LongWaits;
+  readonly longWaits: LongWaits;
   readonly #actors = new Map<ActorId, ActorClient>();
   /** Set by actor-handle.ts, which knows how handles look. */
   handles!: ActorHandles;
@@ -228,13 +231,13 @@ export class Runtime {
       onRefused: this.calls.onRefused,
       nowMs: () => performance.now(),
     });
-    this.#longWaits = new LongWaits({
+    this.longWaits = new LongWaits({
       jobId: options.jobId,
       idOf: (entry) => this.table.idOf(entry),
       tell: (header) => daemon.send(MESSAGE.WAITS, header),
     });
     this.#waiting = new Waiting({
-      longWaits: this.#longWaits,
+      longWaits: this.longWaits,
       table: this.table,
       serializer: this.serializer,
       recover: (error) => this.#recovery.begin(error),
@@ -326,7 +329,7 @@ export class Runtime {
   close(options: { failsPending: boolean }): number {
     if (this.#isClosed) return 0;
     this.#isClosed = true;
-    this.#longWaits.close();
+    this.longWaits.close();
     this.cancellation.close();
     const unanswered = this.submitter.close();
     for (const actor of this.#actors.values()) unanswered.push(...actor.close());
@@ -475,6 +478,9 @@ export class Runtime {
         this.cancellation.cancelForOther(this.table.lookup(id), { force, recursive });
         return;
       }
+      case MESSAGE.WHY_REF:
+        this.why.answer(frame.callId, header as WhyRefHeader);
+        return;
       case MESSAGE.LOG:
         this.options.onLog(header as LogHeader);
         return;

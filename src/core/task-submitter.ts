@@ -42,6 +42,7 @@ export interface SubmitterOptions {
 
 interface Lease {
   readonly id: number;
+  readonly pid: number;
   readonly group: Group;
   readonly link: WorkerLink;
   readonly accelerators: AcceleratorIds | undefined;
@@ -98,6 +99,12 @@ export class TaskSubmitter {
     for (const records of this.#recovering) yield* records;
   }
 
+  /** The worker that has the call, if it has been sent. */
+  whereIs(record: CallRecord): { link: WorkerLink; pid: number | undefined } | undefined {
+    const lease = this.#leaseOf.get(record);
+    return lease === undefined ? undefined : { link: lease.link, pid: lease.pid };
+  }
+
   /** The call has ended before its answer. @returns the link by which it was sent, if it was */
   withdraw(record: CallRecord): WorkerLink | undefined {
     const lease = this.#leaseOf.get(record);
@@ -152,6 +159,7 @@ export class TaskSubmitter {
     if (this.#ownLease === undefined || this.#ownLease.link.isClosed) {
       this.#ownLease = {
         id: 0,
+        pid: process.pid,
         group,
         link: own.link(),
         accelerators: undefined,
@@ -178,6 +186,7 @@ export class TaskSubmitter {
       (link) => {
         const lease: Lease = {
           id: grant.leaseId,
+          pid: grant.pid,
           group,
           link,
           accelerators: grant.accelerators,

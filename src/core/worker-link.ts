@@ -163,6 +163,17 @@ export class WorkerLink {
     this.#connection.send(MESSAGE.CANCEL, header, { callId: this.callIdOf(record) });
   }
 
+  /** A question to the worker beside its calls. */
+  async ask(type: number, header: unknown, timeoutMs: number): Promise<unknown> {
+    return (await this.#connection.request(type, header, { timeoutMs })).header;
+  }
+
+  /** The call that the worker is at, as far as is known here. */
+  get firstNotParked(): CallRecord | undefined {
+    for (const sent of this.#inFlight.values()) if (!sent.hasParked) return sent;
+    return undefined;
+  }
+
   isUnanswered(record: CallRecord): boolean {
     return this.#inFlight.get(this.callIdOf(record)) === record;
   }

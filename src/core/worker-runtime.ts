@@ -86,6 +86,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     runOwn: (shape) => runtime.submitter.runOwn(shape),
     localFunction: () => undefined,
     cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+    explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
     guard: options.guard,
     exit: options.exit,

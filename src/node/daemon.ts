@@ -21,11 +21,13 @@ import {
   type EnvironmentHeader,
   type HelloHeader,
   type LeaseDemandHeader,
+  type LeaseReportHeader,
   type LogHeader,
   MESSAGE,
   type NodeHeader,
   type PayloadHeader,
   type WireLocation,
+  type WhyRefHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
@@ -41,6 +43,7 @@ import {
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
+import { leaseReport } from "./lease-report.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { StoreService } from "./store-service.ts";
@@ -270,12 +273,32 @@ export class NodeDaemon {
           store: this.#store.report,
         });
         return;
+      case MESSAGE.WHY_LEASE:
+        peer.connection.reply(frame.callId, this.#report(header as Parameters<typeof leaseReport>[0]));
+        return;
+      case MESSAGE.WHY_REF:
+        this.#whyRef(peer, frame.callId, header as WhyRefHeader);
+        return;
       case MESSAGE.SHUTDOWN:
         this.#shutdown(peer, frame.callId);
         return;
       default:
         if (!this.#store.receive(peer.id, frame.type, header)) this.#head.receive(peer, frame, header);
     }
+  }
+
+  #report(asked: Parameters<typeof leaseReport>[0]): LeaseReportHeader {
+    return leaseReport(asked, { leases: this.#leases, head: this.#head, pidOf: (worker) => this.#peers.get(worker)?.pid });
+  }
+
+  #whyRef(peer: Peer, callId: number, header: WhyRefHeader): void {
+    const maker = header.owner === this.#options.processId ? this.#values.makerOf(header.id) : header.owner;
+    const target = maker === undefined ? undefined : this.#peers.get(maker);
+    const answer = target?.connection.request(MESSAGE.WHY_REF, header, { timeoutMs: Math.max(1, header.trail.withinMs) });
+    (answer ?? Promise.reject(new Error("nobody makes it"))).then(
+      (reply) => peer.connection.reply(callId, reply.header),
+      (error: unknown) => peer.connection.replyError(callId, (error as Error).message),
+    );
   }
 
   #shutdown(peer: Peer, callId: number): void {

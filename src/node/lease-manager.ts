@@ -180,8 +180,11 @@ export class LeaseManager {
   explain(spec: LeaseSpec): LeaseExplanation {
     const pools = this.#poolsFor(spec);
     const pendingGroup = pools === undefined ? spec.bundle?.group : undefined;
-    const fits = pools?.some((pool) => pool.fits(spec.resources)) === true;
-    const lacking = fits || pools === undefined ? [] : (pools[0] as ResourcePool).lacking(spec.resources);
+    const waiting = this.#groups.waiting.find(({ group }) => group === pendingGroup);
+    // What a pending group waits for, it waits for on the node.
+    const [wanted, from] = pools === undefined ? [waiting?.sum, [this.#pool]] : [spec.resources, pools];
+    const fits = wanted === undefined || from.some((pool) => pool.fits(wanted));
+    const lacking = fits ? [] : (from[0] as ResourcePool).lacking(wanted);
     return {
       refusal: refusalOf(spec, this.#facts),
       obstacle: obstacleOf(spec, this.#facts),
@@ -189,7 +192,7 @@ export class LeaseManager {
       lacking,
       holders: this.#holdersOf(
         lacking.map(({ name }) => name),
-        pools ?? [],
+        from,
       ),
       workersStarting: this.#startingCount(),
     };

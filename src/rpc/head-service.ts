@@ -63,6 +63,8 @@ export interface HeadService {
   processGone(process: ProcessId): void;
   /** Nobody holds a handle of the actor any more. */
   unheld(actor: ActorId): void;
+  /** What an actor is to be placed under. */
+  shapeOf(actor: ActorId): string | undefined;
   /** The actor's class, for messages to people. */
   describe(actor: ActorId): string | undefined;
 }

@@ -90,6 +90,7 @@ export const MESSAGE = {
   GROUPS: 106,
   WHY_LEASE: 107,
   WHY_REF: 108,
+  WHY_CALL: 109,
 
   ENVIRONMENT: 110,
 } as const;
@@ -457,4 +458,41 @@ export interface GroupStateHeader {
   id: string;
   state: "created" | "removed";
   reason: string | undefined;
+}
+
+/** The way that a question of `why` has come, and how long its answer may take. */
+export interface WhyTrail {
+  /** Task id and name of each call on the way. */
+  visited: [task: string, name: string][];
+  withinMs: number;
+}
+
+/** What a call waits for; see `Why` in core/scheduling-types.ts. */
+export interface WhyHeader {
+  what: string;
+  state: string;
+  reason: string;
+  causes: WhyHeader[];
+  details: Record<string, unknown>;
+}
+
+export interface WhyRefHeader {
+  id: ObjectId;
+  owner: ProcessId;
+  trail: WhyTrail;
+}
+
+export interface WhyCallHeader {
+  callId: number;
+  trail: WhyTrail;
+}
+
+/** What a demand waits for on the node. */
+export interface LeaseReportHeader {
+  refusal: string | undefined;
+  obstacle: string | undefined;
+  pendingGroup: string | undefined;
+  lacking: { name: string; wanted: number; free: number }[];
+  holders: { kind: "tasks" | "actor" | "group"; id: string; name: string; resources: Record<string, number> }[];
+  workersStarting: number;
 }

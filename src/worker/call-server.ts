@@ -15,7 +15,6 @@ import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { capturesChildren, specResources } from "../scheduling/lease-spec.ts";
 import { EXIT_REASON } from "./actor-exit.ts";
 import type { ActorHost, ActorJob, ConcurrencyGroup } from "./actor-host.ts";
 import {
@@ -27,14 +26,18 @@ import {
   MESSAGE,
   STREAMING,
   type StreamHeader,
+  type WhyCallHeader,
+  type WhyHeader,
+  type WhyTrail,
 } from "../wire/messages.ts";
+import { CallPlaces } from "./call-places.ts";
 import type { Executor, Job } from "./executor.ts";
 import { graphMethod } from "./graph-loop.ts";
 import { GRAPH_METHOD, isReservedMethod, TERMINATE_METHOD } from "./reserved-methods.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
 import { ResultSender } from "./result-sender.ts";
-import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
+import { TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 
 type AnyFunction = (...args: unknown[]) => unknown;
@@ -49,6 +52,8 @@ export interface CallServerOptions {
   actors: ActorHost;
   /** The actor ends: by a caller's `terminate`, once the answer is sent, or by its own `exitActor()`. */
   onActorEnd: (reason: string) => void;
+  /** What a call that came here waits for. */
+  explain: (context: TaskContext | undefined, trail: WhyTrail) => Promise<WhyHeader>;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped (in-process mode). */
@@ -108,7 +113,7 @@ export class CallServer {
   #openCalls = 0;
   #lastCallMs: number = performance.now();
   readonly #methodNames = new Map<string, string>();
-  readonly #places = new Map<string, CallPlace>();
+  readonly #places: CallPlaces;
   readonly #streams: StreamServer;
 
   constructor(options: CallServerOptions) {
@@ -116,6 +121,7 @@ export class CallServer {
     this.#connection = options.connection;
     this.#codec = options.codec;
     this.#executor = options.executor;
+    this.#places = new CallPlaces(options.executor);
     this.#callerId = options.caller.processId;
     const { connection, codec, table } = options;
     this.#streams = new StreamServer({ connection, codec, table, callerId: this.#callerId });
@@ -177,6 +183,9 @@ export class CallServer {
         this.#methods[number] = this.#newMethod(name, group);
         return;
       }
+      case MESSAGE.WHY_CALL:
+        this.#why(frame.callId, decodeHeader(frame.header) as WhyCallHeader);
+        return;
       case MESSAGE.CANCEL:
         this.#cancel(frame.callId, decodeHeader(frame.header) as CancelHeader);
         return;
@@ -252,28 +261,7 @@ export class CallServer {
   }
 
   #newContext(name: string, callId: number, shape: string, accelerators?: AcceleratorIds): TaskContext {
-    return new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#placeOf(shape, accelerators) });
-  }
-
-  #placeOf(shape: string, accelerators: AcceleratorIds | undefined): CallPlace {
-    const key = accelerators === undefined ? shape : `${shape} ${JSON.stringify(accelerators)}`;
-    let place = this.#places.get(key);
-    if (place === undefined) {
-      const executor = this.#executor;
-      if (capturesChildren(shape)) placing.isInherited = true;
-      place = {
-        actor: undefined,
-        actorName: undefined,
-        incarnation: 0,
-        shape,
-        resources: specResources(shape),
-        accelerators,
-        executor,
-        isSerial: false,
-      };
-      this.#places.set(key, place);
-    }
-    return place;
+    return new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#places.of(shape, accelerators) });
   }
 
   #callee(number: number): Callee {
@@ -399,6 +387,15 @@ export class CallServer {
 
   // ---- both
 
+  /** The calls of this caller that have begun and await something. */
+  get begunCalls(): TaskContext[] {
+    return Array.from(this.#open.values()).filter((context) => context.startedMs !== undefined && !context.isFinished);
+  }
+
+  #why(requestId: number, { callId, trail }: WhyCallHeader): void {
+    void this.#options.explain(this.#open.get(callId), trail).then((why) => this.#connection.reply(requestId, why));
+  }
+
   #cancel(callId: number, { recursive, abandon }: CancelHeader, why = "its caller cancelled it"): void {
     const context = this.#open.get(callId);
     if (context === undefined) return;
@@ -481,6 +478,7 @@ export class CallServer {
       typeof (result as PromiseLike<unknown>).then === "function"
     ) {
       this.#open.set(call.callId, context);
+      context.startedMs = startMs;
       // Inside the task's context: a returned ref is awaited by it, and parks it.
       taskContext.run(context, () =>
         (result as PromiseLike<unknown>).then(
@@ -518,6 +516,7 @@ export class CallServer {
     }
     if (call.numReturns === STREAMING) {
       this.#open.set(call.callId, context);
+      context.startedMs = performance.now();
       this.#streams.run(call.callId, value).then(
         (streamMs) => this.#answer(context, { callId: call.callId, numReturns: 0 }, undefined, streamMs, done),
         (error: unknown) => this.#answerError(context, call, error, done),

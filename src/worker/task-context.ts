@@ -36,6 +36,8 @@ export class TaskContext {
   /** Refs that it waits for now. */
   waits = 0;
   isFinished = false;
+  /** When its code was entered; only for calls that awaited something. */
+  startedMs: number | undefined = undefined;
   /** It called `exitActor()`: it is not answered. */
   exits = false;
   /** Tells the caller that the task has begun and waits: after a crash it is known which tasks had started. */

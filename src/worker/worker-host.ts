@@ -15,7 +15,14 @@ import { acceptPeer } from "../rpc/handshake.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { disposeInstance, EXIT_REASON } from "./actor-exit.ts";
-import { type AcceleratorIds, type ActorStartHeader, type CancelRunningHeader, MESSAGE } from "../wire/messages.ts";
+import {
+  type AcceleratorIds,
+  type ActorStartHeader,
+  type CancelRunningHeader,
+  MESSAGE,
+  type WhyHeader,
+  type WhyTrail,
+} from "../wire/messages.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
@@ -42,6 +49,8 @@ export interface WorkerHostOptions {
   localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
+  /** What a call that came here waits for; `begun` are those that run here. */
+  explain: (context: TaskContext | undefined, begun: readonly TaskContext[], trail: WhyTrail) => Promise<WhyHeader>;
   /** Shows what runs here the accelerators that it was given. */
   useAccelerators: (accelerators: AcceleratorIds | undefined) => void;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
@@ -117,8 +126,12 @@ export class WorkerHost {
     this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, owner);
   }
 
+  #begunCalls(): TaskContext[] {
+    return Array.from(this.#callers.values()).flatMap((server) => server.begunCalls);
+  }
+
   #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
-    const { codec, definitions, table, localFunction, cancelChildren, guard, daemon, processId } = this.#options;
+    const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
     connection.onClose = () => {
       this.#callers.delete(connection);
       server.callerGone();
@@ -133,6 +146,7 @@ export class WorkerHost {
       actors: this.actors,
       localFunction,
       cancelChildren,
+      explain: (context, trail) => explain(context, this.#begunCalls(), trail),
       onActorEnd: (reason) => this.#endActor(reason),
       guard,
       onUnsafe: () => {

@@ -1,7 +1,7 @@
 /**
  * Actors whose calls overlap: limits, groups, options of single methods, how many calls may wait, and calls that need not keep their order.
  */
-import { DeadlockError, get, getActor, init, kill, PendingCallsLimitExceededError, remote, shutdown, terminate } from "shoal";
+import { DeadlockError, get, getActor, init, kill, PendingCallsLimitExceededError, ready, remote, shutdown, terminate } from "shoal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { failureOf } from "./sandbox.ts";
 
@@ -84,6 +84,7 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
 
   test("an argument that is pending holds back its group alone", async () => {
     using desk = remote(Desk, { concurrencyGroups: { io: 1 } }).remote();
+    await ready(desk);
     const io = desk.note.options({ concurrencyGroup: "io" });
     io.remote(later.remote(1));
     const second = io.remote(2);
@@ -157,6 +158,7 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
 
   test("a call with a pending argument holds back none where order does not matter", async () => {
     using desk = remote(Desk, { allowOutOfOrderExecution: true }).remote();
+    await ready(desk);
     const first = desk.note.remote(later.remote(1));
     await desk.note.remote(2);
     await first;

@@ -130,4 +130,51 @@ describe("the executor", () => {
     executor.waitEnds(parent.context, () => log.push("second settled"));
     await until(() => log.includes("second settled"));
   });
+
+  test("a task that awaits no ref for long is overtaken by a parked one that may go on, and counts as running afterwards", async () => {
+    const { executor, log, slots, task } = fixture();
+    const parent = task("parent", () => {});
+    executor.enqueue(parent);
+    executor.waitBegins(parent.context);
+    await turn();
+    // It ends when the test says so, and waits for no ref meanwhile.
+    const endless = task("endless", () => {});
+    executor.enqueue(endless);
+    await turn();
+    executor.waitEnds(parent.context, () => log.push("parent goes on"));
+    await turn();
+    expect(log).toEqual(["parent begins", "endless begins"]);
+    await until(() => log.length === 3);
+    expect(log[2]).toBe("parent goes on");
+    executor.finished(parent.context);
+    await turn();
+    // The worker is not idle: nothing is given back, and nothing new begins.
+    executor.enqueue(task("next", (context) => executor.finished(context)));
+    await turn();
+    expect([slots.includes("park"), log.includes("next begins"), executor.isIdle]).toEqual([false, false, false]);
+    executor.finished(endless.context);
+    await until(() => log.includes("next begins"));
+  });
+
+  test("an overtaken task that waits for a ref is parked like any other", async () => {
+    const { executor, log, task } = fixture();
+    const parent = task("parent", () => {});
+    executor.enqueue(parent);
+    executor.waitBegins(parent.context);
+    await turn();
+    const overtaken = task("overtaken", () => {});
+    executor.enqueue(overtaken);
+    await turn();
+    executor.waitEnds(parent.context, () => log.push("parent goes on"));
+    await until(() => log.includes("parent goes on"));
+    executor.waitBegins(overtaken.context);
+    executor.waitEnds(overtaken.context, () => log.push("overtaken goes on"));
+    await turn();
+    expect(log).not.toContain("overtaken goes on");
+    executor.finished(parent.context);
+    await until(() => log.includes("overtaken goes on"));
+    executor.finished(overtaken.context);
+    await turn();
+    expect(executor.isIdle).toBe(true);
+  });
 });

@@ -4,7 +4,9 @@
  * A task that waits for an unresolved ref is parked: the next queued task starts on the same event loop. A parked task whose ref has settled
  * goes on when nothing else runs, and before anything new starts. The worker runs under the resources of one shape (its slot); when all of
  * its tasks are parked and nothing is queued it gives the slot back to the daemon, and asks for it before it goes on. So tasks
- * interleave at waits for refs and nowhere else by our doing, and a program of nested tasks needs no process per level.
+ * interleave at waits for refs and nowhere else by our doing, and a program of nested tasks needs no process per level. One exception: a task that awaits
+ * something else for long (a timer, a socket) is overtaken by parked ones that could go on; it may be a child that never ends, of a parent that
+ * does not wait for it.
  *
  * Invariants: at most one task is running; nothing runs without a slot.
  */
@@ -40,6 +42,9 @@ interface Resumable {
 /** A wait shorter than this keeps the slot: giving it back and asking for it costs two messages. */
 const PARK_AFTER_MS = 2;
 
+/** How long a parked task that may go on waits behind one that awaits no ref. Either goes on at once whenever the other waits for a ref or ends. */
+const OVERTAKE_AFTER_MS = 100;
+
 export class Executor {
   readonly #slots: SlotChannel;
   readonly #queue = new Fifo<Job>();
@@ -56,6 +61,9 @@ export class Executor {
   #slotIsBorrowed = false;
   #stepScheduled = false;
   #parkTimer: NodeJS.Timeout | undefined;
+  #overtakeTimer: NodeJS.Timeout | undefined;
+  /** Overtaken: set aside although they wait for no ref. One of them counts as the running one when nothing else does. */
+  readonly #overtaken = new Set<TaskContext>();
   readonly #shapes = new Map<TaskContext, string>();
 
   constructor(slots: SlotChannel) {
@@ -105,6 +113,7 @@ export class Executor {
     context.isFinished = true;
     if (context.onFinished !== undefined) for (const callback of context.onFinished) callback();
     this.#parked.delete(context);
+    if (this.#overtaken.size > 0) this.#overtaken.delete(context);
     this.#shapes.delete(context);
     if (this.#running !== context) return;
     this.#running = undefined;
@@ -175,7 +184,10 @@ export class Executor {
   #step(): void {
     const running = this.#running;
     if (running !== undefined) {
-      if (running.waits === 0) return;
+      if (running.waits === 0) {
+        if (this.#resumable.size > 0) this.#overtakeLater(running);
+        return;
+      }
       this.#setAside(running);
     }
     while (this.#running === undefined) {
@@ -191,6 +203,7 @@ export class Executor {
           continue;
         }
         this.#parked.delete(context);
+        if (this.#overtaken.size > 0) this.#overtaken.delete(context);
         this.#setRunning(context, shape);
         for (const resume of resumes) resume();
         // It may wait for further refs already, as in Promise.all; looked at again after its microtasks.
@@ -199,7 +212,7 @@ export class Executor {
       }
       const job = this.#queue.peek();
       if (job === undefined) {
-        this.#parkIfIdle();
+        if (this.#overtaken.size === 0 || !this.#returnToOvertaken()) this.#parkIfIdle();
         return;
       }
       if (!this.#takeSlot(job.shape)) return;
@@ -207,6 +220,37 @@ export class Executor {
       this.#setRunning(job.context, job.shape);
       job.run();
     }
+  }
+
+  /** The timer fires only while no code runs: the running task then awaits something that is no ref. */
+  #overtakeLater(running: TaskContext): void {
+    if (this.#overtakeTimer !== undefined) return;
+    this.#overtakeTimer = setTimeout(() => {
+      this.#overtakeTimer = undefined;
+      const next = this.#resumable.peek();
+      if (next === undefined || this.#running === undefined) return;
+      // Another shape's resources are not those under which this worker runs now.
+      const fits = this.#shapes.get(next.context) === this.#runningShape;
+      if (this.#running === running && running.waits === 0 && fits) {
+        this.#overtaken.add(running);
+        this.#setAside(running);
+      }
+      this.#step();
+    }, OVERTAKE_AFTER_MS);
+  }
+
+  /** @returns whether one of them is the running one again */
+  #returnToOvertaken(): boolean {
+    for (const context of this.#overtaken) {
+      this.#overtaken.delete(context);
+      const shape = this.#shapes.get(context) ?? "";
+      if (context.waits > 0 || !this.#mayRun(shape)) continue;
+      this.#parked.delete(context);
+      this.#slot = shape;
+      this.#setRunning(context, shape);
+      return true;
+    }
+    return false;
   }
 
   #setAside(running: TaskContext): void {

@@ -162,6 +162,37 @@ describe("on one CPU", () => {
   });
 });
 
+describe.each([1, 2])("on %i CPUs, a child that never ends", (numCpus) => {
+  useSession({ numCpus });
+
+  test("does not keep its parent from going on, which waits for something else", async () => {
+    const child = remote((value: number) => value + 1);
+    const stop = join(folder, `stop-${numCpus}`);
+    const endless = remote(async (file: string) => {
+      while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+      return "stopped";
+    });
+    const parent = remote(async (file: string) => {
+      const background = endless.remote(file);
+      let sum = 0;
+      for (let step = 0; step < 3; step += 1) sum = await child.remote(sum);
+      writeFileSync(file, "");
+      return [sum, await background];
+    });
+    // On one CPU the endless child may have taken it before the others: then only they can wait, and they do not begin.
+    const limits = { timeoutMs: 10_000 };
+    if (numCpus > 1) expect(await get(parent.remote(stop), limits)).toEqual([3, "stopped"]);
+    const quick = remote(async (file: string) => {
+      const ready = child.remote(1);
+      const background = endless.remote(file);
+      const value = await ready;
+      writeFileSync(file, "");
+      return [value, await background];
+    });
+    expect(await get(quick.remote(`${stop}-quick`), limits)).toEqual([2, "stopped"]);
+  });
+});
+
 describe("on two CPUs", () => {
   useSession({ numCpus: 2 });
 

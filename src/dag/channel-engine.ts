@@ -40,6 +40,9 @@ interface Output {
 /** The event loop stands still meanwhile. */
 const BLOCK_US_MAX = 200;
 
+/** A long batch begins to run while it is made. */
+const INPUTS_A_RING = 64;
+
 let graphs = 0;
 
 export class ChannelEngine implements GraphEngine {
@@ -54,6 +57,11 @@ export class ChannelEngine implements GraphEngine {
   /** The calls that hold the actors, and whether each of them has ended. */
   readonly #holds: { actor: ActorHandleState; ref: object; ended: Promise<void> }[] = [];
   #onJoin: (() => void) | undefined;
+  #unrung = 0;
+  readonly #ringNow = (): void => {
+    this.#unrung = 0;
+    this.#memory.flushRings();
+  };
   #isAwaited = false;
   #isClosed = false;
 
@@ -84,6 +92,7 @@ export class ChannelEngine implements GraphEngine {
       table: runtime.table,
       processIds: this.#processIds(),
     });
+    this.#memory.holdsRings = true;
     this.#input = new ValueWriter(channelOptions(planned.inputChannel));
     this.#outputs = planned.outputs.map(({ channel, indices }) => ({
       reader: new ValueReader(channelOptions(channel), CALLER),
@@ -116,6 +125,7 @@ export class ChannelEngine implements GraphEngine {
     this.#input.write(input);
     for (const { indices, pending } of this.#outputs) for (const index of indices) pending.push(results[index] as CompiledResult);
     if (this.#input.isWaiting) this.#sleep();
+    if (this.#memory.hasHeldRings) this.#ringSoon();
   }
 
   poll(isDone: (() => boolean) | undefined): void {
@@ -217,6 +227,14 @@ export class ChannelEngine implements GraphEngine {
     for (const output of this.#outputs) {
       while (!output.isReading && output.reader.next()) this.#takeRecord(output);
     }
+    if (this.#memory.hasHeldRings) this.#memory.flushRings();
+  }
+
+  /** Inputs are made in batches: one ring for those of a tick, or for so many, or as soon as somebody waits. */
+  #ringSoon(): void {
+    this.#unrung += 1;
+    if (this.#unrung === 1) process.nextTick(this.#ringNow);
+    else if (this.#unrung % INPUTS_A_RING === 0) this.#memory.flushRings();
   }
 
   #takeRecord(output: Output): void {

@@ -29,6 +29,8 @@ const TURN_EVERY_MS = 5;
 /** What else happens in the process waits for so long at most. */
 const BLOCK_US_MAX = 1000;
 const OPERATIONS_A_CLOCK = 32;
+/** Of operations that take no longer than this, the waits between them included, several results are told of at once. */
+const QUICK_OPERATION_MS = 0.02;
 
 /** What stands for the reserved method: it is given the actor's part of a graph, and runs until the graph is closed. */
 export function graphMethod(surroundings: GraphLoopSurroundings): (plan: unknown) => Promise<void> {
@@ -58,6 +60,7 @@ class GraphLoop {
   #isEnded = false;
   #sinceClock = 0;
   #turnedMs = performance.now();
+  #clockMs = performance.now();
 
   constructor(options: { plan: GraphPlan; surroundings: GraphLoopSurroundings; onEnd: () => void }) {
     const { plan, surroundings, onEnd } = options;
@@ -84,8 +87,15 @@ class GraphLoop {
       }
       if (this.#isReady()) {
         this.#step();
-        if (this.#isWaiting || this.#mustTurn()) return;
-      } else if (!this.#wait.until(this.#canGoOn)) {
+        if (this.#isWaiting || this.#mustTurn()) {
+          this.#memory.flushRings();
+          return;
+        }
+        continue;
+      }
+      // Whoever sleeps is told now what it was not told before.
+      if (this.#memory.hasHeldRings) this.#memory.flushRings();
+      if (!this.#wait.until(this.#canGoOn)) {
         this.#memory.beginSleep();
         if (!this.#canGoOn()) return;
         this.#memory.endSleep();
@@ -200,6 +210,9 @@ class GraphLoop {
     if (this.#sinceClock < OPERATIONS_A_CLOCK) return false;
     this.#sinceClock = 0;
     const nowMs = performance.now();
+    this.#memory.holdsRings = (nowMs - this.#clockMs) / OPERATIONS_A_CLOCK < QUICK_OPERATION_MS;
+    this.#clockMs = nowMs;
+    this.#memory.flushRings();
     if (nowMs - this.#turnedMs < TURN_EVERY_MS) return false;
     this.#turnedMs = nowMs;
     this.#isTurning = true;

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import ray
+from compiled_graphs import graph_chain, graph_pipelined, graph_sync
 from large_get import get_large_copied, get_large_time
 from small_calls import (
     BATCH_SIZE,
@@ -180,6 +181,9 @@ FIGURES = {
     "actor-n-to-n-ref": actor_n_to_n_ref,
     "async-actor-sync": async_actor_sync,
     "async-actor-async": async_actor_async,
+    "graph-sync": graph_sync,
+    "graph-pipelined": graph_pipelined,
+    "graph-chain": graph_chain,
     "get-small": get_small,
     "put-small": put_small,
     "put-large-zeros": put_large_zeros,

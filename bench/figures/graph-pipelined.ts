@@ -1,0 +1,17 @@
+/**
+ * A compiled graph of one method of one actor: 1,000 executions under way at a time.
+ */
+import { measureGraph } from "../compiled-graphs.ts";
+import { type DriverFigure, ratioAtLeast } from "../figure.ts";
+
+export const figure: DriverFigure = {
+  where: "driver",
+  name: "graph-pipelined",
+  title: "compiled graph of one actor, 1,000 in flight",
+  unit: "/s",
+  higherIsBetter: true,
+  goal: ratioAtLeast(10),
+  floor: ratioAtLeast(3),
+  note: "timesFasterThanCalls: against the same graph by ordinary calls, in the same process and minute.",
+  run: (plan) => measureGraph(1, 1000, plan),
+};

@@ -1,0 +1,17 @@
+/**
+ * A compiled graph of one method of one actor: one execution outstanding.
+ */
+import { measureGraph } from "../compiled-graphs.ts";
+import { type DriverFigure, ratioAtLeast } from "../figure.ts";
+
+export const figure: DriverFigure = {
+  where: "driver",
+  name: "graph-sync",
+  title: "compiled graph of one actor, one at a time",
+  unit: "/s",
+  higherIsBetter: true,
+  goal: ratioAtLeast(10),
+  floor: ratioAtLeast(3),
+  note: "timesFasterThanCalls: against the same graph by ordinary calls, in the same process and minute.",
+  run: (plan) => measureGraph(1, 1, plan),
+};

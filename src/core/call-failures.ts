@@ -19,6 +19,7 @@ import {
 import type { ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { LostCall } from "./actor-client.ts";
 import type { CallRecord } from "./call-record.ts";
+import { outOfMemoryError } from "./out-of-memory.ts";
 
 function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
   if (exit === undefined) return {};
@@ -59,6 +60,7 @@ function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
 export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
   const what = `Task ${record.name ?? record.target.name} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
   const reason = describeExit(exit);
+  if (exit?.outOfMemory !== undefined) return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason });
   if (ranOutOfMemory(exit)) {
     return new OutOfMemoryError(what, {
       ...exitFields(exit),
@@ -126,6 +128,10 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   }
   const behind = options.behind === undefined ? "" : `, behind ${options.behind}`;
   const when = options.sent ? `while the call was with it${behind}` : "before the call was sent";
+  if (options.sent && state.exit?.outOfMemory !== undefined) {
+    const what = `Call ${callName} failed: the actor died while the call was with it: ${reason}${lastWords(state.exit)}`;
+    return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason });
+  }
   return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
     ...exitFields(state.exit),
     reason,

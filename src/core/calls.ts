@@ -27,6 +27,7 @@ import { encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { type CallLimits, limitCall } from "./call-limits.ts";
 import type { CallRecord, RetryPolicy } from "./call-record.ts";
+import type { OutOfMemoryRetries } from "./out-of-memory.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
 import { ObjectRefGeneratorHandle, type StreamReader } from "./object-ref-generator.ts";
@@ -60,6 +61,8 @@ export interface CallsOptions {
   cancellation: () => CallCancellation;
   lineage: Lineage;
   streamReader: StreamReader;
+  /** How often a task runs again that was ended as the machine was full. */
+  outOfMemory: OutOfMemoryRetries;
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
@@ -316,7 +319,14 @@ export class Calls {
       this.#fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
       return;
     }
-    if (record.retriesLeft !== 0) {
+    const delayMs = this.#options.outOfMemory.delayMs(record, exit);
+    if (delayMs !== undefined) {
+      // These retries are counted for themselves.
+      if (record.retriesLeft > 0) record.retriesLeft += 1;
+      this.#again(record, delayMs);
+      return;
+    }
+    if (record.retriesLeft !== 0 && exit?.outOfMemory?.because !== "machine") {
       // It was none of its doing when the worker was ended for a cancelled neighbour.
       if (exit?.isForCancellation === true && record.retriesLeft > 0) record.retriesLeft += 1;
       this.#again(record);
@@ -412,7 +422,7 @@ export class Calls {
     else this.#options.table.watchFailure(entry, handle);
   }
 
-  #again(record: CallRecord): void {
+  #again(record: CallRecord, delayMs: number = record.retry.retryDelayMs): void {
     if (record.retriesLeft > 0) record.retriesLeft -= 1;
     const submit = (): void => {
       this.#held.delete(record);
@@ -425,9 +435,9 @@ export class Calls {
       if (client === undefined) this.#options.submitter().submit(record);
       else client.submit(record);
     };
-    if (record.retry.retryDelayMs > 0) {
+    if (delayMs > 0) {
       this.#held.add(record);
-      setTimeout(submit, record.retry.retryDelayMs);
+      setTimeout(submit, delayMs);
     } else {
       submit();
     }

@@ -33,6 +33,8 @@ export interface LocalNodeOptions {
   labels: Record<string, string>;
   accelerators: UnitShares | undefined;
   objectStoreMemoryBytes: number;
+  memoryUsageThreshold: number;
+  taskOomRetries: number;
   spillRoot: string | undefined;
   onLine: (line: string) => void;
 }

@@ -47,6 +47,8 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     launcher: createInProcessLauncher(options, (transport) => daemon.accept(transport)),
     spillDisk: createSpillDisk(directories),
     buildEnvironment: undefined,
+    // Workers in one process cannot be told apart by their memory, nor ended for it.
+    memory: undefined,
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
     createHead: (node) => new Head(node),
     onAbandoned: () => {},

@@ -87,6 +87,15 @@ export function itemCount(): Option<number | undefined> {
   };
 }
 
+/** A part of a whole. */
+export function fraction(fallback: number): Option<number> {
+  return {
+    allowed: "a number above 0 and up to 1 is needed",
+    fallback,
+    check: (value) => (typeof value !== "number" ? "wrong type" : value > 0 && value <= 1 ? "ok" : "out of range"),
+  };
+}
+
 /** A size in bytes. */
 export function bytes<T extends number | undefined>(range: { min: number }, fallback: T): Option<number | T> {
   return {

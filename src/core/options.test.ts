@@ -284,6 +284,8 @@ describe("the options of init", () => {
       labels: {},
       resources: {},
       objectStoreMemoryBytes: undefined,
+      memoryUsageThreshold: 0.95,
+      taskOomRetries: -1,
       spillDirectory: undefined,
       namespace: undefined,
       logToDriver: true,
@@ -295,6 +297,10 @@ describe("the options of init", () => {
 
   test.each([
     [{ mode: "threads" }, 'RangeError: Cannot set mode of init: "process" or "inProcess" is needed: received "threads"'],
+    [
+      { memoryUsageThreshold: 0 },
+      "RangeError: Cannot set memoryUsageThreshold of init: a number above 0 and up to 1 is needed: received 0",
+    ],
     [
       { objectStoreMemoryBytes: 0 },
       "RangeError: Cannot set objectStoreMemoryBytes of init: a whole number of bytes from 1 to 8796093022208 is needed: received 0",

@@ -19,6 +19,7 @@ import {
   custom,
   customResources,
   flag,
+  fraction,
   isPlainObject,
   itemCount,
   milliseconds,
@@ -134,6 +135,8 @@ const INIT_OPTIONS = {
   labels: labels(),
   resources: customResources(BUILT_IN_INIT_RESOURCES),
   objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
+  memoryUsageThreshold: fraction(0.95),
+  taskOomRetries: count({ min: -1 }, -1),
   spillDirectory: text(undefined),
   namespace: text(undefined),
   runtimeEnv: TASK_OPTIONS.runtimeEnv,
@@ -420,6 +423,8 @@ export interface ResolvedInitOptions {
   readonly resources: Readonly<Record<string, number>>;
   /** Undefined: by the machine's memory. */
   readonly objectStoreMemoryBytes: number | undefined;
+  readonly memoryUsageThreshold: number;
+  readonly taskOomRetries: number;
   /** Undefined: in the system's folder for temporary files. */
   readonly spillDirectory: string | undefined;
   /** Undefined: one of its own. */

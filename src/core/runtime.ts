@@ -52,6 +52,7 @@ import { FunctionTable } from "./function-table.ts";
 import { Lineage } from "./lineage.ts";
 import { LongWaits } from "./long-waits.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
+import { OutOfMemoryRetries } from "./out-of-memory.ts";
 import { createReducer } from "./reducer.ts";
 import { Recovery } from "./recovery.ts";
 import { Serializer } from "./serializer.ts";
@@ -80,6 +81,8 @@ export interface RuntimeOptions {
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
+  /** How often a task runs again that was ended as the machine was full; -1: without end. */
+  taskOomRetries: number;
   /** For workers: this worker itself, for its nested tasks. */
   ownWorker?: { link: (events: WorkerLinkEvents) => WorkerLink; isFree: (shape: string) => boolean };
   /** For workers: what concerns what runs here (slots, actors, the end). */
@@ -205,6 +208,7 @@ export class Runtime {
         untilSettled: (entry) => this.#waiting.untilSettled(entry),
         read: (entry) => this.#waiting.read(entry),
       },
+      outOfMemory: new OutOfMemoryRetries(options.taskOomRetries),
     });
     this.cancellation = new CallCancellation({
       processId,

@@ -51,6 +51,8 @@ export class Session {
       namespace,
       ...offerOf(options, identity.nodeId),
       objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
+      memoryUsageThreshold: options.memoryUsageThreshold,
+      taskOomRetries: options.taskOomRetries,
       spillRoot: options.spillDirectory,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),
     };
@@ -72,6 +74,7 @@ export class Session {
       memoryDirectory: this.#node.memoryDirectory,
       spillDirectory: this.#node.spillDirectory,
       storeQuotaBytes: node.objectStoreMemoryBytes,
+      taskOomRetries: options.taskOomRetries,
       onLog: options.logToDriver ? printLog : () => {},
       onWarning: printWarning,
       onDaemonLost: (reason) => this.#daemonLost(reason),

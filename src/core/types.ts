@@ -202,7 +202,10 @@ export interface ResourceOptions {
   numCpus?: number | undefined;
   /** GPUs, in steps of 0.0001. Default: 0. */
   numGpus?: number | undefined;
-  /** Memory in bytes, a whole number. Default: 0, which is no request. */
+  /**
+   * Memory in bytes, a whole number: reserved on the node, and kept to. A process with more than this beyond what its worker had before is ended, and the call fails with
+   * OutOfMemoryError once its `maxRetries` are used up. What is mapped from the object store does not count. Default: 0, which is no request and no limit.
+   */
   memoryBytes?: number | undefined;
   /** Custom resources by name, in steps of 0.0001. CPUs and GPUs have options of their own. Default: none. */
   resources?: Resources | undefined;
@@ -321,6 +324,16 @@ export interface InitOptions {
   resources?: Resources | undefined;
   /** Shared memory for objects in bytes; what is beyond goes to disk. Default: 30 % of memory, at most half of what the shared-memory file system has free. */
   objectStoreMemoryBytes?: number | undefined;
+  /**
+   * Part of the machine's memory, or of its container's, beyond which a worker is ended before the kernel ends whatever it likes: an idle one first, then the newest task.
+   * Default: 0.95. Without effect in `"inProcess"` mode, and on systems without `/proc`.
+   */
+  memoryUsageThreshold?: number | undefined;
+  /**
+   * How often a task is run again, with growing pauses, when its worker was ended for `memoryUsageThreshold`; tasks with `maxRetries: 0` are not. -1: without
+   * end. Default: -1.
+   */
+  taskOomRetries?: number | undefined;
   /** Folder for objects that memory has no room for. Default: one in the system's folder for temporary files. */
   spillDirectory?: string | undefined;
   /** Where the names of actors live. Default: one of its own for each `init`. */

@@ -36,6 +36,7 @@ export interface WorkerRuntimeOptions {
   spillDirectory: string;
   storeQuotaBytes: number;
   runtimeEnv?: RuntimeEnvInput | undefined;
+  taskOomRetries: number;
   daemonTransport: Transport;
   collectGarbage: () => void;
   guard: InterruptionGuard;

@@ -13,6 +13,7 @@ import { NodeDaemon } from "../node/daemon.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
 import { createSpillDisk } from "../object/spill-disk.ts";
 import { listen } from "../platform/endpoint.ts";
+import { createMemoryProbe, pretendedMemoryBytes } from "../platform/memory-usage.ts";
 import { randomHex } from "../platform/random.ts";
 import {
   claimSessionDirectories,
@@ -35,6 +36,8 @@ export interface DaemonConfiguration {
   labels: Record<string, string>;
   accelerators: UnitShares | undefined;
   objectStoreMemoryBytes: number;
+  memoryUsageThreshold: number;
+  taskOomRetries: number;
   workerExecArgv: string[];
 }
 
@@ -80,6 +83,7 @@ const daemon: NodeDaemon = new NodeDaemon({
         memoryDirectory: directories.memory,
         spillDirectory: directories.spill,
         storeQuotaBytes: objectStoreMemoryBytes,
+        taskOomRetries: configuration.taskOomRetries,
         runMark: join(directories.memory, `run-${workerCount}`),
         runtimeEnv: settings?.description,
         packageFolder: settings?.packageFolder,
@@ -89,6 +93,7 @@ const daemon: NodeDaemon = new NodeDaemon({
   }),
   spillDisk: createSpillDisk(directories),
   buildEnvironment: (key, description) => buildInProcess(key, description),
+  memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => new Head(node),
   onAbandoned: () => end(),

@@ -8,7 +8,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
-import { resourceVector } from "../base/resources.ts";
+import { RESOURCE_UNIT, resourceVector } from "../base/resources.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -44,6 +44,7 @@ import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { leaseReport } from "./lease-report.ts";
+import { MemoryGuard, type MemoryGuardOptions } from "./memory-guard.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { StoreService } from "./store-service.ts";
@@ -67,6 +68,8 @@ export interface NodeDaemonOptions {
   spillDisk: SpillDisk;
   /** Builds a runtime environment; undefined where workers are no processes. */
   buildEnvironment: ((key: string, description: EnvironmentDescription) => Promise<EnvironmentResult>) | undefined;
+  /** How memory is watched; undefined where workers are no processes of their own. */
+  memory: MemoryGuardOptions | undefined;
   /** Deletes a file of the store whose writer is gone. */
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */
@@ -93,6 +96,8 @@ export class NodeDaemon {
   readonly #store: StoreService;
   readonly #workers: WorkerPool;
   readonly #environments = new EnvironmentTable();
+  readonly #memory: MemoryGuard | undefined;
+  readonly #actorMemory = new Map<ActorId, number>();
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Set<ProcessId>();
   readonly #intendedExits = new Set<ProcessId>();
@@ -131,6 +136,7 @@ export class NodeDaemon {
         // Who asked for no CPUs needs one to be placed, be it for a moment.
         const placement =
           "CPU" in resources || spec.bundle !== undefined ? spec : { ...spec, resources: resourceVector({ ...resources, CPU: 1 }) };
+        this.#actorMemory.set(actor, resources["memory"] ?? 0);
         this.#lease({ kind: "actorWanted", actor, spec, placement });
       },
       view: () => this.#leases.view(),
@@ -139,7 +145,10 @@ export class NodeDaemon {
       tellAll: (type, header) => {
         for (const peer of this.#peers.values()) peer.connection.send(type, header);
       },
-      actorGone: (actor) => this.#lease({ kind: "actorGone", actor }),
+      actorGone: (actor) => {
+        this.#actorMemory.delete(actor);
+        this.#lease({ kind: "actorGone", actor });
+      },
       endActor: (worker, { afterPending, reason }) => this.#endActor(worker, { afterPending, reason }),
     });
     this.#workers = new WorkerPool({
@@ -150,6 +159,8 @@ export class NodeDaemon {
         onExit: (exit, worker) => this.#workerExited(exit, worker),
       },
     });
+    const { memory } = options;
+    this.#memory = memory === undefined ? undefined : this.#watchMemory(memory);
   }
 
   start(): void {
@@ -170,6 +181,7 @@ export class NodeDaemon {
     clearInterval(this.#tickTimer);
     clearInterval(this.#watchTimer);
     this.#store.close();
+    this.#memory?.close();
     await this.#workers.close("the session was shut down");
   }
 
@@ -333,6 +345,8 @@ export class NodeDaemon {
             pid: worker?.pid ?? 0,
             accelerators: effect.accelerators,
           });
+          const memoryBytes = (effect.spec.rest.amounts.get("memory") ?? 0) / RESOURCE_UNIT;
+          this.#memory?.leaseGranted({ id: effect.leaseId, worker: effect.worker, memoryBytes });
           break;
         }
         case "refused":
@@ -361,6 +375,11 @@ export class NodeDaemon {
           break;
         case "placeActor":
           this.#actorWorkers.add(effect.worker);
+          this.#memory?.actorPlaced({
+            worker: effect.worker,
+            name: this.#head.describe(effect.actor) ?? "",
+            memoryBytes: this.#actorMemory.get(effect.actor) ?? 0,
+          });
           this.#head.placed(effect.actor, effect.worker, effect.accelerators);
           break;
         case "endWorker":
@@ -471,6 +490,15 @@ export class NodeDaemon {
 
   #log(entry: LogHeader): void {
     for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.LOG, entry);
+  }
+
+  #watchMemory(options: MemoryGuardOptions): MemoryGuard {
+    return new MemoryGuard(options, {
+      workers: () => this.#workers.readyWorkers,
+      leases: () => this.#leases.leases(),
+      drivers: () => Array.from(this.#peers.values(), (peer) => (peer.kind === "driver" ? peer.pid : 0)).filter((pid) => pid > 0),
+      end: (worker, reason, header) => this.#workers.killForMemory(worker, reason, header),
+    });
   }
 
   // ---- references

@@ -132,6 +132,11 @@ export class LeaseManager {
     });
   }
 
+  /** Who has a lease on which worker, the newest last. */
+  leases(): { id: number; worker: ProcessId; owner: ProcessId }[] {
+    return Array.from(this.#leases.values(), ({ id, worker, owner }) => ({ id, worker, owner }));
+  }
+
   total(): Record<string, number> {
     return this.#pool.total();
   }

@@ -20,6 +20,7 @@ export interface WorkerConfiguration {
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
+  taskOomRetries: number;
   /** The file by which an interruption meets the call that it is meant for. */
   runMark: string;
   /** Its runtime environment, which what it submits inherits; undefined for the default one. */

@@ -6,7 +6,7 @@
  */
 import type { ProcessId } from "../base/ids.ts";
 import { SIGNAL } from "../base/signal-line.ts";
-import type { WorkerExitedHeader } from "../wire/messages.ts";
+import type { OutOfMemoryHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { LaunchSettings } from "./environment-table.ts";
 
 /** A call as its worker knows it. */
@@ -45,6 +45,7 @@ interface WorkerRecord {
   readonly lastOutput: string[];
   endReason: string | undefined;
   isForCancellation: boolean;
+  outOfMemory: OutOfMemoryHeader | undefined;
 }
 
 /** Enough to show an uncaught exception with its stack, or the reason of a fatal error of V8, which stands above its native stack. */
@@ -76,6 +77,13 @@ export class WorkerPool {
     return Array.from(this.#workers.values(), (worker) => worker.running.pid);
   }
 
+  /** Those that have said hello. */
+  get readyWorkers(): { id: ProcessId; pid: number }[] {
+    return Array.from(this.#workers.values())
+      .filter((worker) => worker.ready)
+      .map(({ id, running }) => ({ id, pid: running.pid }));
+  }
+
   spawn(environment: string, settings: LaunchSettings | undefined): void {
     const id = this.#newId();
     const lastOutput: string[] = [];
@@ -88,6 +96,7 @@ export class WorkerPool {
       lastOutput,
       endReason: undefined,
       isForCancellation: false,
+      outOfMemory: undefined,
     };
     this.#workers.set(id, record);
     record.running = this.#launcher.launch({
@@ -127,6 +136,13 @@ export class WorkerPool {
     record.running.kill();
   }
 
+  killForMemory(id: ProcessId, reason: string, outOfMemory: OutOfMemoryHeader): void {
+    const record = this.#workers.get(id);
+    if (record === undefined || record.endReason !== undefined) return;
+    record.outOfMemory = outOfMemory;
+    this.kill(id, reason);
+  }
+
   interrupt(id: ProcessId, call: RunningCall): void {
     this.#workers.get(id)?.running.interrupt?.(call);
   }
@@ -163,6 +179,7 @@ export class WorkerPool {
         lastOutput: record.lastOutput,
         reason: record.endReason,
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
+        ...(record.outOfMemory === undefined ? {} : { outOfMemory: record.outOfMemory }),
       },
       { wasReady: record.ready, environment: record.environment },
     );

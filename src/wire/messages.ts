@@ -187,6 +187,17 @@ export interface WorkerExitedHeader {
   reason: string | undefined;
   /** It was ended for a cancelled call: what else was there uses up no retry. */
   isForCancellation?: boolean;
+  /** It was ended for its memory. */
+  outOfMemory?: OutOfMemoryHeader;
+}
+
+export interface OutOfMemoryHeader {
+  /** Its own limit, or the machine's. */
+  because: "limit" | "machine";
+  usedBytes: number;
+  limitBytes: number;
+  /** The largest processes of the machine then, as text. */
+  processes: string;
 }
 
 export interface DefinitionHeader {

@@ -54,6 +54,8 @@ export const initOptions: InitOptions = {
   numGpus: 0,
   resources: { tpu: 8 },
   objectStoreMemoryBytes: 2 ** 30,
+  memoryUsageThreshold: 0.9,
+  taskOomRetries: 5,
   spillDirectory: "spill",
   namespace: "tests",
   logToDriver: false,

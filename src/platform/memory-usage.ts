@@ -1,0 +1,124 @@
+/**
+ * How much memory the machine, or the container that this process is in, has and uses, and what single processes use of it.
+ *
+ * Reads `/proc` and the memory controller of cgroups v2 and v1; elsewhere nothing is known and `undefined` is the answer. What the kernel can take back at once
+ * (file cache) does not count as used. Called by the node daemon a few times a second: each answer costs a few small reads.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+
+export interface MachineMemory {
+  usedBytes: number;
+  totalBytes: number;
+  /** What has that total: the machine, or the control group. */
+  what: string;
+}
+
+export interface ProcessMemory {
+  pid: number;
+  name: string;
+  usedBytes: number;
+}
+
+/** How the memory of this machine is looked at; tests have machines of their own. */
+export interface MemoryProbe {
+  machine(): MachineMemory | undefined;
+  /** Memory that would be free if this process ended: its own pages, without files and shared memory. */
+  processBytes(pid: number): number | undefined;
+  /** The largest processes of the machine, this user's or not. */
+  largest(count: number): ProcessMemory[];
+}
+
+const CGROUP_ROOT = "/sys/fs/cgroup";
+/** What v1 says where there is no limit: a number near 2^63. */
+const UNLIMITED = 2 ** 60;
+
+export function createMemoryProbe(root = ""): MemoryProbe {
+  return {
+    machine: () => tighter(hostMemory(root), cgroupMemory(root)),
+    processBytes: (pid) => statusOf(root, pid)?.usedBytes,
+    largest: (count) => largestProcesses(root, count),
+  };
+}
+
+/**
+ * For tests of what happens when memory is short: `SHOAL_TEST_MEMORY_BYTES` makes the node believe that its machine has so much, and that its workers are all that
+ * uses it.
+ */
+export function pretendedMemoryBytes(): number | undefined {
+  const text = process.env["SHOAL_TEST_MEMORY_BYTES"];
+  return text === undefined ? undefined : Number(text);
+}
+
+/** The one that is nearer to its end. */
+function tighter(host: MachineMemory | undefined, group: MachineMemory | undefined): MachineMemory | undefined {
+  if (host === undefined || group === undefined) return host ?? group;
+  return group.usedBytes / group.totalBytes > host.usedBytes / host.totalBytes ? group : host;
+}
+
+function hostMemory(root: string): MachineMemory | undefined {
+  const text = textOf(`${root}/proc/meminfo`);
+  const totalBytes = kilobytes(text, "MemTotal");
+  const availableBytes = kilobytes(text, "MemAvailable");
+  if (totalBytes === undefined || availableBytes === undefined) return undefined;
+  return { usedBytes: totalBytes - availableBytes, totalBytes, what: "the machine" };
+}
+
+function cgroupMemory(root: string): MachineMemory | undefined {
+  const groups = textOf(`${root}/proc/self/cgroup`);
+  const v2 = /^0::(.*)$/m.exec(groups)?.[1];
+  const v1 = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/m.exec(groups)?.[1];
+  let tightest: MachineMemory | undefined;
+  const look = (path: string, names: { limit: string; used: string; cache: RegExp }): void => {
+    // A limit of any group above holds, too; the root group of a container is the container's own.
+    for (let group = path; ; group = group.slice(0, Math.max(0, group.lastIndexOf("/")))) {
+      tightest = tighter(tightest, groupMemory(`${root}${CGROUP_ROOT}${group}`, names));
+      if (group === "" || group === "/") return;
+    }
+  };
+  if (v1 !== undefined)
+    look(`/memory${v1}`, { limit: "memory.limit_in_bytes", used: "memory.usage_in_bytes", cache: /^total_inactive_file (\d+)/m });
+  if (v2 !== undefined) look(v2, { limit: "memory.max", used: "memory.current", cache: /^inactive_file (\d+)/m });
+  return tightest;
+}
+
+function groupMemory(folder: string, names: { limit: string; used: string; cache: RegExp }): MachineMemory | undefined {
+  const totalBytes = Number.parseInt(textOf(`${folder}/${names.limit}`), 10);
+  const usedBytes = Number.parseInt(textOf(`${folder}/${names.used}`), 10);
+  if (!(totalBytes > 0 && totalBytes < UNLIMITED) || !(usedBytes >= 0)) return undefined;
+  const cacheBytes = Number(names.cache.exec(textOf(`${folder}/memory.stat`))?.[1] ?? 0);
+  return { usedBytes: Math.max(0, usedBytes - cacheBytes), totalBytes, what: "the control group" };
+}
+
+function statusOf(root: string, pid: number): ProcessMemory | undefined {
+  const text = textOf(`${root}/proc/${pid}/status`);
+  const usedBytes = kilobytes(text, "RssAnon");
+  return usedBytes === undefined ? undefined : { pid, name: /^Name:\s*(.*)$/m.exec(text)?.[1] ?? "", usedBytes };
+}
+
+function largestProcesses(root: string, count: number): ProcessMemory[] {
+  let names: string[];
+  try {
+    names = readdirSync(`${root}/proc`);
+  } catch {
+    return [];
+  }
+  const processes = names.filter((name) => /^\d+$/.test(name)).map((name) => statusOf(root, Number(name)));
+  return processes
+    .filter((status) => status !== undefined)
+    .sort((a, b) => b.usedBytes - a.usedBytes)
+    .slice(0, count);
+}
+
+function kilobytes(text: string, name: string): number | undefined {
+  const value = new RegExp(`^${name}:\\s*(\\d+) kB`, "m").exec(text)?.[1];
+  return value === undefined ? undefined : Number(value) * 1024;
+}
+
+/** Empty where there is no such file: on another system, or for a process that has ended. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

@@ -34,7 +34,6 @@ import {
   type PayloadHeader,
   PROTOCOL_VERSION,
   type StoredHeader,
-  type StoreStatusHeader,
   type WhyRefHeader,
   type WireLocation,
   type WorkerExitedHeader,
@@ -128,6 +127,7 @@ export class Runtime {
       spillDirectory: options.spillDirectory,
       processTag: processId.slice(0, 12),
       quotaBytes: options.storeQuotaBytes,
+      collectGarbage: options.collectGarbage,
       channel: this.channel,
       pin: (entry) => this.table.pin(entry),
       unpin: (entry) => this.table.unpin(entry),
@@ -452,22 +452,6 @@ export class Runtime {
       case MESSAGE.ARENA_LOST:
         this.store.abandon(header as WireLocation);
         return;
-      case MESSAGE.STORE_REUSE:
-        this.store.reuse(header as WireLocation[]);
-        return;
-      case MESSAGE.STORE_STATUS:
-        this.store.statusChanged(header as StoreStatusHeader);
-        return;
-      case MESSAGE.STORE_COLLECT:
-        this.options.collectGarbage();
-        this.store.collected();
-        return;
-      case MESSAGE.STORE_RETIRE:
-        this.store.retire(header as string[]);
-        return;
-      case MESSAGE.STORE_SPILLED:
-        this.store.spilled(header as string[]);
-        return;
       case MESSAGE.ACTOR_STATE:
         this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);
         return;
@@ -492,7 +476,7 @@ export class Runtime {
         this.options.onWarning(header as string);
         return;
       default:
-        this.options.onWorkerFrame?.(frame);
+        if (!this.store.receive(frame.type, header)) this.options.onWorkerFrame?.(frame);
     }
   }
 

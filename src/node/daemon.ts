@@ -8,7 +8,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
-import { RESOURCE_UNIT, resourceVector } from "../base/resources.ts";
+import { resourceVector } from "../base/resources.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -49,7 +49,7 @@ import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { StoreService } from "./store-service.ts";
 import { StarvationWatch } from "./starvation-watch.ts";
-import { type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
+import { describeExit, type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
 
 export interface NodeDaemonOptions {
   nodeId: NodeId;
@@ -97,7 +97,6 @@ export class NodeDaemon {
   readonly #workers: WorkerPool;
   readonly #environments = new EnvironmentTable();
   readonly #memory: MemoryGuard | undefined;
-  readonly #actorMemory = new Map<ActorId, number>();
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Set<ProcessId>();
   readonly #intendedExits = new Set<ProcessId>();
@@ -136,7 +135,7 @@ export class NodeDaemon {
         // Who asked for no CPUs needs one to be placed, be it for a moment.
         const placement =
           "CPU" in resources || spec.bundle !== undefined ? spec : { ...spec, resources: resourceVector({ ...resources, CPU: 1 }) };
-        this.#actorMemory.set(actor, resources["memory"] ?? 0);
+        this.#memory?.actorWanted(actor, resources);
         this.#lease({ kind: "actorWanted", actor, spec, placement });
       },
       view: () => this.#leases.view(),
@@ -145,10 +144,7 @@ export class NodeDaemon {
       tellAll: (type, header) => {
         for (const peer of this.#peers.values()) peer.connection.send(type, header);
       },
-      actorGone: (actor) => {
-        this.#actorMemory.delete(actor);
-        this.#lease({ kind: "actorGone", actor });
-      },
+      actorGone: (actor) => this.#lease({ kind: "actorGone", actor }),
       endActor: (worker, { afterPending, reason }) => this.#endActor(worker, { afterPending, reason }),
     });
     this.#workers = new WorkerPool({
@@ -159,8 +155,13 @@ export class NodeDaemon {
         onExit: (exit, worker) => this.#workerExited(exit, worker),
       },
     });
-    const { memory } = options;
-    this.#memory = memory === undefined ? undefined : this.#watchMemory(memory);
+    const around = {
+      workers: this.#workers,
+      leases: this.#leases,
+      peers: this.#peers,
+      describe: (actor: ActorId) => this.#head.describe(actor),
+    };
+    this.#memory = options.memory === undefined ? undefined : new MemoryGuard(options.memory, around);
   }
 
   start(): void {
@@ -345,8 +346,7 @@ export class NodeDaemon {
             pid: worker?.pid ?? 0,
             accelerators: effect.accelerators,
           });
-          const memoryBytes = (effect.spec.rest.amounts.get("memory") ?? 0) / RESOURCE_UNIT;
-          this.#memory?.leaseGranted({ id: effect.leaseId, worker: effect.worker, memoryBytes });
+          this.#memory?.granted(effect);
           break;
         }
         case "refused":
@@ -375,11 +375,7 @@ export class NodeDaemon {
           break;
         case "placeActor":
           this.#actorWorkers.add(effect.worker);
-          this.#memory?.actorPlaced({
-            worker: effect.worker,
-            name: this.#head.describe(effect.actor) ?? "",
-            memoryBytes: this.#actorMemory.get(effect.actor) ?? 0,
-          });
+          this.#memory?.actorPlaced(effect);
           this.#head.placed(effect.actor, effect.worker, effect.accelerators);
           break;
         case "endWorker":
@@ -492,15 +488,6 @@ export class NodeDaemon {
     for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.LOG, entry);
   }
 
-  #watchMemory(options: MemoryGuardOptions): MemoryGuard {
-    return new MemoryGuard(options, {
-      workers: () => this.#workers.readyWorkers,
-      leases: () => this.#leases.leases(),
-      drivers: () => Array.from(this.#peers.values(), (peer) => (peer.kind === "driver" ? peer.pid : 0)).filter((pid) => pid > 0),
-      end: (worker, reason, header) => this.#workers.killForMemory(worker, reason, header),
-    });
-  }
-
   // ---- references
 
   #countRef(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
@@ -608,8 +595,4 @@ export class NodeDaemon {
     const { nodeId, hostname, address, resources, labels, objectStoreMemoryBytes } = this.#options;
     return { nodeId, alive: true, hostname, address, resources, labels, objectStoreMemoryBytes };
   }
-}
-
-function describeExit(exit: WorkerExitedHeader): string {
-  return exit.signal === undefined ? `exit code ${exit.exitCode ?? "unknown"}` : `signal ${exit.signal}`;
 }

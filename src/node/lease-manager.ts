@@ -171,16 +171,6 @@ export class LeaseManager {
     return this.#actorsWaiting.length > 0 || this.hasUnmetDemand;
   }
 
-  get statistics(): { workers: number; idle: number; parked: number; starting: number; leases: number } {
-    let idle = 0;
-    let parked = 0;
-    for (const worker of this.#workers.values()) {
-      if (worker.leases.size === 0) idle += 1;
-      if (worker.parked) parked += 1;
-    }
-    return { workers: this.#workers.size, idle, parked, starting: this.#startingCount(), leases: this.#leases.size };
-  }
-
   /** What a demand for this spec would wait for now. */
   explain(spec: LeaseSpec): LeaseExplanation {
     const pools = this.#poolsFor(spec);

@@ -4,9 +4,12 @@
  * The shell around `memory-policy.ts`: it knows which worker runs what under which limit, looks a few times a second while anything runs, and has the chosen ones
  * ended with a reason that names who used what. An idle node is not looked at. On systems that do not tell the memory of processes it does nothing.
  */
-import type { ProcessId } from "../base/ids.ts";
 import type { MemoryProbe } from "../platform/memory-usage.ts";
-import type { OutOfMemoryHeader } from "../wire/messages.ts";
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import { RESOURCE_UNIT } from "../base/resources.ts";
+import type { LeaseEffect } from "./lease-events.ts";
+import type { LeaseManager } from "./lease-manager.ts";
+import type { WorkerPool } from "./worker-pool.ts";
 import { chooseVictims, listProcesses, type MemoryState, type Victim, victimReason, type WorkerMemory } from "./memory-policy.ts";
 
 export interface MemoryGuardOptions {
@@ -17,12 +20,12 @@ export interface MemoryGuardOptions {
   pretendedBytes: number | undefined;
 }
 
-export interface MemoryGuardEvents {
-  workers: () => { id: ProcessId; pid: number }[];
-  leases: () => { id: number; worker: ProcessId; owner: ProcessId }[];
-  /** The drivers' processes. */
-  drivers: () => number[];
-  end: (worker: ProcessId, reason: string, header: OutOfMemoryHeader) => void;
+/** Parts of the daemon that it looks at. */
+export interface MemoryGuardSurroundings {
+  workers: WorkerPool;
+  leases: LeaseManager;
+  peers: ReadonlyMap<ProcessId, { readonly kind: string; readonly pid: number }>;
+  describe: (actor: ActorId) => string | undefined;
 }
 
 /** A process that fills memory at 2 GB/s gets 500 MB further between two looks; Ray looks as often. */
@@ -42,30 +45,38 @@ interface Limit {
 
 export class MemoryGuard {
   readonly #options: MemoryGuardOptions;
-  readonly #events: MemoryGuardEvents;
+  readonly #surroundings: MemoryGuardSurroundings;
   readonly #leaseLimits = new Map<number, Limit>();
   readonly #actors = new Map<ProcessId, { name: string; order: number; limitBytes: number | undefined }>();
+  readonly #wanted = new Map<ActorId, number>();
   #placed = 0;
   #looksToSettle = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: MemoryGuardOptions, events: MemoryGuardEvents) {
+  constructor(options: MemoryGuardOptions, surroundings: MemoryGuardSurroundings) {
     this.#options = options;
-    this.#events = events;
+    this.#surroundings = surroundings;
   }
 
   /** Something begins to run: from now on there is something to look at. */
-  leaseGranted(lease: { id: number; worker: ProcessId; memoryBytes: number }): void {
-    const { id, worker, memoryBytes } = lease;
-    if (memoryBytes > 0) this.#leaseLimits.set(id, { worker, limitBytes: this.#baseOf(worker) + memoryBytes });
+  granted({ leaseId, worker, spec }: Extract<LeaseEffect, { kind: "grant" }>): void {
+    const memoryBytes = (spec.rest.amounts.get("memory") ?? 0) / RESOURCE_UNIT;
+    if (memoryBytes > 0) this.#leaseLimits.set(leaseId, { worker, limitBytes: this.#baseOf(worker) + memoryBytes });
     this.#watch();
   }
 
-  actorPlaced(actor: { worker: ProcessId; name: string; memoryBytes: number }): void {
-    const { worker, name, memoryBytes } = actor;
+  /** An actor is to be placed, and may use so much. */
+  actorWanted(actor: ActorId, resources: Readonly<Record<string, number>>): void {
+    const memoryBytes = resources["memory"] ?? 0;
+    if (memoryBytes > 0) this.#wanted.set(actor, memoryBytes);
+  }
+
+  actorPlaced({ actor, worker }: Extract<LeaseEffect, { kind: "placeActor" }>): void {
+    const memoryBytes = this.#wanted.get(actor);
+    this.#wanted.delete(actor);
     this.#placed += 1;
-    const limitBytes = memoryBytes > 0 ? this.#baseOf(worker) + memoryBytes : undefined;
-    this.#actors.set(worker, { name: `actor ${name}`, order: this.#placed, limitBytes });
+    const limitBytes = memoryBytes === undefined ? undefined : this.#baseOf(worker) + memoryBytes;
+    this.#actors.set(worker, { name: `actor ${this.#surroundings.describe(actor) ?? ""}`, order: this.#placed, limitBytes });
     this.#watch();
   }
 
@@ -95,13 +106,13 @@ export class MemoryGuard {
 
   #state(): MemoryState {
     const { probe, threshold, pretendedBytes } = this.#options;
-    const leases = this.#events.leases();
+    const leases = this.#surroundings.leases.leases();
     const byWorker = Map.groupBy(leases, ({ worker }) => worker);
     const open = new Set(leases.map(({ id }) => id));
     for (const id of this.#leaseLimits.keys()) if (!open.has(id)) this.#leaseLimits.delete(id);
     const workers: WorkerMemory[] = [];
     const alive = new Set<ProcessId>();
-    for (const { id, pid } of this.#events.workers()) {
+    for (const { id, pid } of this.#surroundings.workers.readyWorkers) {
       alive.add(id);
       const usedBytes = probe.processBytes(pid);
       if (usedBytes === undefined) continue;
@@ -135,20 +146,21 @@ export class MemoryGuard {
   }
 
   #baseOf(worker: ProcessId): number {
-    const pid = this.#events.workers().find(({ id }) => id === worker)?.pid;
+    const pid = this.#surroundings.workers.readyWorkers.find(({ id }) => id === worker)?.pid;
     return Math.max(WORKER_BASE_BYTES, (pid === undefined ? undefined : this.#options.probe.processBytes(pid)) ?? 0);
   }
 
   #end(victim: Victim, state: MemoryState): void {
     const { worker, because } = victim;
     const { probe } = this.#options;
-    const drivers = this.#events.drivers().map((pid) => ({ pid, name: "the driver", usedBytes: probe.processBytes(pid) ?? 0 }));
+    const peers = Array.from(this.#surroundings.peers.values()).filter(({ kind }) => kind === "driver");
+    const drivers = peers.map(({ pid }) => ({ pid, name: "the driver", usedBytes: probe.processBytes(pid) ?? 0 }));
     const own = [...state.workers, ...drivers].sort((a, b) => b.usedBytes - a.usedBytes).slice(0, LISTED_MAX);
     const ownPids = new Set(own.map(({ pid }) => pid));
     const others = probe.largest(LISTED_MAX).filter(({ pid }) => !ownPids.has(pid));
     const largest = [...own, ...others.slice(0, OTHERS_LISTED_MAX)].sort((a, b) => b.usedBytes - a.usedBytes);
     const reason = victimReason(victim, state);
-    this.#events.end(worker.id, reason, {
+    this.#surroundings.workers.killForMemory(worker.id, reason, {
       because,
       usedBytes: worker.usedBytes,
       limitBytes: because === "limit" ? (worker.limitBytes ?? 0) : (state.machine?.totalBytes ?? 0) * state.threshold,

@@ -186,3 +186,8 @@ export class WorkerPool {
     if (this.#workers.size === 0) this.#onEmpty?.();
   }
 }
+
+/** How a process ended, in a few words. */
+export function describeExit(exit: WorkerExitedHeader): string {
+  return exit.signal === undefined ? `exit code ${exit.exitCode ?? "unknown"}` : `signal ${exit.signal}`;
+}

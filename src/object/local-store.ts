@@ -5,7 +5,7 @@
  * extent is never reused under a reader. How much of the quota is left comes from the daemon and is corrected by what was written since.
  */
 import type { ProcessId } from "../base/ids.ts";
-import type { StoreStatusHeader, WireLocation } from "../wire/messages.ts";
+import { MESSAGE, type StoreStatusHeader, type WireLocation } from "../wire/messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor, type ObjectLocation } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
@@ -17,6 +17,7 @@ export interface LocalStoreOptions {
   processTag: string;
   quotaBytes: number;
   channel: DaemonChannel;
+  collectGarbage: () => void;
   pin: (entry: ObjectEntry) => void;
   unpin: (entry: ObjectEntry) => void;
   /** Nothing was read for a while, and mapped views are left. */
@@ -137,34 +138,35 @@ export class LocalStore {
     return this.#reader.holds(fromWire(location));
   }
 
-  /** Extents that nobody needs any more may be written again. */
-  reuse(locations: readonly WireLocation[]): void {
-    for (const location of locations) this.#writer?.free(fromWire(location));
-  }
-
-  /** The daemon is about to spill these arenas: from now on nothing is written to them. */
-  retire(arenas: readonly string[]): void {
-    for (const arena of arenas) this.#writer?.abandon(arena);
-    this.#options.channel.retired(arenas);
-  }
-
-  /** What lay in these arenas lies elsewhere: their files are let go of, as they would keep the memory. */
-  spilled(arenas: readonly string[]): void {
-    this.#reader.forget(arenas);
-  }
-
-  /** The garbage has just been collected: what is unreachable is known some milliseconds later, when the finalizers have run. */
-  collected(): void {
-    const timer = setTimeout(() => {
-      this.releaseUnreachable();
-      this.#options.channel.collected();
-    }, FINALIZED_WITHIN_MS);
-    timer.unref();
-  }
-
-  statusChanged(status: StoreStatusHeader): void {
-    this.#usedBytes = status.usedBytes;
-    this.#seenBytes = status.seenBytes;
+  /** @returns whether the message of the daemon was the store's */
+  receive(type: number, header: unknown): boolean {
+    switch (type) {
+      case MESSAGE.STORE_REUSE:
+        // Extents that nobody needs any more may be written again.
+        for (const location of header as WireLocation[]) this.#writer?.free(fromWire(location));
+        return true;
+      case MESSAGE.STORE_STATUS: {
+        const { usedBytes, seenBytes } = header as StoreStatusHeader;
+        this.#usedBytes = usedBytes;
+        this.#seenBytes = seenBytes;
+        return true;
+      }
+      case MESSAGE.STORE_COLLECT:
+        this.#options.collectGarbage();
+        this.#collected();
+        return true;
+      case MESSAGE.STORE_RETIRE:
+        // They are about to be spilled: from now on nothing is written there.
+        for (const arena of header as string[]) this.#writer?.abandon(arena);
+        this.#options.channel.retired(header as string[]);
+        return true;
+      case MESSAGE.STORE_SPILLED:
+        // Files that are let go of give their memory back.
+        this.#reader.forget(header as string[]);
+        return true;
+      default:
+        return false;
+    }
   }
 
   /** Lets go of mapped views that the user has dropped. */
@@ -178,6 +180,15 @@ export class LocalStore {
       this.#options.unpin(mapped.keeper);
     }
     if (this.#mapped.size === 0) this.#stopWatching();
+  }
+
+  /** What is unreachable after a collection is known some milliseconds later, when the finalizers have run. */
+  #collected(): void {
+    const timer = setTimeout(() => {
+      this.releaseUnreachable();
+      if (!this.#isClosed) this.#options.channel.collected();
+    }, FINALIZED_WITHIN_MS);
+    timer.unref();
   }
 
   close(): void {

@@ -129,8 +129,9 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   const behind = options.behind === undefined ? "" : `, behind ${options.behind}`;
   const when = options.sent ? `while the call was with it${behind}` : "before the call was sent";
   if (options.sent && state.exit?.outOfMemory !== undefined) {
-    const what = `Call ${callName} failed: the actor died while the call was with it: ${reason}${lastWords(state.exit)}`;
-    return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason });
+    const why = describeExit(state.exit);
+    const what = `Call ${callName} failed: the actor died while the call was with it: ${why}${lastWords(state.exit)}`;
+    return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason: why });
   }
   return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
     ...exitFields(state.exit),

@@ -19,6 +19,8 @@ const COMMANDS = {
   build: { needsDist: true },
   demo: { needsDist: true, node: ["examples/primes.ts"] },
   bench: { needsDist: true, node: ["bench/main.ts"] },
+  conformance: { needsDist: true, node: ["conformance/main.ts"] },
+  soak: { needsDist: true, node: ["--expose-gc", "soak/main.ts"] },
   test: { needsDist: true, node: [VITEST, "run"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },
   format: { needsDist: false, node: ["node_modules/@biomejs/biome/bin/biome", "format", "--write"] },

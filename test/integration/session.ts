@@ -52,7 +52,8 @@ export async function storeUsedBytes(): Promise<number> {
 /** Daemons and workers among the descendants of a process, by default of this one. */
 export function shoalProcesses(options: { under?: number; kind?: "daemon" | "worker" } = {}): number[] {
   const { under = process.pid, kind } = options;
-  const entry = new RegExp(`entry/${kind ?? "(daemon|worker)"}\\.[jt]s`);
+  // Workers name themselves once they run; before, and for the daemon, the command line tells.
+  const isKind = new RegExp(`entry/${kind ?? "(daemon|worker)"}\\.[jt]s${kind === "daemon" ? "" : "|^shoal worker"}`);
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
@@ -63,7 +64,7 @@ export function shoalProcesses(options: { under?: number; kind?: "daemon" | "wor
     const parent = parents.get(pid);
     return parent === under || (parent !== undefined && parent > 1 && isUnder(parent));
   };
-  return Array.from(parents.keys()).filter((pid) => isUnder(pid) && entry.test(readProc(`/proc/${pid}/cmdline`)));
+  return Array.from(parents.keys()).filter((pid) => isUnder(pid) && isKind.test(readProc(`/proc/${pid}/cmdline`)));
 }
 
 export function isAlive(pid: number): boolean {

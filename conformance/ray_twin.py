@@ -1,0 +1,442 @@
+"""
+The real Ray behind the operations of system.ts: reads one JSON request a line, writes one JSON answer a line.
+
+Holds the functions and classes of library.ts under the same names, and nothing else: scenarios are written once, in TypeScript. Each request runs
+in a thread of its own, so a waiting get does not keep a cancel from being read. Errors are named in Shoal's terms (`kind_of`).
+"""
+import asyncio, json, os, signal, sys, threading, time
+import ray
+from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
+
+
+class AppError(Exception):
+    pass
+
+
+class OtherError(Exception):
+    pass
+
+
+def raise_(kind, message):
+    raise (OtherError if kind == "OtherError" else AppError)(message)
+
+
+def lines(file):
+    return len(open(file).read().split("\n")) - 1 if os.path.exists(file) else 0
+
+
+def append_line(file, line):
+    with open(file, "a") as out:
+        out.write(line + "\n")
+
+
+def add(a, b):
+    return a + b
+
+
+def append(file, line):
+    append_line(file, line)
+    return lines(file)
+
+
+def sleep_ms(ms, value):
+    time.sleep(ms / 1000)
+    return value
+
+
+def spin_ms(ms, value):
+    end = time.time() + ms / 1000
+    while time.time() < end:
+        pass
+    return value
+
+
+def append_then_sleep(file, ms):
+    append_line(file, "begun")
+    for _ in range(int(ms / 10)):
+        time.sleep(0.01)
+    append_line(file, "ended")
+    return "ended"
+
+
+def die_times(file, times):
+    append_line(file, "begun")
+    if lines(file) <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return lines(file)
+
+
+def fail_times(file, times, kind):
+    append_line(file, "begun")
+    if lines(file) <= times:
+        raise_(kind, f"attempt {lines(file)}")
+    return lines(file)
+
+
+def nested_add(a, b):
+    return ray.get(ray.remote(add).remote(a, b))
+
+
+def fib(n):
+    if n < 2:
+        return n
+    task = ray.remote(fib)
+    return sum(ray.get([task.remote(n - 1), task.remote(n - 2)]))
+
+
+def nested_fail(message):
+    return ray.get(ray.remote(lambda text: raise_("AppError", text)).remote(message))
+
+
+def start_child(file):
+    ray.remote(append_then_sleep).remote(file, 1500)
+    return "left"
+
+
+def wait_for_child(file):
+    return ray.get(ray.remote(append_then_sleep).remote(file, 5000))
+
+
+def assigned(name):
+    return ray.get_runtime_context().get_assigned_resources().get(name, 0)
+
+
+def count_to(count):
+    for item in range(count):
+        yield item
+
+
+def fail_at(at):
+    for item in range(at):
+        yield item
+    raise AppError(f"at {at}")
+
+
+FUNCTIONS = {
+    "identity": lambda value: value,
+    "add": add,
+    "tuple": lambda count: list(range(count)),
+    "fail": raise_,
+    "sleepMs": sleep_ms,
+    "spinMs": spin_ms,
+    "append": append,
+    "countLines": lines,
+    "appendThenSleep": append_then_sleep,
+    "dieTimes": die_times,
+    "exitWith": lambda code: os._exit(code),
+    "failTimes": fail_times,
+    "isRefInside": lambda inside: isinstance(inside[0], ray.ObjectRef),
+    "readInside": lambda inside: ray.get(inside[0]),
+    "putInside": lambda value: [ray.put(value)],
+    "nestedAdd": nested_add,
+    "fib": fib,
+    "nestedFail": nested_fail,
+    "callActor": lambda inside, by: ray.get(inside[0].increment.remote(by)),
+    "callNamed": lambda name, by: ray.get(ray.get_actor(name).increment.remote(by)),
+    "envVar": lambda name: os.environ.get(name),
+    "assigned": assigned,
+    "taskName": lambda: ray.get_runtime_context().get_task_name(),
+    "inActor": lambda: ray.get_runtime_context().get_actor_id() is not None,
+    "length": lambda value: len(value),
+    "startChild": start_child,
+    "waitForChild": wait_for_child,
+    "countTo": count_to,
+    "failAt": fail_at,
+}
+
+
+class Counter:
+    def __init__(self, start=0):
+        self.count = start
+
+    def increment(self, by=1):
+        self.count += by
+        return self.count
+
+    def incrementSlowly(self, ms):
+        time.sleep(ms / 1000)
+        return self.increment()
+
+    def value(self):
+        return self.count
+
+    def fail(self, message):
+        raise AppError(message)
+
+    def die(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def reconstructed(self):
+        return ray.get_runtime_context().was_current_actor_reconstructed
+
+    def hold(self, refs):
+        self.held = refs
+        return "held"
+
+    def readHeld(self):
+        return ray.get(self.held[0])
+
+    def items(self, count):
+        for item in range(count):
+            yield self.count + item
+
+    def nameOfActor(self):
+        return ray.get_runtime_context().get_actor_name()
+
+    def assigned(self, name):
+        return assigned(name)
+
+
+class Recorder:
+    def __init__(self):
+        self.values = []
+
+    def record(self, value, ms=0):
+        time.sleep(ms / 1000)
+        self.values.append(value)
+        return len(self.values)
+
+    def seen(self):
+        return self.values
+
+
+class Doomed:
+    def __init__(self, message):
+        raise AppError(message)
+
+    def hello(self):
+        return "hello"
+
+
+class Phoenix:
+    def __init__(self, file):
+        self.file = file
+        append_line(file, "life")
+
+    def dieOnce(self):
+        if lines(self.file) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return lines(self.file)
+
+    def lives(self):
+        return lines(self.file)
+
+
+class Gate:
+    def __init__(self):
+        self.is_open = False
+
+    async def isOpen(self):
+        return self.is_open
+
+    async def pass_(self):
+        while not self.is_open:
+            await asyncio.sleep(0.01)
+        return "passed"
+
+    async def open(self):
+        self.is_open = True
+        return "opened"
+
+
+CLASSES = {"Counter": Counter, "Recorder": Recorder, "Doomed": Doomed, "Phoenix": Phoenix, "Gate": Gate}
+ERRORS = {"AppError": AppError, "OtherError": OtherError}
+
+KINDS = {
+    "PendingCallsLimitExceeded": "PendingCallsLimitExceededError",
+    "TaskPlacementGroupRemoved": "PlacementGroupRemovedError",
+    "ActorPlacementGroupRemoved": "PlacementGroupRemovedError",
+    "RuntimeEnvSetupError": "RuntimeEnvError",
+    "ValueError": "BadArgument",
+    "TypeError": "BadArgument",
+}
+
+
+def kind_of(error):
+    if isinstance(error, ray.exceptions.RayTaskError):
+        cause = error.cause
+        if isinstance(cause, ray.exceptions.RayTaskError):
+            cause = cause.cause
+        if isinstance(cause, ray.exceptions.TaskCancelledError):
+            return {"error": "TaskCancelledError"}
+        return {"error": "TaskError", "cause": type(cause).__name__, "message": str(cause) if type(cause).__name__ in ERRORS else None}
+    name = type(error).__name__
+    return {"error": KINDS.get(name, name)}
+
+
+refs, handles = {}, {}
+lock = threading.Lock()
+numbers = iter(range(1, 1 << 60))
+
+
+def keep(table, value):
+    with lock:
+        number = next(numbers)
+        table[number] = value
+        return number
+
+
+def decode(value):
+    if isinstance(value, dict):
+        if set(value) == {"$ref"}:
+            return refs[value["$ref"]]
+        if set(value) == {"$handle"}:
+            return handles[value["$handle"]]
+        if set(value) == {"$bytes"}:
+            return bytes(value["$bytes"])
+        return {key: decode(inner) for key, inner in value.items()}
+    return [decode(inner) for inner in value] if isinstance(value, list) else value
+
+
+def encode(value):
+    if isinstance(value, ray.ObjectRef):
+        return {"$ref": keep(refs, value)}
+    if isinstance(value, (list, tuple)):
+        return [encode(inner) for inner in value]
+    if isinstance(value, dict):
+        return {key: encode(inner) for key, inner in value.items()}
+    return len(value) if isinstance(value, bytes) else value
+
+
+SNAKE = {
+    "numReturns": "num_returns", "numCpus": "num_cpus", "numGpus": "num_gpus", "resources": "resources", "maxRetries": "max_retries",
+    "name": "name", "namespace": "namespace", "getIfExists": "get_if_exists", "maxRestarts": "max_restarts",
+    "maxTaskRetries": "max_task_retries", "maxConcurrency": "max_concurrency", "maxPendingCalls": "max_pending_calls",
+    "concurrencyGroup": "concurrency_group",
+}
+
+
+def options(settings):
+    found = {}
+    for key, value in settings.items():
+        if key in SNAKE:
+            found[SNAKE[key]] = value
+        elif key == "retryOn":
+            found["retry_exceptions"] = [ERRORS[name] for name in value] if isinstance(value, list) else value
+        elif key == "envVars":
+            found["runtime_env"] = {"env_vars": value}
+        elif key == "placementGroup":
+            found["scheduling_strategy"] = PlacementGroupSchedulingStrategy(decode(value), settings.get("bundleIndex", -1))
+        elif key == "schedulingStrategy":
+            if value == "spread":
+                found["scheduling_strategy"] = "SPREAD"
+            else:
+                node = ray.nodes()[value["node"]]["NodeID"] if value["node"] >= 0 else "ab" * 28
+                found["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, value["soft"])
+        elif key not in ("bundleIndex", "concurrencyGroups"):
+            raise ValueError(f"no option {key}")
+    return found
+
+
+def outcome(work):
+    try:
+        return {"value": encode(work())}
+    except Exception as error:
+        return kind_of(error)
+
+
+def method_of(actor, name):
+    return getattr(actor, "pass_" if name == "pass" else name)
+
+
+def seconds(request):
+    ms = request.get("timeoutMs")
+    return None if ms is None else ms / 1000
+
+
+def submit(request):
+    function = ray.remote(FUNCTIONS[request["name"]])
+    settings = options(request.get("settings", {}))
+    made = (function.options(**settings) if settings else function).remote(*decode(request["args"]))
+    return [keep(refs, ref) for ref in made] if isinstance(made, list) else keep(refs, made)
+
+
+def make_actor(request):
+    settings = request.get("settings", {})
+    groups = settings.get("concurrencyGroups")
+    actor_class = CLASSES[request["name"]]
+    actor = ray.remote(concurrency_groups=groups)(actor_class) if groups else ray.remote(actor_class)
+    found = options(settings)
+    return keep(handles, (actor.options(**found) if found else actor).remote(*decode(request["args"])))
+
+
+def call(request):
+    method = method_of(handles[request["actor"]], request["method"])
+    settings = options(request.get("settings", {}))
+    return keep(refs, (method.options(**settings) if settings else method).remote(*decode(request["args"])))
+
+
+def wait(request):
+    given = [refs[number] for number in request["refs"]]
+    ready, pending = ray.wait(given, num_returns=request["numReturns"], timeout=seconds(request))
+    return [[given.index(ref) for ref in part] for part in (ready, pending)]
+
+
+def stream(request):
+    args = decode(request["args"])
+    if "actor" in request:
+        return keep(handles, method_of(handles[request["actor"]], request["method"]).options(num_returns="streaming").remote(*args))
+    return keep(handles, ray.remote(FUNCTIONS[request["name"]]).remote(*args))
+
+
+def next_item(request):
+    try:
+        ref = next(handles[request["stream"]])
+    except StopIteration:
+        return {"error": "End"}
+    return outcome(lambda: ray.get(ref))
+
+
+def cancel(request):
+    ray.cancel(refs[request["ref"]], force=request.get("force", False), recursive=request.get("recursive", True))
+
+
+OPERATIONS = {
+    "task": submit,
+    "get": lambda request: outcome(lambda: ray.get(refs[request["ref"]], timeout=seconds(request))),
+    "getAll": lambda request: outcome(lambda: ray.get([refs[number] for number in request["refs"]], timeout=seconds(request))),
+    "put": lambda request: keep(refs, ray.put(decode(request["value"]))),
+    "wait": lambda request: outcome(lambda: wait(request)),
+    "cancel": lambda request: outcome(lambda: cancel(request)),
+    "actor": make_actor,
+    "call": call,
+    "tryCall": lambda request: outcome(lambda: {"$ref": call(request)}),
+    "getActor": lambda request: outcome(lambda: {"$handle": keep(handles, ray.get_actor(request["name"], request.get("namespace")))}),
+    "kill": lambda request: ray.kill(handles[request["actor"]], no_restart=request.get("noRestart", True)),
+    "stream": stream,
+    "next": next_item,
+    "placementGroup": lambda request: keep(handles, placement_group(request["bundles"], request["strategy"])),
+    "groupReady": lambda request: outcome(lambda: ray.get(handles[request["group"]].ready(), timeout=seconds(request)) is not None),
+    "removeGroup": lambda request: remove_placement_group(handles[request["group"]]),
+    "resources": lambda request: ray.cluster_resources() if request["which"] == "cluster" else ray.available_resources(),
+    "nodeCount": lambda request: len(ray.nodes()),
+    # Refs that no scenario needs any more let go of what their tasks hold.
+    "forget": lambda request: (refs.clear(), handles.clear())[0],
+}
+
+
+def answer(request, out):
+    try:
+        reply = {"id": request["id"], "result": OPERATIONS[request["op"]](request)}
+    except Exception as error:
+        reply = {"id": request["id"], "failure": f"{type(error).__name__}: {error}", **kind_of(error)}
+    with lock:
+        out.write(json.dumps(reply) + "\n")
+        out.flush()
+
+
+def main():
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    settings = json.loads(sys.stdin.readline())
+    ray.init(num_cpus=settings["numCpus"], num_gpus=settings["numGpus"], resources=settings["resources"], namespace="conformance",
+             include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    out.write(json.dumps({"ready": ray.__version__}) + "\n")
+    out.flush()
+    for line in sys.stdin:
+        threading.Thread(target=answer, args=(json.loads(line), out), daemon=True).start()
+    ray.shutdown()
+
+
+main()

@@ -1,0 +1,47 @@
+/** Fault tolerance and runtime environments. */
+import { join } from "node:path";
+import { type Scenario } from "../system.ts";
+
+const fault = "1.8 Fault tolerance";
+const environment = "1.9 Runtime environments";
+
+export const scenarios: readonly Scenario[] = [
+  {
+    section: fault,
+    name: "a worker that dies does not disturb its neighbours",
+    run: async (s) => {
+      const dying = await s.task("dieTimes", [join(s.folder, "neighbour"), 1]);
+      const refs = [];
+      for (let index = 0; index < 8; index += 1) refs.push(await s.task("sleepMs", [30, index]));
+      return [await s.get(dying), await s.getAll(refs)];
+    },
+  },
+  {
+    section: fault,
+    name: "a retried task gives its dependents their argument",
+    run: async (s) => await s.get(await s.task("add", [await s.task("dieTimes", [join(s.folder, "dependent"), 1]), 10])),
+  },
+  {
+    section: fault,
+    name: "an object outlives the task that made it",
+    run: async (s) => {
+      const outcome = await s.get(await s.task("putInside", ["made in a task"]));
+      const [inner] = ("value" in outcome ? outcome.value : []) as Parameters<typeof s.get>[0][];
+      await s.get(await s.task("exitWith", [0], { maxRetries: 0 }));
+      return inner === undefined ? outcome : await s.get(inner);
+    },
+  },
+  {
+    section: environment,
+    name: "environment variables of a task",
+    run: async (s) => await s.get(await s.task("envVar", ["CONFORMANCE_COLOUR"], { envVars: { CONFORMANCE_COLOUR: "blue" } })),
+  },
+  {
+    section: environment,
+    name: "they are of that task alone",
+    run: async (s) => {
+      await s.get(await s.task("envVar", ["CONFORMANCE_SHAPE"], { envVars: { CONFORMANCE_SHAPE: "round" } }));
+      return await s.get(await s.task("envVar", ["CONFORMANCE_SHAPE"]));
+    },
+  },
+];

@@ -13,6 +13,7 @@ const NAMES = [
   "tasks-sync",
   "tasks-async",
   "tasks-multi-client",
+  "stream-items",
   "actor-sync",
   "actor-async",
   "actor-n-to-n",

@@ -14,6 +14,10 @@ export const SERVERS_COUNT: number = Math.max(1, Math.floor(availableParallelism
 
 export const smallValue: RemoteFunction<[], Uint8Array> = remote(() => Uint8Array.of(0x6f, 0x6b));
 
+export const smallValues: RemoteFunction<[number], Generator<Uint8Array>> = remote(function* (count: number): Generator<Uint8Array> {
+  for (let index = 0; index < count; index++) yield Uint8Array.of(0x6f, 0x6b);
+});
+
 export class SmallValueActor {
   smallValue(): Uint8Array {
     return Uint8Array.of(0x6f, 0x6b);

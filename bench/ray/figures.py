@@ -15,6 +15,7 @@ from small_calls import (
     AsyncSmallValueActor,
     SmallValueActor,
     small_value,
+    small_values,
 )
 from throughput import operations_per_second
 
@@ -28,6 +29,14 @@ def tasks_async(plan):
         ray.get([small_value.remote() for _ in range(BATCH_SIZE)])
 
     return operations_per_second(batch, plan, BATCH_SIZE)
+
+
+def stream_items(plan):
+    def read():
+        for ref in small_values.remote(BATCH_SIZE):
+            ray.get(ref)
+
+    return operations_per_second(read, plan, BATCH_SIZE)
 
 
 def tasks_multi_client(plan):
@@ -175,6 +184,7 @@ FIGURES = {
     "tasks-sync": tasks_sync,
     "tasks-async": tasks_async,
     "tasks-multi-client": tasks_multi_client,
+    "stream-items": stream_items,
     "actor-sync": actor_sync,
     "actor-async": actor_async,
     "actor-n-to-n": actor_n_to_n,

@@ -13,6 +13,12 @@ def small_value():
     return b"ok"
 
 
+@ray.remote
+def small_values(count):
+    for _ in range(count):
+        yield b"ok"
+
+
 @ray.remote(num_cpus=0)
 class SmallValueActor:
     def small_value(self):

@@ -90,7 +90,7 @@ function bindActorCall(actor: ActorState, method: string, args: readonly unknown
 function requireOneReturn(name: string, numReturns: number): void {
   if (numReturns === 1) return;
   throw new TypeError(
-    `Cannot bind ${name}: a node has one value, so numReturns must be 1: received ${numReturns}: return an array and bind that`,
+    `Cannot bind ${name}: a node has one value, so numReturns must be 1: received ${numReturns < 0 ? '"streaming"' : numReturns}: return an array and bind that`,
   );
 }
 

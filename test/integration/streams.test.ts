@@ -4,7 +4,20 @@
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, getActor, type ObjectRefGenerator, put, type RemoteFunction, remote, shutdown, TaskError, wait, init } from "shoal";
+import {
+  cancel,
+  get,
+  getActor,
+  getRuntimeContext,
+  type ObjectRefGenerator,
+  put,
+  type RemoteFunction,
+  remote,
+  shutdown,
+  TaskError,
+  wait,
+  init,
+} from "shoal";
 import { describe, expect, test } from "vitest";
 import { collectGarbage, driverRuntime, failureOf, Log, storeUsedBytes, until, useFolder, useSession } from "./session.ts";
 
@@ -227,6 +240,53 @@ function suite(): void {
     const waiting = stream.next();
     await stream.return();
     expect(await waiting).toEqual({ value: undefined, done: true });
+  });
+
+  test("an early end between two yields aborts the signal of the task", async () => {
+    const log = new Log(folder);
+    const listening = remote(async function* (file: string) {
+      const { signal } = getRuntimeContext();
+      yield 1;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      appendFileSync(file, "aborted\n");
+      yield 2;
+    });
+    const stream = listening.remote(log.file);
+    await stream.next();
+    // The generator goes on by itself, as nothing holds it back, and awaits the signal.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await stream.return();
+    await until(() => log.lines.includes("aborted"), "the signal");
+  });
+
+  test("cancel, timeoutMs and signal end a stream with their error after the items that came", async () => {
+    const waits = remote(async function* () {
+      yield 1;
+      await new Promise((_resolve, reject) => {
+        const { signal } = getRuntimeContext();
+        signal.addEventListener("abort", () => reject(signal.reason as Error));
+      });
+    });
+    const cancelled = waits.remote();
+    expect((await cancelled.next()).value).toBe(1);
+    cancel(cancelled);
+    expect((await failureOf(cancelled.next())).name).toBe("TaskCancelledError");
+    expect(await cancelled.next()).toEqual({ value: undefined, done: true });
+    const late = waits.options({ timeoutMs: 100 }).remote();
+    expect((await late.next()).value).toBe(1);
+    expect((await failureOf(late.next())).name).toBe("TaskTimeoutError");
+    const controller = new AbortController();
+    const aborted = waits.options({ signal: controller.signal }).remote();
+    expect((await aborted.next()).value).toBe(1);
+    controller.abort();
+    expect((await failureOf(aborted.next())).name).toBe("TaskCancelledError");
+    // One that waits for room.
+    const log = new Log(folder);
+    const full = counted.options({ highWaterMark: 1 }).remote(9, log.file);
+    await until(() => log.lines.length === 1, "the first item");
+    cancel(full);
+    await until(() => log.lines.at(-1) === "finally", "the finally block");
+    await until(() => driverRuntime().pendingTaskCount === 0, "the calls to end");
   });
 
   test("a stream that is dropped unread ends its generator", async () => {

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import type { ProcessId } from "../base/ids.ts";
+import type { Connection } from "../rpc/connection.ts";
+import type { CallRecord } from "./call-record.ts";
+import { TaskSubmitter } from "./task-submitter.ts";
+import type { WorkerLink } from "./worker-link.ts";
+
+const SHAPE = "CPU:10000";
+
+/** Stands for the connection of a worker to itself. */
+class Link {
+  readonly processId = "w" as ProcessId;
+  readonly pushed: unknown[] = [];
+  isClosed = false;
+
+  push(record: unknown): void {
+    this.pushed.push(record);
+  }
+}
+
+function record(sequence: number): CallRecord {
+  return { sequence, shape: SHAPE, target: { kind: "task", id: "f", name: "f", meanMs: 1 }, dependencies: [], isEnded: false } as never;
+}
+
+test("a worker makes a new connection to itself when the last was dropped while it was idle", () => {
+  const links: Link[] = [];
+  const submitter = new TaskSubmitter({
+    daemon: { send: () => {} } as unknown as Connection,
+    connectWorker: () => Promise.reject(new Error("there is no other worker")),
+    ownWorker: {
+      link: () => {
+        const link = new Link();
+        links.push(link);
+        return link as unknown as WorkerLink;
+      },
+      isFree: () => true,
+    },
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => {},
+    onRefused: () => {},
+    nowMs: () => 0,
+  });
+  const runNext = (sequence: number): void => {
+    submitter.submit(record(sequence));
+    expect(submitter.runOwn(SHAPE)).toBe(true);
+  };
+  runNext(1);
+  runNext(2);
+  expect(links.map((link) => link.pushed.length)).toEqual([2]);
+  (links[0] as Link).isClosed = true;
+  runNext(3);
+  expect(links.map((link) => link.pushed.length)).toEqual([2, 1]);
+  submitter.close();
+});

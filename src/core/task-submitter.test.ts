@@ -18,7 +18,7 @@ class Link {
   }
 }
 
-function record(sequence: number): CallRecord {
+function newRecord(sequence: number): CallRecord {
   return { sequence, shape: SHAPE, target: { kind: "task", id: "f", name: "f", meanMs: 1 }, dependencies: [], isEnded: false } as never;
 }
 
@@ -42,7 +42,7 @@ test("a worker makes a new connection to itself when the last was dropped while 
     nowMs: () => 0,
   });
   const runNext = (sequence: number): void => {
-    submitter.submit(record(sequence));
+    submitter.submit(newRecord(sequence));
     expect(submitter.runOwn(SHAPE)).toBe(true);
   };
   runNext(1);

@@ -23,6 +23,11 @@ export interface LostCall {
 
 /** How long the last answers of a dead process may take to be read before its connection is given up. */
 const LAST_ANSWERS_WITHIN_MS = 1000;
+/** A connection that breaks means that the process died, which the node tells within this time, or that the connection alone broke. */
+const DEATH_TOLD_WITHIN_MS = 1000;
+/** An actor that computes for long answers no caller that is new to it: who was refused tries again. */
+const RECONNECT_MIN_MS = 100;
+const RECONNECT_MAX_MS = 2000;
 
 export interface ActorClientOptions {
   id: ActorId;
@@ -53,6 +58,7 @@ export class ActorClient {
   #lost: CallRecord[] = [];
   #lostIncarnation = -1;
   #redirect: ActorClient | undefined;
+  #isClosed = false;
   #endWaiters: (() => void)[] = [];
   #readyWaiters: { resolve: () => void; reject: (state: ActorStateHeader) => void }[] = [];
 
@@ -89,7 +95,7 @@ export class ActorClient {
   }
 
   get pendingCount(): number {
-    return this.#queue.size - this.#dropped + this.#lost.length + (this.#link?.inFlightCount ?? 0);
+    return this.#queue.size - this.#dropped + this.#lost.length + (this.#last?.link.inFlightCount ?? 0);
   }
 
   submit(record: CallRecord): void {
@@ -189,47 +195,58 @@ export class ActorClient {
   }
 
   close(): CallRecord[] {
-    return [...(this.#link?.close() ?? []), ...this.#takeAll(), ...this.#lost];
+    this.#isClosed = true;
+    return [...(this.#last?.link.close() ?? []), ...this.#takeAll(), ...this.#lost];
   }
 
   async #connect(state: ActorStateHeader): Promise<void> {
     if (state.incarnation === this.#incarnation || state.address === undefined || state.processId === undefined) return;
     this.#incarnation = state.incarnation;
+    for (let delayMs = RECONNECT_MIN_MS; this.#isCurrent(state); delayMs = Math.min(RECONNECT_MAX_MS, delayMs * 2)) {
+      try {
+        await this.#open(state, { address: state.address, processId: state.processId, incarnation: state.incarnation });
+        return;
+      } catch {
+        // Its process is gone again, and the next state says what follows; or it has not answered in time.
+      }
+      await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref());
+    }
+  }
+
+  /** Whether that is the life in which the actor is, as far as is known. */
+  #isCurrent(state: ActorStateHeader): boolean {
+    return this.#incarnation === state.incarnation && this.#state?.phase === "alive" && !this.#isClosed;
+  }
+
+  async #open(state: ActorStateHeader, target: WorkerTarget): Promise<void> {
     const { incarnation } = state;
     const before = this.#last;
     let onClosed: () => void = () => {};
     const closed = new Promise<void>((resolve) => {
       onClosed = resolve;
     });
-    try {
-      const link = await this.#options.connectWorker(
-        { address: state.address, processId: state.processId, incarnation },
-        {
-          ...this.#options.linkEvents,
-          onBatchEnd: () => {
-            if (this.#queue.size > 0) this.#pump();
-            else if (this.pendingCount === 0) this.#options.onIdle();
-          },
-          onClosed: (unanswered) => {
-            this.#linkClosed(incarnation, unanswered);
-            onClosed();
-          },
-        },
-      );
-      if (this.#incarnation !== incarnation) {
-        link.close();
-        return;
-      }
-      // What the last life left unanswered goes before all that waits here.
-      if (before !== undefined && !before.link.isClosed) await this.#lastAnswers(before);
-      if (this.#incarnation !== incarnation || link.isClosed) return;
-      this.#last = { link, incarnation, closed };
-      this.#link = link;
-      link.onDrain = () => this.#pump();
-      this.#pump();
-    } catch {
-      // Its process is gone again: the next state says what follows.
+    const link = await this.#options.connectWorker(target, {
+      ...this.#options.linkEvents,
+      onBatchEnd: () => {
+        if (this.#queue.size > 0) this.#pump();
+        else if (this.pendingCount === 0) this.#options.onIdle();
+      },
+      onClosed: (unanswered) => {
+        this.#linkClosed(incarnation, unanswered);
+        onClosed();
+      },
+    });
+    // What the last life left unanswered goes before all that waits here.
+    if (before !== undefined && !before.link.isClosed) await this.#lastAnswers(before);
+    if (!this.#isCurrent(state)) {
+      link.close();
+      return;
     }
+    if (link.isClosed) return;
+    this.#last = { link, incarnation, closed };
+    this.#link = link;
+    link.onDrain = () => this.#pump();
+    this.#pump();
   }
 
   async #lastAnswers({ link, incarnation, closed }: { link: WorkerLink; incarnation: number; closed: Promise<void> }): Promise<void> {
@@ -250,6 +267,16 @@ export class ActorClient {
     if (state === undefined) return;
     if (state.phase === "dead") this.#failAll(state);
     else if (state.incarnation > incarnation) this.#retryLost(state);
+    else if (this.#isCurrent(state)) setTimeout(() => this.#reconnect(state), DEATH_TOLD_WITHIN_MS).unref();
+  }
+
+  /** The actor lives, and the connection to it broke: what was on it may have run. */
+  #reconnect(state: ActorStateHeader): void {
+    if (!this.#isCurrent(state) || this.#link !== undefined) return;
+    this.#lostIncarnation = -1;
+    this.#retryLost(state);
+    this.#incarnation = -1;
+    void this.#connect(state);
   }
 
   /** The calls that were in flight to the incarnation that died. */

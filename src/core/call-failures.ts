@@ -99,11 +99,15 @@ export function groupRemovedError(record: CallRecord, group: string, reason: str
 export function actorLostError(callName: string, state: ActorStateHeader, options: LostCall): Error {
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
   const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
+  const details = { call: callName, actorId: state.actorId, incarnation: state.incarnation };
   const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
   if (state.phase !== "dead") {
-    return new ActorUnavailableError(`Call ${callName} failed: the actor's process died while it ran${ended}; the actor restarts`, {
+    const what = state.exit === undefined ? "the connection to the actor broke" : "the actor's process died";
+    const next = state.exit === undefined ? "" : "; the actor restarts";
+    return new ActorUnavailableError(`Call ${callName} failed: ${what} while it ran${ended}${next}`, {
       ...exitFields(state.exit),
-      reason,
+      reason: state.exit === undefined ? "its connection broke" : reason,
+      details,
       hint: "Call again, or set maxTaskRetries for methods that may run twice.",
     });
   }
@@ -114,6 +118,7 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
       {
         reason: "its constructor failed",
         hint: "See the cause; create the actor again once it is mended.",
+        details,
         cause,
       },
     );
@@ -136,6 +141,7 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
     ...exitFields(state.exit),
     reason,
+    details,
     hint: state.exit === undefined || isWanted(reason) ? "Create the actor again." : "Create the actor again, or set maxRestarts.",
   });
 }

@@ -69,7 +69,7 @@ class World {
     onIdle: () => {
       this.idle += 1;
     },
-  } as ConstructorParameters<typeof ActorClient>[0]);
+  });
 
   call(name: string, retriesLeft = 0): void {
     const target = { kind: "method", id: name, name, meanMs: 0 };

@@ -158,7 +158,7 @@ describe("the lease manager", () => {
         const manager = managerWithWorkers(3);
         const open: { leaseId: number; owner: ProcessId }[] = [];
         const run = (event: LeaseEvent): void => {
-          for (const grant of grants(manager.handle(event))) open.push(grant);
+          for (const { leaseId, owner } of grants(manager.handle(event))) open.push({ leaseId, owner });
           const free = manager.available()["CPU"] ?? 0;
           expect(free).toBeGreaterThanOrEqual(0);
           expect(free).toBeLessThanOrEqual(3);

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import type { ActorId, NodeId } from "../base/ids.ts";
+import { resourceVector } from "../base/resources.ts";
+import type { GroupCreateHeader } from "../wire/messages.ts";
+import { type GroupEvent, PlacementGroupTable } from "./placement-group-table.ts";
+
+const owner = "actor" as ActorId;
+const { amounts } = resourceVector({ CPU: 4 });
+const nodes = [{ id: "node", labels: {}, total: amounts, free: amounts }];
+
+function create(id: string, more: Partial<GroupCreateHeader> = {}): GroupEvent {
+  const bundles = [{ CPU: 2 }, { CPU: 2 }];
+  const header = {
+    id,
+    name: undefined,
+    namespace: "n",
+    strategy: "PACK" as const,
+    bundles,
+    labels: [{}, {}],
+    isDetached: false,
+    owner,
+    ...more,
+  };
+  return { kind: "create", header, nodes };
+}
+
+function kinds(table: PlacementGroupTable, event: GroupEvent): string[] {
+  return table.handle(event).map((effect) => effect.kind);
+}
+
+describe("the placement-group table", () => {
+  test("a group is pending until its bundles are reserved, and knows then where they lie", () => {
+    const table = new PlacementGroupTable();
+    expect(kinds(table, create("g"))).toEqual(["reserve"]);
+    expect(table.get("g")?.header).toMatchObject({ state: "pending", nodeIds: [] });
+    expect(kinds(table, { kind: "reserved", id: "g" })).toEqual(["settled"]);
+    expect(table.get("g")?.header).toMatchObject({ state: "created", nodeIds: ["node" as NodeId, "node" as NodeId] });
+    expect([kinds(table, { kind: "reserved", id: "g" }), kinds(table, create("g"))]).toEqual([[], []]);
+  });
+
+  test("what fits when the node is empty is left to the node, what never fits is told", () => {
+    const table = new PlacementGroupTable();
+    const busy = [{ ...nodes[0], free: resourceVector({ CPU: 1 }).amounts } as (typeof nodes)[0]];
+    expect(kinds(table, { ...create("later"), nodes: busy } as GroupEvent)).toEqual(["reserve"]);
+    expect(kinds(table, create("huge", { bundles: [{ CPU: 5 }] }))).toEqual(["infeasible"]);
+    expect(kinds(table, create("apart", { strategy: "STRICT_SPREAD" }))).toEqual(["infeasible"]);
+    expect(table.get("huge")?.header.state).toBe("pending");
+  });
+
+  test("removal is told once, and after it nothing comes back", () => {
+    const table = new PlacementGroupTable();
+    table.handle(create("g"));
+    expect(kinds(table, { kind: "remove", id: "g", reason: "x" })).toEqual(["settled", "release"]);
+    expect([kinds(table, { kind: "remove", id: "g", reason: "x" }), kinds(table, { kind: "reserved", id: "g" })]).toEqual([[], []]);
+    expect(kinds(table, { kind: "remove", id: "unknown", reason: "x" })).toEqual([]);
+  });
+
+  test("a name belongs to one living group of a namespace", () => {
+    const table = new PlacementGroupTable();
+    table.handle(create("first", { name: "x" }));
+    expect(kinds(table, create("second", { name: "x" }))).toEqual(["settled", "release"]);
+    expect(table.get("second")?.reason).toContain("exists already");
+    expect(kinds(table, create("elsewhere", { name: "x", namespace: "other" }))).toEqual(["reserve"]);
+    table.handle({ kind: "remove", id: "first", reason: "x" });
+    expect(table.named("x", "n")).toBeUndefined();
+    expect(kinds(table, create("third", { name: "x" }))).toEqual(["reserve"]);
+  });
+
+  test("it ends with its owner unless it is detached or the session's", () => {
+    const table = new PlacementGroupTable();
+    table.handle(create("mortal"));
+    table.handle(create("detached", { isDetached: true }));
+    table.handle(create("everybody's", { owner: undefined }));
+    expect(kinds(table, { kind: "ownerGone", owner: "other" as ActorId })).toEqual([]);
+    expect(kinds(table, { kind: "ownerGone", owner })).toEqual(["settled", "release"]);
+    expect(table.list().map(({ state }) => state)).toEqual(["removed", "pending", "pending"]);
+  });
+});

@@ -1,6 +1,6 @@
 /**
  * Every figure, in the order of the table. `main.ts` lists and selects from it; a figure that is not here is not run.
- * A figure that asks a thing of the runtime that is not there yet (placement groups) joins with that feature.
+ * A figure that asks a thing of the runtime that is not there yet joins with that feature.
  */
 import type { Figure } from "./figure.ts";
 
@@ -31,6 +31,7 @@ const NAMES = [
   "get-large-time",
   "get-10k-refs",
   "wait-1k-refs",
+  "placement-groups",
   "queued-tasks",
 ] as const;
 

@@ -17,6 +17,7 @@ from small_calls import (
     small_value,
     small_values,
 )
+from ray.util.placement_group import placement_group, remove_placement_group
 from throughput import operations_per_second
 
 
@@ -166,6 +167,19 @@ def wait_1k_refs(plan):
     return operations_per_second(drain, plan)
 
 
+def placement_groups(plan):
+    groups_count = 100
+
+    def batch():
+        groups = [placement_group([{"CPU": 0.001}]) for _ in range(groups_count)]
+        for group in groups:
+            group.wait(timeout_seconds=30)
+        for group in groups:
+            remove_placement_group(group)
+
+    return operations_per_second(batch, plan, groups_count)
+
+
 def queued_tasks(plan):
     counts = [10, 100, 1000, 5000] if plan["quick"] else [10, 100, 1000, 10_000, 50_000]
     ray.get(small_value.remote())
@@ -202,5 +216,6 @@ FIGURES = {
     "get-large-time": get_large_time,
     "get-10k-refs": get_10k_refs,
     "wait-1k-refs": wait_1k_refs,
+    "placement-groups": placement_groups,
     "queued-tasks": queued_tasks,
 }

@@ -58,7 +58,6 @@ describe("environments", () => {
     const effects = manager.handle(demand(inside));
     expect(of(effects, "endWorker")).toMatchObject([{ worker: worker(1) }]);
     expect(of(effects, "spawn")).toEqual([{ kind: "spawn", environment: "e" }]);
-    expect(manager.statistics).toMatchObject({ workers: 1, starting: 1 });
     expect(manager.handle(demand(inside, 1))).toEqual([]);
   });
 

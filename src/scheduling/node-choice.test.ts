@@ -30,6 +30,8 @@ describe("choosing a node", () => {
   test("packs to half, then takes the emptiest", () => {
     const nodes = [view("a", { CPU: 8 }), view("b", { CPU: 8 })];
     expect(chooseNode(one, nodes, { turn: 5 })).toEqual({ kind: "node", nodeId: "a" });
+    const used = [view("a", { CPU: 8 }, { used: { CPU: 2 } }), view("b", { CPU: 8 })];
+    expect(chooseNode(one, used, { turn: 5 })).toEqual({ kind: "node", nodeId: "a" });
     const half = [view("a", { CPU: 8 }, { used: { CPU: 3 } }), view("b", { CPU: 8 })];
     expect(chooseNode(one, half, { turn: 0 })).toEqual({ kind: "node", nodeId: "b" });
     const full = [view("a", { CPU: 8 }, { used: { CPU: 6 } }), view("b", { CPU: 8 }, { used: { CPU: 4 } })];

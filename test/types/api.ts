@@ -5,8 +5,27 @@
  */
 export type * from "../../src/core/graph-types.ts";
 export type * from "../../src/core/stream-types.ts";
+export type * from "../../src/core/scheduling-types.ts";
 export type * from "../../src/core/types.ts";
-export { cancel, get, getActor, InputNode, kill, MultiOutputNode, put, ready, remote, terminate, wait } from "../../src/index.ts";
+export {
+  cancel,
+  get,
+  getActor,
+  getCurrentPlacementGroup,
+  getPlacementGroup,
+  getRuntimeContext,
+  InputNode,
+  kill,
+  MultiOutputNode,
+  placementGroup,
+  placementGroupTable,
+  put,
+  ready,
+  remote,
+  terminate,
+  wait,
+  why,
+} from "../../src/index.ts";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 

@@ -23,6 +23,8 @@ const NAMES = [
   "graph-sync",
   "graph-pipelined",
   "graph-chain",
+  "pool-map",
+  "queue-put-get",
   "get-small",
   "put-small",
   "put-large-zeros",

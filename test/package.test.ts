@@ -17,6 +17,18 @@ const NODE_MAJORS = [22, 24, 26];
 const INSTALLED_SIZE_MAX = 20 * 1024 * 1024;
 const QUICK_START_OUTPUT = "[ 11, 12, 13 ]\n21\n5\n";
 
+const UTIL_PROGRAM = `
+import { remote, shutdown } from "shoal";
+import { Pool, Queue } from "shoal/util";
+
+const pool = new Pool({ processes: 1 });
+console.log(await pool.map((value: number) => value * value, [1, 2]));
+const queue = new Queue<number>();
+await remote((out: Queue<number>) => out.put(5)).remote(queue);
+console.log(await queue.get());
+await shutdown();
+`;
+
 /** The first run on a machine downloads two Nodes of about 100 MB unpacked each. */
 const SETUP_TIMEOUT_MS = 300_000;
 
@@ -41,6 +53,13 @@ test.each(NODE_MAJORS)("the quick start runs under Node %i", async (major) => {
   const node = nodes.get(major) ?? "";
   const run = await runProgram(["quick-start.ts"], { cwd: folder, program: node, env: { PATH: withFirst(dirname(node)) } });
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: QUICK_START_OUTPUT, stderr: "" });
+});
+
+test("shoal/util is there, and what it is made of travels to workers", async () => {
+  await writeFile(join(folder, "util.ts"), UTIL_PROGRAM);
+  const node = nodes.get(24) ?? "";
+  const run = await runProgram(["util.ts"], { cwd: folder, program: node, env: { PATH: withFirst(dirname(node)) } });
+  expect(run).toEqual({ exitCode: 0, signal: null, stdout: "[ 1, 4 ]\n5\n", stderr: "" });
 });
 
 test("the quick start compiles against the published types", async () => {

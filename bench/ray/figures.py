@@ -103,6 +103,30 @@ def async_actor_async(plan):
     return actor_async(plan, AsyncSmallValueActor)
 
 
+def square(value):
+    return value * value
+
+
+def pool_map(plan):
+    from ray.util.multiprocessing import Pool
+
+    values = list(range(10_000))
+    with Pool(processes=2) as pool:
+        return operations_per_second(lambda: pool.map(square, values), plan, len(values))
+
+
+def queue_put_get(plan):
+    from ray.util.queue import Queue
+
+    queue = Queue()
+
+    def call():
+        queue.put(1)
+        queue.get()
+
+    return operations_per_second(call, plan)
+
+
 def get_small(plan):
     ref = ray.put(0)
     return operations_per_second(lambda: ray.get(ref), plan)
@@ -208,6 +232,8 @@ FIGURES = {
     "graph-sync": graph_sync,
     "graph-pipelined": graph_pipelined,
     "graph-chain": graph_chain,
+    "pool-map": pool_map,
+    "queue-put-get": queue_put_get,
     "get-small": get_small,
     "put-small": put_small,
     "put-large-zeros": put_large_zeros,

@@ -220,16 +220,15 @@ export class CollectiveGroup {
     }
   }
 
-  /** What the others brought, as each arrives; the memory behind it is given back when the callback has read it. */
+  /** What the others brought, in the order of ranks; the memory behind it is given back when the callback has read it. */
   async #eachPart(parts: readonly Part[], read: (array: NumericArray, rank: number) => void): Promise<void> {
+    // All are asked for at once: each answer takes a way to the daemon and back.
+    const arrays = await Promise.all(parts.map((part) => (part !== undefined && "ref" in part ? part.ref : part?.inline)));
     for (const [rank, part] of parts.entries()) {
       if (part === undefined) continue;
-      if ("inline" in part) {
-        read(part.inline as NumericArray, rank);
-        continue;
-      }
-      const array = (await part.ref) as NumericArray;
+      const array = arrays[rank] as NumericArray;
       read(array, rank);
+      if (!("ref" in part)) continue;
       part.ref[Symbol.dispose]();
       // Unmaps it now: the garbage collector would come much later, and the sender would write to new pages meanwhile.
       (array.buffer as ArrayBuffer).transfer(0);

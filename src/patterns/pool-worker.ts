@@ -1,18 +1,24 @@
 /**
  * One process of a `Pool`: an actor that runs functions on chunks of values.
  *
- * Functions come as references and are kept, so that each travels to a process once, however many chunks there are. The initializer runs in
- * the constructor; what it returns is awaited before the first chunk. Called by `pool.ts` alone.
+ * A function comes as a reference with its first chunk and goes by its id from then on, so that it travels to a process once, however many chunks there are. The pool
+ * decides which functions are kept: it names those to forget. The initializer runs in the constructor; what it returns is awaited before the first
+ * chunk. Called by `pool.ts` alone.
  */
 import type { ObjectRef } from "../core/types.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 
-/** Functions that are kept; the oldest goes, as programs often map a new arrow function each time. */
-const FUNCTIONS_MAX = 32;
-
-/** `one`: the function takes an item. `several`: the item is its list of arguments. */
-export type CallForm = "one" | "several";
+/** What to run on the values of a chunk. */
+export interface ChunkCall {
+  /** Of the function. */
+  readonly id: string;
+  /** `one`: the function takes an item. `several`: the item is its list of arguments. */
+  readonly form: "one" | "several";
+  /** The function, where this process has not had it. */
+  readonly reference?: readonly [ObjectRef<AnyFunction>];
+  readonly forget?: readonly string[];
+}
 
 export class PoolWorker {
   readonly #functions = new Map<string, AnyFunction>();
@@ -22,22 +28,22 @@ export class PoolWorker {
     this.#initialized = initializer === undefined ? undefined : Reflect.apply(initializer, undefined, args);
   }
 
-  /** The function of the chunk's items, one after the other. The first failure is the chunk's. */
-  async run([reference]: readonly [ObjectRef<AnyFunction>], form: CallForm, items: readonly unknown[]): Promise<unknown[]> {
+  /** The results of the function for the chunk's items, one after the other. The first failure is the chunk's. */
+  async run({ id, form, reference, forget }: ChunkCall, items: readonly unknown[]): Promise<unknown[]> {
     await this.#initialized;
-    const fn = await this.#functionOf(reference);
+    for (const old of forget ?? []) this.#functions.delete(old);
+    if (reference !== undefined) this.#functions.set(id, await reference[0]);
+    const fn = this.#functions.get(id) as AnyFunction;
     const results: unknown[] = [];
-    for (const item of items) results.push(await Reflect.apply(fn, undefined, form === "one" ? [item] : (item as unknown[])));
+    for (const item of items) {
+      const result: unknown = Reflect.apply(fn, undefined, form === "one" ? [item] : (item as unknown[]));
+      // Most functions are synchronous, and an await for each value costs more than a small function.
+      results.push(isThenable(result) ? await result : result);
+    }
     return results;
   }
+}
 
-  async #functionOf(reference: ObjectRef<AnyFunction>): Promise<AnyFunction> {
-    const known = this.#functions.get(reference.id);
-    if (known !== undefined) return known;
-    const fn = await reference;
-    const oldest = this.#functions.keys().next().value;
-    if (this.#functions.size >= FUNCTIONS_MAX && oldest !== undefined) this.#functions.delete(oldest);
-    this.#functions.set(reference.id, fn);
-    return fn;
-  }
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }

@@ -10,7 +10,7 @@ import { describeValue } from "../base/describe.ts";
 import { clusterResources, kill, put, ready, remote, terminate } from "../core/api.ts";
 import { checkedOptions, count, custom, withDefaults } from "../core/option-kinds.ts";
 import type { ActorHandle, ActorOptions, ObjectRef } from "../core/types.ts";
-import { type CallForm, PoolWorker } from "./pool-worker.ts";
+import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { Roster, type Ticket } from "./roster.ts";
 
@@ -21,6 +21,8 @@ type Worker = ActorHandle<PoolWorker>;
 const CHUNKS_PER_PROCESS = 4;
 /** Chunks that `imap` begins ahead of the results that were taken, for each process. */
 const AHEAD_PER_PROCESS = 4;
+/** Functions that a process keeps; the oldest goes, as programs often map a new arrow function each time. */
+const FUNCTIONS_MAX = 32;
 /** Processes that may die in a row without having answered: beyond it whatever kills them kills all, and new ones are no help. */
 const DEATHS_MAX = 3;
 
@@ -82,6 +84,8 @@ export class Pool implements AsyncDisposable {
   readonly #options: { initializer: AnyFunction | undefined; initializerArgs: readonly unknown[]; maxTasksPerChild: number | undefined };
   readonly #newWorker: (initializer: AnyFunction | undefined, args: readonly unknown[]) => Worker;
   readonly #functions = new WeakMap<AnyFunction, ObjectRef<AnyFunction>>();
+  /** The functions that each process has, by id, oldest first. */
+  readonly #kept = new WeakMap<Worker, Set<string>>();
   /** Chunks that each process has answered. */
   readonly #answered = new WeakMap<Worker, number>();
   /** The ends of processes that were replaced. */
@@ -199,7 +203,11 @@ export class Pool implements AsyncDisposable {
     this.#roster.add(this.#newWorker(this.#options.initializer, this.#options.initializerArgs));
   }
 
-  async #mapAll<R>(call: { fn: AnyFunction; form: CallForm }, values: Iterable<unknown>, options: ChunkOptions | undefined): Promise<R[]> {
+  async #mapAll<R>(
+    call: { fn: AnyFunction; form: ChunkCall["form"] },
+    values: Iterable<unknown>,
+    options: ChunkOptions | undefined,
+  ): Promise<R[]> {
     this.#requireOpen("map in a pool", call.fn);
     requireIterable(values, "map in a pool");
     const items = Array.from(values);
@@ -234,12 +242,37 @@ export class Pool implements AsyncDisposable {
     return flattened(chunks as AsyncGenerator<R[], void, undefined>);
   }
 
-  #run({ fn, form }: { fn: AnyFunction; form: CallForm }, items: readonly unknown[]): Ticket<unknown[]> {
-    const name = fn.name === "" ? "anonymous" : fn.name;
+  #run({ fn, form }: { fn: AnyFunction; form: ChunkCall["form"] }, items: readonly unknown[]): Ticket<unknown[]> {
     const reference = this.#referenceTo(fn);
-    const ticket = this.#roster.run((worker) => worker.run.options({ name }).remote([reference] as never, form, items as unknown[]));
+    const ticket = this.#roster.run((worker) => this.#call(worker, { reference, form }, items));
     void this.#track(ticket.result);
     return ticket;
+  }
+
+  /** The function goes along where the process has not had it. */
+  async #call(
+    worker: Worker,
+    { reference, form }: { reference: ObjectRef<AnyFunction>; form: ChunkCall["form"] },
+    items: readonly unknown[],
+  ): Promise<unknown[]> {
+    const { id } = reference;
+    let kept = this.#kept.get(worker);
+    if (kept === undefined) {
+      kept = new Set();
+      this.#kept.set(worker, kept);
+    }
+    if (kept.has(id)) return worker.run.remote({ id, form }, items);
+    const forget = Array.from(kept).slice(0, Math.max(0, kept.size + 1 - FUNCTIONS_MAX));
+    for (const old of forget) kept.delete(old);
+    try {
+      const results = await worker.run.remote({ id, form, reference: [reference], forget }, items);
+      kept.add(id);
+      return results;
+    } catch (error) {
+      // Whether it has arrived is not known; it goes along again next time.
+      kept.delete(id);
+      throw error;
+    }
   }
 
   #track<T>(work: Promise<T>): Promise<T> {

@@ -11,7 +11,7 @@ import type { ObjectEntry } from "../object/object-entry.ts";
 import { inBandPayload, payloadHeader, payloadParts } from "../object/payload.ts";
 import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../wire/messages.ts";
 import { currentHandles } from "./actor-handle.ts";
-import { type ActorInterface, actorInterface, interfaceToWire } from "./actor-interface.ts";
+import { type ActorInterface, actorInterface, interfaceToWire, methodDefaults } from "./actor-interface.ts";
 import { encodeArguments } from "./call-arguments.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { inheritedShape, placing } from "./inherited-place.ts";
@@ -77,7 +77,8 @@ export function makeActorClass(facts: Omit<ActorClassState, "interface">): objec
   Object.assign(callable, {
     bind: (...args: unknown[]): object => {
       const create = (...values: unknown[]): object => createActor(state, values);
-      return bindNode({ kind: "actor", name: state.name, methods: state.methods, args, create });
+      const numReturnsOf = (method: string): number => methodDefaults(state.interface, method).numReturns;
+      return bindNode({ kind: "actor", name: state.name, methods: state.methods, numReturnsOf, args, create });
     },
     remote: (...args: unknown[]): object => {
       const outer = ownCode.isRunning;

@@ -30,6 +30,7 @@ export interface ActorBinding {
   readonly name: string;
   readonly args: readonly unknown[];
   readonly methods: readonly string[];
+  readonly numReturnsOf: (method: string) => number;
   readonly create: (...args: unknown[]) => object;
 }
 

@@ -82,6 +82,7 @@ function bindActor(binding: ActorBinding): object {
 function bindActorCall(actor: ActorState, method: string, args: readonly unknown[]): object {
   const { dependencies, hasNestedNodes } = findNodes(args);
   const name = `${actor.binding.name}.${method}`;
+  requireOneReturn(name, actor.binding.numReturnsOf(method));
   const node = new CallNode();
   setNodeState(node, { kind: "actorCall", actor, method, name, args, hasNestedNodes, dependencies: [actor, ...dependencies] });
   return node;

@@ -21,11 +21,12 @@ export async function compileGraph(root: NodeState, options: CompileOptions | un
   const resolved = resolveCompileOptions(options);
   const nodes = nodesOf(root);
   checkCalls(nodes);
+  const runtime = requireRuntime();
   const signature: GraphSignature = {
     outputCount: root.kind === "outputs" ? root.dependencies.length : 1,
     isMultiOutput: root.kind === "outputs",
+    report: runtime.options.onWarning,
   };
-  const runtime = requireRuntime();
   const planned = planGraph(root, { nodes, bufferSizeBytes: resolved.bufferSizeBytes, constants: await constantsOf(nodes) });
   await actorsReady(planned, runtime);
   requireFreeActors(planned);

@@ -2,7 +2,7 @@
  * A compiled graph in the hands of its user: executions begun, counted and bounded, their results handed out once, and the end.
  *
  * Owns how many executions are under way and who waits for room or for results; an engine carries values to the actors and back (channels in shared
- * memory, or ordinary calls where there are none). Results that nobody awaits are garbage like any value. After the end, by `teardown` or
+ * memory, or ordinary calls where there are none). Results that nobody awaits are garbage like any value; failures are reported then. After the end, by `teardown` or
  * by the death of an actor, every pending and every later execution fails with GraphClosedError.
  */
 import type { ResolvedCompileOptions } from "./compile-options.ts";
@@ -23,6 +23,12 @@ export interface GraphEngine {
 }
 
 type Settled = "value" | "error";
+
+/** Failures that nobody had awaited when their result was collected as garbage. The end of a graph is told by other ways. */
+const unseen = new FinalizationRegistry<{ error: unknown; report: (text: string) => void }>(({ error, report }) => {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  report(`An execution of a compiled graph failed and nobody awaited its result:\n${text}`);
+});
 
 /** The result of one output of one execution. */
 export class CompiledResult implements PromiseLike<unknown> {
@@ -58,6 +64,8 @@ export class CompiledResult implements PromiseLike<unknown> {
     } else {
       this.#state = state;
       this.#value = value;
+      if (state === "error" && !(value instanceof GraphClosedError))
+        unseen.register(this, { error: value, report: this.#graph.report }, this);
     }
     this.#execution.left -= 1;
     if (this.#execution.left === 0) this.#graph.executionEnded();
@@ -72,6 +80,7 @@ export class CompiledResult implements PromiseLike<unknown> {
     if (this.#state === "pending") this.#graph.lookForResults(() => this.#state !== "pending");
     const state = this.#state;
     const value = this.#value;
+    if (state === "error") unseen.unregister(this);
     this.#state = "taken";
     this.#value = undefined;
     if (state === "value") return Promise.resolve(value);
@@ -102,6 +111,8 @@ export interface GraphSignature {
   /** 1, or the number of outputs of a MultiOutputNode. */
   readonly outputCount: number;
   readonly isMultiOutput: boolean;
+  /** Tells the user of a failure that nobody has seen. */
+  readonly report: (text: string) => void;
 }
 
 export class CompiledGraphHandle {
@@ -118,6 +129,10 @@ export class CompiledGraphHandle {
     this.#signature = signature;
     this.#options = options;
     this.#engine = engine;
+  }
+
+  get report(): (text: string) => void {
+    return this.#signature.report;
   }
 
   get transport(): "channels" | "calls" {

@@ -100,6 +100,17 @@ for (const mode of ["process", "inProcess"] as const) {
       expect(() => new MultiOutputNode([input as never])).toThrow(/output 0 is not the node of a call/);
       expect(() => new MultiOutputNode([])).toThrow(/an array of nodes is needed/);
       expect(() => input.at(0.5 as never)).toThrow(/property's name or an index/);
+      const stream = remote(function* () {
+        yield 1;
+      });
+      expect(() => (stream as unknown as typeof square).bind(1)).toThrow(/numReturns must be 1: received "streaming"/);
+      class Pairs {
+        pair(): [number, number] {
+          return [1, 2];
+        }
+      }
+      const pairs = remote(Pairs, { methods: { pair: { numReturns: 2 } } }).bind() as unknown as { pair: typeof square };
+      expect(() => pairs.pair.bind(1)).toThrow(/numReturns must be 1: received 2/);
       const pair = remote(() => [1, 2] as [number, number], { numReturns: 2 });
       expect(() => (pair as unknown as typeof square).bind(1)).toThrow(/numReturns must be 1: received 2/);
       expect(() =>

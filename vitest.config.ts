@@ -5,7 +5,14 @@
 // cores are little and a file that counts processes or shared memory must not see another's.
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
-const RULES = ["test/layers.test.ts", "test/house.test.ts", "test/tools.test.ts", "test/types.test.ts", "test/reporter/*.test.ts"];
+const RULES = [
+  "test/errors.test.ts",
+  "test/layers.test.ts",
+  "test/house.test.ts",
+  "test/tools.test.ts",
+  "test/types.test.ts",
+  "test/reporter/*.test.ts",
+];
 
 const config: ViteUserConfig = defineConfig({
   test: {

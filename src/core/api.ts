@@ -14,7 +14,7 @@ import { MESSAGE } from "../wire/messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { taskContext } from "../worker/task-context.ts";
-import { requireRuntime } from "./current-runtime.ts";
+import { requireRunning, requireRuntime } from "./current-runtime.ts";
 import { isGeneratorFunction } from "./generators.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import { completionOf, isObjectRefGenerator } from "./object-ref-generator.ts";
@@ -92,14 +92,14 @@ const READ_A_STREAM = "it is many values: read them with for await (const value 
 export const get: GetFunction = ((target: unknown, options?: GetOptions): Promise<unknown> => {
   try {
     const limits = resolveGetOptions(options);
-    if (isObjectRef(target)) return requireRuntime().getOne(target, limits);
+    if (isObjectRef(target)) return requireRunning().getOne(target, limits);
     if (isObjectRefGenerator(target)) throw new TypeError(`Cannot get a stream: ${READ_A_STREAM}`);
     if (!Array.isArray(target))
       throw new TypeError(`Cannot get: an ObjectRef or an array of them is needed: received ${describeValue(target)}`);
     const wrong = target.findIndex((element) => !isObjectRef(element));
     if (isObjectRefGenerator(target[wrong])) throw new TypeError(`Cannot get element ${wrong}, a stream: ${READ_A_STREAM}`);
     if (wrong >= 0) throw new TypeError(`Cannot get: element ${wrong} is not an ObjectRef: received ${describeValue(target[wrong])}`);
-    return requireRuntime().getMany(target as object[], limits);
+    return (target.length === 0 ? requireRuntime() : requireRunning()).getMany(target as object[], limits);
   } catch (error) {
     // A function that returns a promise rejects, and does not throw; an async function would cost the hot path.
     return Promise.reject(error);
@@ -125,7 +125,7 @@ export const put: PutFunction = ((value: unknown): unknown => {
 export const wait: WaitFunction = (async (refs: readonly object[], options?: WaitOptions): Promise<unknown> => {
   if (!Array.isArray(refs)) throw new TypeError(`Cannot wait: an array of ObjectRefs is needed: received ${describeValue(refs)}`);
   const resolved = resolveWaitOptions(options, refs.length);
-  return requireRuntime().wait(refs as object[], resolved);
+  return (refs.length === 0 ? requireRuntime() : requireRunning()).wait(refs as object[], resolved);
 }) as WaitFunction;
 
 /** @throws ActorDiedError when no living actor has that name in the namespace */

@@ -38,3 +38,16 @@ export function requireRuntime(): Runtime {
   if (start === undefined) throw new Error('Cannot start Shoal: import it from "shoal"');
   return start();
 }
+
+/**
+ * The runtime for something that a session made, such as a ref: where none runs, that session has ended, and a new one would know nothing of it.
+ *
+ * @throws ShoalError when Shoal does not run any more
+ */
+export function requireRunning(): Runtime {
+  if (holder[KEY] !== undefined) return requireRuntime();
+  throw new ShoalError("Cannot use an ObjectRef: its session has ended", {
+    reason: "the ref was made before Shoal was shut down in this process",
+    hint: "Await the values that are needed before shutdown(), and make new refs after init().",
+  });
+}

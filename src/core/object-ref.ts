@@ -5,7 +5,7 @@
  * the object table's decision, made when bytes or other processes depend on it.
  */
 import type { HandleToken, ObjectEntry } from "../object/object-entry.ts";
-import { currentRuntime, requireRuntime } from "./current-runtime.ts";
+import { currentRuntime, requireRunning } from "./current-runtime.ts";
 import type { ObjectRef as ObjectRefType } from "./types.ts";
 
 export let entryOf: (ref: object) => ObjectEntry;
@@ -35,7 +35,7 @@ export class ObjectRefHandle {
 
   /** The object's id: 20 bytes in hex, unique in the cluster. */
   get id(): string {
-    return this.#entry.id ?? requireRuntime().table.idOf(this.#entry);
+    return this.#entry.id ?? requireRunning().table.idOf(this.#entry);
   }
 
   // biome-ignore lint/suspicious/noThenProperty: a ref is thenable by design (api.md, decision 1)
@@ -43,7 +43,7 @@ export class ObjectRefHandle {
     onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return requireRuntime().getOne(this, {}).then<A, B>(onFulfilled, onRejected);
+    return requireRunning().getOne(this, {}).then<A, B>(onFulfilled, onRejected);
   }
 
   /**

@@ -63,6 +63,8 @@ export class Recovery {
   begin(error: unknown): ObjectEntry | undefined {
     const lost = lostObjectOf(error);
     if (lost === undefined) return undefined;
+    // The files of an ended session are gone with it.
+    this.#options.table.requireOfSession(lost.entry);
     this.#lost(lost.entry, lost.location);
     return lost.entry;
   }

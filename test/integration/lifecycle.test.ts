@@ -189,6 +189,27 @@ test("refs and handles of a session that has ended are refused in the next, and 
   });
 });
 
+test("a ref that is read after its session has ended starts no new one", async () => {
+  const run = await sandbox.run(`
+    import { get, init, isInitialized, put, remote, shutdown, wait } from "shoal";
+    await init({ numCpus: 1 });
+    const small = remote(() => 1).remote();
+    const large = put(new Float64Array(100_000));
+    await small;
+    await shutdown();
+    const uses = [() => small, () => get(large), () => get([small]), () => wait([large])];
+    for (const use of uses) {
+      try { console.log("used", await use()); } catch (error: any) { console.log(error.message); }
+    }
+    console.log(isInitialized());
+    await init({ numCpus: 1 });
+    try { console.log("used", await large); } catch (error: any) { console.log(error.message); }
+    await shutdown();
+  `);
+  const refused = "Cannot use an ObjectRef: its session has ended\n";
+  expect(run).toMatchObject({ exitCode: 0, stderr: "", stdout: `${refused.repeat(4)}false\n${refused}` });
+});
+
 test("a program that only waits for getActor does not end before the answer", async () => {
   const run = await sandbox.run(`
     import { getActor } from "shoal";

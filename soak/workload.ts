@@ -4,7 +4,7 @@
  * A call's promise ends in one of three ways: with the value that is right, with an error that a kill or a cancellation explains, or with a problem. The number in flight is
  * kept steady by `step`, which waits while there are enough.
  */
-import { type ActorHandle, cancel, get, type ObjectRef, put, remote, ShoalError, TaskError } from "shoal";
+import { type ActorHandle, cancel, get, type ObjectRef, objectStoreStatistics, put, remote, ShoalError, TaskError } from "shoal";
 import type { Random } from "./random.ts";
 
 const IN_FLIGHT = 200;
@@ -179,7 +179,5 @@ export class Workload {
 }
 
 async function storeUsedBytes(): Promise<number> {
-  const { availableResources, clusterResources } = await import("shoal");
-  const [total, free] = [await clusterResources(), await availableResources()];
-  return (total["object_store_memory"] ?? 0) - (free["object_store_memory"] ?? 0);
+  return (await objectStoreStatistics()).usedBytes;
 }

@@ -9,8 +9,14 @@ import { interfaceFromWire } from "./actor-interface.ts";
 import { actorHandleState, requireHandle } from "./actor-handle.ts";
 import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
-import type { ActorInfoHeader, ActorStateHeader, ActorLookupReply, NodeHeader } from "../wire/messages.ts";
-import { MESSAGE } from "../wire/messages.ts";
+import {
+  type ActorInfoHeader,
+  type ActorLookupReply,
+  type ActorStateHeader,
+  MESSAGE,
+  type NodeHeader,
+  type StoreStatusHeader,
+} from "../wire/messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { taskContext } from "../worker/task-context.ts";
@@ -267,10 +273,15 @@ export async function nodes(): Promise<NodeInfo[]> {
 async function resources(): Promise<{ total: Resources; available: Resources }> {
   const runtime = requireRuntime();
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.RESOURCES, undefined));
-  return reply.header as { total: Resources; available: Resources };
+  const { total, available, store } = reply.header as { total: Resources; available: Resources; store: StoreStatusHeader };
+  const { usedBytes, quotaBytes } = store;
+  return {
+    total: { ...total, object_store_memory: quotaBytes },
+    available: { ...available, object_store_memory: Math.max(0, quotaBytes - usedBytes) },
+  };
 }
 
-/** All logical resources of the cluster, by name. */
+/** All logical resources of the cluster, by name; `object_store_memory` is what the object store may have in shared memory, in bytes. */
 export async function clusterResources(): Promise<Resources> {
   return (await resources()).total;
 }

@@ -31,6 +31,7 @@ const NAMES = [
   "put-large-touched",
   "get-large-copied",
   "get-large-time",
+  "spill-and-read",
   "get-10k-refs",
   "wait-1k-refs",
   "placement-groups",

@@ -18,6 +18,7 @@ from small_calls import (
     small_values,
 )
 from ray.util.placement_group import placement_group, remove_placement_group
+from spill import spill_and_read
 from throughput import operations_per_second
 
 
@@ -240,6 +241,7 @@ FIGURES = {
     "put-large-touched": put_large_touched,
     "get-large-copied": get_large_copied,
     "get-large-time": get_large_time,
+    "spill-and-read": spill_and_read,
     "get-10k-refs": get_10k_refs,
     "wait-1k-refs": wait_1k_refs,
     "placement-groups": placement_groups,

@@ -177,4 +177,26 @@ describe("the executor", () => {
     await turn();
     expect(executor.isIdle).toBe(true);
   });
+
+  test("lets others run while a task that nobody waits for goes on", async () => {
+    const { executor, log, slots, task } = fixture();
+    const cancelled = task("cancelled", () => {});
+    const other = task("other", () => {});
+    executor.enqueue(cancelled);
+    executor.enqueue(other);
+    await turn();
+    expect(executor.othersHaveBegun(cancelled.context)).toBe(false);
+    executor.letGo(other.context);
+    executor.letGo(cancelled.context);
+    await turn();
+    expect(log).toEqual(["cancelled begins", "other begins"]);
+    expect(executor.othersHaveBegun(cancelled.context)).toBe(true);
+    expect(executor.othersHaveBegun(other.context)).toBe(true);
+    executor.finished(cancelled.context);
+    expect(executor.othersHaveBegun(other.context)).toBe(false);
+    executor.finished(other.context);
+    await turn();
+    expect(slots).toEqual([]);
+    expect(executor.isIdle).toBe(true);
+  });
 });

@@ -1,5 +1,5 @@
 /** References and their values: `get`, `await`, `put` and `wait`. */
-import { exactly, get, type ObjectRef, put, remote, type ValueOf, wait } from "./api.ts";
+import { cancel, exactly, get, getRuntimeContext, type ObjectRef, put, remote, type ValueOf, wait } from "./api.ts";
 
 declare const numberRef: ObjectRef<number>;
 declare const textRef: ObjectRef<string>;
@@ -97,3 +97,15 @@ wait(numberRef);
 wait([1, 2]);
 // @ts-expect-error: an unknown option
 wait(numberRefs, { count: 1 });
+
+// --- cancel ------------------------------------------------------------------------------------------------------------
+
+exactly<void>()(cancel(numberRef));
+cancel(anyRef, { force: true, recursive: false });
+exactly<AbortSignal>()(getRuntimeContext().signal);
+// @ts-expect-error: no reference
+cancel(5);
+// @ts-expect-error: several references are cancelled one by one
+cancel(numberRefs);
+// @ts-expect-error: an option of get
+cancel(numberRef, { timeoutMs: 5 });

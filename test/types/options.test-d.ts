@@ -20,6 +20,9 @@ remote(task, {
   name: "task",
 });
 remote(task, { retryOn: true });
+remote(task, { timeoutMs: 1000, signal: new AbortController().signal });
+// @ts-expect-error: of another type
+remote(task, { signal: new AbortController() });
 remote(task, { retryOn: (error) => error instanceof RangeError });
 exactly<(error: unknown) => boolean>()(null as unknown as Extract<NonNullable<TaskOptions["retryOn"]>, (error: unknown) => boolean>);
 remote(Actor, {
@@ -45,6 +48,7 @@ declare const maybe: number | undefined;
 remote(task, { numCpus: maybe, name: undefined });
 remote(Actor).options({ numCpus: maybe, maxRestarts: undefined });
 
+export const limitedMethod: MethodOptions = { timeoutMs: Number.POSITIVE_INFINITY, signal: AbortSignal.timeout(10) };
 export const taskOptions: TaskOptions = { numReturns: 3, numCpus: 1 };
 export const methodOptions: MethodOptions = { numReturns: 3 };
 export const actorOptions: ActorOptions = { maxRestarts: 1, methods: { run: {} } };

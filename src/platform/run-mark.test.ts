@@ -1,0 +1,65 @@
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DaemonMark, WorkerMark } from "./run-mark.ts";
+
+const CALLER = "0123456789abcdef".repeat(2);
+const call = { caller: CALLER, callId: 7 };
+
+describe("the mark between a daemon and a worker", () => {
+  let folder: string;
+  let path: string;
+  let daemon: DaemonMark;
+  let worker: WorkerMark;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "test-shoal-mark-"));
+    path = join(folder, "run-1");
+    daemon = new DaemonMark(path);
+    worker = new WorkerMark(path);
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  test("is readable by its user alone, and removed", () => {
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    daemon.remove();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test("lets a signal be sent to the call that runs, which knows of it", () => {
+    worker.enter(call);
+    expect(daemon.wishEnd({ ...call, recursive: true })).toBe(true);
+    expect(worker.wish()).toEqual({ recursive: true });
+    worker.leave();
+    expect(worker.wish()).toEqual({ recursive: true });
+    worker.wishGranted();
+    expect(worker.wish()).toBeUndefined();
+  });
+
+  test("lets none be sent while nothing or another call runs, and leaves no wish behind", () => {
+    expect(daemon.wishEnd({ ...call, recursive: true })).toBe(false);
+    for (const other of [
+      { caller: CALLER, callId: 8 },
+      { caller: CALLER.replace("0", "f"), callId: 7 },
+    ]) {
+      worker.enter(other);
+      expect(daemon.wishEnd({ ...call, recursive: false })).toBe(false);
+      expect(daemon.runsOther(call)).toBe(true);
+      worker.leave();
+      expect(daemon.runsOther(call)).toBe(false);
+    }
+    worker.enter(call);
+    expect(daemon.runsOther(call)).toBe(false);
+    expect(worker.wish()).toBeUndefined();
+  });
+
+  test("keeps the wish for another call", () => {
+    worker.enter(call);
+    daemon.wishEnd({ ...call, recursive: false });
+    worker.leave();
+    worker.enter({ ...call, callId: 9 });
+    worker.wishGranted();
+    worker.enter(call);
+    expect(worker.wish()).toEqual({ recursive: false });
+  });
+});

@@ -129,6 +129,7 @@ export class Executor {
 
   /** Nobody waits for this task any more, so nobody waits behind it: while it awaits whatever it awaits, others run. */
   letGo(context: TaskContext): void {
+    this.#overtaken.delete(context);
     if (this.#running !== context) return;
     this.#setAside(context);
     this.#scheduleStep();

@@ -1,5 +1,6 @@
 /** The public programming model: what `import ... from "shoal"` gives. */
 import "./core/well-known-exports.ts";
+import "./dag/well-known-exports.ts";
 
 export {
   ActorDiedError,

@@ -1,7 +1,7 @@
 /**
  * The native part: what it refuses, that mappings share or do not share, and that memory is unmapped only when nobody can reach it.
  */
-import { cpSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync, ftruncateSync } from "node:fs";
+import { cpSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, statSync, writeFileSync, ftruncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -271,6 +271,28 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
     const buffer = memory.map({ fd, offset: 0, sizeBytes: PAGE, mode: "private" });
     expect(() => structuredClone(buffer, { transfer: [buffer] })).toThrow(/transfer|clone/i);
     expect(new Uint8Array(buffer)[1]).toBe(1);
+  });
+
+  test("makes named pipes, and says why it cannot", () => {
+    const pipe = join(directory, "pipe");
+    memory.makeFifo(pipe);
+    expect(statSync(pipe).isFIFO()).toBe(true);
+    expect(statSync(pipe).mode & 0o777).toBe(0o600);
+    expect(() => memory.makeFifo(pipe)).toThrow(/mkfifo: File exists/);
+    for (const wrong of ["", "x".repeat(2000), "a\0b", 5]) expect(() => memory.makeFifo(wrong as string)).toThrow(TypeError);
+  });
+
+  test("waits on a word no longer than it has the value, or than it may", () => {
+    const { buffer } = mapped("private");
+    const startMs = performance.now();
+    memory.waitOnWord(buffer as ArrayBuffer, 0, { expected: 12345, timeoutUs: 1_000_000 });
+    expect(performance.now() - startMs).toBeLessThan(900);
+    const [word] = new Uint32Array(buffer, 0, 1) as unknown as [number];
+    memory.waitOnWord(buffer as ArrayBuffer, 0, { expected: word, timeoutUs: 1000 });
+    memory.wakeWord(buffer as ArrayBuffer, 0);
+    expect(() => memory.wakeWord(buffer as ArrayBuffer, (2 * PAGE) / 4)).toThrow(RangeError);
+    expect(() => memory.waitOnWord(buffer as ArrayBuffer, 0, { expected: word, timeoutUs: 2_000_000 })).toThrow(RangeError);
+    expect(() => memory.wakeWord({} as ArrayBuffer, 0)).toThrow(TypeError);
   });
 
   test.runIf(process.platform === "linux")("ties this process to its parent", () => {

@@ -157,7 +157,9 @@ export class CallServer {
 
   #cancelTasks(header: CancelHeader): void {
     for (const [callId, context] of Array.from(this.#open)) {
-      if (context.place.actor === undefined) this.#cancel(callId, header, "the process that submitted it ended");
+      // A graph that nobody executes any more must not hold the actor.
+      const isGraph = context.name.endsWith(GRAPH_METHOD);
+      if (context.place.actor === undefined || isGraph) this.#cancel(callId, header, "the process that submitted it ended");
     }
   }
 

@@ -37,7 +37,7 @@ export function graphMethod(surroundings: GraphLoopSurroundings): (plan: unknown
   return (plan) =>
     new Promise((resolve, reject) => {
       try {
-        new GraphLoop({ plan: plan as GraphPlan, surroundings, onEnd: resolve }).start();
+        new GraphLoop({ plan: plan as GraphPlan, surroundings, onEnd: resolve }).start(taskContext.current?.cancellation.signal);
       } catch (error) {
         reject(error);
       }
@@ -73,7 +73,17 @@ class GraphLoop {
     this.#results = this.#operations.map(() => undefined);
   }
 
-  start(): void {
+  /** @param abandoned aborts when the process that compiled the graph is gone, and the graph with it */
+  start(abandoned: AbortSignal | undefined): void {
+    abandoned?.addEventListener(
+      "abort",
+      () => {
+        if (this.#isEnded) return;
+        this.#memory.markClosed();
+        this.#run();
+      },
+      { once: true },
+    );
     this.#memory.join();
     this.#run();
   }

@@ -338,6 +338,28 @@ describe.skipIf(!HAS_CHANNELS)("over channels", () => {
     expect(await call).toBe(20);
   });
 
+  test("the death of the process that compiled a graph gives its actors back", async () => {
+    class Compiler {
+      graph: unknown;
+      async compile(first: ActorHandle<Worker>, second: ActorHandle<Worker>): Promise<number> {
+        const graph = await second.add.bind(first.add.bind(new InputNode<number>())).compile();
+        this.graph = graph;
+        return graph.execute(1);
+      }
+      pid(): number {
+        return process.pid;
+      }
+    }
+    const [first, second] = newWorkers(2) as [ActorHandle<Worker>, ActorHandle<Worker>];
+    const compiler = remote(Compiler).remote();
+    const pid = await compiler.pid.remote();
+    expect(await compiler.compile.remote(first, second)).toBe(3);
+    process.kill(pid, "SIGKILL");
+    expect(await first.add.remote(1)).toBe(2);
+    expect(await second.add.remote(1)).toBe(2);
+    expect(graphFiles()).toEqual([]);
+  });
+
   test("what runs in a graph knows its name and its actor", async () => {
     const [actor] = newWorkers(1) as [ActorHandle<Worker>];
     await using graph = await actor.names.bind(...([new InputNode<number>()] as never)).compile();

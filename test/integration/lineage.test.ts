@@ -19,7 +19,7 @@ import {
   wait,
 } from "shoal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectGarbage, driverRuntime, failureOf, Log, until, useFolder, useSession } from "./session.ts";
+import { collectGarbage, driverRuntime, failureOf, Log, storeUsedBytes, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 const COUNT = 100_000;
@@ -236,6 +236,10 @@ describe("on two CPUs", () => {
     loseStore();
     expect(await failureOf(last)).toMatchObject({ reason: expect.stringContaining("dead") });
   });
+});
+
+describe("in a session of its own", () => {
+  useSession({ numCpus: 2 });
 
   test("what a dead worker wrote is still read", async () => {
     const log = new Log(folder);
@@ -245,6 +249,8 @@ describe("on two CPUs", () => {
     });
     const ref = makeAndTell.remote(log.file);
     await settled(ref);
+    // The node hears of it on another connection: killed before, the worker would take it along, and it would be made again.
+    await until(async () => (await storeUsedBytes()) >= COUNT * 8, "the node to know the object");
     const [pid] = log.lines;
     process.kill(Number(pid), "SIGKILL");
     await until(() => !readdirSync("/proc").includes(pid as string), "the worker's end");

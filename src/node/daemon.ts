@@ -6,8 +6,7 @@
  * user code and never waits, so it answers at once whatever the workers compute. When the last driver has gone it ends its workers
  * and itself.
  */
-import { copyBytes } from "../base/bytes.ts";
-import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
@@ -25,7 +24,6 @@ import {
   type LogHeader,
   MESSAGE,
   type NodeHeader,
-  type PayloadHeader,
   type WireLocation,
   type WhyRefHeader,
   type WorkerExitedHeader,
@@ -45,8 +43,7 @@ import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { leaseReport } from "./lease-report.ts";
 import { MemoryGuard, type MemoryGuardOptions } from "./memory-guard.ts";
-import { RefLedger, type FreedRef } from "./ref-ledger.ts";
-import { type RefValue, RefValues } from "./ref-values.ts";
+import { RefService } from "./ref-service.ts";
 import { StoreService } from "./store-service.ts";
 import { StarvationWatch } from "./starvation-watch.ts";
 import { describeExit, type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
@@ -90,8 +87,7 @@ const EXIT_AFTER_CLOSE_MS = 1000;
 export class NodeDaemon {
   readonly #options: NodeDaemonOptions;
   readonly #leases: LeaseManager;
-  readonly #refs = new RefLedger();
-  readonly #values = new RefValues();
+  readonly #refs: RefService;
   readonly #head: HeadService;
   readonly #store: StoreService;
   readonly #workers: WorkerPool;
@@ -122,11 +118,18 @@ export class NodeDaemon {
       warn: (text) => this.#warn(text),
       nowMs: options.nowMs,
     });
+    this.#refs = new RefService({
+      processId: options.processId,
+      store: this.#store,
+      peer: (id) => this.#peers.get(id),
+      send: (to, type, header) => this.#send(to, type, header),
+      actorUnheld: (actor) => this.#head.unheld(actor),
+    });
     this.#head = options.createHead({
       nodeId: options.nodeId,
       peer: (id) => this.#peers.get(id),
-      hold: (ref, holder) => this.#countRef({ ...ref, holder, count: 1 }),
-      release: (ref, holder) => this.#countRef({ ...ref, holder, count: -1 }),
+      hold: (ref, holder) => this.#refs.count({ ...ref, holder, count: 1 }),
+      release: (ref, holder) => this.#refs.count({ ...ref, holder, count: -1 }),
       nowMs: options.nowMs,
       warn: (text) => this.#warn(text),
       daemonId: options.processId,
@@ -244,26 +247,8 @@ export class NodeDaemon {
       case MESSAGE.WORKER_UNPARK:
         this.#lease({ kind: "unpark", worker: peer.id, spec: parseLeaseSpec(header as string) });
         return;
-      case MESSAGE.REF_HOLD:
-        for (const [id, owner, holder] of header as [ObjectId, ProcessId, ProcessId][]) this.#countRef({ id, owner, holder, count: 1 });
-        return;
-      case MESSAGE.REF_RELEASE:
-        for (const [id, count] of header as [ObjectId, number][]) this.#countRef({ id, owner: undefined, holder: peer.id, count: -count });
-        return;
-      case MESSAGE.REF_ADOPT:
-        for (const id of header as ObjectId[]) this.#values.adopt(id, peer.id);
-        return;
-      case MESSAGE.REF_WATCH:
-        this.#watchRef(peer, header as [ObjectId, ProcessId]);
-        return;
-      case MESSAGE.REF_LOST:
-        this.#refLost(peer, header as [ObjectId, ProcessId, WireLocation]);
-        return;
       case MESSAGE.ARENA_LOST:
         this.#store.arenaLost(header as WireLocation);
-        return;
-      case MESSAGE.REF_VALUE:
-        this.#refValue(peer, header as [ObjectId, ProcessId, PayloadHeader | undefined], frame.body);
         return;
       case MESSAGE.CANCEL_REF:
         this.#cancelRef(header as CancelRefHeader);
@@ -296,7 +281,8 @@ export class NodeDaemon {
         this.#shutdown(peer, frame.callId);
         return;
       default:
-        if (!this.#store.receive(peer.id, frame.type, header)) this.#head.receive(peer, frame, header);
+        if (!this.#refs.receive(peer, frame, header) && !this.#store.receive(peer.id, frame.type, header))
+          this.#head.receive(peer, frame, header);
     }
   }
 
@@ -305,7 +291,7 @@ export class NodeDaemon {
   }
 
   #whyRef(peer: Peer, callId: number, header: WhyRefHeader): void {
-    const maker = header.owner === this.#options.processId ? this.#values.makerOf(header.id) : header.owner;
+    const maker = this.#refs.makerOf(header);
     const target = maker === undefined ? undefined : this.#peers.get(maker);
     const answer = target?.connection.request(MESSAGE.WHY_REF, header, { timeoutMs: Math.max(1, header.trail.withinMs) });
     (answer ?? Promise.reject(new Error("nobody makes it"))).then(
@@ -466,11 +452,7 @@ export class NodeDaemon {
   }
 
   #processGone(process: ProcessId): void {
-    for (const { id, watchers } of this.#values.makerGone(process)) {
-      for (const watcher of watchers) this.#send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
-    }
-    const { freed } = this.#refs.processGone(process);
-    for (const ref of freed) this.#refFreed(ref);
+    this.#refs.processGone(process);
     this.#store.processGone(process);
     this.#head.processGone(process);
     this.#lease({ kind: "processGone", process });
@@ -488,87 +470,11 @@ export class NodeDaemon {
     for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.LOG, entry);
   }
 
-  // ---- references
-
-  #countRef(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
-    const freed = this.#refs.add(change);
-    if (freed !== undefined) this.#refFreed(freed);
-  }
-
-  #refFreed(ref: FreedRef): void {
-    if (ref.owner !== this.#options.processId) {
-      this.#send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
-      return;
-    }
-    if (ref.id.endsWith("ffffffff")) {
-      this.#head.unheld(ref.id.slice(0, -8) as ActorId);
-      return;
-    }
-    const freed = this.#values.free(ref.id);
-    const value = freed?.value;
-    if (freed === undefined || value === undefined) return;
-    for (const location of freed.spare) this.#store.free(location, { reused: false });
-    // Its maker keeps how it was made.
-    if (value.header.stored !== undefined || value.header.refs.length > 0) this.#send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
-    if (value.header.stored !== undefined) this.#store.free(value.header.stored.location, { reused: false });
-    for (const [id] of value.header.refs) this.#countRef({ id, owner: undefined, holder: this.#options.processId, count: -1 });
-  }
-
-  #watchRef(peer: Peer, [id, owner]: [ObjectId, ProcessId]): void {
-    if (owner !== this.#options.processId) {
-      const target = this.#peers.get(owner);
-      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
-      else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
-      return;
-    }
-    const value = this.#values.watch(id, peer.id);
-    if (value === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
-    else if (value !== undefined) this.#deliverValue(id, peer.id, value);
-  }
-
-  /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
-  #refLost(peer: Peer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
-    if (owner !== this.#options.processId) {
-      const target = this.#peers.get(owner);
-      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
-      else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
-      return;
-    }
-    const effect = this.#values.bytesLost(id, peer.id, location);
-    if (effect.kind === "deliver") this.#deliverValue(id, peer.id, effect.value);
-    else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
-    else if (effect.kind === "remake") {
-      this.#store.arenaLost(effect.location);
-      this.#store.free(effect.location, { reused: true });
-      if (effect.maker !== peer.id) this.#send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
-    }
-  }
-
-  #refValue(peer: Peer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader | undefined], body: Uint8Array): void {
-    if (receiver !== this.#options.processId) {
-      this.#peers.get(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
-      return;
-    }
-    if (header === undefined) {
-      for (const watcher of this.#values.giveUp(id)) this.#send(watcher, MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
-      return;
-    }
-    const value: RefValue = { header, body: copyBytes(body) };
-    if (header.stored !== undefined) this.#store.adopt(header.stored.location, this.#options.processId);
-    for (const watcher of this.#values.provide(id, peer.id, value)) this.#deliverValue(id, watcher, value);
-  }
-
-  /** What the value contains is held for the reader from now on. */
-  #deliverValue(id: ObjectId, receiver: ProcessId, value: RefValue): void {
-    for (const [inner, owner] of value.header.refs) this.#countRef({ id: inner, owner, holder: receiver, count: 1 });
-    this.#peers.get(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
-  }
-
   // ---- cancellation
 
   /** The process that made the call does it. */
   #cancelRef(header: CancelRefHeader): void {
-    const maker = header.owner === this.#options.processId ? this.#values.makerOf(header.id) : header.owner;
+    const maker = this.#refs.makerOf(header);
     if (maker !== undefined) this.#send(maker, MESSAGE.CANCEL_REF, header);
   }
 

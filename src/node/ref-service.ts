@@ -1,0 +1,149 @@
+/**
+ * References in the node daemon: the shell around who holds which (`ref-ledger.ts`) and the values of refs that the node owns (`ref-values.ts`).
+ *
+ * Turns what processes tell of their holds into frees, and passes questions for a value and the values themselves on to the process that
+ * owns the ref; for refs that the daemon owns it answers itself. Called by `node/daemon.ts` with messages and ends of processes.
+ * Whoever is given a value holds what the value contains from the moment it is sent.
+ */
+import { copyBytes } from "../base/bytes.ts";
+import type { ActorId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import { MESSAGE, type PayloadHeader, type WireLocation } from "../wire/messages.ts";
+import { RefLedger, type FreedRef } from "./ref-ledger.ts";
+import { type RefValue, RefValues } from "./ref-values.ts";
+import type { StoreService } from "./store-service.ts";
+
+export interface RefServiceOptions {
+  /** The daemon: the owner of record of refs made in workers. */
+  processId: ProcessId;
+  store: StoreService;
+  peer: (id: ProcessId) => HeadPeer | undefined;
+  send: (to: ProcessId, type: number, header: unknown) => void;
+  /** Nobody holds a handle of the actor any more. */
+  actorUnheld: (actor: ActorId) => void;
+}
+
+export class RefService {
+  readonly #options: RefServiceOptions;
+  readonly #ledger = new RefLedger();
+  readonly #values = new RefValues();
+
+  constructor(options: RefServiceOptions) {
+    this.#options = options;
+  }
+
+  /** @returns whether it was a message about references. */
+  receive(peer: HeadPeer, message: { type: number; body: Uint8Array }, header: unknown): boolean {
+    switch (message.type) {
+      case MESSAGE.REF_HOLD:
+        for (const [id, owner, holder] of header as [ObjectId, ProcessId, ProcessId][]) this.count({ id, owner, holder, count: 1 });
+        return true;
+      case MESSAGE.REF_RELEASE:
+        for (const [id, count] of header as [ObjectId, number][]) this.count({ id, owner: undefined, holder: peer.id, count: -count });
+        return true;
+      case MESSAGE.REF_ADOPT:
+        for (const id of header as ObjectId[]) this.#values.adopt(id, peer.id);
+        return true;
+      case MESSAGE.REF_WATCH:
+        this.#watch(peer, header as [ObjectId, ProcessId]);
+        return true;
+      case MESSAGE.REF_LOST:
+        this.#lost(peer, header as [ObjectId, ProcessId, WireLocation]);
+        return true;
+      case MESSAGE.REF_VALUE:
+        this.#provided(peer, header as [ObjectId, ProcessId, PayloadHeader | undefined], message.body);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** The process whose call makes the object, be the daemon its owner of record or not. */
+  makerOf({ id, owner }: { id: ObjectId; owner: ProcessId }): ProcessId | undefined {
+    return owner === this.#options.processId ? this.#values.makerOf(id) : owner;
+  }
+
+  /** Values that it was to make do not come, and what only it held is freed. */
+  processGone(process: ProcessId): void {
+    for (const { id, watchers } of this.#values.makerGone(process)) {
+      for (const watcher of watchers) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
+    }
+    const { freed } = this.#ledger.processGone(process);
+    for (const ref of freed) this.#freed(ref);
+  }
+
+  /** A process holds a ref once more, or once less. */
+  count(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
+    const freed = this.#ledger.add(change);
+    if (freed !== undefined) this.#freed(freed);
+  }
+
+  #freed(ref: FreedRef): void {
+    if (ref.owner !== this.#options.processId) {
+      this.#options.send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
+      return;
+    }
+    if (ref.id.endsWith("ffffffff")) {
+      this.#options.actorUnheld(ref.id.slice(0, -8) as ActorId);
+      return;
+    }
+    const freed = this.#values.free(ref.id);
+    const value = freed?.value;
+    if (freed === undefined || value === undefined) return;
+    for (const location of freed.spare) this.#options.store.free(location, { reused: false });
+    // Its maker keeps how it was made.
+    if (value.header.stored !== undefined || value.header.refs.length > 0) this.#options.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
+    if (value.header.stored !== undefined) this.#options.store.free(value.header.stored.location, { reused: false });
+    for (const [id] of value.header.refs) this.count({ id, owner: undefined, holder: this.#options.processId, count: -1 });
+  }
+
+  #watch(peer: HeadPeer, [id, owner]: [ObjectId, ProcessId]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#options.peer(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
+      return;
+    }
+    const value = this.#values.watch(id, peer.id);
+    if (value === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+    else if (value !== undefined) this.#deliver(id, peer.id, value);
+  }
+
+  /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
+  #lost(peer: HeadPeer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#options.peer(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
+      return;
+    }
+    const effect = this.#values.bytesLost(id, peer.id, location);
+    if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
+    else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+    else if (effect.kind === "remake") {
+      this.#options.store.arenaLost(effect.location);
+      this.#options.store.free(effect.location, { reused: true });
+      if (effect.maker !== peer.id) this.#options.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+    }
+  }
+
+  #provided(peer: HeadPeer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader | undefined], body: Uint8Array): void {
+    if (receiver !== this.#options.processId) {
+      this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
+      return;
+    }
+    if (header === undefined) {
+      for (const watcher of this.#values.giveUp(id)) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+      return;
+    }
+    const value: RefValue = { header, body: copyBytes(body) };
+    if (header.stored !== undefined) this.#options.store.adopt(header.stored.location, this.#options.processId);
+    for (const watcher of this.#values.provide(id, peer.id, value)) this.#deliver(id, watcher, value);
+  }
+
+  /** What the value contains is held for the reader from now on. */
+  #deliver(id: ObjectId, receiver: ProcessId, value: RefValue): void {
+    for (const [inner, owner] of value.header.refs) this.count({ id: inner, owner, holder: receiver, count: 1 });
+    this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
+  }
+}

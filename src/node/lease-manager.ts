@@ -11,14 +11,16 @@
  * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment only.
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
-import { type NodeView, RESOURCE_UNIT, type ResourceVector } from "../base/resources.ts";
+import type { NodeView, ResourceVector } from "../base/resources.ts";
 import type { Labels } from "../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
-import { type Allocation, ResourcePool, unitIds, type UnitShares } from "../scheduling/resource-pool.ts";
+import { ResourcePool, unitIds, type UnitShares } from "../scheduling/resource-pool.ts";
 import { BundleReservations } from "./bundle-reservations.ts";
 import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
-import type { Holder, LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
+import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
+import { fitsWithoutTasks, holdersOf, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
+import { type ActorHeld, type ActorReservation, type Demand, isIdle, type Lease, type PoolWorker } from "./lease-records.ts";
 
 /** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
 const PREWARMED_MAX = 2;
@@ -26,57 +28,6 @@ const PREWARMED_MAX = 2;
 const POOL_SIZE_MAX = 64;
 /** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
 const RELEASED_GROUPS_MAX = 10_000;
-/** Holders named to whoever asks what it waits for. */
-const HOLDERS_MAX = 20;
-
-/** CPUs that a worker holds, and where they came from. */
-interface Held {
-  readonly key: string;
-  readonly pool: ResourcePool;
-  readonly allocation: Allocation;
-}
-
-interface PoolWorker {
-  readonly id: ProcessId;
-  readonly environment: string;
-  readonly leases: Set<number>;
-  held: Held | undefined;
-  parked: boolean;
-  /** What it asked for to go on after parking. */
-  wanted: LeaseSpec | undefined;
-}
-
-interface Lease {
-  readonly id: number;
-  readonly owner: ProcessId;
-  readonly worker: ProcessId;
-  readonly group: string | undefined;
-  readonly pool: ResourcePool;
-  /** All but CPUs. */
-  readonly rest: Allocation;
-  revoked: boolean;
-}
-
-interface Demand {
-  readonly owner: ProcessId;
-  readonly nested: boolean;
-  readonly spec: LeaseSpec;
-  readonly group: string | undefined;
-  backlog: number;
-  /** Since when it has had no grant. */
-  waitsSinceMs: number;
-  /** The same, or since the last revoke for it. */
-  sinceMs: number;
-  warned: boolean;
-}
-
-interface ActorReservation {
-  readonly actor: ActorId;
-  readonly spec: LeaseSpec;
-  readonly placement: LeaseSpec;
-  warned: boolean;
-}
-
 export interface LeaseManagerOptions {
   total: ResourceVector;
   cpuCount: number;
@@ -98,7 +49,8 @@ export class LeaseManager {
   /** Insertion order is the round robin: a demand that got a lease goes to the end. */
   readonly #demands = new Map<string, Demand>();
   readonly #actorsWaiting: ActorReservation[] = [];
-  readonly #actors = new Map<ActorId, { pool: ResourcePool; allocation: Allocation; group: string | undefined }>();
+  readonly #actors = new Map<ActorId, ActorHeld>();
+  readonly #holders: NodeHolders;
   /** By environment, how many workers have been asked for. */
   readonly #starting = new Map<string, number>();
   /** A placement group has waited: what comes back is kept for it. */
@@ -109,6 +61,7 @@ export class LeaseManager {
   constructor(options: LeaseManagerOptions) {
     this.#pool = new ResourcePool(options.total, options.accelerators);
     this.#groups = new BundleReservations(this.#pool);
+    this.#holders = { pool: this.#pool, groups: this.#groups, actors: this.#actors, workers: this.#workers, leases: this.#leases };
     this.#facts = {
       nodeId: options.nodeId ?? ("" as NodeId),
       labels: options.labels ?? {},
@@ -185,9 +138,10 @@ export class LeaseManager {
       obstacle: obstacleOf(spec, this.#facts),
       pendingGroup,
       lacking,
-      holders: this.#holdersOf(
+      holders: holdersOf(
         lacking.map(({ name }) => name),
         from,
+        this.#holders,
       ),
       workersStarting: this.#startingCount(),
     };
@@ -527,7 +481,7 @@ export class LeaseManager {
   }
 
   #tick(nowMs: number): void {
-    const collecting = collectingGroup(this.#groups.waiting, nowMs, (waiting) => this.#fitsWithoutTasks(waiting.sum));
+    const collecting = collectingGroup(this.#groups.waiting, nowMs, (waiting) => fitsWithoutTasks(waiting.sum, this.#holders));
     this.#isCollecting = collecting !== undefined;
     const starved = new Set<ProcessId>();
     for (const demand of this.#demands.values()) {
@@ -550,45 +504,4 @@ export class LeaseManager {
     this.#effects.push({ kind: "revoke", leaseId: victim.id, owner: victim.owner });
     return true;
   }
-
-  /** Whether only tasks, which end, are in the way of such an amount: actors and other groups may stay for ever. */
-  #fitsWithoutTasks(sum: ResourceVector): boolean {
-    const kept = new Map<string, number>();
-    const add = ({ vector }: Allocation): void => {
-      for (const [name, units] of vector.amounts) kept.set(name, (kept.get(name) ?? 0) + units);
-    };
-    for (const { pool, allocation } of this.#actors.values()) if (pool === this.#pool) add(allocation);
-    for (const allocation of this.#groups.allocations()) add(allocation);
-    const together = new Map(sum.amounts);
-    for (const [name, units] of kept) if (together.has(name)) together.set(name, (together.get(name) ?? 0) + units);
-    return this.#pool.isFeasible({ key: "", amounts: together });
-  }
-
-  #holdersOf(names: readonly string[], pools: readonly ResourcePool[]): Holder[] {
-    if (names.length === 0) return [];
-    const found: Holder[] = [];
-    const add = (kind: Holder["kind"], id: string, from: { owner?: ProcessId; amounts: ReadonlyMap<string, number> }): void => {
-      const resources: Record<string, number> = {};
-      for (const name of names) if (from.amounts.has(name)) resources[name] = (from.amounts.get(name) as number) / RESOURCE_UNIT;
-      if (Object.keys(resources).length > 0 && found.length < HOLDERS_MAX) found.push({ kind, id, owner: from.owner, resources });
-    };
-    for (const [actor, { pool, allocation }] of this.#actors)
-      if (pools.includes(pool)) add("actor", actor, { amounts: allocation.vector.amounts });
-    for (const worker of this.#workers.values()) {
-      const [first] = worker.leases;
-      const owner = first === undefined ? undefined : this.#leases.get(first)?.owner;
-      if (worker.held !== undefined && pools.includes(worker.held.pool))
-        add("tasks", worker.id, { amounts: worker.held.allocation.vector.amounts, ...(owner === undefined ? {} : { owner }) });
-    }
-    for (const { worker, owner, pool, rest } of this.#leases.values())
-      if (pools.includes(pool)) add("tasks", worker, { owner, amounts: rest.vector.amounts });
-    if (pools.includes(this.#pool))
-      for (const group of this.#groups.reserved) add("group", group, { amounts: this.#groups.amountsOf(group) });
-    return found;
-  }
-}
-
-/** One without a lease may still run a nested task that nobody awaits, under a slot that it asked for. */
-function isIdle(worker: PoolWorker): boolean {
-  return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined;
 }

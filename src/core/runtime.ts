@@ -12,7 +12,7 @@ import type { Definition } from "../closure/capture.ts";
 import type { RuntimeEnvInput } from "../environment/runtime-env.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
 import { DefinitionCache } from "../object/definition-cache.ts";
-import { LocalStore } from "../object/local-store.ts";
+import { LocalStore, storeTagOf } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, NO_BYTES, type Payload, PayloadReader } from "../object/payload.ts";
@@ -51,6 +51,7 @@ import { FunctionTable } from "./function-table.ts";
 import { Lineage } from "./lineage.ts";
 import { LongWaits } from "./long-waits.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
+import { OpenLinks } from "./open-links.ts";
 import { OutOfMemoryRetries } from "./out-of-memory.ts";
 import { createReducer } from "./reducer.ts";
 import { Recovery } from "./recovery.ts";
@@ -112,6 +113,7 @@ export class Runtime {
   readonly #waiting: Waiting;
   readonly longWaits: LongWaits;
   readonly #actors = new Map<ActorId, ActorClient>();
+  readonly #links = new OpenLinks();
   /** Set by actor-handle.ts, which knows how handles look. */
   handles!: ActorHandles;
   #isClosed = false;
@@ -125,7 +127,7 @@ export class Runtime {
     this.store = new LocalStore({
       memoryDirectory: options.memoryDirectory,
       spillDirectory: options.spillDirectory,
-      processTag: processId.slice(0, 12),
+      processTag: storeTagOf(processId),
       quotaBytes: options.storeQuotaBytes,
       collectGarbage: options.collectGarbage,
       channel: this.channel,
@@ -144,6 +146,7 @@ export class Runtime {
       payloadOf: (entry) => this.#payloadOf(entry),
       freeStored: (location) => this.store.freed(location),
       onReleased: (entry) => this.lineage.released(entry),
+      onHandedOver: (location) => this.store.handedOver(location),
       onUnseenFailure: (entry) => {
         const report = this.#reportUnseen(entry).finally(() => this.#reports.delete(report));
         this.#reports.add(report);
@@ -377,7 +380,10 @@ export class Runtime {
     connection.setKeepsProcessAlive(this.options.role === "worker");
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;
-    return new WorkerLink({ processId, holderId: holder, incarnation, connection, table: this.table, events });
+    const onStored = (location: WireLocation): void => this.store.claim(location);
+    const link = new WorkerLink({ processId, holderId: holder, incarnation, connection, table: this.table, events, onStored });
+    this.#links.opened(link);
+    return link;
   }
 
   #storeDefinition(definition: Definition): Payload {
@@ -447,6 +453,11 @@ export class Runtime {
         const entry = this.#recovery.reported(id, location);
         // The daemon gets the new value without asking: it is its owner of record.
         if (receiver !== this.options.daemonId || entry === undefined) this.#answerWith(entry, id, receiver);
+        return;
+      }
+      case MESSAGE.STORE_CLAIM: {
+        const [writer, locations] = header as [ProcessId, WireLocation[]];
+        void this.#links.ended(writer).then(() => this.store.writerEnded(locations));
         return;
       }
       case MESSAGE.ARENA_LOST:

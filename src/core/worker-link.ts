@@ -18,6 +18,7 @@ import {
   MESSAGE,
   type ResultHeader,
   type StreamItemHeader,
+  type WireLocation,
 } from "../wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
@@ -64,15 +65,20 @@ export interface WorkerLinkOptions {
   connection: Connection;
   table: ObjectTable;
   events: WorkerLinkEvents;
+  /** The worker wrote an object for this process. */
+  onStored?: (location: WireLocation) => void;
 }
 
 export class WorkerLink {
   readonly processId: ProcessId;
+  /** Resolves when nothing more comes from the worker. */
+  readonly closed: Promise<void>;
   readonly #holderId: ProcessId;
   /** For actors: which life of it this is. */
   readonly #incarnation: number;
   readonly #connection: Connection;
   readonly #table: ObjectTable;
+  readonly #onStored: ((location: WireLocation) => void) | undefined;
   readonly #inFlight = new Map<number, CallRecord>();
   readonly #targets = new Map<string, number>();
   /** The target of the last call, which is most often the target of the next. */
@@ -86,9 +92,13 @@ export class WorkerLink {
     this.#incarnation = options.incarnation;
     this.#connection = connection;
     this.#table = options.table;
+    this.#onStored = options.onStored;
     connection.onFrame = (frame) => this.#receive(frame, events);
     connection.onBatchEnd = () => events.onBatchEnd();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.closed = promise;
     connection.onClose = (reason) => {
+      resolve();
       const unanswered = Array.from(this.#inFlight.values());
       this.#inFlight.clear();
       events.onClosed(unanswered, reason);
@@ -232,7 +242,9 @@ export class WorkerLink {
         return;
       }
       const header = decodeHeader(frame.header) as StreamItemHeader;
-      record.stream?.arrivedPayload(header.index, new PayloadReader(frame.body, { copy: true }).next(header.item));
+      const payload = new PayloadReader(frame.body, { copy: true }).next(header.item);
+      if (payload.stored !== undefined) this.#onStored?.(payload.stored.location);
+      record.stream?.arrivedPayload(header.index, payload);
     }
   }
 
@@ -251,10 +263,8 @@ export class WorkerLink {
     }
     const header = decodeHeader(frame.header) as ResultHeader;
     const reader = new PayloadReader(frame.body, { copy: true });
-    events.onResult(
-      record,
-      header.returns.map((part) => reader.next(part)),
-      header.durationUs,
-    );
+    const returns = header.returns.map((part) => reader.next(part));
+    for (const { stored } of returns) if (stored !== undefined) this.#onStored?.(stored.location);
+    events.onResult(record, returns, header.durationUs);
   }
 }

@@ -7,6 +7,7 @@
 import type { ProcessId } from "../base/ids.ts";
 import type { ObjectLocation } from "../object/arena-writer.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
+import { storeTagOf } from "../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
 import { MESSAGE, type StoreReport, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
 import { Spilling } from "./spilling.ts";
@@ -21,6 +22,8 @@ export interface StoreServiceOptions {
 }
 
 const STATUS_EVERY_MS = 20;
+/** Objects in one message, well below the size of a frame. */
+const CLAIMS_MAX = 20_000;
 
 export class StoreService {
   readonly #options: StoreServiceOptions;
@@ -94,6 +97,9 @@ export class StoreService {
         this.#spilling.restored(...restored);
         break;
       }
+      case MESSAGE.STORE_CLAIM:
+        for (const location of header as WireLocation[]) this.#apply(this.#ledger.disowned(process, fromWire(location)), location);
+        break;
       default:
         return false;
     }
@@ -120,10 +126,25 @@ export class StoreService {
 
   processGone(process: ProcessId): void {
     this.left(process);
-    const { unlink, reuse } = this.#ledger.processExited(process);
+    const { unlink, reuse, written } = this.#ledger.processExited(process);
     this.#unlink(unlink);
     for (const { writer, location } of reuse) this.#options.send(writer, MESSAGE.STORE_REUSE, [toWire(location)]);
+    for (const [owner, locations] of written) {
+      for (let start = 0; start < locations.length; start += CLAIMS_MAX)
+        this.#options.send(owner, MESSAGE.STORE_CLAIM, [process, locations.slice(start, start + CLAIMS_MAX).map(toWire)]);
+    }
+    void this.#sweep(process);
     this.#changed();
+  }
+
+  /** A process that dies between making a file and telling of it leaves one that nobody knows. */
+  async #sweep(process: ProcessId): Promise<void> {
+    try {
+      const files = await this.#options.disk.filesOf(storeTagOf(process));
+      if (!this.#isClosed) this.#unlink(files.filter((file) => !this.#ledger.knows(file)));
+    } catch {
+      // A folder that cannot be listed keeps what is in it until the session ends.
+    }
   }
 
   close(): void {

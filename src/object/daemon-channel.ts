@@ -105,6 +105,12 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.STORE_COLLECT, undefined);
   }
 
+  /** Objects of which the daemon says that they are this process', and which it knows nothing of. */
+  disown(locations: readonly WireLocation[]): void {
+    this.flush();
+    this.#connection.send(MESSAGE.STORE_CLAIM, locations);
+  }
+
   used(use: StoreUseHeader): void {
     this.#connection.send(MESSAGE.STORE_USE, use);
   }
@@ -135,7 +141,10 @@ export class DaemonChannel implements RefChannel {
     } else if (!this.#scheduled) {
       this.#scheduled = true;
       process.nextTick(() => {
-        if (this.#scheduled) this.flush();
+        if (!this.#scheduled) return;
+        this.flush();
+        // Now, not at the end of the tick: what is stored is known before the answer that names it leaves, whenever this process dies.
+        this.#connection.flush();
       });
     }
   }

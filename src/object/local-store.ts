@@ -31,6 +31,11 @@ interface Mapped {
   arena: string | undefined;
 }
 
+/** How the names of a process' files begin. */
+export function storeTagOf(process: ProcessId): string {
+  return process.slice(0, 12);
+}
+
 /** From here on the daemon asks processes to collect, too. */
 const SHORT_ABOVE = 0.8;
 /** V8 runs finalizers in tasks of their own after a collection. */
@@ -48,6 +53,8 @@ export class LocalStore {
   /** Mapped objects by arena, and the arenas whose number has not been told. */
   readonly #mappedIn = new Map<string, number>();
   readonly #untold = new Set<string>();
+  /** What other processes wrote and this one is to free, by its place. */
+  readonly #claimed = new Set<string>();
   #restored: [objects: number, bytes: number] = [0, 0];
   #nextToken = 1;
   #usedBytes = 0;
@@ -110,8 +117,25 @@ export class LocalStore {
     return object;
   }
 
+  /** A worker's answer named an object that it wrote for this process. */
+  claim(location: WireLocation): void {
+    this.#claimed.add(placeOf(location));
+  }
+
+  /** Another process is responsible for the object from now on. */
+  handedOver(location: WireLocation): void {
+    this.#claimed.delete(placeOf(location));
+  }
+
+  /** The writer of these has ended, and all that it had sent has been read: what it did not tell of is nobody's. */
+  writerEnded(locations: readonly WireLocation[]): void {
+    const unknown = locations.filter((location) => !this.#claimed.has(placeOf(location)));
+    if (unknown.length > 0 && !this.#isClosed) this.#options.channel.disown(unknown);
+  }
+
   /** An object that this process owns is needed by nobody. Pages of its own it has back at once, without a way to the daemon. */
   freed(location: WireLocation): void {
+    if (this.#claimed.size > 0) this.#claimed.delete(placeOf(location));
     // A disk file of its own is deleted here; pages in memory are not had back when their arena is being spilled.
     const isOwn = this.#writer !== undefined && location[0].startsWith(this.#options.processTag);
     const hasPages = isOwn && this.#writer?.free(fromWire(location)) === true;
@@ -122,6 +146,7 @@ export class LocalStore {
 
   /** The bytes of an object that this process owns are gone. Its file is not written again: what goes there would be lost as well. */
   lost(location: WireLocation): void {
+    this.#claimed.delete(placeOf(location));
     this.abandon(location);
     if (location[3] === "memory") this.#writtenBytes -= location[2];
     this.#options.channel.arenaLost(location);
@@ -259,6 +284,10 @@ export class LocalStore {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
+
+function placeOf([arena, offset]: WireLocation): string {
+  return `${arena}/${offset}`;
 }
 
 function toWire(location: ObjectLocation): WireLocation {

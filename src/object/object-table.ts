@@ -34,6 +34,8 @@ export interface ObjectTableOptions {
   /** A settled entry in serialized form, also when it is a cached primitive or a failure made here. */
   payloadOf: (entry: ObjectEntry) => Payload;
   onUnseenFailure: (entry: ObjectEntry) => void;
+  /** The daemon has the value, and frees its bytes. */
+  onHandedOver?: (location: WireLocation) => void;
   /** Nothing in this process can reach the object any more. */
   onReleased?: (entry: ObjectEntry) => void;
 }
@@ -47,6 +49,7 @@ export class ObjectTable {
   readonly #freeStored: (location: WireLocation) => void;
   readonly #onUnseenFailure: (entry: ObjectEntry) => void;
   readonly #onReleased: ((entry: ObjectEntry) => void) | undefined;
+  readonly #onHandedOver: ((location: WireLocation) => void) | undefined;
   /** Everything that has an owner: sent to others or received from them. */
   readonly #published = new Map<ObjectId, ObjectEntry>();
   readonly #unseen = new Set<ObjectEntry>();
@@ -65,6 +68,7 @@ export class ObjectTable {
     this.#freeStored = options.freeStored;
     this.#onUnseenFailure = options.onUnseenFailure;
     this.#onReleased = options.onReleased;
+    this.#onHandedOver = options.onHandedOver;
   }
 
   get publishedCount(): number {
@@ -302,7 +306,9 @@ export class ObjectTable {
   }
 
   #provide(entry: ObjectEntry): void {
-    this.#channel.provide(entry.id as ObjectId, this.#payloadOf(entry));
+    const payload = this.#payloadOf(entry);
+    this.#channel.provide(entry.id as ObjectId, payload);
+    if (payload.stored !== undefined) this.#onHandedOver?.(payload.stored.location);
     this.unpin(entry);
   }
 

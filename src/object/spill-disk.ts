@@ -4,8 +4,9 @@
  * Decides where each object lies in the file (at pages, so that it can be mapped from there) and what is written in which order: the file, then the
  * indices; only then the caller deletes the arenas. So a reader finds an object at every moment. An interface, so that tests can have a disk that is full.
  */
-import { spillRoomBytes, writeFused, writeWhole } from "../platform/spill-disk.ts";
+import { namesIn, spillRoomBytes, writeFused, writeWhole } from "../platform/spill-disk.ts";
 import { extentBytesOf } from "./arena-extents.ts";
+import type { ArenaFile } from "./store-ledger.ts";
 import { type SpilledPlace, type SpillIndex, spillIndexName, type SpillPiece } from "./spill-files.ts";
 
 export interface WrittenBatch {
@@ -18,6 +19,8 @@ export interface SpillDisk {
   /** @throws the system's error, ENOSPC where the disk is full; nothing of the batch is then left */
   writeBatch(pieces: readonly SpillPiece[]): Promise<WrittenBatch>;
   writeIndex(arena: string, index: SpillIndex): void;
+  /** The files that a process has written, by the tag in their names. */
+  filesOf(processTag: string): Promise<ArenaFile[]>;
 }
 
 export function createSpillDisk(directories: { memory: string; spill: string }): SpillDisk {
@@ -45,5 +48,12 @@ export function createSpillDisk(directories: { memory: string; spill: string }):
       return { file, sizeBytes, places };
     },
     writeIndex: (arena, index) => writeWhole(directories.spill, spillIndexName(arena), JSON.stringify(index)),
+    filesOf: async (processTag) => {
+      const isOfProcess = new RegExp(`^${processTag}-\\d+$`);
+      const [memory, spill] = await Promise.all([namesIn(directories.memory), namesIn(directories.spill)]);
+      const inMemory = memory.filter((name) => isOfProcess.test(name)).map((arena): ArenaFile => ({ arena, kind: "memory" }));
+      const onDisk = spill.filter((name) => isOfProcess.test(name)).map((arena): ArenaFile => ({ arena, kind: "disk" }));
+      return [...inMemory, ...onDisk];
+    },
   };
 }

@@ -78,7 +78,7 @@ describe("the end of a process", () => {
     const { unlink } = ledger.processExited(worker);
     expect(unlink.map((file) => file.arena).toSorted()).toEqual(["w-1", "w-3"]);
     expect(ledger.usedBytes).toBe(MEGABYTE);
-    expect(ledger.processExited(worker)).toEqual({ unlink: [], reuse: [] });
+    expect(ledger.processExited(worker)).toMatchObject({ unlink: [], reuse: [] });
     expect(ledger.freed(memoryAt("w-2"))).toEqual({ reuse: undefined, unlink: [{ arena: "w-2", kind: "memory" }] });
     expect(ledger.statistics).toEqual({ usedBytes: 0, reservedBytes: 0, diskBytes: 0, objects: 0, arenas: 0 });
   });
@@ -86,7 +86,7 @@ describe("the end of a process", () => {
   test("frees what it owned in the arenas of others", () => {
     const ledger = ledgerWith([memoryAt("w-1"), memoryAt("w-1", MEGABYTE)]);
     ledger.adopt({ location: memoryAt("w-1", MEGABYTE), owner: daemon });
-    expect(ledger.processExited(driver)).toEqual({ unlink: [], reuse: [{ writer: worker, location: memoryAt("w-1") }] });
+    expect(ledger.processExited(driver)).toMatchObject({ unlink: [], reuse: [{ writer: worker, location: memoryAt("w-1") }] });
     expect(ledger.usedBytes).toBe(MEGABYTE);
   });
 });
@@ -155,5 +155,33 @@ describe("a collection", () => {
     expect(ledger.takeCollectRequest()).toBe(false);
     ledger.sealed({ writer: worker, owner: driver, location: { arena: "w-9", offset: 0, sizeBytes: 9 * MEGABYTE, kind: "disk" } });
     expect(ledger.takeCollectRequest()).toBe(true);
+  });
+});
+
+describe("what a process that ended wrote for others", () => {
+  const mine = memoryAt("w-1");
+  const adopted = memoryAt("w-2");
+
+  test("is theirs to know, and goes when they do not", () => {
+    const ledger = ledgerWith([mine, adopted]);
+    ledger.adopt({ location: adopted, owner: daemon });
+    expect(ledger.processExited(worker).written).toEqual(
+      new Map([
+        [driver, [mine]],
+        [daemon, [adopted]],
+      ]),
+    );
+    expect(ledger.disowned(driver, adopted)).toEqual({ reuse: undefined, unlink: [] });
+    expect(ledger.usedBytes).toBe(2 * MEGABYTE);
+    expect(ledger.disowned(driver, mine).unlink).toEqual([{ arena: "w-1", kind: "memory" }]);
+    expect(ledger.knows({ arena: "w-1", kind: "memory" })).toBe(false);
+    // It was freed meanwhile, or is said twice: no release of what comes later.
+    expect(ledger.disowned(driver, mine)).toEqual({ reuse: undefined, unlink: [] });
+  });
+
+  test("is told of what was retired before its end, too", () => {
+    const ledger = ledgerWith([mine]);
+    ledger.retired(worker, "w-1");
+    expect(ledger.processExited(worker).written).toEqual(new Map([[driver, [mine]]]));
   });
 });

@@ -39,6 +39,8 @@ export interface ProcessExitedEffects {
   unlink: ArenaFile[];
   /** Objects that only the dead process owned, in the arenas of others. */
   reuse: { writer: ProcessId; location: ObjectLocation }[];
+  /** What it wrote for others that live. Whether they have learnt of it only they know: their answers may have died with it. */
+  written: Map<ProcessId, ObjectLocation[]>;
 }
 
 export interface StoreStatistics {
@@ -60,6 +62,8 @@ export interface SpillCandidate {
 }
 
 interface Arena extends ArenaFile {
+  /** Who wrote what is in it. */
+  readonly maker: ProcessId;
   /** `undefined` once that process has ended. */
   writer: ProcessId | undefined;
   capacityBytes: number;
@@ -186,19 +190,36 @@ export class StoreLedger {
 
   /** A process ended: what it owned is freed, and its files are deleted as soon as nothing in them is needed. */
   processExited(process: ProcessId): ProcessExitedEffects {
-    const effects: ProcessExitedEffects = { unlink: [], reuse: [] };
+    const effects: ProcessExitedEffects = { unlink: [], reuse: [], written: new Map() };
     this.#gone.add(process);
     for (const arena of this.#arenas.values()) {
       if (arena.writer === process) arena.writer = undefined;
       arena.readers.delete(process);
       for (const object of Array.from(arena.objects.values())) {
-        if (object.owner !== process) continue;
+        if (object.owner !== process) {
+          if (arena.maker !== process) continue;
+          const written = effects.written.get(object.owner);
+          if (written === undefined) effects.written.set(object.owner, [object.location]);
+          else written.push(object.location);
+          continue;
+        }
         effects.unlink.push(...this.#remove(arena, object));
         if (arena.writer !== undefined) effects.reuse.push({ writer: arena.writer, location: object.location });
       }
       effects.unlink.push(...this.#afterFree(arena).unlink);
     }
     return effects;
+  }
+
+  /** The owner of an object has never heard of it: its writer died before it had said where it is. */
+  disowned(owner: ProcessId, location: ObjectLocation): FreedEffects {
+    const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
+    return object?.owner === owner ? this.freed(location) : NOTHING;
+  }
+
+  /** Whether something is known of a file. */
+  knows(file: ArenaFile): boolean {
+    return this.#arenas.has(keyOf(file));
   }
 
   /** Whether the processes should collect garbage now; asking takes the request. */
@@ -332,7 +353,17 @@ export class StoreLedger {
     let arena = this.#arenas.get(key);
     if (arena === undefined) {
       const { arena: name, kind } = file;
-      arena = { arena: name, kind, writer, capacityBytes: 0, objects: new Map(), usedBytes: 0, spilled: false, readers: new Map() };
+      arena = {
+        arena: name,
+        kind,
+        maker: writer,
+        writer,
+        capacityBytes: 0,
+        objects: new Map(),
+        usedBytes: 0,
+        spilled: false,
+        readers: new Map(),
+      };
       this.#arenas.set(key, arena);
     }
     return arena;

@@ -5,7 +5,7 @@
  * Owns the files only while it writes them. Called by the node daemon, which must answer others meanwhile.
  */
 import { writeFileSync, renameSync } from "node:fs";
-import { type FileHandle, open, rm, statfs } from "node:fs/promises";
+import { type FileHandle, open, readdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { roomBytes } from "./store-file.ts";
 
@@ -24,6 +24,16 @@ const CHUNK_BYTES = 4 * 1024 * 1024;
 export async function spillRoomBytes(directory: string): Promise<number> {
   const { bavail, blocks, bsize } = await statfs(directory);
   return roomBytes({ freeBytes: bavail * bsize, totalBytes: blocks * bsize });
+}
+
+/** The names in a folder of the store; none when it is gone, as at the end of the session. */
+export async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
 }
 
 /**

@@ -1,13 +1,14 @@
 /**
  * The runtime of one process, driver or worker: everything that its API calls need, wired together.
  *
- * Owns the connection to the node daemon and dispatches what comes from it. How the process came to have a daemon is decided elsewhere (`init.ts` for
- * drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
+ * Owns the connection to the node daemon; `daemon-messages.ts` says what becomes of what arrives there. How the process came to have a daemon is decided
+ * elsewhere (`init.ts` for drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport
+ * keeps it.
  */
 import { copyBytes } from "../base/bytes.ts";
 import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { ownCode } from "../base/own-code.ts";
-import { NodeDiedError, OwnerDiedError, ShoalError } from "../base/errors.ts";
+import { NodeDiedError, ShoalError } from "../base/errors.ts";
 import type { Definition } from "../closure/capture.ts";
 import type { RuntimeEnvInput } from "../environment/runtime-env.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
@@ -15,28 +16,20 @@ import { DefinitionCache } from "../object/definition-cache.ts";
 import { LocalStore, storeTagOf } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import { ObjectTable } from "../object/object-table.ts";
-import { inBandPayload, NO_BYTES, type Payload, PayloadReader } from "../object/payload.ts";
+import { inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
 import type { Transport } from "../platform/transport.ts";
 import { Connection } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
 import type { Frame } from "../wire/frame.ts";
-import { decodeHeader } from "../wire/header.ts";
 import {
   type ActorStateHeader,
-  type CancelRefHeader,
   type DefinitionHeader,
-  type GroupStateHeader,
   type HelloHeader,
-  type LeaseGrantHeader,
-  type LeaseRefusedHeader,
   type LogHeader,
   MESSAGE,
-  type PayloadHeader,
   PROTOCOL_VERSION,
   type StoredHeader,
-  type WhyRefHeader,
   type WireLocation,
-  type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
 import { ActorClient } from "./actor-client.ts";
@@ -53,6 +46,7 @@ import { LongWaits } from "./long-waits.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { OpenLinks } from "./open-links.ts";
 import { OutOfMemoryRetries } from "./out-of-memory.ts";
+import { DaemonMessages } from "./daemon-messages.ts";
 import { createReducer } from "./reducer.ts";
 import { Recovery } from "./recovery.ts";
 import { Serializer } from "./serializer.ts";
@@ -254,7 +248,14 @@ export class Runtime {
         if (options.role === "driver" && !this.#isClosed) daemon.setKeepsProcessAlive(waiting);
       },
     });
-    daemon.onFrame = (frame) => this.#receive(frame);
+    const messages = new DaemonMessages({
+      runtime: this,
+      recovery: this.#recovery,
+      links: this.#links,
+      actor: (id) => this.#actors.get(id),
+      onWorkerFrame: options.onWorkerFrame,
+    });
+    daemon.onFrame = (frame) => messages.receive(frame);
     daemon.onClose = (reason) => this.#daemonLost(reason);
     void daemon.request(MESSAGE.HELLO, this.#hello(), { timeoutMs: 0 }).catch(() => {
       // The connection's end is told by onClose.
@@ -413,131 +414,6 @@ export class Runtime {
     }
     const encoded = this.serializer.encode(entry.primitive);
     return inBandPayload(copyBytes(encoded.bytes, encoded.start, encoded.end), { graph: false, error: false });
-  }
-
-  #receive(frame: Frame): void {
-    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    switch (frame.type) {
-      case MESSAGE.LEASE_GRANT:
-        this.submitter.granted(header as LeaseGrantHeader);
-        return;
-      case MESSAGE.LEASE_REFUSED:
-        this.submitter.refused(header as LeaseRefusedHeader);
-        return;
-      case MESSAGE.GROUP_STATE:
-        this.calls.groupRemoved(header as GroupStateHeader);
-        return;
-      case MESSAGE.LEASE_REVOKE:
-        this.submitter.revoked(header as number);
-        return;
-      case MESSAGE.LEASE_TAKEN:
-        this.submitter.taken(header as ProcessId);
-        return;
-      case MESSAGE.WORKER_EXITED:
-        this.submitter.workerExited(header as WorkerExitedHeader);
-        return;
-      case MESSAGE.REF_FREE:
-        for (const id of header as ObjectId[]) {
-          this.table.free(id);
-          this.lineage.freedAbroad(id);
-        }
-        return;
-      case MESSAGE.REF_WATCH:
-        this.#answerWatch(header as [ObjectId, ProcessId]);
-        return;
-      case MESSAGE.REF_VALUE:
-        this.#valueArrived(header as [ObjectId, PayloadHeader | undefined, string?], frame.body);
-        return;
-      case MESSAGE.REF_LOST: {
-        const [id, receiver, location] = header as [ObjectId, ProcessId, WireLocation];
-        const entry = this.#recovery.reported(id, location);
-        // The daemon gets the new value without asking: it is its owner of record.
-        if (receiver !== this.options.daemonId || entry === undefined) this.#answerWith(entry, id, receiver);
-        return;
-      }
-      case MESSAGE.STORE_CLAIM: {
-        const [writer, locations] = header as [ProcessId, WireLocation[]];
-        void this.#links.ended(writer).then(() => this.store.writerEnded(locations));
-        return;
-      }
-      case MESSAGE.ARENA_LOST:
-        this.store.abandon(header as WireLocation);
-        return;
-      case MESSAGE.ACTOR_STATE:
-        this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);
-        return;
-      case MESSAGE.ACTOR_REDIRECT: {
-        const [from, to] = header as [ActorId, ActorId];
-        const client = this.#actors.get(from);
-        client?.redirectTo(this.actor(to, client.className, { watch: true }));
-        return;
-      }
-      case MESSAGE.CANCEL_REF: {
-        const { id, force, recursive } = header as CancelRefHeader;
-        this.cancellation.cancelForOther(this.table.lookup(id), { force, recursive });
-        return;
-      }
-      case MESSAGE.WHY_REF:
-        this.why.answer(frame.callId, header as WhyRefHeader);
-        return;
-      case MESSAGE.LOG:
-        this.options.onLog(header as LogHeader);
-        return;
-      case MESSAGE.WARNING:
-        this.options.onWarning(header as string);
-        return;
-      default:
-        if (!this.store.receive(frame.type, header)) this.options.onWorkerFrame?.(frame);
-    }
-  }
-
-  /** Somebody holds a ref that this driver owns and asks for its value. */
-  #answerWatch([id, receiver]: [ObjectId, ProcessId]): void {
-    this.#answerWith(this.table.lookup(id), id, receiver);
-  }
-
-  #answerWith(entry: ObjectEntry | undefined, id: ObjectId, receiver: ProcessId): void {
-    if (entry === undefined) {
-      this.daemon.send(MESSAGE.REF_VALUE, [id, receiver, undefined]);
-      return;
-    }
-    const answer = (): void => {
-      entry.failureSeen = true;
-      this.channel.answer(id, receiver, this.table.payloadFor(entry));
-    };
-    if (entry.isSettled) answer();
-    else entry.addWaiter({ entrySettled: answer });
-  }
-
-  #valueArrived([id, header, lost]: [ObjectId, PayloadHeader | undefined, string?], body: Uint8Array): void {
-    if (header !== undefined) {
-      this.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
-      return;
-    }
-    const reason =
-      lost === "bytes"
-        ? "its bytes are lost, and the process that knew how it was made has ended"
-        : "the process that made it ended before it had the value";
-    this.table.lookup(id)?.fail(
-      new OwnerDiedError(`Cannot get an object: ${reason}`, {
-        reason,
-        hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor).",
-      }),
-    );
-  }
-
-  #actorState(state: ActorStateHeader & { error: PayloadHeader | undefined }, body: Uint8Array): void {
-    const client = this.#actors.get(state.actorId);
-    if (client === undefined) return;
-    if (state.phase === "dead" && state.error !== undefined) {
-      const payload = new PayloadReader(body, { copy: true }).next(state.error);
-      void this.serializer.decode(payload).then(({ value }) => {
-        client.constructorError = value;
-        client.stateChanged(state);
-      });
-      return;
-    }
-    client.stateChanged(state);
   }
 
   #daemonLost(reason: string): void {

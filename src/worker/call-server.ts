@@ -1,14 +1,13 @@
 /**
  * Receives calls from one caller and answers them: where a task or an actor's method runs.
  *
- * Owns, per connection, the numbers that the caller gave to definitions and methods. A plain call to a function that is ready, on an idle executor,
+ * Owns, per connection, what the caller has open here. A plain call to a function that is ready, on an idle executor,
  * runs within the callback of its frame: that is the hot path, and everything else (refs as arguments, large values, definitions still
  * being revived, a busy executor) goes through a job. Every call is answered exactly once, with its values or its error.
  */
 import { copyBytes } from "../base/bytes.ts";
 import { TaskCancelledError } from "../base/errors.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
-import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
@@ -16,7 +15,7 @@ import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { EXIT_REASON } from "./actor-exit.ts";
-import type { ActorHost, ActorJob, ConcurrencyGroup } from "./actor-host.ts";
+import type { ActorJob } from "./actor-host.ts";
 import {
   type AcceleratorIds,
   type CallHeader,
@@ -31,25 +30,22 @@ import {
   type WhyTrail,
 } from "../wire/messages.ts";
 import { CallPlaces } from "./call-places.ts";
+import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method } from "./call-targets.ts";
 import type { Executor, Job } from "./executor.ts";
 import { graphMethod } from "./graph-loop.ts";
-import { GRAPH_METHOD, isReservedMethod, TERMINATE_METHOD } from "./reserved-methods.ts";
+import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
 import { ResultSender } from "./result-sender.ts";
 import { TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 
-type AnyFunction = (...args: unknown[]) => unknown;
-
-export interface CallServerOptions {
+export interface CallServerOptions extends CallTargetsOptions {
   connection: Connection;
   caller: HelloHeader;
   executor: Executor;
-  definitions: DefinitionCache;
   codec: ValueCodec;
   table: ObjectTable;
-  actors: ActorHost;
   /** The actor ends: by a caller's `terminate`, once the answer is sent, or by its own `exitActor()`. */
   onActorEnd: (reason: string) => void;
   /** What a call that came here waits for. */
@@ -60,14 +56,6 @@ export interface CallServerOptions {
   guard: InterruptionGuard | undefined;
   /** The process can no longer be relied on, and is to be replaced. */
   onUnsafe: () => void;
-  /** Functions that run as they are instead of from their definition (in-process mode). */
-  localFunction: (id: string) => AnyFunction | undefined;
-}
-
-interface Callee extends Measured {
-  readonly id: string;
-  readonly name: string;
-  fn: AnyFunction | undefined;
 }
 
 /** The shape of a plain call: the default of a task. Other shapes come with a full header. */
@@ -75,18 +63,6 @@ const DEFAULT_SHAPE = "CPU:10000";
 /** As for a task that its caller cancels (core/call-cancellation.ts). */
 const ABANDON_AFTER_MS = 3000;
 const NO_PAYLOADS: readonly Payload[] = [];
-
-/** What a number stands for that a caller gave to a method. */
-interface Method {
-  readonly name: string;
-  /** Not of the class, but of ours: the end of the actor, or its part of a graph. */
-  readonly isReserved: boolean;
-  /** Of the group in which its calls run; undefined is the default one. */
-  readonly groupName: string | undefined;
-  group: ConcurrencyGroup | undefined;
-  /** The end of a call that began where its frame arrived. */
-  readonly finished: () => void;
-}
 
 interface Call {
   readonly callId: number;
@@ -105,14 +81,12 @@ export class CallServer {
   readonly #executor: Executor;
   readonly #callerId: ProcessId;
   readonly #results: ResultSender;
-  readonly #callees: (Callee | undefined)[] = [];
-  readonly #methods: Method[] = [];
+  readonly #targets: CallTargets;
   /** Calls that a message can meet here: those that wait to begin, and those that have begun and await something. */
   readonly #open = new Map<number, TaskContext>();
   /** Tasks that have been received and not answered. */
   #openCalls = 0;
   #lastCallMs: number = performance.now();
-  readonly #methodNames = new Map<string, string>();
   readonly #places: CallPlaces;
   readonly #streams: StreamServer;
 
@@ -121,6 +95,7 @@ export class CallServer {
     this.#connection = options.connection;
     this.#codec = options.codec;
     this.#executor = options.executor;
+    this.#targets = new CallTargets(options);
     this.#places = new CallPlaces(options.executor);
     this.#callerId = options.caller.processId;
     const { connection, codec, table } = options;
@@ -177,12 +152,12 @@ export class CallServer {
       case MESSAGE.DEFINITION: {
         const header = decodeHeader(frame.header) as DefinitionHeader;
         if (header.inBand >= 0) this.#options.definitions.receive(header, frame.body);
-        this.#callees[header.number] = { id: header.id, name: header.name, fn: undefined, syncMs: Number.POSITIVE_INFINITY };
+        this.#targets.nameFunction(header);
         return;
       }
       case MESSAGE.METHOD: {
         const [number, name, group] = decodeHeader(frame.header) as [number, string, string | undefined];
-        this.#methods[number] = this.#newMethod(name, group);
+        this.#targets.nameMethod(number, name, group);
         return;
       }
       case MESSAGE.WHY_CALL:
@@ -201,11 +176,11 @@ export class CallServer {
   // ---- tasks
 
   #plainTask(frame: Frame): void {
-    const callee = this.#callee(frame.number);
+    const callee = this.#targets.callee(frame.number);
     const { callId } = frame;
     const isGraph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
     const context = this.#newContext(callee.name, callId, DEFAULT_SHAPE);
-    if (!isGraph && this.#functionOf(callee) !== undefined && this.#executor.canRunNow(DEFAULT_SHAPE)) {
+    if (!isGraph && this.#targets.functionOf(callee) !== undefined && this.#executor.canRunNow(DEFAULT_SHAPE)) {
       this.#executor.begin(context, DEFAULT_SHAPE);
       let args: unknown[];
       try {
@@ -222,7 +197,7 @@ export class CallServer {
   }
 
   #task(header: CallHeader, frame: Frame): void {
-    const callee = this.#callee(header.target);
+    const callee = this.#targets.callee(header.target);
     const call = { ...this.#readCall(header, frame, header.name ?? callee.name), callee };
     const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
     if (header.stream !== undefined) this.#streams.open(call.callId, context, header.stream);
@@ -240,7 +215,7 @@ export class CallServer {
           this.#answerCancelled(context, call);
           return;
         }
-        const fn = this.#functionOf(callee);
+        const fn = this.#targets.functionOf(callee);
         if (fn !== undefined) {
           this.#decodeAndRun(context, call, fn, undefined);
           return;
@@ -257,26 +232,15 @@ export class CallServer {
     this.#executor.enqueue(job);
   }
 
-  #functionOf(callee: Callee): AnyFunction | undefined {
-    callee.fn ??= this.#options.localFunction(callee.id) ?? (this.#options.definitions.ready(callee.id) as AnyFunction | undefined);
-    return callee.fn;
-  }
-
   #newContext(name: string, callId: number, shape: string, accelerators?: AcceleratorIds): TaskContext {
     return new TaskContext({ name, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: this.#places.of(shape, accelerators) });
-  }
-
-  #callee(number: number): Callee {
-    const callee = this.#callees[number];
-    if (callee === undefined) throw new Error(`Cannot run a call: definition ${number} was not sent on this connection`);
-    return callee;
   }
 
   // ---- actors
 
   #plainMethod(frame: Frame): void {
     const graph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
-    const method = this.#method(frame.number);
+    const method = this.#targets.method(frame.number);
     const { group } = method;
     if (!graph && group !== undefined && !method.isReserved) {
       const instance = this.#options.actors.tryBegin(group);
@@ -287,28 +251,6 @@ export class CallServer {
     }
     const args = inBandPayload(copyBytes(frame.body), { graph, error: false });
     this.#callMethod(undefined, method, { callId: frame.callId, name: method.name, numReturns: 1, args, deps: NO_PAYLOADS });
-  }
-
-  #newMethod(name: string, groupName: string | undefined): Method {
-    const { actors } = this.#options;
-    const method: Method = {
-      name,
-      isReserved: isReservedMethod(name),
-      groupName,
-      group: undefined,
-      finished: () => {
-        if (method.group !== undefined) actors.finished(method.group);
-      },
-    };
-    return method;
-  }
-
-  /** A call may come before the actor: its group is looked up when it is needed. */
-  #method(number: number): Method {
-    const method = this.#methods[number];
-    if (method === undefined) throw new Error(`Cannot run a call: method ${number} was not named on this connection`);
-    method.group ??= this.#options.actors.groupOf(method.groupName);
-    return method;
   }
 
   /** The hot path: an idle actor, and arguments that are read where they arrived. */
@@ -332,16 +274,12 @@ export class CallServer {
 
   #methodContext(name: string, callId: number): TaskContext {
     const host = this.#options.actors;
-    let fullName = this.#methodNames.get(name);
-    if (fullName === undefined) {
-      fullName = `${host.className}.${name}`;
-      this.#methodNames.set(name, fullName);
-    }
-    return new TaskContext({ name: fullName, taskIdPrefix: this.#options.caller.taskIdPrefix, callId, place: host.place });
+    const { taskIdPrefix } = this.#options.caller;
+    return new TaskContext({ name: this.#targets.callName(name), taskIdPrefix, callId, place: host.place });
   }
 
   #fullMethod(header: CallHeader, frame: Frame): void {
-    const method = this.#method(header.target);
+    const method = this.#targets.method(header.target);
     const addressed = { actor: header.actorId, incarnation: header.incarnation };
     this.#callMethod(addressed, method, this.#readCall(header, frame, method.name), header.stream);
   }

@@ -1,0 +1,173 @@
+/**
+ * What a process makes of the node daemon's messages: each goes to the part of the runtime that it concerns.
+ *
+ * Answers those who ask for the value of a ref that this process owns, and hands values and actors' states that arrive to whoever waits for them. It keeps nothing
+ * itself. The runtime gives it every frame of the daemon's connection; what concerns a worker's own work it passes on.
+ */
+import type { ActorId, ObjectId, ProcessId } from "../base/ids.ts";
+import { OwnerDiedError } from "../base/errors.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
+import { PayloadReader } from "../object/payload.ts";
+import type { Frame } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import {
+  type ActorStateHeader,
+  type CancelRefHeader,
+  type GroupStateHeader,
+  type LeaseGrantHeader,
+  type LeaseRefusedHeader,
+  type LogHeader,
+  MESSAGE,
+  type PayloadHeader,
+  type WhyRefHeader,
+  type WireLocation,
+  type WorkerExitedHeader,
+} from "../wire/messages.ts";
+import type { ActorClient } from "./actor-client.ts";
+import type { OpenLinks } from "./open-links.ts";
+import type { Recovery } from "./recovery.ts";
+import type { Runtime } from "./runtime.ts";
+
+export interface DaemonMessagesOptions {
+  runtime: Runtime;
+  recovery: Recovery;
+  links: OpenLinks;
+  /** The client of an actor, if this process has one. */
+  actor: (id: ActorId) => ActorClient | undefined;
+  onWorkerFrame: ((frame: Frame) => void) | undefined;
+}
+
+export class DaemonMessages {
+  readonly #options: DaemonMessagesOptions;
+  readonly #runtime: Runtime;
+
+  constructor(options: DaemonMessagesOptions) {
+    this.#options = options;
+    this.#runtime = options.runtime;
+  }
+
+  receive(frame: Frame): void {
+    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    switch (frame.type) {
+      case MESSAGE.LEASE_GRANT:
+        this.#runtime.submitter.granted(header as LeaseGrantHeader);
+        return;
+      case MESSAGE.LEASE_REFUSED:
+        this.#runtime.submitter.refused(header as LeaseRefusedHeader);
+        return;
+      case MESSAGE.GROUP_STATE:
+        this.#runtime.calls.groupRemoved(header as GroupStateHeader);
+        return;
+      case MESSAGE.LEASE_REVOKE:
+        this.#runtime.submitter.revoked(header as number);
+        return;
+      case MESSAGE.LEASE_TAKEN:
+        this.#runtime.submitter.taken(header as ProcessId);
+        return;
+      case MESSAGE.WORKER_EXITED:
+        this.#runtime.submitter.workerExited(header as WorkerExitedHeader);
+        return;
+      case MESSAGE.REF_FREE:
+        for (const id of header as ObjectId[]) {
+          this.#runtime.table.free(id);
+          this.#runtime.lineage.freedAbroad(id);
+        }
+        return;
+      case MESSAGE.REF_WATCH:
+        this.#answerWatch(header as [ObjectId, ProcessId]);
+        return;
+      case MESSAGE.REF_VALUE:
+        this.#valueArrived(header as [ObjectId, PayloadHeader | undefined, string?], frame.body);
+        return;
+      case MESSAGE.REF_LOST: {
+        const [id, receiver, location] = header as [ObjectId, ProcessId, WireLocation];
+        const entry = this.#options.recovery.reported(id, location);
+        // The daemon gets the new value without asking: it is its owner of record.
+        if (receiver !== this.#runtime.options.daemonId || entry === undefined) this.#answerWith(entry, id, receiver);
+        return;
+      }
+      case MESSAGE.STORE_CLAIM: {
+        const [writer, locations] = header as [ProcessId, WireLocation[]];
+        void this.#options.links.ended(writer).then(() => this.#runtime.store.writerEnded(locations));
+        return;
+      }
+      case MESSAGE.ARENA_LOST:
+        this.#runtime.store.abandon(header as WireLocation);
+        return;
+      case MESSAGE.ACTOR_STATE:
+        this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);
+        return;
+      case MESSAGE.ACTOR_REDIRECT: {
+        const [from, to] = header as [ActorId, ActorId];
+        const client = this.#options.actor(from);
+        client?.redirectTo(this.#runtime.actor(to, client.className, { watch: true }));
+        return;
+      }
+      case MESSAGE.CANCEL_REF: {
+        const { id, force, recursive } = header as CancelRefHeader;
+        this.#runtime.cancellation.cancelForOther(this.#runtime.table.lookup(id), { force, recursive });
+        return;
+      }
+      case MESSAGE.WHY_REF:
+        this.#runtime.why.answer(frame.callId, header as WhyRefHeader);
+        return;
+      case MESSAGE.LOG:
+        this.#runtime.options.onLog(header as LogHeader);
+        return;
+      case MESSAGE.WARNING:
+        this.#runtime.options.onWarning(header as string);
+        return;
+      default:
+        if (!this.#runtime.store.receive(frame.type, header)) this.#options.onWorkerFrame?.(frame);
+    }
+  }
+
+  /** Somebody holds a ref that this driver owns and asks for its value. */
+  #answerWatch([id, receiver]: [ObjectId, ProcessId]): void {
+    this.#answerWith(this.#runtime.table.lookup(id), id, receiver);
+  }
+
+  #answerWith(entry: ObjectEntry | undefined, id: ObjectId, receiver: ProcessId): void {
+    if (entry === undefined) {
+      this.#runtime.daemon.send(MESSAGE.REF_VALUE, [id, receiver, undefined]);
+      return;
+    }
+    const answer = (): void => {
+      entry.failureSeen = true;
+      this.#runtime.channel.answer(id, receiver, this.#runtime.table.payloadFor(entry));
+    };
+    if (entry.isSettled) answer();
+    else entry.addWaiter({ entrySettled: answer });
+  }
+
+  #valueArrived([id, header, lost]: [ObjectId, PayloadHeader | undefined, string?], body: Uint8Array): void {
+    if (header !== undefined) {
+      this.#runtime.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
+      return;
+    }
+    const reason =
+      lost === "bytes"
+        ? "its bytes are lost, and the process that knew how it was made has ended"
+        : "the process that made it ended before it had the value";
+    this.#runtime.table.lookup(id)?.fail(
+      new OwnerDiedError(`Cannot get an object: ${reason}`, {
+        reason,
+        hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor).",
+      }),
+    );
+  }
+
+  #actorState(state: ActorStateHeader & { error: PayloadHeader | undefined }, body: Uint8Array): void {
+    const client = this.#options.actor(state.actorId);
+    if (client === undefined) return;
+    if (state.phase === "dead" && state.error !== undefined) {
+      const payload = new PayloadReader(body, { copy: true }).next(state.error);
+      void this.#runtime.serializer.decode(payload).then(({ value }) => {
+        client.constructorError = value;
+        client.stateChanged(state);
+      });
+      return;
+    }
+    client.stateChanged(state);
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * What the numbers stand for that a caller gives to the functions and methods it calls on one connection.
+ *
+ * A call names its target by a small number that the caller has introduced before, on the same ordered connection. Owned by one `call-server.ts`. A function is
+ * looked up when it is first needed, since its definition may still be on its way into the process, and so is the group of a method, since
+ * a call may come before the actor.
+ */
+import type { DefinitionCache } from "../object/definition-cache.ts";
+import type { DefinitionHeader } from "../wire/messages.ts";
+import type { ActorHost, ConcurrencyGroup } from "./actor-host.ts";
+import type { Measured } from "./interruption-guard.ts";
+import { isReservedMethod } from "./reserved-methods.ts";
+
+export type AnyFunction = (...args: unknown[]) => unknown;
+
+export interface CallTargetsOptions {
+  definitions: DefinitionCache;
+  actors: ActorHost;
+  /** Functions that run as they are instead of from their definition (in-process mode). */
+  localFunction: (id: string) => AnyFunction | undefined;
+}
+
+/** The function of a task. */
+export interface Callee extends Measured {
+  readonly id: string;
+  readonly name: string;
+  fn: AnyFunction | undefined;
+}
+
+/** The method of an actor. */
+export interface Method {
+  readonly name: string;
+  /** Not of the class, but of ours: the end of the actor, or its part of a graph. */
+  readonly isReserved: boolean;
+  /** Of the group in which its calls run; undefined is the default one. */
+  readonly groupName: string | undefined;
+  group: ConcurrencyGroup | undefined;
+  /** The end of a call that began where its frame arrived. */
+  readonly finished: () => void;
+}
+
+export class CallTargets {
+  readonly #options: CallTargetsOptions;
+  readonly #callees: (Callee | undefined)[] = [];
+  readonly #methods: Method[] = [];
+  /** By the name of a method, that of its calls. */
+  readonly #callNames = new Map<string, string>();
+
+  constructor(options: CallTargetsOptions) {
+    this.#options = options;
+  }
+
+  nameFunction({ number, id, name }: DefinitionHeader): void {
+    this.#callees[number] = { id, name, fn: undefined, syncMs: Number.POSITIVE_INFINITY };
+  }
+
+  callee(number: number): Callee {
+    const callee = this.#callees[number];
+    if (callee === undefined) throw new Error(`Cannot run a call: definition ${number} was not sent on this connection`);
+    return callee;
+  }
+
+  /** Undefined while its definition is being revived. */
+  functionOf(callee: Callee): AnyFunction | undefined {
+    callee.fn ??= this.#options.localFunction(callee.id) ?? (this.#options.definitions.ready(callee.id) as AnyFunction | undefined);
+    return callee.fn;
+  }
+
+  nameMethod(number: number, name: string, groupName: string | undefined): void {
+    const { actors } = this.#options;
+    const method: Method = {
+      name,
+      isReserved: isReservedMethod(name),
+      groupName,
+      group: undefined,
+      finished: () => {
+        if (method.group !== undefined) actors.finished(method.group);
+      },
+    };
+    this.#methods[number] = method;
+  }
+
+  method(number: number): Method {
+    const method = this.#methods[number];
+    if (method === undefined) throw new Error(`Cannot run a call: method ${number} was not named on this connection`);
+    method.group ??= this.#options.actors.groupOf(method.groupName);
+    return method;
+  }
+
+  /** `Class.method`, as people see it. */
+  callName(methodName: string): string {
+    let callName = this.#callNames.get(methodName);
+    if (callName === undefined) {
+      callName = `${this.#options.actors.className}.${methodName}`;
+      this.#callNames.set(methodName, callName);
+    }
+    return callName;
+  }
+}

@@ -12,6 +12,7 @@ import { isDeepStrictEqual, parseArgs } from "node:util";
 import { prepareRay } from "../bench/ray-environment.ts";
 import { RaySystem } from "./ray-system.ts";
 import { scenarios as actors } from "./scenarios/actors.ts";
+import { scenarios as driver } from "./scenarios/driver.ts";
 import { scenarios as errors } from "./scenarios/errors.ts";
 import { scenarios as faults } from "./scenarios/faults-and-environments.ts";
 import { scenarios as objects } from "./scenarios/objects.ts";
@@ -52,7 +53,7 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE);
     return 0;
   }
-  const all: Scenario[] = [tasks, objects, actors, streams, errors, scheduling, faults].flat();
+  const all: Scenario[] = [tasks, objects, actors, streams, errors, scheduling, faults, driver].flat();
   const chosen = all.filter(({ name, section }) => `${section} ${name}`.toLowerCase().includes(options.only.toLowerCase()));
   if (options.list) {
     for (const { section, name } of chosen) print(`${section}: ${name}`);

@@ -133,6 +133,10 @@ export class RaySystem implements System {
     return (await this.#ask("nodeCount", {})) as number;
   }
 
+  program(name: string): Promise<Outcome> {
+    return this.#outcome("program", { name });
+  }
+
   async forget(): Promise<void> {
     await this.#ask("forget", {});
   }

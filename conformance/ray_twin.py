@@ -6,6 +6,7 @@ in a thread of its own, so a waiting get does not keep a cancel from being read.
 """
 import asyncio, json, os, signal, sys, threading, time
 import ray
+from ray.dag import InputNode, MultiOutputNode
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
@@ -243,6 +244,159 @@ class Gate:
 CLASSES = {"Counter": Counter, "Recorder": Recorder, "Doomed": Doomed, "Phoenix": Phoenix, "Gate": Gate}
 ERRORS = {"AppError": AppError, "OtherError": OtherError}
 
+@ray.remote
+def double(x):
+    return x * 2
+
+
+@ray.remote
+def added(a, b):
+    return a + b
+
+
+@ray.remote(num_cpus=0.5)
+class Worker:
+    def __init__(self):
+        self.count = 0
+
+    def square(self, x, ms=0):
+        self.count += 1
+        time.sleep(ms / 1000)
+        return x * x
+
+    def calls(self):
+        return self.count
+
+
+def error_of(work):
+    from ray.util.queue import Empty, Full
+    try:
+        work()
+        return "no error"
+    except Full:
+        return "full"
+    except Empty:
+        return "empty"
+    except Exception:
+        return "another error"
+
+
+def accepted(work):
+    try:
+        work()
+        return "accepted"
+    except Exception:
+        return "refused"
+
+
+def wait_order():
+    refs = [double.remote(x) for x in (3, 1, 2)]
+    ready, pending = ray.wait(refs, num_returns=3, timeout=20)
+    return [ray.get(ready), len(pending)]
+
+
+def graph_chain():
+    with InputNode() as given:
+        graph = added.bind(double.bind(given), 1)
+    return [ray.get(graph.execute(3)), ray.get(graph.execute(4))]
+
+
+def graph_shared():
+    worker = Worker.remote()
+    with InputNode() as given:
+        squared = worker.square.bind(given)
+        graph = added.bind(squared, squared)
+    return [ray.get(graph.execute(3)), ray.get(worker.calls.remote())]
+
+
+def graph_outputs():
+    with InputNode() as given:
+        graph = MultiOutputNode([double.bind(given), added.bind(given, 10)])
+    return ray.get(graph.execute(5))
+
+
+def graph_attributes():
+    with InputNode() as given:
+        graph = added.bind(given["a"], given["b"])
+    return ray.get(graph.execute({"a": 2, "b": 40}))
+
+
+def graph_compiled():
+    first, second = Worker.remote(), Worker.remote()
+    with InputNode() as given:
+        graph = second.square.bind(first.square.bind(given)).experimental_compile()
+    results = [ray.get(graph.execute(2)), ray.get(graph.execute(3))]
+    graph.teardown()
+    return results
+
+
+def actor_pool(count):
+    from ray.util import ActorPool
+    return ActorPool([Worker.remote() for _ in range(count)])
+
+
+def actor_pool_submit():
+    pool = actor_pool(1)
+    pool.submit(lambda worker, x: worker.square.remote(x), 5)
+    pool.submit(lambda worker, x: worker.square.remote(x), 6)
+    first = pool.get_next()
+    return [first, pool.has_next(), pool.get_next(), pool.has_next()]
+
+
+def queue_of(items, **options):
+    from ray.util.queue import Queue
+    queue = Queue(**options)
+    for item in items:
+        queue.put(item)
+    return queue
+
+
+def queue_order():
+    queue = queue_of([1, 2, 3])
+    return [queue.size(), queue.get(), queue.get(), queue.get(), queue.empty()]
+
+
+def queue_full():
+    queue = queue_of([1], maxsize=1)
+    return [queue.full(), error_of(lambda: queue.put_nowait(2)), error_of(lambda: queue.put(2, timeout=0.1))]
+
+
+def queue_empty():
+    queue = queue_of([])
+    return [error_of(queue.get_nowait), error_of(lambda: queue.get(timeout=0.1))]
+
+
+def with_pool(processes, work):
+    from ray.util.multiprocessing import Pool
+    pool = Pool(processes=processes)
+    try:
+        return work(pool)
+    finally:
+        pool.terminate()
+
+
+PROGRAMS = {
+    "isInitialized": ray.is_initialized,
+    "initAgain": lambda: accepted(lambda: ray.init(num_cpus=1)),
+    "initAgainIgnored": lambda: accepted(lambda: ray.init(ignore_reinit_error=True)),
+    "waitOrder": wait_order,
+    "graphChain": graph_chain,
+    "graphShared": graph_shared,
+    "graphOutputs": graph_outputs,
+    "graphAttributes": graph_attributes,
+    "graphCompiled": graph_compiled,
+    "actorPoolMap": lambda: list(actor_pool(2).map(lambda worker, x: worker.square.remote(x, 200 if x == 1 else 0), [1, 2, 3, 4])),
+    "actorPoolUnordered": lambda: sorted(actor_pool(2).map_unordered(lambda worker, x: worker.square.remote(x), [1, 2, 3, 4])),
+    "actorPoolSubmit": actor_pool_submit,
+    "queueOrder": queue_order,
+    "queueFull": queue_full,
+    "queueEmpty": queue_empty,
+    "poolMap": lambda: with_pool(2, lambda pool: pool.map(lambda x: x * 10, [1, 2, 3, 4, 5])),
+    "poolStarmap": lambda: with_pool(2, lambda pool: pool.starmap(lambda a, b: a + b, [(1, 2), (3, 4)])),
+    "poolImap": lambda: with_pool(2, lambda pool: list(pool.imap(lambda x: x + 1, [1, 2, 3]))),
+    "poolApply": lambda: with_pool(1, lambda pool: pool.apply(lambda x: x - 1, (8,))),
+}
+
 KINDS = {
     "PendingCallsLimitExceeded": "PendingCallsLimitExceededError",
     "TaskPlacementGroupRemoved": "PlacementGroupRemovedError",
@@ -410,6 +564,7 @@ OPERATIONS = {
     "groupReady": lambda request: outcome(lambda: ray.get(handles[request["group"]].ready(), timeout=seconds(request)) is not None),
     "removeGroup": lambda request: remove_placement_group(handles[request["group"]]),
     "resources": lambda request: ray.cluster_resources() if request["which"] == "cluster" else ray.available_resources(),
+    "program": lambda request: outcome(PROGRAMS[request["name"]]),
     "nodeCount": lambda request: len(ray.nodes()),
     # Refs that no scenario needs any more let go of what their tasks hold.
     "forget": lambda request: (refs.clear(), handles.clear())[0],

@@ -25,6 +25,7 @@ import {
   wait,
 } from "shoal";
 import { classes, functions, generators } from "./library.ts";
+import { programs } from "./programs.ts";
 import { Handle, type Outcome, Ref, type Settings, type Strategy, type System } from "./system.ts";
 
 export interface SystemSettings {
@@ -157,6 +158,10 @@ export class ShoalSystem implements System {
 
   async nodeCount(): Promise<number> {
     return (await nodes()).length;
+  }
+
+  program(name: string): Promise<Outcome> {
+    return this.#outcome(programs[name] as () => Promise<unknown>);
   }
 
   /** Lets go of what a scenario made. */

@@ -80,6 +80,8 @@ export interface System {
   removeGroup(group: Handle): Promise<void>;
   resources(which: "cluster" | "available"): Promise<Record<string, number>>;
   nodeCount(): Promise<number>;
+  /** A piece of a driver, by name (`programs.ts`). */
+  program(name: string): Promise<Outcome>;
   close(): Promise<void>;
 }
 

@@ -9,7 +9,6 @@ import { type ProgramRun, runProgram } from "./house/run-program.ts";
 
 const PRIMES = "examples/primes.ts";
 const WORD_COUNT = "examples/word-count.ts";
-const PARAMETER_SERVER = "examples/parameter-server.ts";
 const SUPERVISOR = "examples/supervisor.ts";
 /** The sum of the primes below 100,000. */
 const SUM_BELOW_100_000 = "454396537";
@@ -74,14 +73,6 @@ test("word-count: a folder that is not there is refused with a reason", async ()
   const run = await runProgram([WORD_COUNT, "/no/such/folder"]);
   expect(run.stderr).toContain('there is no folder "/no/such/folder"');
   expect(run.exitCode).toBe(2);
-});
-
-test("parameter-server: learns the weights", async () => {
-  const run = await runProgram([PARAMETER_SERVER, "400"]);
-  expect(run.stderr).toBe("");
-  expect(run.stdout).toContain("learned weights: 2.000 -3.000 0.500");
-  expect(run.exitCode).toBe(0);
-  expect((await runProgram([PARAMETER_SERVER, "none"])).stderr).toContain("STEPS must be a whole number");
 });
 
 test("supervisor: all jobs are done, although workers die", async () => {

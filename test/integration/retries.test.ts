@@ -1,5 +1,6 @@
 /**
- * How often a task runs, by `maxRetries` and `retryOn`: one table, whose rows were run on Ray 2.60 as well (`max_retries`, `retry_exceptions`) with the same outcomes.
+ * How often a task runs, by `maxRetries` and `retryOn`: one table. Scripts of crashes and of errors were run on Ray 2.60 too
+ * (`max_retries`, `retry_exceptions`), with the same outcomes; predicates are ours alone.
  *
  * Each row is a script of what the runs do, one letter a run: K ends the process, R and T throw a RangeError or TypeError, a dot returns.
  */

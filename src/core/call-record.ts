@@ -2,8 +2,8 @@
  * One call on its way: what the caller keeps until it has been answered, so that it can be pushed again.
  *
  * The encoded arguments stay here, as a range of a shared chunk for small ones and as a payload otherwise. Refs among the arguments are
- * `dependencies`: the call is pushed once they have settled, with their values in their place. The record holds the handles of its
- * results, which pins them while the call is pending.
+ * `dependencies`: the call is pushed once they have settled, with their values in their place. The entries of its results hold their
+ * handles while the call is pending, which pins them.
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId } from "../base/ids.ts";
@@ -40,8 +40,6 @@ export interface CallRecord {
   /** Everything pinned until the call has ended: dependencies, refs inside the arguments, the stored arguments themselves. */
   readonly pinned: readonly ObjectEntry[];
   readonly results: readonly ObjectEntry[];
-  /** ObjectRefs of the results that are still needed for tracking. */
-  handles: readonly object[];
   /** For a call whose items are a stream: `results` is its completion alone. */
   readonly stream: StreamReceiver | undefined;
   readonly retry: RetryPolicy;
@@ -56,8 +54,6 @@ export interface CallRecord {
   isQueued: boolean;
   /** Ends its time limit and its listening to a signal. */
   endLimits: (() => void) | undefined;
-  /** Where `.remote()` was called, for the error's stack. */
-  readonly submitStack: string | undefined;
 }
 
 const CHUNK_SIZE = 64 * 1024;

@@ -151,16 +151,15 @@ export class Calls {
     // What will not be sent needs no arguments.
     const encoded = encodeArguments(options.limits?.signal?.aborted === true ? [] : args, this.#options);
     const sequence = this.#options.ids.nextSequence();
-    const results: ObjectEntry[] = [];
-    const handles: ObjectRefHandle[] = [];
-    for (let index = 0; index < Math.max(1, options.numReturns); index += 1) {
-      const entry = new ObjectEntry(sequence, index);
+    // Not pushed to an empty array, which would have room for 17.
+    const results = [new ObjectEntry(sequence, 0)];
+    for (let index = 1; index < options.numReturns; index += 1) results.push(new ObjectEntry(sequence, index));
+    for (const entry of results) {
       entry.label = options.name ?? target.name;
       entry.actor = actor;
-      results.push(entry);
-      if (options.numReturns !== 0) handles.push(new ObjectRefHandle(entry));
+      if (options.numReturns !== 0) entry.returned = new ObjectRefHandle(entry);
     }
-    const stream = options.numReturns === STREAMING ? this.#newStream(results, handles, options.stream) : undefined;
+    const stream = options.numReturns === STREAMING ? this.#newStream(results[0] as ObjectEntry, options.stream) : undefined;
     const record: CallRecord = {
       sequence,
       target,
@@ -176,12 +175,10 @@ export class Calls {
       dependencies: encoded.dependencies,
       pinned: encoded.pinned,
       results,
-      handles,
       retry: options.retry,
       stream,
       retriesLeft: options.retry.maxRetries,
       hasParked: false,
-      submitStack: undefined,
       parent: taskContext.current,
       isEnded: false,
       isQueued: false,
@@ -191,12 +188,11 @@ export class Calls {
     return record;
   }
 
-  #newStream(results: readonly ObjectEntry[], handles: readonly object[], limits: StreamLimits): StreamReceiver {
+  #newStream(completion: ObjectEntry, limits: StreamLimits): StreamReceiver {
     const { table, serializer } = this.#options;
-    const completion = results[0] as ObjectEntry;
     return new StreamReceiver({
       completion,
-      completionHandle: handles[0] as object,
+      completionHandle: completion.returned as object,
       limits,
       table,
       serializer,
@@ -208,9 +204,9 @@ export class Calls {
   }
 
   #returned(record: CallRecord): unknown {
-    if (record.numReturns === 1) return record.handles[0];
+    if (record.numReturns === 1) return (record.results[0] as ObjectEntry).returned;
     if (record.stream !== undefined) return new ObjectRefGeneratorHandle(record.stream, this.#options);
-    return record.numReturns === 0 ? undefined : record.handles.slice();
+    return record.numReturns === 0 ? undefined : record.results.map((entry) => entry.returned);
   }
 
   /** Calls back once all dependencies have settled; a failed one fails the call. */
@@ -279,7 +275,7 @@ export class Calls {
         return;
       }
       const contained = payload.refs.map((ref) => table.receive(ref));
-      const handle = record.handles[index];
+      const handle = entry.returned;
       if (contained.length > 0 || payload.stored !== undefined) {
         table.contain(entry, contained);
         if (!entry.tracked || entry.handles === 0) table.track(entry, handle === undefined || isDisposed(handle) ? undefined : handle);
@@ -417,7 +413,7 @@ export class Calls {
   /** A failure that nobody awaits is reported when its ref goes; one without a ref, at once. */
   #watchFailure(record: CallRecord, entry: ObjectEntry): void {
     if (entry.failureSeen) return;
-    const handle = record.handles[entry.index];
+    const handle = entry.returned;
     if (handle === undefined) this.#options.table.reportUnseenFailure(entry);
     else this.#options.table.watchFailure(entry, handle);
   }
@@ -449,10 +445,10 @@ export class Calls {
     if (this.#held.size > 0) this.#held.delete(record);
     for (const entry of record.results) {
       entry.maker = undefined;
-      const handle = record.handles[entry.index];
+      const handle = entry.returned;
+      entry.returned = undefined;
       if (entry.tracked && (handle === undefined || isDisposed(handle))) this.#options.table.madeHere(entry);
     }
-    record.handles = [];
     for (const entry of record.pinned) this.#options.table.unpin(entry);
   }
 }

@@ -170,7 +170,7 @@ function isSmallValue(entry: ObjectEntry): boolean {
 /** A record without its handles and limits, and without the chunk of 64 KB in which its few bytes lie among those of other calls. */
 function kept(record: CallRecord): CallRecord {
   const chunk = copyBytes(record.chunk, record.start, record.end);
-  return { ...record, handles: [], parent: undefined, endLimits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };
+  return { ...record, parent: undefined, endLimits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };
 }
 
 function bytesOf(record: CallRecord): number {

@@ -20,6 +20,18 @@ export interface HandleToken {
 
 export type EntryState = "pending" | "ready" | "failed" | "freed";
 
+/** What the table keeps of an entry that is named, counted or contains others; most never are. */
+class Tracking {
+  /** Completed lazily: ids are made only for what leaves the process or is asked for. */
+  id: ObjectId | undefined = undefined;
+  owner: ProcessId | undefined = undefined;
+  tracked = false;
+  handles = 0;
+  holds = 0;
+  watched = false;
+  contained: ObjectEntry[] | undefined = undefined;
+}
+
 export class ObjectEntry {
   state: EntryState = "pending";
   /** The value itself where it is a primitive, which needs no copy for each reader. */
@@ -32,29 +44,24 @@ export class ObjectEntry {
   failureSeen = false;
   #waiters: Waiter | Waiter[] | undefined = undefined;
 
-  /** Completes the id lazily: ids are made only for what leaves the process or is asked for. */
+  /** With the index the number of its id. */
   readonly sequence: number;
   readonly index: number;
-  id: ObjectId | undefined = undefined;
-  /** Who is asked for the value; undefined while it has never left this process. */
-  owner: ProcessId | undefined = undefined;
   /** The name of the task that makes it, for messages. */
   label = "";
   /** The call of this process that computes it, until it has ended. */
   maker: object | undefined = undefined;
+  /** The ObjectRef that the call gave out, until it has ended: a ref whose call is pending is not collected. */
+  returned: object | undefined = undefined;
   /** The serial actor that computes it: an actor that waits for itself never ends. */
   actor: ActorId | undefined = undefined;
 
-  // The rest is the table's.
-  tracked = false;
-  handles = 0;
-  pins = 0;
-  /** Holds that others have registered at the daemon for this process. */
-  holds = 0;
-  watched = false;
-  contained: ObjectEntry[] | undefined = undefined;
   /** Stamp of the last `wait` that met it: finds duplicates without a set per call. */
   waitStamp = 0;
+
+  // The rest is the table's.
+  pins = 0;
+  #tracking: Tracking | undefined = undefined;
 
   constructor(sequence: number, index: number) {
     this.sequence = sequence;
@@ -63,6 +70,71 @@ export class ObjectEntry {
 
   get isSettled(): boolean {
     return this.state !== "pending";
+  }
+
+  get id(): ObjectId | undefined {
+    return this.#tracking?.id;
+  }
+
+  set id(id: ObjectId) {
+    this.#track().id = id;
+  }
+
+  /** Who is asked for the value; undefined while it has never left this process. */
+  get owner(): ProcessId | undefined {
+    return this.#tracking?.owner;
+  }
+
+  set owner(owner: ProcessId) {
+    this.#track().owner = owner;
+  }
+
+  /** Whether its end matters, so that its handles are counted. */
+  get tracked(): boolean {
+    return this.#tracking?.tracked === true;
+  }
+
+  set tracked(tracked: boolean) {
+    this.#track().tracked = tracked;
+  }
+
+  get handles(): number {
+    return this.#tracking?.handles ?? 0;
+  }
+
+  set handles(handles: number) {
+    this.#track().handles = handles;
+  }
+
+  /** Holds that others have registered at the daemon for this process. */
+  get holds(): number {
+    return this.#tracking?.holds ?? 0;
+  }
+
+  set holds(holds: number) {
+    this.#track().holds = holds;
+  }
+
+  /** Whether its owner has been asked for the value. */
+  get watched(): boolean {
+    return this.#tracking?.watched === true;
+  }
+
+  set watched(watched: boolean) {
+    if (watched || this.#tracking !== undefined) this.#track().watched = watched;
+  }
+
+  get contained(): ObjectEntry[] | undefined {
+    return this.#tracking?.contained;
+  }
+
+  set contained(contained: ObjectEntry[] | undefined) {
+    if (contained !== undefined || this.#tracking !== undefined) this.#track().contained = contained;
+  }
+
+  #track(): Tracking {
+    this.#tracking ??= new Tracking();
+    return this.#tracking;
   }
 
   addWaiter(waiter: Waiter): void {

@@ -76,8 +76,11 @@ export class ObjectTable {
   }
 
   idOf(entry: ObjectEntry): ObjectId {
-    entry.id ??= entry.index < 0 ? this.#ids.putId(entry.sequence) : this.#ids.returnId(entry.sequence, entry.index);
-    return entry.id;
+    const known = entry.id;
+    if (known !== undefined) return known;
+    const id = entry.index < 0 ? this.#ids.putId(entry.sequence) : this.#ids.returnId(entry.sequence, entry.index);
+    entry.id = id;
+    return id;
   }
 
   lookup(id: ObjectId): ObjectEntry | undefined {

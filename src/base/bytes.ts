@@ -2,8 +2,17 @@
  * Copies of bytes. `Buffer.prototype.slice` is a view although `Uint8Array.prototype.slice` is a copy, and a `Buffer` passes for a
  * `Uint8Array` everywhere: whoever needs a copy asks for one here.
  */
+
+/** Below, a loop is cheaper than the view of the source that `set` needs. */
+const LOOP_BYTES_MAX = 32;
+
 export function copyBytes(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint8Array {
-  const copy = new Uint8Array(end - start);
+  const size = end - start;
+  const copy = new Uint8Array(size);
+  if (size <= LOOP_BYTES_MAX) {
+    for (let index = 0; index < size; index += 1) copy[index] = bytes[start + index] as number;
+    return copy;
+  }
   copy.set(start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end));
   return copy;
 }

@@ -50,16 +50,18 @@ export function encodeArguments(args: readonly unknown[], surroundings: Argument
   }
   const { table, serializer } = surroundings;
   const encoded = serializer.encode(marked ?? args);
-  const pinned: ObjectEntry[] = [];
-  for (const entry of encoded.entries) pinned.push(entry);
-  if (dependencies !== undefined) pinned.push(...dependencies);
-  let kept = { chunk: NO_BYTES, start: 0, end: 0 };
-  let payload: Payload | undefined;
   const { graph } = encoded;
-  if (encoded.isPlain) kept = keepBytes(encoded.bytes, encoded.start, encoded.end);
-  else payload = argumentsPayload(encoded, pinned, surroundings);
+  if (encoded.isPlain) {
+    const { chunk, start, end } = keepBytes(encoded.bytes, encoded.start, encoded.end);
+    if (dependencies === undefined) return { chunk, start, end, graph, args: undefined, dependencies: NO_ENTRIES, pinned: NO_ENTRIES };
+    for (const entry of dependencies) table.pin(entry);
+    return { chunk, start, end, graph, args: undefined, dependencies, pinned: dependencies };
+  }
+  const pinned = encoded.entries.slice();
+  if (dependencies !== undefined) pinned.push(...dependencies);
+  const payload = argumentsPayload(encoded, pinned, surroundings);
   for (const entry of pinned) table.pin(entry);
-  return { ...kept, graph, args: payload, dependencies: dependencies ?? NO_ENTRIES, pinned: pinned.length === 0 ? NO_ENTRIES : pinned };
+  return { chunk: NO_BYTES, start: 0, end: 0, graph, args: payload, dependencies: dependencies ?? NO_ENTRIES, pinned };
 }
 
 function argumentsPayload(encoded: Encoded, pinned: ObjectEntry[], surroundings: ArgumentSurroundings): Payload {

@@ -89,7 +89,7 @@ export class Calls {
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
     const refs = this.#returned(record);
-    if (this.#mayBegin(record, options)) this.#whenReady(record, () => this.#options.submitter().submit(record));
+    if (this.#mayBegin(record, options)) this.#submitWhenReady(record);
     ownCode.isRunning = outer;
     return refs;
   }
@@ -131,7 +131,7 @@ export class Calls {
     if (this.#endedBy !== undefined) {
       this.#fail(record, this.#endedBy(record.target.name));
     } else if (client === undefined) {
-      this.#whenReady(record, () => this.#options.submitter().submit(record));
+      this.#submitWhenReady(record);
     } else {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
       client.submit(record);
@@ -209,15 +209,20 @@ export class Calls {
     return record.numReturns === 0 ? undefined : record.results.map((entry) => entry.returned);
   }
 
-  /** Calls back once all dependencies have settled; a failed one fails the call. */
-  #whenReady(record: CallRecord, submit: () => void): void {
+  /** Once all dependencies have settled; a failed one fails the call. */
+  #submitWhenReady(record: CallRecord): void {
     const { dependencies } = record;
+    if (dependencies.length === 0) this.#options.submitter().submit(record);
+    else this.#waitForDependencies(record, dependencies);
+  }
+
+  #waitForDependencies(record: CallRecord, dependencies: readonly ObjectEntry[]): void {
     let missing = 0;
     const proceed = (): void => {
       if (record.isEnded) return;
       this.#held.delete(record);
       const failed = dependencies.find((entry) => entry.state === "failed");
-      if (failed === undefined) submit();
+      if (failed === undefined) this.#options.submitter().submit(record);
       else this.failWithDependency(record, failed);
     };
     const waiter = {
@@ -244,7 +249,7 @@ export class Calls {
       this.#failedBy(record, inBandPayload(copyBytes(bytes), flags));
       return;
     }
-    settlePlain(record.results[0] as ObjectEntry, { bytes, flags }, this.#options.serializer);
+    settlePlain(record.results[0] as ObjectEntry, bytes, flags.graph, this.#options.serializer);
     this.#ended(record);
   };
 

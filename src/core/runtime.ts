@@ -45,6 +45,7 @@ import { Lineage } from "./lineage.ts";
 import { LongWaits } from "./long-waits.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { OpenLinks } from "./open-links.ts";
+import { isKeptAsItIs } from "./plain-value.ts";
 import { OutOfMemoryRetries } from "./out-of-memory.ts";
 import { DaemonMessages } from "./daemon-messages.ts";
 import { createReducer } from "./reducer.ts";
@@ -280,11 +281,15 @@ export class Runtime {
 
   put(value: unknown): ObjectRefHandle {
     const { ids, processId } = this.options;
+    const entry = new ObjectEntry(ids.nextSequence(), -1);
+    const handle = new ObjectRefHandle(entry);
+    if (isKeptAsItIs(value)) {
+      entry.settlePrimitive(value);
+      return handle;
+    }
     const outer = ownCode.isRunning;
     ownCode.isRunning = true;
     const encoded = this.serializer.encode(value);
-    const entry = new ObjectEntry(ids.nextSequence(), -1);
-    const handle = new ObjectRefHandle(entry);
     if (encoded.entries.length > 0) {
       for (const inner of encoded.entries) this.table.pin(inner);
       this.table.contain(entry, encoded.entries.slice());
@@ -413,7 +418,9 @@ export class Runtime {
       return this.serializer.toPayload(encoded, { owner: this.options.processId, error: true });
     }
     const encoded = this.serializer.encode(entry.primitive);
-    return inBandPayload(copyBytes(encoded.bytes, encoded.start, encoded.end), { graph: false, error: false });
+    // Kept for the next who is sent it: the same argument may go to many.
+    entry.payload = inBandPayload(copyBytes(encoded.bytes, encoded.start, encoded.end), { graph: false, error: false });
+    return entry.payload;
   }
 
   #daemonLost(reason: string): void {

@@ -55,7 +55,7 @@ function fixture(limits = { items: 4, bytes: 1000 }, isSent = true): Fixture {
     completionHandle: {},
     limits,
     table: pins as unknown as ObjectTable,
-    serializer: { decodeNow: (payload) => payload.inBand[0] },
+    serializer: { decodeParts: (inBand) => inBand[0] },
     withdraw: () => told.push("withdraw"),
   });
   if (isSent) stream.sentTo({ credit: (consumed) => told.push(consumed), stop: () => told.push("stop") });

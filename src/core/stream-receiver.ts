@@ -103,7 +103,7 @@ export class StreamReceiver {
   arrivedPlain(index: number, bytes: Uint8Array, flags: PlainFlags): void {
     const entry = this.#expect(index);
     if (entry === undefined) return;
-    settlePlain(entry, { bytes, flags }, this.#serializer);
+    settlePlain(entry, bytes, flags.graph, this.#serializer);
     this.#keep(entry, bytes.length);
   }
 

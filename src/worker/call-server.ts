@@ -394,17 +394,11 @@ export class CallServer {
       return;
     }
     const { callee } = call;
-    const { guard } = this.#options;
+    const body = (): unknown => Reflect.apply(fn, receiver, args);
     const startMs = performance.now();
     let result: unknown;
     try {
-      // The guard is inside: what it stops cannot restore the context that it had.
-      result =
-        callee === undefined || guard === undefined || !isGuarded(callee)
-          ? taskContext.run(context, () => Reflect.apply(fn, receiver, args))
-          : taskContext.run(context, () =>
-              guard.run({ caller: this.#callerId, callId: call.callId }, () => Reflect.apply(fn, receiver, args)),
-            );
+      result = callee === undefined || !isGuarded(callee) ? taskContext.run(context, body) : this.#runGuarded(context, call.callId, body);
     } catch (error) {
       if (error instanceof Interruption) this.#interrupted(context, call, error);
       else this.#answerError(context, call, error, done);
@@ -419,16 +413,31 @@ export class CallServer {
     ) {
       this.#open.set(call.callId, context);
       context.startedMs = startMs;
-      // Inside the task's context: a returned ref is awaited by it, and parks it.
-      taskContext.run(context, () =>
-        (result as PromiseLike<unknown>).then(
-          (value) => this.#answer(context, call, value, performance.now() - startMs, done),
-          (error: unknown) => this.#answerError(context, call, error, done),
-        ),
-      );
+      this.#answerLater(context, call, result as PromiseLike<unknown>, done);
       return;
     }
     this.#answer(context, call, result, syncMs, done);
+  }
+
+  #runGuarded(context: TaskContext, callId: number, body: () => unknown): unknown {
+    const { guard } = this.#options;
+    if (guard === undefined) return taskContext.run(context, body);
+    // The guard is inside: what it stops cannot restore the context that it had.
+    return taskContext.run(context, () => guard.run({ caller: this.#callerId, callId }, body));
+  }
+
+  #answerLater(
+    context: TaskContext,
+    call: { callId: number; numReturns: number },
+    result: PromiseLike<unknown>,
+    done: (() => void) | undefined,
+  ): void {
+    const startMs = context.startedMs ?? 0;
+    const onValue = (value: unknown): void => this.#answer(context, call, value, performance.now() - startMs, done);
+    const onError = (error: unknown): void => this.#answerError(context, call, error, done);
+    if (Object.getPrototypeOf(result) === Promise.prototype) void result.then(onValue, onError);
+    // Inside the task's context: a returned ref is awaited by it, and parks it.
+    else taskContext.run(context, () => result.then(onValue, onError));
   }
 
   /** The code of a task was stopped where it stood. */

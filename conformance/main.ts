@@ -62,17 +62,21 @@ async function main(): Promise<number> {
   const root = dirname(dirname(fileURLToPath(import.meta.url)));
   const folder = mkdtempSync(join(tmpdir(), "shoal-conformance-"));
   const sides: Side[] = [];
+  let failed = 0;
   try {
     sides.push({ name: "Shoal", system: await ShoalSystem.start(settingsIn(folder, "shoal")) });
     if (!options["shoal-only"]) {
       const { python } = await prepareRay(root, print);
       sides.push({ name: "Ray", system: await RaySystem.start(python, settingsIn(folder, "ray")) });
     }
-    return await compareAll(chosen, sides);
+    failed = await compareAll(chosen, sides);
   } finally {
     await Promise.all(sides.map(({ system }) => system.close()));
     rmSync(folder, { recursive: true, force: true });
   }
+  // After all that the ends of the sessions print.
+  print(`${chosen.length - failed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
 }
 
 function settingsIn(folder: string, side: string): SystemSettings {
@@ -81,6 +85,7 @@ function settingsIn(folder: string, side: string): SystemSettings {
   return { ...MACHINE, folder: own };
 }
 
+/** @returns how many failed */
 async function compareAll(chosen: readonly Scenario[], sides: readonly Side[]): Promise<number> {
   let failed = 0;
   for (const scenario of chosen) {
@@ -100,8 +105,7 @@ async function compareAll(chosen: readonly Scenario[], sides: readonly Side[]): 
       for (const [index, { name }] of sides.entries()) print(`       ${name}: ${JSON.stringify(results[index])}`);
     }
   }
-  print(`${chosen.length - failed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  return failed;
 }
 
 /** Why the scenario failed; undefined where it passed. */

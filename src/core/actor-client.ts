@@ -171,10 +171,10 @@ export class ActorClient {
     });
   }
 
-  /** Resolves when it is dead. */
+  /** Resolves when it is dead, or its session over. */
   ended(): Promise<void> {
     if (this.#redirect !== undefined) return this.#redirect.ended();
-    if (this.#state?.phase === "dead") return Promise.resolve();
+    if (this.#state?.phase === "dead" || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => this.#endWaiters.push(resolve));
   }
 
@@ -196,6 +196,7 @@ export class ActorClient {
 
   close(): CallRecord[] {
     this.#isClosed = true;
+    for (const resolve of this.#endWaiters.splice(0)) resolve();
     return [...(this.#last?.link.close() ?? []), ...this.#takeAll(), ...this.#lost];
   }
 

@@ -13,7 +13,7 @@ import type { ObjectEntry } from "../object/object-entry.ts";
 import { taskContext } from "../worker/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
-import { requireRuntime } from "./current-runtime.ts";
+import { requireRuntime, requireSessionOf } from "./current-runtime.ts";
 import { bindNode } from "./graph-binder.ts";
 import { missingMethods } from "./missing-methods.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
@@ -179,6 +179,7 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
   const submit = (...args: unknown[]): unknown => {
     // The handle is held by its methods: it is not collected while one of them is in use.
     void handle;
+    requireSessionOf(state.runtime, target.name);
     if (maxPendingCalls >= 0) refuseBeyond(maxPendingCalls, state.client, target.name);
     return state.runtime.calls.callActor(state.client, target, args, resolved);
   };

@@ -20,7 +20,7 @@ import {
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { taskContext } from "../worker/task-context.ts";
-import { requireRunning, requireRuntime } from "./current-runtime.ts";
+import { requireRunning, requireRuntime, requireSessionOf } from "./current-runtime.ts";
 import { isGeneratorFunction } from "./generators.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import { completionOf, isObjectRefGenerator } from "./object-ref-generator.ts";
@@ -164,6 +164,7 @@ export const getActor: GetActorFunction = (async (name: string, options?: GetAct
 /** Resolves when the actor's constructor has run. @throws ActorDiedError when it failed */
 export const ready: ReadyFunction = async (actor, options) => {
   const state = requireHandle(actor, "wait for an actor");
+  requireSessionOf(state.runtime, `${state.interface.className}.constructor`);
   const { timeoutMs, signal } = resolveGetOptions(options);
   const started = state.client.ready().catch((phase: ActorStateHeader) => {
     throw state.runtime.actorFailure(state.client.resolved, phase);
@@ -185,6 +186,8 @@ export const ready: ReadyFunction = async (actor, options) => {
 /** Ends an actor after the calls that were made before; resolves when it has ended. */
 export const terminate: TerminateFunction = async (actor) => {
   const state = requireHandle(actor, "terminate an actor");
+  // With its session it has ended.
+  if (state.runtime.isClosed) return;
   const target = {
     kind: "method" as const,
     id: TERMINATE_METHOD,
@@ -217,6 +220,7 @@ export const cancel: CancelFunction = (ref, options) => {
 export const kill: KillFunction = async (actor, options) => {
   const { client, runtime } = requireHandle(actor, "kill an actor");
   const { noRestart } = resolveKillOptions(options);
+  if (runtime.isClosed) return;
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
   if (noRestart) await runtime.holdWhile(client.ended());
 };

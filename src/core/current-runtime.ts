@@ -51,3 +51,13 @@ export function requireRunning(): Runtime {
     hint: "Await the values that are needed before shutdown(), and make new refs after init().",
   });
 }
+
+/** @throws ShoalError when the session in which an actor lived is over */
+export function requireSessionOf(runtime: Runtime, call: string): void {
+  // While it ends, calls fail as all pending ones do.
+  if (!runtime.isClosed || holder[KEY] === runtime) return;
+  throw new ShoalError(`Cannot call ${call}: the session of the actor has ended`, {
+    reason: "the actor ended when Shoal was shut down in this process",
+    hint: "Create the actor again after init().",
+  });
+}

@@ -43,7 +43,16 @@ export class ObjectRefHandle {
     onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return requireRunning().getOne(this, {}).then<A, B>(onFulfilled, onRejected);
+    return this.#value().then<A, B>(onFulfilled, onRejected);
+  }
+
+  /** A ref that cannot be read any more rejects, as a promise does: `then` throws nothing. */
+  #value(): Promise<unknown> {
+    try {
+      return requireRunning().getOne(this, {});
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /**

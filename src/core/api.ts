@@ -24,18 +24,15 @@ import { requireRunning, requireRuntime, requireSessionOf } from "./current-runt
 import { isGeneratorFunction } from "./generators.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
 import { completionOf, isObjectRefGenerator } from "./object-ref-generator.ts";
+import { generatorOptions, resolveActorOptions, resolveMethodOptions, resolveTaskOptions } from "./options.ts";
 import {
-  generatorOptions,
-  resolveActorOptions,
   resolveActorsOptions,
   resolveCancelOptions,
   resolveGetActorOptions,
   resolveGetOptions,
   resolveKillOptions,
-  resolveMethodOptions,
-  resolveTaskOptions,
   resolveWaitOptions,
-} from "./options.ts";
+} from "./operation-options.ts";
 import type { WhyFunction } from "./scheduling-types.ts";
 import { whyFrom } from "./why-reason.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";

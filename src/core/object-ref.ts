@@ -9,6 +9,8 @@ import { currentRuntime, requireRunning } from "./current-runtime.ts";
 import type { ObjectRef as ObjectRefType } from "./types.ts";
 
 export let entryOf: (ref: object) => ObjectEntry;
+/** The same in one step for what may be anything; undefined for what is no ref. */
+export let entryIfRef: (value: unknown) => ObjectEntry | undefined;
 export let isObjectRef: (value: unknown) => value is ObjectRefType<unknown>;
 export let isDisposed: (handle: object) => boolean;
 
@@ -22,6 +24,10 @@ export class ObjectRefHandle {
       const handle = ref as ObjectRefHandle;
       if (handle.#isDisposed) throw new TypeError("Cannot use an ObjectRef after its end: it was disposed of (`using`, or Symbol.dispose)");
       return handle.#entry;
+    };
+    entryIfRef = (value) => {
+      if (typeof value !== "object" || value === null || !(#entry in value)) return undefined;
+      return value.#isDisposed ? entryOf(value) : value.#entry;
     };
     isDisposed = (handle) => (handle as ObjectRefHandle).#isDisposed;
     isObjectRef = (value): value is ObjectRefType<unknown> => typeof value === "object" && value !== null && #entry in value;

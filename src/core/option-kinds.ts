@@ -203,6 +203,9 @@ export function checkedOptions(given: unknown, table: OptionTable, subject: Opti
   return set;
 }
 
+/** Every option of a public type has a row, and every row belongs to an option. */
+export type TableOf<Options> = { readonly [K in keyof Required<Options>]: Option<unknown> };
+
 /** Each option of a table: the value that is set, or the default. */
 export function withDefaults<T extends OptionTable>(set: Readonly<Record<string, unknown>>, table: T): OptionValues<T> {
   const values: Record<string, unknown> = {};

@@ -1,13 +1,7 @@
 /** Options: defaults, what is refused and in which words, and what `.options()` keeps. */
 import { describe, expect, test } from "vitest";
-import {
-  resolveActorOptions,
-  resolveGetOptions,
-  resolveInitOptions,
-  resolveMethodOptions,
-  resolveTaskOptions,
-  resolveWaitOptions,
-} from "./options.ts";
+import { resolveActorOptions, resolveInitOptions, resolveMethodOptions, resolveTaskOptions } from "./options.ts";
+import { resolveGetOptions, resolveWaitOptions } from "./operation-options.ts";
 
 function messageOf(action: () => unknown): string {
   try {

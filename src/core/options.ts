@@ -1,9 +1,10 @@
 /**
- * The options of tasks, actors, methods, `init`, `get`, `wait`, `kill` and `getActor`: one table each, with what is allowed and the default.
+ * The options of tasks, actors, methods and `init`: one table each, with what is allowed and the default.
  *
  * Decides what a call means where options are concerned: each `resolve` function checks what a user wrote and returns every value, frozen, with
  * the shape of the resources computed once. `given` keeps what was set and nothing else: `.options()` adds to it, and it is what
- * travels with a remote function. Called when something is made remote, by `init`, and by each `get` and `wait` with options.
+ * travels with a remote function. Called when something is made remote and by `init`; those of `get`, `wait`
+ * and other single operations are in `operation-options.ts`.
  */
 import { describeValue } from "../base/describe.ts";
 import { STREAMING } from "../wire/messages.ts";
@@ -25,26 +26,16 @@ import {
   milliseconds,
   type Option,
   type OptionSubject,
+  type TableOf,
   oneOf,
   returnCount,
   text,
   timeLimit,
   withDefaults,
 } from "./option-kinds.ts";
+import { SIGNAL } from "./operation-options.ts";
 import { groupOption, labelSelector, labels, placedShape, schedulingStrategy } from "./scheduling-options.ts";
-import type {
-  ActorOptions,
-  ActorsOptions,
-  CancelOptions,
-  GetActorOptions,
-  GetOptions,
-  InitOptions,
-  KillOptions,
-  MethodOptions,
-  RetryOn,
-  TaskOptions,
-  WaitOptions,
-} from "./types.ts";
+import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } from "./types.ts";
 
 /** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
 const NUM_RETURNS_MAX = 1000;
@@ -53,15 +44,8 @@ const HIGH_WATER_MARK = 256;
 /** Without a limit of the user's own, large items count by their size. */
 const AHEAD_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Every option of a public type has a row, and every row belongs to an option. */
-type TableOf<Options> = { readonly [K in keyof Required<Options>]: Option<unknown> };
-
 const BUILT_IN_RESOURCES = { cpu: "numCpus", gpu: "numGpus", memory: "memoryBytes", object_store_memory: "memoryBytes" };
 const BUILT_IN_INIT_RESOURCES = { cpu: "numCpus", gpu: "numGpus", object_store_memory: "objectStoreMemoryBytes" };
-
-const SIGNAL = custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
-  isAbortSignal(value) ? "ok" : "wrong type",
-);
 
 const TASK_OPTIONS = {
   numCpus: amount(1),
@@ -145,25 +129,6 @@ const INIT_OPTIONS = {
   ignoreReinitError: flag(false),
 } satisfies TableOf<InitOptions>;
 
-const GET_OPTIONS = {
-  timeoutMs: timeLimit(),
-  signal: SIGNAL,
-} satisfies TableOf<GetOptions>;
-
-const WAIT_OPTIONS = {
-  ...GET_OPTIONS,
-  numReturns: count({ min: 1 }, 1),
-  fetchLocal: flag(true),
-} satisfies TableOf<WaitOptions>;
-
-const CANCEL_OPTIONS = { force: flag(false), recursive: flag(true) } satisfies TableOf<CancelOptions>;
-
-const KILL_OPTIONS = { noRestart: flag(true) } satisfies TableOf<KillOptions>;
-
-const ACTORS_OPTIONS = { namespace: text(undefined), includeDead: flag(false) } satisfies TableOf<ActorsOptions>;
-
-const GET_ACTOR_OPTIONS = { namespace: text(undefined) } satisfies TableOf<GetActorOptions>;
-
 /** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
 const RAY_NAMES = {
   memory: "it is memoryBytes, in bytes",
@@ -204,13 +169,6 @@ const INIT: OptionSubject = {
     local_mode: 'it is mode: "inProcess"',
   },
 };
-const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
-const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
-const CANCEL: OptionSubject = { set: "set", of: "cancel", otherNames: {} };
-const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
-const ACTORS: OptionSubject = { set: "set", of: "actors", otherNames: { all_namespaces: "without namespace all are listed" } };
-const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Tasks and methods
 
@@ -411,7 +369,7 @@ function checkGroups(value: unknown): ReturnType<Option<unknown>["check"]> {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// init, get, wait, kill and getActor
+// init
 
 export interface ResolvedInitOptions {
   /** Undefined: as many as the process may use. */
@@ -442,60 +400,6 @@ export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
   return Object.freeze({ ...values, resources: Object.freeze({ ...values.resources }) });
 }
 
-export interface ResolvedGetOptions {
-  /** Undefined: no limit. */
-  readonly timeoutMs: number | undefined;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** What a `get` without options goes by: most have none, so it is made once. */
-const NO_LIMITS: ResolvedGetOptions = Object.freeze({ timeoutMs: undefined, signal: undefined });
-
-/** @throws TypeError, RangeError */
-export function resolveGetOptions(options?: GetOptions): ResolvedGetOptions {
-  if (options === undefined) return NO_LIMITS;
-  const { timeoutMs, signal } = withDefaults(checkedOptions(options, GET_OPTIONS, GET), GET_OPTIONS);
-  return { timeoutMs: finite(timeoutMs), signal };
-}
-
-export interface ResolvedWaitOptions extends ResolvedGetOptions {
-  readonly numReturns: number;
-  readonly fetchLocal: boolean;
-}
-
-/**
- * The options of a `wait` for so many refs. Of none, none are waited for, as in Ray.
- *
- * @throws TypeError, RangeError
- */
-export function resolveWaitOptions(options: WaitOptions | undefined, refCount: number): ResolvedWaitOptions {
-  const { timeoutMs, signal, numReturns, fetchLocal } = withDefaults(checkedOptions(options, WAIT_OPTIONS, WAIT), WAIT_OPTIONS);
-  if (numReturns > refCount && refCount > 0) {
-    throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
-  }
-  return { timeoutMs: finite(timeoutMs), signal, numReturns: Math.min(numReturns, refCount), fetchLocal };
-}
-
-/** @throws TypeError */
-export function resolveCancelOptions(options?: CancelOptions): { readonly force: boolean; readonly recursive: boolean } {
-  return withDefaults(checkedOptions(options, CANCEL_OPTIONS, CANCEL), CANCEL_OPTIONS);
-}
-
-/** @throws TypeError */
-export function resolveKillOptions(options?: KillOptions): { readonly noRestart: boolean } {
-  return withDefaults(checkedOptions(options, KILL_OPTIONS, KILL), KILL_OPTIONS);
-}
-
-/** @throws TypeError, RangeError */
-export function resolveActorsOptions(options?: ActorsOptions): { readonly namespace: string | undefined; readonly includeDead: boolean } {
-  return withDefaults(checkedOptions(options, ACTORS_OPTIONS, ACTORS), ACTORS_OPTIONS);
-}
-
-/** @throws TypeError, RangeError */
-export function resolveGetActorOptions(options?: GetActorOptions): { readonly namespace: string | undefined } {
-  return withDefaults(checkedOptions(options, GET_ACTOR_OPTIONS, GET_ACTOR), GET_ACTOR_OPTIONS);
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 
 function merged(
@@ -521,12 +425,4 @@ function resourceRecord(values: {
     ...(numGpus === 0 ? {} : { GPU: numGpus }),
     ...(memoryBytes === 0 ? {} : { memory: memoryBytes }),
   });
-}
-
-function finite(timeoutMs: number | undefined): number | undefined {
-  return timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs;
-}
-
-function isAbortSignal(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value;
 }

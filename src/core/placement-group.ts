@@ -12,7 +12,7 @@ import { type GroupCreateHeader, type GroupHeader, type GroupStateHeader, MESSAG
 import { taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { resolvePlacementGroupOptions } from "./group-options.ts";
-import { resolveGetOptions } from "./options.ts";
+import { resolveGetOptions } from "./operation-options.ts";
 import { type GroupFacts, groupFacts, registerGroup } from "./placement-group-facts.ts";
 import type { Runtime } from "./runtime.ts";
 import type { PlacementGroup, PlacementGroupFunction, PlacementGroupInfo } from "./scheduling-types.ts";

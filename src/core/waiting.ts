@@ -11,7 +11,7 @@ import type { ObjectEntry, Waiter } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import type { Payload } from "../object/payload.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
-import { entryOf, isObjectRef } from "./object-ref.ts";
+import { entryIfRef, entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "./long-waits.ts";
 import { isObjectRefGenerator, newsOf } from "./object-ref-generator.ts";
 import type { Serializer, Surroundings } from "./serializer.ts";
@@ -124,12 +124,9 @@ export class Waiting {
     let lastReady = -1;
     for (let index = 0; index < refs.length; index += 1) {
       const ref = refs[index] as R;
-      if (!isObjectRef(ref) && !isObjectRefGenerator(ref))
-        throw new TypeError(`Cannot wait: element ${index} is not an ObjectRef: received ${describeValue(ref)}`);
-      const entry = awaitedEntryOf(ref);
+      const entry = entryIfRef(ref) ?? newsOfStream(ref, index);
       // A stamp on the entry instead of a set per call.
-      if (entry.waitStamp === stamp)
-        throw new RangeError(`Cannot wait: the refs must be unique: received ${isObjectRef(ref) ? ref.id : "a stream"} twice`);
+      if (entry.waitStamp === stamp) throw givenTwice(ref);
       entry.waitStamp = stamp;
       if (ready.length < numReturns && entry.isSettled) {
         ready.push(ref);
@@ -137,7 +134,7 @@ export class Waiting {
       }
     }
     if (ready.length < numReturns) return undefined;
-    if (ready.length === 1) return [ready, refs.slice(0, lastReady).concat(refs.slice(lastReady + 1))];
+    if (ready.length === 1) return [ready, lastReady === 0 ? refs.slice(1) : refs.slice(0, lastReady).concat(refs.slice(lastReady + 1))];
     const taken = new Set(ready);
     return [ready, refs.filter((ref) => !taken.has(ref))];
   }
@@ -365,6 +362,15 @@ export class Waiting {
 /** A turn of the event loop: messages are read and finalizers run. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+function newsOfStream(value: object, index: number): ObjectEntry {
+  if (isObjectRefGenerator(value)) return newsOf(value);
+  throw new TypeError(`Cannot wait: element ${index} is not an ObjectRef: received ${describeValue(value)}`);
+}
+
+function givenTwice(ref: object): RangeError {
+  return new RangeError(`Cannot wait: the refs must be unique: received ${isObjectRef(ref) ? ref.id : "a stream"} twice`);
 }
 
 /** A stream is awaited for its next item or its end. */

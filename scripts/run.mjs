@@ -7,13 +7,14 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
 import { join } from "node:path";
+import { natsServerBinary } from "./nats-server.mjs";
 import { ensureBuild, ensureDependencies, nodeBinary, ROOT, SetupError } from "./setup.mjs";
 
 const VITEST = "node_modules/vitest/vitest.mjs";
 
 /**
  * `node`: the arguments of the pinned Node; a command without them is done when the setup is. `needsDist`: runs the compiled package; the
- * others work on the sources and have to run when these do not compile.
+ * others work on the sources and have to run when these do not compile. `wantsNats`: runs tests that need a nats-server and are skipped without.
  */
 const COMMANDS = {
   build: { needsDist: true },
@@ -21,9 +22,10 @@ const COMMANDS = {
   bench: { needsDist: true, node: ["bench/main.ts"] },
   conformance: { needsDist: true, node: ["conformance/main.ts"] },
   soak: { needsDist: true, node: ["--expose-gc", "soak/main.ts"] },
-  test: { needsDist: true, node: [VITEST, "run"] },
+  test: { needsDist: true, wantsNats: true, node: [VITEST, "run"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },
   format: { needsDist: false, node: ["node_modules/@biomejs/biome/bin/biome", "format", "--write"] },
+  "build-nats-package": { needsDist: false, node: ["scripts/build-nats-package.mjs"] },
   "build-native": { needsDist: false, node: ["scripts/build-native.mjs"] },
 };
 
@@ -36,7 +38,18 @@ function main() {
   const node = nodeBinary();
   ensureDependencies();
   if (command.needsDist) ensureBuild(node);
+  if (command.wantsNats) fetchNats();
   if (command.node !== undefined) become(node, [...command.node, ...rest]);
+}
+
+/** Before the tests, so that none of them waits for a download. Without it the tests that need it are skipped, which their titles explain. */
+function fetchNats() {
+  try {
+    natsServerBinary();
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    process.stderr.write(`shoal: ${error.message}\n`);
+  }
 }
 
 /** Node 20 cannot replace its process image, so this process stays as a shell around the child: same terminal, same signals, same end. */

@@ -120,7 +120,8 @@ function versionOf(binary) {
 }
 
 function pinnedMajors() {
-  return readdirSync(join(ROOT, "toolchain")).map((name) => name.replace("node-", ""));
+  const names = readdirSync(join(ROOT, "toolchain")).filter((name) => name.startsWith("node-"));
+  return names.map((name) => name.replace("node-", ""));
 }
 
 /** Contents, not times: a checkout or a copy changes times only, and hashing the sources takes about 10 ms. */

@@ -53,5 +53,6 @@ export const MAY_IMPORT_NODE: readonly string[] = ["platform", "closure", "entry
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   acorn: ["closure"],
   ignore: ["platform"],
+  "@nats-io/transport-node": ["control"],
   "@jridgewell/sourcemap-codec": ["closure"],
 };

@@ -1,0 +1,2 @@
+/** What nats-server.mjs offers to the tests. */
+export declare function natsServerBinary(): string;

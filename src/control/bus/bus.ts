@@ -1,0 +1,53 @@
+/**
+ * How the processes of a control plane talk when they do not have to remember: announcements, heartbeats, questions with an answer.
+ *
+ * Decides the contract that the memory bus and the NATS bus share:
+ * - A message reaches the subscribers that there are, at most once, and in the order in which one publisher sent to one subscriber. It is lost
+ *   when there is none, when the connection is down, or when a subscriber is too slow; what must not be lost is in the control store.
+ * - A request fails at once when nobody subscribes to its subject, and after its `timeoutMs` in any case.
+ * - Subscribers with the same `queue` share the messages: each goes to one of them.
+ * - A handler that throws ends neither the bus nor the subscription; its error goes to the one who asked, or to `onError`.
+ */
+
+/** Patterns of subscriptions: `*` is one word, `>` at the end is one or more. */
+export interface BusMessage {
+  readonly subject: string;
+  /** The receiver's own bytes. */
+  readonly data: Uint8Array;
+}
+
+export interface BusSubscription {
+  /** No message is handed over after this. */
+  close(): void;
+}
+
+export interface SubscribeOptions {
+  readonly queue?: string;
+}
+
+export interface Bus extends AsyncDisposable {
+  publish(subject: string, data: Uint8Array): void;
+  subscribe(pattern: string, handle: (message: BusMessage) => void, options?: SubscribeOptions): BusSubscription;
+  /** @throws BusRequestError when nobody subscribes ("nobody answers"), in time ("timeout"), or the responder threw ("refused") */
+  request(subject: string, data: Uint8Array, options: { timeoutMs: number }): Promise<Uint8Array>;
+  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>, options?: SubscribeOptions): BusSubscription;
+  /** When it resolves, what this bus published and subscribed before is at the server. */
+  flush(): Promise<void>;
+  /** Ends subscriptions and open requests. */
+  close(): Promise<void>;
+}
+
+/** What both buses are made with. */
+export interface BusOptions {
+  /** An error that a handler threw, with nobody to send it to. Default: it is thrown on, as an uncaught error of the process. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** NATS takes 1 MB, headers included; control messages are small, and bytes of objects go directly between nodes. */
+export const MESSAGE_BYTES_MAX: number = 1024 * 1024 - 4096;
+
+export function throwUncaught(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}

@@ -1,0 +1,145 @@
+/**
+ * A bus between parts of one process: what a machine without a cluster uses.
+ *
+ * Messages are copied and handed over after the sender's own turn, as over a network, so that code that works here does not rely on being called
+ * at once or on sharing bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
+ */
+import type { BusRequestError } from "../control-errors.ts";
+import { type Bus, type BusMessage, type BusOptions, type BusSubscription, type SubscribeOptions, throwUncaught } from "./bus.ts";
+import { busClosed, nobodyAnswers, refusedBy, timedOut } from "./bus-errors.ts";
+import { checkMessage, checkPattern, matches } from "./subjects.ts";
+
+interface Delivery extends BusMessage {
+  readonly reply: ((answer: Uint8Array | BusRequestError) => void) | undefined;
+}
+
+interface Subscriber {
+  readonly pattern: string;
+  readonly queue: string | undefined;
+  readonly deliver: (delivery: Delivery) => void;
+}
+
+/** What the buses of one process share. */
+export class MemoryExchange {
+  readonly #subscribers = new Set<Subscriber>();
+  #turn = 0;
+
+  add(subscriber: Subscriber): () => void {
+    this.#subscribers.add(subscriber);
+    return () => this.#subscribers.delete(subscriber);
+  }
+
+  /** @returns how many get it: all that match, of each queue one */
+  send({ subject, data, reply }: Delivery): number {
+    const matching = [...this.#subscribers].filter(({ pattern }) => matches(pattern, subject));
+    const queues = Map.groupBy(
+      matching.filter(({ queue }) => queue !== undefined),
+      ({ queue }) => queue,
+    );
+    this.#turn += 1;
+    const chosen = [...queues.values()].map((members) => members[this.#turn % members.length] as Subscriber);
+    const receivers = [...matching.filter(({ queue }) => queue === undefined), ...chosen];
+    for (const { deliver } of receivers) {
+      const copy = data.slice();
+      queueMicrotask(() => deliver({ subject, data: copy, reply }));
+    }
+    return receivers.length;
+  }
+}
+
+export class MemoryBus implements Bus {
+  readonly #exchange: MemoryExchange;
+  readonly #onError: (error: unknown) => void;
+  readonly #closers = new Set<() => void>();
+  #isClosed = false;
+
+  constructor(exchange: MemoryExchange = new MemoryExchange(), { onError = throwUncaught }: BusOptions = {}) {
+    this.#exchange = exchange;
+    this.#onError = onError;
+  }
+
+  publish(subject: string, data: Uint8Array): void {
+    checkMessage(subject, data);
+    this.#assertOpen(subject);
+    this.#exchange.send({ subject, data, reply: undefined });
+  }
+
+  subscribe(pattern: string, handle: (message: BusMessage) => void, options: SubscribeOptions = {}): BusSubscription {
+    return this.#add(pattern, options, ({ subject, data }) => {
+      try {
+        handle({ subject, data });
+      } catch (error) {
+        this.#onError(error);
+      }
+    });
+  }
+
+  request(subject: string, data: Uint8Array, { timeoutMs }: { timeoutMs: number }): Promise<Uint8Array> {
+    checkMessage(subject, data);
+    this.#assertOpen(subject);
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+    const settle = (answer: Uint8Array | Error): void => {
+      clearTimeout(timer);
+      this.#closers.delete(close);
+      if (answer instanceof Error) reject(answer);
+      else resolve(answer);
+    };
+    const close = (): void => settle(busClosed(subject));
+    const timer = setTimeout(() => settle(timedOut(subject, timeoutMs)), timeoutMs);
+    this.#closers.add(close);
+    if (this.#exchange.send({ subject, data, reply: settle }) === 0) settle(nobodyAnswers(subject));
+    return promise;
+  }
+
+  respond(
+    pattern: string,
+    answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>,
+    options: SubscribeOptions = {},
+  ): BusSubscription {
+    return this.#add(pattern, options, ({ subject, data, reply }) => void this.#answer({ subject, data }, answer, reply ?? (() => {})));
+  }
+
+  async flush(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const close of this.#closers) close();
+    this.#closers.clear();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #answer(
+    message: BusMessage,
+    answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>,
+    reply: (answer: Uint8Array | BusRequestError) => void,
+  ): Promise<void> {
+    try {
+      reply((await answer(message)).slice());
+    } catch (error) {
+      reply(refusedBy(message.subject, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  #add(pattern: string, { queue }: SubscribeOptions, deliver: (delivery: Delivery) => void): BusSubscription {
+    checkPattern(pattern);
+    this.#assertOpen(pattern);
+    let isOpen = true;
+    const remove = this.#exchange.add({ pattern, queue, deliver: (delivery) => isOpen && deliver(delivery) });
+    const close = (): void => {
+      isOpen = false;
+      remove();
+      this.#closers.delete(close);
+    };
+    this.#closers.add(close);
+    return { close };
+  }
+
+  #assertOpen(subject: string): void {
+    if (this.#isClosed) throw busClosed(subject);
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * What can go wrong between a head and the store or bus under it. Inside the control plane; what reaches users is made of these by the head.
+ *
+ * Invariant: an error that is not `UnknownOutcomeError` says that nothing was changed.
+ */
+import { ShoalError } from "../base/errors.ts";
+
+/** The store or the bus did not answer in time. Nothing was changed. */
+export class ControlPlaneUnavailableError extends ShoalError {
+  static override readonly code: string = "CONTROL_PLANE_UNAVAILABLE";
+}
+
+/** A transaction was sent, the answer did not come, and the keys do not tell whether it was applied. It is not applied twice. */
+export class UnknownOutcomeError extends ShoalError {
+  static override readonly code: string = "OUTCOME_UNKNOWN";
+}
+
+/** A watch cannot go on without a gap: deletions that it has not seen were forgotten. List again. */
+export class CompactedError extends ShoalError {
+  static override readonly code: string = "REVISION_COMPACTED";
+}
+
+/** Another head leads under a higher term; nothing that this one has not committed will ever be. */
+export class FencedError extends ShoalError {
+  static override readonly code: string = "LEADER_FENCED";
+}
+
+/** A request over the bus had nobody to answer it, or not in time, or the handler threw. `reason` tells which. */
+export class BusRequestError extends ShoalError {
+  static override readonly code: string = "BUS_REQUEST_FAILED";
+}
+
+export function closedError(): ControlPlaneUnavailableError {
+  return new ControlPlaneUnavailableError("The control store is closed.", { reason: "closed" });
+}
+
+export function compactedError(afterRevision: number, forgottenUpTo: number): CompactedError {
+  return new CompactedError(`Cannot watch from revision ${afterRevision}: deletions up to ${forgottenUpTo} are forgotten.`, {
+    reason: "compacted",
+    hint: "List the prefix again and watch from the revision of the listing.",
+    details: { afterRevision, forgottenUpTo },
+  });
+}

@@ -1,0 +1,77 @@
+/**
+ * Where the keys of a store lie in NATS, and what the messages there mean.
+ *
+ * One stream for each cluster, laid out as NATS's own key-value buckets are, so that `nats kv` shows what a store holds. Beside the keys it has three
+ * subjects of its own: guards (messages whose only purpose is a check), barriers (a listing's proof that it is complete) and the mark of compactions.
+ */
+import type { StoreChange } from "../store/control-store.ts";
+import type { StoredMessage } from "./stream-api.ts";
+
+export const HEADER = {
+  EXPECTED_SEQUENCE: "Nats-Expected-Last-Subject-Sequence",
+  EXPECTED_SUBJECT: "Nats-Expected-Last-Subject-Sequence-Subject",
+  BATCH_ID: "Nats-Batch-Id",
+  BATCH_SEQUENCE: "Nats-Batch-Sequence",
+  BATCH_COMMIT: "Nats-Batch-Commit",
+  TTL: "Nats-TTL",
+  /** Of the messages that the server writes when a key's time is over. */
+  MARKER_REASON: "Nats-Marker-Reason",
+  OPERATION: "KV-Operation",
+  /** Which transaction wrote the message: how a lost answer is found again. */
+  TRANSACTION: "Shoal-Transaction",
+} as const;
+
+export const DELETION = "DEL";
+
+const CLUSTER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+export class NatsSubjects {
+  readonly stream: string;
+  readonly #keys: string;
+  readonly guard: string;
+  readonly barrier: string;
+  readonly compaction: string;
+
+  constructor(cluster: string) {
+    if (!CLUSTER_NAME.test(cluster)) {
+      throw new RangeError(`Cannot open a control store: a cluster's name has 1 to 64 letters, digits, "_" and "-": received ${cluster}`);
+    }
+    const bucket = `shoal_${cluster}`;
+    this.stream = `KV_${bucket}`;
+    this.#keys = `$KV.${bucket}`;
+    this.guard = `shoal.${cluster}.store.guard`;
+    this.barrier = `shoal.${cluster}.store.barrier`;
+    this.compaction = `shoal.${cluster}.store.compaction`;
+  }
+
+  /** All subjects of the stream. */
+  get all(): string[] {
+    return [`${this.#keys}.>`, this.guard, this.barrier, this.compaction];
+  }
+
+  ofKey(key: string): string {
+    return `${this.#keys}.${key}`;
+  }
+
+  /** Two subjects: a prefix may be a key itself. */
+  underPrefix(prefix: string): string[] {
+    return prefix === "" ? [`${this.#keys}.>`] : [this.ofKey(prefix), `${this.ofKey(prefix)}.>`];
+  }
+
+  /** @returns undefined for the store's own subjects */
+  keyOf(subject: string): string | undefined {
+    return subject.startsWith(`${this.#keys}.`) ? subject.slice(this.#keys.length + 1) : undefined;
+  }
+
+  changeOf(message: StoredMessage): StoreChange | undefined {
+    const key = this.keyOf(message.subject);
+    if (key === undefined) return undefined;
+    const revision = message.sequence;
+    if (isDeletion(message)) return { kind: "delete", key, revision };
+    return { kind: "put", entry: { key, value: message.data, revision } };
+  }
+}
+
+export function isDeletion({ headers }: Pick<StoredMessage, "headers">): boolean {
+  return headers.has(HEADER.OPERATION) || headers.has(HEADER.MARKER_REASON);
+}

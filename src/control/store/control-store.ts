@@ -1,0 +1,82 @@
+/**
+ * What the head's tables are kept in: a few thousand to a hundred thousand small values under keys, with revisions.
+ *
+ * Decides the contract that the memory store and the NATS store share and that the suite in `test/control-plane` holds both to:
+ * - Every change gets a revision, larger than all before it. A transaction is applied as a whole or not at all.
+ * - A read is a hint: while the store changes its own leader an old one may answer. Whoever acts on what was read says so in the checks of
+ *   a transaction, which are exact.
+ * - What was acknowledged is kept, whatever process dies.
+ * - A transaction whose outcome cannot be known says so (`UnknownOutcomeError`) and is never applied twice.
+ */
+
+/** A value in the store. Its bytes belong to the reader. */
+export interface StoreEntry {
+  readonly key: string;
+  readonly value: Uint8Array;
+  /** Of the change that wrote it. */
+  readonly revision: number;
+}
+
+/** Everything under a prefix; `revision` is where a watch goes on without a gap. */
+export interface StoreListing {
+  readonly entries: readonly StoreEntry[];
+  readonly revision: number;
+}
+
+/** A condition of a transaction: this revision is the key's last change, be it a write or a deletion. 0: the key does not exist. */
+export interface RevisionCheck {
+  readonly key: string;
+  readonly revision: number;
+}
+
+/** One change of a transaction: without `value` the key is deleted. */
+export interface StoreWrite {
+  readonly key: string;
+  readonly value?: Uint8Array | undefined;
+  /** The key vanishes this long after it was written, unless it is written again: 1,000 or more, rounded up to whole seconds. */
+  readonly ttlMs?: number | undefined;
+}
+
+export interface StoreTransaction {
+  /** All have to hold, also for keys that are not written. */
+  readonly checks?: readonly RevisionCheck[];
+  /** At least one, each key once. */
+  readonly writes: readonly StoreWrite[];
+  /** How long to wait for a store that has no leader at the moment. Default: `TRANSACTION_TIMEOUT_MS`. */
+  readonly timeoutMs?: number;
+}
+
+/** `revisions` has those of the writes, in their order. A refused transaction changed nothing: read again and decide again. */
+export type TransactionResult = { readonly committed: true; readonly revisions: readonly number[] } | { readonly committed: false };
+
+export type StoreChange =
+  | { readonly kind: "put"; readonly entry: StoreEntry }
+  /** Deleted, or vanished at the end of its `ttlMs`. */
+  | { readonly kind: "delete"; readonly key: string; readonly revision: number };
+
+/**
+ * The changes under a prefix, in the order of their revisions. Every key's last change arrives; earlier changes of the same key may be left out, so
+ * that a slow reader holds at most one change a key. Ends when it is closed, and with `CompactedError` when it would have to leave a gap.
+ */
+export interface StoreWatch extends AsyncIterable<StoreChange> {
+  close(): void;
+}
+
+export interface ControlStore extends AsyncDisposable {
+  get(key: string): Promise<StoreEntry | undefined>;
+  /** All keys that begin with the words of `prefix`: "actor" has "actor.1", not "actors.1". "" is everything. */
+  list(prefix: string): Promise<StoreListing>;
+  /** Changes after `afterRevision`, which comes from a listing, a change or a transaction. */
+  watch(prefix: string, options: { afterRevision: number }): StoreWatch;
+  transaction(transaction: StoreTransaction): Promise<TransactionResult>;
+  /**
+   * Forgets that keys were deleted before the last call of it. One process calls it now and then (the leading head, every ten minutes); a
+   * watch that goes on from before the last but one call is refused, since it could miss a deletion.
+   */
+  compact(): Promise<void>;
+  /** Ends watches and refuses what comes after. What the store holds stays. */
+  close(): Promise<void>;
+}
+
+/** A NATS cluster that lost its leader takes 4-8 s to elect one, and nobody can make it faster; waiting less would turn each election into a failure. */
+export const TRANSACTION_TIMEOUT_MS = 12_000;

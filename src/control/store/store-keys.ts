@@ -1,0 +1,94 @@
+/**
+ * Keys of the control store: words joined by dots, as NATS subjects are, so that a prefix is a number of whole words.
+ *
+ * Names that users choose go through `storeKey`, which writes every character that a word cannot hold as `=XX` (its UTF-8 bytes in hex).
+ * Two different lists of words never give the same key. What a caller passes by mistake is refused here, before anything is sent.
+ */
+import { describeValue } from "../../base/describe.ts";
+import type { StoreTransaction } from "./control-store.ts";
+
+/** A subject of NATS should stay below this. */
+const KEY_LENGTH_MAX = 1_000;
+/** NATS takes messages of 1 MB, headers included. Records are small; packages and logs have other places. */
+export const VALUE_BYTES_MAX: number = 512 * 1024;
+/** NATS takes 1,000 messages in one batch, and a transaction needs one for each write and at most one for each check. */
+export const TRANSACTION_CHANGES_MAX = 500;
+export const TTL_MS_MIN = 1_000;
+
+const KEY = /^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$/;
+
+/** @example storeKey("name", "my team", "α") // "name.my=20team.=CE=B1" */
+export function storeKey(...words: readonly string[]): string {
+  return words.map(escapeWord).join(".");
+}
+
+function escapeWord(word: string): string {
+  // An empty word would make two dots in a row; a lone `=` can come from nothing else.
+  if (word === "") return "=";
+  return word.replace(/[^A-Za-z0-9_-]/gu, (character) =>
+    [...Buffer.from(character, "utf8")].map((byte) => `=${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
+  );
+}
+
+/** Whether the key begins with all words of the prefix. */
+export function isUnder(prefix: string, key: string): boolean {
+  return prefix === "" || key === prefix || (key.startsWith(prefix) && key.charCodeAt(prefix.length) === 46);
+}
+
+export function checkKey(key: string, action: string): void {
+  if (typeof key !== "string") throw new TypeError(`Cannot ${action}: a key is a string: received ${describeValue(key)}`);
+  if (key.length > KEY_LENGTH_MAX) {
+    throw new RangeError(`Cannot ${action}: a key has at most ${KEY_LENGTH_MAX} characters: received ${key.length}`);
+  }
+  if (!KEY.test(key)) {
+    throw new RangeError(
+      `Cannot ${action}: a key is words of letters, digits, "_", "-" and "=" with dots between them: received ${describeValue(key)}. ` +
+        "Make keys of other text with storeKey(...words).",
+    );
+  }
+}
+
+export function checkPrefix(prefix: string, action: string): void {
+  if (prefix !== "") checkKey(prefix, action);
+}
+
+export function checkRevision(revision: number, action: string): void {
+  if (!Number.isSafeInteger(revision) || revision < 0) {
+    throw new RangeError(`Cannot ${action}: a revision is a whole number from 0 on: received ${describeValue(revision)}`);
+  }
+}
+
+export function checkTransaction({ checks = [], writes }: StoreTransaction): void {
+  const action = "run a transaction";
+  if (writes.length === 0) throw new RangeError(`Cannot ${action}: it needs at least one write: received none`);
+  if (writes.length + checks.length > TRANSACTION_CHANGES_MAX) {
+    throw new RangeError(
+      `Cannot ${action}: it may have ${TRANSACTION_CHANGES_MAX} writes and checks: received ${writes.length + checks.length}`,
+    );
+  }
+  for (const { key, revision } of checks) {
+    checkKey(key, action);
+    checkRevision(revision, action);
+  }
+  checkOnce(checks, "checked");
+  for (const { key, value, ttlMs } of writes) {
+    checkKey(key, action);
+    if (value !== undefined && value.byteLength > VALUE_BYTES_MAX) {
+      throw new RangeError(`Cannot ${action}: the value of ${key} may have ${VALUE_BYTES_MAX} bytes: received ${value.byteLength}`);
+    }
+    if (ttlMs === undefined) continue;
+    if (value === undefined) throw new TypeError(`Cannot ${action}: a deletion of ${key} has no ttlMs: received ${describeValue(ttlMs)}`);
+    if (!Number.isFinite(ttlMs) || ttlMs < TTL_MS_MIN) {
+      throw new RangeError(`Cannot ${action}: ttlMs of ${key} is at least ${TTL_MS_MIN}: received ${describeValue(ttlMs)}`);
+    }
+  }
+  checkOnce(writes, "written");
+}
+
+function checkOnce(changes: readonly { key: string }[], what: string): void {
+  const seen = new Set<string>();
+  for (const { key } of changes) {
+    if (seen.has(key)) throw new RangeError(`Cannot run a transaction: each key is ${what} once: received ${key} twice`);
+    seen.add(key);
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Real nats-servers for tests: one, or several that replicate each other, which can be killed, stopped and started again.
+ *
+ * Each runs below a shell that ends it when the test process is gone, however that ends, so that none is left behind. State lies in a temporary folder
+ * that `close` removes. Ports are free ones: a client's port is read back, a cluster's is chosen before, as its peers have to know it.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { natsServerBinary } from "../../scripts/nats-server.mjs";
+import { natsServerConfig } from "../../src/platform/nats-config.ts";
+
+/** `wait` for the server in the background; the end of our pipe is the end of the server. */
+const KEEPER = '"$@" & server=$!; echo $server; (read -r _; kill -9 $server) <&3 & wait $server';
+
+/** Why tests with NATS cannot run here; undefined when they can. */
+export const WITHOUT_NATS: string | undefined = findProblem();
+
+function findProblem(): string | undefined {
+  try {
+    natsServerBinary();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+interface Server {
+  readonly name: string;
+  readonly configFile: string;
+  readonly portsFolder: string;
+  keeper: ChildProcess | undefined;
+  pid: number;
+}
+
+export class NatsServers implements AsyncDisposable {
+  readonly #folder = mkdtempSync(join(tmpdir(), "shoal-nats-servers-"));
+  readonly #servers: Server[] = [];
+  readonly urls: string[] = [];
+
+  static async start({ count = 1 }: { count?: number } = {}): Promise<NatsServers> {
+    const servers = new NatsServers();
+    const ports = await freePorts(count * 2);
+    const routes = ports.slice(count).map((port) => `nats://127.0.0.1:${port}`);
+    for (let index = 0; index < count; index += 1) {
+      const port = ports[index] as number;
+      servers.#add(`n${index}`, { port, cluster: count > 1 ? { port: ports[count + index] as number, routes } : undefined });
+    }
+    await Promise.all(servers.#servers.map((_, index) => servers.restart(index)));
+    return servers;
+  }
+
+  get count(): number {
+    return this.#servers.length;
+  }
+
+  indexOf(name: string): number {
+    return this.#servers.findIndex((server) => server.name === name);
+  }
+
+  /** SIGKILL: what was not on disk is lost. */
+  async kill(index: number): Promise<void> {
+    const server = this.#servers[index] as Server;
+    const { keeper } = server;
+    if (keeper === undefined) return;
+    server.keeper = undefined;
+    const ended = new Promise((resolve) => keeper.once("exit", resolve));
+    process.kill(server.pid, "SIGKILL");
+    await ended;
+  }
+
+  /** SIGSTOP: its connections stay open and nothing answers, the hardest failure to notice. */
+  pause(index: number): void {
+    process.kill((this.#servers[index] as Server).pid, "SIGSTOP");
+  }
+
+  resume(index: number): void {
+    process.kill((this.#servers[index] as Server).pid, "SIGCONT");
+  }
+
+  async restart(index: number): Promise<void> {
+    const server = this.#servers[index] as Server;
+    rmSync(server.portsFolder, { recursive: true, force: true });
+    mkdirSync(server.portsFolder);
+    const keeper = spawn("sh", ["-c", KEEPER, "sh", natsServerBinary(), "-c", server.configFile], {
+      stdio: ["ignore", "pipe", "ignore", "pipe"],
+    });
+    server.keeper = keeper;
+    server.pid = Number(await new Promise<string>((resolve) => keeper.stdout?.once("data", (data) => resolve(String(data)))));
+    await until(() => existsSync(server.portsFolder) && readdirSync(server.portsFolder).length > 0, `${server.name} is ready`);
+  }
+
+  /** What the server wrote last, for a test that failed. */
+  log(index: number): string {
+    const file = `${(this.#servers[index] as Server).configFile}.log`;
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  }
+
+  async close(): Promise<void> {
+    for (const [index, server] of this.#servers.entries()) {
+      if (server.keeper !== undefined) await this.kill(index);
+    }
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #add(name: string, { port, cluster }: { port: number; cluster: { port: number; routes: string[] } | undefined }): void {
+    const configFile = join(this.#folder, `${name}.conf`);
+    const portsFolder = join(this.#folder, `${name}.ports`);
+    const config = natsServerConfig({
+      name,
+      host: "127.0.0.1",
+      port,
+      folder: join(this.#folder, name),
+      portsFolder,
+      ...(cluster && { cluster: { name: "test", host: "127.0.0.1", ...cluster } }),
+    });
+    writeFileSync(configFile, `${config}logfile: ${JSON.stringify(`${configFile}.log`)}\n`, { mode: 0o600 });
+    this.#servers.push({ name, configFile, portsFolder, keeper: undefined, pid: 0 });
+    this.urls.push(`nats://127.0.0.1:${port}`);
+  }
+}
+
+export async function until(isTrue: () => boolean | Promise<boolean>, what: string, timeoutMs = 30_000): Promise<void> {
+  const giveUpAt = Date.now() + timeoutMs;
+  while (!(await isTrue())) {
+    if (Date.now() > giveUpAt) throw new Error(`waited ${timeoutMs} ms until ${what}`);
+    await sleep(20);
+  }
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const listeners = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const listener = createServer();
+      await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+      return listener;
+    }),
+  );
+  const ports = listeners.map((listener) => (listener.address() as { port: number }).port);
+  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
+  return ports;
+}

@@ -1,0 +1,88 @@
+/**
+ * The control planes that the suites of this folder run against: the same code on memory and on NATS.
+ *
+ * A plane is one shared state; every `open` is another client of it, as another process would be.
+ */
+import { randomBytes } from "node:crypto";
+import { describe } from "vitest";
+import type { Bus, BusOptions } from "../../src/control/bus/bus.ts";
+import { MemoryBus, MemoryExchange } from "../../src/control/bus/memory-bus.ts";
+import { NatsBus } from "../../src/control/nats/nats-bus.ts";
+import { connectNats } from "../../src/control/nats/nats-link.ts";
+import { NatsStore } from "../../src/control/nats/nats-store.ts";
+import type { ControlStore } from "../../src/control/store/control-store.ts";
+import { MemoryStore } from "../../src/control/store/memory-store.ts";
+import { MemoryTables } from "../../src/control/store/memory-tables.ts";
+import { NatsServers, WITHOUT_NATS } from "./nats-servers.ts";
+
+export interface Client extends AsyncDisposable {
+  readonly store: ControlStore;
+  readonly bus: Bus;
+}
+
+export interface Plane extends AsyncDisposable {
+  open(options?: BusOptions): Promise<Client>;
+}
+
+/** The same tests for both kinds; those that need a server are skipped where there is none, and their title says why. */
+export function eachPlane(title: string, tests: (start: () => Promise<Plane>) => void): void {
+  describe(`${title} on memory`, () => {
+    tests(async () => memoryPlane());
+  });
+  describeNats(`${title} on NATS`, () => tests(async () => natsPlane(await NatsServers.start())));
+}
+
+export function describeNats(title: string, tests: () => void): void {
+  const problem = WITHOUT_NATS === undefined ? "" : `, which cannot run here: ${WITHOUT_NATS}`;
+  describe.skipIf(WITHOUT_NATS !== undefined)(title + problem, () => {
+    tests();
+  });
+}
+
+function memoryPlane(): Plane {
+  const tables = new MemoryTables();
+  const exchange = new MemoryExchange();
+  return {
+    async open(options) {
+      const store = new MemoryStore(tables);
+      const bus = new MemoryBus(exchange, options);
+      return client(store, bus, async () => {});
+    },
+    async [Symbol.asyncDispose]() {
+      tables.dispose();
+    },
+  };
+}
+
+/** Another name each time, so that a test sees nothing of the one before. */
+export function natsPlane(servers: NatsServers, { replicas = 1 }: { replicas?: number } = {}): Plane {
+  const cluster = `t${randomBytes(6).toString("hex")}`;
+  return {
+    async open(options) {
+      const link = await connectNats({ servers: servers.urls, name: "test" });
+      const store = await NatsStore.open(link, { cluster, replicas });
+      return client(store, new NatsBus(link, { ...options, cluster }), () => link.close());
+    },
+    [Symbol.asyncDispose]: () => servers.close(),
+  };
+}
+
+function client(store: ControlStore, bus: Bus, closeLink: () => Promise<void>): Client {
+  return {
+    store,
+    bus,
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await bus.close();
+      await closeLink();
+    },
+  };
+}
+
+export function bytes(value: string): Uint8Array {
+  return new Uint8Array(Buffer.from(value, "utf8"));
+}
+
+export function text(data: Uint8Array | undefined): string | undefined {
+  return data === undefined ? undefined : Buffer.from(data).toString("utf8");
+}

@@ -19,6 +19,7 @@ import { releaseObjects } from "./inspector-session.ts";
 import { readScriptsAhead } from "./script-table.ts";
 import { shareContexts } from "./shared-contexts.ts";
 import { estimateSizeBytes } from "./size-estimate.ts";
+import { nameByVariable } from "./variable-name.ts";
 
 export { markByValueFile } from "./by-value-files.ts";
 export { registerWellKnown } from "./well-known.ts";
@@ -69,7 +70,7 @@ export function captureDefinition(target: AnyFunction, hooks: CaptureHooks): Def
   for (const buffer of buffers) hash.update(buffer);
   return {
     id: hash.digest("hex").slice(0, 32),
-    name: typeof target.name === "string" ? target.name : "",
+    name: (typeof target.name === "string" ? target.name : "") || nameByVariable(target),
     bytes,
     buffers,
     dependencies: [...graph.definitions],

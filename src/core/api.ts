@@ -23,6 +23,7 @@ import { taskContext } from "../worker/task-context.ts";
 import { requireRunning, requireRuntime, requireSessionOf } from "./current-runtime.ts";
 import { isGeneratorFunction } from "./generators.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
+import { ANONYMOUS } from "./function-table.ts";
 import { completionOf, isObjectRefGenerator } from "./object-ref-generator.ts";
 import { generatorOptions, resolveActorOptions, resolveMethodOptions, resolveTaskOptions } from "./options.ts";
 import {
@@ -75,7 +76,7 @@ export const remote: RemoteType = ((target: unknown, options: object = {}): unkn
   if (remoteFunctionState(target) !== undefined || actorClassState(target) !== undefined) {
     throw new TypeError(`Cannot make ${target.name} remote: it is remote already: use .options() for other options`);
   }
-  const name = target.name === "" ? "anonymous" : target.name;
+  const name = target.name === "" ? ANONYMOUS : target.name;
   if (isClass(target as (...args: never[]) => unknown)) {
     const source = target as unknown as new (...args: never[]) => object;
     const methods = { methods: methodsOf(source), streaming: generatorMethodsOf(source) };

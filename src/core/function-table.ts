@@ -15,9 +15,14 @@ import type { CallTarget } from "./worker-link.ts";
 type AnyFunction = (...args: never[]) => unknown;
 
 export interface FunctionRow extends CallTarget {
+  /** Of a function without one it is found when it is captured. */
+  name: string;
   /** Undefined where it came from another process. */
   readonly source: AnyFunction | undefined;
 }
+
+/** The name of a function that has none. */
+export const ANONYMOUS = "anonymous";
 
 /** Definitions above this are refused; Ray's limit. */
 const DEFINITION_SIZE_MAX = 100 * 1024 * 1024;
@@ -113,7 +118,7 @@ export class FunctionTable {
         // A length of -1 tells the worker to fetch it.
         if (source === undefined || this.#options.runsLocally)
           return {
-            header: { id, contentId: id, name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined },
+            header: { id, contentId: id, name: row.name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined },
             parts: [],
             payloads: [],
           };
@@ -136,6 +141,8 @@ export class FunctionTable {
           `Cannot send ${row.name}: its definition with everything that it captures is above 100 MB: received ${definition.sizeBytes} bytes. Put large data with put() and pass the ref.`,
         );
       }
+      // An arrow function is known to its user by the variable that it went into.
+      if (row.name === ANONYMOUS && definition.name !== "") row.name = definition.name;
       for (const note of definition.notes) this.#options.onNote(note);
       const message = this.#toMessage(row.id, row.name, captured);
       this.#captured.set(row.id, message);

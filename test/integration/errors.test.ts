@@ -262,5 +262,5 @@ test("failures that were got together with the one that rejected count as seen",
     await get(split.remote()).catch((error) => console.log(error.message.includes("numReturns is 3")));
     await shutdown();
   `);
-  expect(run).toMatchObject({ exitCode: 0, stderr: "", stdout: "Task anonymous failed: Error: first\ntrue\n" });
+  expect(run).toMatchObject({ exitCode: 0, stderr: "", stdout: "Task fail failed: Error: first\ntrue\n" });
 });

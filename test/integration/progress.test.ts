@@ -54,7 +54,7 @@ test("a bar that a task makes is drawn by the driver, also when the task never y
   `);
   expect(stderr).toContain("in a task:  25 %");
   expect(stderr).toContain("in a task: 100 %");
-  expect(stdout).toMatch(/^\(anonymous pid=\d+\) said by the task\n$/);
+  expect(stdout).toMatch(/^\(work pid=\d+\) said by the task\n$/);
 });
 
 test("in this process: values are counted as they are taken", async () => {

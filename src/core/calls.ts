@@ -246,7 +246,7 @@ export class Calls {
   readonly onPlainResult = (record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }): void => {
     if (record.isEnded) return;
     if (flags.error) {
-      this.#failedBy(record, inBandPayload(copyBytes(bytes), flags));
+      this.#failedBy(record, inBandPayload(copyBytes(bytes), flags), NO_ENTRIES);
       return;
     }
     settlePlain(record.results[0] as ObjectEntry, bytes, flags.graph, this.#options.serializer);
@@ -261,14 +261,8 @@ export class Calls {
     }
     const first = returns[0];
     if (first?.error === true) {
-      for (const entry of record.results) {
-        if (entry.isSettled) continue;
-        table.contain(
-          entry,
-          first.refs.map((ref) => table.receive(ref)),
-        );
-      }
-      this.#failedBy(record, first);
+      const contained = first.refs.map((ref) => table.receive(ref));
+      this.#failedBy(record, first, contained);
       return;
     }
     returns.forEach((payload, index) => {
@@ -361,12 +355,11 @@ export class Calls {
     if (record.isEnded) return;
     dependency.failureSeen = true;
     for (const entry of record.results) {
-      if (dependency.payload === undefined) entry.fail(dependency.failure);
-      else {
-        for (const inner of dependency.contained ?? []) this.#options.table.pin(inner);
-        this.#options.table.contain(entry, dependency.contained?.slice() ?? []);
-        entry.settlePayload(dependency.payload);
+      if (dependency.payload !== undefined) {
+        this.#settleWith(record, entry, { payload: dependency.payload, contained: dependency.contained ?? NO_ENTRIES });
+        continue;
       }
+      entry.fail(dependency.failure);
       this.#watchFailure(record, entry);
     }
     this.#ended(record);
@@ -376,34 +369,49 @@ export class Calls {
     this.#fail(record, error);
   }
 
-  #failedBy(record: CallRecord, payload: Payload): void {
+  /** `contained`: the refs inside the failure, pinned once for all results. */
+  #failedBy(record: CallRecord, payload: Payload, contained: readonly ObjectEntry[]): void {
     if (record.retry.retryOn === false || record.retriesLeft === 0) {
-      this.#settleFailure(record, payload);
+      this.#settleFailure(record, payload, contained);
       return;
     }
-    const entry = record.results[0] as ObjectEntry;
-    const surroundings = { keeper: entry, refs: entry.contained ?? NO_ENTRIES };
+    const surroundings = { keeper: record.results[0] as ObjectEntry, refs: contained };
     const accepted = this.#options.serializer
       .decode(payload, surroundings)
       .then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
     void accepted.then(
       (isAccepted) => {
-        if (record.isEnded) return;
-        if (isAccepted) this.#again(record);
-        else this.#settleFailure(record, payload);
+        if (!isAccepted || record.isEnded) {
+          this.#settleFailure(record, payload, contained);
+          return;
+        }
+        for (const inner of contained) this.#options.table.unpin(inner);
+        this.#again(record);
       },
       // What cannot be read, or a predicate that throws, is no reason to run it again.
-      () => this.#settleFailure(record, payload),
+      () => this.#settleFailure(record, payload, contained),
     );
   }
 
-  #settleFailure(record: CallRecord, payload: Payload): void {
-    if (record.isEnded) return;
-    for (const entry of record.results) {
-      entry.settlePayload(payload);
-      this.#watchFailure(record, entry);
+  #settleFailure(record: CallRecord, payload: Payload, contained: readonly ObjectEntry[]): void {
+    if (!record.isEnded) {
+      for (const entry of record.results) this.#settleWith(record, entry, { payload, contained });
+      this.#ended(record);
     }
-    this.#ended(record);
+    for (const inner of contained) this.#options.table.unpin(inner);
+  }
+
+  /** A result fails with what another process said, and keeps the refs in it. */
+  #settleWith(record: CallRecord, entry: ObjectEntry, failure: { payload: Payload; contained: readonly ObjectEntry[] }): void {
+    const { table } = this.#options;
+    if (failure.contained.length > 0 && !entry.isSettled) {
+      for (const inner of failure.contained) table.pin(inner);
+      table.contain(entry, failure.contained.slice());
+      const handle = entry.returned;
+      if (entry.handles === 0 && handle !== undefined && !isDisposed(handle)) table.track(entry, handle);
+    }
+    entry.settlePayload(failure.payload);
+    this.#watchFailure(record, entry);
   }
 
   #fail(record: CallRecord, error: unknown): void {

@@ -112,6 +112,10 @@ function userStack(error: unknown): string | undefined {
   return lines.join("\n");
 }
 
+/** Of an error with all that it carries: it travels in one message, whatever its size. */
+const ERROR_BYTES_MAX = 64 * 1024 * 1024;
+const BRIEF_CHARACTERS = 4000;
+
 export class Serializer implements ValueCodec {
   readonly #options: SerializerOptions;
   #collected: Collected | undefined;
@@ -171,7 +175,11 @@ export class Serializer implements ValueCodec {
     const where = { taskName: task.name, pid: this.#options.pid, nodeId: this.#options.nodeId, remoteStack: userStack(error) };
     const failure: ShoalError = isWireError(error) ? error : taskErrorFrom(error, where);
     try {
-      return this.encode(failure);
+      const encoded = this.encode(failure);
+      const sizeBytes = sizeOf(encoded);
+      if (sizeBytes <= ERROR_BYTES_MAX) return encoded;
+      const reason = `it takes ${sizeBytes} bytes, and an error may take ${ERROR_BYTES_MAX}`;
+      return this.encode(taskErrorFrom(standInFor(briefly(error), reason), { ...where, remoteStack: undefined }));
     } catch (reason) {
       return this.encode(taskErrorFrom(standInFor(error, (reason as Error).message), where));
     }
@@ -179,10 +187,9 @@ export class Serializer implements ValueCodec {
 
   toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload {
     const { graph, definitions, refs } = encoded;
-    let size = encoded.end - encoded.start;
-    for (const buffer of encoded.buffers) size += buffer.byteLength;
     const inBand = copyBytes(encoded.bytes, encoded.start, encoded.end);
-    if (size < STORE_FROM_BYTES) {
+    // A failure goes to all results of a call and on to those that depend on them: nobody in particular would free its bytes.
+    if (options.error || sizeOf(encoded) < STORE_FROM_BYTES) {
       if (encoded.isPlain) return inBandPayload(inBand, { graph, error: options.error });
       return {
         inBand,
@@ -197,6 +204,10 @@ export class Serializer implements ValueCodec {
     const location = this.#options.store.write(inBand, encoded.buffers, options.owner);
     const stored = { id: "" as never, owner: "" as ProcessId, location };
     return { inBand: inBand.subarray(0, 0), buffers: NO_BUFFERS, graph, error: options.error, definitions, refs, stored };
+  }
+
+  discard(payload: Payload): void {
+    if (payload.stored !== undefined) this.#options.store.freed(payload.stored.location);
   }
 
   decodePlainArguments(bytes: Uint8Array): unknown[] {
@@ -412,4 +423,19 @@ export class Serializer implements ValueCodec {
         return this.#options.reducer.revive(kind, payload);
     }
   }
+}
+
+/** Only the beginnings of what a thrown value says. */
+function briefly(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return typeof thrown;
+  const brief = new Error(thrown.message.slice(0, BRIEF_CHARACTERS));
+  brief.name = thrown.name.slice(0, BRIEF_CHARACTERS);
+  brief.stack = String(thrown.stack).slice(0, BRIEF_CHARACTERS);
+  return brief;
+}
+
+function sizeOf(encoded: EncodedMessage): number {
+  let sizeBytes = encoded.end - encoded.start;
+  for (const buffer of encoded.buffers) sizeBytes += buffer.byteLength;
+  return sizeBytes;
 }

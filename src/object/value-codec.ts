@@ -35,6 +35,8 @@ export interface ValueCodec {
   encodeError(error: unknown, task: FailedTask): EncodedMessage;
   /** Copies what `encode` returned; large values are written to the store and recorded as the owner's. */
   toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload;
+  /** A payload that was made here will not be sent: what it takes in the store is free again. */
+  discard(payload: Payload): void;
   /** A promise only where definitions have to be fetched, modules imported or lost objects made again. */
   decodeArguments(args: Payload, dependencies: readonly Payload[], inTask?: TaskRunner): unknown[] | Promise<unknown[]>;
   /** Plain bytes and their buffers, which become parts of the value: nobody else may use them. */

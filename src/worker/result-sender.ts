@@ -58,8 +58,14 @@ export class ResultSender {
       );
     }
     const payloads: Payload[] = [];
-    for (let index = 0; index < call.numReturns; index += 1) {
-      payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), { owner: this.#callerId, error: false }));
+    try {
+      for (let index = 0; index < call.numReturns; index += 1) {
+        payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), { owner: this.#callerId, error: false }));
+      }
+    } catch (error) {
+      // One that cannot be sent fails the call, and takes those before it along.
+      for (const payload of payloads) this.#codec.discard(payload);
+      throw error;
     }
     this.#sendPayloads(call.callId, payloads, durationUs);
   }

@@ -70,6 +70,8 @@ interface Call {
   readonly numReturns: number;
   /** Of a task: its function. */
   readonly callee?: Measured | undefined;
+  /** Of an actor: its method. */
+  readonly method?: Measured | undefined;
   readonly args: Payload;
   readonly deps: readonly Payload[];
 }
@@ -240,22 +242,30 @@ export class CallServer {
 
   #plainMethod(frame: Frame): void {
     const graph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
-    const method = this.#targets.method(frame.number);
-    const { group } = method;
-    if (!graph && group !== undefined && !method.isReserved) {
+    const target = this.#targets.method(frame.number);
+    const { group } = target;
+    if (!graph && group !== undefined && !target.isReserved) {
       const instance = this.#options.actors.tryBegin(group);
       if (instance !== undefined) {
-        this.#runMethodNow(frame, method, instance);
+        this.#runMethodNow(frame, target, instance);
         return;
       }
     }
     const args = inBandPayload(copyBytes(frame.body), { graph, error: false });
-    this.#callMethod(undefined, method, { callId: frame.callId, name: method.name, numReturns: 1, args, deps: NO_PAYLOADS });
+    this.#callMethod(undefined, target, {
+      callId: frame.callId,
+      name: target.name,
+      numReturns: 1,
+      method: target,
+      args,
+      deps: NO_PAYLOADS,
+    });
   }
 
   /** The hot path: an idle actor, and arguments that are read where they arrived. */
-  #runMethodNow(frame: Frame, { name, finished }: Method, instance: object): void {
-    const call = { callId: frame.callId, numReturns: 1 };
+  #runMethodNow(frame: Frame, target: Method, instance: object): void {
+    const { name, finished } = target;
+    const call = { callId: frame.callId, numReturns: 1, method: target };
     const context = this.#methodContext(name, frame.callId);
     const method = (instance as Record<string, unknown>)[name];
     if (typeof method !== "function") {
@@ -281,7 +291,7 @@ export class CallServer {
   #fullMethod(header: CallHeader, frame: Frame): void {
     const method = this.#targets.method(header.target);
     const addressed = { actor: header.actorId, incarnation: header.incarnation };
-    this.#callMethod(addressed, method, this.#readCall(header, frame, method.name), header.stream);
+    this.#callMethod(addressed, method, { ...this.#readCall(header, frame, method.name), method }, header.stream);
   }
 
   #callMethod(
@@ -382,7 +392,7 @@ export class CallServer {
 
   #run(
     context: TaskContext,
-    call: { callId: number; numReturns: number; callee?: Measured | undefined },
+    call: { callId: number; numReturns: number; callee?: Measured | undefined; method?: Measured | undefined },
     fn: AnyFunction,
     receiver: unknown,
     args: unknown[],
@@ -394,18 +404,22 @@ export class CallServer {
       return;
     }
     const { callee } = call;
+    const measured = callee ?? call.method;
+    // What was answered in this tick leaves before what may last, or end the process.
+    if (measured !== undefined && isGuarded(measured)) this.#connection.flush();
     const body = (): unknown => Reflect.apply(fn, receiver, args);
     const startMs = performance.now();
     let result: unknown;
     try {
       result = callee === undefined || !isGuarded(callee) ? taskContext.run(context, body) : this.#runGuarded(context, call.callId, body);
     } catch (error) {
+      if (call.method !== undefined) measure(call.method, performance.now() - startMs);
       if (error instanceof Interruption) this.#interrupted(context, call, error);
       else this.#answerError(context, call, error, done);
       return;
     }
     const syncMs = performance.now() - startMs;
-    if (callee !== undefined) measure(callee, syncMs);
+    if (measured !== undefined) measure(measured, syncMs);
     if (
       result !== null &&
       (typeof result === "object" || typeof result === "function") &&

@@ -28,7 +28,7 @@ export interface Callee extends Measured {
 }
 
 /** The method of an actor. */
-export interface Method {
+export interface Method extends Measured {
   readonly name: string;
   /** Not of the class, but of ours: the end of the actor, or its part of a graph. */
   readonly isReserved: boolean;
@@ -72,6 +72,7 @@ export class CallTargets {
       name,
       isReserved: isReservedMethod(name),
       groupName,
+      syncMs: Number.POSITIVE_INFINITY,
       group: undefined,
       finished: () => {
         if (method.group !== undefined) actors.finished(method.group);

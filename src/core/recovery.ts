@@ -65,7 +65,7 @@ export class Recovery {
     if (lost === undefined) return undefined;
     // The files of an ended session are gone with it.
     this.#options.table.requireOfSession(lost.entry);
-    this.#lost(lost.entry, lost.location);
+    this.#lost(lost.entry, lost.location, error);
     return lost.entry;
   }
 
@@ -82,12 +82,13 @@ export class Recovery {
     return given;
   }
 
-  #lost(entry: ObjectEntry, location: WireLocation): void {
+  /** `cause`: what the read failed with, where it was this process that read. */
+  #lost(entry: ObjectEntry, location: WireLocation, cause?: unknown): void {
     // Somebody else reported it, or it has a new place already.
     if (entry.state !== "ready" && entry.state !== "failed") return;
     if (!isSameLocation(entry.payload?.stored?.location, location)) return;
     if (entry.sequence === 0) this.#askOwner(entry, location);
-    else this.#remake(entry);
+    else this.#remake(entry, cause);
   }
 
   #askOwner(entry: ObjectEntry, location: WireLocation): void {
@@ -99,7 +100,7 @@ export class Recovery {
    * Runs the call of a lost or freed object again, once for all results of it that are lost, and before it the calls of arguments that were freed. A loop
    * instead of recursion: a chain of calls may be long.
    */
-  #remake(first: ObjectEntry): void {
+  #remake(first: ObjectEntry, cause?: unknown): void {
     const { table, rerun } = this.#options;
     const wanted = [first];
     const calls: CallRecord[] = [];
@@ -109,7 +110,7 @@ export class Recovery {
       const call = this.#callFor(entry);
       if (typeof call === "string") {
         this.#open(entry, opened);
-        entry.fail(reconstructionFailed(entry, call));
+        entry.fail(reconstructionFailed(entry, call, cause));
         continue;
       }
       if (call.retriesLeft > 0) call.retriesLeft -= 1;
@@ -171,11 +172,12 @@ function noRetryLeft(call: CallRecord): Reason {
   return call.actor === undefined ? RECONSTRUCTION_REASON.RETRIES_DISABLED : RECONSTRUCTION_REASON.ACTOR_RETRIES_DISABLED;
 }
 
-function reconstructionFailed(entry: ObjectEntry, reason: Reason): ObjectReconstructionFailedError {
+function reconstructionFailed(entry: ObjectEntry, reason: Reason, cause: unknown): ObjectReconstructionFailedError {
   const isResult = entry.label !== "" && entry.label !== ARGUMENTS_LABEL;
   const what = isResult ? `the result of ${entry.label}` : entry.label || "an object";
   return new ObjectReconstructionFailedError(`Cannot get ${what}: its bytes are lost, and it cannot be made again: ${reason}`, {
     reason,
     hint: HINT[reason] ?? "Submit the task again.",
+    ...(cause === undefined ? {} : { cause }),
   });
 }

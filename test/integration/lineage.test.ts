@@ -173,6 +173,8 @@ describe("on two CPUs", () => {
     const failure = await failureOf(ref);
     expect(failure).toBeInstanceOf(ObjectLostError);
     expect(failure).toMatchObject({ code: "OBJECT_RECONSTRUCTION_FAILED", reason: expect.stringContaining(reason) });
+    // How the bytes were found missing.
+    expect(failure.cause).toMatchObject({ code: "OBJECT_LOST", message: expect.stringContaining("Cannot read an object") });
     expect(await failureOf(first.remote(ref))).toMatchObject({ code: "OBJECT_RECONSTRUCTION_FAILED" });
   });
 

@@ -60,6 +60,7 @@ export class ActorClient {
   #redirect: ActorClient | undefined;
   #isClosed = false;
   #endWaiters: (() => void)[] = [];
+  #leaveWaiters: (() => void)[] = [];
   #readyWaiters: { resolve: () => void; reject: (state: ActorStateHeader) => void }[] = [];
 
   constructor(options: ActorClientOptions) {
@@ -171,11 +172,19 @@ export class ActorClient {
     });
   }
 
-  /** Resolves when it is dead, or its session over. */
+  /** Resolves when it is dead and its process is gone, or its session over. */
   ended(): Promise<void> {
     if (this.#redirect !== undefined) return this.#redirect.ended();
-    if (this.#state?.phase === "dead" || this.#isClosed) return Promise.resolve();
+    if (isGone(this.#state) || this.#isClosed) return Promise.resolve();
     return new Promise((resolve) => this.#endWaiters.push(resolve));
+  }
+
+  /** Resolves when the process in which it lives now is gone. One that lives in none yet is as new as it would be. */
+  left(): Promise<void> {
+    if (this.#redirect !== undefined) return this.#redirect.left();
+    if (this.#state?.phase === "dead") return this.ended();
+    if (this.#state?.phase !== "alive") return Promise.resolve();
+    return new Promise((resolve) => this.#leaveWaiters.push(resolve));
   }
 
   stateChanged(state: ActorStateHeader): void {
@@ -190,13 +199,14 @@ export class ActorClient {
     } else if (state.phase === "dead") {
       this.#failAll(state);
       for (const waiter of this.#readyWaiters.splice(0)) waiter.reject(state);
-      for (const resolve of this.#endWaiters.splice(0)) resolve();
     }
+    if (isGone(state)) for (const resolve of this.#endWaiters.splice(0)) resolve();
+    if (isGone(state) || state.phase === "restarting") for (const resolve of this.#leaveWaiters.splice(0)) resolve();
   }
 
   close(): CallRecord[] {
     this.#isClosed = true;
-    for (const resolve of this.#endWaiters.splice(0)) resolve();
+    for (const resolve of [...this.#endWaiters.splice(0), ...this.#leaveWaiters.splice(0)]) resolve();
     return [...(this.#last?.link.close() ?? []), ...this.#takeAll(), ...this.#lost];
   }
 
@@ -341,6 +351,11 @@ export class ActorClient {
       }
     }
   }
+}
+
+/** A dead actor's state is told twice when it is killed: at once, and when its process has ended. */
+function isGone(state: ActorStateHeader | undefined): boolean {
+  return state?.phase === "dead" && state.processId === undefined;
 }
 
 /** One that was cancelled waits for nothing: it is taken out and forgotten. */

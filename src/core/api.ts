@@ -214,13 +214,13 @@ export const cancel: CancelFunction = (ref, options) => {
   runtime.cancellation.cancelEntry(entry, manner);
 };
 
-/** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. */
+/** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. Resolves when its process is gone. */
 export const kill: KillFunction = async (actor, options) => {
   const { client, runtime } = requireHandle(actor, "kill an actor");
   const { noRestart } = resolveKillOptions(options);
   if (runtime.isClosed) return;
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
-  if (noRestart) await runtime.holdWhile(client.ended());
+  await runtime.holdWhile(noRestart ? client.ended() : client.left());
 };
 
 /**

@@ -37,6 +37,8 @@ export interface CallCancellationOptions {
   fail: (record: CallRecord, error: Error) => void;
   /** Takes a call back that has not been sent. @returns the link by which it was sent otherwise */
   withdraw: (record: CallRecord) => WorkerLink | undefined;
+  /** The link by which a task was sent, if it was. */
+  linkOf: (record: CallRecord) => WorkerLink | undefined;
   /** All calls of this process that have not ended. */
   openCalls: () => Iterable<CallRecord>;
 }
@@ -50,6 +52,8 @@ interface Pursuit {
   /** Since when it is known to have begun. */
   begunMs: number | undefined;
   isAbandoned: boolean;
+  /** Nobody reads its items any more: it may take its time to clean up, so only what computes on without a pause is interrupted. */
+  readonly isStream: boolean;
 }
 
 export class CallCancellation {
@@ -120,9 +124,20 @@ export class CallCancellation {
     const header: CancelHeader = { recursive: manner.recursive, abandon: false };
     link.cancel(record, header);
     if (record.actor !== undefined) return;
-    const pursuit: Pursuit = { record, link, ...manner, begunMs: undefined, isAbandoned: false };
-    this.#pursuits.add(pursuit);
+    const pursuit: Pursuit = { record, link, ...manner, begunMs: undefined, isAbandoned: false, isStream: false };
+    this.#begin(pursuit);
     if (manner.force) this.#pursue(pursuit);
+  }
+
+  /** The worker has been told that nobody reads the stream any more. It does not hear that while the generator computes. */
+  streamStopped(record: CallRecord): void {
+    const link = record.actor === undefined && !record.isEnded ? this.#options.linkOf(record) : undefined;
+    if (link === undefined) return;
+    this.#begin({ record, link, force: false, recursive: true, begunMs: undefined, isAbandoned: false, isStream: true });
+  }
+
+  #begin(pursuit: Pursuit): void {
+    this.#pursuits.add(pursuit);
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(() => this.#tick(), INTERRUPT_EVERY_MS);
     this.#timer.unref();
@@ -152,11 +167,16 @@ export class CallCancellation {
     pursuit.begunMs ??= nowMs;
     const isOwnProcess = link.processId === this.#options.processId;
     const sinceMs = nowMs - pursuit.begunMs;
+    if (pursuit.isStream) {
+      if (!isOwnProcess && sinceMs >= CANCEL_GRACE_MS) this.#sendRunning(pursuit, { kill: false });
+      return;
+    }
     if (sinceMs < CANCEL_GRACE_MS && !force) {
       if (!isOwnProcess) this.#sendRunning(pursuit, { kill: false });
       return;
     }
-    if (!pursuit.isAbandoned && (!force || isOwnProcess)) {
+    // On its own worker it asks again and again: once no other task is there, the worker has itself replaced.
+    if (isOwnProcess || (!pursuit.isAbandoned && !force)) {
       pursuit.isAbandoned = true;
       link.cancel(record, { recursive, abandon: true });
     }

@@ -200,6 +200,10 @@ export class Calls {
         const record = completion.maker as CallRecord | undefined;
         if (record !== undefined) this.#options.cancellation().cancelRecord(record, { force: false, recursive: true });
       },
+      stopped: () => {
+        const record = completion.maker as CallRecord | undefined;
+        if (record !== undefined) this.#options.cancellation().streamStopped(record);
+      },
     });
   }
 

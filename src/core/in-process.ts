@@ -98,6 +98,8 @@ function createInProcessLauncher(
         runOwn: () => false,
         localFunction: (id) => runtime.functions.localFunction(id),
         cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+        // Nested calls have workers of their own here.
+        parentOf: () => undefined,
         explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
         // All tasks share the driver's environment: they ask for their ids.
         useAccelerators: () => {},

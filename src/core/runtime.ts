@@ -213,6 +213,7 @@ export class Runtime {
       daemon,
       nowMs: () => performance.now(),
       fail: (record, error) => this.calls.fail(record, error),
+      linkOf: (record) => this.submitter.whereIs(record)?.link,
       withdraw: (record) => (record.actor === undefined ? this.submitter : this.#actors.get(record.actor))?.withdraw(record),
       openCalls: () => this.#openCalls(),
     });

@@ -42,14 +42,14 @@ interface Fixture {
   stream: StreamReceiver;
   completion: ObjectEntry;
   pins: Pins;
-  told: (number | "stop" | "withdraw")[];
+  told: (number | "stop" | "withdraw" | "pursued")[];
   item(index: number): void;
 }
 
 function fixture(limits = { items: 4, bytes: 1000 }, isSent = true): Fixture {
   const pins = new Pins();
   const completion = new ObjectEntry(7, 0);
-  const told: (number | "stop" | "withdraw")[] = [];
+  const told: (number | "stop" | "withdraw" | "pursued")[] = [];
   const stream = new StreamReceiver({
     completion,
     completionHandle: {},
@@ -57,6 +57,7 @@ function fixture(limits = { items: 4, bytes: 1000 }, isSent = true): Fixture {
     table: pins as unknown as ObjectTable,
     serializer: { decodeParts: (inBand) => inBand[0] },
     withdraw: () => told.push("withdraw"),
+    stopped: () => told.push("pursued"),
   });
   if (isSent) stream.sentTo({ credit: (consumed) => told.push(consumed), stop: () => told.push("stop") });
   return { stream, completion, pins, told, item: (index) => stream.arrivedPlain(index, Uint8Array.of(index), PLAIN) };
@@ -175,7 +176,7 @@ describe("a stream that is stopped", () => {
     stream.arrivedPayload(2, { ...inBandPayload(new Uint8Array(2), PLAIN), refs });
     // The pin of the ref inside is the item's own, and goes with it.
     expect(Array.from(pins.of).filter(([entry, count]) => entry.sequence === 7 && count !== 0)).toEqual([]);
-    expect(told).toEqual(["stop"]);
+    expect(told).toEqual(["stop", "pursued"]);
     expect([stream.take(), stream.hasNews]).toEqual([undefined, true]);
   });
 

@@ -29,6 +29,8 @@ export interface StreamReceiverOptions {
   serializer: PlainReader;
   /** Takes the call back where it has not been sent. */
   withdraw: () => void;
+  /** The producer was told to stop. */
+  stopped: () => void;
 }
 
 interface Arrived {
@@ -42,6 +44,7 @@ export class StreamReceiver {
   readonly #table: ObjectTable;
   readonly #serializer: PlainReader;
   readonly #withdraw: () => void;
+  readonly #stopped: () => void;
   readonly #arrived = new Fifo<Arrived>();
   #producer: Producer | undefined;
   /** Settles when an item or the end is there; made when somebody asks. */
@@ -55,11 +58,12 @@ export class StreamReceiver {
   #failureTaken = false;
   readonly completionHandle: object;
 
-  constructor({ completion, completionHandle, limits, table, serializer, withdraw }: StreamReceiverOptions) {
+  constructor({ completion, completionHandle, limits, table, serializer, withdraw, stopped }: StreamReceiverOptions) {
     this.completion = completion;
     this.completionHandle = completionHandle;
     this.#serializer = serializer;
     this.#withdraw = withdraw;
+    this.#stopped = stopped;
     this.#limits = limits;
     this.#table = table;
     completion.addWaiter({ entrySettled: () => this.#announce() });
@@ -195,7 +199,10 @@ export class StreamReceiver {
     for (let item = this.#arrived.shift(); item !== undefined; item = this.#arrived.shift()) this.#table.unpin(item.entry);
     if (!this.completion.isSettled) {
       if (this.#producer === undefined) this.#withdraw();
-      else this.#producer.stop();
+      else {
+        this.#producer.stop();
+        this.#stopped();
+      }
     }
     this.#announce();
   }

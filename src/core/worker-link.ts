@@ -195,6 +195,11 @@ export class WorkerLink {
     return false;
   }
 
+  /** A call that has been sent and not answered. */
+  recordOf(callId: number): CallRecord | undefined {
+    return this.#inFlight.get(callId);
+  }
+
   get openCalls(): Iterable<CallRecord> {
     return this.#inFlight.values();
   }

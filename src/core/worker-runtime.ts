@@ -46,6 +46,7 @@ export interface WorkerRuntimeOptions {
 export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
   const { processId, token, jobId } = options;
   const ids = new IdSource(randomHex, jobId);
+  let own: WorkerLink | undefined;
   const ownLink = (events: WorkerLinkEvents): WorkerLink => {
     const [near, far] = loopbackPair();
     host.accept(far);
@@ -62,7 +63,8 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
       jobId,
     };
     void connection.request(MESSAGE.HELLO, hello);
-    return new WorkerLink({ processId, holderId: processId, incarnation: 0, connection, table: runtime.table, events });
+    own = new WorkerLink({ processId, holderId: processId, incarnation: 0, connection, table: runtime.table, events });
+    return own;
   };
   const runtime: Runtime = new Runtime({
     ...options,
@@ -87,6 +89,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     runOwn: (shape) => runtime.submitter.runOwn(shape),
     localFunction: () => undefined,
     cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+    parentOf: (callId) => own?.recordOf(callId)?.parent,
     explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
     guard: options.guard,

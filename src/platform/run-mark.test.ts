@@ -29,9 +29,9 @@ describe("the mark between a daemon and a worker", () => {
   test("lets a signal be sent to the call that runs, which knows of it", () => {
     worker.enter(call);
     expect(daemon.wishEnd({ ...call, recursive: true })).toBe(true);
-    expect(worker.wish()).toEqual({ recursive: true });
+    expect(worker.wish()).toEqual({ recursive: true, isForAncestor: false });
     worker.leave();
-    expect(worker.wish()).toEqual({ recursive: true });
+    expect(worker.wish()).toEqual({ recursive: true, isForAncestor: false });
     worker.wishGranted();
     expect(worker.wish()).toBeUndefined();
   });
@@ -44,13 +44,36 @@ describe("the mark between a daemon and a worker", () => {
     ]) {
       worker.enter(other);
       expect(daemon.wishEnd({ ...call, recursive: false })).toBe(false);
-      expect(daemon.runsOther(call)).toBe(true);
+      expect(daemon.runsOther({ ...call, recursive: true })).toBe(true);
       worker.leave();
-      expect(daemon.runsOther(call)).toBe(false);
+      expect(daemon.runsOther({ ...call, recursive: true })).toBe(false);
     }
     worker.enter(call);
-    expect(daemon.runsOther(call)).toBe(false);
+    expect(daemon.runsOther({ ...call, recursive: true })).toBe(false);
     expect(worker.wish()).toBeUndefined();
+  });
+
+  test("lets a recursive wish for a call that the running one was made for reach it, and no other wish", () => {
+    const ancestors = [8, 9].map((callId) => ({ caller: CALLER, callId }));
+    worker.enter(call, ancestors);
+    const oldest = { caller: CALLER, callId: 9 };
+    expect(daemon.wishEnd({ ...oldest, recursive: false })).toBe(false);
+    expect(daemon.runsOther({ ...oldest, recursive: false })).toBe(true);
+    expect(daemon.runsOther({ ...oldest, recursive: true })).toBe(false);
+    expect(worker.wish()).toBeUndefined();
+    expect(daemon.wishEnd({ ...oldest, recursive: true })).toBe(true);
+    expect(worker.wish()).toEqual({ recursive: true, isForAncestor: true });
+    worker.leave();
+    worker.wishGranted();
+    worker.enter({ ...call, callId: 10 });
+    expect(daemon.wishEnd({ ...oldest, recursive: true })).toBe(false);
+  });
+
+  test("has one signal under way at a time, and keeps its wish while others are refused", () => {
+    worker.enter(call, [{ caller: CALLER, callId: 8 }]);
+    expect(daemon.wishEnd({ ...call, recursive: false })).toBe(true);
+    for (const callId of [8, 11]) expect(daemon.wishEnd({ caller: CALLER, callId, recursive: true })).toBe(false);
+    expect(worker.wish()).toEqual({ recursive: false, isForAncestor: false });
   });
 
   test("keeps the wish for another call", () => {
@@ -60,6 +83,6 @@ describe("the mark between a daemon and a worker", () => {
     worker.enter({ ...call, callId: 9 });
     worker.wishGranted();
     worker.enter(call);
-    expect(worker.wish()).toEqual({ recursive: false });
+    expect(worker.wish()).toEqual({ recursive: false, isForAncestor: false });
   });
 });

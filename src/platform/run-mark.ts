@@ -5,6 +5,9 @@
  * The worker, in turn, first says that its call has ended and only then looks whether it was to be stopped. So of the two at least one sees the other:
  * either the daemon sends no signal, or the worker knows that one is coming and waits for it before it runs anything else. The file lies in
  * shared memory, where a read or write of it takes about a microsecond; both sides block for no longer.
+ *
+ * A nested call that runs on the worker of its own parent keeps the worker from hearing that the parent is cancelled. So with the call that runs stand those
+ * that it was made for, and a recursive wish for one of these stops it. One signal is under way at a time: a second could meet the next call.
  */
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 
@@ -20,8 +23,20 @@ const CALL_SIZE = 4 + CALLER_LENGTH;
 /** A call and a byte: 1 for recursive. */
 const WISH_SIZE = CALL_SIZE + 1;
 const WISH_AT = 64;
-const FILE_SIZE = 128;
+/** How many calls the running one was made for, and these, the nearest first. */
+const ANCESTORS_AT = 128;
+const ANCESTORS_MAX = 100;
+const FILE_SIZE = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
 const NOTHING = Buffer.alloc(WISH_SIZE);
+/** A signal that was sent has come by then, or never will. */
+const SIGNAL_TAKES_MS = 40;
+
+/** What a worker is to stop. */
+export interface Wish {
+  readonly recursive: boolean;
+  /** Not the call that runs, but one that it was made for, on the same worker. */
+  readonly isForAncestor: boolean;
+}
 
 function write(call: MarkedCall, buffer: Buffer): void {
   buffer.writeUInt32LE(call.callId, 0);
@@ -33,13 +48,16 @@ export class WorkerMark {
   readonly #fd: number;
   readonly #call = Buffer.alloc(CALL_SIZE);
   readonly #wish = Buffer.alloc(WISH_SIZE);
+  #ancestors: Buffer = Buffer.alloc(0);
 
   /** The daemon has made the file. */
   constructor(path: string) {
     this.#fd = openSync(path, "r+");
   }
 
-  enter(call: MarkedCall): void {
+  /** `ancestors`: the calls of this worker that it was made for, the nearest first. */
+  enter(call: MarkedCall, ancestors: readonly MarkedCall[] = []): void {
+    if (ancestors.length > 0 || this.#ancestors.length > 0) this.#writeAncestors(ancestors);
     write(call, this.#call);
     writeSync(this.#fd, this.#call, 0, CALL_SIZE, 0);
   }
@@ -49,11 +67,22 @@ export class WorkerMark {
     writeSync(this.#fd, NOTHING, 0, CALL_SIZE, 0);
   }
 
+  #writeAncestors(ancestors: readonly MarkedCall[]): void {
+    const count = Math.min(ancestors.length, ANCESTORS_MAX);
+    const bytes = Buffer.alloc(4 + count * CALL_SIZE);
+    bytes.writeUInt32LE(count, 0);
+    for (let index = 0; index < count; index += 1) write(ancestors[index] as MarkedCall, bytes.subarray(4 + index * CALL_SIZE));
+    writeSync(this.#fd, bytes, 0, bytes.length, ANCESTORS_AT);
+    this.#ancestors = bytes.subarray(4);
+  }
+
   /** Whether the call that was entered last is to be stopped. */
-  wish(): { recursive: boolean } | undefined {
+  wish(): Wish | undefined {
     readSync(this.#fd, this.#wish, 0, WISH_SIZE, WISH_AT);
-    if (this.#call.compare(this.#wish, 0, CALL_SIZE) !== 0) return undefined;
-    return { recursive: this.#wish[CALL_SIZE] === 1 };
+    const recursive = this.#wish[CALL_SIZE] === 1;
+    const wished = this.#wish.subarray(0, CALL_SIZE);
+    if (this.#call.equals(wished)) return { recursive, isForAncestor: false };
+    return recursive && includes(this.#ancestors, wished) ? { recursive, isForAncestor: true } : undefined;
   }
 
   /** The signal has come. A wish for another call stays. */
@@ -67,7 +96,9 @@ export class DaemonMark {
   readonly #path: string;
   readonly #fd: number;
   readonly #wish = Buffer.alloc(WISH_SIZE);
-  readonly #running = Buffer.alloc(CALL_SIZE);
+  /** The file as it was read last. */
+  readonly #read = Buffer.alloc(FILE_SIZE);
+  #signalMs = Number.NEGATIVE_INFINITY;
 
   constructor(path: string) {
     this.#path = path;
@@ -75,19 +106,24 @@ export class DaemonMark {
     writeSync(this.#fd, Buffer.alloc(FILE_SIZE), 0, FILE_SIZE, 0);
   }
 
-  /** @returns whether the worker runs the call: then, and only then, the signal must be sent. */
+  /** @returns whether the worker runs the call, or one that was made for it there: then, and only then, the signal must be sent. */
   wishEnd(call: MarkedCall & { recursive: boolean }): boolean {
+    // What does not run needs no wish; and the wish that is there may be for what does, with its signal under way.
+    if (!this.#runs(call) || performance.now() - this.#signalMs < SIGNAL_TAKES_MS) return false;
     write(call, this.#wish);
     this.#wish[CALL_SIZE] = call.recursive ? 1 : 0;
     writeSync(this.#fd, this.#wish, 0, WISH_SIZE, WISH_AT);
-    if (this.#runs(call)) return true;
+    if (this.#runs(call)) {
+      this.#signalMs = performance.now();
+      return true;
+    }
     writeSync(this.#fd, NOTHING, 0, WISH_SIZE, WISH_AT);
     return false;
   }
 
   /** Whether the worker is known to run something else. */
-  runsOther(call: MarkedCall): boolean {
-    return !this.#runs(call) && this.#running.compare(NOTHING, 0, CALL_SIZE) !== 0;
+  runsOther(call: MarkedCall & { recursive: boolean }): boolean {
+    return !this.#runs(call) && this.#read.compare(NOTHING, 0, CALL_SIZE, 0, CALL_SIZE) !== 0;
   }
 
   remove(): void {
@@ -95,9 +131,21 @@ export class DaemonMark {
     rmSync(this.#path, { force: true });
   }
 
-  #runs(call: MarkedCall): boolean {
-    write(call, this.#wish);
-    readSync(this.#fd, this.#running, 0, CALL_SIZE, 0);
-    return this.#running.compare(this.#wish, 0, CALL_SIZE) === 0;
+  #runs(call: MarkedCall & { recursive: boolean }): boolean {
+    const wanted = Buffer.alloc(CALL_SIZE);
+    write(call, wanted);
+    const length = readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
+    const running = this.#read.subarray(0, CALL_SIZE);
+    if (running.equals(wanted)) return true;
+    if (!call.recursive || length < ANCESTORS_AT + 4 || running.equals(NO_CALL)) return false;
+    const count = Math.min(this.#read.readUInt32LE(ANCESTORS_AT), ANCESTORS_MAX);
+    return includes(this.#read.subarray(ANCESTORS_AT + 4, ANCESTORS_AT + 4 + count * CALL_SIZE), wanted);
   }
+}
+
+const NO_CALL = NOTHING.subarray(0, CALL_SIZE);
+
+function includes(calls: Buffer, call: Buffer): boolean {
+  for (let at = 0; at < calls.length; at += CALL_SIZE) if (call.equals(calls.subarray(at, at + CALL_SIZE))) return true;
+  return false;
 }

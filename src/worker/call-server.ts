@@ -12,6 +12,7 @@ import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
+import type { MarkedCall } from "../platform/run-mark.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { EXIT_REASON } from "./actor-exit.ts";
@@ -39,10 +40,13 @@ import { StreamServer } from "./stream-server.ts";
 import { ResultSender } from "./result-sender.ts";
 import { TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
+import { CallGuard, interruptedError } from "./call-guard.ts";
 
 export interface CallServerOptions extends CallTargetsOptions {
   connection: Connection;
   caller: HelloHeader;
+  /** Of this process. */
+  processId: ProcessId;
   executor: Executor;
   codec: ValueCodec;
   table: ObjectTable;
@@ -54,6 +58,8 @@ export interface CallServerOptions extends CallTargetsOptions {
   cancelChildren: (parent: TaskContext) => void;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped (in-process mode). */
   guard: InterruptionGuard | undefined;
+  /** The calls of this worker that a call of its own runtime was made for, the nearest first. */
+  ancestorsOf: (callId: number) => readonly MarkedCall[];
   /** The process can no longer be relied on, and is to be replaced. */
   onUnsafe: () => void;
 }
@@ -91,6 +97,7 @@ export class CallServer {
   #lastCallMs: number = performance.now();
   readonly #places: CallPlaces;
   readonly #streams: StreamServer;
+  readonly #guard: CallGuard | undefined;
 
   constructor(options: CallServerOptions) {
     this.#options = options;
@@ -100,8 +107,10 @@ export class CallServer {
     this.#targets = new CallTargets(options);
     this.#places = new CallPlaces(options.executor);
     this.#callerId = options.caller.processId;
-    const { connection, codec, table } = options;
-    this.#streams = new StreamServer({ connection, codec, table, callerId: this.#callerId });
+    const { connection, codec, table, guard, ancestorsOf } = options;
+    const isOwn = this.#isOwn;
+    if (guard !== undefined) this.#guard = new CallGuard({ guard, callerId: this.#callerId, ancestorsOf: isOwn ? ancestorsOf : undefined });
+    this.#streams = new StreamServer({ connection, codec, table, callerId: this.#callerId, onLeft: (context) => this.#leave(context) });
     this.#results = new ResultSender({
       connection: options.connection,
       codec: options.codec,
@@ -113,6 +122,16 @@ export class CallServer {
 
   get callerId(): ProcessId {
     return this.#callerId;
+  }
+
+  /** By which its calls' contexts can be told from those of other callers. */
+  get taskIdPrefix(): string {
+    return this.#options.caller.taskIdPrefix;
+  }
+
+  /** The caller is the runtime of this worker. */
+  get #isOwn(): boolean {
+    return this.#callerId === this.#options.processId;
   }
 
   /** Whether nothing of this caller has been here for so long: no call waits, runs or is parked. */
@@ -202,7 +221,11 @@ export class CallServer {
     const callee = this.#targets.callee(header.target);
     const call = { ...this.#readCall(header, frame, header.name ?? callee.name), callee };
     const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
-    if (header.stream !== undefined) this.#streams.open(call.callId, context, header.stream);
+    if (header.stream !== undefined) {
+      const guard = this.#guard;
+      const ask = guard === undefined ? undefined : <T>(next: () => T): T => guard.ask(call.callId, callee.items, next);
+      this.#streams.open(call.callId, context, header.stream, ask);
+    }
     this.#enqueueTask(callee, context, header.shape, call);
   }
 
@@ -352,12 +375,20 @@ export class CallServer {
     if (context.isCancelled) {
       // Those that have begun here would die with it; it goes on without anybody who waits for it.
       if (abandon && this.#executor.othersHaveBegun(context)) this.#answerCancelled(context, { callId });
+      // Nobody but this worker itself pursues a call that runs on the worker of its parent.
+      else if (abandon && this.#isOwn) this.#options.onUnsafe();
       return;
     }
     const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: why });
     // In the task's context, where its listeners were added: what they print and call is the task's.
     taskContext.run(context, () => context.cancellation.cancel(reason));
     if (recursive) this.#options.cancelChildren(context);
+    if (context.place.executor !== undefined) this.#executor.letGo(context);
+  }
+
+  /** Nobody reads on, and the generator has been told so between two items. */
+  #leave(context: TaskContext): void {
+    this.#options.cancelChildren(context);
     if (context.place.executor !== undefined) this.#executor.letGo(context);
   }
 
@@ -456,13 +487,12 @@ export class CallServer {
 
   /** The code of a task was stopped where it stood. */
   #interrupted(context: TaskContext, call: { callId: number; numReturns: number }, { wish, isUnsafe }: Interruption): void {
-    const reason = new TaskCancelledError(`Task ${context.name} was interrupted`, {
-      reason: wish === undefined ? "its process got SIGINT from elsewhere" : "its caller cancelled it",
-    });
-    if (wish === undefined) this.#answerError(context, call, reason);
+    const reason = interruptedError(context.name, wish);
+    if (wish?.recursive === true) this.#options.cancelChildren(context);
+    // Its own caller has not cancelled it, or not yet: the parent that was cancelled hears of that next.
+    if (wish === undefined || wish.isForAncestor) this.#answerError(context, call, reason);
     else {
       context.cancellation.cancel(reason);
-      if (wish.recursive) this.#options.cancelChildren(context);
       this.#answerCancelled(context, call);
     }
     if (isUnsafe) this.#options.onUnsafe();
@@ -482,7 +512,10 @@ export class CallServer {
       context.startedMs = performance.now();
       this.#streams.run(call.callId, value).then(
         (streamMs) => this.#answer(context, { callId: call.callId, numReturns: 0 }, undefined, streamMs, done),
-        (error: unknown) => this.#answerError(context, call, error, done),
+        (error: unknown) => {
+          if (error instanceof Interruption) this.#interrupted(context, call, error);
+          else this.#answerError(context, call, error, done);
+        },
       );
       return;
     }

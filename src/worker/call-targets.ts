@@ -8,7 +8,8 @@
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { DefinitionHeader } from "../wire/messages.ts";
 import type { ActorHost, ConcurrencyGroup } from "./actor-host.ts";
-import type { Measured } from "./interruption-guard.ts";
+import type { MeasuredItems } from "./call-guard.ts";
+import { type Measured, unmeasured } from "./interruption-guard.ts";
 import { isReservedMethod } from "./reserved-methods.ts";
 
 export type AnyFunction = (...args: unknown[]) => unknown;
@@ -25,6 +26,7 @@ export interface Callee extends Measured {
   readonly id: string;
   readonly name: string;
   fn: AnyFunction | undefined;
+  readonly items: MeasuredItems;
 }
 
 /** The method of an actor. */
@@ -51,7 +53,7 @@ export class CallTargets {
   }
 
   nameFunction({ number, id, name }: DefinitionHeader): void {
-    this.#callees[number] = { id, name, fn: undefined, syncMs: Number.POSITIVE_INFINITY };
+    this.#callees[number] = { id, name, fn: undefined, ...unmeasured(), items: { count: 0, ...unmeasured() } };
   }
 
   callee(number: number): Callee {

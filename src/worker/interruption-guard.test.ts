@@ -46,7 +46,7 @@ describe("the guard", () => {
         throw thrown;
       }),
     ).toThrow(thrown);
-    expect(daemon.runsOther({ ...call, callId: 4 })).toBe(false);
+    expect(daemon.runsOther({ ...call, callId: 4, recursive: true })).toBe(false);
   });
 
   test("stops a body that does not end, and tells for whom", () => {

@@ -7,7 +7,7 @@
  */
 import { ownCode } from "../base/own-code.ts";
 import { blockFor, runInterruptible } from "../platform/interruptible.ts";
-import type { MarkedCall, WorkerMark } from "../platform/run-mark.ts";
+import type { MarkedCall, Wish, WorkerMark } from "../platform/run-mark.ts";
 
 const GUARD_FROM_MS = 5;
 /** A signal that was promised comes at once; if it does not, its sender is gone. */
@@ -22,14 +22,19 @@ export interface Measured {
 /** What `run` throws instead of what the code would have. */
 export class Interruption {
   /** The call was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
-  readonly wish: { readonly recursive: boolean } | undefined;
+  readonly wish: Wish | undefined;
   /** Our own code was stopped half way: the process can no longer be relied on. */
   readonly isUnsafe: boolean;
 
-  constructor(wish: { recursive: boolean } | undefined, isUnsafe: boolean) {
+  constructor(wish: Wish | undefined, isUnsafe: boolean) {
     this.wish = wish;
     this.isUnsafe = isUnsafe;
   }
+}
+
+/** Of what has never run. */
+export function unmeasured(): Measured {
+  return { syncMs: Number.POSITIVE_INFINITY };
 }
 
 export function isGuarded(measured: Measured): boolean {
@@ -40,6 +45,10 @@ export function measure(measured: Measured, ms: number): void {
   measured.syncMs = measured.syncMs === Number.POSITIVE_INFINITY ? ms : measured.syncMs * 0.8 + ms * 0.2;
 }
 
+export interface GuardedCall extends MarkedCall {
+  readonly ancestors?: readonly MarkedCall[] | undefined;
+}
+
 export class InterruptionGuard {
   readonly #mark: WorkerMark;
 
@@ -47,13 +56,17 @@ export class InterruptionGuard {
     this.#mark = mark;
   }
 
-  /** @throws Interruption when it was stopped; otherwise what the body throws */
-  run<T>(call: MarkedCall, body: () => T): T {
+  /**
+   * `call`: which one it is, and which it was made for on this worker, the nearest first.
+   *
+   * @throws Interruption when it was stopped; otherwise what the body throws
+   */
+  run<T>({ ancestors, ...call }: GuardedCall, body: () => T): T {
     const mark = this.#mark;
     let ended: { value: T } | { error: unknown } | undefined;
     ownCode.isRunning = false;
     const wasStopped = !runInterruptible(() => {
-      mark.enter(call);
+      mark.enter(call, ancestors);
       try {
         ended = { value: body() };
       } catch (error) {

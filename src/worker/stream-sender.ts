@@ -12,6 +12,8 @@ import { type TaskContext, taskContext } from "./task-context.ts";
 
 /** A generator that never waits keeps the event loop for this long; then what it made is sent, and what came is heard. */
 const TURN_AFTER_MS = 1;
+/** Each of the first items is sent before the next is asked for: that may take long, and nothing is known of it. */
+const SINGLE_ITEMS = 16;
 /** Indices are the lower 31 bits of an object's number, from 1. */
 const ITEMS_MAX = 2 ** 31 - 2;
 
@@ -20,6 +22,8 @@ export interface StreamSenderOptions {
   header: StreamHeader;
   /** Sends an item; returns its size in bytes. @throws when it cannot be sent */
   send: (index: number, value: unknown) => number;
+  /** Runs what the generator computes for an item, so that it can be interrupted; absent where nothing can be. @throws Interruption */
+  ask?: (<T>(next: () => T) => T) | undefined;
 }
 
 type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
@@ -55,15 +59,20 @@ export class StreamSender {
     if (this.#hasRoom()) this.#goOn();
   }
 
-  /** Nobody reads on. A generator that waits at a `yield` ends there; for one that is between two, its signal aborts. */
-  stop(): void {
-    if (this.#isStopped) return;
+  get context(): TaskContext {
+    return this.#options.context;
+  }
+
+  /** Nobody reads on. A generator that waits at a `yield` ends there; for one that is between two, its signal aborts. @returns whether it did */
+  stop(): boolean {
+    if (this.#isStopped) return false;
     this.#isStopped = true;
     this.#goOn();
-    if (!this.#isInside) return;
+    if (!this.#isInside) return false;
     const { context } = this.#options;
     const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: "its stream is not read any more" });
     taskContext.run(context, () => context.cancellation.cancel(reason));
+    return true;
   }
 
   /** Until the generator has ended. @throws what it throws, and what cannot be sent */
@@ -73,12 +82,13 @@ export class StreamSender {
 
   async #drive(produced: unknown): Promise<void> {
     const { iterator, isAsync } = iteratorOf(produced, this.#options.context.name);
-    const { send, header, context } = this.#options;
+    const { send, header, context, ask } = this.#options;
+    const next = (): IteratorResult<unknown> | Promise<IteratorResult<unknown>> => iterator.next();
     try {
       let turnStartMs = performance.now();
       for (let index = 0; !this.#isStopped && !context.isCancelled; index += 1) {
         this.#isInside = true;
-        const asked = iterator.next();
+        const asked = ask === undefined ? next() : ask(next);
         const step = isAsync ? await asked : (asked as IteratorResult<unknown>);
         if (step.done === true) return;
         this.#isInside = false;
@@ -92,7 +102,7 @@ export class StreamSender {
         if (!this.#hasRoom()) {
           await this.#untilRoom();
           turnStartMs = performance.now();
-        } else if (performance.now() - turnStartMs > TURN_AFTER_MS) {
+        } else if (index < SINGLE_ITEMS || performance.now() - turnStartMs > TURN_AFTER_MS) {
           await new Promise(setImmediate);
           turnStartMs = performance.now();
         }

@@ -12,7 +12,8 @@ import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { MESSAGE, type StreamHeader, type StreamItemHeader } from "../wire/messages.ts";
-import { StreamSender } from "./stream-sender.ts";
+import { Interruption } from "./interruption-guard.ts";
+import { StreamSender, type StreamSenderOptions } from "./stream-sender.ts";
 import type { TaskContext } from "./task-context.ts";
 
 export interface StreamServerOptions {
@@ -20,6 +21,8 @@ export interface StreamServerOptions {
   codec: ValueCodec;
   table: ObjectTable;
   callerId: ProcessId;
+  /** A generator that awaits something, or computes, has been told to end: neither its children nor its CPU are wanted any more. */
+  onLeft: (context: TaskContext) => void;
 }
 
 export class StreamServer {
@@ -31,8 +34,8 @@ export class StreamServer {
   }
 
   /** A streaming call came; it may be stopped before it begins. */
-  open(callId: number, context: TaskContext, header: StreamHeader): void {
-    this.#senders.set(callId, new StreamSender({ context, header, send: (index, value) => this.#send(callId, index, value) }));
+  open(callId: number, context: TaskContext, header: StreamHeader, ask?: StreamSenderOptions["ask"]): void {
+    this.#senders.set(callId, new StreamSender({ context, header, send: (index, value) => this.#send(callId, index, value), ask }));
   }
 
   /** Whether nobody reads the stream any more. */
@@ -53,7 +56,7 @@ export class StreamServer {
       await sender.drive(produced);
     } catch (error) {
       // What a generator throws when it is stopped concerns nobody.
-      if (!sender.isStopped) throw error;
+      if (!sender.isStopped || error instanceof Interruption) throw error;
     }
     return performance.now() - startMs;
   }
@@ -70,12 +73,16 @@ export class StreamServer {
   receive(frame: Frame): void {
     const sender = this.#senders.get(frame.callId);
     if (frame.type === MESSAGE.STREAM_CREDIT) sender?.credit(frame.number);
-    else sender?.stop();
+    else this.#stop(sender);
   }
 
   /** The caller is gone. */
   close(): void {
-    for (const sender of this.#senders.values()) sender.stop();
+    for (const sender of this.#senders.values()) this.#stop(sender);
+  }
+
+  #stop(sender: StreamSender | undefined): void {
+    if (sender?.stop() === true) this.#options.onLeft(sender.context);
   }
 
   #send(callId: number, index: number, value: unknown): number {

@@ -26,6 +26,7 @@ import {
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
+import type { MarkedCall } from "../platform/run-mark.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 import type { InterruptionGuard } from "./interruption-guard.ts";
@@ -49,6 +50,8 @@ export interface WorkerHostOptions {
   localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;
+  /** The call for which this worker's runtime made a call that runs on this worker. */
+  parentOf: (callId: number) => TaskContext | undefined;
   /** What a call that came here waits for; `begun` are those that run here. */
   explain: (context: TaskContext | undefined, begun: readonly TaskContext[], trail: WhyTrail) => Promise<WhyHeader>;
   /** Shows what runs here the accelerators that it was given. */
@@ -147,6 +150,8 @@ export class WorkerHost {
       localFunction,
       cancelChildren,
       explain: (context, trail) => explain(context, this.#begunCalls(), trail),
+      processId,
+      ancestorsOf: (callId) => this.#ancestorsOf(callId),
       onActorEnd: (reason) => this.#endActor(reason),
       guard,
       onUnsafe: () => {
@@ -155,6 +160,20 @@ export class WorkerHost {
       },
     });
     this.#callers.set(connection, server);
+  }
+
+  #ancestorsOf(callId: number): MarkedCall[] {
+    const { processId, parentOf } = this.#options;
+    const ancestors: MarkedCall[] = [];
+    const servers = Array.from(this.#callers.values());
+    for (let parent = parentOf(callId); parent !== undefined; ) {
+      const { taskIdPrefix, callId: parentCall } = parent;
+      const caller = servers.find((server) => server.taskIdPrefix === taskIdPrefix)?.callerId;
+      if (caller === undefined) break;
+      ancestors.push({ caller, callId: parentCall });
+      parent = caller === processId ? parentOf(parentCall) : undefined;
+    }
+    return ancestors;
   }
 
   /** Says so first: it is no crash, and there is no restart. */

@@ -125,6 +125,16 @@ test("kill with a restart brings the actor back without its state", async () => 
   await kill(actor);
 });
 
+test("kill resolves when the process is gone, also with a restart: what follows meets the next life", async () => {
+  const actor = remote(Cell, { maxRestarts: -1 }).remote();
+  for (let life = 0; life < 5; life += 1) {
+    const pid = await actor.pid.remote();
+    await kill(actor, { noRestart: life === 4 });
+    expect(isAlive(pid)).toBe(false);
+    if (life < 4) expect(await actor.pid.remote()).not.toBe(pid);
+  }
+});
+
 test("an actor that kills itself is restarted as often as maxRestarts says", async () => {
   const actor = remote(Cell, { maxRestarts: 1 }).remote();
   await actor.set.remote(5);

@@ -1,0 +1,151 @@
+/**
+ * Cancellation where a nested call runs on the worker of its own parent, which is always so with one CPU: while it computes, the worker hears nothing.
+ *
+ * And of streams: a generator that computes, or awaits, between two items holds the one CPU, too.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cancel, type ObjectRef, remote, TaskCancelledError } from "shoal";
+import { expect, test } from "vitest";
+import { CANCEL_GRACE_MS } from "../../src/core/call-cancellation.ts";
+import { driverRuntime, failureOf, isAlive, until, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+useSession({ numCpus: 1 });
+
+let marks = 0;
+function newMark(): string {
+  marks += 1;
+  return join(folder, `mark-${marks}`);
+}
+
+const add = remote((a: number, b: number) => a + b);
+const spin = remote((begun: string) => {
+  writeFileSync(begun, String(process.pid));
+  for (;;);
+});
+const ignore = remote(async (begun: string) => {
+  writeFileSync(begun, String(process.pid));
+  await new Promise((resolve) => setTimeout(resolve, 60_000));
+});
+
+function written(mark: string): Promise<void> {
+  return until(() => existsSync(mark) && readFileSync(mark, "utf8") !== "", `something to be in ${mark}`);
+}
+
+/** How long the one CPU was not to be had. */
+async function untilFree(): Promise<number> {
+  const since = performance.now();
+  expect(await add.remote(1, 2)).toBe(3);
+  await until(() => driverRuntime().cancellation.pursuedCount === 0, "the cancelled calls to end");
+  return performance.now() - since;
+}
+
+test("a child that computes on its parent's worker is interrupted with the parent, however deep", async () => {
+  const parent = remote(async (begun: string) => {
+    await remote(async () => {
+      await spin.remote(begun);
+    }).remote();
+  });
+  const begun = newMark();
+  const ref = parent.remote(begun);
+  await written(begun);
+  cancel(ref);
+  expect(await failureOf(ref)).toBeInstanceOf(TaskCancelledError);
+  expect(await untilFree()).toBeLessThan(CANCEL_GRACE_MS);
+  expect(isAlive(Number(readFileSync(begun, "utf8")))).toBe(true);
+}, 20_000);
+
+test("with recursive: false it is not", async () => {
+  const parent = remote(async (begun: string) => {
+    await remote((mark: string) => {
+      writeFileSync(mark, "begun");
+      const end = performance.now() + 1000;
+      while (performance.now() < end);
+      writeFileSync(mark, "ended");
+    }).remote(begun);
+  });
+  const begun = newMark();
+  const ref = parent.remote(begun);
+  await written(begun);
+  cancel(ref, { recursive: false });
+  expect(await failureOf(ref)).toBeInstanceOf(TaskCancelledError);
+  await until(() => readFileSync(begun, "utf8") === "ended", "the child to end by itself");
+  await untilFree();
+}, 20_000);
+
+test("a child that ignores its signal costs their worker after the time of grace", async () => {
+  const parent = remote(async (begun: string) => {
+    await ignore.remote(begun);
+  });
+  const begun = newMark();
+  const ref = parent.remote(begun);
+  await written(begun);
+  cancel(ref);
+  expect(await failureOf(ref)).toBeInstanceOf(TaskCancelledError);
+  const pid = Number(readFileSync(begun, "utf8"));
+  await until(() => !isAlive(pid), "the worker to be replaced");
+  await untilFree();
+}, 20_000);
+
+class Never {
+  async end(): Promise<void> {
+    await new Promise(() => setInterval(() => {}, 1000));
+  }
+}
+
+test("a task behind others that wait is interrupted at once", async () => {
+  using never = remote(Never, { numCpus: 0 }).remote();
+  const wait = remote(async ([ref]: [ObjectRef<void>]) => {
+    await ref;
+  });
+  const end = never.end.remote();
+  // The second is a plain call of a function that is there: it begins where its frame arrives.
+  const waiting = [wait.remote([end]), wait.remote([end])];
+  const begun = newMark();
+  const ref = spin.remote(begun);
+  await written(begun);
+  cancel(ref);
+  expect(await untilFree()).toBeLessThan(CANCEL_GRACE_MS);
+  for (const each of waiting) cancel(each);
+  cancel(end);
+  for (const each of waiting) expect(await failureOf(each)).toBeInstanceOf(TaskCancelledError);
+}, 20_000);
+
+test("a generator that computes on is interrupted, whether it is cancelled or just not read any more", async () => {
+  const numbers = remote(function* (begun: string) {
+    yield 1;
+    writeFileSync(begun, String(process.pid));
+    for (;;);
+  });
+  for (const isCancelled of [true, false]) {
+    const begun = newMark();
+    const stream = numbers.remote(begun);
+    // The item comes although the next one is computed without a pause.
+    for await (const value of stream) {
+      expect(value).toBe(1);
+      await written(begun);
+      break;
+    }
+    if (isCancelled) cancel(stream);
+    const freeMs = await untilFree();
+    if (isCancelled) expect(freeMs).toBeLessThan(CANCEL_GRACE_MS);
+    expect(isAlive(Number(readFileSync(begun, "utf8")))).toBe(true);
+  }
+}, 30_000);
+
+test("a generator that awaits something for long gives its CPU back when nobody reads on", async () => {
+  const numbers = remote(async function* () {
+    yield 1;
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    yield 2;
+  });
+  for await (const value of numbers.remote()) {
+    expect(value).toBe(1);
+    break;
+  }
+  const since = performance.now();
+  expect(await add.remote(1, 2)).toBe(3);
+  expect(performance.now() - since).toBeLessThan(1500);
+  await until(() => driverRuntime().cancellation.pursuedCount === 0, "the generator to end");
+}, 20_000);

@@ -32,6 +32,7 @@ const config: ViteUserConfig = defineConfig({
           name: "rules",
           include: RULES,
           testTimeout: 60_000,
+          hookTimeout: 120_000,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },

@@ -48,6 +48,7 @@ export {
 } from "./core/api.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./core/store-statistics.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";
+export type * from "./core/cluster-types.ts";
 export type * from "./core/graph-types.ts";
 export { getCurrentPlacementGroup, getPlacementGroup, placementGroup, placementGroupTable } from "./core/placement-group.ts";
 export type * from "./core/scheduling-types.ts";

@@ -38,20 +38,18 @@ import type { WhyFunction } from "./scheduling-types.ts";
 import { whyFrom } from "./why-reason.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
 import { currentContext } from "./runtime-context.ts";
+import type { ActorsFunction, NodeInfo, RuntimeContext } from "./cluster-types.ts";
 import type {
-  ActorsFunction,
   CancelFunction,
   GetActorFunction,
   GetActorOptions,
   GetFunction,
   GetOptions,
   KillFunction,
-  NodeInfo,
   PutFunction,
   ReadyFunction,
   RemoteType,
   Resources,
-  RuntimeContext,
   TerminateFunction,
   WaitFunction,
   WaitOptions,

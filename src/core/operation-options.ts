@@ -16,7 +16,8 @@ import {
   timeLimit,
   withDefaults,
 } from "./option-kinds.ts";
-import type { ActorsOptions, CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "./types.ts";
+import type { ActorsOptions } from "./cluster-types.ts";
+import type { CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "./types.ts";
 
 export const SIGNAL: Option<AbortSignal | undefined> = custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
   isAbortSignal(value) ? "ok" : "wrong type",

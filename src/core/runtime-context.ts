@@ -7,7 +7,7 @@
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
-import type { RuntimeContext } from "./types.ts";
+import type { RuntimeContext } from "./cluster-types.ts";
 
 export type ContextFacts = Omit<RuntimeContext, "signal">;
 

@@ -3,6 +3,7 @@
  *
  * `exactly<Expected>()(value)` compiles only when the value's type is that type, neither wider nor narrower nor `any`.
  */
+export type * from "../../src/core/cluster-types.ts";
 export type * from "../../src/core/graph-types.ts";
 export type * from "../../src/core/stream-types.ts";
 export type * from "../../src/core/scheduling-types.ts";

@@ -1,0 +1,91 @@
+/**
+ * The public types of what a program is told of its surroundings: the context that it runs in, the actors and the nodes of the cluster.
+ *
+ * Facts alone, with the options of asking for them. No code. The types of calls and references are in `types.ts`.
+ */
+import type { ActorId, JobId, NodeId, ProcessId, TaskId } from "../base/ids.ts";
+import type { RuntimeEnv } from "./scheduling-types.ts";
+import type { Resources } from "./types.ts";
+
+/** Where the code that asks runs: the driver, a task, or a method of an actor. */
+export interface RuntimeContext {
+  readonly jobId: JobId;
+  readonly nodeId: NodeId;
+  /** This process in the cluster; its process id on the machine is `process.pid`. */
+  readonly workerId: ProcessId;
+  readonly namespace: string;
+  /** Absent in the driver. */
+  readonly taskId: TaskId | undefined;
+  /** Name of the function, or `Class.method`; absent in the driver. */
+  readonly taskName: string | undefined;
+  /** Absent outside of actors. */
+  readonly actorId: ActorId | undefined;
+  /** Absent for actors without a name. */
+  readonly actorName: string | undefined;
+  /** What the task or actor holds while it runs; empty in the driver. */
+  readonly assignedResources: Resources;
+  /** By resource, the ids of the accelerators that it may use, such as `{ GPU: ["0"] }`; empty where it asked for none. */
+  readonly acceleratorIds: Readonly<Record<string, readonly string[]>>;
+  /** Labels of the node that it runs on. */
+  readonly nodeLabels: Readonly<Record<string, string>>;
+  /** The placement group in which it runs, if any. */
+  readonly placementGroupId: string | undefined;
+  /** What its worker has besides what the node has: of the job, the parent and the call, merged; empty for most. */
+  readonly runtimeEnv: RuntimeEnv;
+  /** Whether this actor has been restarted; its state began anew. */
+  readonly wasCurrentActorReconstructed: boolean;
+  /**
+   * Aborts when this task or actor call is cancelled, with the `TaskCancelledError` as its reason; in the driver it never does. Hand it to
+   * what takes a signal, or ask `signal.aborted`. Code that runs without a pause sees no change: it is interrupted instead.
+   */
+  readonly signal: AbortSignal;
+}
+
+/** The options of `actors`. */
+export interface ActorsOptions {
+  /** Those of one namespace. Default: all. */
+  namespace?: string | undefined;
+  /** The dead too, of which the last 10,000 are known. Default: false. */
+  includeDead?: boolean | undefined;
+}
+
+/** One actor, as `actors()` lists it. */
+export interface ActorInfo {
+  readonly actorId: ActorId;
+  readonly className: string;
+  /** Absent for actors without a name. */
+  readonly name: string | undefined;
+  readonly namespace: string;
+  readonly lifetime: "detached" | "non_detached";
+  /** `"pending"` until its constructor has run, `"restarting"` from the death of its process until it has run again. */
+  readonly phase: "pending" | "alive" | "restarting" | "dead";
+  /** Its process on its machine, or the last one that it had. */
+  readonly pid: number | undefined;
+  readonly nodeId: NodeId | undefined;
+  /** How often it was made anew; calls carry it. */
+  readonly incarnation: number;
+  readonly restarts: number;
+  /** Why it ended or ends. */
+  readonly reason: string | undefined;
+}
+
+/**
+ * The actors of the session, in the order of their creation.
+ *
+ * @throws TypeError for an unknown option or a value of a wrong type.
+ * @example
+ * for (const { className, pid, phase } of await actors()) console.log(className, pid, phase);
+ */
+export type ActorsFunction = (options?: ActorsOptions) => Promise<ActorInfo[]>;
+
+/** One machine of the cluster, as `nodes()` lists it. */
+export interface NodeInfo {
+  readonly nodeId: NodeId;
+  readonly alive: boolean;
+  readonly hostname: string;
+  readonly address: string;
+  /** All that it has, whether in use or not. */
+  readonly resources: Resources;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly objectStoreMemoryBytes: number;
+}

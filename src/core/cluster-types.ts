@@ -1,7 +1,8 @@
 /**
  * The public types of what a program is told of its surroundings: the context that it runs in, the actors and the nodes of the cluster.
  *
- * Facts alone, with the options of asking for them. No code. The types of calls and references are in `types.ts`.
+ * Decides which facts have a name: all of them can be had without changing anything, and are as old as the answer. With the options of asking for them.
+ * No code. The types of calls and references are in `types.ts`.
  */
 import type { ActorId, JobId, NodeId, ProcessId, TaskId } from "../base/ids.ts";
 import type { RuntimeEnv } from "./scheduling-types.ts";

@@ -465,10 +465,10 @@ export class CallServer {
   }
 
   #runGuarded(context: TaskContext, callId: number, body: () => unknown): unknown {
-    const { guard } = this.#options;
+    const guard = this.#guard;
     if (guard === undefined) return taskContext.run(context, body);
     // The guard is inside: what it stops cannot restore the context that it had.
-    return taskContext.run(context, () => guard.run({ caller: this.#callerId, callId }, body));
+    return taskContext.run(context, () => guard.run(callId, body));
   }
 
   #answerLater(

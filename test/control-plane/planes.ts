@@ -9,11 +9,16 @@ import type { Bus, BusOptions } from "../../src/control/bus/bus.ts";
 import { MemoryBus, MemoryExchange } from "../../src/control/bus/memory-bus.ts";
 import { NatsBus } from "../../src/control/nats/nats-bus.ts";
 import { connectNats } from "../../src/control/nats/nats-link.ts";
+import { NatsSubjects } from "../../src/control/nats/nats-subjects.ts";
 import { NatsStore } from "../../src/control/nats/nats-store.ts";
 import type { ControlStore } from "../../src/control/store/control-store.ts";
 import { MemoryStore } from "../../src/control/store/memory-store.ts";
 import { MemoryTables } from "../../src/control/store/memory-tables.ts";
 import { NatsServers, WITHOUT_NATS } from "./nats-servers.ts";
+
+export interface NatsPlane extends Plane {
+  readonly subjects: NatsSubjects;
+}
 
 export interface Client extends AsyncDisposable {
   readonly store: ControlStore;
@@ -55,9 +60,10 @@ function memoryPlane(): Plane {
 }
 
 /** Another name each time, so that a test sees nothing of the one before. */
-export function natsPlane(servers: NatsServers, { replicas = 1 }: { replicas?: number } = {}): Plane {
+export function natsPlane(servers: NatsServers, { replicas = 1 }: { replicas?: number } = {}): NatsPlane {
   const cluster = `t${randomBytes(6).toString("hex")}`;
   return {
+    subjects: new NatsSubjects(cluster),
     async open(options) {
       const link = await connectNats({ servers: servers.urls, name: "test" });
       const store = await NatsStore.open(link, { cluster, replicas });

@@ -91,7 +91,7 @@ class RunningTransaction {
       for (const { subject, data, headers } of messages.slice(0, -1)) {
         link.connection.publish(subject, data, { headers: link.headers(headers) });
       }
-      const answer = await link.connection.request(last.subject, last.data, { headers: link.headers(last.headers), timeout: timeoutMs });
+      const answer = await link.request(last.subject, last.data, { headers: link.headers(last.headers), timeoutMs });
       const { error, seq } = answer.json<{ error?: ApiFailure; seq?: number }>();
       if (error === undefined) return { kind: "applied", lastSequence: seq as number };
       const code = error.err_code ?? 0;

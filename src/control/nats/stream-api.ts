@@ -65,7 +65,7 @@ export class StreamApi {
 
   async #callOnce<Result>(command: string, body: unknown): Promise<Result> {
     const payload = body === undefined ? "" : JSON.stringify(body);
-    const answer = await this.link.connection.request(`$JS.API.${command}`, payload, { timeout: API_TIMEOUT_MS });
+    const answer = await this.link.request(`$JS.API.${command}`, payload, { timeoutMs: API_TIMEOUT_MS });
     const parsed = answer.json<{ error?: ApiFailure }>();
     if (parsed.error !== undefined) throw new ApiError(parsed.error);
     return parsed as Result;
@@ -94,7 +94,7 @@ export class StreamApi {
     for (;;) {
       let cause: unknown;
       try {
-        const answer = await this.link.connection.request(subject, body, { headers, timeout: API_TIMEOUT_MS });
+        const answer = await this.link.request(subject, body, { headers, timeoutMs: API_TIMEOUT_MS });
         const { error, seq } = answer.json<{ error?: ApiFailure; seq?: number }>();
         if (error === undefined) return seq;
         if (error.err_code === ERROR.WRONG_SEQUENCE) return undefined;

@@ -161,7 +161,7 @@ export class StreamFeed {
     this.#subscription = undefined;
     const { link, stream } = this.#options.api;
     if (consumer === undefined || !link.isConnected) return;
-    void link.connection.request(`$JS.API.CONSUMER.DELETE.${stream}.${consumer}`, "", { timeout: HEARTBEAT_MS }).catch(() => {});
+    void link.request(`$JS.API.CONSUMER.DELETE.${stream}.${consumer}`, "", { timeoutMs: HEARTBEAT_MS }).catch(() => {});
   }
 }
 

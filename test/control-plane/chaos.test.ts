@@ -1,0 +1,204 @@
+/**
+ * The control plane while things go wrong: on memory with a faulty network before it, on three NATS servers that are killed and stopped.
+ *
+ * Below each, mutations: the same checks on a plane of which a promise was taken away, and they have to find it. `SHOAL_CHAOS_ROUNDS=10` makes the
+ * run on NATS as many times longer.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { LEADER_KEY } from "../../src/control/leadership.ts";
+import { connectNats } from "../../src/control/nats/nats-link.ts";
+import { StreamApi } from "../../src/control/nats/stream-api.ts";
+import type { ControlStore, StoreChange } from "../../src/control/store/control-store.ts";
+import { keyOf, revisionOf as revisionOfChange } from "../../src/control/store/key-table.ts";
+import { MemoryStore } from "../../src/control/store/memory-store.ts";
+import { MemoryTables } from "../../src/control/store/memory-tables.ts";
+import { FaultyStore, StaleStore, TornStore, UncheckedStore } from "./altered-stores.ts";
+import { DirectReads } from "./direct-reads.ts";
+import { NatsServers, sleep, until } from "./nats-servers.ts";
+import { type Client, describeNats, type NatsPlane, natsPlane } from "./planes.ts";
+import { exercise, Exclusion, RandomNumbers, Registers, Terms, Transfers, type Workload } from "./workloads.ts";
+
+const SEED = 20;
+const CLIENTS = 5;
+const ROUNDS = Number(process.env["SHOAL_CHAOS_ROUNDS"] ?? 1);
+
+const ignoreLeader = (key: string): boolean => key === LEADER_KEY;
+const ignoreAll = (): boolean => true;
+
+describe("memory behind a faulty network", () => {
+  async function run(workload: Workload, alter: (store: ControlStore) => ControlStore = (store) => store): Promise<string[]> {
+    const tables = new MemoryTables();
+    const stores = Array.from({ length: CLIENTS }, (_, index) =>
+      alter(new FaultyStore(new MemoryStore(tables), new RandomNumbers(SEED + index))),
+    );
+    const violations = await exercise(stores, workload, () => sleep(2_500));
+    tables.dispose();
+    expect(workload.acknowledged).toBeGreaterThan(2);
+    return violations;
+  }
+
+  test("no acknowledged change is lost, none is made twice, no read is stale", async () => {
+    expect(await run(new Registers({ seed: SEED }))).toEqual([]);
+  });
+  test("transfers over two keys keep their sum", async () => {
+    expect(await run(new Transfers({ seed: SEED }))).toEqual([]);
+  });
+  test("a lease has one holder", async () => {
+    expect(await run(new Exclusion())).toEqual([]);
+  });
+  test("terms do not overlap", async () => {
+    expect(await run(new Terms({ seed: SEED, claimEveryMs: 100 }))).toEqual([]);
+  });
+
+  describe("mutations are found", () => {
+    test("stale reads", async () => {
+      expect((await run(new Registers({ seed: SEED }), (store) => new StaleStore(store))).join()).toContain("stale");
+    });
+    test("checks that are not made", async () => {
+      expect((await run(new Registers({ seed: SEED }), (store) => new UncheckedStore(store, ignoreAll))).join()).toContain(
+        "over the same value",
+      );
+    });
+    test("a fence that is off", async () => {
+      const mutated = (store: ControlStore): ControlStore => new UncheckedStore(store, ignoreLeader);
+      expect((await run(new Terms({ seed: SEED, claimEveryMs: 100 }), mutated)).join()).toContain("not fenced");
+    });
+    test("transactions in parts", async () => {
+      expect((await run(new Transfers({ seed: SEED }), (store) => new TornStore(store))).join()).toContain("in part");
+    });
+    test("leases without a check", async () => {
+      expect((await run(new Exclusion(), (store) => new UncheckedStore(store, ignoreAll))).join()).toContain("while");
+    });
+  });
+});
+
+describeNats("three NATS servers", () => {
+  let servers: NatsServers;
+  let plane: NatsPlane;
+  let clients: Client[];
+  let api: StreamApi;
+
+  beforeAll(async () => {
+    servers = await NatsServers.start({ count: 3 });
+    plane = natsPlane(servers, { replicas: 3 });
+    clients = [];
+    for (let index = 0; index < CLIENTS; index += 1) clients.push(await plane.open());
+    api = new StreamApi({
+      link: await connectNats({ servers: servers.urls, name: "observer" }),
+      stream: plane.subjects.stream,
+      timeoutMs: 20_000,
+    });
+  });
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
+    await api.link.close();
+    await servers.close();
+  });
+
+  async function leaderIndex(): Promise<number> {
+    for (;;) {
+      const { cluster } = await api.call<{ cluster: { leader?: string } }>(`STREAM.INFO.${plane.subjects.stream}`);
+      if (cluster.leader !== undefined) return servers.indexOf(cluster.leader);
+      await sleep(100);
+    }
+  }
+
+  const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
+    "kill -9 of the leader": async () => {
+      const leader = await leaderIndex();
+      await servers.kill(leader);
+      await sleep(7_000);
+      await servers.restart(leader);
+    },
+    "the leader stopped for 4 s": async () => {
+      const leader = await leaderIndex();
+      servers.pause(leader);
+      await sleep(4_000);
+      servers.resume(leader);
+    },
+    "kill -9 of all three": async () => {
+      const all = Array.from({ length: servers.count }, (_, index) => index);
+      await Promise.all(all.map((index) => servers.kill(index)));
+      await sleep(300);
+      await Promise.all(all.map((index) => servers.restart(index)));
+    },
+  };
+
+  async function disturb(): Promise<void> {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const fault of Object.values(FAULTS)) {
+        await sleep(500);
+        await fault();
+        // The fault is over when writes go through again.
+        await leaderIndex();
+        await sleep(500);
+      }
+    }
+  }
+
+  const stores = (alter: (store: ControlStore) => ControlStore = (store) => store): ControlStore[] =>
+    clients.map(({ store }) => alter(store));
+
+  test("calm: no read is stale on another server than the writer's, and a listing has what was acknowledged", async () => {
+    const registers = new Registers({ seed: SEED, root: "calm" });
+    expect(await exercise(stores(), registers, () => sleep(1_500))).toEqual([]);
+    expect(registers.acknowledged).toBeGreaterThan(50);
+  });
+
+  test(
+    "killed and stopped servers: nothing acknowledged is lost, nothing is applied twice, in part or by a replaced leader",
+    async () => {
+      const { store } = clients[0] as Client;
+      const { revision } = await store.list("register");
+      const watch = store.watch("register", { afterRevision: revision });
+      const seen = new Map<string, StoreChange>();
+      const reading = (async () => {
+        for await (const change of watch) seen.set(keyOf(change), change);
+      })();
+      const workloads = [
+        new Registers({ seed: SEED }),
+        new Transfers({ seed: SEED }),
+        new Terms({ seed: SEED, claimEveryMs: 3_000 }),
+        new Exclusion(),
+      ];
+      const done = disturb();
+      const results = await Promise.all(workloads.map((workload) => exercise(stores(), workload, () => done)));
+      // While the leader changes an old one may answer a read: a read is a hint.
+      expect(results.flat().filter((violation) => !violation.includes("stale"))).toEqual([]);
+      for (const { acknowledged } of workloads) expect(acknowledged).toBeGreaterThan(3);
+      // The watch lived on servers that died: it was made again and left nothing out.
+      const { entries } = await store.list("register");
+      const wanted = new Map(entries.map((entry) => [entry.key, { kind: "put", entry }]));
+      await until(() => entries.every(({ key, revision: last }) => revisionOf(seen.get(key)) >= last), "the watch has caught up");
+      expect(seen).toEqual(wanted);
+      watch.close();
+      await reading;
+    },
+    60_000 + ROUNDS * 60_000,
+  );
+
+  test("mutation: a fence that is off is found", async () => {
+    const terms = new Terms({ seed: SEED, claimEveryMs: 100 });
+    const violations = await exercise(
+      stores((store) => new UncheckedStore(store, ignoreLeader)),
+      terms,
+      () => sleep(2_000),
+    );
+    expect(violations.join()).toContain("not fenced");
+  });
+
+  test("mutation: stale reads are found, once replicas may answer", async () => {
+    await using direct = await DirectReads.allow(api, { subjects: plane.subjects, urls: servers.urls });
+    const registers = new Registers({ seed: SEED, root: "direct", count: 1 });
+    const violations = await exercise(
+      stores((store) => direct.before(store)),
+      registers,
+      () => sleep(4_000),
+    );
+    expect(violations.join()).toContain("stale");
+  });
+});
+
+function revisionOf(change: StoreChange | undefined): number {
+  return change === undefined ? 0 : revisionOfChange(change);
+}

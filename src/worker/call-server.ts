@@ -458,6 +458,8 @@ export class CallServer {
     ) {
       this.#open.set(call.callId, context);
       context.startedMs = startMs;
+      // One that began where its frame arrived, too: the caller must know that what is behind it may begin.
+      if (callee !== undefined) context.onParked ??= () => this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
       this.#answerLater(context, call, result as PromiseLike<unknown>, done);
       return;
     }

@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cancel, type ObjectRef, remote, TaskCancelledError } from "shoal";
+import { cancel, remote, TaskCancelledError } from "shoal";
 import { expect, test } from "vitest";
 import { CANCEL_GRACE_MS } from "../../src/core/call-cancellation.ts";
 import { driverRuntime, failureOf, isAlive, until, useFolder, useSession } from "./session.ts";
@@ -96,19 +96,18 @@ class Never {
 
 test("a task behind others that wait is interrupted at once", async () => {
   using never = remote(Never, { numCpus: 0 }).remote();
-  const wait = remote(async ([ref]: [ObjectRef<void>]) => {
-    await ref;
+  const wait = remote(async (long: boolean) => {
+    if (long) await never.end.remote();
   });
-  const end = never.end.remote();
-  // The second is a plain call of a function that is there: it begins where its frame arrives.
-  const waiting = [wait.remote([end]), wait.remote([end])];
+  await wait.remote(false);
+  // A plain call of a function that is there: it begins where its frame arrives.
+  const waiting = [wait.remote(true), wait.remote(true)];
   const begun = newMark();
   const ref = spin.remote(begun);
   await written(begun);
   cancel(ref);
   expect(await untilFree()).toBeLessThan(CANCEL_GRACE_MS);
   for (const each of waiting) cancel(each);
-  cancel(end);
   for (const each of waiting) expect(await failureOf(each)).toBeInstanceOf(TaskCancelledError);
 }, 20_000);
 

@@ -19,6 +19,7 @@ import {
   type LogHeader,
   MESSAGE,
   type PayloadHeader,
+  type ReclaimHeader,
   type WhyRefHeader,
   type WireLocation,
   type WorkerExitedHeader,
@@ -62,7 +63,7 @@ export class DaemonMessages {
         this.#runtime.submitter.revoked(header as number);
         return;
       case MESSAGE.LEASE_TAKEN:
-        this.#runtime.submitter.taken(header as ProcessId);
+        this.#runtime.submitter.taken(...(header as ReclaimHeader));
         return;
       case MESSAGE.WORKER_EXITED:
         this.#runtime.submitter.workerExited(header as WorkerExitedHeader);

@@ -78,6 +78,8 @@ export interface RuntimeOptions {
   storeQuotaBytes: number;
   /** How often a task runs again that was ended as the machine was full; -1: without end. */
   taskOomRetries: number;
+  /** Functions run as they are and are never captured, as all processes share one heap. Default: in in-process mode. */
+  runsLocally?: boolean | undefined;
   /** For workers: this worker itself, for its nested tasks. */
   ownWorker?: { link: (events: WorkerLinkEvents) => WorkerLink; isFree: (shape: string) => boolean };
   /** For workers: what concerns what runs here (slots, actors, the end). */
@@ -189,7 +191,7 @@ export class Runtime {
       onNote: (note) => {
         if (note.startsWith("WARNING")) options.onWarning(note);
       },
-      runsLocally: options.mode === "inProcess",
+      runsLocally: options.runsLocally ?? options.mode === "inProcess",
     });
     this.environments = new Environments({ daemon, surroundings: options.runtimeEnv, mode: options.mode });
     if (this.environments.isInherited) placing.isInherited = true;
@@ -382,8 +384,8 @@ export class Runtime {
     };
   }
 
-  async #connectWorker({ address, processId, incarnation }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
-    const { connection } = await connectPeer(address, this.#hello());
+  async #connectWorker({ address, processId, incarnation, leaseId }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
+    const { connection } = await connectPeer(address, { ...this.#hello(), leaseId });
     connection.setKeepsProcessAlive(this.options.role === "worker");
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;

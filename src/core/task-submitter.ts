@@ -70,6 +70,8 @@ export class TaskSubmitter {
   readonly #options: SubmitterOptions;
   readonly #groups = new Map<string, Group>();
   readonly #links = new Map<ProcessId, Promise<WorkerLink>>();
+  /** The lease for which a link was made: the worker refuses one for a lease that it has given to others. */
+  readonly #linkedFor = new Map<ProcessId, number>();
   readonly #leaseOf = new Map<CallRecord, Lease>();
   /** What was with a worker that died, until it is known why. */
   readonly #recovering = new Set<readonly CallRecord[]>();
@@ -241,13 +243,14 @@ export class TaskSubmitter {
   }
 
   /** A worker was given to others while this process did not attend to its lease: what was sent to it since never began. */
-  taken(worker: ProcessId): void {
+  taken(worker: ProcessId, leaseId: number): void {
     for (const group of this.#groups.values()) {
-      removeLeasesOn(group, worker);
+      removeLeasesOn(group, worker, leaseId);
       // The daemon has forgotten what this process asked for, too.
       group.sentBacklog = 0;
     }
-    this.#workerEnded(worker, "taken");
+    // A connection that was made for a later lease lasts.
+    if ((this.#linkedFor.get(worker) ?? 0) <= leaseId) this.#workerEnded(worker, "taken");
     this.#scheduleDemand();
   }
 
@@ -349,15 +352,24 @@ export class TaskSubmitter {
     if (known !== undefined) return known;
     const id = grant.workerId;
     const events: WorkerLinkEvents = { ...this.linkEvents, onClosed: (unanswered) => this.#linkClosed(id, unanswered) };
-    const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0 }, events);
+    const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0, leaseId: grant.leaseId }, events);
     this.#links.set(id, link);
-    link.catch(() => this.#links.delete(id));
+    this.#linkedFor.set(id, grant.leaseId);
+    link.catch(() => this.#forgetLink(id));
     return link;
   }
 
-  #linkClosed(worker: ProcessId, unanswered: CallRecord[]): void {
+  #forgetLink(worker: ProcessId): void {
     this.#links.delete(worker);
-    for (const group of this.#groups.values()) removeLeasesOn(group, worker);
+    this.#linkedFor.delete(worker);
+  }
+
+  #linkClosed(worker: ProcessId, unanswered: CallRecord[]): void {
+    this.#forgetLink(worker);
+    for (const group of this.#groups.values()) {
+      // Where the worker lives on, the daemon does not know that these are of no use any more.
+      for (const { id } of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) this.#options.daemon.send(MESSAGE.LEASE_RETURN, id);
+    }
     for (const record of unanswered) this.#leaseOf.delete(record);
     if (this.#isClosed || unanswered.length === 0) {
       this.#exits.delete(worker);
@@ -448,8 +460,12 @@ export class TaskSubmitter {
   }
 }
 
-function removeLeasesOn(group: Group, worker: ProcessId): void {
+/** Those up to a number. @returns what was removed */
+function removeLeasesOn(group: Group, worker: ProcessId, leaseId: number): Lease[] {
+  const removed: Lease[] = [];
   for (let index = group.leases.length - 1; index >= 0; index -= 1) {
-    if ((group.leases[index] as Lease).link.processId === worker) group.leases.splice(index, 1);
+    const lease = group.leases[index] as Lease;
+    if (lease.link.processId === worker && lease.id <= leaseId) removed.push(...group.leases.splice(index, 1));
   }
+  return removed;
 }

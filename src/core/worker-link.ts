@@ -55,6 +55,8 @@ export interface WorkerTarget {
   processId: ProcessId;
   /** For actors: which life of it is meant; 0 for workers that run tasks. */
   incarnation: number;
+  /** The lease for which it is reached; none for actors. */
+  leaseId?: number;
 }
 
 export interface WorkerLinkOptions {

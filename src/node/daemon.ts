@@ -23,7 +23,7 @@ import {
   type LeaseReportHeader,
   type LogHeader,
   MESSAGE,
-  type NodeHeader,
+  type ReclaimHeader,
   type WireLocation,
   type WhyRefHeader,
   type WorkerExitedHeader,
@@ -42,6 +42,7 @@ import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { leaseReport } from "./lease-report.ts";
+import { nodeHeader } from "./node-header.ts";
 import { MemoryGuard, type MemoryGuardOptions } from "./memory-guard.ts";
 import { RefService } from "./ref-service.ts";
 import { StoreService } from "./store-service.ts";
@@ -238,11 +239,10 @@ export class NodeDaemon {
         this.#lease({ kind: "leaseReturned", leaseId: header as number, owner: peer.id });
         return;
       case MESSAGE.LEASE_RECLAIMED:
-        this.#send(header as ProcessId, MESSAGE.LEASE_TAKEN, peer.id);
-        this.#lease({ kind: "leaseReclaimed", worker: peer.id, owner: header as ProcessId });
+        this.#leaseReclaimed(peer.id, header as ReclaimHeader);
         return;
       case MESSAGE.WORKER_PARK:
-        this.#lease({ kind: "parked", worker: peer.id });
+        this.#lease({ kind: "parked", worker: peer.id, left: header as number });
         return;
       case MESSAGE.WORKER_UNPARK:
         this.#lease({ kind: "unpark", worker: peer.id, spec: parseLeaseSpec(header as string) });
@@ -262,7 +262,7 @@ export class NodeDaemon {
         this.#head.workerLeaves(peer.id, header as string | undefined);
         return;
       case MESSAGE.NODES:
-        peer.connection.reply(frame.callId, [this.#node()]);
+        peer.connection.reply(frame.callId, [nodeHeader(this.#options)]);
         return;
       case MESSAGE.RESOURCES:
         peer.connection.reply(frame.callId, {
@@ -314,6 +314,11 @@ export class NodeDaemon {
     this.#applyLeases(this.#leases.handle(event));
   }
 
+  #leaseReclaimed(worker: ProcessId, [owner, leaseId]: ReclaimHeader): void {
+    this.#send(owner, MESSAGE.LEASE_TAKEN, [worker, leaseId]);
+    this.#lease({ kind: "leaseReclaimed", worker, owner, leaseId });
+  }
+
   #applyLeases(effects: readonly LeaseEffect[]): void {
     for (const effect of effects) {
       switch (effect.kind) {
@@ -345,13 +350,13 @@ export class NodeDaemon {
           this.#head.groupReserved(effect.group);
           break;
         case "slot":
-          this.#send(effect.worker, MESSAGE.WORKER_SLOT, effect.leased);
+          this.#send(effect.worker, MESSAGE.WORKER_SLOT, [effect.shape, effect.isAnswer, effect.isLeased]);
           break;
         case "leaseEnded":
-          this.#send(effect.worker, MESSAGE.WORKER_SLOT, undefined);
+          this.#send(effect.worker, MESSAGE.WORKER_SLOT, effect.isLast);
           break;
         case "reclaim":
-          this.#send(effect.worker, MESSAGE.LEASE_RECLAIM, effect.owner);
+          this.#send(effect.worker, MESSAGE.LEASE_RECLAIM, [effect.owner, effect.leaseId]);
           break;
         case "revoke":
           this.#send(effect.owner, MESSAGE.LEASE_REVOKE, effect.leaseId);
@@ -495,10 +500,5 @@ export class NodeDaemon {
     } else {
       this.#workers.kill(worker, reason);
     }
-  }
-
-  #node(): NodeHeader {
-    const { nodeId, hostname, address, resources, labels, objectStoreMemoryBytes } = this.#options;
-    return { nodeId, alive: true, hostname, address, resources, labels, objectStoreMemoryBytes };
   }
 }

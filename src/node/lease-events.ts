@@ -17,8 +17,8 @@ export type LeaseEvent =
   | { kind: "environmentFailed"; environment: string; refusal: Refusal }
   | { kind: "processGone"; process: ProcessId }
   | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
-  | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId }
-  | { kind: "parked"; worker: ProcessId }
+  | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId; leaseId: number }
+  | { kind: "parked"; worker: ProcessId; left: number }
   | { kind: "unpark"; worker: ProcessId; spec: LeaseSpec }
   /** `placement` must exist on the node, `spec` is what it holds while it lives. */
   | { kind: "actorWanted"; actor: ActorId; spec: LeaseSpec; placement: LeaseSpec }
@@ -31,10 +31,10 @@ export type LeaseEvent =
 export type LeaseEffect =
   | { kind: "spawn"; environment: string }
   | { kind: "grant"; leaseId: number; owner: ProcessId; worker: ProcessId; spec: LeaseSpec; accelerators: AcceleratorIds | undefined }
-  | { kind: "slot"; worker: ProcessId; leased: boolean }
-  | { kind: "leaseEnded"; worker: ProcessId }
+  | { kind: "slot"; worker: ProcessId; shape: string; isAnswer: boolean; isLeased: boolean }
+  | { kind: "leaseEnded"; worker: ProcessId; isLast: boolean }
   | { kind: "revoke"; leaseId: number; owner: ProcessId }
-  | { kind: "reclaim"; worker: ProcessId; owner: ProcessId }
+  | { kind: "reclaim"; worker: ProcessId; owner: ProcessId; leaseId: number }
   | { kind: "infeasible"; owner: ProcessId | ActorId; obstacle: Obstacle }
   | { kind: "refused"; owner: ProcessId; spec: LeaseSpec; refusal: Refusal }
   | { kind: "actorRefused"; actor: ActorId; refusal: Refusal }

@@ -18,10 +18,17 @@ const COLLECT_MS = 3000;
 const LET_OTHERS_MS = 500;
 
 interface LeaseView {
+  readonly id: number;
   readonly owner: ProcessId;
   readonly worker: ProcessId;
   readonly group: string | undefined;
   revoked: boolean;
+}
+
+export interface Reclaim {
+  readonly worker: ProcessId;
+  readonly owner: ProcessId;
+  readonly leaseId: number;
 }
 
 interface DemandView {
@@ -62,17 +69,15 @@ export function leaseToRevoke<L extends LeaseView>(leases: Iterable<L>, demand: 
 
 /**
  * The workers to be asked whether an owner's lease on them is idle: an owner that computes reads neither its timer nor a revoke. Not asked for are
- * the leases of the only one that starves.
+ * the leases of the only one that starves. With the newest lease meant: one that is granted later is another matter.
  */
-export function leasesToReclaim(leases: Iterable<LeaseView>, starved: ReadonlySet<ProcessId>): { worker: ProcessId; owner: ProcessId }[] {
-  const asked = new Set<string>();
-  const found: { worker: ProcessId; owner: ProcessId }[] = [];
-  if (starved.size === 0) return found;
-  for (const { worker, owner } of leases) {
+export function leasesToReclaim(leases: Iterable<LeaseView>, starved: ReadonlySet<ProcessId>): Reclaim[] {
+  const asked = new Map<string, Reclaim>();
+  if (starved.size === 0) return [];
+  for (const { id, worker, owner } of leases) {
+    if (starved.size === 1 && starved.has(owner)) continue;
     const pair = `${worker}/${owner}`;
-    if (asked.has(pair) || (starved.size === 1 && starved.has(owner))) continue;
-    asked.add(pair);
-    found.push({ worker, owner });
+    asked.set(pair, { worker, owner, leaseId: Math.max(id, asked.get(pair)?.leaseId ?? 0) });
   }
-  return found;
+  return Array.from(asked.values());
 }

@@ -62,16 +62,16 @@ describe("the lease manager", () => {
     const manager = managerWithWorkers(1);
     manager.handle(demand(driver, 1));
     expect(grants(manager.handle(demand(worker(1), 1, true)))).toHaveLength(0);
-    const effects = manager.handle({ kind: "parked", worker: worker(1) });
+    const effects = manager.handle({ kind: "parked", worker: worker(1), left: 1 });
     expect(effects.filter((effect) => effect.kind === "spawn")).toHaveLength(0);
-    expect(effects).toContainEqual({ kind: "slot", worker: worker(1), leased: true });
+    expect(effects).toContainEqual(expect.objectContaining({ kind: "slot", worker: worker(1), isAnswer: false }));
     expect(grants(effects)).toMatchObject([{ owner: worker(1), worker: worker(1) }]);
   });
 
   test("a parked worker goes on before anything new starts", () => {
     const manager = managerWithWorkers(1);
     manager.handle(demand(driver, 1));
-    manager.handle({ kind: "parked", worker: worker(1) });
+    manager.handle({ kind: "parked", worker: worker(1), left: 1 });
     manager.handle({ kind: "unpark", worker: worker(1), spec: ONE_CPU });
     expect(manager.available()).toEqual({ CPU: 0 });
     expect(grants(manager.handle(demand(driver, 3)))).toHaveLength(0);
@@ -101,9 +101,28 @@ describe("the lease manager", () => {
     manager.handle(demand(driver, 1));
     expect(manager.handle({ kind: "tick", nowMs: 10 })).toEqual([]);
     const asked = manager.handle({ kind: "tick", nowMs: 1000 }).filter((effect) => effect.kind === "reclaim");
-    expect(asked).toContainEqual({ kind: "reclaim", worker: worker(1), owner: worker(1) });
-    const effects = manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1) });
+    expect(asked).toContainEqual(expect.objectContaining({ kind: "reclaim", worker: worker(1), owner: worker(1) }));
+    // What was granted since is another lease; and tasks of its own may run there until it says otherwise.
+    expect(manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1), leaseId: 0 })).toEqual([]);
+    const ended = manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1), leaseId: 10 });
+    expect(ended).toEqual([{ kind: "leaseEnded", worker: worker(1), isLast: true }]);
+    const effects = manager.handle({ kind: "parked", worker: worker(1), left: 0 });
     expect(grants(effects).map((grant) => grant.owner)).toEqual([driver]);
+  });
+
+  test("a worker that submitted tasks of its own is given to nobody before it has said what is left there", () => {
+    const manager = managerWithWorkers(1);
+    const [lease] = grants(manager.handle(demand(driver, 1)));
+    manager.handle(demand(worker(1), 1, true));
+    const ended = manager.handle({ kind: "leaseReturned", leaseId: lease?.leaseId ?? 0, owner: driver });
+    expect(ended).toEqual([{ kind: "leaseEnded", worker: worker(1), isLast: true }]);
+    // The nested task runs there meanwhile, under what the lease had.
+    expect(manager.available()).toEqual({ CPU: 0 });
+    manager.handle(demand(worker(1), 0, true));
+    manager.handle({ kind: "parked", worker: worker(1), left: 1 });
+    const actor = { kind: "actorWanted", actor: "a" as ActorId, spec: ONE_CPU, placement: ONE_CPU } as const;
+    expect(manager.handle(actor).map(({ kind }) => kind)).not.toContain("placeActor");
+    expect(manager.handle({ kind: "parked", worker: worker(1), left: 0 }).map(({ kind }) => kind)).toContain("placeActor");
   });
 
   test("what can never fit is said once, with the missing resource", () => {
@@ -165,14 +184,14 @@ describe("the lease manager", () => {
         };
         for (const step of steps) {
           if (step.kind === "demand") run(demand(step.owner, step.backlog, step.owner !== driver));
-          else if (step.kind === "park") run({ kind: "parked", worker: worker(step.index) });
+          else if (step.kind === "park") run({ kind: "parked", worker: worker(step.index), left: 1 });
           else if (step.kind === "unpark") run({ kind: "unpark", worker: worker(step.index), spec: ONE_CPU });
           else if (open.length > 0) run({ kind: "leaseReturned", ...(open.splice(step.index % open.length, 1)[0] as (typeof open)[0]) });
         }
         for (const owner of owners) run(demand(owner, 0));
         while (open.length > 0) run({ kind: "leaseReturned", ...(open.shift() as (typeof open)[0]) });
         // A worker that asked for its slot gives it back when it is idle.
-        for (const number of [1, 2, 3, 1, 2, 3]) run({ kind: "parked", worker: worker(number) });
+        for (const number of [1, 2, 3, 1, 2, 3]) run({ kind: "parked", worker: worker(number), left: 0 });
         expect(manager.available()).toEqual({ CPU: 3 });
       }),
     );

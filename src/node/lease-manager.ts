@@ -161,7 +161,8 @@ export class LeaseManager {
       case "workerReady": {
         const { worker: id, environment } = event;
         this.#startEnded(environment);
-        this.#workers.set(id, { id, environment, leases: new Set(), held: undefined, parked: false, wanted: undefined });
+        const nothing = { held: undefined, parked: false, wanted: undefined, mayHaveOwn: false, isUnsure: false };
+        this.#workers.set(id, { id, environment, leases: new Set(), ...nothing });
         return;
       }
       case "workerStartFailed":
@@ -180,7 +181,7 @@ export class LeaseManager {
       }
       case "leaseReclaimed":
         for (const lease of Array.from(this.#leases.values())) {
-          if (lease.worker === event.worker && lease.owner === event.owner) this.#endLease(lease);
+          if (lease.worker === event.worker && lease.owner === event.owner && lease.id <= event.leaseId) this.#endLease(lease);
         }
         // With an idle lease in hand it wanted no other: what it asked for is old, and it asks again when it attends to its leases.
         for (const [key, demand] of this.#demands) if (demand.owner === event.owner) this.#demands.delete(key);
@@ -189,14 +190,18 @@ export class LeaseManager {
         const worker = this.#workers.get(event.worker);
         if (worker === undefined) return;
         this.#releaseHeld(worker);
-        worker.parked = worker.leases.size > 0;
+        worker.isUnsure = false;
+        worker.mayHaveOwn = worker.leases.size > 0 || event.left > 0;
+        worker.parked = worker.mayHaveOwn;
         return;
       }
       case "unpark": {
         const worker = this.#workers.get(event.worker);
         if (worker === undefined) return;
+        worker.mayHaveOwn = true;
+        worker.isUnsure = false;
         if (worker.held !== undefined && worker.held.key === event.spec.key) {
-          this.#effects.push({ kind: "slot", worker: worker.id, leased: false });
+          this.#answerSlot(worker, event.spec.key);
           return;
         }
         this.#releaseHeld(worker);
@@ -230,6 +235,8 @@ export class LeaseManager {
   #setDemand(event: Extract<LeaseEvent, { kind: "demand" }>): void {
     const { owner, nested, spec, backlog, nowMs } = event;
     const key = `${owner}/${spec.key}`;
+    const submitter = this.#workers.get(owner);
+    if (submitter !== undefined) submitter.mayHaveOwn = true;
     const known = this.#demands.get(key);
     if (backlog === 0) {
       this.#demands.delete(key);
@@ -267,7 +274,7 @@ export class LeaseManager {
       this.#endLease(lease);
       // Nobody is left who would take a result: what runs there ends with its owner, as in Ray.
       if (leased !== undefined && leased.leases.size === 0) {
-        this.#workers.delete(leased.id);
+        this.#removeWorker(leased);
         this.#effects.push({ kind: "endWorker", worker: leased.id, reason: "the process that had submitted its tasks ended" });
       }
     }
@@ -301,8 +308,11 @@ export class LeaseManager {
     const worker = this.#workers.get(lease.worker);
     if (worker === undefined) return;
     worker.leases.delete(lease.id);
-    if (worker.leases.size > 0) {
-      this.#effects.push({ kind: "leaseEnded", worker: worker.id });
+    const isLast = worker.leases.size === 0;
+    if (!isLast || worker.mayHaveOwn) {
+      // What the worker holds it may still use for tasks of its own: it says when it does not.
+      worker.isUnsure = isLast;
+      this.#effects.push({ kind: "leaseEnded", worker: worker.id, isLast });
       return;
     }
     this.#releaseHeld(worker);
@@ -343,8 +353,13 @@ export class LeaseManager {
       worker.held = { key: wanted.key, pool, allocation: pool.allocate(wanted.cpus) };
       worker.wanted = undefined;
       worker.parked = false;
-      this.#effects.push({ kind: "slot", worker: worker.id, leased: false });
+      this.#answerSlot(worker, wanted.key);
     }
+  }
+
+  #answerSlot(worker: PoolWorker, shape: string): void {
+    const isLeased = Array.from(worker.leases).some((id) => this.#leases.get(id)?.key === shape);
+    this.#effects.push({ kind: "slot", worker: worker.id, shape, isAnswer: true, isLeased });
   }
 
   #placeActors(): void {
@@ -412,7 +427,7 @@ export class LeaseManager {
     const worker = this.#idleWorker(spec.environment) ?? this.#workerToShare(demand);
     if (worker === undefined) return false;
     const rest = pool.allocate(spec.rest);
-    const lease: Lease = { id: this.#nextLeaseId, owner, worker: worker.id, group, pool, rest, revoked: false };
+    const lease: Lease = { id: this.#nextLeaseId, key: spec.key, owner, worker: worker.id, group, pool, rest, revoked: false };
     this.#nextLeaseId += 1;
     this.#leases.set(lease.id, lease);
     const wasParked = worker.parked;
@@ -420,7 +435,7 @@ export class LeaseManager {
     worker.parked = false;
     worker.wanted = undefined;
     worker.held = { key: spec.key, pool, allocation: pool.allocate(spec.cpus) };
-    if (wasParked) this.#effects.push({ kind: "slot", worker: worker.id, leased: true });
+    if (wasParked) this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
     this.#effects.push({ kind: "grant", leaseId: lease.id, owner, worker: worker.id, spec, accelerators: unitIds(rest) });
     return true;
   }
@@ -440,7 +455,7 @@ export class LeaseManager {
       return undefined;
     }
     for (const worker of this.#workers.values()) {
-      if (worker.environment === environment && worker.parked && worker.wanted === undefined) return worker;
+      if (worker.environment === environment && worker.parked && worker.wanted === undefined && !worker.isUnsure) return worker;
     }
     if (starting >= demand.backlog) return undefined;
     // An idle worker of another environment makes room for one of this.

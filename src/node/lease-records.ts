@@ -1,8 +1,7 @@
 /**
- * What the lease manager keeps of each worker, lease, demand and actor: the rows of its tables.
+ * What the lease manager keeps of workers, leases and demands, and when a worker is idle.
  *
- * Only `lease-manager.ts` makes and changes them; `lease-holders.ts` reads them. A worker holds the CPUs of what it runs, a lease everything else of
- * its spec, so a worker without a lease and without a slot of its own holds nothing.
+ * Only `lease-manager.ts` writes them; `lease-holders.ts` reads them. A worker without a lease may still hold resources, wait for some, or have parked tasks: those of its own that nobody awaits.
  */
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
@@ -23,10 +22,15 @@ export interface PoolWorker {
   parked: boolean;
   /** What it asked for to go on after parking. */
   wanted: LeaseSpec | undefined;
+  /** It has submitted or parked tasks, so some may be left there that belong to no lease: nested ones that nobody awaits. */
+  mayHaveOwn: boolean;
+  /** Its last lease has ended and it has not said yet what is left there. */
+  isUnsure: boolean;
 }
 
 export interface Lease {
   readonly id: number;
+  readonly key: string;
   readonly owner: ProcessId;
   readonly worker: ProcessId;
   readonly group: string | undefined;
@@ -63,7 +67,7 @@ export interface ActorHeld {
   readonly group: string | undefined;
 }
 
-/** One without a lease may still run a nested task that nobody awaits, under a slot that it asked for. */
+/** It can be given to anybody, also to become an actor. */
 export function isIdle(worker: PoolWorker): boolean {
-  return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined;
+  return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined && !worker.parked && !worker.isUnsure;
 }

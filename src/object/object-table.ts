@@ -106,7 +106,8 @@ export class ObjectTable {
   track(entry: ObjectEntry, handle: object | undefined): void {
     entry.tracked = true;
     if (handle === undefined) return;
-    entry.handles += 1;
+    // One that is watched for its failure already counts once: ending it by hand ends all that is registered for it.
+    if (entry.handles === 0 || !this.#finalizers.unregister(handle)) entry.handles += 1;
     this.#finalizers.register(handle, entry, handle);
   }
 
@@ -203,6 +204,12 @@ export class ObjectTable {
     const entry = this.receive({ id: stored.id, owner: stored.owner });
     if (!entry.isSettled) entry.settlePayload(payload);
     return entry;
+  }
+
+  /** A payload that came with holds for this process, and that nobody is going to read. */
+  discard(payload: Payload): void {
+    for (const ref of payload.refs) this.unpin(this.receive(ref));
+    if (payload.stored !== undefined) this.unpin(this.receiveStored(payload.stored, payload));
   }
 
   /** A borrowed ref is waited for: its owner is asked for the value, once. */

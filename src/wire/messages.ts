@@ -111,7 +111,12 @@ export interface HelloHeader {
   /** Completes call ids to task ids on the other side. */
   taskIdPrefix: string;
   jobId: JobId;
+  /** To a worker that runs tasks: the lease for which the connection is made. */
+  leaseId?: number | undefined;
 }
+
+/** To a worker, from it, and to the owner: the leases of that owner on that worker up to this number end. */
+export type ReclaimHeader = [process: ProcessId, leaseId: number];
 
 export interface HelloReply {
   nodeId: NodeId;
@@ -389,6 +394,9 @@ export interface CancelRefHeader {
   force: boolean;
   recursive: boolean;
 }
+
+/** The shape under which a worker may run, whether it asked for it, and whether a lease of that shape lasts. */
+export type SlotHeader = [shape: string, isAnswer: boolean, isLeased: boolean];
 
 /** To the daemon: a cancelled call has begun and goes on. */
 export interface CancelRunningHeader {

@@ -139,6 +139,21 @@ export class CallServer {
     return this.#openCalls === 0 && performance.now() - this.#lastCallMs >= idleMs;
   }
 
+  /** From now on nothing of this caller begins: what it had sent before it knows that goes back to it. Its refs have come with holds for this process. */
+  retire(): void {
+    this.#connection.onFrame = (frame) => {
+      if (frame.type === MESSAGE.DEFINITION) this.#receive(frame);
+      if (frame.type !== MESSAGE.TASK_CALL || (frame.flags & FRAME_FLAG.NUMBER) !== 0) return;
+      this.#discard(this.#readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
+    };
+    this.#connection.close();
+  }
+
+  #discard(call: Call): void {
+    this.#options.table.discard(call.args);
+    for (const dep of call.deps) this.#options.table.discard(dep);
+  }
+
   /**
    * The caller's process has ended. Nobody is left who would take the results of its tasks: those that wait to begin do not, and those that have begun are
    * cancelled, with what they submitted. Calls of an actor go on: they change its state, which others see.
@@ -237,6 +252,7 @@ export class CallServer {
       shape,
       run: () => {
         if (context.isCancelled) {
+          this.#discard(call);
           this.#answerCancelled(context, call);
           return;
         }
@@ -343,6 +359,7 @@ export class CallServer {
     if (stream !== undefined) this.#streams.open(call.callId, context, stream);
     const run: ActorJob["run"] = (instance, done, began) => {
       if (context.isCancelled) {
+        this.#discard(call);
         this.#answerCancelled(context, call, done);
         return;
       }

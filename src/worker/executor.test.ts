@@ -99,8 +99,47 @@ describe("the executor", () => {
     await until(() => slots.length === 2);
     expect(slots).toEqual(["park", `unpark ${SHAPE}`]);
     expect(log).toEqual(["only begins"]);
-    executor.slotGranted(false);
+    executor.slotGranted({ shape: SHAPE, isAnswer: true, isLeased: true });
     expect(log).toEqual(["only begins", "goes on"]);
+  });
+
+  test("a lease that crosses with the question for the slot does not answer it", async () => {
+    const { executor, log, slots, task } = fixture();
+    const first = task("first", (context) => executor.waitBegins(context));
+    executor.enqueue(first);
+    await until(() => slots.length === 1);
+    executor.waitEnds(first.context, () => log.push("first goes on"));
+    await until(() => slots.length === 2);
+    // The daemon leased the parked worker under another shape before it had the question, which takes that back.
+    executor.slotGranted({ shape: "CPU:20000", isAnswer: false, isLeased: true });
+    expect(log).toEqual(["first begins"]);
+    executor.slotGranted({ shape: SHAPE, isAnswer: true, isLeased: false });
+    expect(log).toEqual(["first begins", "first goes on"]);
+    executor.enqueue({ ...task("second", () => {}), shape: "CPU:20000" });
+    executor.finished(first.context);
+    await until(() => slots.length === 3);
+    expect(slots[2]).toBe("unpark CPU:20000");
+    expect(log).toEqual(["first begins", "first goes on"]);
+  });
+
+  test("a slot without CPUs is not one for every shape", async () => {
+    const { executor, log, slots, task } = fixture();
+    executor.enqueue({ ...task("free", (context) => executor.finished(context)), shape: "" });
+    executor.enqueue(task("paid", () => {}));
+    await until(() => slots.length === 1);
+    expect([slots, log]).toEqual([[`unpark ${SHAPE}`], ["free begins"]]);
+  });
+
+  test("after its last lease it tells what is left, as soon as nothing runs", async () => {
+    const { executor, slots, task } = fixture();
+    const own = task("own", () => {});
+    executor.enqueue(own);
+    executor.leaseEnded({ isLast: true });
+    await turn();
+    expect(slots).toEqual([]);
+    executor.finished(own.context);
+    await until(() => slots.length === 1);
+    expect(slots).toEqual(["park"]);
   });
 
   test("runs a nested task of its own instead of giving the slot back", async () => {

@@ -21,8 +21,18 @@ export interface Job {
   run(): void;
 }
 
+/** Under which resources the worker may run from now on. */
+export interface SlotGrant {
+  readonly shape: string;
+  /** To the question for it; otherwise somebody leased the parked worker. */
+  readonly isAnswer: boolean;
+  /** A lease of this shape exists: the slot ends with it. */
+  readonly isLeased: boolean;
+}
+
 export interface SlotChannel {
-  park(): void;
+  /** Nothing runs here; `left` tasks wait. */
+  park(left: number): void;
   unpark(shape: string): void;
   /**
    * The worker is idle with its slot while tasks are parked. Returns whether this process had a nested task of its own to
@@ -38,6 +48,9 @@ interface Resumable {
   context: TaskContext;
   resumes: (() => void)[];
 }
+
+/** No shape: the slot is for whatever comes first. The empty text is the shape of a task without CPUs. */
+const ANY_SHAPE = "any";
 
 /** A wait shorter than this keeps the slot: giving it back and asking for it costs two messages. */
 const PARK_AFTER_MS = 2;
@@ -55,10 +68,12 @@ export class Executor {
   #runningShape = "";
   #accelerators: AcceleratorIds | undefined;
   /** The shape under which this worker may run; undefined while the slot is with the daemon. */
-  #slot: string | undefined = "";
+  #slot: string | undefined = ANY_SHAPE;
   #slotAsked = false;
   /** The slot came by asking: it is given back when idle, whether anything is parked or not. */
   #slotIsBorrowed = false;
+  /** The last lease has ended: the daemon is to learn when nothing runs here. */
+  #owesReport = false;
   #stepScheduled = false;
   #parkTimer: NodeJS.Timeout | undefined;
   #overtakeTimer: NodeJS.Timeout | undefined;
@@ -118,7 +133,8 @@ export class Executor {
     if (this.#running !== context) return;
     this.#running = undefined;
     // On a worker that only runs plain tasks there is nothing to decide; the turn of the loop would cost each of them.
-    if (this.#queue.size > 0 || this.#resumable.size > 0 || this.#parked.size > 0 || this.#slotIsBorrowed) this.#scheduleStep();
+    if (this.#queue.size > 0 || this.#resumable.size > 0 || this.#parked.size > 0 || this.#slotIsBorrowed || this.#owesReport)
+      this.#scheduleStep();
   }
 
   /** The running task begins to wait for a ref. */
@@ -154,22 +170,27 @@ export class Executor {
   }
 
   /** The daemon gave the slot back, or leased the parked worker to somebody (then a job is on its way). */
-  slotGranted(leased: boolean): void {
-    this.#slotIsBorrowed = this.#slotAsked;
+  slotGranted({ shape, isAnswer, isLeased }: SlotGrant): void {
+    // It crossed with our question, which takes this back and is answered for itself.
+    if (this.#slotAsked && !isAnswer) return;
     this.#slotAsked = false;
-    this.#slot = "";
+    this.#owesReport = false;
+    this.#slotIsBorrowed = !isLeased;
+    this.#slot = shape;
     this.#step();
-    if (!leased) this.#parkIfIdle();
+    if (isAnswer) this.#parkIfIdle();
   }
 
-  /** A lease on this worker ended: nothing may be coming any more. */
-  leaseEnded(): void {
-    this.#parkIfIdle();
+  /** A lease on this worker ended: nothing may be coming any more. After the last one the daemon waits to hear what is left here. */
+  leaseEnded({ isLast }: { isLast: boolean }): void {
+    if (isLast) this.#owesReport = true;
+    // In a later turn: the daemon knows by then of what was submitted here.
+    this.#scheduleStep();
   }
 
   #mayRun(shape: string): boolean {
-    // With nothing parked the daemon's lease is for the shape that comes; it accounts for it.
-    return this.#slot !== undefined && (this.#slot === shape || this.#slot === "" || this.#parked.size === 0);
+    // Before the first job the shape of the slot is the shape of whatever comes. After that the daemon may hold another one, of another lease.
+    return this.#slot === shape || this.#slot === ANY_SHAPE;
   }
 
   #scheduleStep(): void {
@@ -277,18 +298,29 @@ export class Executor {
 
   #parkIfIdle(): void {
     if (!this.#shouldPark()) return;
-    if (this.#slot !== undefined && this.#slot !== "" && this.#slots.runOwn(this.#slot)) return;
+    if (this.#slot !== undefined && this.#slot !== ANY_SHAPE && this.#slots.runOwn(this.#slot)) return;
+    if (this.#owesReport) {
+      this.#park();
+      return;
+    }
     if (this.#parkTimer !== undefined) return;
     this.#parkTimer = setTimeout(() => {
       this.#parkTimer = undefined;
-      if (!this.#shouldPark()) return;
-      this.#slot = undefined;
-      this.#slotIsBorrowed = false;
-      this.#slots.park();
+      if (this.#shouldPark()) this.#park();
     }, PARK_AFTER_MS);
   }
 
+  #park(): void {
+    // Without a lease and with nothing left the worker is as at its start: the daemon holds what is needed for whoever comes.
+    this.#slot = this.#owesReport && this.#parked.size === 0 ? ANY_SHAPE : undefined;
+    this.#slotIsBorrowed = false;
+    this.#owesReport = false;
+    this.#slots.park(this.#parked.size);
+  }
+
   #shouldPark(): boolean {
-    return (this.#parked.size > 0 || this.#slotIsBorrowed) && this.#slot !== undefined && this.isIdle;
+    // One who has asked for the slot is about to run.
+    if (!this.isIdle || this.#slotAsked) return false;
+    return this.#owesReport || (this.#slot !== undefined && (this.#parked.size > 0 || this.#slotIsBorrowed));
   }
 }

@@ -19,7 +19,10 @@ import {
   type AcceleratorIds,
   type ActorStartHeader,
   type CancelRunningHeader,
+  type HelloHeader,
   MESSAGE,
+  type ReclaimHeader,
+  type SlotHeader,
   type WhyHeader,
   type WhyTrail,
 } from "../wire/messages.ts";
@@ -67,13 +70,15 @@ export class WorkerHost {
   readonly actors: ActorHost = new ActorHost();
   readonly #options: WorkerHostOptions;
   readonly #callers = new Map<Connection, CallServer>();
+  /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
+  readonly #reclaimed = new Map<ProcessId, number>();
   #isEnding = false;
 
   constructor(options: WorkerHostOptions) {
     this.#options = options;
     const { daemon } = options;
     this.executor = new Executor({
-      park: () => daemon.send(MESSAGE.WORKER_PARK, undefined),
+      park: (left) => daemon.send(MESSAGE.WORKER_PARK, left),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
       runOwn: options.runOwn,
       useAccelerators: options.useAccelerators,
@@ -89,9 +94,9 @@ export class WorkerHost {
   receive(frame: Frame): void {
     switch (frame.type) {
       case MESSAGE.WORKER_SLOT: {
-        const leased = frame.header.length === 0 ? undefined : (decodeHeader(frame.header) as boolean);
-        if (leased === undefined) this.executor.leaseEnded();
-        else this.executor.slotGranted(leased);
+        const slot = decodeHeader(frame.header) as SlotHeader | boolean;
+        if (typeof slot === "boolean") this.executor.leaseEnded({ isLast: slot });
+        else this.executor.slotGranted({ shape: slot[0], isAnswer: slot[1], isLeased: slot[2] });
         return;
       }
       case MESSAGE.ACTOR_START: {
@@ -106,7 +111,7 @@ export class WorkerHost {
         return;
       }
       case MESSAGE.LEASE_RECLAIM:
-        this.#reclaim(decodeHeader(frame.header) as ProcessId);
+        this.#reclaim(decodeHeader(frame.header) as ReclaimHeader);
         return;
       case MESSAGE.WORKER_EXIT:
         this.actors.whenIdle(() => void this.#disposeAndExit());
@@ -120,20 +125,21 @@ export class WorkerHost {
   }
 
   /** Somebody starves while `owner` holds a lease on this worker: unless it has work here, the lease ends. */
-  #reclaim(owner: ProcessId): void {
-    for (const [connection, server] of this.#callers) {
+  #reclaim([owner, leaseId]: ReclaimHeader): void {
+    for (const server of this.#callers.values()) {
       if (server.callerId !== owner) continue;
       if (!server.isIdleFor(RECLAIM_AFTER_IDLE_MS)) return;
-      connection.drop("its lease was needed by others while it was idle");
+      server.retire();
     }
-    this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, owner);
+    this.#reclaimed.set(owner, leaseId);
+    this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, [owner, leaseId]);
   }
 
   #begunCalls(): TaskContext[] {
     return Array.from(this.#callers.values()).flatMap((server) => server.begunCalls);
   }
 
-  #serve(connection: Connection, caller: ConstructorParameters<typeof CallServer>[0]["caller"]): void {
+  #serve(connection: Connection, caller: HelloHeader): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
     connection.onClose = () => {
       this.#callers.delete(connection);
@@ -160,6 +166,7 @@ export class WorkerHost {
       },
     });
     this.#callers.set(connection, server);
+    if (caller.leaseId !== undefined && caller.leaseId <= (this.#reclaimed.get(caller.processId) ?? 0)) server.retire();
   }
 
   #ancestorsOf(callId: number): MarkedCall[] {

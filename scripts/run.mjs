@@ -22,6 +22,7 @@ const COMMANDS = {
   bench: { needsDist: true, node: ["bench/main.ts"] },
   conformance: { needsDist: true, node: ["conformance/main.ts"] },
   soak: { needsDist: true, node: ["--expose-gc", "soak/main.ts"] },
+  sim: { needsDist: false, node: ["sim/main.ts"] },
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },
   format: { needsDist: false, node: ["node_modules/@biomejs/biome/bin/biome", "format", "--write"] },

@@ -39,7 +39,10 @@ export interface WorkerRuntimeOptions {
   taskOomRetries: number;
   daemonTransport: Transport;
   collectGarbage: () => void;
-  guard: InterruptionGuard;
+  /** Absent where code cannot be stopped. */
+  guard?: InterruptionGuard | undefined;
+  /** Functions of other processes, where all share one heap. */
+  localFunction?: ((id: string) => ((...args: unknown[]) => unknown) | undefined) | undefined;
   exit: () => void;
 }
 
@@ -70,6 +73,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     ...options,
     role: "worker",
     mode: "process",
+    runsLocally: options.localFunction !== undefined,
     ids,
     ownWorker: { link: ownLink, isFree: (shape) => host.executor.canRunNow(shape) },
     onWorkerFrame: (frame) => host.receive(frame),
@@ -87,12 +91,12 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     definitions: runtime.definitions,
     table: runtime.table,
     runOwn: (shape) => runtime.submitter.runOwn(shape),
-    localFunction: () => undefined,
+    localFunction: options.localFunction ?? (() => undefined),
     cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
     parentOf: (callId) => own?.recordOf(callId)?.parent,
     explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
-    guard: options.guard,
+    ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: options.exit,
   });
   setCurrentRuntime(runtime);

@@ -1,0 +1,291 @@
+/**
+ * What the simulated programs run in workers, and what is known there of right and wrong.
+ *
+ * Tasks and actors here are real ones of the public API, but they look at the whole world: which of them run at the same time, how often each began, who hosts an actor.
+ * So each call checks, from outside of Shoal's own books, that no resource is given twice, no actor lives twice, no call runs more often than it may, and that what
+ * comes back is what was computed. Shared by all processes of a run; `driver-program.ts` decides what is called.
+ */
+import { type ActorOptions, get, type ObjectRef, put, remote, type TaskOptions, wait } from "../src/index.ts";
+import { currentProcess } from "./ambient.ts";
+import type { SimulatedProcess, World } from "./world.ts";
+
+export interface TaskSpec {
+  /** Unique per submission: an attempt of a parent gives its children keys of its own. */
+  readonly key: string;
+  readonly ms: number;
+  readonly cpu: number;
+  readonly resources: Readonly<Record<string, number>>;
+  readonly maxRetries: number;
+  readonly children: readonly TaskSpec[];
+  /** What becomes of the children's refs. */
+  readonly after: "get" | "wait" | "forget" | "return";
+  readonly size: "small" | "large";
+  /** Throws at its end. */
+  readonly fails: boolean;
+  /** Names of the processes that it descends from: it counts for nothing once one of them is gone. */
+  readonly line: readonly string[];
+}
+
+export interface Outcome {
+  readonly n: number;
+  readonly bytes: Uint8Array | undefined;
+  readonly refs: readonly ObjectRef<Outcome>[];
+}
+
+/** A ref inside a value: handed on, not resolved. */
+export interface Borrowed {
+  readonly ref: ObjectRef<Outcome>;
+  readonly reads: boolean;
+}
+
+export const LARGE_BYTES: number = 96 * 1024;
+
+interface Busy {
+  readonly process: SimulatedProcess;
+  readonly spec: TaskSpec;
+}
+
+interface Host {
+  process: SimulatedProcess;
+  readonly births: SimulatedProcess[];
+  busy: SimulatedProcess | undefined;
+  readonly lastBySender: Map<string, number>;
+}
+
+export interface ActorPlan {
+  readonly key: string;
+  readonly maxRestarts: number;
+  readonly maxTaskRetries: number;
+}
+
+export interface ActorCall {
+  readonly key: string;
+  readonly sender: string;
+  /** Grows from call to call of one sender. */
+  readonly number: number;
+  readonly ms: number;
+}
+
+export interface AccountHandle extends Disposable {
+  readonly call: { remote(call: ActorCall, ...inputs: ObjectRef<Outcome>[]): ObjectRef<Outcome> };
+}
+
+export class ChosenFailure extends Error {
+  override readonly name: string = "ChosenFailure";
+}
+
+/** A number that depends on everything that went into a result. */
+export function mix(key: string, inputs: readonly number[]): number {
+  let hash = 17;
+  for (let index = 0; index < key.length; index += 1) hash = (Math.imul(hash, 31) + key.charCodeAt(index)) | 0;
+  for (const input of inputs) hash = (Math.imul(hash, 33) + input) | 0;
+  return hash;
+}
+
+export function bytesOf(n: number): Uint8Array {
+  return new Uint8Array(LARGE_BYTES).fill(n & 0xff);
+}
+
+/** Children's keys differ from attempt to attempt; their values do not. */
+export function plainKey(key: string): string {
+  return key.replace(/@\d+/g, "");
+}
+
+/** Whether a value is what the model says. */
+export function isOutcome(value: Outcome, n: number): boolean {
+  if (value.n !== n) return false;
+  const { bytes } = value;
+  return bytes === undefined || (bytes.length === LARGE_BYTES && bytes[0] === (n & 0xff) && bytes[LARGE_BYTES - 1] === (n & 0xff));
+}
+
+export class Application {
+  readonly world: World;
+  readonly total: Readonly<Record<string, number>>;
+  readonly #busy = new Set<Busy>();
+  readonly #begun = new Map<string, number>();
+  readonly #callsBegun = new Map<string, number>();
+  readonly actors: Map<string, Host> = new Map();
+  readonly cancelled: Set<string> = new Set();
+  readonly #work: { options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> } };
+  readonly #accounts: { options(options: ActorOptions): { remote(plan: ActorPlan): AccountHandle } };
+  tasksRun = 0;
+  callsRun = 0;
+
+  constructor(world: World, total: Readonly<Record<string, number>>) {
+    this.world = world;
+    this.total = total;
+    const app = this;
+    const work = async function work(spec: TaskSpec, ...inputs: (Outcome | Borrowed)[]): Promise<Outcome> {
+      return await app.runTask(spec, inputs);
+    };
+    this.#work = remote(work) as never;
+    const Account = class Account {
+      readonly #plan: ActorPlan;
+
+      constructor(plan: ActorPlan) {
+        this.#plan = plan;
+        app.born(plan);
+      }
+
+      async call(call: ActorCall, ...inputs: Outcome[]): Promise<Outcome> {
+        return await app.runCall(this.#plan, call, inputs);
+      }
+    };
+    this.#accounts = remote(Account) as never;
+  }
+
+  /** What a task gives, unless it fails. */
+  expected(spec: TaskSpec, inputs: readonly number[]): number {
+    const children = spec.after === "get" ? spec.children.map((child) => this.expected(child, [])) : [];
+    return mix(plainKey(spec.key), [...inputs, ...children]);
+  }
+
+  #process(): SimulatedProcess {
+    return currentProcess() as SimulatedProcess;
+  }
+
+  async runTask(spec: TaskSpec, inputs: readonly (Outcome | Borrowed)[]): Promise<Outcome> {
+    const process = this.#process();
+    const begun = (this.#begun.get(spec.key) ?? 0) + 1;
+    this.#begun.set(spec.key, begun);
+    this.tasksRun += 1;
+    process.say(`runs ${spec.key}, attempt ${begun}`);
+    if (spec.maxRetries >= 0 && begun > spec.maxRetries + 1)
+      this.world.violate(`task ${spec.key} began ${begun} times with maxRetries ${spec.maxRetries}`);
+    const held: Disposable[] = [];
+    try {
+      const values: number[] = [];
+      await this.#use(spec, process, spec.ms / 2);
+      for (const input of inputs) {
+        if (!("ref" in input)) {
+          values.push(input.n);
+          held.push(...input.refs);
+          continue;
+        }
+        held.push(input.ref);
+        if (input.reads) values.push((await get(input.ref)).n);
+      }
+      const returned = await this.#runChildren(spec, { values, attempt: begun, process, held });
+      await this.#use(spec, process, spec.ms / 2);
+      if (spec.fails) throw new ChosenFailure(spec.key);
+      const n = mix(plainKey(spec.key), values);
+      return { n, bytes: spec.size === "large" ? bytesOf(n) : undefined, refs: returned };
+    } finally {
+      // The collector would find them some time later. What is returned is encoded after this function has ended.
+      if (held.length > 0) process.schedule(50, () => held.forEach((ref) => ref[Symbol.dispose]()));
+    }
+  }
+
+  async #runChildren(
+    spec: TaskSpec,
+    run: { values: number[]; attempt: number; process: SimulatedProcess; held: Disposable[] },
+  ): Promise<ObjectRef<Outcome>[]> {
+    if (spec.children.length === 0) return [];
+    const refs = spec.children.map((child, index) =>
+      this.submit({ ...child, key: `${spec.key}@${run.attempt}.${index}`, line: [...spec.line, run.process.name] }, []),
+    );
+    run.held.push(...refs);
+    switch (spec.after) {
+      case "get":
+        for (const value of await get(refs)) run.values.push(value.n);
+        return [];
+      case "wait":
+        await wait(refs, { numReturns: refs.length, timeoutMs: 30 });
+        return [];
+      case "return":
+        return refs;
+      case "forget":
+        return [];
+    }
+  }
+
+  submit(spec: TaskSpec, inputs: readonly (ObjectRef<Outcome> | Borrowed)[]): ObjectRef<Outcome> {
+    const options = { numCpus: spec.cpu, resources: { ...spec.resources }, maxRetries: spec.maxRetries };
+    return this.#work.options(options).remote(spec, ...(inputs as never[]));
+  }
+
+  createActor(plan: ActorPlan): AccountHandle {
+    return this.#accounts.options({ maxRestarts: plan.maxRestarts, maxTaskRetries: plan.maxTaskRetries }).remote(plan);
+  }
+
+  put(key: string, size: "small" | "large"): ObjectRef<Outcome> {
+    const n = mix(key, []);
+    return put<Outcome>({ n, bytes: size === "large" ? bytesOf(n) : undefined, refs: [] });
+  }
+
+  /** Uses what the task was given for some time. */
+  async #use(spec: TaskSpec, process: SimulatedProcess, ms: number): Promise<void> {
+    const busy = { process, spec };
+    this.#busy.add(busy);
+    this.#checkBooking(spec);
+    await new Promise<void>((resolve) => process.schedule(ms, resolve));
+    this.#busy.delete(busy);
+  }
+
+  #checkBooking(spec: TaskSpec): void {
+    const used: Record<string, number> = {};
+    const names: string[] = [];
+    for (const busy of this.#busy) {
+      if (!busy.process.isAlive) this.#busy.delete(busy);
+      else if (!this.#isOrphan(busy.spec)) {
+        names.push(`${busy.spec.key} on ${busy.process.name}`);
+        used["CPU"] = (used["CPU"] ?? 0) + busy.spec.cpu;
+        for (const [name, amount] of Object.entries(busy.spec.resources)) used[name] = (used[name] ?? 0) + amount;
+      }
+    }
+    for (const [name, amount] of Object.entries(used)) {
+      if (amount > (this.total[name] ?? 0) + 1e-9)
+        this.world.violate(`${amount} of ${this.total[name] ?? 0} ${name} are in use when ${spec.key} runs: ${names.join(", ")}`);
+    }
+  }
+
+  /** Nobody waits for it any more, so its worker may run others beside it. */
+  #isOrphan(spec: TaskSpec): boolean {
+    for (const key of this.cancelled) if (spec.key === key || spec.key.startsWith(`${key}@`)) return true;
+    return spec.line.some((name) => this.world.processes.find((process) => process.name === name)?.isAlive !== true);
+  }
+
+  born(plan: ActorPlan): void {
+    const process = this.#process();
+    process.say(`is actor ${plan.key}`);
+    const host = this.actors.get(plan.key);
+    if (host === undefined) {
+      this.actors.set(plan.key, { process, births: [process], busy: undefined, lastBySender: new Map() });
+      return;
+    }
+    if (host.process.isAlive) this.world.violate(`actor ${plan.key} is born in ${process.name} while it lives in ${host.process.name}`);
+    host.process = process;
+    host.births.push(process);
+    host.lastBySender.clear();
+    if (plan.maxRestarts >= 0 && host.births.length > plan.maxRestarts + 1)
+      this.world.violate(`actor ${plan.key} was made ${host.births.length} times with maxRestarts ${plan.maxRestarts}`);
+  }
+
+  async runCall(plan: ActorPlan, call: ActorCall, inputs: readonly Outcome[]): Promise<Outcome> {
+    const process = this.#process();
+    const host = this.actors.get(plan.key) as Host;
+    const begun = (this.#callsBegun.get(call.key) ?? 0) + 1;
+    this.#callsBegun.set(call.key, begun);
+    this.callsRun += 1;
+    process.say(`runs call ${call.key} of ${plan.key}, attempt ${begun}`);
+    if (host.process !== process)
+      this.world.violate(`call ${call.key} of ${plan.key} runs in ${process.name}, not in ${host.process.name}`);
+    if (host.busy === process) this.world.violate(`call ${call.key} of serial actor ${plan.key} overlaps another`);
+    if (plan.maxTaskRetries >= 0 && begun > plan.maxTaskRetries + 1)
+      this.world.violate(`call ${call.key} of ${plan.key} began ${begun} times with maxTaskRetries ${plan.maxTaskRetries}`);
+    const last = host.lastBySender.get(call.sender) ?? -1;
+    if (call.number <= last) this.world.violate(`call ${call.key} of ${plan.key} runs after number ${last} of the same sender`);
+    host.lastBySender.set(call.sender, call.number);
+    host.busy = process;
+    await new Promise<void>((resolve) => process.schedule(call.ms, resolve));
+    host.busy = undefined;
+    return {
+      n: mix(
+        call.key,
+        inputs.map((input) => input.n),
+      ),
+      bytes: undefined,
+      refs: [],
+    };
+  }
+}

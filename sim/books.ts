@@ -1,0 +1,67 @@
+/**
+ * Shoal's own books in a run, to look into: the ledgers and the lease manager that the daemon keeps to itself.
+ *
+ * They are found where they are called: the first call of one of their methods tells which object it is. Nothing of what they do changes, unless a run has a mutation,
+ * which breaks one of them on purpose so that the simulation can show that it notices (`mutations.ts`).
+ */
+import { LeaseManager } from "../src/node/lease-manager.ts";
+import { RefLedger } from "../src/node/ref-ledger.ts";
+import { RefValues } from "../src/node/ref-values.ts";
+import { StoreLedger } from "../src/object/store-ledger.ts";
+import type { LeaseEffect, LeaseEvent } from "../src/node/lease-events.ts";
+
+export interface Books {
+  leases: LeaseManager | undefined;
+  refs: RefLedger | undefined;
+  values: RefValues | undefined;
+  store: StoreLedger | undefined;
+}
+
+export let books: Books = emptyBooks();
+/** What sees each event of the lease manager, and may change it or withhold it. */
+let tap: LeaseTap = {};
+
+export interface LeaseTap {
+  onLeaseEvent?: (event: LeaseEvent, effects: readonly LeaseEffect[]) => void;
+  /** @returns the event that is handled instead; undefined for none */
+  changeLeaseEvent?: (event: LeaseEvent) => LeaseEvent | undefined;
+  changeCount?: (change: Parameters<RefLedger["add"]>[0]) => Parameters<RefLedger["add"]>[0] | undefined;
+}
+
+function emptyBooks(): Books {
+  return { leases: undefined, refs: undefined, values: undefined, store: undefined };
+}
+
+/** For the run that begins. */
+export function openBooks(options: LeaseTap): void {
+  books = emptyBooks();
+  tap = options;
+}
+
+const handle = LeaseManager.prototype.handle;
+LeaseManager.prototype.handle = function (event) {
+  books.leases = this;
+  const changed = tap.changeLeaseEvent === undefined ? event : tap.changeLeaseEvent(event);
+  const effects = changed === undefined ? [] : handle.call(this, changed);
+  tap.onLeaseEvent?.(event, effects);
+  return effects;
+};
+
+const add = RefLedger.prototype.add;
+RefLedger.prototype.add = function (change) {
+  books.refs = this;
+  const changed = tap.changeCount === undefined ? change : tap.changeCount(change);
+  return changed === undefined ? undefined : add.call(this, changed);
+};
+
+const adopt = RefValues.prototype.adopt;
+RefValues.prototype.adopt = function (id, maker) {
+  books.values = this;
+  adopt.call(this, id, maker);
+};
+
+const arenaChanged = StoreLedger.prototype.arenaChanged;
+StoreLedger.prototype.arenaChanged = function (change) {
+  books.store = this;
+  arenaChanged.call(this, change);
+};

@@ -1,0 +1,66 @@
+/**
+ * `npm run sim`: runs the deterministic simulation of Shoal's processes.
+ *
+ *   npm run sim                        300 seeds, from 1 on
+ *   npm run sim -- --seeds 10000       many; --from N begins elsewhere
+ *   npm run sim -- --seed 42           one, with the end of its trace when an invariant breaks
+ *   npm run sim -- --seed 42 --trace   with all of its trace; --steps N makes the programs longer
+ *                                      --leases adds what the lease manager is told and does
+ *   npm run sim -- --regressions       the seeds that once found something
+ *   npm run sim -- --mutation NAME     with a defect put in on purpose, which must be found
+ *
+ * Exit code 1 when an invariant broke; the seed is printed and replays it. What is simulated and what is real is told in `cluster.ts`, what must hold in `simulation.ts`.
+ */
+import { parseArgs } from "node:util";
+import { realNowMs } from "./ambient.ts";
+import { OPEN, REGRESSIONS } from "./regressions.ts";
+
+process.env["SHOAL_NATIVE"] = "0";
+
+const TRACE_TAIL = 60;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    seeds: { type: "string", default: "300" },
+    from: { type: "string", default: "1" },
+    steps: { type: "string", default: "40" },
+    mutation: { type: "string" },
+    regressions: { type: "boolean", default: false },
+    leases: { type: "boolean", default: false },
+    trace: { type: "boolean", default: false },
+  },
+});
+
+const { simulate } = await import("./simulation.ts");
+const runs = values.regressions
+  ? REGRESSIONS
+  : Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, index) => ({
+      seed: Number(values.seed ?? values.from) + index,
+      steps: Number(values.steps),
+    })).filter(({ seed, steps }) => values.seed !== undefined || !OPEN.some((open) => open.seed === seed && open.steps === steps));
+if (values.seed === undefined)
+  for (const { seed, steps, found } of OPEN) console.log(`passed over: seed ${seed} with ${steps} steps: ${found}`);
+const startMs = realNowMs();
+const sums = { events: 0, tasks: 0, calls: 0, deaths: 0, failed: 0 };
+for (const { seed, steps } of runs) {
+  const result = await simulate({ seed, steps, mutation: values.mutation, isVerbose: values.leases });
+  sums.events += result.events;
+  sums.tasks += result.tasks;
+  sums.calls += result.calls;
+  sums.deaths += result.deaths;
+  if (values.trace) console.log(result.trace.join("\n"));
+  if (values.seed !== undefined)
+    console.log(`seed ${seed}: ${result.events} events, ${Math.round(result.virtualMs)} ms, fingerprint ${result.fingerprint}`);
+  if (result.violations.length === 0) continue;
+  sums.failed += 1;
+  if (!values.trace && values.seed !== undefined) console.log(result.trace.slice(-TRACE_TAIL).join("\n"));
+  console.log(`seed ${seed} breaks an invariant: ${result.violations.join("\n  ")}`);
+  console.log(`replay it: npm run sim -- --seed=${seed}${steps === 40 ? "" : ` --steps=${steps}`}`);
+  if (values.mutation !== undefined) break;
+}
+const seconds = (realNowMs() - startMs) / 1000;
+console.log(
+  `${runs.length} ${runs.length === 1 ? "seed" : "seeds"}, ${sums.failed} failed: ${sums.events} events, ${sums.tasks} tasks, ${sums.calls} actor calls, ${sums.deaths} ended processes in ${seconds.toFixed(1)} s`,
+);
+process.exit(sums.failed > 0 ? 1 : 0);

@@ -1,0 +1,165 @@
+/**
+ * One run of the simulation: a seed, a cluster, programs, faults, and what must hold.
+ *
+ * After each event: nobody holds more than there is, leases belong to live processes, and whatever `application.ts` saw. At the end, when the faults have stopped: every
+ * program ends, and once everything has been dropped all resources are free, nobody waits, and no ref, value or stored byte is left. The same seed gives the same run.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { settle } from "./ambient.ts";
+import { Application } from "./application.ts";
+import { books, openBooks } from "./books.ts";
+import { Cluster } from "./cluster.ts";
+import { DriverProgram } from "./driver-program.ts";
+import { drawFaults, Faults } from "./faults.ts";
+import { MUTATIONS } from "./mutations.ts";
+import { World } from "./world.ts";
+
+export interface SimulationOptions {
+  readonly seed: number;
+  /** Steps of each driver's program. */
+  readonly steps: number;
+  readonly mutation: string | undefined;
+  /** With the events and effects of the lease manager in the trace. */
+  readonly isVerbose: boolean;
+}
+
+export interface SimulationResult {
+  readonly seed: number;
+  readonly violations: readonly string[];
+  readonly trace: readonly string[];
+  readonly events: number;
+  readonly virtualMs: number;
+  readonly tasks: number;
+  readonly calls: number;
+  readonly deaths: number;
+  readonly fingerprint: number;
+}
+
+/** Virtual time in which programs end once faults have stopped. */
+const END_WITHIN_MS = 120_000;
+/** Idle leases, empty arenas and collections take seconds. */
+const QUIET_WITHIN_MS = 30_000;
+const EVENTS_MAX = 400_000;
+
+export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
+  const folder = mkdtempSync(join(tmpdir(), "shoal-simulation-"));
+  const world = new World(options.seed, (random) => ({
+    delayMaxMs: random.pick([0.5, 5, 30]),
+    splits: random.pick([0, 0, 0.1]),
+  }));
+  const onUnhandled = (reason: unknown): void => world.violate(`a rejection was not handled: ${String((reason as Error).stack ?? reason)}`);
+  process.on("unhandledRejection", onUnhandled);
+  try {
+    const { tasks, calls } = await runWorld(world, folder, options);
+    return {
+      seed: options.seed,
+      violations: world.violations,
+      trace: world.trace,
+      events: world.steps,
+      virtualMs: world.nowMs,
+      tasks,
+      calls,
+      deaths: world.processes.filter((process) => !process.isAlive).length,
+      fingerprint: world.fingerprint,
+    };
+  } finally {
+    process.off("unhandledRejection", onUnhandled);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function leaseLine(event: object, effects: readonly object[], names: ReadonlyMap<string, string>): string {
+  const text = (value: object): string =>
+    JSON.stringify(value, (key, inner: unknown) =>
+      key === "spec" || key === "placement" ? (inner as { key: string }).key : inner,
+    ).replace(/[0-9a-f]{32}/g, (id) => names.get(id) ?? id);
+  return [event, ...effects].map(text).join(" -> ");
+}
+
+async function runWorld(world: World, folder: string, options: SimulationOptions): Promise<{ tasks: number; calls: number }> {
+  const names = new Map<string, string>();
+  openBooks({
+    ...(options.mutation === undefined ? {} : MUTATIONS[options.mutation]?.()),
+    ...(options.isVerbose ? { onLeaseEvent: (event, effects) => world.say("leases", leaseLine(event, effects, names)) } : {}),
+  });
+  const random = world.random.fork();
+  const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1 };
+  const plan = drawFaults(random);
+  const failedStarts = plan.kills > 0 ? random.pick([0, 0, 0.3]) : 0;
+  const cluster = new Cluster(world, { folder, resources, storeBytes: 64 * 1024 * 1024, failedStarts });
+  const app = new Application(world, resources);
+  const faults = new Faults(world, cluster, { random: random.fork(), plan });
+  world.onStep = (process) => {
+    faults.after(process);
+    checkBooks(world);
+  };
+  cluster.onSpawned = (id, worker) => names.set(id, worker.name);
+  cluster.start();
+  const driverCount = random.pick([1, 1, 2, 3]);
+  const programs: DriverProgram[] = [];
+  for (let index = 0; index < driverCount; index += 1) {
+    const driver = cluster.addDriver(`d${index}`);
+    const program = new DriverProgram(app, driver, { random: random.fork(), expects: { hasFaults: plan.kills > 0 } });
+    programs.push(program);
+    names.set(driver.runtime.options.processId, driver.process.name);
+    driver.process.schedule(random.next() * 50, () => void program.run(options.steps));
+  }
+  const isOver = (): boolean => programs.every((program, index) => program.isOver || cluster.drivers[index]?.process.isAlive === false);
+  let ended = await world.run({ untilMs: 20_000, steps: EVENTS_MAX, isOver });
+  faults.stop();
+  if (ended !== "over") ended = await world.run({ untilMs: world.nowMs + END_WITHIN_MS, steps: EVENTS_MAX, isOver });
+  if (ended !== "over") {
+    const waiting = programs
+      .filter((_, index) => cluster.drivers[index]?.process.isAlive)
+      .flatMap((program) => Array.from(program.waiting));
+    world.violate(
+      `the programs have not ended (${ended}) after ${Math.round(world.nowMs)} ms; they wait for ${waiting.join(", ") || "nothing"}`,
+    );
+  }
+  if (world.violations.length === 0) await quieten(world, cluster);
+  return { tasks: app.tasksRun, calls: app.callsRun };
+}
+
+function checkBooks(world: World): void {
+  const { leases } = books;
+  if (leases === undefined) return;
+  const { free, total } = leases.view();
+  for (const [name, units] of free) {
+    if (units < 0 || units > (total.get(name) ?? 0)) world.violate(`${units} of ${total.get(name) ?? 0} units of ${name} are free`);
+  }
+}
+
+/** Everything has been dropped: what the daemon has to give back comes back. */
+async function quieten(world: World, cluster: Cluster): Promise<void> {
+  const left = (): string[] => {
+    const found: string[] = [];
+    const { leases, refs, values, store } = books;
+    if (leases !== undefined) {
+      const [total, free] = [leases.total(), leases.available()];
+      for (const [name, amount] of Object.entries(total))
+        if (free[name] !== amount) found.push(`${free[name]} of ${amount} ${name} are free`);
+      if (leases.leases().length > 0) found.push(`${leases.leases().length} leases are left`);
+      if (leases.waiting().length > 0) found.push(`${leases.waiting().length} demands are left`);
+    }
+    if ((refs?.size ?? 0) > 0) found.push(`${refs?.size} refs are counted`);
+    if ((values?.size ?? 0) > 0) found.push(`${values?.size} values are kept`);
+    if (store !== undefined && store.usedBytes > 0) found.push(`${store.usedBytes} bytes are stored`);
+    for (const { process, runtime } of cluster.drivers) {
+      if (process.isAlive && runtime.table.publishedCount > 0) found.push(`${process.name} has ${runtime.table.publishedCount} refs`);
+    }
+    return found;
+  };
+  const endMs = world.nowMs + QUIET_WITHIN_MS;
+  for (let round = 0; round < 30 && world.violations.length === 0; round += 1) {
+    // What tasks left behind is collected, as it would be some time.
+    for (const process of world.processes) if (process.isAlive) process.run(() => process.finalizers.collectAll());
+    await settle();
+    const untilMs = world.nowMs + 1000;
+    await world.run({ untilMs, steps: EVENTS_MAX, isOver: () => false });
+    if (left().length === 0) return;
+    if (world.nowMs > endMs) break;
+  }
+  for (const text of left()) world.violate(`at the end ${text}`);
+}

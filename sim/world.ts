@@ -1,0 +1,337 @@
+/**
+ * The simulated machine: virtual time, a queue of events, processes that die at any point, and the bytes under way between them.
+ *
+ * Everything that happens is an event of a process; the order of events follows from the seed alone. A connection keeps the order of its chunks, each with a delay of
+ * its own. A process that is killed runs no further event. What it had written before is delivered, as a kernel would; a kill can fall between two
+ * writes of one turn. Owns time, queue and trace; decides nothing about Shoal. Invariant: no event runs for a process that is dead.
+ */
+import { Random } from "../soak/random.ts";
+import type { Transport } from "../src/platform/transport.ts";
+import { type AmbientProcess, Finalizers, runAs, settle } from "./ambient.ts";
+
+interface Scheduled {
+  readonly atMs: number;
+  readonly order: number;
+  readonly process: SimulatedProcess;
+  action: (() => void) | undefined;
+}
+
+/** How chunks travel and what else goes wrong, drawn per run. */
+export interface Weather {
+  /** Longest delay of a chunk; most take a tenth of it. */
+  readonly delayMaxMs: number;
+  /** Part of the chunks that arrive in two pieces. */
+  readonly splits: number;
+}
+
+const TRACE_LINES = 4000;
+
+export class World {
+  readonly random: Random;
+  readonly weather: Weather;
+  readonly processes: SimulatedProcess[] = [];
+  readonly trace: string[] = [];
+  /** Broken invariants, the first first. */
+  readonly violations: string[] = [];
+  nowMs = 0;
+  steps = 0;
+  /** A number that two equal runs share: every event goes into it. */
+  fingerprint = 0;
+  /** Called after each event, with the process that it was of. */
+  onStep: (process: SimulatedProcess) => void = () => {};
+  #order = 0;
+  readonly #heap: Scheduled[] = [];
+
+  constructor(seed: number, weather: (random: Random) => Weather) {
+    this.random = new Random(seed);
+    this.weather = weather(this.random.fork());
+  }
+
+  spawn(name: string): SimulatedProcess {
+    const process = new SimulatedProcess(this, name);
+    this.processes.push(process);
+    return process;
+  }
+
+  say(who: string, text: string): void {
+    this.trace.push(`${this.nowMs.toFixed(2).padStart(10)} ${who.padEnd(7)} ${text}`);
+    if (this.trace.length > TRACE_LINES * 2) this.trace.splice(0, TRACE_LINES);
+  }
+
+  violate(text: string): void {
+    this.violations.push(text);
+    this.say("!!", text);
+  }
+
+  schedule(process: SimulatedProcess, delayMs: number, action: () => void): { cancel(): void } {
+    const scheduled: Scheduled = { atMs: this.nowMs + Math.max(0, delayMs), order: this.#order, process, action };
+    this.#order += 1;
+    this.#push(scheduled);
+    return {
+      cancel: () => {
+        scheduled.action = undefined;
+      },
+    };
+  }
+
+  /** Runs until `isOver`, until nothing is left to happen, or until a bound is reached; says which. */
+  async run(limits: { untilMs: number; steps: number; isOver: () => boolean }): Promise<"over" | "idle" | "late" | "long"> {
+    for (let count = 0; count < limits.steps; count += 1) {
+      await settle();
+      if (this.violations.length > 0 || limits.isOver()) return "over";
+      const next = this.#pop();
+      if (next === undefined) return "idle";
+      if (next.atMs > limits.untilMs) {
+        this.#push(next);
+        this.nowMs = limits.untilMs;
+        return "late";
+      }
+      this.nowMs = next.atMs;
+      this.steps += 1;
+      this.fingerprint = (Math.imul(this.fingerprint, 31) + next.order + Math.round(next.atMs * 1000)) >>> 0;
+      const { action, process } = next;
+      process.beginTurn();
+      if (action !== undefined) process.run(action);
+      await settle();
+      this.onStep(process);
+    }
+    return "long";
+  }
+
+  /** A connection between two processes. */
+  connect(left: SimulatedProcess, right: SimulatedProcess): [Transport, Transport] {
+    const near = new SimulatedTransport(this, left);
+    const far = new SimulatedTransport(this, right);
+    near.peer = far;
+    far.peer = near;
+    return [near, far];
+  }
+
+  delayMs(): number {
+    const { delayMaxMs } = this.weather;
+    return this.random.next() < 0.1 ? this.random.next() * delayMaxMs : this.random.next() * 0.1 * delayMaxMs;
+  }
+
+  #push(scheduled: Scheduled): void {
+    const heap = this.#heap;
+    let index = heap.push(scheduled) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!isBefore(scheduled, heap[parent] as Scheduled)) break;
+      heap[index] = heap[parent] as Scheduled;
+      index = parent;
+    }
+    heap[index] = scheduled;
+  }
+
+  /** The next event that is still to happen. */
+  #pop(): Scheduled | undefined {
+    for (;;) {
+      const first = this.#popFirst();
+      if (first === undefined || (first.action !== undefined && first.process.isAlive)) return first;
+    }
+  }
+
+  #popFirst(): Scheduled | undefined {
+    const heap = this.#heap;
+    const first = heap[0];
+    const last = heap.pop();
+    if (first === undefined || last === undefined || heap.length === 0) return first;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Scheduled, heap[child] as Scheduled)) child += 1;
+      if (!isBefore(heap[child] as Scheduled, last)) break;
+      heap[index] = heap[child] as Scheduled;
+      index = child;
+    }
+    heap[index] = last;
+    return first;
+  }
+}
+
+function isBefore(left: Scheduled, right: Scheduled): boolean {
+  return left.atMs < right.atMs || (left.atMs === right.atMs && left.order < right.order);
+}
+
+export class SimulatedProcess implements AmbientProcess {
+  readonly world: World;
+  readonly name: string;
+  readonly finalizers: Finalizers = new Finalizers();
+  isAlive = true;
+  runtime: unknown = undefined;
+  /** Called once, after the process has ended. */
+  onDeath: (death: { exitCode: number | undefined; signal: string | undefined }) => void = () => {};
+  readonly #ends = new Set<SimulatedTransport>();
+  /** What was written since the current turn began, in order. */
+  #written: { cancel(): void }[] = [];
+
+  constructor(world: World, name: string) {
+    this.world = world;
+    this.name = name;
+  }
+
+  nowMs(): number {
+    return this.world.nowMs;
+  }
+
+  run<T>(body: () => T): T {
+    return runAs(this, body);
+  }
+
+  schedule(delayMs: number, action: () => void): { cancel(): void } {
+    return this.world.schedule(this, delayMs, action);
+  }
+
+  say(text: string): void {
+    this.world.say(this.name, text);
+  }
+
+  /** Shoal prints where it meets something that must not be. */
+  printed(text: string): void {
+    this.say(`printed: ${text.trim()}`);
+    if (/could not be handled|Unhandled/.test(text)) this.world.violate(`${this.name} printed: ${text.trim()}`);
+  }
+
+  exit(code: number): void {
+    if (!this.isAlive) return;
+    this.say(`exits with ${code}`);
+    this.#end({ exitCode: code, signal: undefined });
+  }
+
+  /** SIGKILL. With `midTurn` the last writes of the turn that is just over were never made. */
+  kill(options: { midTurn: boolean } = { midTurn: false }): void {
+    if (!this.isAlive) return;
+    const unsent = options.midTurn ? this.world.random.below(this.#written.length + 1) : 0;
+    this.say(unsent === 0 ? "is killed" : `is killed before its last ${unsent} writes`);
+    if (unsent > 0) for (const write of this.#written.slice(-unsent)) write.cancel();
+    this.#end({ exitCode: undefined, signal: "SIGKILL" });
+  }
+
+  beginTurn(): void {
+    this.#written = [];
+  }
+
+  wrote(write: { cancel(): void }): void {
+    this.#written.push(write);
+  }
+
+  opened(end: SimulatedTransport): void {
+    this.#ends.add(end);
+  }
+
+  closed(end: SimulatedTransport): void {
+    this.#ends.delete(end);
+  }
+
+  /** How many connections it has. */
+  get connectionCount(): number {
+    return this.#ends.size;
+  }
+
+  breakConnection(): boolean {
+    const ends = Array.from(this.#ends);
+    if (ends.length === 0) return false;
+    this.world.random.pick(ends).destroy();
+    return true;
+  }
+
+  #end(death: { exitCode: number | undefined; signal: string | undefined }): void {
+    this.isAlive = false;
+    for (const end of this.#ends) end.abandoned();
+    this.#ends.clear();
+    this.onDeath(death);
+  }
+}
+
+class SimulatedTransport implements Transport {
+  onChunk: (chunk: Buffer) => void = () => {};
+  onClose: (reason: string) => void = () => {};
+  onDrain: () => void = () => {};
+  readonly pendingBytes = 0;
+  peer!: SimulatedTransport;
+  readonly #world: World;
+  readonly #process: SimulatedProcess;
+  #isClosed = false;
+  #isEnded = false;
+  /** When the last chunk on its way to the peer arrives. */
+  #lastMs = 0;
+
+  constructor(world: World, process: SimulatedProcess) {
+    this.#world = world;
+    this.#process = process;
+    process.opened(this);
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#isClosed || this.#isEnded || !this.#process.isAlive) return;
+    const bytes = Buffer.from(chunk);
+    const { random, weather } = this.#world;
+    if (bytes.length > 1 && random.next() < weather.splits) {
+      const at = 1 + random.below(bytes.length - 1);
+      this.#deliver(bytes.subarray(0, at));
+      this.#deliver(bytes.subarray(at));
+    } else {
+      this.#deliver(bytes);
+    }
+  }
+
+  /** Nothing is written any more; what the peer had written still comes, until it has closed its end. */
+  end(): void {
+    if (this.#isClosed || this.#isEnded) return;
+    this.#isEnded = true;
+    const peer = this.peer;
+    peer.#process.schedule(this.#arrival(), () => {
+      if (peer.#isClosed) return;
+      peer.#close();
+      peer.onClose("the connection was closed");
+      peer.#tellPeer();
+    });
+  }
+
+  destroy(): void {
+    if (this.#isClosed) return;
+    this.#close();
+    this.#process.schedule(0, () => this.onClose("the connection was closed"));
+    this.#tellPeer();
+  }
+
+  /** Its process is dead. */
+  abandoned(): void {
+    this.#isClosed = true;
+    this.#tellPeer();
+  }
+
+  setKeepsProcessAlive(): void {}
+
+  #close(): void {
+    this.#isClosed = true;
+    this.#process.closed(this);
+  }
+
+  #deliver(bytes: Buffer): void {
+    const peer = this.peer;
+    const arrival = this.#arrival();
+    this.#process.wrote(
+      peer.#process.schedule(arrival, () => {
+        if (!peer.#isClosed) peer.onChunk(bytes);
+      }),
+    );
+  }
+
+  #tellPeer(): void {
+    const peer = this.peer;
+    peer.#process.schedule(this.#arrival(), () => {
+      if (peer.#isClosed) return;
+      peer.#close();
+      peer.onClose("the connection was closed");
+    });
+  }
+
+  /** The delay until now's bytes arrive, after all that went before. */
+  #arrival(): number {
+    this.#lastMs = Math.max(this.#lastMs, this.#world.nowMs + this.#world.delayMs());
+    return this.#lastMs - this.#world.nowMs;
+  }
+}

@@ -6,7 +6,6 @@
  * being revived, a busy executor) goes through a job. Every call is answered exactly once, with its values or its error.
  */
 import { copyBytes } from "../base/bytes.ts";
-import { TaskCancelledError } from "../base/errors.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
@@ -37,6 +36,7 @@ import { graphMethod } from "./graph-loop.ts";
 import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
+import { OpenCalls } from "./open-calls.ts";
 import { ResultSender } from "./result-sender.ts";
 import { TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
@@ -66,8 +66,6 @@ export interface CallServerOptions extends CallTargetsOptions {
 
 /** The shape of a plain call: the default of a task. Other shapes come with a full header. */
 const DEFAULT_SHAPE = "CPU:10000";
-/** As for a task that its caller cancels (core/call-cancellation.ts). */
-const ABANDON_AFTER_MS = 3000;
 const NO_PAYLOADS: readonly Payload[] = [];
 
 interface Call {
@@ -90,8 +88,7 @@ export class CallServer {
   readonly #callerId: ProcessId;
   readonly #results: ResultSender;
   readonly #targets: CallTargets;
-  /** Calls that a message can meet here: those that wait to begin, and those that have begun and await something. */
-  readonly #open = new Map<number, TaskContext>();
+  readonly #open: OpenCalls;
   /** Tasks that have been received and not answered. */
   #openCalls = 0;
   #lastCallMs: number = performance.now();
@@ -110,7 +107,19 @@ export class CallServer {
     const { connection, codec, table, guard, ancestorsOf } = options;
     const isOwn = this.#isOwn;
     if (guard !== undefined) this.#guard = new CallGuard({ guard, callerId: this.#callerId, ancestorsOf: isOwn ? ancestorsOf : undefined });
-    this.#streams = new StreamServer({ connection, codec, table, callerId: this.#callerId, onLeft: (context) => this.#leave(context) });
+    this.#open = new OpenCalls({
+      executor: options.executor,
+      cancelChildren: options.cancelChildren,
+      abandon: (context, callId) => this.#answerCancelled(context, { callId }),
+      onUnsafe: isOwn ? options.onUnsafe : undefined,
+    });
+    this.#streams = new StreamServer({
+      connection,
+      codec,
+      table,
+      callerId: this.#callerId,
+      onLeft: (context) => this.#open.leave(context),
+    });
     this.#results = new ResultSender({
       connection: options.connection,
       codec: options.codec,
@@ -160,18 +169,7 @@ export class CallServer {
    */
   callerGone(): void {
     this.#streams.close();
-    this.#cancelTasks({ recursive: true, abandon: false });
-    if (this.#open.size === 0) return;
-    // The daemon ends a worker that nobody else uses. One that others use, too, goes on without what does not heed its signal.
-    setTimeout(() => this.#cancelTasks({ recursive: true, abandon: true }), ABANDON_AFTER_MS).unref();
-  }
-
-  #cancelTasks(header: CancelHeader): void {
-    for (const [callId, context] of Array.from(this.#open)) {
-      // A graph that nobody executes any more must not hold the actor.
-      const isGraph = context.name.endsWith(GRAPH_METHOD);
-      if (context.place.actor === undefined || isGraph) this.#cancel(callId, header, "the process that submitted it ended");
-    }
+    this.#open.callerGone();
   }
 
   #receive(frame: Frame): void {
@@ -200,7 +198,7 @@ export class CallServer {
         this.#why(frame.callId, decodeHeader(frame.header) as WhyCallHeader);
         return;
       case MESSAGE.CANCEL:
-        this.#cancel(frame.callId, decodeHeader(frame.header) as CancelHeader);
+        this.#open.cancel(frame.callId, decodeHeader(frame.header) as CancelHeader);
         return;
       case MESSAGE.STREAM_CREDIT:
       case MESSAGE.STREAM_STOP:
@@ -379,34 +377,11 @@ export class CallServer {
 
   /** The calls of this caller that have begun and await something. */
   get begunCalls(): TaskContext[] {
-    return Array.from(this.#open.values()).filter((context) => context.startedMs !== undefined && !context.isFinished);
+    return this.#open.begun;
   }
 
   #why(requestId: number, { callId, trail }: WhyCallHeader): void {
     void this.#options.explain(this.#open.get(callId), trail).then((why) => this.#connection.reply(requestId, why));
-  }
-
-  #cancel(callId: number, { recursive, abandon }: CancelHeader, why = "its caller cancelled it"): void {
-    const context = this.#open.get(callId);
-    if (context === undefined) return;
-    if (context.isCancelled) {
-      // Those that have begun here would die with it; it goes on without anybody who waits for it.
-      if (abandon && this.#executor.othersHaveBegun(context)) this.#answerCancelled(context, { callId });
-      // Nobody but this worker itself pursues a call that runs on the worker of its parent.
-      else if (abandon && this.#isOwn) this.#options.onUnsafe();
-      return;
-    }
-    const reason = new TaskCancelledError(`Task ${context.name} was cancelled`, { reason: why });
-    // In the task's context, where its listeners were added: what they print and call is the task's.
-    taskContext.run(context, () => context.cancellation.cancel(reason));
-    if (recursive) this.#options.cancelChildren(context);
-    if (context.place.executor !== undefined) this.#executor.letGo(context);
-  }
-
-  /** Nobody reads on, and the generator has been told so between two items. */
-  #leave(context: TaskContext): void {
-    this.#options.cancelChildren(context);
-    if (context.place.executor !== undefined) this.#executor.letGo(context);
   }
 
   #readCall(header: CallHeader, frame: Frame, name: string): Call {

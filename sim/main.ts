@@ -6,6 +6,7 @@
  *   npm run sim -- --seed 42           one, with the end of its trace when an invariant breaks
  *   npm run sim -- --seed 42 --trace   with all of its trace; --steps N makes the programs longer
  *                                      --leases adds what the lease manager is told and does
+ *   npm run sim -- --fingerprints      a number for each seed, the same in each run
  *   npm run sim -- --regressions       the seeds that once found something
  *   npm run sim -- --mutation NAME     with a defect put in on purpose, which must be found
  *
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     mutation: { type: "string" },
     regressions: { type: "boolean", default: false },
     leases: { type: "boolean", default: false },
+    fingerprints: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
   },
 });
@@ -49,6 +51,7 @@ for (const { seed, steps } of runs) {
   sums.tasks += result.tasks;
   sums.calls += result.calls;
   sums.deaths += result.deaths;
+  if (values.fingerprints) console.log(`seed ${seed}: ${result.fingerprint}`);
   if (values.trace) console.log(result.trace.join("\n"));
   if (values.seed !== undefined)
     console.log(`seed ${seed}: ${result.events} events, ${Math.round(result.virtualMs)} ms, fingerprint ${result.fingerprint}`);

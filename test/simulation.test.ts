@@ -26,10 +26,13 @@ test("seeds that have found a defect find none any more", async () => {
 });
 
 test("the same seed gives the same run", async () => {
-  const first = await simulate("--seed", "7");
-  const second = await simulate("--seed", "7");
-  expect(fingerprint(first.output)).toMatch(/^fingerprint \d+$/);
-  expect(fingerprint(first.output)).toBe(fingerprint(second.output));
+  const fingerprints = async (): Promise<string[]> => {
+    const { output } = await simulate("--seeds", "50", "--steps", "20", "--fingerprints");
+    return output.split("\n").filter((line) => line.startsWith("seed "));
+  };
+  const first = await fingerprints();
+  expect(first).toHaveLength(50);
+  expect(await fingerprints()).toEqual(first);
 });
 
 test.each(["leaseOfDeadProcess", "lostReturn", "forgottenHold", "doubleRelease", "lostUnpark"])("finds the defect %s", async (mutation) => {
@@ -37,7 +40,3 @@ test.each(["leaseOfDeadProcess", "lostReturn", "forgottenHold", "doubleRelease",
   expect(output).toMatch(/breaks an invariant/);
   expect(exitCode).toBe(1);
 });
-
-function fingerprint(output: string): string | undefined {
-  return /fingerprint \d+/.exec(output)?.[0];
-}

@@ -21,7 +21,9 @@ export async function listen(address: string, onTransport: (transport: Transport
   return { path: address, setKeepsProcessAlive: () => {}, close: () => acceptors.delete(address) };
 }
 
+/** An empty address is that of a process that has just gone: to the system it would be a port of this machine. */
 export async function connect(address: string): Promise<Transport> {
+  if (address === "") throw new Error("the process has ended");
   if (!address.startsWith(IN_PROCESS)) return await connectSocket(address);
   const accept = acceptors.get(address);
   if (accept === undefined) throw new Error(`nobody listens at ${address}`);

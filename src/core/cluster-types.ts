@@ -37,7 +37,7 @@ export interface RuntimeContext {
   readonly wasCurrentActorReconstructed: boolean;
   /**
    * Aborts when this task or actor call is cancelled, with the `TaskCancelledError` as its reason; in the driver it never does. Hand it to
-   * what takes a signal, or ask `signal.aborted`. Code that runs without a pause sees no change: it is interrupted instead.
+   * what takes a signal, or ask `signal.aborted`. In an actor it aborts, too, when the caller's process is gone; the call itself goes on. Code that runs without a pause sees no change: it is interrupted instead.
    */
   readonly signal: AbortSignal;
 }

@@ -1,8 +1,23 @@
 import { expect, test } from "vitest";
 import { QueueActor } from "./queue-actor.ts";
 
+/** The signal of a call that nobody cancels. */
+const never = new AbortController().signal;
+
+test("who is cancelled, or dead, takes no item from those who wait", async () => {
+  const controller = new AbortController();
+  const signals = [controller.signal, never];
+  const queue = new QueueActor<number>(0, () => signals.shift() ?? never);
+  const cancelled = queue.get();
+  const patient = queue.get();
+  controller.abort();
+  expect(await cancelled).toBe("empty");
+  expect(queue.put(1)).toBe("done");
+  expect(await patient).toEqual([1]);
+});
+
 test("items come out in order, and so do those who wait for them", async () => {
-  const queue = new QueueActor<number>(0);
+  const queue = new QueueActor<number>(0, () => never);
   const waiting = Promise.all([Promise.resolve(queue.get()), Promise.resolve(queue.get())]);
   for (const item of [1, 2, 3, 4]) expect(queue.put(item)).toBe("done");
   expect(await waiting).toEqual([[1], [2]]);
@@ -11,7 +26,7 @@ test("items come out in order, and so do those who wait for them", async () => {
 });
 
 test("who puts into a full queue waits, and is let in in order", async () => {
-  const queue = new QueueActor<number>(1);
+  const queue = new QueueActor<number>(1, () => never);
   expect(queue.put(1)).toBe("done");
   const waiting = [queue.put(2), queue.put(3)];
   expect(queue.put(4, 0)).toBe("full");
@@ -22,7 +37,7 @@ test("who puts into a full queue waits, and is let in in order", async () => {
 });
 
 test("a time limit ends a wait, and the item goes to the next", async () => {
-  const queue = new QueueActor<number>(1);
+  const queue = new QueueActor<number>(1, () => never);
   const late = queue.get(1);
   const patient = queue.get();
   expect(await late).toBe("empty");
@@ -34,7 +49,7 @@ test("a time limit ends a wait, and the item goes to the next", async () => {
 });
 
 test("batches are all or nothing", () => {
-  const queue = new QueueActor<number>(3);
+  const queue = new QueueActor<number>(3, () => never);
   expect(queue.putAll([1, 2])).toBe("done");
   expect(queue.putAll([3, 4])).toBe("full");
   expect(queue.getMany(3)).toBe("empty");
@@ -43,7 +58,7 @@ test("batches are all or nothing", () => {
 });
 
 test("a batch goes to those who wait first", async () => {
-  const queue = new QueueActor<number>(0);
+  const queue = new QueueActor<number>(0, () => never);
   const waiting = queue.get();
   queue.putAll([1, 2]);
   expect(await waiting).toEqual([1]);
@@ -51,14 +66,14 @@ test("a batch goes to those who wait first", async () => {
 });
 
 test("closing tells those who wait, refuses what comes, and lets what is there be taken", async () => {
-  const empty = new QueueActor<number>(0);
+  const empty = new QueueActor<number>(0, () => never);
   const getter = empty.get();
   expect(await empty.close(1000)).toBe(0);
   expect(await getter).toBe("closed");
   expect(empty.put(1)).toBe("closed");
   expect(empty.putAll([1])).toBe("closed");
 
-  const full = new QueueActor<number>(1);
+  const full = new QueueActor<number>(1, () => never);
   void full.put(1);
   const putter = full.put(2);
   const closed = full.close(10_000);
@@ -69,7 +84,7 @@ test("closing tells those who wait, refuses what comes, and lets what is there b
 });
 
 test("what is not taken within the grace period is counted as lost", async () => {
-  const queue = new QueueActor<number>(0);
+  const queue = new QueueActor<number>(0, () => never);
   queue.putAll([1, 2]);
   expect(await queue.close(1)).toBe(2);
 });

@@ -6,6 +6,7 @@
  * goes to exactly one caller or stays. Called by `queue.ts` alone.
  */
 import { Fifo } from "../base/fifo.ts";
+import { getRuntimeContext } from "../core/api.ts";
 
 /** How a `put` ended. */
 export type PutAnswer = "done" | "full" | "closed";
@@ -25,10 +26,15 @@ export class QueueActor<T> {
   readonly #putters = new Set<Waiting<PutAnswer> & { readonly item: T }>();
   #isClosed = false;
   #onDrained: (() => void) | undefined;
+  readonly #signal: () => AbortSignal;
 
-  /** @param maxSize - 0 is without limit */
-  constructor(maxSize: number) {
+  /**
+   * @param maxSize - 0 is without limit
+   * @param signal - of the call that runs: it aborts when its caller cancels it, or dies
+   */
+  constructor(maxSize: number, signal: () => AbortSignal = () => getRuntimeContext().signal) {
     this.#sizeMax = maxSize === 0 ? Number.POSITIVE_INFINITY : maxSize;
+    this.#signal = signal;
   }
 
   /** Without `timeoutMs` it waits for room for as long as it takes; 0 does not wait. */
@@ -39,7 +45,7 @@ export class QueueActor<T> {
       return "done";
     }
     if (timeoutMs === 0) return "full";
-    return waitIn(this.#putters, { entry: { item }, timeoutMs, late: "full" });
+    return waitIn(this.#putters, { entry: { item }, timeoutMs, late: "full", signal: this.#signal() });
   }
 
   /** All of the items, or none. */
@@ -53,7 +59,7 @@ export class QueueActor<T> {
   get(timeoutMs?: number): GetAnswer<T> | Promise<GetAnswer<T>> {
     const items = this.getMany(1);
     if (items !== "empty" || timeoutMs === 0) return items;
-    return waitIn(this.#getters, { entry: {}, timeoutMs, late: "empty" });
+    return waitIn(this.#getters, { entry: {}, timeoutMs, late: "empty", signal: this.#signal() });
   }
 
   /** Exactly so many items, or none. */
@@ -102,7 +108,7 @@ export class QueueActor<T> {
 
 function waitIn<E extends object, A>(
   line: Set<Waiting<A> & E>,
-  { entry, timeoutMs, late }: { entry: E; timeoutMs: number | undefined; late: A },
+  { entry, timeoutMs, late, signal }: { entry: E; timeoutMs: number | undefined; late: A; signal: AbortSignal },
 ): Promise<A> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;
@@ -111,9 +117,13 @@ function waitIn<E extends object, A>(
       answer: (answer: A): void => {
         line.delete(waiting);
         clearTimeout(timer);
+        signal.removeEventListener("abort", leave);
         resolve(answer);
       },
     };
+    // Nobody hears the answer any more: an item that it got would be lost.
+    const leave = (): void => waiting.answer(late);
+    signal.addEventListener("abort", leave);
     // In-process mode: a wait that nobody is interested in any more must not hold the program.
     if (timeoutMs !== undefined) timer = setTimeout(() => waiting.answer(late), timeoutMs).unref();
     line.add(waiting);

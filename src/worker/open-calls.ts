@@ -23,6 +23,9 @@ export interface OpenCallsOptions {
 /** As for a task that its caller cancels (core/call-cancellation.ts). */
 const ABANDON_AFTER_MS = 3000;
 
+/** Why a call ends whose caller is gone. */
+const CALLER_ENDED = "the process that submitted it ended";
+
 export class OpenCalls {
   readonly #options: OpenCallsOptions;
   readonly #calls = new Map<number, TaskContext>();
@@ -88,7 +91,11 @@ export class OpenCalls {
     for (const [callId, context] of Array.from(this.#calls)) {
       // A graph that nobody executes any more must not hold the actor.
       const isGraph = context.name.endsWith(GRAPH_METHOD);
-      if (context.place.actor === undefined || isGraph) this.cancel(callId, header, "the process that submitted it ended");
+      if (context.place.actor === undefined || isGraph) this.cancel(callId, header, CALLER_ENDED);
+      else if (!header.abandon) {
+        const reason = new TaskCancelledError(`The caller of ${context.name} is gone`, { reason: CALLER_ENDED });
+        taskContext.run(context, () => context.cancellation.callerGone(reason));
+      }
     }
   }
 }

@@ -36,6 +36,13 @@ export class TaskCancellation {
     this.#controller?.abort(reason);
   }
 
+  /**
+   * Nobody hears the answer any more. Who has asked for the signal is told; the call itself goes on, as what it does to its actor may be half done.
+   */
+  callerGone(reason: Error): void {
+    this.#controller?.abort(reason);
+  }
+
   /** A wait begins. Breaks it off at once where a cancellation came before it and has broken off nothing. */
   waitBegins(breakOff: BreakOff): void {
     if (this.reason === undefined) {

@@ -1,10 +1,12 @@
 /**
  * `Queue` between the driver, tasks and actors: order, waiting without holding back others, limits, and its ends.
  */
-import { ActorDiedError, get, remote, terminate } from "shoal";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ActorDiedError, cancel, get, remote, TaskCancelledError, terminate, WorkerCrashedError } from "shoal";
 import { Queue, QueueEmptyError, QueueFullError, QueueShutdownError } from "shoal/util";
 import { describe, expect, test } from "vitest";
-import { failureOf, shoalProcesses, until, useSession } from "./session.ts";
+import { failureOf, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
 async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
@@ -12,6 +14,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
+const folder = useFolder();
 const numbers = Array.from({ length: 200 }, (_, index) => index);
 
 describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
@@ -145,5 +148,36 @@ describe("processes", () => {
       await queue.put(1);
     }
     await until(() => workers() <= Math.max(2, before), "the queue's process to end");
+  });
+
+  test("a consumer that is cancelled or killed while it waits takes no item with it", async () => {
+    using queue = new Queue<string>();
+    const file = join(folder, "consumer");
+    const consume = remote(
+      async (from: Queue<string>, path: string) => {
+        writeFileSync(path, String(process.pid));
+        return await from.get();
+      },
+      { maxRetries: 0 },
+    );
+    const started = async (): Promise<number> => {
+      await until(() => existsSync(file) && readFileSync(file, "utf8") !== "", "the consumer to begin");
+      const pid = Number(readFileSync(file, "utf8"));
+      rmSync(file);
+      // The wait reaches the queue's actor.
+      await queue.size();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return pid;
+    };
+    const cancelled = consume.remote(queue, file);
+    await started();
+    cancel(cancelled);
+    expect(await failureOf(cancelled)).toBeInstanceOf(TaskCancelledError);
+    const killed = consume.remote(queue, file);
+    process.kill(await started(), "SIGKILL");
+    expect(await failureOf(killed)).toBeInstanceOf(WorkerCrashedError);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await queue.put("kept");
+    expect(await queue.get({ timeoutMs: 5000 })).toBe("kept");
   });
 });

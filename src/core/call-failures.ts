@@ -142,8 +142,13 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
     ...exitFields(state.exit),
     reason,
     details,
-    hint: state.exit === undefined || isWanted(reason) ? "Create the actor again." : "Create the actor again, or set maxRestarts.",
+    hint: remedyFor(state, reason),
   });
+}
+
+function remedyFor(state: ActorStateHeader, reason: string): string {
+  if (reason.includes("exists already")) return "Choose another name, or set getIfExists to get the actor that has it.";
+  return state.exit === undefined || isWanted(reason) ? "Create the actor again." : "Create the actor again, or set maxRestarts.";
 }
 
 /** Ends for which no restart is meant. */

@@ -144,7 +144,8 @@ export class DriverProgram {
     for (let count = random.below(3); count > 0 && this.#held.length > 0; count -= 1) {
       const input = random.pick(this.#held);
       const isDirect = random.next() < 0.6;
-      const reads = isDirect || random.next() < 0.7;
+      // One that keeps the only slot while it waits must wait for nothing that needs it.
+      const reads = isDirect || (random.next() < 0.7 && Object.keys(spec.resources).length === 0);
       given.push(isDirect ? input.ref : { ref: input.ref, reads });
       if (!reads) continue;
       inputs.push(input);

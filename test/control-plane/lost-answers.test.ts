@@ -5,7 +5,7 @@
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
+import { CompactedError, ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
 import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts";
 import { NatsStore } from "../../src/control/nats/nats-store.ts";
 import { NatsServers, sleep } from "./nats-servers.ts";
@@ -106,6 +106,22 @@ describeNats("a transaction whose messages are lost", () => {
     expect([0, 20]).toContain((await other.list(key)).entries.length);
     expect(await done).toMatchObject({ committed: true });
     expect((await other.list(key)).entries).toHaveLength(20);
+  });
+
+  test("a watch whose connection was down while two compactions were made may have missed deletions, and says so", async () => {
+    const { revision } = await store.list(key);
+    const watch = store.watch(key, { afterRevision: revision });
+    const reader = watch[Symbol.asyncIterator]();
+    await other.transaction({ writes: [{ key: `${key}.a`, value: bytes("1") }] });
+    await other.compact();
+    await other.transaction({ writes: [{ key: `${key}.b`, value: bytes("1") }] });
+    expect([(await reader.next()).value, (await reader.next()).value]).toHaveLength(2);
+    proxy.refuse();
+    await other.transaction({ writes: [{ key: `${key}.a` }] });
+    await other.compact();
+    await other.compact();
+    proxy.heal();
+    await expect(reader.next()).rejects.toThrow(CompactedError);
   });
 
   test("a watch goes on after its connection was cut", async () => {

@@ -27,6 +27,12 @@ function findProblem(): string | undefined {
   }
 }
 
+interface ServerOptions {
+  readonly port: number;
+  readonly token: string | undefined;
+  readonly cluster: { readonly port: number; readonly routes: readonly string[] } | undefined;
+}
+
 interface Server {
   readonly name: string;
   readonly configFile: string;
@@ -40,13 +46,13 @@ export class NatsServers implements AsyncDisposable {
   readonly #servers: Server[] = [];
   readonly urls: string[] = [];
 
-  static async start({ count = 1 }: { count?: number } = {}): Promise<NatsServers> {
+  static async start({ count = 1, token }: { count?: number; token?: string } = {}): Promise<NatsServers> {
     const servers = new NatsServers();
     const ports = await freePorts(count * 2);
     const routes = ports.slice(count).map((port) => `nats://127.0.0.1:${port}`);
     for (let index = 0; index < count; index += 1) {
       const port = ports[index] as number;
-      servers.#add(`n${index}`, { port, cluster: count > 1 ? { port: ports[count + index] as number, routes } : undefined });
+      servers.#add(`n${index}`, { port, token, cluster: count > 1 ? { port: ports[count + index] as number, routes } : undefined });
     }
     await Promise.all(servers.#servers.map((_, index) => servers.restart(index)));
     return servers;
@@ -109,7 +115,7 @@ export class NatsServers implements AsyncDisposable {
     return this.close();
   }
 
-  #add(name: string, { port, cluster }: { port: number; cluster: { port: number; routes: string[] } | undefined }): void {
+  #add(name: string, { port, token, cluster }: ServerOptions): void {
     const configFile = join(this.#folder, `${name}.conf`);
     const portsFolder = join(this.#folder, `${name}.ports`);
     const config = natsServerConfig({
@@ -118,6 +124,7 @@ export class NatsServers implements AsyncDisposable {
       port,
       folder: join(this.#folder, name),
       portsFolder,
+      ...(token !== undefined && { token }),
       ...(cluster && { cluster: { name: "test", host: "127.0.0.1", ...cluster } }),
     });
     writeFileSync(configFile, `${config}logfile: ${JSON.stringify(`${configFile}.log`)}\n`, { mode: 0o600 });

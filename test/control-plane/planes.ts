@@ -34,7 +34,17 @@ export function eachPlane(title: string, tests: (start: () => Promise<Plane>) =>
   describe(`${title} on memory`, () => {
     tests(async () => memoryPlane());
   });
-  describeNats(`${title} on NATS`, () => tests(async () => natsPlane(await NatsServers.start())));
+  describeNats(`${title} on NATS`, () => {
+    tests(async () => natsPlane(await NatsServers.start()));
+  });
+}
+
+/** Also with three servers: a Raft group has answers of its own, for what is under way in it. */
+export function eachStorePlane(title: string, tests: (start: () => Promise<Plane>) => void): void {
+  eachPlane(title, tests);
+  describeNats(`${title} on three NATS servers`, () => {
+    tests(async () => natsPlane(await NatsServers.start({ count: 3 }), { replicas: 3 }));
+  });
 }
 
 export function describeNats(title: string, tests: () => void): void {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { CompactedError, ControlPlaneUnavailableError } from "../../src/control/control-errors.ts";
 import type { ControlStore, StoreChange, StoreWatch } from "../../src/control/store/control-store.ts";
 import { acquireLease } from "../../src/control/store/lease.ts";
-import { bytes, type Client, eachPlane, type Plane, text } from "./planes.ts";
+import { bytes, type Client, eachStorePlane, type Plane, text } from "./planes.ts";
 import { sleep, until } from "./nats-servers.ts";
 
-eachPlane("a control store", (start) => {
+eachStorePlane("a control store", (start) => {
   let plane: Plane;
   let one: Client;
   let other: Client;
@@ -285,7 +285,7 @@ eachPlane("a control store", (start) => {
     await using live = new Seen(other.store.watch(root, { afterRevision: before }));
     await put("a", "1");
     await store.transaction({ writes: [{ key: `${root}.a` }] });
-    await live.atLeast(2);
+    await until(() => live.list().includes(`delete ${root}.a`), "the deletion arrived");
     await store.compact();
     await using resumed = new Seen(store.watch(root, { afterRevision: before }));
     await resumed.atLeast(1);

@@ -31,7 +31,10 @@ export interface Bus extends AsyncDisposable {
   /** @throws BusRequestError when nobody subscribes ("nobody answers"), in time ("timeout"), or the responder threw ("refused") */
   request(subject: string, data: Uint8Array, options: { timeoutMs: number }): Promise<Uint8Array>;
   respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>, options?: SubscribeOptions): BusSubscription;
-  /** When it resolves, what this bus published and subscribed before is at the server. */
+  /**
+   * When it resolves, what this bus published and subscribed before is at its server. The other servers of a cluster hear of a new subscription some
+   * milliseconds later: a message or request from there may still find nobody.
+   */
   flush(): Promise<void>;
   /** Ends subscriptions and open requests. */
   close(): Promise<void>;

@@ -1,0 +1,56 @@
+/** What connecting to NATS says when it cannot be used, and what is made of a stream that somebody else made. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ControlPlaneUnavailableError } from "../../src/control/control-errors.ts";
+import { connectNats } from "../../src/control/nats/nats-link.ts";
+import { NatsStore } from "../../src/control/nats/nats-store.ts";
+import { StreamApi } from "../../src/control/nats/stream-api.ts";
+import { NatsServers } from "./nats-servers.ts";
+import { describeNats } from "./planes.ts";
+
+describeNats("a link to NATS", () => {
+  let servers: NatsServers;
+  beforeAll(async () => {
+    servers = await NatsServers.start({ token: "right" });
+  });
+  afterAll(() => servers.close());
+
+  const open = (token?: string) =>
+    connectNats({ servers: servers.urls, name: "test", connectTimeoutMs: 1_000, ...(token !== undefined && { token }) });
+
+  test("is made with the token, and refused without it or with another, at once", async () => {
+    await (await open("right")).close();
+    const started = performance.now();
+    for (const token of ["wrong", undefined]) {
+      await expect(open(token)).rejects.toMatchObject({ reason: "wrong token", code: "CONTROL_PLANE_UNAVAILABLE" });
+    }
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  test("to nobody fails after its time and says where it looked", async () => {
+    const nobody = connectNats({ servers: ["nats://127.0.0.1:1"], name: "test", connectTimeoutMs: 300 });
+    await expect(nobody).rejects.toMatchObject({ reason: "unreachable", message: expect.stringContaining("127.0.0.1:1") as string });
+  });
+
+  test("finds a stream that was made otherwise, and says what is wrong with it", async () => {
+    await using link = await open("right");
+    const api = new StreamApi({ link, stream: "KV_shoal_x", timeoutMs: 2_000 });
+    await api.call("STREAM.CREATE.KV_shoal_x", {
+      name: "KV_shoal_x",
+      subjects: ["$KV.shoal_x.>"],
+      allow_direct: true,
+      max_msgs_per_subject: 1,
+    });
+    await expect(NatsStore.open(link, { cluster: "x" })).rejects.toThrow(/its allow_direct is true and has to be false/);
+    await expect(NatsStore.open(link, { cluster: "y", replicas: 3 })).rejects.toThrow(ControlPlaneUnavailableError);
+  });
+
+  test("a store keeps what it holds when its server is killed and started again", async () => {
+    await using link = await open("right");
+    const store = await NatsStore.open(link, { cluster: "kept" });
+    const write = { key: "a", value: new Uint8Array([7]) };
+    const written = await store.transaction({ writes: [write] });
+    await servers.kill(0);
+    await servers.restart(0);
+    expect(await store.get("a")).toMatchObject({ value: Buffer.from([7]), revision: written.committed && written.revisions[0] });
+  });
+});

@@ -30,12 +30,9 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "refs in arguments that were under way to a worker when it closed the connection were held for it for ever",
   },
   { seed: 183, steps: 20, found: "a large value with refs inside could not be read through a ref once it had been an argument" },
+  { seed: 94, steps: 20, found: "a borrowed ref that was disposed of while a task waited for it: the task waited for ever" },
+  { seed: 1012, steps: 40, found: "the same, with a stored value" },
 ];
 
 /** Seeds that break an invariant for a reason that has not been found yet: ranges pass over them and say so. `--seed` runs them. */
-export const OPEN: readonly Regression[] = [
-  { seed: 51, steps: 20, found: "a task whose ref was dropped waits for ever, and its lease and a ref stay" },
-  { seed: 94, steps: 20, found: "the same, in a run without faults" },
-  { seed: 1012, steps: 40, found: "the same, with a stored value" },
-  { seed: 1475, steps: 40, found: "a ref stays counted after a process has died" },
-];
+export const OPEN: readonly Regression[] = [{ seed: 1475, steps: 40, found: "a ref stays counted after a process has died" }];

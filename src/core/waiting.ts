@@ -50,12 +50,17 @@ export class Waiting {
     const entry = entryOf(ref);
     if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
     if (entry.isSettled) return this.#read(entry, limits);
+    // A ref that is waited for is kept: its handle is held by the closure below, and it may be disposed of meanwhile.
+    const { table } = this.#options;
+    table.pin(entry);
     const waited = this.#until([entry], 1, limits).then(() => {
       if (!entry.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
       return this.#read(entry, limits);
     });
-    // The handle is held by this closure: a ref that is waited for is not collected.
-    return waited.finally(() => void ref);
+    return waited.finally(() => {
+      void ref;
+      table.unpin(entry);
+    });
   }
 
   /** Waits for an entry that is no user's ref, as `get` does for one; what it holds is not read. */
@@ -72,6 +77,16 @@ export class Waiting {
   async getMany(refs: readonly object[], limits: GetLimits): Promise<unknown[]> {
     const entries = refs.map(entryOf);
     const pending = entries.filter((entry) => !entry.isSettled);
+    const { table } = this.#options;
+    for (const entry of pending) table.pin(entry);
+    try {
+      return await this.#valuesOf(entries, pending, limits);
+    } finally {
+      for (const entry of pending) table.unpin(entry);
+    }
+  }
+
+  async #valuesOf(entries: readonly ObjectEntry[], pending: readonly ObjectEntry[], limits: GetLimits): Promise<unknown[]> {
     if (pending.length > 0) {
       const failed = await this.#untilAllOrFailure(pending, limits);
       if (failed !== undefined) {
@@ -103,7 +118,13 @@ export class Waiting {
     const split = this.#split(refs, options.numReturns);
     if (split !== undefined) return split;
     const entries = refs.map(awaitedEntryOf);
-    await this.#until(entries, options.numReturns, options);
+    const { table } = this.#options;
+    for (const entry of entries) table.pin(entry);
+    try {
+      await this.#until(entries, options.numReturns, options);
+    } finally {
+      for (const entry of entries) table.unpin(entry);
+    }
     const ready: R[] = [];
     const pending: R[] = [];
     for (let index = 0; index < refs.length; index += 1) {

@@ -4,7 +4,19 @@
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { get, getRuntimeContext, init, kill, type ObjectRef, OwnerDiedError, put, remote, shutdown, WorkerCrashedError } from "shoal";
+import {
+  get,
+  getRuntimeContext,
+  init,
+  kill,
+  type ObjectRef,
+  OwnerDiedError,
+  put,
+  remote,
+  shutdown,
+  WorkerCrashedError,
+  wait as waitForAny,
+} from "shoal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectGarbage, driverRuntime, failureOf, isAlive, Log, storeUsedBytes, until, useFolder } from "./session.ts";
 
@@ -222,4 +234,19 @@ describe("borrowed refs", () => {
       return driverRuntime().table.publishedCount <= published;
     }, "the ref to be forgotten");
   });
+});
+
+test("a ref that is waited for may be disposed of: the wait goes on", async () => {
+  const slow = remote(async (ms: number) => {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return "late";
+  });
+  const waitFor = remote(async ([ref]: [ObjectRef<string>]) => {
+    const one = get(ref);
+    const many = get([ref]);
+    const split = waitForAny([ref]);
+    ref[Symbol.dispose]();
+    return [await one, (await many)[0], (await split)[0].length];
+  });
+  expect(await waitFor.remote([slow.remote(150)])).toEqual(["late", "late", 1]);
 });

@@ -1,7 +1,7 @@
 /**
  * One run of the simulation: a seed, a cluster, programs, faults, and what must hold.
  *
- * After each event: nobody holds more than there is, leases belong to live processes, and whatever `application.ts` saw. At the end, when the faults have stopped: every
+ * After each event: nobody holds more than there is, and whatever `application.ts` saw. At the end, when the faults have stopped: every
  * program ends, and once everything has been dropped all resources are free, nobody waits, and no ref, value or stored byte is left. The same seed gives the same run.
  */
 import { mkdtempSync, rmSync } from "node:fs";

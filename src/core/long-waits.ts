@@ -49,7 +49,7 @@ export class LongWaits {
     return wait;
   }
 
-  /** What a call of this process waits for now. */
+  /** What a call of this process waits for at present. */
   waitsOf(context: TaskContext): ObjectEntry[] {
     const entries = new Set<ObjectEntry>();
     for (const wait of this.#waits) {

@@ -1,5 +1,5 @@
 /**
- * What the node says of a demand, in words: what it waits for now, who holds that, and what will never be.
+ * What the node says of a demand, in words: what it waits for, who holds that, and what will never be.
  *
  * And the public form of an explanation, which prints as a tree. Pure: `why.ts` asks, here is only what is said.
  */

@@ -124,7 +124,7 @@ export class LeaseManager {
     return this.#actorsWaiting.length > 0 || this.hasUnmetDemand;
   }
 
-  /** What a demand for this spec would wait for now. */
+  /** What a demand for this spec would wait for at present. */
   explain(spec: LeaseSpec): LeaseExplanation {
     const pools = this.#poolsFor(spec);
     const pendingGroup = pools === undefined ? spec.bundle?.group : undefined;

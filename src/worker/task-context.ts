@@ -33,7 +33,7 @@ export class TaskContext {
   readonly taskIdPrefix: string;
   readonly callId: number;
   readonly place: CallPlace;
-  /** Refs that it waits for now. */
+  /** Refs that it waits for at present. */
   waits = 0;
   isFinished = false;
   /** When its code was entered; only for calls that awaited something. */

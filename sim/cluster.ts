@@ -78,7 +78,7 @@ export class Cluster {
     this.#randomHex = (byteCount) => Array.from({ length: byteCount }, () => random.below(256).toString(16).padStart(2, "0")).join("");
     this.#jobId = newJobId(this.#randomHex);
     this.#nodeId = newNodeId(this.#randomHex);
-    this.#daemonId = newProcessId(this.#randomHex);
+    this.#daemonId = newProcessId(this.#randomHex, this.#nodeId);
     mkdirSync(this.#directories.memory, { recursive: true });
     mkdirSync(this.#directories.spill, { recursive: true });
     this.node = world.spawn("node");
@@ -95,7 +95,7 @@ export class Cluster {
           labels: {},
           accelerators: undefined,
           objectStoreMemoryBytes: options.storeBytes,
-          newProcessId: () => newProcessId(this.#randomHex),
+          newProcessId: () => newProcessId(this.#randomHex, this.#nodeId),
           nowMs: () => world.nowMs,
           launcher: this.#launcher(),
           spillDisk: this.disk,
@@ -128,7 +128,7 @@ export class Cluster {
         role: "driver",
         mode: "process",
         runsLocally: true,
-        processId: newProcessId(this.#randomHex),
+        processId: newProcessId(this.#randomHex, this.#nodeId),
         ids,
         address: "",
         onLog: () => {},

@@ -4,13 +4,16 @@
  * An id is a branded lowercase hex string in the API and in messages. A process draws six random bytes once and
  * numbers what it makes, so that a hot path pays for a counter and not for randomness; the job completes the id.
  * Layout (bytes): task = process prefix 6 + sequence 6 + job 4; object = task 16 + return index 4, where `put`
- * sets the top bit of the index; actor = 6 + 6 + job 4; process and node = 16 random.
+ * sets the top bit of the index; actor = 6 + 6 + job 4; node = 16 random; process = the first 8 of its node + 8 random, so that
+ * whoever knows the owner of a ref knows the node to ask.
  */
 
 declare const brand: unique symbol;
 type Id<Name extends string> = string & { readonly [brand]: Name };
 
 export type NodeId = Id<"node">;
+/** The first half of a node's id, with which the ids of its processes begin. */
+export type NodeTag = Id<"node tag">;
 export type JobId = Id<"job">;
 /** A driver, a worker or a node daemon: whatever can own or hold objects. */
 export type ProcessId = Id<"process">;
@@ -84,8 +87,15 @@ export function newJobId(random: RandomHex): JobId {
   return random(4) as JobId;
 }
 
-export function newProcessId(random: RandomHex): ProcessId {
-  return random(16) as ProcessId;
+export function newProcessId(random: RandomHex, node: NodeId): ProcessId {
+  return (nodeTagOf(node) + random(8)) as ProcessId;
+}
+
+const NODE_TAG_DIGITS = 16;
+
+/** What the ids of a node, of its processes and of its store's files have in common. */
+export function nodeTagOf(id: NodeId | ProcessId | string): NodeTag {
+  return id.slice(0, NODE_TAG_DIGITS) as NodeTag;
 }
 
 export function newNodeId(random: RandomHex): NodeId {

@@ -15,6 +15,7 @@ import {
   type CancelRefHeader,
   type GroupStateHeader,
   type LeaseGrantHeader,
+  type LeaseNameHeader,
   type LeaseRefusedHeader,
   type LogHeader,
   MESSAGE,
@@ -60,7 +61,7 @@ export class DaemonMessages {
         this.#runtime.calls.groupRemoved(header as GroupStateHeader);
         return;
       case MESSAGE.LEASE_REVOKE:
-        this.#runtime.submitter.revoked(header as number);
+        this.#runtime.submitter.revoked(...(header as LeaseNameHeader));
         return;
       case MESSAGE.LEASE_TAKEN:
         this.#runtime.submitter.taken(...(header as ReclaimHeader));

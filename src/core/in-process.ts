@@ -42,7 +42,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     labels: options.labels,
     accelerators: options.accelerators,
     objectStoreMemoryBytes: options.objectStoreMemoryBytes,
-    newProcessId: () => newProcessId(randomHex),
+    newProcessId: () => newProcessId(randomHex, options.nodeId),
     nowMs: () => performance.now(),
     launcher: createInProcessLauncher(options, (transport) => daemon.accept(transport)),
     spillDisk: createSpillDisk(directories),

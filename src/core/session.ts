@@ -43,8 +43,9 @@ export class Session {
   constructor(options: ResolvedInitOptions) {
     this.options = options;
     const jobId = newJobId(randomHex);
-    const processId = newProcessId(randomHex);
-    const identity = { nodeId: newNodeId(randomHex), daemonId: newProcessId(randomHex), jobId, token: newToken() };
+    const nodeId = newNodeId(randomHex);
+    const processId = newProcessId(randomHex, nodeId);
+    const identity = { nodeId, daemonId: newProcessId(randomHex, nodeId), jobId, token: newToken() };
     const namespace = options.namespace ?? randomHex(8);
     const node = {
       ...identity,

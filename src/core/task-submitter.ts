@@ -180,7 +180,7 @@ export class TaskSubmitter {
   granted(grant: LeaseGrantHeader): void {
     const group = this.#groups.get(grant.shape);
     if (group === undefined || this.#isClosed) {
-      this.#options.daemon.send(MESSAGE.LEASE_RETURN, grant.leaseId);
+      this.#returnLease(grant.workerId, grant.leaseId);
       return;
     }
     group.sentBacklog = Math.max(0, group.sentBacklog - 1);
@@ -203,7 +203,7 @@ export class TaskSubmitter {
       },
       // The worker died before we reached it: the daemon notices that and takes the lease back.
       () => {
-        this.#options.daemon.send(MESSAGE.LEASE_RETURN, grant.leaseId);
+        this.#returnLease(grant.workerId, grant.leaseId);
         this.#scheduleDemand();
       },
     );
@@ -221,14 +221,19 @@ export class TaskSubmitter {
     }
   }
 
-  revoked(leaseId: number): void {
+  revoked(worker: ProcessId, leaseId: number): void {
     for (const group of this.#groups.values()) {
-      const lease = group.leases.find((candidate) => candidate.id === leaseId);
+      const lease = group.leases.find((candidate) => candidate.id === leaseId && candidate.link.processId === worker);
       if (lease === undefined) continue;
       lease.revoked = true;
       if (lease.inFlight === 0) this.#giveBack(lease);
       return;
     }
+  }
+
+  /** A lease is named with its worker, whose node granted it. */
+  #returnLease(worker: ProcessId, leaseId: number): void {
+    this.#options.daemon.send(MESSAGE.LEASE_RETURN, [worker, leaseId]);
   }
 
   workerExited(exit: WorkerExitedHeader): void {
@@ -368,7 +373,7 @@ export class TaskSubmitter {
     this.#forgetLink(worker);
     for (const group of this.#groups.values()) {
       // Where the worker lives on, the daemon does not know that these are of no use any more.
-      for (const { id } of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) this.#options.daemon.send(MESSAGE.LEASE_RETURN, id);
+      for (const { id } of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) this.#returnLease(worker, id);
     }
     for (const record of unanswered) this.#leaseOf.delete(record);
     if (this.#isClosed || unanswered.length === 0) {
@@ -455,7 +460,7 @@ export class TaskSubmitter {
     const index = lease.group.leases.indexOf(lease);
     if (index < 0) return;
     lease.group.leases.splice(index, 1);
-    this.#options.daemon.send(MESSAGE.LEASE_RETURN, lease.id);
+    this.#returnLease(lease.link.processId, lease.id);
     if (lease.group.queue.size > 0) this.#scheduleDemand();
   }
 }

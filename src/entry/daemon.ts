@@ -63,7 +63,7 @@ const daemon: NodeDaemon = new NodeDaemon({
   labels: configuration.labels,
   accelerators: configuration.accelerators,
   objectStoreMemoryBytes,
-  newProcessId: () => newProcessId(randomHex),
+  newProcessId: () => newProcessId(randomHex, nodeId),
   nowMs: () => performance.now(),
   launcher: createProcessLauncher({
     entry: new URL(`./worker.${extension}`, import.meta.url).pathname,

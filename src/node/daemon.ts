@@ -20,6 +20,7 @@ import {
   type EnvironmentHeader,
   type HelloHeader,
   type LeaseDemandHeader,
+  type LeaseNameHeader,
   type LeaseReportHeader,
   type LogHeader,
   MESSAGE,
@@ -236,7 +237,7 @@ export class NodeDaemon {
         return;
       }
       case MESSAGE.LEASE_RETURN:
-        this.#lease({ kind: "leaseReturned", leaseId: header as number, owner: peer.id });
+        this.#lease({ kind: "leaseReturned", leaseId: (header as LeaseNameHeader)[1], owner: peer.id });
         return;
       case MESSAGE.LEASE_RECLAIMED:
         this.#leaseReclaimed(peer.id, header as ReclaimHeader);
@@ -359,7 +360,7 @@ export class NodeDaemon {
           this.#send(effect.worker, MESSAGE.LEASE_RECLAIM, [effect.owner, effect.leaseId]);
           break;
         case "revoke":
-          this.#send(effect.owner, MESSAGE.LEASE_REVOKE, effect.leaseId);
+          this.#send(effect.owner, MESSAGE.LEASE_REVOKE, [effect.worker, effect.leaseId]);
           break;
         case "infeasible":
           this.#warnInfeasible(effect);

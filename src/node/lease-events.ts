@@ -33,7 +33,7 @@ export type LeaseEffect =
   | { kind: "grant"; leaseId: number; owner: ProcessId; worker: ProcessId; spec: LeaseSpec; accelerators: AcceleratorIds | undefined }
   | { kind: "slot"; worker: ProcessId; shape: string; isAnswer: boolean; isLeased: boolean }
   | { kind: "leaseEnded"; worker: ProcessId; isLast: boolean }
-  | { kind: "revoke"; leaseId: number; owner: ProcessId }
+  | { kind: "revoke"; leaseId: number; worker: ProcessId; owner: ProcessId }
   | { kind: "reclaim"; worker: ProcessId; owner: ProcessId; leaseId: number }
   | { kind: "infeasible"; owner: ProcessId | ActorId; obstacle: Obstacle }
   | { kind: "refused"; owner: ProcessId; spec: LeaseSpec; refusal: Refusal }

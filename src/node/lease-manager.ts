@@ -516,7 +516,7 @@ export class LeaseManager {
   #revoke(victim: Lease | undefined): boolean {
     if (victim === undefined) return false;
     victim.revoked = true;
-    this.#effects.push({ kind: "revoke", leaseId: victim.id, owner: victim.owner });
+    this.#effects.push({ kind: "revoke", leaseId: victim.id, worker: victim.worker, owner: victim.owner });
     return true;
   }
 }

@@ -8,7 +8,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
-import { MESSAGE, type PayloadHeader, type WireLocation } from "../wire/messages.ts";
+import { MESSAGE, type PayloadHeader, type RefReleaseHeader, type WireLocation } from "../wire/messages.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import type { StoreService } from "./store-service.ts";
@@ -39,7 +39,7 @@ export class RefService {
         for (const [id, owner, holder] of header as [ObjectId, ProcessId, ProcessId][]) this.count({ id, owner, holder, count: 1 });
         return true;
       case MESSAGE.REF_RELEASE:
-        for (const [id, count] of header as [ObjectId, number][]) this.count({ id, owner: undefined, holder: peer.id, count: -count });
+        for (const [id, count] of header as RefReleaseHeader) this.count({ id, owner: undefined, holder: peer.id, count: -count });
         return true;
       case MESSAGE.REF_ADOPT:
         for (const id of header as ObjectId[]) this.#values.adopt(id, peer.id);

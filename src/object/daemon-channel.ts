@@ -18,7 +18,7 @@ export class DaemonChannel implements RefChannel {
   readonly #daemonId: ProcessId;
   readonly #processId: ProcessId;
   #holds: [ObjectId, ProcessId, ProcessId][] = [];
-  #releases: [ObjectId, number][] = [];
+  #releases: [ObjectId, number, ProcessId][] = [];
   #freed: [WireLocation, boolean][] = [];
   #sealed: [WireLocation, ProcessId][] = [];
   #scheduled = false;
@@ -34,8 +34,8 @@ export class DaemonChannel implements RefChannel {
     this.#schedule(this.#holds.length);
   }
 
-  release(id: ObjectId, count: number): void {
-    this.#releases.push([id, count]);
+  release(ref: { id: ObjectId; owner: ProcessId }, count: number): void {
+    this.#releases.push([ref.id, count, ref.owner]);
     this.#schedule(this.#releases.length);
   }
 

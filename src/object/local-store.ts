@@ -31,9 +31,9 @@ interface Mapped {
   arena: string | undefined;
 }
 
-/** How the names of a process' files begin. */
+/** How the names of a process' files begin: with its node, so that a location tells where its bytes lie, and then with itself. */
 export function storeTagOf(process: ProcessId): string {
-  return process.slice(0, 12);
+  return process.slice(0, 28);
 }
 
 /** From here on the daemon asks processes to collect, too. */

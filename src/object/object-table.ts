@@ -15,7 +15,7 @@ import type { ContainedRef, Payload } from "./payload.ts";
 /** What the table tells the daemon; messages are batched and never waited for. */
 export interface RefChannel {
   hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId }): void;
-  release(id: ObjectId, count: number): void;
+  release(ref: { id: ObjectId; owner: ProcessId }, count: number): void;
   watch(id: ObjectId, owner: ProcessId): void;
   /** Hands the value of an object of which the daemon is the owner of record to it. */
   provide(id: ObjectId, payload: Payload): void;
@@ -346,7 +346,7 @@ export class ObjectTable {
     const id = entry.id as ObjectId;
     const holds = entry.holds;
     entry.holds = 0;
-    if (holds !== 0) this.#channel.release(id, holds);
+    if (holds !== 0) this.#channel.release({ id, owner: entry.owner }, holds);
     // The owner keeps the value until the daemon says that nobody else holds it; a borrower has no more use for it.
     if (entry.owner !== this.processId) {
       if (this.#published.get(id) === entry) this.#published.delete(id);

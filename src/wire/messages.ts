@@ -115,6 +115,12 @@ export interface HelloHeader {
   leaseId?: number | undefined;
 }
 
+/** How often the sender lets go of each; the owner tells whose ledger has it. */
+export type RefReleaseHeader = [id: ObjectId, count: number, owner: ProcessId][];
+
+/** A lease: ids are counted by the node of the worker. */
+export type LeaseNameHeader = [worker: ProcessId, leaseId: number];
+
 /** To a worker, from it, and to the owner: the leases of that owner on that worker up to this number end. */
 export type ReclaimHeader = [process: ProcessId, leaseId: number];
 

@@ -180,7 +180,7 @@ export class Runtime {
       },
     });
     this.functions = new FunctionTable({
-      idPrefix: processId.slice(0, 16),
+      idPrefix: processId.slice(16),
       capture: (target) => this.serializer.captureDefinition(target),
       pin: (entry) => this.table.pin(entry),
       publish: ({ header, parts, payloads }) => {

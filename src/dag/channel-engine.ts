@@ -72,7 +72,7 @@ export class ChannelEngine implements GraphEngine {
     graphs += 1;
     this.#map = {
       directory: runtime.options.memoryDirectory,
-      name: `graph-${runtime.options.processId.slice(0, 12)}-${graphs}.channels`,
+      name: `graph-${runtime.options.processId}-${graphs}.channels`,
       endpoints: 1 + planned.actors.length,
       channels: planned.channels,
     };

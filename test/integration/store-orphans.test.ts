@@ -58,7 +58,7 @@ describe("a worker that is killed", () => {
       const { fs } = { fs: process.getBuiltinModule("node:fs") };
       const runtime = (globalThis as unknown as Record<symbol, WorkerInside>)[Symbol.for("shoal.runtime.1")] as WorkerInside;
       const { memoryDirectory, spillDirectory, processId } = runtime.options;
-      const made = [`${memoryDirectory}/${processId.slice(0, 12)}-998`, `${spillDirectory}/${processId.slice(0, 12)}-999`];
+      const made = [`${memoryDirectory}/${processId.slice(0, 28)}-998`, `${spillDirectory}/${processId.slice(0, 28)}-999`];
       for (const file of made) fs.writeFileSync(file, "something");
       setTimeout(() => process.kill(process.pid, "SIGKILL"), 50);
       return made;

@@ -25,6 +25,8 @@ export interface LeaseTap {
   onLeaseEvent?: (event: LeaseEvent, effects: readonly LeaseEffect[]) => void;
   /** @returns the event that is handled instead; undefined for none */
   changeLeaseEvent?: (event: LeaseEvent) => LeaseEvent | undefined;
+  /** What the ledger of refs is told. */
+  onCount?: (change: Parameters<RefLedger["add"]>[0]) => void;
   changeCount?: (change: Parameters<RefLedger["add"]>[0]) => Parameters<RefLedger["add"]>[0] | undefined;
 }
 
@@ -50,6 +52,7 @@ LeaseManager.prototype.handle = function (event) {
 const add = RefLedger.prototype.add;
 RefLedger.prototype.add = function (change) {
   books.refs = this;
+  tap.onCount?.(change);
   const changed = tap.changeCount === undefined ? change : tap.changeCount(change);
   return changed === undefined ? undefined : add.call(this, changed);
 };

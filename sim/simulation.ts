@@ -82,7 +82,12 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const names = new Map<string, string>();
   openBooks({
     ...(options.mutation === undefined ? {} : MUTATIONS[options.mutation]?.()),
-    ...(options.isVerbose ? { onLeaseEvent: (event, effects) => world.say("leases", leaseLine(event, effects, names)) } : {}),
+    ...(options.isVerbose
+      ? {
+          onLeaseEvent: (event, effects) => world.say("leases", leaseLine(event, effects, names)),
+          onCount: (change) => world.say("refs", leaseLine(change, [], names)),
+        }
+      : {}),
   });
   const random = world.random.fork();
   const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1 };

@@ -85,6 +85,8 @@ const TICK_MS = 50;
 const WATCH_MS = 1000;
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;
+/** The system closes a dead process' sockets at once, unless another process has them, too. */
+const CLOSE_AFTER_EXIT_MS = 1000;
 
 export class NodeDaemon {
   readonly #options: NodeDaemonOptions;
@@ -157,7 +159,7 @@ export class NodeDaemon {
       newId: options.newProcessId,
       events: {
         onOutput: (line) => this.#log({ pid: line.pid, source: line.source, stream: line.stream, lines: [line.text] }),
-        onExit: (exit, worker) => this.#workerExited(exit, worker),
+        onExit: (exit, worker) => this.#exited(exit, worker),
       },
     });
     const around = {
@@ -437,14 +439,27 @@ export class NodeDaemon {
 
   // ---- processes
 
+  /** What it wrote before it ended is read first: holds among it are of refs that others have already, as they have its answers. */
+  #exited(exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }): void {
+    const connection = this.#peers.get(exit.workerId)?.connection;
+    if (connection === undefined || this.#isClosing) {
+      this.#workerExited(exit, worker);
+      return;
+    }
+    const timer = setTimeout(() => connection.drop("the process ended"), CLOSE_AFTER_EXIT_MS);
+    timer.unref();
+    connection.onClose = () => {
+      clearTimeout(timer);
+      this.#workerExited(exit, worker);
+    };
+  }
+
   #workerExited(exit: WorkerExitedHeader, { wasReady, environment }: { wasReady: boolean; environment: string }): void {
     const id = exit.workerId;
     const wasActor = this.#actorWorkers.delete(id);
     const intended = this.#intendedExits.delete(id);
     if (this.#isClosing) return;
-    const peer = this.#peers.get(id);
     this.#peers.delete(id);
-    peer?.connection.drop("the process ended");
     if (!wasReady) {
       if (environment !== "") this.#environment({ kind: "workerStartFailed", key: environment, output: exit.lastOutput });
       this.#lease({ kind: "workerStartFailed", environment });

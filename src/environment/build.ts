@@ -7,6 +7,7 @@
 import { copyDirectory, linkDirectory } from "../platform/directory-copy.ts";
 import { installPackages, packageCacheFolder, PackageInstallError } from "../platform/package-install.ts";
 import { isDirectory, joinPath } from "../platform/paths.ts";
+import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./directory-package.ts";
 import { expandedVariables, type RuntimeEnvSpec, SETUP_TIMEOUT_MS } from "./runtime-env.ts";
 
 /** How a worker of an environment is started; in the terms of `node/environment-table.ts`. */
@@ -19,9 +20,6 @@ export interface BuiltEnvironment {
 }
 
 export type BuildResult = { readonly built: BuiltEnvironment } | { readonly failed: string; readonly output: readonly string[] };
-
-/** As Ray's limit for a working directory. */
-const WORKING_DIRECTORY_SIZE_BYTES_MAX = 512 * 1024 * 1024;
 
 export async function buildEnvironment(
   spec: RuntimeEnvSpec,
@@ -42,7 +40,8 @@ export async function buildEnvironment(
         from: workingDir,
         to: workingDirectory,
         excludes: excludes ?? [],
-        sizeBytesMax: WORKING_DIRECTORY_SIZE_BYTES_MAX,
+        sizeBytesMax: PACKAGE_SIZE_BYTES_MAX,
+        filesMax: PACKAGE_FILES_MAX,
       });
       // Programs that are started in the copy find the packages that they would find in the original.
       const packages = joinPath(packageFolder ?? workingDir, "node_modules");

@@ -67,6 +67,7 @@ type KnownHashes = Record<string, readonly [stamp: string, sha256: string]>;
  * @throws Error for a link that leads out of the folder, or a folder that keeps changing
  */
 export function packDirectory(request: PackRequest, options: PackOptions): PackedDirectory {
+  if (!isDirectory(request.directory)) throw new Error(`there is no folder ${request.directory} any more`);
   makeFolder(options.cacheFolder);
   let changed: string | undefined;
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {

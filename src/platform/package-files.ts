@@ -5,18 +5,7 @@
  * of it works in pieces, so memory stays small. The synchronous half is for processes that have nothing else to do, the other one for the node daemon.
  */
 import { createHash, randomBytes } from "node:crypto";
-import {
-  closeSync,
-  constants,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-} from "node:fs";
+import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
 import { renameSync, rmSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { type FileHandle, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
@@ -201,10 +190,6 @@ export function makeFolder(path: string): void {
 
 export function removeTree(path: string): void {
   rmSync(path, { recursive: true, force: true });
-}
-
-export function namesIn(folder: string): string[] {
-  return existsSync(folder) ? readdirSync(folder) : [];
 }
 
 export function fileSizeBytes(file: string): number | undefined {

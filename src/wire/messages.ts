@@ -2,7 +2,7 @@
  * The catalogue of messages: one number and one header type each. PROTOCOL.md tells the same to readers of other languages.
  *
  * Groups: who is speaking (1-9), leases (10-19), workers (20-29), definitions (30-39), references (40-49), the object store (50-59),
- * actors (60-69), the node (70-79), calls, which go directly between the caller and a worker (80-89), and cancellation (90-93).
+ * actors (60-69), the node (70-79), calls, which go directly between the caller and a worker (80-89), cancellation (90-93), and the folders of jobs, which travel as packages (170-179).
  */
 import type { ActorId, JobId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 
@@ -94,6 +94,10 @@ export const MESSAGE = {
   WHY_CALL: 109,
 
   ENVIRONMENT: 110,
+
+  PACKAGE_OFFER: 170,
+  PACKAGE_READ: 171,
+  PACKAGE_HELD: 172,
 } as const;
 
 export type ProcessKind = "driver" | "worker" | "daemon";
@@ -521,4 +525,35 @@ export interface LeaseReportHeader {
   lacking: { name: string; wanted: number; free: number }[];
   holders: { kind: "tasks" | "actor" | "group"; id: string; name: string; resources: Record<string, number> }[];
   workersStarting: number;
+}
+
+/** A folder of the asked node, of which a package is wanted. */
+export interface PackageOfferHeader {
+  job: JobId;
+  directory: string;
+  excludes: readonly string[];
+  /** Nothing but these files of it. */
+  only?: readonly string[] | undefined;
+}
+
+export interface PackageOfferedHeader {
+  /** SHA-256 of the manifest. */
+  hash: string;
+  manifestBytes: number;
+  contentsBytes: number;
+  /** Other nodes that have it. */
+  holders: NodeId[];
+}
+
+/** A range of one of the two files of a package; the answer's body has the bytes. */
+export interface PackageReadHeader {
+  hash: string;
+  part: "manifest" | "contents";
+  offset: number;
+  length: number;
+}
+
+/** The sender has the whole package now, and gives it to others. */
+export interface PackageHeldHeader extends PackageOfferHeader {
+  hash: string;
 }

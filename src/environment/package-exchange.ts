@@ -1,0 +1,318 @@
+/**
+ * How a node gets the folders of jobs whose drivers are on other nodes, and offers its own drivers' folders to them.
+ *
+ * The node of a folder makes a package of it when another node first asks, once a job; that node fetches it by its hash, once for all who wait, from the node of the
+ * folder or from another that has it. What it has of the same files from earlier packages is taken from those. A source that is silent or gone is left for the
+ * next one, and the fetch goes on where it was. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is unpacked.
+ */
+import type { JobId, NodeId } from "../base/ids.ts";
+import { CONTENTS_FILE, makeFolder, MANIFEST_FILE, PackageWriter, readRange, readWhole, removeTree } from "../platform/package-files.ts";
+import { joinPath } from "../platform/paths.ts";
+import {
+  MESSAGE,
+  type PackageHeldHeader,
+  type PackageOfferHeader,
+  type PackageOfferedHeader,
+  type PackageReadHeader,
+} from "../wire/messages.ts";
+import {
+  filesWithOffsets,
+  isPackageHash,
+  MANIFEST_BYTES_MAX,
+  packageHash,
+  type PackageManifest,
+  parseManifest,
+} from "./directory-package.ts";
+import type { PackedDirectory, PackRequest } from "./pack-directory.ts";
+import { type Fetched, fetchContents, PACKAGE_PIECE_BYTES, type PackagePeer } from "./package-fetch.ts";
+import { PackageShelf } from "./package-shelf.ts";
+
+/** A folder and where it lies. */
+export interface PackagePlace extends PackRequest {
+  readonly node: NodeId;
+  /** For people. */
+  readonly hostname: string;
+  readonly job: JobId;
+}
+
+/** Who asked this node, and where the answer goes. */
+export interface PackageAsker {
+  readonly node: NodeId;
+  reply(header: unknown, parts?: readonly Uint8Array[]): void;
+  replyError(message: string): void;
+}
+
+export interface PackageExchangeOptions {
+  readonly here: NodeId;
+  readonly hostname: string;
+  readonly cacheFolder: string;
+  readonly cacheBytesMax: number;
+  /** Undefined for a node that is known to be dead. */
+  readonly peer: (node: NodeId) => PackagePeer | undefined;
+  /** In a process of its own. */
+  readonly pack: (request: PackRequest, cacheFolder: string) => Promise<PackedDirectory>;
+  /** For a folder to be packed, and for a source to answer; shorter ones are for tests. */
+  readonly timeoutsMs?: { readonly pack: number; readonly piece: number };
+}
+
+interface Offer {
+  readonly job: JobId;
+  readonly packed: Promise<PackedDirectory>;
+  /** Nodes that have it, the newest last. */
+  readonly holders: Set<NodeId>;
+}
+
+const TIMEOUTS_MS = { pack: 300_000, piece: 10_000 };
+const HOLDERS_NAMED_MAX = 8;
+/** Earlier packages in which a file is looked for before it is fetched. */
+const EARLIER_MAX = 4;
+
+export class PackageExchange {
+  readonly #options: PackageExchangeOptions;
+  readonly #timeouts: { readonly pack: number; readonly piece: number };
+  readonly #shelf: PackageShelf;
+  /** What processes of this node have described: nothing else is given away. */
+  readonly #described = new Map<string, JobId>();
+  readonly #offers = new Map<string, Offer>();
+  readonly #obtained = new Map<string, { readonly job: JobId; readonly node: NodeId; readonly folder: Promise<string> }>();
+  readonly #fetching = new Map<string, Promise<void>>();
+  /** By job of this node, who has to hear of its end. */
+  readonly #askers = new Map<JobId, Set<NodeId>>();
+
+  constructor(options: PackageExchangeOptions) {
+    this.#options = options;
+    this.#timeouts = options.timeoutsMs ?? TIMEOUTS_MS;
+    this.#shelf = new PackageShelf(options.cacheBytesMax);
+  }
+
+  // ---- this node's folders
+
+  /** A process of this node uses this folder, so other nodes may ask for it. */
+  described(place: PackagePlace): void {
+    if (place.node === this.#options.here) this.#described.set(keyOf(place), place.job);
+  }
+
+  /** A message from another node's daemon; false when it is not about packages. */
+  receive(asker: PackageAsker, type: number, header: unknown): boolean {
+    switch (type) {
+      case MESSAGE.PACKAGE_OFFER:
+        void this.#offer(asker, header as PackageOfferHeader);
+        return true;
+      case MESSAGE.PACKAGE_READ:
+        void this.#serve(asker, header as PackageReadHeader);
+        return true;
+      case MESSAGE.PACKAGE_HELD:
+        this.#held(asker.node, header as PackageHeldHeader);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  async #offer(asker: PackageAsker, { job, directory, excludes, only }: PackageOfferHeader): Promise<void> {
+    const request: PackRequest = { directory, excludes, only };
+    const key = keyOf({ ...request, job });
+    if (this.#described.get(key) !== job) {
+      asker.replyError("no process of that node uses this folder any more");
+      return;
+    }
+    let offer = this.#offers.get(key);
+    if (offer === undefined) {
+      offer = { job, packed: this.#pack(request, job), holders: new Set() };
+      this.#offers.set(key, offer);
+      // What failed may have been mended when somebody asks again.
+      offer.packed.catch(() => this.#offers.delete(key));
+    }
+    const askers = this.#askers.get(job) ?? new Set();
+    this.#askers.set(job, askers.add(asker.node));
+    try {
+      const { hash, contentsBytes, manifestBytes } = await offer.packed;
+      const holders = Array.from(offer.holders).filter((node) => node !== asker.node);
+      const offered: PackageOfferedHeader = { hash, contentsBytes, manifestBytes, holders: holders.slice(-HOLDERS_NAMED_MAX) };
+      asker.reply(offered);
+    } catch (error) {
+      asker.replyError((error as Error).message);
+    }
+  }
+
+  async #pack(request: PackRequest, job: JobId): Promise<PackedDirectory> {
+    makeFolder(this.#options.cacheFolder);
+    const packed = await this.#options.pack(request, this.#options.cacheFolder);
+    this.#keep(packed.hash, packed.contentsBytes + packed.manifestBytes, job);
+    return packed;
+  }
+
+  #held(node: NodeId, { job, directory, excludes, only, hash }: PackageHeldHeader): void {
+    const offer = this.#offers.get(keyOf({ job, directory, excludes, only }));
+    void offer?.packed.then(
+      (packed) => {
+        if (packed.hash === hash) offer.holders.add(node);
+      },
+      () => {},
+    );
+  }
+
+  async #serve(asker: PackageAsker, { hash, part, offset, length }: PackageReadHeader): Promise<void> {
+    const isRange = Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(length) && length > 0;
+    if (!isPackageHash(hash) || !isRange || length > PACKAGE_PIECE_BYTES) {
+      asker.replyError("what is asked for is no part of a package");
+    } else if (!this.#shelf.has(hash)) {
+      asker.replyError("it no longer has the package");
+    } else {
+      const file = joinPath(this.#options.cacheFolder, hash, part === "manifest" ? MANIFEST_FILE : CONTENTS_FILE);
+      try {
+        asker.reply(undefined, [await readRange(file, { offset, length })]);
+      } catch (error) {
+        asker.replyError((error as Error).message);
+      }
+    }
+  }
+
+  // ---- folders of other nodes
+
+  /**
+   * The folder of a package in this node's cache, which is fetched if it is not there.
+   *
+   * @throws Error that names both sides when it cannot be had
+   */
+  obtain(place: PackagePlace): Promise<string> {
+    const key = `${place.node} ${keyOf(place)}`;
+    const known = this.#obtained.get(key);
+    if (known !== undefined) return known.folder;
+    const folder = this.#obtain(place).catch((error: unknown) => {
+      this.#obtained.delete(key);
+      const { hostname } = this.#options;
+      throw new Error(
+        `the folder ${place.directory} of node ${place.node.slice(0, 8)} (${place.hostname}) could not be brought to ` +
+          `node ${this.#options.here.slice(0, 8)} (${hostname}): ${(error as Error).message}`,
+      );
+    });
+    this.#obtained.set(key, { job: place.job, node: place.node, folder });
+    return folder;
+  }
+
+  /** Its contents turned out to be damaged: it is fetched anew, without what is here. */
+  async obtainAnew(place: PackagePlace): Promise<string> {
+    const key = `${place.node} ${keyOf(place)}`;
+    const folder = await this.#obtained.get(key)?.folder;
+    this.#obtained.delete(key);
+    // Whatever is damaged may have been taken from an earlier one.
+    if (folder !== undefined) this.#remove(this.#shelf.hashes);
+    return this.obtain(place);
+  }
+
+  async #obtain({ node, job, directory, excludes, only }: PackagePlace): Promise<string> {
+    const { here, cacheFolder, peer } = this.#options;
+    makeFolder(cacheFolder);
+    const home = peer(node);
+    if (home === undefined) throw new Error("that node is gone");
+    const request = { job, directory, excludes, ...(only === undefined ? {} : { only }) };
+    const reply = await home.request(MESSAGE.PACKAGE_OFFER, request satisfies PackageOfferHeader, { timeoutMs: this.#timeouts.pack });
+    const offered = reply.header as PackageOfferedHeader;
+    const { hash, manifestBytes, contentsBytes, holders } = offered;
+    if (!isPackageHash(hash) || !(manifestBytes <= MANIFEST_BYTES_MAX)) throw new Error("what it offers is no package");
+    if (!this.#shelf.has(hash)) {
+      let fetching = this.#fetching.get(hash);
+      if (fetching === undefined) {
+        const sources = [...holders.filter((holder) => holder !== here), node];
+        fetching = this.#fetch(offered, sources).finally(() => this.#fetching.delete(hash));
+        this.#fetching.set(hash, fetching);
+      }
+      await fetching;
+    }
+    this.#keep(hash, manifestBytes + contentsBytes, job);
+    home.send(MESSAGE.PACKAGE_HELD, { ...request, hash } satisfies PackageHeldHeader);
+    return joinPath(cacheFolder, hash);
+  }
+
+  async #fetch({ hash, manifestBytes }: PackageOfferedHeader, sources: readonly NodeId[]): Promise<void> {
+    const { cacheFolder, peer } = this.#options;
+    const fetched: Fetched = { hash, sources: sources.map((node) => ({ node, peer: peer(node) })), timeoutMs: this.#timeouts.piece };
+    const manifestText = await fetchContents(fetched, "manifest", [{ offset: 0, length: manifestBytes }]);
+    if (packageHash(manifestText) !== hash) throw new Error("its manifest is not the one that was offered");
+    const manifest = parseManifest(manifestText);
+    const writer = await PackageWriter.create(joinPath(cacheFolder, hash), manifestText);
+    try {
+      const missing = await this.#takeFromEarlier(manifest, writer);
+      await fetchContents(fetched, "contents", missing, (bytes, offset) => writer.write(bytes, offset));
+      await writer.finish();
+    } catch (error) {
+      await writer.drop();
+      throw error;
+    }
+  }
+
+  /** Writes what earlier packages have; returns where the rest lies. */
+  async #takeFromEarlier(manifest: PackageManifest, writer: PackageWriter): Promise<{ offset: number; length: number }[]> {
+    const { cacheFolder } = this.#options;
+    const earlier = new Map<string, { hash: string; offset: number }>();
+    for (const hash of this.#shelf.hashes.slice(0, EARLIER_MAX)) {
+      const known = parseManifest(await readWhole(joinPath(cacheFolder, hash, MANIFEST_FILE)));
+      for (const { sha256, offset } of filesWithOffsets(known)) earlier.set(sha256, { hash, offset });
+    }
+    const missing: { offset: number; length: number }[] = [];
+    for (const { sha256, offset, sizeBytes } of filesWithOffsets(manifest)) {
+      const from = earlier.get(sha256);
+      const last = missing.at(-1);
+      if (from !== undefined) await this.#copy(from, writer, { offset, length: sizeBytes });
+      else if (last !== undefined && last.offset + last.length === offset) last.length += sizeBytes;
+      else if (sizeBytes > 0) missing.push({ offset, length: sizeBytes });
+    }
+    return missing;
+  }
+
+  async #copy(
+    from: { hash: string; offset: number },
+    writer: PackageWriter,
+    { offset, length }: { offset: number; length: number },
+  ): Promise<void> {
+    const file = joinPath(this.#options.cacheFolder, from.hash, CONTENTS_FILE);
+    for (let at = 0; at < length; at += PACKAGE_PIECE_BYTES) {
+      const piece = await readRange(file, { offset: from.offset + at, length: Math.min(PACKAGE_PIECE_BYTES, length - at) });
+      await writer.write(piece, offset + at);
+    }
+  }
+
+  // ---- ends
+
+  /** A driver of this node has gone; returns the nodes that have folders of its job. */
+  jobEnded(job: JobId): NodeId[] {
+    const askers = Array.from(this.#askers.get(job) ?? []);
+    this.#askers.delete(job);
+    for (const [key, owner] of this.#described) if (owner === job) this.#described.delete(key);
+    for (const [key, offer] of this.#offers) if (offer.job === job) this.#offers.delete(key);
+    this.forget(job);
+    return askers;
+  }
+
+  /** No new worker of the job will be started here. */
+  forget(job: JobId): void {
+    for (const [key, obtained] of this.#obtained) if (obtained.job === job) this.#obtained.delete(key);
+    this.#shelf.jobEnded(job);
+    this.#removeFiles(this.#shelf.evict());
+  }
+
+  /** A node is dead: it is no source, and hears of nothing. */
+  nodeGone(node: NodeId): void {
+    for (const { holders } of this.#offers.values()) holders.delete(node);
+    for (const askers of this.#askers.values()) askers.delete(node);
+  }
+
+  #keep(hash: string, bytes: number, job: JobId): void {
+    this.#shelf.used(hash, { bytes, job });
+    this.#removeFiles(this.#shelf.evict());
+  }
+
+  #remove(hashes: readonly string[]): void {
+    for (const hash of hashes) this.#shelf.removed(hash);
+    this.#removeFiles(hashes);
+  }
+
+  #removeFiles(hashes: readonly string[]): void {
+    for (const hash of hashes) removeTree(joinPath(this.#options.cacheFolder, hash));
+  }
+}
+
+function keyOf({ job, directory, excludes, only }: PackRequest & { job: JobId }): string {
+  return JSON.stringify([job, directory, excludes, only ?? null]);
+}

@@ -1,0 +1,84 @@
+/**
+ * Reads ranges of a package from the nodes that have it, in pieces, several at a time.
+ *
+ * A source that does not answer, or no longer has the package, is not asked again; the pieces that it owed are asked of the next. Fails when no source is left.
+ * Decides the size of a piece and how many are on their way; owns nothing. Called by `package-exchange.ts`.
+ */
+import type { NodeId } from "../base/ids.ts";
+import type { Reply } from "../rpc/connection.ts";
+import { MESSAGE, type PackageReadHeader } from "../wire/messages.ts";
+
+export const PACKAGE_PIECE_BYTES: number = 1024 * 1024;
+const WINDOW = 4;
+
+/** The daemon of another node, over whatever link there is. */
+export interface PackagePeer {
+  send(type: number, header: unknown): void;
+  request(type: number, header: unknown, options?: { timeoutMs?: number }): Promise<Reply>;
+}
+
+export interface Fetched {
+  readonly hash: string;
+  /** In the order in which they are asked. */
+  readonly sources: readonly { readonly node: NodeId; readonly peer: PackagePeer | undefined }[];
+  readonly timeoutMs: number;
+}
+
+interface Range {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The bytes of all ranges where nobody takes them; else nothing. @throws Error that names what each source said */
+export async function fetchContents(
+  { hash, sources, timeoutMs }: Fetched,
+  part: PackageReadHeader["part"],
+  ranges: readonly Range[],
+  write?: (bytes: Uint8Array, offset: number) => Promise<void>,
+): Promise<Uint8Array> {
+  const pieces = piecesOf(ranges);
+  const collected: Uint8Array[] = [];
+  const said: string[] = [];
+  let source = 0;
+  const readPiece = async ({ offset, length }: Range): Promise<Uint8Array> => {
+    for (;;) {
+      const at = source;
+      const asked = sources[at];
+      if (asked === undefined) throw new Error(`no source is left: ${said.join("; ")}`);
+      try {
+        if (asked.peer === undefined) throw new Error("it is gone");
+        const header: PackageReadHeader = { hash, part, offset, length };
+        const { body } = await asked.peer.request(MESSAGE.PACKAGE_READ, header, { timeoutMs });
+        if (body.length !== length) throw new Error("it answered with other bytes than were asked for");
+        return body;
+      } catch (error) {
+        // Several pieces may fail with one source: it counts once.
+        if (at !== source) continue;
+        said.push(`node ${asked.node.slice(0, 8)}: ${(error as Error).message}`);
+        source += 1;
+      }
+    }
+  };
+  let next = 0;
+  const work = async (): Promise<void> => {
+    for (let index = next++; index < pieces.length; index = next++) {
+      const piece = pieces[index] as Range;
+      const bytes = await readPiece(piece);
+      if (write === undefined) collected[index] = bytes;
+      else await write(bytes, piece.offset);
+    }
+  };
+  // All of them end before this does: what they write to is closed afterwards.
+  const ends = await Promise.allSettled(Array.from({ length: WINDOW }, work));
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
+  return Buffer.concat(collected);
+}
+
+function piecesOf(ranges: readonly Range[]): Range[] {
+  return ranges.flatMap(({ offset, length }) =>
+    Array.from({ length: Math.ceil(length / PACKAGE_PIECE_BYTES) }, (_, index) => ({
+      offset: offset + index * PACKAGE_PIECE_BYTES,
+      length: Math.min(PACKAGE_PIECE_BYTES, length - index * PACKAGE_PIECE_BYTES),
+    })),
+  );
+}

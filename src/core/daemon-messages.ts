@@ -12,6 +12,7 @@ import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import {
   type ActorStateHeader,
+  type AnswersEndedHeader,
   type CancelRefHeader,
   type GroupStateHeader,
   type LeaseGrantHeader,
@@ -91,6 +92,11 @@ export class DaemonMessages {
       case MESSAGE.STORE_CLAIM: {
         const [writer, locations] = header as [ProcessId, WireLocation[]];
         void this.#options.links.ended(writer).then(() => this.#runtime.store.writerEnded(locations));
+        return;
+      }
+      case MESSAGE.ANSWERS_ENDED: {
+        const [worker, link] = header as AnswersEndedHeader;
+        void this.#options.links.readOver(link).then((number) => this.#runtime.channel.answersRead({ worker, link, number, isLast: true }));
         return;
       }
       case MESSAGE.ARENA_LOST:

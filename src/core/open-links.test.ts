@@ -7,9 +7,18 @@ import { OpenLinks } from "./open-links.ts";
 
 const worker = "worker" as ProcessId;
 
-function link(processId = worker): { processId: ProcessId; isClosed: boolean; closed: Promise<void>; close: () => void } {
+interface TestLink {
+  processId: ProcessId;
+  number: number;
+  isClosed: boolean;
+  closed: Promise<void>;
+  heldRead: number;
+  close: () => void;
+}
+
+function link(processId = worker, number = 1): TestLink {
   const { promise, resolve } = Promise.withResolvers<void>();
-  return { processId, isClosed: false, closed: promise, close: resolve };
+  return { processId, number, isClosed: false, closed: promise, heldRead: 0, close: resolve };
 }
 
 /** Whether it has ended once everything that could run has. */
@@ -38,4 +47,29 @@ test("one with several has when the last has ended", async () => {
   expect(await hasEnded(links)).toBe(false);
   actor.close();
   expect(await hasEnded(links)).toBe(true);
+});
+
+test("what was read over a link is known once it has ended, also to who asks later", async () => {
+  const links = new OpenLinks();
+  const [first, second] = [link(worker, links.newNumber()), link(worker, links.newNumber())];
+  links.opened(first);
+  links.opened(second);
+  const asked = links.readOver(first.number);
+  first.heldRead = 3;
+  first.close();
+  expect(await asked).toBe(3);
+  second.heldRead = 2;
+  second.close();
+  await second.closed;
+  expect(await links.readOver(second.number)).toBe(2);
+});
+
+test("a link that brought nothing with holds, or was never made, has read nothing", async () => {
+  const links = new OpenLinks();
+  const only = link(worker, links.newNumber());
+  links.opened(only);
+  only.close();
+  await only.closed;
+  expect(await links.readOver(only.number)).toBe(0);
+  expect(await links.readOver(7)).toBe(0);
 });

@@ -385,12 +385,24 @@ export class Runtime {
   }
 
   async #connectWorker({ address, processId, incarnation, leaseId }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
-    const { connection } = await connectPeer(address, { ...this.#hello(), leaseId });
+    // Inside one process nobody dies under an answer.
+    const number = this.options.mode === "inProcess" ? undefined : this.#links.newNumber();
+    const { connection } = await connectPeer(address, { ...this.#hello(), leaseId, link: number });
     connection.setKeepsProcessAlive(this.options.role === "worker");
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;
     const onStored = (location: WireLocation): void => this.store.claim(location);
-    const link = new WorkerLink({ processId, holderId: holder, incarnation, connection, table: this.table, events, onStored });
+    const link = new WorkerLink({
+      processId,
+      holderId: holder,
+      incarnation,
+      connection,
+      table: this.table,
+      events,
+      onStored,
+      number,
+      onHeldRead: (answer) => this.channel.answersRead({ worker: processId, link: number ?? 0, number: answer, isLast: false }),
+    });
     this.#links.opened(link);
     return link;
   }

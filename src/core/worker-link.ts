@@ -69,10 +69,18 @@ export interface WorkerLinkOptions {
   events: WorkerLinkEvents;
   /** The worker wrote an object for this process. */
   onStored?: (location: WireLocation) => void;
+  /** The number of this link among those of this process; none where both ends are one. */
+  number?: number | undefined;
+  /** Many answers with holds have been read, up to this one. */
+  onHeldRead?: (answer: number) => void;
 }
+
+/** How many answers with holds are read before the daemon is told. */
+const TELL_EVERY = 256;
 
 export class WorkerLink {
   readonly processId: ProcessId;
+  readonly number: number | undefined;
   /** Resolves when nothing more comes from the worker. */
   readonly closed: Promise<void>;
   readonly #holderId: ProcessId;
@@ -81,6 +89,8 @@ export class WorkerLink {
   readonly #connection: Connection;
   readonly #table: ObjectTable;
   readonly #onStored: ((location: WireLocation) => void) | undefined;
+  readonly #onHeldRead: ((answer: number) => void) | undefined;
+  #heldRead = 0;
   readonly #inFlight = new Map<number, CallRecord>();
   readonly #targets = new Map<string, number>();
   /** The target of the last call, which is most often the target of the next. */
@@ -95,6 +105,8 @@ export class WorkerLink {
     this.#connection = connection;
     this.#table = options.table;
     this.#onStored = options.onStored;
+    this.#onHeldRead = options.onHeldRead;
+    this.number = options.number;
     connection.onFrame = (frame) => this.#receive(frame, events);
     connection.onBatchEnd = () => events.onBatchEnd();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -113,6 +125,11 @@ export class WorkerLink {
 
   get isClosed(): boolean {
     return this.#connection.isClosed;
+  }
+
+  /** The last answer with holds that has been read: those holds are counted for what it contained. */
+  get heldRead(): number {
+    return this.#heldRead;
   }
 
   get isCongested(): boolean {
@@ -252,7 +269,14 @@ export class WorkerLink {
       const payload = new PayloadReader(frame.body, { copy: true }).next(header.item);
       if (payload.stored !== undefined) this.#onStored?.(payload.stored.location);
       record.stream?.arrivedPayload(header.index, payload);
+      this.#read(header.held);
     }
+  }
+
+  #read(held: number | undefined): void {
+    if (held === undefined) return;
+    this.#heldRead = held;
+    if (held % TELL_EVERY === 0) this.#onHeldRead?.(held);
   }
 
   #receive(frame: Frame, events: WorkerLinkEvents): void {
@@ -273,5 +297,6 @@ export class WorkerLink {
     const returns = header.returns.map((part) => reader.next(part));
     for (const { stored } of returns) if (stored !== undefined) this.#onStored?.(stored.location);
     events.onResult(record, returns, header.durationUs);
+    this.#read(header.held);
   }
 }

@@ -8,10 +8,19 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
-import { MESSAGE, type PayloadHeader, type RefReleaseHeader, type WireLocation } from "../wire/messages.ts";
+import {
+  type AnswersEndedHeader,
+  type AnswersReadHeader,
+  MESSAGE,
+  type PayloadHeader,
+  type RefHoldHeader,
+  type RefReleaseHeader,
+  type WireLocation,
+} from "../wire/messages.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import type { StoreService } from "./store-service.ts";
+import { type AnswerLink, UnreadAnswers } from "./unread-answers.ts";
 
 export interface RefServiceOptions {
   /** The daemon: the owner of record of refs made in workers. */
@@ -27,6 +36,7 @@ export class RefService {
   readonly #options: RefServiceOptions;
   readonly #ledger = new RefLedger();
   readonly #values = new RefValues();
+  readonly #unread = new UnreadAnswers();
 
   constructor(options: RefServiceOptions) {
     this.#options = options;
@@ -36,8 +46,24 @@ export class RefService {
   receive(peer: HeadPeer, message: { type: number; body: Uint8Array }, header: unknown): boolean {
     switch (message.type) {
       case MESSAGE.REF_HOLD:
-        for (const [id, owner, holder] of header as [ObjectId, ProcessId, ProcessId][]) this.count({ id, owner, holder, count: 1 });
+        for (const [id, owner, holder, link, number] of header as RefHoldHeader[]) {
+          this.count({ id, owner, holder, count: 1 });
+          if (link !== undefined && number !== undefined)
+            this.#unread.held({ worker: peer.id, caller: holder, link }, { number, id, owner });
+        }
         return true;
+      case MESSAGE.ANSWERS_READ: {
+        const [worker, link, answer, isLast] = header as AnswersReadHeader;
+        const at = { worker, caller: peer.id, link };
+        if (isLast) this.#giveBack(at, answer);
+        else this.#unread.read(at, answer);
+        return true;
+      }
+      case MESSAGE.ANSWERS_ENDED: {
+        const [caller, link] = header as AnswersEndedHeader;
+        this.#answersEnded({ worker: peer.id, caller, link });
+        return true;
+      }
       case MESSAGE.REF_RELEASE:
         for (const [id, count] of header as RefReleaseHeader) this.count({ id, owner: undefined, holder: peer.id, count: -count });
         return true;
@@ -70,6 +96,19 @@ export class RefService {
     }
     const { freed } = this.#ledger.processGone(process);
     for (const ref of freed) this.#freed(ref);
+    this.#unread.callerGone(process);
+    for (const link of this.#unread.linksOf(process)) this.#answersEnded(link);
+  }
+
+  /** Only the caller knows what it has read. */
+  #answersEnded(at: AnswerLink): void {
+    if (this.#options.peer(at.caller) === undefined) this.#giveBack(at, 0);
+    else this.#options.send(at.caller, MESSAGE.ANSWERS_ENDED, [at.worker, at.link]);
+  }
+
+  /** Holds of answers that their receiver will never read. */
+  #giveBack(at: AnswerLink, read: number): void {
+    for (const { id } of this.#unread.ended(at, read)) this.count({ id, owner: undefined, holder: at.caller, count: -1 });
   }
 
   /** A process holds a ref once more, or once less. */

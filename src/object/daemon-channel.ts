@@ -6,8 +6,8 @@
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { MESSAGE, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
-import type { RefChannel } from "./object-table.ts";
+import { MESSAGE, type RefHoldHeader, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
+import type { AnswerNumber, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 
 /** A batch is cut here, well below the size of a frame: one object may hold a hundred thousand refs. */
@@ -17,7 +17,7 @@ export class DaemonChannel implements RefChannel {
   readonly #connection: Connection;
   readonly #daemonId: ProcessId;
   readonly #processId: ProcessId;
-  #holds: [ObjectId, ProcessId, ProcessId][] = [];
+  #holds: RefHoldHeader[] = [];
   #releases: [ObjectId, number, ProcessId][] = [];
   #freed: [WireLocation, boolean][] = [];
   #sealed: [WireLocation, ProcessId][] = [];
@@ -29,8 +29,8 @@ export class DaemonChannel implements RefChannel {
     this.#processId = options.processId;
   }
 
-  hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId }): void {
-    this.#holds.push([change.id, change.owner, change.holder]);
+  hold({ id, owner, holder, answer }: { id: ObjectId; owner: ProcessId; holder: ProcessId; answer?: AnswerNumber | undefined }): void {
+    this.#holds.push(answer === undefined ? [id, owner, holder] : [id, owner, holder, answer.link, answer.number]);
     this.#schedule(this.#holds.length);
   }
 
@@ -109,6 +109,17 @@ export class DaemonChannel implements RefChannel {
   disown(locations: readonly WireLocation[]): void {
     this.flush();
     this.#connection.send(MESSAGE.STORE_CLAIM, locations);
+  }
+
+  /** Up to which answer with holds this process has read what came over a link of its own; `isLast`: there will be no more. */
+  answersRead({ worker, link, number, isLast }: { worker: ProcessId; link: number; number: number; isLast: boolean }): void {
+    this.flush();
+    this.#connection.send(MESSAGE.ANSWERS_READ, [worker, link, number, isLast]);
+  }
+
+  answersEnded(caller: ProcessId, link: number): void {
+    this.flush();
+    this.#connection.send(MESSAGE.ANSWERS_ENDED, [caller, link]);
   }
 
   used(use: StoreUseHeader): void {

@@ -14,13 +14,21 @@ import type { ContainedRef, Payload } from "./payload.ts";
 
 /** What the table tells the daemon; messages are batched and never waited for. */
 export interface RefChannel {
-  hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId }): void;
+  hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId; answer?: AnswerNumber | undefined }): void;
   release(ref: { id: ObjectId; owner: ProcessId }, count: number): void;
   watch(id: ObjectId, owner: ProcessId): void;
   /** Hands the value of an object of which the daemon is the owner of record to it. */
   provide(id: ObjectId, payload: Payload): void;
   /** Says that this process owes the daemon the value of an object that the daemon owns. */
   adopt(id: ObjectId): void;
+  /** No more answers go over a caller's link. */
+  answersEnded(caller: ProcessId, link: number): void;
+}
+
+/** An answer with holds: the caller's number of its link, and which on it. */
+export interface AnswerNumber {
+  readonly link: number;
+  readonly number: number;
 }
 
 export interface ObjectTableOptions {
@@ -158,11 +166,16 @@ export class ObjectTable {
   }
 
   /** Registers a hold for the process that is about to get a payload with these refs in it, and its stored bytes. */
-  holdFor(receiver: ProcessId, payload: Payload): void {
-    for (const ref of payload.refs) this.#channel.hold({ id: ref.id, owner: ref.owner, holder: receiver });
+  holdFor(receiver: ProcessId, payload: Payload, answer?: AnswerNumber): void {
+    for (const ref of payload.refs) this.#channel.hold({ id: ref.id, owner: ref.owner, holder: receiver, answer });
     const stored = payload.stored;
     if (stored !== undefined && stored.owner !== ("" as ProcessId))
-      this.#channel.hold({ id: stored.id, owner: stored.owner, holder: receiver });
+      this.#channel.hold({ id: stored.id, owner: stored.owner, holder: receiver, answer });
+  }
+
+  /** No more answers go over a caller's link: holds for some that it has not read are given back. */
+  answersEnded(caller: ProcessId, link: number): void {
+    this.#channel.answersEnded(caller, link);
   }
 
   /** The value of a settled entry as it is sent to another process; bytes in the store need a published owner. */

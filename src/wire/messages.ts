@@ -95,6 +95,9 @@ export const MESSAGE = {
 
   ENVIRONMENT: 110,
 
+  ANSWERS_READ: 111,
+  ANSWERS_ENDED: 112,
+
   PACKAGE_OFFER: 170,
   PACKAGE_READ: 171,
   PACKAGE_HELD: 172,
@@ -117,7 +120,18 @@ export interface HelloHeader {
   jobId: JobId;
   /** To a worker that runs tasks: the lease for which the connection is made. */
   leaseId?: number | undefined;
+  /** To a worker: the caller's number of this connection, by which answers with holds are told from those of others. */
+  link?: number | undefined;
 }
+
+/** One more hold of a ref; of what an answer holds for its receiver, the link and the answer's number on it. */
+export type RefHoldHeader = [id: ObjectId, owner: ProcessId, holder: ProcessId, link?: number, answer?: number];
+
+/** From a caller: it has read the worker's answers with holds up to this number, and nothing more comes over the link. */
+export type AnswersReadHeader = [worker: ProcessId, link: number, answer: number, isLast: boolean];
+
+/** From a worker: the link from this caller has ended. To a caller: that of this worker has, how far has it read? */
+export type AnswersEndedHeader = [process: ProcessId, link: number];
 
 /** How often the sender lets go of each; the owner tells whose ledger has it. */
 export type RefReleaseHeader = [id: ObjectId, count: number, owner: ProcessId][];
@@ -381,12 +395,16 @@ export interface StreamHeader {
 export interface StreamItemHeader {
   index: number;
   item: PayloadHeader;
+  /** As in ResultHeader. */
+  held?: number;
 }
 
 export interface ResultHeader {
   durationUs: number;
   /** One per return value, in order; their parts follow one another in the body. */
   returns: PayloadHeader[];
+  /** Of an answer with holds: its number among those on this connection, from 1. */
+  held?: number;
 }
 
 /** To the worker that has the call: nobody waits for its result any more. */

@@ -37,6 +37,7 @@ import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { HeldAnswers } from "./held-answers.ts";
 import { ResultSender } from "./result-sender.ts";
 import { TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
@@ -95,6 +96,7 @@ export class CallServer {
   readonly #places: CallPlaces;
   readonly #streams: StreamServer;
   readonly #guard: CallGuard | undefined;
+  readonly #held: HeldAnswers;
 
   constructor(options: CallServerOptions) {
     this.#options = options;
@@ -113,17 +115,19 @@ export class CallServer {
       abandon: (context, callId) => this.#answerCancelled(context, { callId }),
       onUnsafe: isOwn ? options.onUnsafe : undefined,
     });
+    const held = new HeldAnswers({ table, callerId: this.#callerId, link: options.caller.link });
+    this.#held = held;
     this.#streams = new StreamServer({
       connection,
       codec,
-      table,
+      held,
       callerId: this.#callerId,
       onLeft: (context) => this.#open.leave(context),
     });
     this.#results = new ResultSender({
       connection: options.connection,
       codec: options.codec,
-      table: options.table,
+      held,
       callerId: this.#callerId,
     });
     options.connection.onFrame = (frame) => this.#receive(frame);
@@ -168,6 +172,7 @@ export class CallServer {
    * cancelled, with what they submitted. Calls of an actor go on: they change its state, which others see.
    */
   callerGone(): void {
+    this.#held.close();
     this.#streams.close();
     this.#open.callerGone();
   }

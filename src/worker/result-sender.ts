@@ -5,30 +5,30 @@
  * before it is sent. Called by the call server, once for each call.
  */
 import type { ProcessId } from "../base/ids.ts";
-import type { ObjectTable } from "../object/object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "../object/payload.ts";
 import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { FRAME_FLAG } from "../wire/frame.ts";
 import { MESSAGE, type PayloadHeader } from "../wire/messages.ts";
+import type { HeldAnswers } from "./held-answers.ts";
 
 export interface ResultSenderOptions {
   connection: Connection;
   codec: ValueCodec;
-  table: ObjectTable;
+  held: HeldAnswers;
   callerId: ProcessId;
 }
 
 export class ResultSender {
   readonly #connection: Connection;
   readonly #codec: ValueCodec;
-  readonly #table: ObjectTable;
+  readonly #held: HeldAnswers;
   readonly #callerId: ProcessId;
 
   constructor(options: ResultSenderOptions) {
     this.#connection = options.connection;
     this.#codec = options.codec;
-    this.#table = options.table;
+    this.#held = options.held;
     this.#callerId = options.callerId;
   }
 
@@ -71,13 +71,18 @@ export class ResultSender {
   }
 
   #sendPayloads(callId: number, payloads: readonly Payload[], durationUs: number): void {
+    if (this.#connection.isClosed) {
+      // Holds for a caller that never gets it would never be released.
+      for (const payload of payloads) this.#codec.discard(payload);
+      return;
+    }
+    const held = this.#held.hold(payloads);
     const returns: PayloadHeader[] = [];
     const parts: Uint8Array[] = [];
     for (const payload of payloads) {
-      this.#table.holdFor(this.#callerId, payload);
       returns.push(payloadHeader(payload));
       parts.push(...payloadParts(payload));
     }
-    this.#connection.send(MESSAGE.RESULT, { durationUs, returns }, { callId, parts });
+    this.#connection.send(MESSAGE.RESULT, { durationUs, returns, ...held }, { callId, parts });
   }
 }

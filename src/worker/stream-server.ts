@@ -6,12 +6,12 @@
  * caller goes away, its streams stop.
  */
 import type { ProcessId } from "../base/ids.ts";
-import type { ObjectTable } from "../object/object-table.ts";
 import { payloadHeader, payloadParts, payloadSize } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { MESSAGE, type StreamHeader, type StreamItemHeader } from "../wire/messages.ts";
+import type { HeldAnswers } from "./held-answers.ts";
 import { Interruption } from "./interruption-guard.ts";
 import { StreamSender, type StreamSenderOptions } from "./stream-sender.ts";
 import type { TaskContext } from "./task-context.ts";
@@ -19,7 +19,7 @@ import type { TaskContext } from "./task-context.ts";
 export interface StreamServerOptions {
   connection: Connection;
   codec: ValueCodec;
-  table: ObjectTable;
+  held: HeldAnswers;
   callerId: ProcessId;
   /** A generator that awaits something, or computes, has been told to end: neither its children nor its CPU are wanted any more. */
   onLeft: (context: TaskContext) => void;
@@ -86,7 +86,7 @@ export class StreamServer {
   }
 
   #send(callId: number, index: number, value: unknown): number {
-    const { connection, codec, table, callerId } = this.#options;
+    const { connection, codec, held, callerId } = this.#options;
     const encoded = codec.encode(value);
     if (encoded.isPlain) {
       const { bytes, start, end } = encoded;
@@ -94,8 +94,11 @@ export class StreamServer {
       return end - start;
     }
     const payload = codec.toPayload(encoded, { owner: callerId, error: false });
-    table.holdFor(callerId, payload);
-    const header: StreamItemHeader = { index, item: payloadHeader(payload) };
+    if (connection.isClosed) {
+      codec.discard(payload);
+      return 0;
+    }
+    const header: StreamItemHeader = { index, item: payloadHeader(payload), ...held.hold([payload]) };
     connection.send(MESSAGE.STREAM_ITEM, header, { callId, parts: payloadParts(payload) });
     return payloadSize(payload);
   }

@@ -6,7 +6,7 @@
  * asker may have died with them. Amounts are arrays by the number of a resource, since a decision may look at many nodes. Owned by the
  * cluster scheduler. Invariant: `free` of a row is what its last report said less the open debits.
  */
-import type { NodeId } from "../base/ids.ts";
+import { type NodeId, nodeTagOf, type NodeTag } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
 import { type Labels, matchesLabels } from "../scheduling/label-selector.ts";
 import { type LeaseSpec, parseLeaseSpec } from "../scheduling/lease-spec.ts";
@@ -70,6 +70,7 @@ const SELECTORS_MAX = 256;
 export class ClusterView {
   readonly #resources = new Map<string, number>();
   readonly #rows = new Map<string, NodeRow>();
+  readonly #tagged = new Map<NodeTag, NodeRow>();
   /** Those that may get work. */
   readonly alive: DenseList<NodeRow> = new DenseList();
   /** Of those, the ones with a free part of a CPU. */
@@ -94,6 +95,10 @@ export class ClusterView {
     return this.#rows.get(id);
   }
 
+  tagged(tag: NodeTag): NodeRow | undefined {
+    return this.#tagged.get(tag);
+  }
+
   /** A node that joins, or joins again under the same id with other resources. */
   join(node: NodeView): NodeRow {
     this.leave(node.id as NodeId);
@@ -111,6 +116,7 @@ export class ClusterView {
       debits: new Map(),
     };
     this.#rows.set(node.id, row);
+    this.#tagged.set(nodeTagOf(node.id), row);
     this.#topology += 1;
     this.#list(row);
     return row;
@@ -121,6 +127,7 @@ export class ClusterView {
     if (row === undefined) return;
     for (const number of row.debits.keys()) this.#debits.delete(number);
     this.#rows.delete(id);
+    this.#tagged.delete(nodeTagOf(id));
     this.alive.delete(row);
     this.open.delete(row);
     this.#topology += 1;

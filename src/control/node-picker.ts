@@ -5,7 +5,7 @@
  * Beyond, the default policy looks at the asker's own node, at the one that it chose last (so it packs), and at eight random ones, and
  * looks through all only when none of these has room; whoever asks remembers shapes for which there was none. Pure: the draws come from a generator with a seed.
  */
-import type { NodeId } from "../base/ids.ts";
+import type { NodeId, NodeTag } from "../base/ids.ts";
 import { matchesLabels } from "../scheduling/label-selector.ts";
 import { type ClusterView, holds, type Need, type NodeRow, type Shape } from "./cluster-view.ts";
 
@@ -14,7 +14,8 @@ export interface PickHints {
   readonly from: NodeId | undefined;
   /** It has asked because it has no room: what the view says of it is old. */
   readonly isFromFull: boolean;
-  readonly argumentBytes?: readonly (readonly [node: NodeId, bytes: number])[] | undefined;
+  /** By the first half of the nodes' ids, which is what locations begin with. */
+  readonly argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
 }
 
 export type Pick =
@@ -101,22 +102,22 @@ export class NodePicker {
 
   #choose(shape: Shape, hints: PickHints): NodeRow | undefined {
     const { spec, needsCpu, need } = shape;
+    const full = hints.isFromFull ? hints.from : undefined;
     // A round robin needs nodes that keep their places; the list of open ones changes with every placement.
     if (spec.spread === true)
-      return this.#nextFree(shape, spec.labels === undefined ? this.#view.alive.items : this.#view.matching(spec.labels));
+      return this.#nextFree(shape, { rows: spec.labels === undefined ? this.#view.alive.items : this.#view.matching(spec.labels), full });
     const rows = spec.labels === undefined ? (needsCpu ? this.#view.open : this.#view.alive).items : this.#view.matching(spec.labels);
     const nearest = this.#nearest(shape, hints);
     if (nearest !== undefined) return nearest;
-    const full = hints.isFromFull ? hints.from : undefined;
     if (rows.length <= EXACT_MAX) return this.#ranked(fitting(rows, need, full), shape, hints.from);
     return this.#sampled(rows, shape, hints, full);
   }
 
-  #nextFree(shape: Shape, rows: readonly NodeRow[]): NodeRow | undefined {
+  #nextFree(shape: Shape, { rows, full }: { rows: readonly NodeRow[]; full: NodeId | undefined }): NodeRow | undefined {
     for (let step = 0; step < rows.length; step += 1) {
       const row = rows[shape.turn % rows.length] as NodeRow;
       shape.turn = (shape.turn + 1) % rows.length;
-      if (isFree(row, shape.need)) return row;
+      if (row.id !== full && isFree(row, shape.need)) return row;
     }
     return undefined;
   }
@@ -126,7 +127,7 @@ export class NodePicker {
     let nearest: NodeRow | undefined;
     let most = LOCALITY_FROM_BYTES - 1;
     for (const [node, bytes] of argumentBytes ?? []) {
-      const row = this.#view.row(node);
+      const row = this.#view.tagged(node);
       if (bytes <= most || row === undefined || !isFree(row, shape.need) || !matchesLabels(shape.spec.labels, row.labels)) continue;
       nearest = row;
       most = bytes;

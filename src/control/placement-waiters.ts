@@ -5,7 +5,7 @@
  * when it is full has to ask again. Owned by the cluster scheduler, which decides; this remembers. The sums by shape are what an
  * autoscaler and `status` read.
  */
-import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { Shape } from "./cluster-view.ts";
 
 export interface LeaseAsk {
@@ -18,7 +18,7 @@ export interface LeaseAsk {
   /** The asker has no room itself. */
   readonly isFromFull: boolean;
   /** Bytes of the arguments on other nodes. */
-  readonly argumentBytes?: readonly (readonly [node: NodeId, bytes: number])[] | undefined;
+  readonly argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
   /** What it has been told already: the answer is held back until there is another. */
   readonly knows?: "wait" | "infeasible" | undefined;
 }

@@ -2,7 +2,7 @@
  * The bundles of placement groups on this node: resources taken out of the node's pool as a whole, each bundle a pool of its own.
  *
  * A group waits until all of its bundles fit at once, then has them until it is released; what runs in it takes from its bundles and never from
- * the node. Groups are served in the order in which they came, but one that does not fit yet holds nobody back by itself: whether others may
+ * the node. In a cluster the head prepares a group on all of its nodes and then commits it: what is prepared is held, and nothing runs in it yet. Groups are served in the order in which they came, but one that does not fit yet holds nobody back by itself: whether others may
  * overtake it is `lease-fairness.ts`'. Pure state inside the lease manager.
  */
 import type { ResourceVector } from "../base/resources.ts";
@@ -21,15 +21,27 @@ interface Bundle {
 
 export interface WaitingGroup {
   readonly group: string;
+  /** The head's number for it; 0 on the only node, where what fits is committed at once. */
+  readonly attempt: number;
   readonly bundles: readonly BundleWish[];
   /** All bundles together. */
   readonly sum: ResourceVector;
   readonly sinceMs: number;
 }
 
+export interface Preparation {
+  readonly group: string;
+  readonly attempt: number;
+  readonly bundles: readonly BundleWish[];
+  /** What tasks give back is collected for it. */
+  readonly mayWait: boolean;
+  readonly nowMs: number;
+}
+
 export class BundleReservations {
   readonly #node: ResourcePool;
   readonly #waiting: WaitingGroup[] = [];
+  readonly #prepared = new Map<string, readonly Bundle[]>();
   readonly #reserved = new Map<string, readonly Bundle[]>();
 
   constructor(node: ResourcePool) {
@@ -38,7 +50,43 @@ export class BundleReservations {
 
   want(group: string, bundles: readonly BundleWish[], nowMs: number): void {
     if (this.#reserved.has(group) || this.#waiting.some((waiting) => waiting.group === group)) return;
-    this.#waiting.push({ group, bundles, sum: sumOf(bundles), sinceMs: nowMs });
+    this.#waiting.push({ group, attempt: 0, bundles, sum: sumOf(bundles), sinceMs: nowMs });
+  }
+
+  /** Holds them now if they fit; undefined where the group waits for that, which only one that the head collects for may. */
+  prepare({ group, attempt, bundles, mayWait, nowMs }: Preparation): boolean | undefined {
+    const key = attemptKey(group, attempt);
+    if (this.#prepared.has(key)) return true;
+    const taken = this.#take(bundles);
+    if (taken !== undefined) {
+      this.#prepared.set(key, taken);
+      return true;
+    }
+    if (!mayWait) return false;
+    if (!this.#isWaiting(group, attempt)) this.#waiting.push({ group, attempt, bundles, sum: sumOf(bundles), sinceMs: nowMs });
+    return undefined;
+  }
+
+  /** Work may run in what was prepared. */
+  commit(group: string, attempt: number): void {
+    const bundles = this.#prepared.get(attemptKey(group, attempt));
+    this.#prepared.delete(attemptKey(group, attempt));
+    if (bundles === undefined) return;
+    const all = [...(this.#reserved.get(group) ?? []), ...bundles];
+    this.#reserved.set(
+      group,
+      all.sort((a, b) => a.index - b.index),
+    );
+  }
+
+  abort(group: string, attempt: number): void {
+    const at = this.#waiting.findIndex((waiting) => waiting.group === group && waiting.attempt === attempt);
+    if (at >= 0) this.#waiting.splice(at, 1);
+    this.#releasePrepared(attemptKey(group, attempt));
+  }
+
+  #isWaiting(group: string, attempt: number): boolean {
+    return this.#waiting.some((waiting) => waiting.group === group && waiting.attempt === attempt);
   }
 
   get waiting(): readonly WaitingGroup[] {
@@ -61,7 +109,13 @@ export class BundleReservations {
 
   /** Everything that groups have taken out of the node. */
   *allocations(): Iterable<Allocation> {
-    for (const bundles of this.#reserved.values()) for (const bundle of bundles) yield bundle.allocation;
+    for (const held of [this.#reserved, this.#prepared])
+      for (const bundles of held.values()) for (const bundle of bundles) yield bundle.allocation;
+  }
+
+  /** What a node tells a head that does not know it yet. */
+  *committed(): Iterable<readonly [group: string, index: number]> {
+    for (const [group, bundles] of this.#reserved) for (const { index } of bundles) yield [group, index];
   }
 
   /** What a group has taken, bundles together. */
@@ -71,27 +125,33 @@ export class BundleReservations {
   }
 
   /** Takes the bundles of all groups that fit now; returns those groups. */
-  reserve(mayTake: (waiting: WaitingGroup) => boolean): string[] {
-    const done: string[] = [];
+  reserve(): WaitingGroup[] {
+    const done: WaitingGroup[] = [];
     for (let index = 0; index < this.#waiting.length; ) {
       const waiting = this.#waiting[index] as WaitingGroup;
-      const bundles = mayTake(waiting) ? this.#take(waiting.bundles) : undefined;
+      const bundles = this.#take(waiting.bundles);
       if (bundles === undefined) {
         index += 1;
         continue;
       }
       this.#waiting.splice(index, 1);
-      this.#reserved.set(waiting.group, bundles);
-      done.push(waiting.group);
+      if (waiting.attempt === 0) this.#reserved.set(waiting.group, bundles);
+      else this.#prepared.set(attemptKey(waiting.group, waiting.attempt), bundles);
+      done.push(waiting);
     }
     return done;
   }
 
   release(group: string): void {
-    const at = this.#waiting.findIndex((waiting) => waiting.group === group);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    for (let at = this.#waiting.length - 1; at >= 0; at -= 1) if (this.#waiting[at]?.group === group) this.#waiting.splice(at, 1);
+    for (const key of Array.from(this.#prepared.keys())) if (key.startsWith(attemptKey(group, ""))) this.#releasePrepared(key);
     for (const bundle of this.#reserved.get(group) ?? []) this.#node.release(bundle.allocation);
     this.#reserved.delete(group);
+  }
+
+  #releasePrepared(key: string): void {
+    for (const bundle of this.#prepared.get(key) ?? []) this.#node.release(bundle.allocation);
+    this.#prepared.delete(key);
   }
 
   #take(wishes: readonly BundleWish[]): Bundle[] | undefined {
@@ -109,6 +169,10 @@ export class BundleReservations {
     }
     return bundles.sort((a, b) => a.index - b.index);
   }
+}
+
+function attemptKey(group: string, attempt: number | ""): string {
+  return `${group}/${attempt}`;
 }
 
 function sumOf(bundles: readonly BundleWish[]): ResourceVector {

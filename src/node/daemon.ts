@@ -375,6 +375,11 @@ export class NodeDaemon {
         case "endWorker":
           this.#workers.kill(effect.worker, effect.reason);
           break;
+        case "spillDropped":
+        case "actorFull":
+        case "groupPrepared":
+          // Answers to what the head of a cluster sends; on one machine nothing is sent.
+          break;
       }
     }
     this.#updateTick();

@@ -25,15 +25,28 @@ export interface NodeHolders {
 
 /** Whether only tasks, which end, are in the way of such an amount: actors and other groups may stay for ever. */
 export function fitsWithoutTasks(sum: ResourceVector, holders: NodeHolders): boolean {
+  const kept = keptByOthers(holders);
+  const together = new Map(sum.amounts);
+  for (const [name, units] of kept) if (together.has(name)) together.set(name, (together.get(name) ?? 0) + units);
+  return holders.pool.isFeasible({ key: "", amounts: together });
+}
+
+/** What would be free if all tasks ended. */
+export function freeOfActors(holders: NodeHolders): Map<string, number> {
+  const free = new Map(holders.pool.totalAmounts);
+  for (const [name, units] of keptByOthers(holders)) free.set(name, (free.get(name) ?? 0) - units);
+  return free;
+}
+
+/** What actors and groups hold of the node. */
+function keptByOthers(holders: NodeHolders): Map<string, number> {
   const kept = new Map<string, number>();
   const add = ({ vector }: Allocation): void => {
     for (const [name, units] of vector.amounts) kept.set(name, (kept.get(name) ?? 0) + units);
   };
   for (const { pool, allocation } of holders.actors.values()) if (pool === holders.pool) add(allocation);
   for (const allocation of holders.groups.allocations()) add(allocation);
-  const together = new Map(sum.amounts);
-  for (const [name, units] of kept) if (together.has(name)) together.set(name, (together.get(name) ?? 0) + units);
-  return holders.pool.isFeasible({ key: "", amounts: together });
+  return kept;
 }
 
 /** Who holds any of the named resources of these pools. */

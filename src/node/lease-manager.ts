@@ -16,11 +16,14 @@ import type { Labels } from "../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
 import { ResourcePool, unitIds, type UnitShares } from "../scheduling/resource-pool.ts";
 import { BundleReservations } from "./bundle-reservations.ts";
+import { DemandTable } from "./demand-table.ts";
 import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
 import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
-import { fitsWithoutTasks, holdersOf, type NodeHolders } from "./lease-holders.ts";
+import { fitsWithoutTasks, freeOfActors, holdersOf, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
-import { type ActorHeld, type ActorReservation, type Demand, isIdle, type Lease, type PoolWorker } from "./lease-records.ts";
+import { type Overflow, overflowOf } from "./lease-overflow.ts";
+import { type ActorHeld, type ActorReservation, type Demand, isIdle, type Lease, type PoolWorker, wantedHere } from "./lease-records.ts";
+import { reservationOf } from "./remote-placement.ts";
 
 /** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
 const PREWARMED_MAX = 2;
@@ -35,6 +38,8 @@ export interface LeaseManagerOptions {
   labels?: Labels;
   /** Ids of the node's accelerators; by default they are numbered from 0. */
   accelerators?: UnitShares | undefined;
+  /** One of several nodes: what cannot be granted here is the head's matter, which sees all of them. */
+  isClustered?: boolean;
 }
 
 export class LeaseManager {
@@ -46,8 +51,7 @@ export class LeaseManager {
   readonly #prewarmed: number;
   readonly #workers = new Map<ProcessId, PoolWorker>();
   readonly #leases = new Map<number, Lease>();
-  /** Insertion order is the round robin: a demand that got a lease goes to the end. */
-  readonly #demands = new Map<string, Demand>();
+  readonly #demands = new DemandTable();
   readonly #actorsWaiting: ActorReservation[] = [];
   readonly #actors = new Map<ActorId, ActorHeld>();
   readonly #holders: NodeHolders;
@@ -55,11 +59,13 @@ export class LeaseManager {
   readonly #starting = new Map<string, number>();
   /** A placement group has waited: what comes back is kept for it. */
   #isCollecting = false;
+  readonly #isClustered: boolean;
   #nextLeaseId = 1;
   #effects: LeaseEffect[] = [];
 
   constructor(options: LeaseManagerOptions) {
     this.#pool = new ResourcePool(options.total, options.accelerators);
+    this.#isClustered = options.isClustered ?? false;
     this.#groups = new BundleReservations(this.#pool);
     this.#holders = { pool: this.#pool, groups: this.#groups, actors: this.#actors, workers: this.#workers, leases: this.#leases };
     this.#facts = {
@@ -104,9 +110,33 @@ export class LeaseManager {
     return { id: nodeId, labels, total: this.#pool.totalAmounts, free: this.#pool.freeAmounts };
   }
 
+  /** What of the demands of this node's processes finds no room here. */
+  overflow(): Overflow[] {
+    return overflowOf(this.#demands.values(), {
+      poolsFor: (spec) => this.#poolsFor(spec) ?? [],
+      isClosed: (demand, pool) => this.#isCollecting && !demand.nested && pool === this.#pool,
+      isHopeless: (spec) => refusalOf(spec, this.#facts) !== undefined || obstacleOf(spec, this.#facts) !== undefined,
+    });
+  }
+
+  /** What the node reports to the head: what is free, and what would be if all tasks ended. */
+  amounts(): { free: ReadonlyMap<string, number>; freeOfActors: ReadonlyMap<string, number> } {
+    return { free: this.#pool.freeAmounts, freeOfActors: freeOfActors(this.#holders) };
+  }
+
+  /** The bundles that groups have here. */
+  bundles(): (readonly [group: string, index: number])[] {
+    return Array.from(this.#groups.committed());
+  }
+
+  /** Placements of the head that the node has dealt with, for its next report. */
+  takeSettled(): number[] {
+    return this.#demands.takeSettled();
+  }
+
   /** Whether somebody waits although resources exist in principle: the shell then sends ticks. */
   get hasUnmetDemand(): boolean {
-    if (this.#groups.waiting.length > 0) return true;
+    if (this.#groups.waiting.length > 0 || this.#actorsWaiting.some(({ sent }) => sent !== undefined)) return true;
     for (const demand of this.#demands.values()) if (demand.backlog > 0) return true;
     return false;
   }
@@ -158,6 +188,15 @@ export class LeaseManager {
       case "demand":
         this.#setDemand(event);
         return;
+      case "remoteDemand":
+        this.#demands.addRemote(event);
+        return;
+      case "grantedElsewhere":
+        this.#demands.grantedElsewhere(event.owner, event.spec);
+        return;
+      case "elsewhere":
+        this.#demands.setElsewhere(event.owner, event.spec, event.count);
+        return;
       case "workerReady": {
         const { worker: id, environment } = event;
         this.#startEnded(environment);
@@ -184,7 +223,11 @@ export class LeaseManager {
           if (lease.worker === event.worker && lease.owner === event.owner && lease.id <= event.leaseId) this.#endLease(lease);
         }
         // With an idle lease in hand it wanted no other: what it asked for is old, and it asks again when it attends to its leases.
-        for (const [key, demand] of this.#demands) if (demand.owner === event.owner) this.#demands.delete(key);
+        for (const [key, demand] of this.#demands) {
+          if (demand.owner !== event.owner) continue;
+          if (demand.remote === undefined) this.#demands.end(key);
+          else this.#dropRemoteDemand(key, demand);
+        }
         return;
       case "parked": {
         const worker = this.#workers.get(event.worker);
@@ -210,18 +253,30 @@ export class LeaseManager {
         return;
       }
       case "actorWanted":
-        this.#actorsWaiting.push({ actor: event.actor, spec: event.spec, placement: event.placement, warned: false });
+        this.#actorsWaiting.push(reservationOf(event));
         return;
       case "actorGone": {
         const actor = this.#actors.get(event.actor);
         this.#actors.delete(event.actor);
         actor?.pool.release(actor.allocation);
-        const waiting = this.#actorsWaiting.findIndex((reservation) => reservation.actor === event.actor);
-        if (waiting >= 0) this.#actorsWaiting.splice(waiting, 1);
+        const waiting = this.#actorsWaiting.find((reservation) => reservation.actor === event.actor);
+        if (waiting !== undefined) this.#actorLeft(waiting);
         return;
       }
       case "groupWanted":
         this.#groups.want(event.group, event.bundles, event.nowMs);
+        return;
+      case "groupPrepare": {
+        const { group, attempt } = event;
+        const isHeld = this.#groups.prepare(event);
+        if (isHeld !== undefined) this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld });
+        return;
+      }
+      case "groupCommit":
+        this.#groups.commit(event.group, event.attempt);
+        return;
+      case "groupAbort":
+        this.#groups.abort(event.group, event.attempt);
         return;
       case "groupReleased":
         this.#releaseGroup(event.group);
@@ -233,39 +288,36 @@ export class LeaseManager {
   }
 
   #setDemand(event: Extract<LeaseEvent, { kind: "demand" }>): void {
-    const { owner, nested, spec, backlog, nowMs } = event;
-    const key = `${owner}/${spec.key}`;
-    const submitter = this.#workers.get(owner);
+    const submitter = this.#workers.get(event.owner);
     if (submitter !== undefined) submitter.mayHaveOwn = true;
-    const known = this.#demands.get(key);
-    if (backlog === 0) {
-      this.#demands.delete(key);
-    } else if (known === undefined) {
-      const group = spec.bundle?.group;
-      this.#demands.set(key, { owner, nested, spec, group, backlog, sinceMs: nowMs, waitsSinceMs: nowMs, warned: false });
-    } else {
-      known.backlog = backlog;
-    }
+    this.#demands.set(event);
+  }
+
+  #dropRemoteDemand(key: string, demand: Demand): void {
+    this.#demands.end(key);
+    this.#effects.push({ kind: "spillDropped", owner: demand.owner, spec: demand.spec, count: demand.backlog });
+  }
+
+  #actorLeft(reservation: ActorReservation): void {
+    this.#actorsWaiting.splice(this.#actorsWaiting.indexOf(reservation), 1);
+    this.#demands.settle(reservation.sent?.placement);
   }
 
   #refuseEnvironment(environment: string, refusal: Refusal): void {
     this.#starting.delete(environment);
     for (const [key, { owner, spec }] of this.#demands) {
       if (spec.environment !== environment) continue;
-      this.#demands.delete(key);
+      this.#demands.end(key);
       this.#effects.push({ kind: "refused", owner, spec, refusal });
     }
-    for (const { actor, spec } of this.#actorsWaiting.filter((waiting) => waiting.spec.environment === environment)) {
-      this.#actorsWaiting.splice(
-        this.#actorsWaiting.findIndex((waiting) => waiting.actor === actor),
-        1,
-      );
-      if (spec.environment === environment) this.#effects.push({ kind: "actorRefused", actor, refusal });
+    for (const waiting of this.#actorsWaiting.filter(({ spec }) => spec.environment === environment)) {
+      this.#actorLeft(waiting);
+      this.#effects.push({ kind: "actorRefused", actor: waiting.actor, refusal });
     }
   }
 
   #removeProcess(process: ProcessId): void {
-    for (const [key, demand] of this.#demands) if (demand.owner === process) this.#demands.delete(key);
+    this.#demands.endOf(process);
     const worker = this.#workers.get(process);
     if (worker !== undefined) this.#removeWorker(worker);
     for (const lease of Array.from(this.#leases.values())) {
@@ -326,7 +378,10 @@ export class LeaseManager {
 
   #dispatch(): void {
     this.#resumeParked();
-    for (const group of this.#groups.reserve(() => true)) this.#effects.push({ kind: "groupReserved", group });
+    for (const { group, attempt } of this.#groups.reserve()) {
+      if (attempt === 0) this.#effects.push({ kind: "groupReserved", group });
+      else this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld: true });
+    }
     this.#placeActors();
     this.#grantDemands();
     this.#keepPrewarmed();
@@ -367,12 +422,14 @@ export class LeaseManager {
       const { actor, spec, placement } = reservation;
       const refusal = refusalOf(spec, this.#facts);
       if (refusal !== undefined) {
-        this.#actorsWaiting.splice(this.#actorsWaiting.indexOf(reservation), 1);
-        this.#effects.push({ kind: "actorRefused", actor, refusal });
+        this.#actorLeft(reservation);
+        // Whether the cluster has such a place, only the head knows.
+        if (this.#isClustered && refusal.code === "unschedulable") this.#effects.push({ kind: "actorFull", actor });
+        else this.#effects.push({ kind: "actorRefused", actor, refusal });
         continue;
       }
       const obstacle = obstacleOf(placement, this.#facts) ?? obstacleOf(spec, this.#facts);
-      if (obstacle !== undefined && !reservation.warned) {
+      if (obstacle !== undefined && !reservation.warned && !this.#isClustered) {
         reservation.warned = true;
         this.#effects.push({ kind: "infeasible", owner: actor, obstacle });
       }
@@ -384,7 +441,7 @@ export class LeaseManager {
         this.#spawnUpTo(environment, this.#actorsWaiting.filter((waiting) => waiting.spec.environment === environment).length);
         continue;
       }
-      this.#actorsWaiting.splice(this.#actorsWaiting.indexOf(reservation), 1);
+      this.#actorLeft(reservation);
       const allocation = pool.allocate(spec.resources);
       this.#actors.set(actor, { pool, allocation, group: spec.bundle?.group });
       this.#workers.delete(worker.id);
@@ -398,11 +455,9 @@ export class LeaseManager {
       for (let progress = true; progress; ) {
         progress = false;
         for (const [key, demand] of Array.from(this.#demands)) {
-          if (demand.nested !== nested || demand.backlog <= 0 || !this.#tryGrant(key, demand)) continue;
+          if (demand.nested !== nested || wantedHere(demand) <= 0 || !this.#tryGrant(key, demand)) continue;
           progress = true;
-          demand.backlog -= 1;
-          this.#demands.delete(key);
-          if (demand.backlog > 0) this.#demands.set(key, demand);
+          this.#demands.granted(key);
         }
       }
     }
@@ -412,13 +467,15 @@ export class LeaseManager {
     const { owner, spec, group } = demand;
     const refusal = refusalOf(spec, this.#facts);
     if (refusal !== undefined) {
-      this.#demands.delete(key);
+      if (demand.remote !== undefined) this.#dropRemoteDemand(key, demand);
+      if (this.#isClustered) return false;
+      this.#demands.end(key);
       this.#effects.push({ kind: "refused", owner, spec, refusal });
       return false;
     }
     const obstacle = obstacleOf(spec, this.#facts);
     if (obstacle !== undefined) {
-      if (!demand.warned) this.#effects.push({ kind: "infeasible", owner, obstacle });
+      if (!demand.warned && !this.#isClustered) this.#effects.push({ kind: "infeasible", owner, obstacle });
       demand.warned = true;
       return false;
     }
@@ -496,21 +553,39 @@ export class LeaseManager {
   }
 
   #tick(nowMs: number): void {
+    this.#dropLate(nowMs);
     const collecting = collectingGroup(this.#groups.waiting, nowMs, (waiting) => fitsWithoutTasks(waiting.sum, this.#holders));
     this.#isCollecting = collecting !== undefined;
     const starved = new Set<ProcessId>();
     for (const demand of this.#demands.values()) {
-      const canBeMet = obstacleOf(demand.spec, this.#facts) === undefined;
-      if (canBeMet && demand.backlog > 0 && nowMs - demand.waitsSinceMs >= WAIT_BEFORE_REVOKE_MS) starved.add(demand.owner);
+      if (this.#mayRevoke(demand) && nowMs - demand.waitsSinceMs >= WAIT_BEFORE_REVOKE_MS) starved.add(demand.owner);
     }
     if (collecting !== undefined) starved.add(collecting.group as ProcessId);
     for (const pair of leasesToReclaim(this.#leases.values(), starved)) this.#effects.push({ kind: "reclaim", ...pair });
     for (const demand of this.#demands.values()) {
-      if (demand.backlog <= 0 || nowMs - demand.sinceMs < WAIT_BEFORE_REVOKE_MS || obstacleOf(demand.spec, this.#facts) !== undefined)
-        continue;
+      if (!this.#mayRevoke(demand) || nowMs - demand.sinceMs < WAIT_BEFORE_REVOKE_MS) continue;
       if (this.#revoke(leaseToRevoke(this.#leases.values(), demand))) demand.sinceMs = nowMs;
     }
     if (collecting !== undefined) this.#revoke(leaseToRevoke(this.#leases.values(), { owner: "" as ProcessId, group: undefined }));
+  }
+
+  /** Whether others are to give back for it: it can be met here, and does not go elsewhere in a moment. */
+  #mayRevoke(demand: Demand): boolean {
+    if (wantedHere(demand) <= 0 || demand.remote?.isPatient === false) return false;
+    return refusalOf(demand.spec, this.#facts) === undefined && obstacleOf(demand.spec, this.#facts) === undefined;
+  }
+
+  /** What the head sent here goes elsewhere when nothing came free for it in its time. */
+  #dropLate(nowMs: number): void {
+    for (const [key, demand] of this.#demands)
+      if (demand.remote !== undefined && nowMs >= demand.remote.untilMs) this.#dropRemoteDemand(key, demand);
+    for (const reservation of Array.from(this.#actorsWaiting)) {
+      // One for which there is room waits for nothing but a worker that starts.
+      if (reservation.sent === undefined || nowMs < reservation.sent.untilMs) continue;
+      if (this.#poolThatFits(reservation.spec, reservation.spec.resources) !== undefined) continue;
+      this.#actorLeft(reservation);
+      this.#effects.push({ kind: "actorFull", actor: reservation.actor });
+    }
   }
 
   #revoke(victim: Lease | undefined): boolean {

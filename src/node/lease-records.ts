@@ -1,7 +1,8 @@
 /**
  * What the lease manager keeps of workers, leases and demands, and when a worker is idle.
  *
- * Only `lease-manager.ts` writes them; `lease-holders.ts` reads them. A worker without a lease may still hold resources, wait for some, or have parked tasks: those of its own that nobody awaits.
+ * Only `lease-manager.ts` and its parts write them; `lease-holders.ts` and `lease-overflow.ts` read them. A worker without a lease may still hold resources,
+ * wait for some, or have parked tasks: those of its own that nobody awaits.
  */
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
@@ -40,12 +41,25 @@ export interface Lease {
   revoked: boolean;
 }
 
+export interface RemoteDemand {
+  /** When what is left of it is dropped. */
+  untilMs: number;
+  /** Long enough here to make others give back. */
+  isPatient: boolean;
+  /** Numbers that the next reports name. */
+  readonly placements: number[];
+}
+
 export interface Demand {
   readonly owner: ProcessId;
   readonly nested: boolean;
   readonly spec: LeaseSpec;
   readonly group: string | undefined;
   backlog: number;
+  /** How many of them are not for this node. */
+  elsewhere: number;
+  /** Of a process of another node, whose daemon sent it here. */
+  readonly remote: RemoteDemand | undefined;
   /** Since when it has had no grant. */
   waitsSinceMs: number;
   /** The same, or since the last revoke for it. */
@@ -57,6 +71,8 @@ export interface ActorReservation {
   readonly actor: ActorId;
   readonly spec: LeaseSpec;
   readonly placement: LeaseSpec;
+  /** The head's number for it, and when it is sent elsewhere; undefined on the only node. */
+  readonly sent: { readonly placement: number; readonly untilMs: number } | undefined;
   warned: boolean;
 }
 
@@ -65,6 +81,11 @@ export interface ActorHeld {
   readonly pool: ResourcePool;
   readonly allocation: Allocation;
   readonly group: string | undefined;
+}
+
+/** How many of a demand this node may grant. */
+export function wantedHere(demand: Demand): number {
+  return demand.backlog - demand.elsewhere;
 }
 
 /** It can be given to anybody, also to become an actor. */

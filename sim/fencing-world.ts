@@ -1,0 +1,520 @@
+/**
+ * A model of one node, two heads, their links, the bus and the store, in which everything between them can be cut, delayed and stopped.
+ *
+ * What decides is the real code: `FailureDetector` in each head, `SelfFence` in the node. The model's part is what the shells around them have to do: who answers a
+ * heartbeat and when it may (a head that has lately proven to the store that it leads), how a suspicion is committed before it counts, what proof a node accepts when nobody
+ * answers, and that workers stop by themselves when their daemon has not told them to go on. The invariant: when the death of the node is committed, none of its workers runs.
+ */
+import type { NodeId } from "../src/base/ids.ts";
+import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/failure-detector.ts";
+import { type FenceEvent, SelfFence } from "../src/node/self-fence.ts";
+import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
+
+/** What can be taken out of the protocol, so that a run without it has to break the invariant. */
+export type FencingMutation =
+  | "none"
+  /** A node accepts "nobody answers" without asking the store. */
+  | "headlessWithoutStore"
+  /** A suspicion counts before it is committed. */
+  | "markAtOnce"
+  /** A head answers for ever, however long ago it proved that it leads. */
+  | "unprovenAnswers"
+  /** A new head gives the nodes of the tables no longer than its own. */
+  | "noGrace"
+  /** Workers wait for their daemon to kill them. */
+  | "workersTrustDaemon"
+  /** A node never stops its workers while its connections are closed. */
+  | "noPause";
+
+const NODE = "n" as NodeId;
+const INCARNATION = "1";
+const DEAD_AFTER_MS = 10_000;
+const CLOSED_AFTER_MS = 2_000;
+const PROOF_MS = 20_000;
+const BEAT_MS = 1_000;
+const WORKER_CHECK_MS = 500;
+const ANNOUNCE_MS = 200;
+const CLAIM_AFTER_MS = 1_200;
+/** Both sides of a connection learn of its end within this. */
+const CLOSING_MS = 400;
+
+type Head = "head0" | "head1";
+type Place = "node" | Head | "bus" | "store";
+/** From one to another, directly or by way of the bus. */
+type Way = "direct" | "bus";
+
+const CUTS: readonly [Place, Place][] = [
+  ["node", "head0"],
+  ["node", "head1"],
+  ["node", "bus"],
+  ["node", "store"],
+  ["head0", "bus"],
+  ["head1", "bus"],
+  ["head0", "store"],
+  ["head1", "store"],
+];
+
+interface StoreState {
+  term: number;
+  leader: number;
+  state: "alive" | "suspect" | "dead";
+}
+
+interface FencingOptions {
+  readonly seed: number;
+  readonly mutation?: FencingMutation;
+  readonly lengthMs?: number;
+}
+
+export interface FencingResult {
+  readonly violations: string[];
+  readonly deaths: number;
+  readonly fences: number;
+  readonly pauses: number;
+  readonly takeovers: number;
+}
+
+export class FencingWorld {
+  readonly time: VirtualTime = new VirtualTime();
+  readonly random: SeededNumbers;
+  readonly mutation: FencingMutation;
+  readonly store: StoreState = { term: 1, leader: 0, state: "alive" };
+  readonly violations: string[] = [];
+  readonly heads: ModelHead[];
+  readonly node: ModelNode;
+  deaths = 0;
+  takeovers = 0;
+  readonly #cuts = new Set<string>();
+  /** The node's server of the bus and those of the heads have lost each other. */
+  #isBusSplit = false;
+  delayMs = 5;
+
+  constructor({ seed, mutation = "none" }: FencingOptions) {
+    this.random = new SeededNumbers(seed);
+    this.mutation = mutation;
+    this.node = new ModelNode(this);
+    this.heads = [new ModelHead(this, 0), new ModelHead(this, 1)];
+  }
+
+  isOpen(a: Place, b: Place, way: Way = "direct"): boolean {
+    if (way === "bus") return this.isOpen(a, "bus") && this.isOpen("bus", b) && !(this.#isBusSplit && (a === "node" || b === "node"));
+    return !this.#cuts.has(`${a} ${b}`) && !this.#cuts.has(`${b} ${a}`);
+  }
+
+  /** Handed over later; when the way is cut by then, only what is past the cut. Links and the bus keep no order here, which only makes it harder. */
+  send([from, to, way]: [Place, Place, Way], run: () => void): void {
+    if (!this.isOpen(from, to, way)) return;
+    const delayMs = this.random.between(0.2, this.delayMs);
+    const isPast = this.random.isLucky(0.5);
+    this.time.after(delayMs, () => {
+      if (isPast || this.isOpen(from, to, way)) run();
+    });
+  }
+
+  /** One misfortune, which ends after a while or never. */
+  misfortune(): void {
+    const { random, time } = this;
+    const lengthMs = random.between(500, 40_000);
+    const kind = random.next();
+    if (kind < 0.15) {
+      this.delayMs = random.between(100, 8_000);
+      time.after(lengthMs / 4, () => {
+        this.delayMs = 5;
+      });
+    } else if (kind < 0.3) this.node.stopFor(lengthMs);
+    else if (kind < 0.4) this.heads[random.isLucky(0.5) ? 0 : 1]?.stopFor(lengthMs);
+    else this.#cut(lengthMs);
+  }
+
+  #cut(lengthMs: number): void {
+    const { random } = this;
+    const isIsolated = random.isLucky(0.4);
+    const chosen = CUTS.filter(([a]) => (isIsolated ? a === "node" : random.isLucky(0.4)));
+    for (const [a, b] of chosen) {
+      const key = `${a} ${b}`;
+      this.#cuts.add(key);
+      this.time.after(lengthMs, () => this.#cuts.delete(key));
+    }
+    if (random.isLucky(0.2)) {
+      this.#isBusSplit = true;
+      this.time.after(lengthMs, () => {
+        this.#isBusSplit = false;
+      });
+    }
+    // One that swallows packets is noticed by nobody. A daemon that stands still and loses its connections on top of it is one fault more than is promised.
+    if (!random.isLucky(0.5) || this.node.isStopped) return;
+    this.node.noticeClosed();
+    for (const head of this.heads) head.noticeClosed();
+  }
+
+  /** The moment at which another node may run what this one ran. */
+  died(reason: string): void {
+    this.deaths += 1;
+    if (this.node.workersRun) this.violations.push(`${Math.round(this.time.nowMs)}: declared dead (${reason}) while its workers run`);
+  }
+}
+
+class ModelNode {
+  readonly #world: FencingWorld;
+  readonly #drift: number;
+  readonly #fence: SelfFence;
+  fences = 0;
+  pauses = 0;
+  /** As its server of the bus has it. */
+  isOnBus = true;
+  #stoppedUntilMs = 0;
+  #closedMs = -Infinity;
+  #isPaused = false;
+  #isFenced = false;
+  /** What the workers were told last, on the machine's clock, which they share with the daemon. */
+  #workersUntilMs = DEAD_AFTER_MS;
+
+  constructor(world: FencingWorld) {
+    this.#world = world;
+    this.#drift = 1 + world.random.between(-0.01, 0.01);
+    this.#fence = new SelfFence({ nowMs: 0, deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS });
+    world.time.every(BEAT_MS, () => this.#isAwake && this.#beat());
+    world.time.every(50, () => this.#isAwake && this.#tell({ kind: "tick", nowMs: this.clockMs }));
+  }
+
+  get clockMs(): number {
+    return this.#world.time.nowMs * this.#drift;
+  }
+
+  get isStopped(): boolean {
+    return this.#world.time.nowMs < this.#stoppedUntilMs;
+  }
+
+  /** What listens and answers is the daemon; a stopped one keeps its connections. */
+  get #isAwake(): boolean {
+    return !this.#isFenced && !this.isStopped;
+  }
+
+  get workersRun(): boolean {
+    if (this.#isFenced || this.#isPaused) return false;
+    return this.#world.mutation === "workersTrustDaemon" || this.clockMs < this.#workersUntilMs + WORKER_CHECK_MS;
+  }
+
+  /** Not while it learns that its connections are closed: that would be one fault more than is promised. */
+  stopFor(lengthMs: number): void {
+    const { nowMs } = this.#world.time;
+    if (nowMs - this.#closedMs > 2 * CLOSED_AFTER_MS) this.#stoppedUntilMs = Math.max(this.#stoppedUntilMs, nowMs + lengthMs);
+  }
+
+  noticeClosed(): void {
+    const { time, random } = this.#world;
+    this.#closedMs = time.nowMs;
+    if (!this.#hasBus) this.isOnBus = false;
+    time.after(random.between(0, CLOSING_MS), () => {
+      if (!this.#isAwake) return;
+      if (!this.#hasLink) this.#tell({ kind: "linkClosed", nowMs: this.clockMs });
+      if (!this.#hasBus) this.#tell({ kind: "busClosed", nowMs: this.clockMs });
+    });
+  }
+
+  get #hasLink(): boolean {
+    return this.#world.heads.some((head) => head.leads && this.#world.isOpen("node", head.place));
+  }
+
+  get #hasBus(): boolean {
+    return this.#world.isOpen("node", "bus");
+  }
+
+  #beat(): void {
+    const world = this.#world;
+    const sentMs = this.clockMs;
+    if (this.#hasLink) this.#tell({ kind: "linkOpen", nowMs: sentMs });
+    if (this.#hasBus) {
+      this.isOnBus = true;
+      this.#tell({ kind: "busOpen", nowMs: sentMs });
+    }
+    let answers = 0;
+    for (const head of world.heads) {
+      for (const way of ["direct", "bus"] as const) {
+        world.send(["node", head.place, way], () => {
+          const answer = head.hear();
+          if (answer === undefined) return;
+          world.send([head.place, "node", way], () => {
+            if (!this.#isAwake) return;
+            answers += 1;
+            if (answer === "dead") this.#tell({ kind: "declaredDead", nowMs: this.clockMs });
+            else this.#tell({ kind: "acknowledged", sentMs, nowMs: this.clockMs });
+          });
+        });
+      }
+    }
+    world.time.after(BEAT_MS / 2, () => {
+      if (this.#isAwake && answers === 0) this.#askStore();
+    });
+  }
+
+  /** Nobody answers: a transaction on the record of this node tells whether anybody may declare it dead. */
+  #askStore(): void {
+    const world = this.#world;
+    const sentMs = this.clockMs;
+    const proven = (): void => {
+      if (this.#isAwake) this.#tell({ kind: "headless", sentMs, nowMs: this.clockMs });
+    };
+    if (world.mutation === "headlessWithoutStore" && this.#hasBus) proven();
+    world.send(["node", "store", "direct"], () => {
+      const { state } = world.store;
+      world.send(["store", "node", "direct"], () => {
+        if (state === "alive") proven();
+        else if (state === "dead" && this.#isAwake) this.#tell({ kind: "declaredDead", nowMs: this.clockMs });
+      });
+    });
+  }
+
+  #tell(event: FenceEvent): void {
+    for (const effect of this.#fence.handle(event)) {
+      if (effect.kind === "fence") {
+        this.#isFenced = true;
+        this.fences += 1;
+      } else if (this.#world.mutation !== "noPause") {
+        this.#isPaused = effect.kind === "pause";
+        if (this.#isPaused) this.pauses += 1;
+      }
+    }
+    // Stopped workers cannot look at what they were told; the daemon that stopped them kills or continues them.
+    if (this.#fence.runsUntilMs > 0) this.#workersUntilMs = this.#fence.runsUntilMs;
+  }
+}
+
+class ModelHead {
+  readonly place: Head;
+  readonly #world: FencingWorld;
+  readonly #index: number;
+  readonly #drift: number;
+  #detector: FailureDetector | undefined;
+  #term = 0;
+  #provenMs = 0;
+  #heardLeaderMs = 0;
+  #isLinkUp = false;
+  #stoppedUntilMs = 0;
+
+  constructor(world: FencingWorld, index: 0 | 1) {
+    this.#world = world;
+    this.#index = index;
+    this.place = `head${index}` as Head;
+    this.#drift = 1 + world.random.between(-0.01, 0.01);
+    if (index === 0) this.#lead(1);
+    world.time.every(ANNOUNCE_MS, () => this.#isAwake && this.#announceOrClaim());
+    world.time.every(100, () => this.#isAwake && this.#tell({ kind: "tick", nowMs: this.clockMs }));
+    world.time.every(200, () => this.#isAwake && this.#askBus());
+    world.time.every(3_000, () => this.#isAwake && this.#prove());
+  }
+
+  get clockMs(): number {
+    return this.#world.time.nowMs * this.#drift;
+  }
+
+  get leads(): boolean {
+    return this.#detector !== undefined;
+  }
+
+  get #isAwake(): boolean {
+    return this.#world.time.nowMs >= this.#stoppedUntilMs;
+  }
+
+  stopFor(lengthMs: number): void {
+    this.#stoppedUntilMs = Math.max(this.#stoppedUntilMs, this.#world.time.nowMs + lengthMs);
+  }
+
+  noticeClosed(): void {
+    const { time, random } = this.#world;
+    time.after(random.between(0, CLOSING_MS), () => {
+      if (!this.#isAwake || this.#detector === undefined) return;
+      const isOpen = this.#world.isOpen("node", this.place);
+      if (this.#isLinkUp && !isOpen) {
+        this.#isLinkUp = false;
+        this.#tell(this.#ofNode("linkDown"));
+      }
+    });
+  }
+
+  /** While the link is down the bus is asked; a server that has lost the other servers answers as if nobody were there, which is one fault more than is promised. */
+  #askBus(): void {
+    if (this.#detector === undefined || this.#isLinkUp) return;
+    const saysNobody = this.#world.isOpen(this.place, "bus") && !this.#world.node.isOnBus;
+    this.#tell(this.#ofNode(saysNobody ? "busLost" : "busBack"));
+  }
+
+  /** A heartbeat; the answer, or undefined when this head may not answer. */
+  hear(): "alive" | "dead" | undefined {
+    if (!this.#isAwake || this.#detector === undefined) return undefined;
+    const isOpen = this.#world.isOpen("node", this.place);
+    if (!this.#isLinkUp && isOpen) {
+      this.#isLinkUp = true;
+      this.#tell(this.#ofNode("registered"));
+    }
+    this.#tell(this.#ofNode("heartbeat"));
+    if (this.#detector?.isDead(NODE, INCARNATION)) return "dead";
+    const isProven = this.#world.mutation === "unprovenAnswers" || this.clockMs - this.#provenMs < PROOF_MS;
+    return isProven ? "alive" : undefined;
+  }
+
+  #ofNode(kind: "registered" | "expected" | "heartbeat" | "linkDown" | "busLost" | "busBack"): DetectorEvent {
+    return { kind, node: NODE, incarnation: INCARNATION, nowMs: this.clockMs };
+  }
+
+  #announceOrClaim(): void {
+    const { heads } = this.#world;
+    const other = heads[1 - this.#index] as ModelHead;
+    if (this.#detector !== undefined) {
+      this.#world.send([this.place, other.place, "bus"], () => other.#hearLeader(this.#term));
+      return;
+    }
+    if (this.clockMs - this.#heardLeaderMs < CLAIM_AFTER_MS) return;
+    this.#heardLeaderMs = this.clockMs;
+    this.#write((store) => {
+      const sentMs = this.clockMs;
+      store.term += 1;
+      store.leader = this.#index;
+      const { term } = store;
+      return () => {
+        this.#world.takeovers += 1;
+        this.#lead(term);
+        this.#provenMs = sentMs;
+      };
+    });
+  }
+
+  #hearLeader(term: number): void {
+    if (!this.#isAwake) return;
+    this.#heardLeaderMs = this.clockMs;
+    if (term > this.#term) this.#stepDown();
+  }
+
+  #lead(term: number): void {
+    this.#term = term;
+    this.#isLinkUp = false;
+    const isFirst = this.#world.time.nowMs === 0;
+    const takeoverGraceMs = isFirst || this.#world.mutation === "noGrace" ? 0 : PROOF_MS;
+    this.#detector = new FailureDetector({ deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS, takeoverGraceMs });
+    if (this.#world.store.state === "dead") this.#detector.restoreDead(NODE, INCARNATION);
+    else this.#tell(this.#ofNode("expected"));
+  }
+
+  #stepDown(): void {
+    this.#detector = undefined;
+  }
+
+  #prove(): void {
+    if (this.#detector === undefined) return;
+    const sentMs = this.clockMs;
+    this.#commit(
+      () => {},
+      () => {
+        this.#provenMs = sentMs;
+      },
+    );
+  }
+
+  #tell(event: DetectorEvent): void {
+    for (const effect of this.#detector?.handle(event) ?? []) this.#perform(effect);
+  }
+
+  #perform(effect: DetectorEffect): void {
+    const world = this.#world;
+    switch (effect.kind) {
+      case "suspect": {
+        const marked = (): void =>
+          this.#tell({ kind: "marked", node: NODE, incarnation: INCARNATION, suspicion: effect.suspicion, nowMs: this.clockMs });
+        if (world.mutation === "markAtOnce") marked();
+        else
+          this.#commit((store) => {
+            if (store.state === "alive") store.state = "suspect";
+          }, marked);
+        return;
+      }
+      case "alive":
+        this.#commit(
+          (store) => {
+            if (store.state === "suspect") store.state = "alive";
+          },
+          () => {},
+        );
+        return;
+      case "dead":
+        this.#commit(
+          (store) => {
+            if (store.state !== "dead") world.died(effect.reason);
+            store.state = "dead";
+          },
+          () => {},
+        );
+        return;
+      case "refused":
+      case "unknown":
+      case "freeze":
+      case "thaw":
+        return;
+    }
+  }
+
+  /** In order, as the journal does it: tried again until it is kept, or another head leads. */
+  readonly #waiting: [(store: StoreState) => void, () => void][] = [];
+  #isWriting = false;
+
+  #commit(change: (store: StoreState) => void, then: () => void): void {
+    this.#waiting.push([change, then]);
+    if (!this.#isWriting) this.#writeNext();
+  }
+
+  #writeNext(): void {
+    const next = this.#waiting[0];
+    this.#isWriting = next !== undefined;
+    if (next === undefined) return;
+    const term = this.#term;
+    const [change, then] = next;
+    let isDone = false;
+    this.#write((store) => {
+      if (isDone) return () => {};
+      if (store.term !== term) {
+        return () => {
+          this.#waiting.length = 0;
+          this.#isWriting = false;
+          if (this.#term === term) this.#stepDown();
+        };
+      }
+      isDone = true;
+      change(store);
+      return () => {
+        this.#waiting.shift();
+        then();
+        this.#writeNext();
+      };
+    });
+    const retry = (): void => {
+      if (this.#waiting[0] !== next || this.#term !== term) return;
+      if (!isDone) return this.#writeNext();
+      // Kept, and the answer was lost: a head that cannot know whether it leads does not.
+      this.#waiting.length = 0;
+      this.#isWriting = false;
+      this.#stepDown();
+    };
+    this.#world.time.after(7_000, retry);
+  }
+
+  #write(apply: (store: StoreState) => () => void): void {
+    const world = this.#world;
+    world.send([this.place, "store", "direct"], () => {
+      const then = apply(world.store);
+      world.send(["store", this.place, "direct"], () => {
+        if (this.#isAwake) then();
+      });
+    });
+  }
+}
+
+export function simulateFencing({ seed, mutation = "none", lengthMs = 300_000 }: FencingOptions): FencingResult {
+  const world = new FencingWorld({ seed, mutation });
+  const plan = (): void => {
+    world.misfortune();
+    world.time.after(world.random.between(1_000, 30_000), plan);
+  };
+  world.time.after(world.random.between(1_000, 20_000), plan);
+  world.time.runUntil(lengthMs);
+  const { violations, deaths, takeovers, node } = world;
+  return { violations, deaths, fences: node.fences, pauses: node.pauses, takeovers };
+}

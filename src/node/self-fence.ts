@@ -1,0 +1,109 @@
+/**
+ * When a node has to stop its own workers because the head may have given their actors to other nodes.
+ *
+ * A pure state machine, the counterpart of `control/failure-detector.ts`. What it counts are questions that were answered, from the time at which they were *sent*: by the head
+ * (`acknowledged`), or, where no head leads, by the control plane with a proof that nobody can have declared this node dead (`headless`). Without either for 0.7 of `deadAfterMs` the
+ * node fences itself: its workers are killed and it ends. When both of its connections were closed, which the head takes for the end of the process much sooner, the workers
+ * are stopped (not killed) until a question is answered. Invariant: `fence` comes once, and nothing comes after it.
+ */
+export type FenceEvent =
+  | { kind: "acknowledged" | "headless"; sentMs: number; nowMs: number }
+  | { kind: "linkClosed" | "linkOpen" | "busClosed" | "busOpen"; nowMs: number }
+  /** The head says that this incarnation is dead. */
+  | { kind: "declaredDead"; nowMs: number }
+  | { kind: "tick"; nowMs: number };
+
+export type FenceEffect =
+  /** Stop the workers, so that they can go on when this was a short interruption. */
+  | { kind: "pause"; reason: string }
+  | { kind: "resume" }
+  /** Kill the workers and end. */
+  | { kind: "fence"; reason: string };
+
+export interface SelfFenceOptions {
+  readonly nowMs: number;
+  /** As the head has them, which tells them at registration. */
+  readonly deadAfterMs: number;
+  readonly closedAfterMs: number;
+}
+
+export const FENCE_FRACTION = 0.7;
+
+export class SelfFence {
+  readonly #fenceAfterMs: number;
+  readonly #pauseAfterMs: number;
+  #answeredMs: number;
+  #linkClosedMs: number | undefined;
+  #busClosedMs: number | undefined;
+  /** When the workers were stopped: an answer to a question from before says nothing. */
+  #pausedMs: number | undefined;
+  #isFenced = false;
+
+  constructor({ nowMs, deadAfterMs, closedAfterMs }: SelfFenceOptions) {
+    this.#answeredMs = nowMs;
+    this.#fenceAfterMs = deadAfterMs * FENCE_FRACTION;
+    this.#pauseAfterMs = closedAfterMs * FENCE_FRACTION;
+  }
+
+  /** Until when the workers may run, on the clock of the events, as far as is known now. */
+  get runsUntilMs(): number {
+    return this.#isFenced || this.#pausedMs !== undefined ? 0 : this.#answeredMs + this.#fenceAfterMs;
+  }
+
+  handle(event: FenceEvent): FenceEffect[] {
+    if (this.#isFenced) return [];
+    const { nowMs } = event;
+    switch (event.kind) {
+      case "acknowledged":
+      case "headless":
+        this.#answeredMs = Math.max(this.#answeredMs, event.sentMs);
+        // A node that was stopped finds answers when it wakes up: they are as old as their questions.
+        return this.#silentMs(nowMs) >= this.#fenceAfterMs ? this.#tick(nowMs) : this.#resume(event.sentMs);
+      case "linkClosed":
+        this.#linkClosedMs ??= nowMs;
+        return [];
+      case "linkOpen":
+        this.#linkClosedMs = undefined;
+        return [];
+      case "busClosed":
+        this.#busClosedMs ??= nowMs;
+        return [];
+      case "busOpen":
+        this.#busClosedMs = undefined;
+        return [];
+      case "declaredDead":
+        return this.#fence("the head has declared this node dead");
+      case "tick":
+        return this.#tick(nowMs);
+    }
+  }
+
+  #tick(nowMs: number): FenceEffect[] {
+    const silentMs = this.#silentMs(nowMs);
+    if (silentMs >= this.#fenceAfterMs) {
+      return this.#fence(
+        `neither the head nor the bus has answered for ${Math.round(silentMs)} ms, so other nodes may have taken over its work`,
+      );
+    }
+    if (this.#pausedMs !== undefined || this.#linkClosedMs === undefined || this.#busClosedMs === undefined) return [];
+    const closedMs = nowMs - Math.max(this.#linkClosedMs, this.#busClosedMs);
+    if (closedMs < this.#pauseAfterMs) return [];
+    this.#pausedMs = nowMs;
+    return [{ kind: "pause", reason: `its connections to the head and to the bus have been closed for ${Math.round(closedMs)} ms` }];
+  }
+
+  #silentMs(nowMs: number): number {
+    return nowMs - this.#answeredMs;
+  }
+
+  #resume(sentMs: number): FenceEffect[] {
+    if (this.#pausedMs === undefined || sentMs < this.#pausedMs) return [];
+    this.#pausedMs = undefined;
+    return [{ kind: "resume" }];
+  }
+
+  #fence(reason: string): FenceEffect[] {
+    this.#isFenced = true;
+    return [{ kind: "fence", reason }];
+  }
+}

@@ -1,11 +1,12 @@
 /**
  * A two-way byte stream between two processes: the only thing that a connection needs.
  *
- * Two kinds: a Unix domain socket (`connectSocket`, `listenSocket`) and a pair of ends inside one process (`loopbackPair`), which is what
- * in-process mode runs on. Both deliver chunks in order and tell once when the stream is over.
+ * Three kinds: a Unix domain socket (`connectSocket`, `listenSocket`), a pair of ends inside one process (`loopbackPair`), which is what
+ * in-process mode runs on, and TCP (`tcp-transport.ts`). All deliver chunks in order and tell once when the stream is over.
  */
 import { chmodSync, unlinkSync } from "node:fs";
 import net from "node:net";
+import type { NodeId } from "../base/ids.ts";
 
 export interface Transport {
   /** The bytes may be overwritten as soon as the callback has returned: who keeps some copies them. */
@@ -15,6 +16,8 @@ export interface Transport {
   onDrain: () => void;
   /** Bytes handed over and not yet taken by the operating system. */
   readonly pendingBytes: number;
+  /** Whose certificate the other end has shown; undefined where there is no TLS. */
+  readonly certifiedNodeId?: NodeId | undefined;
   write(chunk: Uint8Array): void;
   /** Sends what is pending, then closes. */
   end(): void;
@@ -25,14 +28,16 @@ export interface Transport {
 
 const ignore = (): void => {};
 
-class SocketTransport implements Transport {
+export class SocketTransport implements Transport {
   onChunk: (chunk: Buffer) => void = ignore;
   onClose: (reason: string) => void = ignore;
   onDrain: () => void = ignore;
+  readonly certifiedNodeId: NodeId | undefined;
   readonly #socket: net.Socket;
 
-  constructor(socket: net.Socket) {
+  constructor(socket: net.Socket, certifiedNodeId?: NodeId) {
     this.#socket = socket;
+    this.certifiedNodeId = certifiedNodeId;
     let reason = "the connection was closed";
     socket.on("data", (chunk: Buffer) => this.onChunk(chunk));
     socket.on("drain", () => this.onDrain());
@@ -67,19 +72,24 @@ class SocketTransport implements Transport {
 /** Of all sockets of the process: nothing is read while what was read is being handled. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
+/**
+ * Reads into memory that is there already: Node otherwise allocates 64 KB for each read, a fifth of what a small answer costs. It has this for those
+ * who connect only.
+ */
+export function readInto(transport: () => Transport | undefined): net.OnReadOpts {
+  return {
+    buffer: readBuffer,
+    callback: (size) => {
+      transport()?.onChunk(readBuffer.subarray(0, size));
+      return true;
+    },
+  };
+}
+
 export function connectSocket(path: string): Promise<Transport> {
   return new Promise((resolve, reject) => {
     let transport: SocketTransport | undefined;
-    // Into memory that is there already: Node otherwise allocates 64 KB for each read, a fifth of what a small answer costs. It has this for those
-    // who connect only.
-    const onread = {
-      buffer: readBuffer,
-      callback: (size: number): boolean => {
-        transport?.onChunk(readBuffer.subarray(0, size));
-        return true;
-      },
-    };
-    const socket = net.connect({ path, onread });
+    const socket = net.connect({ path, onread: readInto(() => transport) });
     socket.once("error", reject);
     socket.once("connect", () => {
       socket.off("error", reject);

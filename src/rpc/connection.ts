@@ -10,12 +10,14 @@ import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../platform/transport.ts";
+import type { PeerConnection } from "./peer-connection.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */
 const NO_PARTS: readonly Uint8Array[] = [];
 /** Above this many unsent bytes `isCongested` asks senders with a backlog to wait for `onDrain`. */
 const CONGESTION_BYTES = 4 * 1024 * 1024;
-const HELLO_SIZE_MAX = 4096;
+/** What a peer may send in one frame before it has said who it is. */
+export const HELLO_SIZE_MAX = 4096;
 const REQUEST_TIMEOUT_MS = 30_000;
 
 export interface Reply {
@@ -33,7 +35,7 @@ export class ConnectionClosedError extends Error {
   override readonly name = "ConnectionClosedError";
 }
 
-export class Connection {
+export class Connection implements PeerConnection {
   /** Frames other than replies to requests. Frame and bytes are valid during the call only. */
   onFrame: (frame: Frame) => void = () => {};
   /** After every chunk: what arrived together has been handled. */

@@ -4,53 +4,80 @@
  * Decides who may speak. A caller that sends anything else first, another protocol version, or a wrong token is answered with the reason and
  * dropped; one that sends nothing is dropped after a second. No frame of it reaches anybody before that.
  */
-import type { NodeId, ProcessId } from "../base/ids.ts";
+import { type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { AuthenticationError, VersionMismatchError } from "../base/errors.ts";
 import { connect } from "../platform/endpoint.ts";
 import { tokensEqual } from "../platform/random.ts";
 import type { Transport } from "../platform/transport.ts";
+import { FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { type HelloHeader, type HelloReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { type HelloHeader, type HelloReply, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { Connection } from "./connection.ts";
 
 const HELLO_WITHIN_MS = 1000;
 const WRONG_TOKEN = "the token is wrong";
 const WRONG_VERSION = "the protocol version differs";
+const WRONG_NODE = "the certificate is not that of the caller's node";
 
-/** Calls `onPeer` once the caller is known; frames flow only from then on. */
-export function acceptPeer(
-  transport: Transport,
-  options: { token: string; nodeId: NodeId; processId: ProcessId; onPeer: (connection: Connection, hello: HelloHeader) => void },
-): void {
+export interface AcceptOptions {
+  token: string;
+  nodeId: NodeId;
+  processId: ProcessId;
+  onPeer: (connection: Connection, hello: HelloHeader) => void;
+  /** A connection of a node link, to be given to `NodeLink.accept`; refused where there are no links. */
+  onLink?: (transport: Transport, hello: LinkHelloHeader) => void;
+}
+
+/** Calls `onPeer` or `onLink` once the caller is known; frames flow only from then on. */
+export function acceptPeer(transport: Transport, options: AcceptOptions): void {
   const connection = new Connection(transport, { trusted: false });
   const timer = setTimeout(() => connection.drop("no hello came"), HELLO_WITHIN_MS);
   timer.unref();
   connection.onClose = () => clearTimeout(timer);
   connection.onFrame = (frame) => {
     clearTimeout(timer);
-    const hello =
-      frame.type === MESSAGE.HELLO && frame.header.length > 0 ? (decodeHeader(frame.header) as Partial<HelloHeader> | null) : null;
-    const refusal = refusalOf(hello, options.token);
+    connection.onFrame = () => {};
+    const isLink = frame.type === MESSAGE.LINK_HELLO && options.onLink !== undefined;
+    const hello = (isLink || frame.type === MESSAGE.HELLO) && frame.header.length > 0 ? decodeHeader(frame.header) : null;
+    const refusal = refusalOf(hello as Partial<AnyHello> | null, { isLink, options, certifiedNodeId: transport.certifiedNodeId });
     if (refusal !== undefined) {
-      connection.replyError(frame.callId, refusal);
+      if (isLink) connection.send(MESSAGE.LINK_HELLO, refusal, { flags: FRAME_FLAG.ERROR });
+      else connection.replyError(frame.callId, refusal);
       connection.close();
-      connection.onFrame = () => {};
+      return;
+    }
+    if (isLink) {
+      options.onLink?.(transport, hello as LinkHelloHeader);
       return;
     }
     connection.trust();
-    connection.onFrame = () => {};
     const reply: HelloReply = { nodeId: options.nodeId, processId: options.processId };
     connection.reply(frame.callId, reply);
     options.onPeer(connection, hello as HelloHeader);
   };
 }
 
-function refusalOf(hello: Partial<HelloHeader> | null, token: string): string | undefined {
+type AnyHello = HelloHeader & LinkHelloHeader;
+
+function refusalOf(
+  hello: Partial<AnyHello> | null,
+  where: { isLink: boolean; options: AcceptOptions; certifiedNodeId: NodeId | undefined },
+): string | undefined {
+  const { isLink, options, certifiedNodeId } = where;
   if (hello === null || typeof hello !== "object" || typeof hello.token !== "string" || typeof hello.processId !== "string")
     return "the first message is not a hello";
   if (hello.version !== PROTOCOL_VERSION)
     return `${WRONG_VERSION}: this process speaks ${PROTOCOL_VERSION}, the caller ${String(hello.version)}`;
-  return tokensEqual(hello.token, token) ? undefined : WRONG_TOKEN;
+  if (!tokensEqual(hello.token, options.token)) return WRONG_TOKEN;
+  if (certifiedNodeId !== undefined && nodeTagOf(hello.processId) !== nodeTagOf(certifiedNodeId))
+    return `${WRONG_NODE}: process ${hello.processId} came with the certificate of node ${certifiedNodeId}`;
+  if (!isLink) return undefined;
+  const { nodeId, to, incarnation, delivered, oldest } = hello;
+  if (typeof nodeId !== "string" || typeof incarnation !== "string" || !Number.isSafeInteger(delivered) || !Number.isSafeInteger(oldest))
+    return "the first message is not the hello of a node link";
+  if (certifiedNodeId !== undefined && nodeId !== certifiedNodeId)
+    return `${WRONG_NODE}: it is that of ${certifiedNodeId}, not of ${nodeId}`;
+  return to === undefined || to === options.nodeId ? undefined : `this is node ${options.nodeId}, not ${String(to)}`;
 }
 
 /**

@@ -16,6 +16,8 @@ export const FRAME_FLAG = {
   GRAPH: 0x04,
   /** The body is an error. */
   ERROR: 0x08,
+  /** On node links: the call id asks for a REPLY (elsewhere the type says so). */
+  REQUEST: 0x80,
 } as const;
 
 /** Larger values travel through the object store; what is left is definitions and lists of refs. */
@@ -121,6 +123,39 @@ export class FrameWriter {
     this.#end = offset + size;
     return offset + PREFIX_SIZE;
   }
+}
+
+/** One frame in memory of its own, for who keeps it after it was sent. */
+export function wholeFrame(
+  kind: { type: number; flags: number; callId: number },
+  header: Uint8Array | undefined,
+  parts: readonly Uint8Array[],
+): Buffer {
+  let size = PREFIX_SIZE + (header === undefined ? 0 : 4 + header.length);
+  for (const part of parts) size += part.length;
+  if (size - 4 > FRAME_SIZE_MAX)
+    throw new FrameError(`Cannot send a message: its size is above the limit of ${FRAME_SIZE_MAX} bytes: received ${size - 4}`);
+  const bytes = Buffer.allocUnsafe(size);
+  bytes.writeUInt32LE(size - 4, 0);
+  bytes[4] = kind.type;
+  bytes[5] = header === undefined ? kind.flags : kind.flags | FRAME_FLAG.HEADER;
+  bytes.writeUInt32LE(kind.callId, 6);
+  let offset = PREFIX_SIZE;
+  if (header !== undefined) {
+    bytes.writeUInt32LE(header.length, offset);
+    bytes.set(header, offset + 4);
+    offset += 4 + header.length;
+  }
+  for (const part of parts) {
+    bytes.set(part, offset);
+    offset += part.length;
+  }
+  return bytes;
+}
+
+/** Type and call id of a whole frame. */
+export function kindOf(frame: Buffer): { type: number; callId: number } {
+  return { type: frame[4] as number, callId: frame.readUInt32LE(6) };
 }
 
 /** Cuts a byte stream into frames. The frame object passed to the callback is reused: read it, do not keep it. */

@@ -98,6 +98,9 @@ export const MESSAGE = {
   ANSWERS_READ: 111,
   ANSWERS_ENDED: 112,
 
+  LINK_ACK: 121,
+  LINK_HELLO: 122,
+
   PACKAGE_OFFER: 170,
   PACKAGE_READ: 171,
   PACKAGE_HELD: 172,
@@ -141,6 +144,25 @@ export type LeaseNameHeader = [worker: ProcessId, leaseId: number];
 
 /** To a worker, from it, and to the owner: the leases of that owner on that worker up to this number end. */
 export type ReclaimHeader = [process: ProcessId, leaseId: number];
+
+/** The first frame of both ends of a node link's connection; see `rpc/node-link.ts`. */
+export interface LinkHelloHeader {
+  version: number;
+  token: string;
+  nodeId: NodeId;
+  processId: ProcessId;
+  kind: "daemon" | "head";
+  /** A random string per life of the process, for a head per term. */
+  incarnation: string;
+  /** Whom the caller wants to reach, if it minds. */
+  to: NodeId | undefined;
+  /** The incarnation of the other end that the caller had a connection with last. */
+  peerIncarnation: string | undefined;
+  /** How many frames of that incarnation have been handled. */
+  delivered: number;
+  /** The number of the first frame that the caller has not been told to be safe. */
+  oldest: number;
+}
 
 export interface HelloReply {
   nodeId: NodeId;

@@ -1,0 +1,46 @@
+/**
+ * Addresses of the network, `tcp://host:port`: how they are read and written, and which of them never leave the machine.
+ *
+ * IPv6 stands in brackets. Port 0 asks the system for any. A host of the loopback network is one that only processes of this machine can reach:
+ * there a token is enough, everywhere else a connection is TLS.
+ */
+import { isIP } from "node:net";
+
+export interface NetworkAddress {
+  /** A name or an IP address, without brackets. */
+  host: string;
+  port: number;
+}
+
+const SCHEME = "tcp://";
+
+export function isNetworkAddress(address: string): boolean {
+  return address.startsWith(SCHEME);
+}
+
+/** @throws RangeError when the text is not of the form `tcp://host:port`. */
+export function parseNetworkAddress(address: string): NetworkAddress {
+  const match = /^tcp:\/\/(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(address);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  if (match === null || host === undefined || port > 65_535 || (match[1] !== undefined && isIP(host) !== 6)) {
+    throw new RangeError(
+      `Cannot use an address: it is not of the form tcp://host:port: received ${JSON.stringify(address)}. Write tcp://10.0.0.7:6379, or tcp://[fd00::7]:6379 for IPv6`,
+    );
+  }
+  return { host, port };
+}
+
+export function formatNetworkAddress({ host, port }: NetworkAddress): string {
+  return `${SCHEME}${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** The same port on another host: who listens at `0.0.0.0` tells others a host that they can reach. */
+export function withHost(address: string, host: string): string {
+  return formatNetworkAddress({ host, port: parseNetworkAddress(address).port });
+}
+
+/** Whether only processes of this machine reach the host. A name other than `localhost` may mean anything, so it does not count. */
+export function isLoopbackHost(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i.test(host);
+}

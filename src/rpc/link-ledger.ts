@@ -1,0 +1,120 @@
+/**
+ * The books of a node link: what was sent and is not known to be safe, and how much of the other end's has been handled. Pure.
+ *
+ * Frames of each direction are numbered from 1 in the order of sending. The number is not sent: a connection begins with an exchange of positions,
+ * from which both ends conclude the same first number, and TCP keeps the order. Invariants: a frame is kept until it is acknowledged; an incarnation
+ * of the receiver is given each number at most once and without a gap; an acknowledgement covers all numbers up to its own.
+ */
+import { Fifo } from "../base/fifo.ts";
+
+/** What the ends tell each other when a connection begins. */
+export interface LinkPosition {
+  incarnation: string;
+  peerIncarnation: string | undefined;
+  delivered: number;
+  oldest: number;
+}
+
+export class LinkLedger {
+  readonly incarnation: string;
+  peerIncarnation: string | undefined;
+  /** Frames that are sent again if this connection breaks; the first has the number `oldest`. */
+  #kept = new Fifo<Buffer>();
+  #keptBytes = 0;
+  #oldest = 1;
+  #delivered = 0;
+  /** Delivered and not acknowledged yet, in order of their numbers. */
+  readonly #open = new Set<number>();
+  /** Counts the numberings of the other end: what was delivered under an earlier one is of no interest any more. */
+  #epoch = 0;
+
+  constructor(incarnation: string) {
+    this.incarnation = incarnation;
+  }
+
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
+  get keptCount(): number {
+    return this.#kept.size;
+  }
+
+  get position(): LinkPosition {
+    return {
+      incarnation: this.incarnation,
+      peerIncarnation: this.peerIncarnation,
+      delivered: this.#delivered,
+      oldest: this.#oldest,
+    };
+  }
+
+  keep(frame: Buffer): void {
+    this.#kept.push(frame);
+    this.#keptBytes += frame.length;
+  }
+
+  /** @throws RangeError when the other end claims to have more than was sent. */
+  acknowledged(upTo: number): void {
+    if (upTo >= this.#oldest + this.#kept.size)
+      throw new RangeError(`the peer acknowledged frame ${upTo}, and the last was ${this.#oldest + this.#kept.size - 1}`);
+    while (this.#oldest <= upTo) {
+      this.#keptBytes -= (this.#kept.shift() as Buffer).length;
+      this.#oldest += 1;
+    }
+  }
+
+  /**
+   * A connection begins. Both ends call this with both positions as they were exchanged. Returns whether the other end knows nothing of what was
+   * delivered to it before: then `refill` may change what is kept, and all of it is sent; else what follows `resumeAfter`.
+   */
+  meet(mine: LinkPosition, theirs: LinkPosition): { isNewPeer: boolean; resumeAfter: number } {
+    const isNewPeer = theirs.incarnation !== this.peerIncarnation;
+    const goesOn = mine.peerIncarnation === theirs.incarnation && theirs.peerIncarnation === mine.incarnation;
+    this.peerIncarnation = theirs.incarnation;
+    if (goesOn) return { isNewPeer, resumeAfter: theirs.delivered };
+    this.#delivered = theirs.oldest - 1;
+    this.#open.clear();
+    this.#epoch += 1;
+    return { isNewPeer, resumeAfter: this.#oldest - 1 };
+  }
+
+  /** Replaces what is kept, for a new incarnation of the other end, which has counted none of it. */
+  refill(change: (kept: Buffer[]) => Buffer[]): void {
+    const frames = change([...this.#kept]);
+    this.#kept = new Fifo<Buffer>();
+    this.#keptBytes = 0;
+    for (const frame of frames) this.keep(frame);
+  }
+
+  /** What has to be sent on a new connection, in order. */
+  *after(number: number): Generator<Buffer> {
+    let current = this.#oldest;
+    for (const frame of this.#kept) {
+      if (current > number) yield frame;
+      current += 1;
+    }
+  }
+
+  /** Another frame has come. The receipt is given back to `settle` when the frame is safe. */
+  deliver(): { number: number; epoch: number } {
+    this.#delivered += 1;
+    this.#open.add(this.#delivered);
+    return { number: this.#delivered, epoch: this.#epoch };
+  }
+
+  settle(receipt: { number: number; epoch: number }): boolean {
+    return receipt.epoch === this.#epoch && this.#open.delete(receipt.number);
+  }
+
+  /** Everything up to this number is safe here. */
+  get settledUpTo(): number {
+    const first = this.#open.values().next();
+    return first.done === true ? this.#delivered : first.value - 1;
+  }
+
+  clear(): void {
+    this.#kept = new Fifo<Buffer>();
+    this.#keptBytes = 0;
+  }
+}

@@ -1,0 +1,513 @@
+/**
+ * A link between two nodes, or a node and the head: frames in order, each handled once by an incarnation of the other end, whatever becomes of the
+ * connections below.
+ *
+ * A link opens when there is something to send, opens again with back-off until it is closed for good, and keeps every frame until the other end has
+ * acknowledged it; when a *new incarnation* answers, what `onUp` sends goes first, then requests without an answer, then what is kept. When both
+ * ends connect at once, the connection of the lower node id wins. Silence of `brokenAfterMs` breaks a connection. What is kept is dropped
+ * only when the link is closed for good: by its owner, or by itself once it would keep more than `keptBytesMax`.
+ */
+import type { NodeId, ProcessId } from "../base/ids.ts";
+import type { Transport } from "../platform/transport.ts";
+import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
+import { decodeHeader, encodeHeader } from "../wire/header.ts";
+import { type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { ConnectionClosedError, type Reply } from "./connection.ts";
+import { LinkCarrier } from "./link-carrier.ts";
+import { LinkLedger, type LinkPosition } from "./link-ledger.ts";
+import type { PeerConnection } from "./peer-connection.ts";
+
+/** Acknowledgements wait for each other: one costs a system call on both ends. */
+const ACK_FRAMES = 256;
+const ACK_WITHIN_MS = 50;
+const BACK_OFF_MS = 50;
+const BACK_OFF_MAX_MS = 1000;
+const OPEN_WITHIN_MS = 5000;
+const PING_EVERY_MS = 1000;
+const BROKEN_AFTER_MS = 3000;
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Above it senders with a backlog wait: what a 10 Gbit/s network carries until an acknowledgement comes, with room to spare. */
+const CONGESTION_BYTES = 16 * 1024 * 1024;
+/** What a link keeps for an absent peer before it gives up: an absence of 10 s at 25 MB/s. */
+const KEPT_BYTES_MAX = 256 * 1024 * 1024;
+const NO_PARTS: readonly Uint8Array[] = [];
+
+/** Timers of the surroundings; simulations and tests bring their own. */
+export interface LinkTimers {
+  set(callback: () => void, ms: number): unknown;
+  clear(timer: unknown): void;
+}
+
+export interface NodeLinkOptions {
+  self: { nodeId: NodeId; processId: ProcessId; incarnation: string; kind?: "daemon" | "head" };
+  /** The cluster's. */
+  token: string;
+  /** Who must answer; undefined for a link to the head, wherever it is. */
+  peerNodeId?: NodeId | undefined;
+  /** Undefined on an end that only accepts. */
+  connect?: (() => Promise<Transport>) | undefined;
+  /** A frame is acknowledged when this returns, or with `acknowledgesLater`, once `acknowledge` was called, in any order. Valid during the call only. */
+  onFrame: (frame: Frame, acknowledge: () => void) => void;
+  acknowledgesLater?: boolean;
+  onUp?: (peer: { nodeId: NodeId; processId: ProcessId; incarnation: string; isNew: boolean }) => void;
+  /** The connection broke, or an attempt failed; the link goes on trying. */
+  onDown?: (reason: string) => void;
+  /** The link gave itself up and dropped what it kept. Not called for `close`. */
+  onGivenUp?: (reason: string) => void;
+  /** No longer congested. */
+  onDrain?: () => void;
+  /** A message made its handler throw. */
+  onDefect?: (error: Error) => void;
+  pingEveryMs?: number;
+  brokenAfterMs?: number;
+  keptBytesMax?: number;
+  timers?: LinkTimers;
+}
+
+interface PendingRequest {
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
+  timer: unknown;
+  /** Sent again to a new incarnation, which has not heard it even if the last one acknowledged it. */
+  frame: Buffer;
+}
+
+const nodeTimers: LinkTimers = {
+  set: (callback, ms) => setTimeout(callback, ms).unref(),
+  clear: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
+};
+const acknowledged = (): void => {};
+
+export class NodeLink implements PeerConnection {
+  readonly #options: NodeLinkOptions;
+  readonly #timers: LinkTimers;
+  readonly #ledger: LinkLedger;
+  readonly #requests = new Map<number, PendingRequest>();
+  #nextRequestId = 1;
+  /** Requests of the other end that wait for our reply, under names of our own: an earlier incarnation may have used the same numbers. */
+  readonly #asked = new Map<number, number>();
+  #nextAskedId = 1;
+  #carrier: LinkCarrier | undefined;
+  /** A connection of ours on which the hello has been sent and not answered. */
+  #greeting: LinkCarrier | undefined;
+  /** Raised when an attempt to connect is of no use any more. */
+  #attempt = 0;
+  #isConnecting = false;
+  /** Until the attempt has taken too long, or until the next one. */
+  #connectTimer: unknown;
+  #backOffMs = BACK_OFF_MS;
+  #pingTimer: unknown;
+  #silentPings = 0;
+  #isQuiet = true;
+  #ackTimer: unknown;
+  #ackSent = 0;
+  /** While `onUp` runs for a new incarnation: what is sent goes before everything that is kept. */
+  #first: Buffer[] | undefined;
+  #wasCongested = false;
+  #closeReason: string | undefined;
+
+  constructor(options: NodeLinkOptions) {
+    this.#options = options;
+    this.#timers = options.timers ?? nodeTimers;
+    this.#ledger = new LinkLedger(options.self.incarnation);
+  }
+
+  get isUp(): boolean {
+    return this.#carrier !== undefined;
+  }
+
+  get isClosed(): boolean {
+    return this.#closeReason !== undefined;
+  }
+
+  /** The incarnation of the other end that was met last. */
+  get peerIncarnation(): string | undefined {
+    return this.#ledger.peerIncarnation;
+  }
+
+  get unacknowledgedBytes(): number {
+    return this.#ledger.keptBytes;
+  }
+
+  get isCongested(): boolean {
+    if (this.#ledger.keptBytes <= CONGESTION_BYTES) return false;
+    this.#wasCongested = true;
+    return true;
+  }
+
+  /** Connects now rather than when there is something to send. */
+  open(): void {
+    if (this.isUp || this.isClosed || this.#isConnecting || this.#connectTimer !== undefined) return;
+    this.#connect();
+  }
+
+  send(type: number, header: unknown, options: { callId?: number; flags?: number; parts?: readonly Uint8Array[] } = {}): void {
+    if (this.isClosed) return;
+    const bytes = header === undefined ? undefined : encodeHeader(header);
+    this.#sendWhole(wholeFrame({ type, flags: options.flags ?? 0, callId: options.callId ?? 0 }, bytes, options.parts ?? NO_PARTS));
+  }
+
+  request(type: number, header: unknown, options: { parts?: readonly Uint8Array[]; timeoutMs?: number } = {}): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      if (this.#closeReason !== undefined) {
+        reject(new ConnectionClosedError(this.#closeReason));
+        return;
+      }
+      const id = this.#nextRequestId;
+      this.#nextRequestId = (id % 0xffffffff) + 1;
+      const bytes = header === undefined ? undefined : encodeHeader(header);
+      const frame = wholeFrame({ type, flags: FRAME_FLAG.REQUEST, callId: id }, bytes, options.parts ?? NO_PARTS);
+      const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
+      const timeOut = (): void => {
+        this.#requests.delete(id);
+        reject(
+          new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms${this.isUp ? "" : ", and the link to it is down"}`),
+        );
+      };
+      this.#requests.set(id, { resolve, reject, timer: timeoutMs === 0 ? undefined : this.#timers.set(timeOut, timeoutMs), frame });
+      this.#sendWhole(frame);
+    });
+  }
+
+  /** A second reply, and one to an incarnation that has gone, is dropped. */
+  reply(callId: number, header: unknown, parts: readonly Uint8Array[] = NO_PARTS): void {
+    this.#reply(callId, header, { parts });
+  }
+
+  replyError(callId: number, message: string): void {
+    this.#reply(callId, message, { flags: FRAME_FLAG.ERROR });
+  }
+
+  /** A connection of the other end, whose hello was read and found good (`acceptPeer`). */
+  accept(transport: Transport, hello: LinkHelloHeader): void {
+    const refusal = this.#refusalOf(hello);
+    const carrier = this.#carry(transport);
+    if (refusal !== undefined) {
+      carrier.write(wholeFrame({ type: MESSAGE.LINK_HELLO, flags: FRAME_FLAG.ERROR, callId: 0 }, encodeHeader(refusal), NO_PARTS));
+      carrier.end();
+      return;
+    }
+    this.#abandonAttempt();
+    this.#carrier?.drop();
+    this.#carrier = undefined;
+    const mine = this.#hello();
+    carrier.write(wholeFrame({ type: MESSAGE.LINK_HELLO, flags: 0, callId: 0 }, encodeHeader(mine), NO_PARTS));
+    this.#up(carrier, mine, hello);
+  }
+
+  /** For good: requests fail, and what is kept is dropped. What is on its way to the socket still goes out. */
+  close(reason: string): void {
+    if (this.#closeReason !== undefined) return;
+    this.#closeReason = reason;
+    this.#abandonAttempt();
+    this.#timers.clear(this.#connectTimer);
+    this.#rest();
+    this.#carrier?.end();
+    this.#carrier = undefined;
+    this.#ledger.clear();
+    for (const pending of this.#requests.values()) {
+      this.#timers.clear(pending.timer);
+      pending.reject(new ConnectionClosedError(reason));
+    }
+    this.#requests.clear();
+  }
+
+  #reply(callId: number, header: unknown, options: { flags?: number; parts?: readonly Uint8Array[] }): void {
+    const asked = this.#asked.get(callId);
+    if (asked === undefined) return;
+    this.#asked.delete(callId);
+    this.send(MESSAGE.REPLY, header, { ...options, callId: asked });
+  }
+
+  #sendWhole(frame: Buffer): void {
+    if (this.#first !== undefined) {
+      this.#first.push(frame);
+      return;
+    }
+    this.#ledger.keep(frame);
+    const keptBytesMax = this.#options.keptBytesMax ?? KEPT_BYTES_MAX;
+    if (this.#ledger.keptBytes > keptBytesMax && this.#ledger.keptCount > 1) {
+      const reason = `the other end has not taken what was sent to it: more than ${keptBytesMax} bytes wait`;
+      this.close(reason);
+      this.#options.onGivenUp?.(reason);
+      return;
+    }
+    if (this.#carrier === undefined) this.open();
+    else this.#write(frame);
+  }
+
+  #write(frame: Buffer): void {
+    this.#isQuiet = false;
+    this.#carrier?.write(frame);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Connections
+
+  #hello(): LinkHelloHeader {
+    const { nodeId, processId, kind } = this.#options.self;
+    const { token, peerNodeId } = this.#options;
+    return { version: PROTOCOL_VERSION, token, nodeId, processId, kind: kind ?? "daemon", to: peerNodeId, ...this.#ledger.position };
+  }
+
+  #refusalOf(hello: LinkHelloHeader): string | undefined {
+    const { peerNodeId, self } = this.#options;
+    if (this.#closeReason !== undefined) return `the link is closed: ${this.#closeReason}`;
+    if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return `this link is for node ${peerNodeId}, not ${hello.nodeId}`;
+    return this.#greeting !== undefined && self.nodeId < hello.nodeId ? "both ends connect at once" : undefined;
+  }
+
+  #connect(): void {
+    const { connect } = this.#options;
+    if (connect === undefined) return;
+    this.#attempt += 1;
+    const attempt = this.#attempt;
+    this.#isConnecting = true;
+    const fail = (reason: string): void => {
+      if (attempt === this.#attempt) this.#attemptFailed(reason);
+    };
+    this.#timers.clear(this.#connectTimer);
+    this.#connectTimer = this.#timers.set(() => fail(`no answer within ${OPEN_WITHIN_MS} ms`), OPEN_WITHIN_MS);
+    connect().then(
+      (transport) => {
+        if (attempt === this.#attempt) this.#greet(transport, fail);
+        else transport.destroy();
+      },
+      (error: unknown) => fail((error as Error).message),
+    );
+  }
+
+  #greet(transport: Transport, fail: (reason: string) => void): void {
+    const mine = this.#hello();
+    const carrier = this.#carry(
+      transport,
+      (frame) => {
+        const header = frame.type === MESSAGE.LINK_HELLO && frame.header.length > 0 ? decodeHeader(frame.header) : undefined;
+        if ((frame.flags & FRAME_FLAG.ERROR) !== 0) return fail(`refused: ${String(header)}`);
+        const problem = problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, carrier.certifiedNodeId);
+        if (problem !== undefined) return fail(problem);
+        this.#greeting = undefined;
+        this.#isConnecting = false;
+        this.#clearConnectTimer();
+        this.#up(carrier, mine, header as LinkHelloHeader);
+      },
+      fail,
+    );
+    this.#greeting = carrier;
+    carrier.write(wholeFrame({ type: MESSAGE.LINK_HELLO, flags: 0, callId: 0 }, encodeHeader(mine), NO_PARTS));
+  }
+
+  #attemptFailed(reason: string): void {
+    this.#abandonAttempt();
+    this.#options.onDown?.(reason);
+    this.#retryLater();
+  }
+
+  #abandonAttempt(): void {
+    this.#attempt += 1;
+    this.#isConnecting = false;
+    this.#greeting?.drop();
+    this.#greeting = undefined;
+    this.#clearConnectTimer();
+  }
+
+  #clearConnectTimer(): void {
+    this.#timers.clear(this.#connectTimer);
+    this.#connectTimer = undefined;
+  }
+
+  #retryLater(): void {
+    if (this.isClosed || this.isUp || this.#options.connect === undefined || this.#connectTimer !== undefined) return;
+    this.#connectTimer = this.#timers.set(() => {
+      this.#connectTimer = undefined;
+      if (!this.isUp && !this.isClosed) this.#connect();
+    }, this.#backOffMs);
+    this.#backOffMs = Math.min(this.#backOffMs * 2, BACK_OFF_MAX_MS);
+  }
+
+  /** Frames go to `onFirst` until the connection is the link's. */
+  #carry(transport: Transport, onFirst: (frame: Frame) => void = () => {}, onEnd: (reason: string) => void = () => {}): LinkCarrier {
+    const carrier: LinkCarrier = new LinkCarrier(transport, {
+      onFrame: (frame) => {
+        if (this.#carrier === carrier) this.#receive(frame);
+        else onFirst(frame);
+      },
+      onChunk: () => {
+        if (this.#carrier === carrier) this.#silentPings = 0;
+      },
+      onDrain: () => this.#checkDrain(),
+      onClose: (reason) => {
+        if (this.#carrier === carrier) this.#down(reason);
+        else onEnd(reason);
+      },
+    });
+    return carrier;
+  }
+
+  #up(carrier: LinkCarrier, mine: LinkPosition, theirs: LinkHelloHeader): void {
+    carrier.trust();
+    const { isNewPeer, resumeAfter } = this.#ledger.meet(mine, theirs);
+    this.#carrier = carrier;
+    this.#backOffMs = BACK_OFF_MS;
+    this.#silentPings = 0;
+    this.#timers.clear(this.#pingTimer);
+    this.#pingLater();
+    // The hello told how much was delivered, not how much of it is safe.
+    this.#acknowledge();
+    const peer = { nodeId: theirs.nodeId, processId: theirs.processId, incarnation: theirs.incarnation, isNew: isNewPeer };
+    if (!isNewPeer) {
+      for (const frame of this.#ledger.after(resumeAfter)) carrier.write(frame);
+      this.#options.onUp?.(peer);
+      return;
+    }
+    this.#asked.clear();
+    this.#first = [];
+    try {
+      this.#options.onUp?.(peer);
+    } finally {
+      this.#refill(this.#first);
+      this.#first = undefined;
+      for (const frame of this.#ledger.after(resumeAfter)) carrier.write(frame);
+    }
+  }
+
+  #refill(first: Buffer[]): void {
+    if (this.isClosed) return;
+    this.#ledger.refill((kept) => {
+      // Answers to questions that the last incarnation asked.
+      const rest = kept.filter((frame) => kindOf(frame).type !== MESSAGE.REPLY);
+      const there = new Set([...first, ...rest]);
+      const unanswered = Array.from(this.#requests.values(), ({ frame }) => frame).filter((frame) => !there.has(frame));
+      return [...first, ...unanswered, ...rest];
+    });
+  }
+
+  #down(reason: string): void {
+    this.#carrier = undefined;
+    this.#rest();
+    this.#options.onDown?.(reason);
+    this.#retryLater();
+  }
+
+  // -------------------------------------------------------------------------------------------------------------------
+  // Frames
+
+  #receive(frame: Frame): void {
+    if (frame.type === MESSAGE.LINK_ACK) {
+      this.#ledger.acknowledged(frame.callId * 2 ** 32 + frame.number);
+      this.#checkDrain();
+      return;
+    }
+    const receipt = this.#ledger.deliver();
+    const later = this.#options.acknowledgesLater === true && frame.type !== MESSAGE.REPLY;
+    try {
+      if (frame.type === MESSAGE.REPLY) this.#answered(frame);
+      else {
+        if ((frame.flags & FRAME_FLAG.REQUEST) !== 0) this.#alias(frame);
+        this.#options.onFrame(frame, later ? () => this.#settle(receipt) : acknowledged);
+      }
+    } catch (error) {
+      // The link goes on: the same bytes would do the same again.
+      this.#defect(error as Error);
+      this.#settle(receipt);
+      return;
+    }
+    if (!later) this.#settle(receipt);
+  }
+
+  #alias(frame: Frame): void {
+    const id = this.#nextAskedId;
+    this.#nextAskedId = (id % 0xffffffff) + 1;
+    this.#asked.set(id, frame.callId);
+    frame.callId = id;
+    frame.flags &= ~FRAME_FLAG.REQUEST;
+  }
+
+  #answered(frame: Frame): void {
+    const pending = this.#requests.get(frame.callId);
+    if (pending === undefined) return;
+    this.#requests.delete(frame.callId);
+    this.#timers.clear(pending.timer);
+    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
+    else pending.resolve({ header, body: Buffer.from(frame.body) });
+  }
+
+  #settle(receipt: { number: number; epoch: number }): void {
+    if (!this.#ledger.settle(receipt) || this.#carrier === undefined) return;
+    const upTo = this.#ledger.settledUpTo;
+    if (upTo - this.#ackSent >= ACK_FRAMES) this.#acknowledge();
+    else if (upTo > this.#ackSent && this.#ackTimer === undefined)
+      this.#ackTimer = this.#timers.set(() => {
+        this.#ackTimer = undefined;
+        this.#acknowledge();
+      }, ACK_WITHIN_MS);
+  }
+
+  /** Also the sign of life. */
+  #acknowledge(): void {
+    if (this.#carrier === undefined) return;
+    const upTo = this.#ledger.settledUpTo;
+    this.#ackSent = upTo;
+    this.#write(ackFrame(upTo));
+  }
+
+  #pingLater(): void {
+    const everyMs = this.#options.pingEveryMs ?? PING_EVERY_MS;
+    this.#isQuiet = true;
+    this.#pingTimer = this.#timers.set(() => {
+      const carrier = this.#carrier;
+      if (carrier === undefined) return;
+      // Counted in timers and not in time: a process that was stopped for a while has not listened meanwhile.
+      this.#silentPings += 1;
+      if (this.#silentPings * everyMs >= (this.#options.brokenAfterMs ?? BROKEN_AFTER_MS)) {
+        carrier.drop();
+        this.#down(`nothing was heard for ${this.#silentPings * everyMs} ms`);
+        return;
+      }
+      if (this.#isQuiet) this.#acknowledge();
+      this.#pingLater();
+    }, everyMs);
+  }
+
+  #rest(): void {
+    this.#timers.clear(this.#pingTimer);
+    this.#timers.clear(this.#ackTimer);
+    this.#ackTimer = undefined;
+  }
+
+  #checkDrain(): void {
+    if (!this.#wasCongested || this.#ledger.keptBytes > CONGESTION_BYTES / 2) return;
+    this.#wasCongested = false;
+    this.#options.onDrain?.();
+  }
+
+  #defect(error: Error): void {
+    if (this.#options.onDefect !== undefined) this.#options.onDefect(error);
+    else process.stderr.write(`shoal: a message of another node could not be handled: ${error.stack ?? error.message}\n`);
+  }
+}
+
+function ackFrame(upTo: number): Buffer {
+  const bytes = Buffer.allocUnsafe(15);
+  bytes.writeUInt32LE(11, 0);
+  bytes[4] = MESSAGE.LINK_ACK;
+  bytes[5] = FRAME_FLAG.NUMBER;
+  bytes.writeUInt32LE(Math.floor(upTo / 2 ** 32), 6);
+  bytes[10] = 0xce;
+  bytes.writeUInt32BE(upTo % 2 ** 32, 11);
+  return bytes;
+}
+
+function problemOf(
+  hello: Partial<LinkHelloHeader> | undefined,
+  peerNodeId: NodeId | undefined,
+  certifiedNodeId: string | undefined,
+): string | undefined {
+  if (hello === undefined || typeof hello !== "object" || hello === null || typeof hello.incarnation !== "string")
+    return "the answer is not a hello of a node link";
+  if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return `node ${String(hello.nodeId)} answered, not ${peerNodeId}`;
+  if (certifiedNodeId !== undefined && hello.nodeId !== certifiedNodeId)
+    return `node ${String(hello.nodeId)} answered with the certificate of ${certifiedNodeId}`;
+  return undefined;
+}

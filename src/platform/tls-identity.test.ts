@@ -5,6 +5,6 @@ import { forgetTlsIdentity, setTlsIdentity, tlsIdentity } from "./tls-identity.t
 afterEach(forgetTlsIdentity);
 
 test("text that is no certificate is refused, and the process stays without an identity", () => {
-  expect(() => setTlsIdentity({ ca: "", cert: "no certificate", key: "" })).toThrow();
+  expect(() => setTlsIdentity({ ca: "", cert: "no certificate", key: "" })).toThrow("PEM");
   expect(tlsIdentity()).toBeUndefined();
 });

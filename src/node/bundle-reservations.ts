@@ -23,6 +23,8 @@ export interface WaitingGroup {
   readonly group: string;
   /** The head's number for it; 0 on the only node, where what fits is committed at once. */
   readonly attempt: number;
+  /** Named in the node's reports once it is dealt with; 0 for none. */
+  readonly placement: number;
   readonly bundles: readonly BundleWish[];
   /** All bundles together. */
   readonly sum: ResourceVector;
@@ -32,6 +34,7 @@ export interface WaitingGroup {
 export interface Preparation {
   readonly group: string;
   readonly attempt: number;
+  readonly placement: number;
   readonly bundles: readonly BundleWish[];
   /** What tasks give back is collected for it. */
   readonly mayWait: boolean;
@@ -50,11 +53,11 @@ export class BundleReservations {
 
   want(group: string, bundles: readonly BundleWish[], nowMs: number): void {
     if (this.#reserved.has(group) || this.#waiting.some((waiting) => waiting.group === group)) return;
-    this.#waiting.push({ group, attempt: 0, bundles, sum: sumOf(bundles), sinceMs: nowMs });
+    this.#waiting.push({ group, attempt: 0, placement: 0, bundles, sum: sumOf(bundles), sinceMs: nowMs });
   }
 
   /** Holds them now if they fit; undefined where the group waits for that, which only one that the head collects for may. */
-  prepare({ group, attempt, bundles, mayWait, nowMs }: Preparation): boolean | undefined {
+  prepare({ group, attempt, placement, bundles, mayWait, nowMs }: Preparation): boolean | undefined {
     const key = attemptKey(group, attempt);
     if (this.#prepared.has(key)) return true;
     const taken = this.#take(bundles);
@@ -63,7 +66,7 @@ export class BundleReservations {
       return true;
     }
     if (!mayWait) return false;
-    if (!this.#isWaiting(group, attempt)) this.#waiting.push({ group, attempt, bundles, sum: sumOf(bundles), sinceMs: nowMs });
+    if (!this.#isWaiting(group, attempt)) this.#waiting.push({ group, attempt, placement, bundles, sum: sumOf(bundles), sinceMs: nowMs });
     return undefined;
   }
 
@@ -79,10 +82,11 @@ export class BundleReservations {
     );
   }
 
-  abort(group: string, attempt: number): void {
+  /** @returns the placement, when it was still waiting */
+  abort(group: string, attempt: number): number | undefined {
     const at = this.#waiting.findIndex((waiting) => waiting.group === group && waiting.attempt === attempt);
-    if (at >= 0) this.#waiting.splice(at, 1);
     this.#releasePrepared(attemptKey(group, attempt));
+    return at < 0 ? undefined : this.#waiting.splice(at, 1)[0]?.placement;
   }
 
   #isWaiting(group: string, attempt: number): boolean {

@@ -19,7 +19,8 @@ import { BundleReservations } from "./bundle-reservations.ts";
 import { DemandTable } from "./demand-table.ts";
 import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
 import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
-import { fitsWithoutTasks, freeOfActors, holdersOf, type NodeHolders } from "./lease-holders.ts";
+import { explainLease } from "./lease-explanation.ts";
+import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
 import { type Overflow, overflowOf } from "./lease-overflow.ts";
 import { type ActorHeld, type ActorReservation, type Demand, isIdle, type Lease, type PoolWorker, wantedHere } from "./lease-records.ts";
@@ -156,25 +157,12 @@ export class LeaseManager {
 
   /** What a demand for this spec would wait for at present. */
   explain(spec: LeaseSpec): LeaseExplanation {
-    const pools = this.#poolsFor(spec);
-    const pendingGroup = pools === undefined ? spec.bundle?.group : undefined;
-    const waiting = this.#groups.waiting.find(({ group }) => group === pendingGroup);
-    // What a pending group waits for, it waits for on the node.
-    const [wanted, from] = pools === undefined ? [waiting?.sum, [this.#pool]] : [spec.resources, pools];
-    const fits = wanted === undefined || from.some((pool) => pool.fits(wanted));
-    const lacking = fits ? [] : (from[0] as ResourcePool).lacking(wanted);
-    return {
-      refusal: refusalOf(spec, this.#facts),
-      obstacle: obstacleOf(spec, this.#facts),
-      pendingGroup,
-      lacking,
-      holders: holdersOf(
-        lacking.map(({ name }) => name),
-        from,
-        this.#holders,
-      ),
+    return explainLease(spec, {
+      facts: this.#facts,
+      holders: this.#holders,
+      pools: this.#poolsFor(spec),
       workersStarting: this.#startingCount(),
-    };
+    });
   }
 
   #collect(step: () => void): LeaseEffect[] {
@@ -267,16 +255,19 @@ export class LeaseManager {
         this.#groups.want(event.group, event.bundles, event.nowMs);
         return;
       case "groupPrepare": {
-        const { group, attempt } = event;
-        const isHeld = this.#groups.prepare(event);
-        if (isHeld !== undefined) this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld });
+        const { group, attempt, mayWait, placement } = event;
+        // What comes back is kept for another group.
+        const isHeld = this.#isCollecting && !mayWait ? false : this.#groups.prepare(event);
+        if (isHeld === undefined) return;
+        this.#demands.settle(placement);
+        this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld });
         return;
       }
       case "groupCommit":
         this.#groups.commit(event.group, event.attempt);
         return;
       case "groupAbort":
-        this.#groups.abort(event.group, event.attempt);
+        this.#demands.settle(this.#groups.abort(event.group, event.attempt));
         return;
       case "groupReleased":
         this.#releaseGroup(event.group);
@@ -378,7 +369,8 @@ export class LeaseManager {
 
   #dispatch(): void {
     this.#resumeParked();
-    for (const { group, attempt } of this.#groups.reserve()) {
+    for (const { group, attempt, placement } of this.#groups.reserve()) {
+      this.#demands.settle(placement);
       if (attempt === 0) this.#effects.push({ kind: "groupReserved", group });
       else this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld: true });
     }

@@ -168,6 +168,7 @@ describe("bundles in two phases", () => {
     kind: "groupPrepare",
     group: "g",
     attempt,
+    placement: 0,
     bundles,
     mayWait,
     nowMs: 0,
@@ -209,13 +210,13 @@ describe("bundles in two phases", () => {
     manager.handle(prepare(1));
     manager.handle({ kind: "groupCommit", group: "g", attempt: 1 });
     const more = [{ index: 0, resources: resourceVector({ CPU: 1 }) }];
-    manager.handle({ kind: "groupPrepare", group: "g", attempt: 2, bundles: more, mayWait: false, nowMs: 0 });
+    manager.handle({ kind: "groupPrepare", group: "g", attempt: 2, placement: 0, bundles: more, mayWait: false, nowMs: 0 });
     manager.handle({ kind: "groupCommit", group: "g", attempt: 2 });
     expect(manager.bundles()).toEqual([
       ["g", 0],
       ["g", 1],
     ]);
-    manager.handle({ kind: "groupPrepare", group: "g", attempt: 3, bundles: more, mayWait: true, nowMs: 0 });
+    manager.handle({ kind: "groupPrepare", group: "g", attempt: 3, placement: 0, bundles: more, mayWait: true, nowMs: 0 });
     manager.handle({ kind: "groupReleased", group: "g" });
     expect(manager.available()).toEqual({ CPU: 4 });
   });

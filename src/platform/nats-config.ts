@@ -2,8 +2,9 @@
  * The configuration file of a nats-server that keeps a cluster's control state.
  *
  * Decides what makes an acknowledged write safe: every write is on disk before it is acknowledged (`sync_interval: always`; NATS's default is every two
- * minutes, so that a power failure loses acknowledged writes). Connections are pinged every second, for servers that hang instead of dying.
- * Text only; who starts the server writes the file, mode 0600, since it holds the token.
+ * minutes, so that a power failure loses acknowledged writes). Connections are pinged every second, for servers that hang instead of dying. Nobody gets in without
+ * showing something, no port is opened for monitoring, and other servers join with a secret of their own: whoever is a route may do everything.
+ * Text only; who starts the server writes the file, mode 0600, since it holds secrets.
  */
 export interface NatsServerSettings {
   readonly name: string;
@@ -17,11 +18,39 @@ export interface NatsServerSettings {
   readonly portsFolder?: string;
   /** What clients have to show. */
   readonly token?: string;
+  /** Whose tokens clients have to show instead. */
+  readonly authority?: NatsServerAuthority & { readonly folder: string };
+  /** Files in PEM. Clients verify the server; other servers and this one verify each other. */
+  readonly tls?: { readonly caFile: string; readonly certificateFile: string; readonly keyFile: string };
+  readonly log?: { readonly file: string; readonly sizeBytesMax: number; readonly filesMax: number };
   /** With it the server is one of several that replicate each other. */
-  readonly cluster?: { readonly name: string; readonly host: string; readonly port: number; readonly routes: readonly string[] };
+  readonly cluster?: NatsRoutes & { readonly name: string };
 }
 
-export function natsServerConfig({ name, host, port, folder, portsFolder, token, cluster }: NatsServerSettings): string {
+/** Signed tokens (`nats-jwt.ts`), and no key: a server cannot let anybody in whom the operator did not. */
+export interface NatsServerAuthority {
+  readonly operatorToken: string;
+  readonly systemAccount: string;
+  /** By public key. What a server got to know later and is newer stays. */
+  readonly accountTokens: Readonly<Record<string, string>>;
+}
+
+/** How the servers of one cluster find each other. */
+export interface NatsRoutes {
+  readonly host: string;
+  readonly port: number;
+  /** `nats://host:port` of the ports for other servers, this one's among them or not. */
+  readonly routes: readonly string[];
+  /** What servers show each other. Without it everybody who reaches the port can be one. */
+  readonly secret?: string;
+}
+
+/** What the state may take of the disk. Not a share of what is free, NATS's default: on a full disk that is less than the stream of a store asks for. */
+const STATE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
+const ROUTE_USER = "server";
+
+export function natsServerConfig(settings: NatsServerSettings): string {
+  const { name, host, port, folder, portsFolder, token, authority, tls, log, cluster } = settings;
   const lines = [
     `server_name: ${quote(name)}`,
     `host: ${quote(host)}`,
@@ -29,15 +58,53 @@ export function natsServerConfig({ name, host, port, folder, portsFolder, token,
     'ping_interval: "1s"',
     "ping_max: 3",
     "max_payload: 1048576",
-    `jetstream { store_dir: ${quote(folder)}, sync_interval: always }`,
+    `jetstream { store_dir: ${quote(folder)}, sync_interval: always, max_file: ${STATE_BYTES_MAX} }`,
   ];
   if (portsFolder !== undefined) lines.push(`ports_file_dir: ${quote(portsFolder)}`);
   if (token !== undefined) lines.push(`authorization { token: ${quote(token)} }`);
-  if (cluster !== undefined) {
-    const routes = cluster.routes.map(quote).join(", ");
-    lines.push(`cluster { name: ${quote(cluster.name)}, host: ${quote(cluster.host)}, port: ${cluster.port}, routes: [${routes}] }`);
+  if (authority !== undefined) lines.push(...authorityLines(authority));
+  // From the first byte: a client that learns only from the server's greeting that there is TLS can be told that there is none.
+  if (tls !== undefined) lines.push(`tls { ${tlsFields(tls)}, handshake_first: true, timeout: 5 }`);
+  if (log !== undefined) {
+    lines.push(`logfile: ${quote(log.file)}`, `logfile_size_limit: ${log.sizeBytesMax}`, `logfile_max_num: ${log.filesMax}`);
   }
+  if (cluster !== undefined) lines.push(`cluster { ${clusterFields(cluster, tls)} }`);
   return `${lines.join("\n")}\n`;
+}
+
+function authorityLines({
+  operatorToken,
+  systemAccount,
+  accountTokens,
+  folder,
+}: NatsServerAuthority & { readonly folder: string }): string[] {
+  const accounts = Object.entries(accountTokens).map(([account, token]) => `${account}: ${token}`);
+  return [
+    `operator: ${operatorToken}`,
+    `system_account: ${systemAccount}`,
+    // The full one keeps what it is told (revocations) on disk and shares it with the other servers.
+    `resolver { type: full, dir: ${quote(folder)}, allow_delete: false, interval: "2m" }`,
+    `resolver_preload { ${accounts.join(", ")} }`,
+  ];
+}
+
+function tlsFields({ caFile, certificateFile, keyFile }: NonNullable<NatsServerSettings["tls"]>): string {
+  return `cert_file: ${quote(certificateFile)}, key_file: ${quote(keyFile)}, ca_file: ${quote(caFile)}`;
+}
+
+function clusterFields(
+  { name, host, port, routes, secret }: NonNullable<NatsServerSettings["cluster"]>,
+  tls: NatsServerSettings["tls"],
+): string {
+  const fields = [`name: ${quote(name)}`, `host: ${quote(host)}`, `port: ${port}`];
+  if (secret !== undefined) fields.push(`authorization { user: ${ROUTE_USER}, password: ${quote(secret)}, timeout: 5 }`);
+  fields.push(`routes: [${routes.map((route) => quote(withSecret(route, secret))).join(", ")}]`);
+  if (tls !== undefined) fields.push(`tls { ${tlsFields(tls)}, verify: true, timeout: 5 }`);
+  return fields.join(", ");
+}
+
+function withSecret(route: string, secret: string | undefined): string {
+  return secret === undefined ? route : route.replace("://", `://${ROUTE_USER}:${encodeURIComponent(secret)}@`);
 }
 
 /** NATS's strings have JSON's escapes for all that can stand in a path or a token. */

@@ -9,6 +9,7 @@ import { type Bus, type BusMessage, type BusOptions, type BusSubscription, type 
 import { busClosed, nobodyAnswers, refusedBy, timedOut } from "../bus/bus-errors.ts";
 import { checkMessage, checkPattern } from "../bus/subjects.ts";
 import type { NatsLink } from "./nats-link.ts";
+import { busPrefix } from "./nats-subjects.ts";
 
 export interface NatsBusOptions extends BusOptions {
   /** Default "default", as of the store. */
@@ -28,7 +29,7 @@ export class NatsBus implements Bus {
 
   constructor(link: NatsLink, { cluster = "default", onError = throwUncaught }: NatsBusOptions = {}) {
     this.#link = link;
-    this.#prefix = `shoal.${cluster}.bus.`;
+    this.#prefix = busPrefix(cluster);
     this.#onError = onError;
   }
 

@@ -5,8 +5,9 @@
  * minutes; tried again for ever, because the control plane outlives every server; and opened only to servers that have what the store needs. The
  * client package is loaded here and only when a cluster is used. Invariant: nothing else of the package imports it, types aside.
  */
-import type { ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
+import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
+import type { NatsCredentials } from "./cluster-authority.ts";
 
 export interface NatsOptions {
   /** `nats://host:port`, one or several of the same NATS cluster. */
@@ -15,8 +16,23 @@ export interface NatsOptions {
   readonly name: string;
   /** The cluster's token, when the servers ask for one. */
   readonly token?: string;
+  /** Asked for each connection, so that renewed ones are used from the next on. */
+  readonly credentials?: () => NatsCredentials;
+  readonly tls?: NatsTls;
+  /** Where answers arrive. Default: where whoever has no limits can listen. */
+  readonly inboxPrefix?: string;
+  /** Default true: a connection without a store needs none. */
+  readonly needsJetStream?: boolean;
+  /** The servers stopped to accept what this process shows; the client goes on trying. Called for each attempt. */
+  readonly onRefused?: (error: Error) => void;
   /** Default 10,000: three servers that start together need up to 6 s for their first elections. */
   readonly connectTimeoutMs?: number;
+}
+
+/** In PEM. Servers are verified by the authority and, where they are not called by the name in their certificate, by `serverName`. */
+export interface NatsTls {
+  readonly ca: string;
+  readonly serverName?: string;
 }
 
 /** Atomic batches, on which transactions stand, came with 2.12. */
@@ -37,11 +53,19 @@ export class NatsLink implements AsyncDisposable {
   readonly connection: NatsConnection;
   readonly #client: NatsClient;
   readonly #openRequests = new Set<(error: Error) => void>();
+  readonly #onRefused: ((error: Error) => void) | undefined;
+  readonly #inboxPrefix: string | undefined;
   #isConnected = true;
 
-  constructor(connection: NatsConnection, client: NatsClient) {
+  constructor(
+    connection: NatsConnection,
+    client: NatsClient,
+    { onRefused, inboxPrefix }: Pick<NatsOptions, "onRefused" | "inboxPrefix"> = {},
+  ) {
     this.connection = connection;
     this.#client = client;
+    this.#onRefused = onRefused;
+    this.#inboxPrefix = inboxPrefix;
     void this.#followStatus();
   }
 
@@ -82,7 +106,7 @@ export class NatsLink implements AsyncDisposable {
   }
 
   inbox(): string {
-    return this.#client.createInbox();
+    return this.#client.createInbox(this.#inboxPrefix);
   }
 
   async close(): Promise<void> {
@@ -96,6 +120,7 @@ export class NatsLink implements AsyncDisposable {
   async #followStatus(): Promise<void> {
     for await (const status of this.connection.status()) {
       if (status.type === "reconnect") this.#isConnected = true;
+      if (status.type === "error" && isRefusal(this.#client, status.error)) this.#onRefused?.(status.error);
       if (status.type !== "disconnect") continue;
       this.#isConnected = false;
       for (const reject of this.#openRequests) reject(new Error("the connection went down before the answer came"));
@@ -103,14 +128,40 @@ export class NatsLink implements AsyncDisposable {
   }
 }
 
-/** @throws ControlPlaneUnavailableError when no server answers in time, or the one that does is too old or has no JetStream */
+/** @throws ControlPlaneUnavailableError when no server answers in time, or the one that does is too old, has no JetStream or refuses what is shown */
 export async function connectNats(options: NatsOptions): Promise<NatsLink> {
-  const { servers, name, token, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
+  const { servers, connectTimeoutMs = CONNECT_TIMEOUT_MS, needsJetStream = true } = options;
   const client = await import("@nats-io/transport-node");
-  const connectionOptions: ConnectionOptions = {
+  const connectionOptions = clientOptions(client, options);
+  const giveUpAt = performance.now() + connectTimeoutMs;
+  for (;;) {
+    try {
+      const link = new NatsLink(await client.connect(connectionOptions), client, options);
+      const refusal = refusalOf(link.connection, needsJetStream);
+      if (refusal === undefined) return link;
+      await link.close();
+      throw new ControlPlaneUnavailableError(`Cannot use NATS at ${servers.join(", ")}: ${refusal}.`, {
+        reason: "unsuitable server",
+        hint: `Run nats-server ${VERSION_MIN.join(".")} or newer with JetStream on (\`nats-server -js\`).`,
+      });
+    } catch (error) {
+      if (error instanceof ControlPlaneUnavailableError) throw error;
+      const final = finalFailure(client, options, error);
+      if (final !== undefined) throw final;
+      if (performance.now() > giveUpAt) throw unreachable(servers, error);
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_WAIT_MS));
+    }
+  }
+}
+
+function clientOptions(client: NatsClient, { servers, name, token, credentials, tls, inboxPrefix }: NatsOptions): ConnectionOptions {
+  return {
     servers: [...servers],
     name,
     ...(token !== undefined && { token }),
+    ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),
+    ...(tls !== undefined && { tls: tlsOptions(tls) }),
+    ...(inboxPrefix !== undefined && { inboxPrefix }),
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_WAIT_MS,
     reconnectJitter: RECONNECT_WAIT_MS / 2,
@@ -120,37 +171,52 @@ export async function connectNats(options: NatsOptions): Promise<NatsLink> {
     // A server that starts again may refuse for a moment what it accepts later.
     ignoreAuthErrorAbort: true,
   };
-  const giveUpAt = performance.now() + connectTimeoutMs;
-  for (;;) {
-    try {
-      const link = new NatsLink(await client.connect(connectionOptions), client);
-      const refusal = refusalOf(link.connection);
-      if (refusal === undefined) return link;
-      await link.close();
-      throw new ControlPlaneUnavailableError(`Cannot use NATS at ${servers.join(", ")}: ${refusal}.`, {
-        reason: "unsuitable server",
-        hint: `Run nats-server ${VERSION_MIN.join(".")} or newer with JetStream on (\`nats-server -js\`).`,
-      });
-    } catch (error) {
-      if (error instanceof ControlPlaneUnavailableError) throw error;
-      if (error instanceof client.AuthorizationError) {
-        throw new ControlPlaneUnavailableError(`Cannot use NATS at ${servers.join(", ")}: it refuses the token.`, {
-          reason: "wrong token",
-          cause: error,
-        });
-      }
-      if (performance.now() > giveUpAt) throw unreachable(servers, error);
-      await new Promise((resolve) => setTimeout(resolve, RECONNECT_WAIT_MS));
-    }
-  }
 }
 
-function refusalOf({ info }: NatsConnection): string | undefined {
+/** From the first byte, as our servers have it. What the client does not know of it, it hands on to Node's TLS. */
+function tlsOptions({ ca, serverName }: NatsTls): { handshakeFirst: true; ca: string } {
+  const node = { minVersion: "TLSv1.3", ...(serverName !== undefined && { servername: serverName }) };
+  return { handshakeFirst: true, ca, ...node };
+}
+
+function authenticatorOf(client: NatsClient, credentials: () => NatsCredentials): Authenticator {
+  return (nonce) => {
+    const { token, seed } = credentials();
+    return client.jwtAuthenticator(token, Buffer.from(seed, "utf8"))(nonce);
+  };
+}
+
+/** What trying again cannot mend. */
+function finalFailure(client: NatsClient, { servers, credentials, tls }: NatsOptions, cause: unknown): Error | undefined {
+  const at = servers.join(", ");
+  if (isRefusal(client, cause)) {
+    const [what, hint] =
+      credentials === undefined
+        ? ["token", "Give the token with which the servers were started."]
+        : ["credentials", "They have expired or were revoked, or are another cluster's: join the cluster again."];
+    return new ControlPlaneUnavailableError(`Cannot use NATS at ${at}: it refuses the ${what}.`, { reason: `wrong ${what}`, hint, cause });
+  }
+  const code = (cause as NodeJS.ErrnoException | null)?.code ?? "";
+  if (tls !== undefined && /^(ERR_TLS_CERT|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_SSL)/.test(code)) {
+    return new ControlPlaneUnavailableError(`Cannot use NATS at ${at}: its certificate is not one of this cluster (${code}).`, {
+      reason: "wrong certificate",
+      hint: "Is the address that of this cluster's head? Do the servers speak TLS with certificates of the cluster's authority?",
+      cause,
+    });
+  }
+  return undefined;
+}
+
+function isRefusal(client: NatsClient, error: unknown): error is Error {
+  return error instanceof client.AuthorizationError || error instanceof client.UserAuthenticationExpiredError;
+}
+
+function refusalOf({ info }: NatsConnection, needsJetStream: boolean): string | undefined {
   if (info === undefined) return "the server did not introduce itself";
   const [major = 0, minor = 0] = info.version.split(".").map(Number);
   const isOld = major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]);
   if (isOld) return `it is version ${info.version}, and ${VERSION_MIN.join(".")} is the oldest that has atomic batches`;
-  return info.jetstream === true ? undefined : "JetStream is off";
+  return info.jetstream === true || !needsJetStream ? undefined : "JetStream is off";
 }
 
 function unreachable(servers: readonly string[], cause: unknown): ControlPlaneUnavailableError {

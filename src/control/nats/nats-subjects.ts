@@ -25,6 +25,11 @@ export const DELETION = "DEL";
 
 const CLUSTER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** What the subjects of a cluster's bus begin with in NATS. */
+export function busPrefix(cluster: string): string {
+  return `shoal.${cluster}.bus.`;
+}
+
 export class NatsSubjects {
   readonly stream: string;
   readonly #keys: string;

@@ -1,0 +1,88 @@
+/**
+ * A program that is not ours, run as a child that ends with this process, also when this process is killed and can do nothing any more.
+ *
+ * Decides how: a small shell waits beside the program for the end of a line to this process, and kills it then. The line ends with this process whatever ended it.
+ * The shell starts the waiter first and then becomes the program, so that the child's number and end are the program's own and no moment is without a guard. Told by a line
+ * that the program has ended, the waiter kills nobody: its number may be another's by then. On Windows, where there is no such shell, the program is started alone.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Writable } from "node:stream";
+
+/** `$$` is the shell, and after `exec` the program. */
+const GUARD = '(trap "" HUP INT TERM; read -r _ <&3 || kill -9 $$) >/dev/null 2>&1 & exec "$@" 3<&-';
+const GUARD_FD = 3;
+/** What is kept of what the program writes. */
+const OUTPUT_CHARACTERS_MAX = 16_384;
+
+export interface ProgramExit {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+}
+
+export class OwnedProgram {
+  readonly pid: number;
+  /** Resolves when the program has ended, or could not be started. */
+  readonly ended: Promise<ProgramExit>;
+  readonly #child: ChildProcess;
+  #output = "";
+  #exit: ProgramExit | undefined;
+
+  constructor(program: string, args: readonly string[]) {
+    const [command, commandArgs] = process.platform === "win32" ? [program, args] : ["sh", ["-c", GUARD, "sh", program, ...args]];
+    // A process group of its own: a Ctrl-C in a terminal reaches the owner alone, which ends it in order.
+    const child = spawn(command, commandArgs, { detached: true, windowsHide: true, stdio: ["ignore", "pipe", "pipe", "pipe"] });
+    this.#child = child;
+    this.pid = child.pid ?? 0;
+    const line = child.stdio[GUARD_FD] as Writable | null;
+    line?.on("error", () => {});
+    const keep = (chunk: Buffer): void => {
+      this.#output = (this.#output + chunk.toString()).slice(-OUTPUT_CHARACTERS_MAX);
+    };
+    child.stdout?.on("data", keep);
+    child.stderr?.on("data", keep);
+    this.ended = new Promise((resolve) => {
+      const end = (exit: ProgramExit): void => {
+        this.#exit = exit;
+        resolve(exit);
+      };
+      child.once("error", (error) => {
+        this.#output += error.message;
+        line?.destroy();
+        end({ exitCode: undefined, signal: undefined });
+      });
+      // "close" comes after the last output, and the waiter's end of the line has to close for it.
+      child.once("exit", () => line?.end("ended\n"));
+      child.once("close", (code, signal) => end({ exitCode: code ?? undefined, signal: signal ?? undefined }));
+    });
+  }
+
+  get hasEnded(): boolean {
+    return this.#exit !== undefined;
+  }
+
+  /** The last of what it wrote to its outputs. */
+  get lastOutput(): string[] {
+    return this.#output.split("\n").filter((line) => line !== "");
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    if (!this.hasEnded) this.#child.kill(signal);
+  }
+
+  /** Asks it to end, and ends it when it has not after this time. */
+  async stop({ withinMs }: { withinMs: number }): Promise<ProgramExit> {
+    this.kill("SIGTERM");
+    const timer = setTimeout(() => this.kill("SIGKILL"), withinMs);
+    try {
+      return await this.ended;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** The end of a sentence. */
+export function howItEnded({ exitCode, signal }: ProgramExit): string {
+  if (signal !== undefined) return `it was ended by ${signal}`;
+  return exitCode === undefined ? "it could not be started" : `it ended with code ${exitCode}`;
+}

@@ -1,0 +1,500 @@
+/**
+ * The NATS of a head as it runs it: the real server under our supervisor, with the keys of a cluster, TLS, and everything that can be wrong with them.
+ *
+ * Each test has a folder of its own; that no server is left is checked at the end.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { natsServerBinary } from "../../scripts/nats-server.mjs";
+import { BUS_SUBJECT, nodeOfSubject } from "../../src/control/bus/bus-subjects.ts";
+import { ClusterAuthority } from "../../src/control/nats/cluster-authority.ts";
+import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts";
+import { nodeInbox } from "../../src/control/nats/node-permissions.ts";
+import { NodeCredentials } from "../../src/control/nats/node-credentials.ts";
+import { revokeCredentials } from "../../src/control/nats/revocations.ts";
+import { type NodeBus, openControlPlane, openNodeBus } from "../../src/control/open-control-plane.ts";
+import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions } from "../../src/platform/nats-process.ts";
+import { createNatsKey } from "../../src/platform/nats-keys.ts";
+import { sleep, until } from "./nats-servers.ts";
+import { bytes, describeNats, text } from "./planes.ts";
+import { makeCertificate } from "./tls-files.ts";
+
+const CLUSTER = "c";
+const HEAD_NAME = "head.shoal";
+
+describeNats("the NATS of a head", () => {
+  let folder: string;
+  let authority: ClusterAuthority;
+  let closers: (() => unknown)[] = [];
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "shoal-nats-operations-"));
+    authority = ClusterAuthority.open({ folder: join(folder, "head"), cluster: CLUSTER });
+  });
+  afterEach(async () => {
+    for (const close of closers.reverse()) await close();
+    closers = [];
+    rmSync(folder, { recursive: true, force: true });
+  });
+  afterAll(() => {
+    const left = serversUnder("shoal-nats-operations-");
+    if (left.length > 0) throw new Error(`servers that were left: ${left.join(", ")}`);
+  });
+
+  function settings(more: Partial<NatsProcessOptions> = {}): NatsProcessOptions {
+    return {
+      program: natsServerBinary(),
+      folder: join(folder, "nats"),
+      cluster: CLUSTER,
+      name: "n0",
+      host: "127.0.0.1",
+      port: 0,
+      access: { authority: authority.serverAuthority(), account: authority.account },
+      ...more,
+    };
+  }
+
+  async function start(more: Partial<NatsProcessOptions> = {}): Promise<NatsProcess> {
+    const server = await NatsProcess.start(settings(more));
+    closers.push(() => server.close());
+    return server;
+  }
+
+  async function connectHead(urls: readonly string[]): Promise<Awaited<ReturnType<typeof openControlPlane>>> {
+    const plane = await openControlPlane({
+      kind: "nats",
+      urls,
+      cluster: CLUSTER,
+      name: "head",
+      credentials: authority.headCredentials("head"),
+    });
+    closers.push(() => plane.close());
+    return plane;
+  }
+
+  async function connectNode(url: string, nodeId: string): Promise<NodeBus & { publicKey: string; refusals: string[] }> {
+    const key = createNatsKey("user");
+    const { token } = authority.nodeToken(nodeId, key.publicKey);
+    const refusals: string[] = [];
+    const node = await openNodeBus({
+      kind: "nats",
+      urls: [url],
+      cluster: CLUSTER,
+      name: nodeId,
+      nodeId,
+      credentials: () => ({ token, seed: key.seed }),
+      onRefused: (error) => refusals.push(error.message),
+    });
+    closers.push(() => node.close());
+    return { ...node, publicKey: key.publicKey, refusals };
+  }
+
+  /** As a process that has a node's credentials and does not keep to our code. */
+  async function connectRaw(url: string, nodeId: string): Promise<NatsLink & { denied: string[] }> {
+    const key = createNatsKey("user");
+    const { token } = authority.nodeToken(nodeId, key.publicKey);
+    const link = await connectNats({
+      servers: [url],
+      name: nodeId,
+      credentials: () => ({ token, seed: key.seed }),
+      inboxPrefix: nodeInbox(nodeId),
+    });
+    closers.push(() => link.close());
+    const denied: string[] = [];
+    void (async () => {
+      for await (const status of link.connection.status()) {
+        if (status.type === "error") denied.push(status.error.message);
+      }
+    })();
+    return Object.assign(link, { denied });
+  }
+
+  // -----------------------------------------------------------------------------------------------------------------
+  // The process
+
+  test("is ready when it answers, keeps its folder to itself, and leaves nothing but its state when it ends", async () => {
+    const server = await start();
+    const plane = await connectHead([server.url]);
+    await plane.store.transaction({ writes: [{ key: "actor.1", value: bytes("a") }] });
+    const nats = join(folder, "nats");
+    expect(statSync(nats).mode & 0o777).toBe(0o700);
+    expect(statSync(join(nats, "nats.conf")).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(nats, "nats.log"), "utf8")).toContain("Server is ready");
+    const { pid } = server;
+    await server.close();
+    await server.close();
+    expect(existsSync(`/proc/${pid}`)).toBe(false);
+    expect(readdirSync(nats).sort()).toEqual(["accounts", "cluster.json", "nats.conf", "nats.log", "state"]);
+  });
+
+  test("is started again on the same port with what it had acknowledged, however often it dies", async () => {
+    const events: NatsProcessEvent[] = [];
+    const server = await start({ onEvent: (event) => events.push(event) });
+    const plane = await connectHead([server.url]);
+    for (let round = 0; round < 3; round += 1) {
+      await plane.store.transaction({ writes: [{ key: `k.${round}`, value: bytes(String(round)) }] });
+      const { pid, url } = server;
+      process.kill(pid ?? 0, "SIGKILL");
+      await until(() => events.filter(({ kind }) => kind === "ready").length === round + 2, "the server is ready again");
+      expect(server.url).toBe(url);
+      expect(server.pid).not.toBe(pid);
+    }
+    const ended = events.flatMap((event) => (event.kind === "ended" ? [event] : []));
+    expect(ended.map(({ startsAgainInMs }) => startsAgainInMs)).toEqual([100, 200, 400]);
+    expect(ended[0]?.error.message).toContain("it was ended by SIGKILL");
+    expect((await plane.store.list("k")).entries.map(({ value }) => text(value))).toEqual(["0", "1", "2"]);
+  });
+
+  test("ends with its owner, also when that is killed, and the next head on the folder waits for it", async () => {
+    const owner = spawn(process.execPath, [fileURLToPath(new URL("nats-owner.ts", import.meta.url)), JSON.stringify(settings())], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const pid = Number(await new Promise<string>((resolve) => owner.stdout.once("data", (data) => resolve(String(data)))));
+    expect(serversUnder(folder)).toEqual([pid]);
+    owner.kill("SIGKILL");
+    const server = await start();
+    expect(serversUnder(folder)).toEqual([server.pid]);
+    await until(() => !existsSync(`/proc/${pid}`), "the old server is gone");
+  });
+
+  test("two servers on one folder are one too many", async () => {
+    const server = await start();
+    await expect(start()).rejects.toMatchObject({ reason: "folder in use", message: expect.stringContaining(`${server.pid}`) as string });
+    expect(serversUnder(folder)).toEqual([server.pid]);
+  });
+
+  test("says that the port is taken, and by which way out", async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    closers.push(() => other.close());
+    const { port } = other.address() as { port: number };
+    await expect(start({ port })).rejects.toMatchObject({
+      code: "NATS_SERVER_FAILED",
+      reason: "port taken",
+      message: expect.stringContaining(`the port ${port} of 127.0.0.1`) as string,
+    });
+    expect(serversUnder(folder)).toEqual([]);
+  });
+
+  test("refuses the folder of another cluster and of other keys, and one that others can read", async () => {
+    await (await start()).close();
+    await expect(start({ cluster: "d" })).rejects.toMatchObject({
+      reason: "data directory of another cluster",
+      message: expect.stringContaining('the cluster "c", and this is "d"') as string,
+    });
+    const other = ClusterAuthority.open({ folder: join(folder, "other"), cluster: CLUSTER });
+    const access = { authority: other.serverAuthority(), account: other.account };
+    await expect(start({ access })).rejects.toMatchObject({ reason: "data directory of another cluster" });
+    chmodSync(join(folder, "nats"), 0o755);
+    await expect(start()).rejects.toMatchObject({ code: "SECRET_FILE_OPEN" });
+  });
+
+  test("a program that is none, and a port for other servers that nobody can know", async () => {
+    await expect(start({ program: "/nowhere/nats-server" })).rejects.toThrow(/it ended with code 127/);
+    const routes = { host: "127.0.0.1", port: 0, routes: [] };
+    await expect(start({ routes })).rejects.toThrow(RangeError);
+  });
+
+  test("its log begins anew by size, and old logs are deleted", async () => {
+    const server = await start({ logSizeBytesMax: 8 * 1024 });
+    // Each refused connection is a line.
+    for (let round = 0; round < 400; round += 1) {
+      await connectNats({ servers: [server.url], name: "stranger", connectTimeoutMs: 100 }).catch(() => {});
+    }
+    const logs = readdirSync(dirname(server.logFile)).filter((name) => name.startsWith("nats.log"));
+    expect(logs.length).toBeGreaterThan(1);
+    expect(logs.length).toBeLessThanOrEqual(6);
+    for (const name of logs) expect(statSync(join(dirname(server.logFile), name)).size).toBeLessThan(16 * 1024);
+  });
+
+  test("a full disk is said at the start, and when it becomes full the server comes back with its state once there is room", async (context) => {
+    const disk = join(folder, "disk");
+    mkdirSync(disk);
+    if (!mountMemory(disk, "100m")) return context.skip("no right to mount a small disk here");
+    closers.push(() => execFileSync("umount", [disk]));
+    const fill = (name: string, megabytes: number): void => {
+      try {
+        writeFileSync(join(disk, name), Buffer.alloc(megabytes * 1024 * 1024));
+      } catch {
+        // Full is what it is to be.
+      }
+    };
+    fill("early", 60);
+    await expect(start({ folder: join(disk, "nats") })).rejects.toMatchObject({ reason: "disk full" });
+    rmSync(join(disk, "early"));
+    const events: NatsProcessEvent[] = [];
+    const server = await start({ folder: join(disk, "nats"), onEvent: (event) => events.push(event) });
+    const plane = await connectHead([server.url]);
+    await plane.store.transaction({ writes: [{ key: "kept", value: bytes("1") }] });
+    fill("late", 100);
+    const writing = until(async () => {
+      const result = await plane.store
+        .transaction({ writes: [{ key: "filler", value: new Uint8Array(500_000) }], timeoutMs: 500 })
+        .catch((error: unknown) => error);
+      return result instanceof Error && events.some(({ kind }) => kind === "diskFull");
+    }, "the full disk is noticed");
+    await writing;
+    rmSync(join(disk, "late"));
+    await until(() => events.filter(({ kind }) => kind === "ready").length === 2, "the server is started again");
+    expect(text((await plane.store.get("kept"))?.value)).toBe("1");
+    expect(await plane.store.transaction({ writes: [{ key: "after", value: bytes("2") }] })).toMatchObject({ committed: true });
+  });
+
+  test("three servers with routes are one cluster, and who does not know the routes' secret does not get in", async () => {
+    const ports = await freePorts(4);
+    const routes = ports.slice(0, 3).map((port) => `nats://127.0.0.1:${port}`);
+    const member = (index: number, secret: string): Promise<NatsProcess> =>
+      start({
+        folder: join(folder, `nats${index}`),
+        name: `n${index}`,
+        routes: { host: "127.0.0.1", port: ports[index] as number, routes, secret },
+      });
+    const servers = await Promise.all([0, 1, 2].map((index) => member(index, "right")));
+    const stranger = await member(3, "wrong");
+    const plane = await openControlPlane({
+      kind: "nats",
+      urls: servers.map(({ url }) => url),
+      cluster: CLUSTER,
+      name: "head",
+      credentials: authority.headCredentials("head"),
+      replicas: 3,
+    });
+    closers.push(() => plane.close());
+    await plane.store.transaction({ writes: [{ key: "k", value: bytes("1") }] });
+    process.kill(servers[0]?.pid ?? 0, "SIGKILL");
+    await plane.store.transaction({ writes: [{ key: "k", value: bytes("2") }] });
+    expect(text((await plane.store.get("k"))?.value)).toBe("2");
+    expect(readFileSync(stranger.logFile, "utf8")).toMatch(/Authorization Violation/i);
+    await until(() => /authentication error/.test(readFileSync(servers[1]?.logFile ?? "", "utf8")), "the stranger is refused");
+
+    // What one server is told of a revocation all know.
+    const node = await connectNode(servers[2]?.url ?? "", "a1");
+    await revokeCredentials({ authority, publicKeys: [node.publicKey], servers: [servers[1]?.url ?? ""] });
+    await until(() => node.refusals.length > 0, "the node is cut off by another server");
+  });
+
+  // -----------------------------------------------------------------------------------------------------------------
+  // Who may do what
+
+  test("without credentials, with those of a foreign signer or with another's key nobody gets in", async () => {
+    const { url } = await start();
+    const refused = { reason: expect.stringMatching(/wrong (token|credentials)/) as string };
+    await expect(connectNats({ servers: [url], name: "x" })).rejects.toMatchObject(refused);
+    await expect(connectNats({ servers: [url], name: "x", token: "guess" })).rejects.toMatchObject(refused);
+    const foreign = ClusterAuthority.open({ folder: join(folder, "foreign"), cluster: CLUSTER });
+    for (const credentials of [foreign.headCredentials("x"), foreign.systemCredentials("x")]) {
+      await expect(connectNats({ servers: [url], name: "x", credentials })).rejects.toMatchObject(refused);
+    }
+    const [own, other] = [createNatsKey("user"), createNatsKey("user")];
+    const { token } = authority.nodeToken("a1", own.publicKey);
+    await expect(connectNats({ servers: [url], name: "x", credentials: () => ({ token, seed: other.seed }) })).rejects.toMatchObject(
+      refused,
+    );
+    await (await connectNats({ servers: [url], name: "x", credentials: () => ({ token, seed: own.seed }) })).close();
+  });
+
+  test("a node reports, asks, is asked and hears announcements", async () => {
+    const { url } = await start();
+    const { bus: head } = await connectHead([url]);
+    const { bus: node } = await connectNode(url, "a1");
+    const reports: string[] = [];
+    head.subscribe(BUS_SUBJECT.heartbeats, ({ subject, data }) => reports.push(`${nodeOfSubject(subject)} ${text(data)}`));
+    head.respond(BUS_SUBJECT.requests("place"), ({ subject }) => bytes(`for ${nodeOfSubject(subject)}`));
+    const heard: string[] = [];
+    node.subscribe(BUS_SUBJECT.announcements, ({ subject }) => heard.push(subject));
+    node.respond(BUS_SUBJECT.commands("a1"), ({ subject }) => bytes(`done ${subject}`));
+    await Promise.all([head.flush(), node.flush()]);
+    node.publish(BUS_SUBJECT.heartbeat("a1"), bytes("free"));
+    const answer = await node.request(BUS_SUBJECT.request("a1", "place"), bytes(""), { timeoutMs: 2_000 });
+    expect(text(answer)).toBe("for a1");
+    expect(reports).toEqual(["a1 free"]);
+    head.publish(BUS_SUBJECT.leader, bytes("1"));
+    expect(text(await head.request(BUS_SUBJECT.command("a1", "drain"), bytes(""), { timeoutMs: 2_000 }))).toBe("done node.a1.drain");
+    expect(heard).toEqual(["ctl.leader"]);
+  });
+
+  test("a node cannot speak for another, hear another's commands or answers, write or read the tables, or announce", async () => {
+    const { url } = await start();
+    const { bus: head, store } = await connectHead([url]);
+    await store.transaction({ writes: [{ key: "actor.a", value: bytes("head") }] });
+    const heard: string[] = [];
+    head.subscribe(">", ({ subject }) => heard.push(subject));
+    await head.flush();
+    const thief = await connectRaw(url, "a1");
+    const { connection } = thief;
+    const bus = `shoal.${CLUSTER}.bus`;
+    const forbidden = [
+      `${bus}.hb.b2`,
+      `${bus}.req.b2.place`,
+      `${bus}.node.b2.drain`,
+      `${bus}.ctl.leader`,
+      `$KV.shoal_${CLUSTER}.actor.a`,
+      `shoal.${CLUSTER}.store.guard`,
+      `$JS.API.STREAM.DELETE.KV_shoal_${CLUSTER}`,
+      `$JS.API.STREAM.MSG.GET.KV_shoal_${CLUSTER}`,
+      "_INBOX.b2.1",
+      "$SYS.REQ.CLAIMS.UPDATE",
+    ];
+    for (const subject of forbidden) connection.publish(subject, "stolen");
+    const overheard: string[] = [];
+    const deaf = [`${bus}.node.b2.>`, `${bus}.node.>`, `${bus}.hb.>`, `${bus}.req.>`, `$KV.>`, "_INBOX.>", "_INBOX.b2.>", ">", "$SYS.>"];
+    for (const subject of deaf) connection.subscribe(subject, { callback: (_, message) => void overheard.push(message?.subject ?? "") });
+    await connection.flush();
+    await until(() => thief.denied.length >= forbidden.length + deaf.length, "all of it is denied");
+    for (const subject of [...forbidden, ...deaf]) expect(thief.denied.join("\n")).toContain(`"${subject}"`);
+    head.publish(BUS_SUBJECT.command("b2", "drain"), bytes(""));
+    await head.flush();
+    await connection.flush();
+    expect(text((await store.get("actor.a"))?.value)).toBe("head");
+    expect(heard.filter((subject) => subject !== "node.b2.drain")).toEqual([]);
+    expect(overheard.filter((subject) => subject !== "")).toEqual([]);
+  });
+
+  test("expired credentials end the connection, and renewed ones bring it back", async () => {
+    const { url } = await start();
+    const key = createNatsKey("user");
+    let renewals = 0;
+    const renew = async (publicKey: string): Promise<{ token: string; ttlMs: number }> => {
+      renewals += 1;
+      return { token: authority.nodeToken("a1", publicKey, { ttlMs: 3_000 }).token, ttlMs: 3_000 };
+    };
+    using credentials = await NodeCredentials.obtain({ renew });
+    const place = { kind: "nats", urls: [url], cluster: CLUSTER, name: "a1", nodeId: "a1" } as const;
+    await using renewed = await openNodeBus({ ...place, credentials: credentials.current });
+    const { token } = authority.nodeToken("a1", key.publicKey, { ttlMs: 2_000 });
+    const refusals: string[] = [];
+    await using left = await openNodeBus({
+      ...place,
+      credentials: () => ({ token, seed: key.seed }),
+      onRefused: (error) => refusals.push(error.message),
+    });
+    const { bus: head } = await connectHead([url]);
+    const reports: string[] = [];
+    head.subscribe(BUS_SUBJECT.heartbeats, ({ data }) => reports.push(text(data) ?? ""));
+    await head.flush();
+    await until(() => refusals.some((message) => /expired/i.test(message)), "the credentials expire");
+    expect(left.isConnected()).toBe(false);
+    await sleep(3_000);
+    expect(renewals).toBeGreaterThan(2);
+    await until(() => {
+      renewed.bus.publish(BUS_SUBJECT.heartbeat("a1"), bytes("renewed"));
+      left.bus.publish(BUS_SUBJECT.heartbeat("a1"), bytes("left"));
+      return reports.includes("renewed");
+    }, "the renewed node reports");
+    expect(reports).not.toContain("left");
+    const late = { ...place, credentials: () => ({ token, seed: key.seed }) };
+    await expect(openNodeBus(late)).rejects.toMatchObject({ reason: "wrong credentials" });
+  });
+
+  test("revoked credentials end the connection at once, others stay, and servers remember it over their own end", async () => {
+    const server = await start();
+    // Another head, whose own file knows of no revocation.
+    const second = ClusterAuthority.join({ folder: join(folder, "head2"), cluster: CLUSTER }, authority.secretText());
+    const [gone, later, stays] = [
+      await connectNode(server.url, "a1"),
+      await connectNode(server.url, "b2"),
+      await connectNode(server.url, "c3"),
+    ];
+    const started = performance.now();
+    await revokeCredentials({ authority, publicKeys: [gone.publicKey], servers: [server.url] });
+    await until(() => gone.refusals.length > 0, "the node is cut off");
+    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(gone.isConnected()).toBe(false);
+    await revokeCredentials({ authority: second, publicKeys: [later.publicKey], servers: [server.url] });
+    await until(() => later.refusals.length > 0, "the second is cut off");
+    // The server begins with tokens from before all this; what it was told later is on its disk and wins.
+    process.kill(server.pid ?? 0, "SIGKILL");
+    await until(() => stays.isConnected() && server.pid !== undefined, "the other node is connected again");
+    for (const { refusals } of [gone, later]) {
+      refusals.length = 0;
+      await until(() => refusals.length > 0, "the server that started again refuses it");
+    }
+    const reports: string[] = [];
+    const { bus: head } = await connectHead([server.url]);
+    head.subscribe(BUS_SUBJECT.heartbeats, ({ subject }) => reports.push(subject));
+    await head.flush();
+    await until(() => {
+      for (const [node, id] of [
+        [gone, "a1"],
+        [later, "b2"],
+        [stays, "c3"],
+      ] as const)
+        node.bus.publish(BUS_SUBJECT.heartbeat(id), bytes(""));
+      return reports.length > 3;
+    }, "the node that stays reports");
+    expect(new Set(reports)).toEqual(new Set(["hb.c3"]));
+  });
+
+  test("over TLS only those get in who know the authority, and only to a server that has the name", async (context) => {
+    const tls = makeCertificate(HEAD_NAME);
+    if (tls === undefined) return context.skip("no openssl here");
+    const { url } = await start({ tls });
+    const place = { kind: "nats", urls: [url], cluster: CLUSTER, name: "head", credentials: authority.headCredentials("head") } as const;
+    await using plane = await openControlPlane({ ...place, tls: { ca: tls.ca, serverName: HEAD_NAME } });
+    await plane.store.transaction({ writes: [{ key: "k", value: bytes("1") }] });
+    const wrong = { reason: "wrong certificate" };
+    await expect(openControlPlane({ ...place, tls: { ca: tls.ca, serverName: "other.shoal" } })).rejects.toMatchObject(wrong);
+    const foreign = makeCertificate(HEAD_NAME)?.ca ?? "";
+    await expect(openControlPlane({ ...place, tls: { ca: foreign, serverName: HEAD_NAME } })).rejects.toMatchObject(wrong);
+    await expect(openControlPlane({ ...place, connectTimeoutMs: 500 })).rejects.toMatchObject({ code: "CONTROL_PLANE_UNAVAILABLE" });
+  });
+
+  // -----------------------------------------------------------------------------------------------------------------
+  // The control plane over it
+
+  test("a control plane in memory and one on NATS are opened and closed alike", async () => {
+    const { url } = await start();
+    for (const open of [() => openControlPlane({ kind: "memory" }), () => connectHead([url])]) {
+      const plane = await open();
+      await plane.store.transaction({ writes: [{ key: "k", value: bytes("1") }] });
+      expect(text((await plane.store.get("k"))?.value)).toBe("1");
+      expect(plane.isConnected()).toBe(true);
+      await plane.close();
+      await expect(plane.store.get("k")).rejects.toMatchObject({ code: "CONTROL_PLANE_UNAVAILABLE" });
+    }
+    const nobody = { kind: "nats", urls: ["nats://127.0.0.1:1"], cluster: CLUSTER, name: "x", connectTimeoutMs: 300 } as const;
+    await expect(openControlPlane(nobody)).rejects.toMatchObject({ reason: "unreachable" });
+    const named = { kind: "nats", urls: [url], cluster: "a b", name: "x", credentials: authority.headCredentials("x") } as const;
+    await expect(openControlPlane(named)).rejects.toThrow(RangeError);
+  });
+});
+
+/** nats-servers whose configuration lies in a folder of this name. */
+function serversUnder(part: string): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const [program = "", ...args] = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
+      return program.endsWith("nats-server") && args.join(" ").includes(part) ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function mountMemory(folder: string, size: string): boolean {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const listeners = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const listener = createServer();
+      await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+      return listener;
+    }),
+  );
+  const ports = listeners.map((listener) => (listener.address() as { port: number }).port);
+  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
+  return ports;
+}

@@ -1,7 +1,8 @@
 /**
  * Opens what a head keeps its tables in and talks over, or what a node talks over: in memory for one machine, NATS for a cluster.
  *
- * The one place that knows how a store, a bus and the connection under them belong together, and in which order they end. Called by whoever starts a head or a node.
+ * The one place that knows how a store, a bus and the connection under them belong together, and in which order they end. A node gets a bus and no
+ * store: its credentials would not open one. Called by whoever starts a head or a node.
  */
 import type { Bus, BusOptions } from "./bus/bus.ts";
 import { MemoryBus, MemoryExchange } from "./bus/memory-bus.ts";

@@ -1,7 +1,8 @@
 /**
  * Why a nats-server does not start or ended, from the lines that it wrote last: the known causes, each with what to do.
  *
- * Pure text. Decides which lines mean a full disk while the server runs on without its state: JetStream turns itself off then and comes back only with a new start.
+ * Pure text. Decides which lines mean a full disk while the server runs on without its state: JetStream turns itself off then, and comes back only
+ * with a new start. Called by `nats-process.ts`.
  */
 import { ShoalError } from "../base/errors.ts";
 

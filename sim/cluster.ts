@@ -104,7 +104,7 @@ export class Cluster {
           unlinkArena: (arena, kind) => rmSync(join(this.#directories[kind === "memory" ? "memory" : "spill"], arena), { force: true }),
           createHead: (node) => {
             this.services = node;
-            return new Head(node);
+            return Head.hostedBy(node, () => world.nowMs);
           },
           onAbandoned: () => this.node.say("its last driver has gone"),
         }),

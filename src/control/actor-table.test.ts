@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { ActorId, ProcessId } from "../base/ids.ts";
+import type { WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../wire/messages.ts";
 import { type ActorEffect, ActorTable } from "./actor-table.ts";
 
 const id = "actor" as ActorId;
 const creator = "creator" as ProcessId;
 const worker = "worker" as ProcessId;
+const facts = (of: ProcessId): WorkerFactsHeader => ({ id: of, holderId: of, pid: 1, address: "", remoteAddress: "" });
 const args: PayloadHeader = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
 
 const spec = { definition: "d", args, deps: [], body: new Uint8Array() };
@@ -35,7 +37,7 @@ function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
 function alive(more: Partial<ActorOptionsHeader> = {}): ActorTable {
   const table = new ActorTable();
   table.handle({ kind: "create", id, creator, options: options(more), spec });
-  table.handle({ kind: "placed", id, worker });
+  table.handle({ kind: "placed", id, worker: facts(worker) });
   table.handle({ kind: "started", id, incarnation: 0, nowMs: 0 });
   return table;
 }
@@ -46,7 +48,7 @@ function kinds(effects: readonly ActorEffect[]): string[] {
 
 describe("the actor table", () => {
   test("an actor is placed, started, and known to its creator", () => {
-    expect(alive().get(id)).toMatchObject({ phase: "alive", incarnation: 0, worker });
+    expect(alive().get(id)).toMatchObject({ phase: "alive", incarnation: 0, worker: facts(worker) });
   });
 
   test("creating twice is creating once", () => {
@@ -75,7 +77,7 @@ describe("the actor table", () => {
     ]);
     expect(table.get(id)).toMatchObject({ phase: "restarting", incarnation: 1 });
     const second = "second" as ProcessId;
-    table.handle({ kind: "placed", id, worker: second });
+    table.handle({ kind: "placed", id, worker: facts(second) });
     expect(table.handle({ kind: "started", id, incarnation: 0, nowMs: 0 })).toEqual([]);
     table.handle({ kind: "started", id, incarnation: 1, nowMs: 0 });
     expect(table.get(id)?.phase).toBe("alive");
@@ -98,7 +100,7 @@ describe("the actor table", () => {
       options: options({ maxRestarts: 5 }),
       spec,
     });
-    table.handle({ kind: "placed", id, worker });
+    table.handle({ kind: "placed", id, worker: facts(worker) });
     const effects = table.handle({ kind: "startFailed", id, incarnation: 0, error: { header: args, body: new Uint8Array([1]) } });
     expect(kinds(effects)).toEqual(["state", "gone", "end", "ended"]);
     expect(table.get(id)?.error?.body).toEqual(new Uint8Array([1]));
@@ -145,7 +147,7 @@ describe("the actor table", () => {
     const dieAfter = (livedMs: number): number => {
       nowMs += livedMs;
       const effects = table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs });
-      table.handle({ kind: "placed", id, worker });
+      table.handle({ kind: "placed", id, worker: facts(worker) });
       table.handle({ kind: "started", id, incarnation: table.get(id)?.incarnation ?? 0, nowMs });
       return effects.find((effect) => effect.kind === "place")?.delayMs ?? -1;
     };

@@ -6,7 +6,8 @@
  * refused by the process. An actor ends when it is killed or terminated, when it dies and has no restart left, and, unless it is
  * detached, when nobody holds it any more or the process that created it ends. One that dies again and again is started again after a growing time.
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import type { WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import type { ActorOptionsHeader, ActorPhase, ActorRefusal, PayloadHeader, WorkerExitedHeader } from "../wire/messages.ts";
 
 export interface ActorSpec {
@@ -29,7 +30,7 @@ export interface ActorRecord {
   /** Deaths of which each came soon after the start before it. */
   deathsInARow: number;
   startedMs: number;
-  worker: ProcessId | undefined;
+  worker: WorkerFactsHeader | undefined;
   reason: string | undefined;
   exit: WorkerExitedHeader | undefined;
   refusal: ActorRefusal | undefined;
@@ -39,7 +40,7 @@ export interface ActorRecord {
 
 export type ActorEvent =
   | { kind: "create"; id: ActorId; creator: ProcessId; options: ActorOptionsHeader; spec: ActorSpec }
-  | { kind: "placed"; id: ActorId; worker: ProcessId }
+  | { kind: "placed"; id: ActorId; worker: WorkerFactsHeader }
   | { kind: "started"; id: ActorId; incarnation: number; nowMs: number }
   /** It can never be placed. */
   | { kind: "refused"; id: ActorId; refusal: ActorRefusal }
@@ -57,7 +58,7 @@ export type ActorEvent =
 export type ActorEffect =
   /** Once the delay is over, unless it has died by then. */
   | { kind: "place"; actor: ActorRecord; delayMs: number }
-  | { kind: "start"; actor: ActorRecord; worker: ProcessId }
+  | { kind: "start"; actor: ActorRecord; worker: WorkerFactsHeader }
   | { kind: "state"; actor: ActorRecord; watchers: Iterable<ProcessId> }
   /** Handles with the id `from` mean this actor. */
   | { kind: "redirect"; actor: ActorRecord; from: ActorId; watchers: Iterable<ProcessId> }
@@ -92,6 +93,19 @@ export class ActorTable {
   inGroup(group: string): ActorRecord[] {
     const isIn = (actor: ActorRecord): boolean => actor.phase !== "dead" && actor.options.group === group;
     return Array.from(this.#actors.values()).filter(isIn);
+  }
+
+  /** The workers of a node that are actors. */
+  workersOf(tag: NodeTag): WorkerFactsHeader[] {
+    const workers = Array.from(this.#byWorker.values(), (actor) => actor.worker);
+    return workers.filter((worker) => worker !== undefined && nodeTagOf(worker.id) === tag) as WorkerFactsHeader[];
+  }
+
+  /** The processes of a node that created an actor which lives. */
+  creatorsOf(tag: NodeTag): Set<ProcessId> {
+    const creators = new Set<ProcessId>();
+    for (const { creator, phase } of this.#actors.values()) if (phase !== "dead" && nodeTagOf(creator) === tag) creators.add(creator);
+    return creators;
   }
 
   get(id: ActorId): ActorRecord | undefined {
@@ -129,7 +143,7 @@ export class ActorTable {
         const actor = this.#live(event.id);
         if (actor === undefined) return [];
         actor.worker = event.worker;
-        this.#byWorker.set(event.worker, actor);
+        this.#byWorker.set(event.worker.id, actor);
         return [{ kind: "start", actor, worker: event.worker }];
       }
       case "started": {
@@ -166,7 +180,7 @@ export class ActorTable {
         if (event.restart && actor.restartsLeft !== 0) {
           // One that is being made is as new as it would be.
           if (actor.worker === undefined) return [];
-          return [{ kind: "end", actor, worker: actor.worker, afterPending: false, reason: "kill() was called with a restart" }];
+          return [{ kind: "end", actor, worker: actor.worker.id, afterPending: false, reason: "kill() was called with a restart" }];
         }
         return this.#die(actor, "it was killed by kill()");
       }
@@ -183,7 +197,7 @@ export class ActorTable {
         if (actor.phase === "alive" && actor.worker !== undefined) {
           this.#beginEnd(actor);
           actor.reason = "nobody held a handle of it any more";
-          return [{ kind: "end", actor, worker: actor.worker, afterPending: true, reason: actor.reason }];
+          return [{ kind: "end", actor, worker: actor.worker.id, afterPending: true, reason: actor.reason }];
         }
         return this.#die(actor, "nobody held a handle of it any more");
       }
@@ -289,7 +303,8 @@ export class ActorTable {
       { kind: "state", actor, watchers: actor.watchers },
       { kind: "gone", actor },
     ];
-    if (actor.worker !== undefined) effects.push({ kind: "end", actor, worker: actor.worker, afterPending: false, reason: actor.reason });
+    if (actor.worker !== undefined)
+      effects.push({ kind: "end", actor, worker: actor.worker.id, afterPending: false, reason: actor.reason });
     if (actor.spec !== undefined) effects.push({ kind: "ended", actor, spec: actor.spec });
     actor.spec = undefined;
     return effects;

@@ -1,13 +1,15 @@
 /**
- * The head: actors and their names, and the definitions of functions and classes.
+ * The head: actors and their names, placement groups, and the definitions of functions and classes, of all nodes.
  *
- * The shell around the actor table: messages become its events, its effects become messages and requests to the node. Decides nothing about
- * where an actor runs, which is the node's matter, nor when a reference is free, which is the ledger's.
+ * The shell around the tables: messages become their events, their effects become messages and requests to the nodes. On one machine the daemon hosts it
+ * and there is one node; in a cluster it is a process of its own, and what it does with a node goes through the node's link (`remote-node.ts`). Which node an actor
+ * gets is `actor-placement.ts`'s matter, when a reference is free the ledgers'.
  */
-import { type ActorId, actorObjectId, type ObjectId, type ProcessId } from "../base/ids.ts";
+import { type ActorId, actorObjectId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
-import type { Frame } from "../wire/frame.ts";
+import type { Message } from "../rpc/peer-connection.ts";
+import type { WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import {
   type AcceleratorIds,
   type ActorCreateHeader,
@@ -22,25 +24,76 @@ import {
   type WaitsHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
+import { ActorPlacement } from "./actor-placement.ts";
 import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
 import { PlacementGroups } from "./placement-groups.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 
 export class Head implements HeadService {
-  readonly #node: NodeServices;
+  readonly #nodes = new Map<NodeTag, NodeServices>();
+  readonly #placement: ActorPlacement;
+  readonly #nowMs: () => number;
+  /** Whether it ends with the driver that started its only node. */
+  readonly #isOfDriver: boolean;
   readonly #actors = new ActorTable();
   readonly #definitions = new DefinitionTable();
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
 
-  constructor(node: NodeServices) {
-    this.#node = node;
-    this.#groups = new PlacementGroups({ node, endActors: (group, reason) => this.#endActorsOf(group, reason) });
+  constructor(options: { nowMs: () => number; isOfDriver: boolean }) {
+    this.#nowMs = options.nowMs;
+    this.#isOfDriver = options.isOfDriver;
+    const nodes = (): Iterable<NodeServices> => this.#nodes.values();
+    this.#placement = new ActorPlacement({ nodes, warn: (text) => this.#warn(text) });
+    this.#groups = new PlacementGroups({
+      nodes,
+      warn: (text) => this.#warn(text),
+      endActors: (group, reason) => this.#endActorsOf(group, reason),
+    });
   }
 
-  receive(peer: HeadPeer, frame: Frame, header: unknown): void {
+  /** The head of one machine, which the daemon of its driver hosts. */
+  static hostedBy(node: NodeServices, nowMs: () => number): Head {
+    const head = new Head({ nowMs, isOfDriver: true });
+    head.addNode(node);
+    return head;
+  }
+
+  addNode(node: NodeServices): void {
+    this.#nodes.set(nodeTagOf(node.nodeId), node);
+    this.viewChanged();
+  }
+
+  /** Some node has more room, or there is another. */
+  viewChanged(): void {
+    this.#placement.viewChanged();
+    this.#groups.viewChanged();
+  }
+
+  /** A node is dead, with all its processes: what lived there is started elsewhere or dead. */
+  nodeGone(nodeId: NodeId, reason: string): void {
+    const tag = nodeTagOf(nodeId);
+    if (!this.#nodes.delete(tag)) return;
+    this.#waits.nodeGone(tag);
+    for (const actor of this.#placement.nodeGone(nodeId)) this.#placement.place(actor);
+    for (const worker of this.#actors.workersOf(tag)) {
+      const exit: WorkerExitedHeader = {
+        workerId: worker.id,
+        pid: worker.pid,
+        exitCode: undefined,
+        signal: undefined,
+        lastOutput: [],
+        reason,
+      };
+      this.workerExited(worker.id, exit, { intended: false });
+    }
+    for (const process of this.#actors.creatorsOf(tag)) this.processGone(process);
+    this.#groups.nodeGone(nodeId);
+  }
+
+  receive(peer: HeadPeer, frame: Message, header: unknown): void {
     switch (frame.type) {
       case MESSAGE.DEFINE:
         this.#definitions.define(header as DefinitionHeader, frame.body);
@@ -65,14 +118,14 @@ export class Head implements HeadService {
         return;
       }
       case MESSAGE.WAITS:
-        for (const cycle of this.#waits.told(peer.id, header as WaitsHeader)) this.#node.warn(describeCycle(cycle));
+        for (const cycle of this.#waits.told(peer.id, header as WaitsHeader)) this.#warn(describeCycle(cycle));
         return;
       case MESSAGE.ACTOR_LIST:
         peer.connection.reply(frame.callId, this.#list(header as { includeDead: boolean; namespace: string | undefined }));
         return;
       case MESSAGE.ACTOR_STARTED: {
         const { actorId, incarnation } = header as { actorId: ActorId; incarnation: number };
-        this.#apply(this.#actors.handle({ kind: "started", id: actorId, incarnation, nowMs: this.#node.nowMs() }));
+        this.#apply(this.#actors.handle({ kind: "started", id: actorId, incarnation, nowMs: this.#nowMs() }));
         return;
       }
       case MESSAGE.ACTOR_START_FAILED: {
@@ -87,7 +140,7 @@ export class Head implements HeadService {
     }
   }
 
-  placed(actor: ActorId, worker: ProcessId, accelerators: AcceleratorIds | undefined): void {
+  placed(actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void {
     this.#apply(this.#actors.handle({ kind: "placed", id: actor, worker }), accelerators);
   }
 
@@ -95,8 +148,8 @@ export class Head implements HeadService {
     this.#apply(this.#actors.handle({ kind: "refused", id: actor, refusal }));
   }
 
-  groupReserved(group: string): void {
-    this.#groups.reserved(group);
+  groupReserved(group: string, nodeId: NodeId): void {
+    this.#groups.reserved(group, nodeId);
   }
 
   #endActorsOf(group: string, reason: string): void {
@@ -109,7 +162,7 @@ export class Head implements HeadService {
   }
 
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, { intended }: { intended: boolean }): void {
-    this.#apply(this.#actors.handle({ kind: "workerExited", worker, exit, intended, nowMs: this.#node.nowMs() }));
+    this.#apply(this.#actors.handle({ kind: "workerExited", worker, exit, intended, nowMs: this.#nowMs() }));
   }
 
   workerLeaves(worker: ProcessId, reason: string | undefined): void {
@@ -117,6 +170,7 @@ export class Head implements HeadService {
   }
 
   processGone(process: ProcessId): void {
+    for (const [tag, node] of this.#nodes) if (tag !== nodeTagOf(process)) node.processGone(process);
     this.#waits.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
     this.#groups.processGone(process);
@@ -134,7 +188,7 @@ export class Head implements HeadService {
     return this.#actors.get(actor)?.options.interface.className;
   }
 
-  #create(peer: HeadPeer, frame: Frame, header: ActorCreateHeader): void {
+  #create(peer: HeadPeer, frame: Message, header: ActorCreateHeader): void {
     const { actorId, definition, options, args, deps } = header;
     const { name, namespace } = options;
     const existing = name === undefined ? undefined : this.#actors.named(name, namespace);
@@ -146,25 +200,26 @@ export class Head implements HeadService {
       return;
     }
     if (existing !== undefined) {
-      this.#holdActor(existing.id, peer);
-      peer.connection.reply(frame.callId, describeActor(existing));
+      this.#holdActor(existing, peer);
+      peer.connection.reply(frame.callId, this.#describe(existing));
       this.#apply(this.#actors.handle({ kind: "found", id: actorId, existing: existing.id }));
       return;
     }
     const spec = { definition, args, deps, body: copyBytes(frame.body) };
     // Each incarnation needs them, whatever becomes of the process that made them.
-    for (const ref of refsOf(spec)) this.#node.hold(ref, this.#node.daemonId);
+    const node = this.#nodeOf(peer.id);
+    for (const ref of refsOf(spec)) node?.hold(ref, node.daemonId);
     const effects = this.#actors.handle({ kind: "create", id: actorId, creator: peer.id, options, spec });
-    peer.connection.reply(frame.callId, { actorId, interface: options.interface });
+    peer.connection.reply(frame.callId, { actorId, owner: node?.daemonId, interface: options.interface });
     this.#apply(effects);
-    if (options.isDetached) this.#warnOfDetached();
+    if (options.isDetached && this.#isOfDriver) this.#warnOfDetached();
   }
 
   /** The node was started by a driver and ends with it: whoever expects the actor to live on should know, once. */
   #warnOfDetached(): void {
     if (this.#hasWarnedOfDetached) return;
     this.#hasWarnedOfDetached = true;
-    this.#node.warn(
+    this.#warn(
       "A detached actor outlives the task or actor that creates it, but this node was started by init() and ends with its last driver, and the actor with it.",
     );
   }
@@ -174,7 +229,7 @@ export class Head implements HeadService {
     for (const actor of this.#actors.all()) {
       const { name, namespace, isDetached, interface: face } = actor.options;
       if ((actor.phase === "dead" && !query.includeDead) || (query.namespace !== undefined && query.namespace !== namespace)) continue;
-      const worker = actor.worker === undefined ? undefined : this.#node.peer(actor.worker);
+      const { worker } = actor;
       found.push({
         actorId: actor.id,
         className: face.className,
@@ -184,7 +239,7 @@ export class Head implements HeadService {
         isDetached,
         incarnation: actor.incarnation,
         pid: worker?.pid ?? actor.exit?.pid,
-        nodeId: worker === undefined ? undefined : this.#node.nodeId,
+        nodeId: worker === undefined ? undefined : this.#nodeOf(worker.id)?.nodeId,
         reason: actor.reason,
       });
     }
@@ -202,12 +257,33 @@ export class Head implements HeadService {
       );
       return;
     }
-    this.#holdActor(found.id, peer);
-    peer.connection.reply(callId, describeActor(found));
+    this.#holdActor(found, peer);
+    peer.connection.reply(callId, this.#describe(found));
   }
 
-  #holdActor(actor: ActorId, peer: HeadPeer): void {
-    this.#node.hold({ id: actorObjectId(actor), owner: this.#node.daemonId }, peer.holderId);
+  #describe(actor: ActorRecord): ActorLookupReply {
+    return { actorId: actor.id, owner: this.#refOf(actor).owner, interface: actor.options.interface };
+  }
+
+  #holdActor(actor: ActorRecord, peer: HeadPeer): void {
+    this.#ownerOf(actor)?.hold(this.#refOf(actor), peer.holderId);
+  }
+
+  #nodeOf(process: ProcessId): NodeServices | undefined {
+    return this.#nodes.get(nodeTagOf(process));
+  }
+
+  #peer(process: ProcessId): HeadPeer | undefined {
+    return this.#nodeOf(process)?.peer(process);
+  }
+
+  /** The node of an actor's creator, whose daemon counts its handles. */
+  #ownerOf(actor: ActorRecord): NodeServices | undefined {
+    return this.#nodeOf(actor.creator);
+  }
+
+  #warn(text: string): void {
+    for (const node of this.#nodes.values()) node.warn(text);
   }
 
   #apply(effects: readonly ActorEffect[], accelerators?: AcceleratorIds): void {
@@ -215,7 +291,7 @@ export class Head implements HeadService {
       const { actor } = effect;
       switch (effect.kind) {
         case "place":
-          if (effect.delayMs === 0) this.#node.placeActor(actor.id, actor.options);
+          if (effect.delayMs === 0) this.#placement.place(actor);
           else this.#placeLater(actor, effect.delayMs);
           break;
         case "start":
@@ -226,22 +302,23 @@ export class Head implements HeadService {
           if (actor.phase === "dead") this.#groups.ownerGone(actor.id);
           break;
         case "redirect":
-          for (const watcher of effect.watchers) this.#node.peer(watcher)?.connection.send(MESSAGE.ACTOR_REDIRECT, [effect.from, actor.id]);
+          for (const watcher of effect.watchers)
+            this.#peer(watcher)?.connection.send(MESSAGE.ACTOR_REDIRECT, [effect.from, actor.id, this.#refOf(actor).owner]);
           break;
         case "end":
-          this.#node.endActor(effect.worker, effect);
+          this.#nodeOf(effect.worker)?.endActor(effect.worker, effect);
           break;
         case "gone":
-          this.#node.actorGone(actor.id);
+          this.#placement.gone(actor);
           break;
         case "ended":
-          for (const ref of refsOf(effect.spec)) this.#node.release(ref, this.#node.daemonId);
+          this.#releaseSpec(actor, effect.spec);
           break;
         case "hold":
-          this.#node.hold(this.#refOf(actor), this.#node.daemonId);
+          this.#ownerOf(actor)?.hold(this.#refOf(actor), this.#refOf(actor).owner);
           break;
         case "release":
-          this.#node.release(this.#refOf(actor), this.#node.daemonId);
+          this.#ownerOf(actor)?.release(this.#refOf(actor), this.#refOf(actor).owner);
           break;
       }
     }
@@ -250,21 +327,28 @@ export class Head implements HeadService {
   #placeLater(actor: ActorRecord, delayMs: number): void {
     const { incarnation } = actor;
     const timer = setTimeout(() => {
-      if (actor.phase === "restarting" && actor.incarnation === incarnation) this.#node.placeActor(actor.id, actor.options);
+      if (actor.phase === "restarting" && actor.incarnation === incarnation) this.#placement.place(actor);
     }, delayMs);
     timer.unref();
   }
 
   #refOf(actor: ActorRecord): { id: ObjectId; owner: ProcessId } {
-    return { id: actorObjectId(actor.id), owner: this.#node.daemonId };
+    return { id: actorObjectId(actor.id), owner: this.#ownerOf(actor)?.daemonId ?? ("" as ProcessId) };
   }
 
-  #start(actor: ActorRecord, workerId: ProcessId, accelerators: AcceleratorIds | undefined): void {
-    const worker = this.#node.peer(workerId);
-    if (worker === undefined || actor.spec === undefined) return;
+  #releaseSpec(actor: ActorRecord, spec: ActorSpec): void {
+    const node = this.#ownerOf(actor);
+    for (const ref of refsOf(spec)) node?.release(ref, node.daemonId);
+  }
+
+  #start(actor: ActorRecord, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void {
+    const peer = this.#peer(worker.id);
+    if (peer === undefined || actor.spec === undefined) return;
+    // The creator's node counts in the order in which it is told; where that is gone, nobody else's order matters.
+    const counting = this.#ownerOf(actor) ?? this.#nodeOf(worker.id);
     const { definition, args, deps, body } = actor.spec;
     const { interface: face, name, resources, shape } = actor.options;
-    for (const ref of refsOf(actor.spec)) this.#node.hold(ref, worker.holderId);
+    for (const ref of refsOf(actor.spec)) counting?.hold(ref, worker.holderId);
     const header: ActorStartHeader = {
       actorId: actor.id,
       incarnation: actor.incarnation,
@@ -278,17 +362,18 @@ export class Head implements HeadService {
       args,
       deps,
     };
-    worker.connection.send(MESSAGE.ACTOR_START, header, { parts: [body] });
+    peer.connection.send(MESSAGE.ACTOR_START, header, { parts: [body] });
   }
 
   #sendState(actor: ActorRecord, watcher: ProcessId): void {
-    const worker = actor.worker === undefined ? undefined : this.#node.peer(actor.worker);
+    const { worker } = actor;
+    const isNear = worker !== undefined && nodeTagOf(worker.id) === nodeTagOf(watcher);
     const header: ActorStateHeader & { error: PayloadHeader | undefined } = {
       actorId: actor.id,
       phase: actor.phase,
       incarnation: actor.incarnation,
       processId: worker?.id,
-      address: worker?.address,
+      address: isNear ? worker.address : worker?.remoteAddress,
       pid: worker?.pid,
       reason: actor.reason,
       exit: actor.exit,
@@ -296,12 +381,8 @@ export class Head implements HeadService {
       hasError: actor.error !== undefined,
       error: actor.error?.header,
     };
-    this.#node.peer(watcher)?.connection.send(MESSAGE.ACTOR_STATE, header, { parts: actor.error === undefined ? [] : [actor.error.body] });
+    this.#peer(watcher)?.connection.send(MESSAGE.ACTOR_STATE, header, { parts: actor.error === undefined ? [] : [actor.error.body] });
   }
-}
-
-function describeActor(actor: ActorRecord): ActorLookupReply {
-  return { actorId: actor.id, interface: actor.options.interface };
 }
 
 /** The references inside the constructor's arguments, and the stored bytes of large ones. */

@@ -21,6 +21,8 @@ export interface GroupRecord {
 export type GroupEvent =
   | { kind: "create"; header: GroupCreateHeader; nodes: readonly NodeView[] }
   | { kind: "reserved"; id: string }
+  /** There are other nodes: what fitted on none may fit now. */
+  | { kind: "viewChanged"; nodes: readonly NodeView[] }
   | { kind: "remove"; id: string; reason: string }
   | { kind: "ownerGone"; owner: ProcessId | ActorId };
 
@@ -67,6 +69,8 @@ export class PlacementGroupTable {
         group.header.nodeIds = (group.chosen ?? []) as GroupHeader["nodeIds"];
         return [{ kind: "settled", group }];
       }
+      case "viewChanged":
+        return Array.from(this.#groups.values()).flatMap((group) => this.#choose(group, event.nodes));
       case "remove": {
         const group = this.#groups.get(event.id);
         return group === undefined || group.header.state === "removed" ? [] : this.#remove(group, event.reason);
@@ -85,17 +89,24 @@ export class PlacementGroupTable {
   #create({ header: asked, nodes }: Extract<GroupEvent, { kind: "create" }>): GroupEffect[] {
     const { owner, ...header } = asked;
     if (this.#groups.has(header.id)) return [];
-    const { name, namespace, bundles, labels, strategy } = header;
+    const { name, namespace } = header;
     const taken = name === undefined ? undefined : this.named(name, namespace);
     const group: GroupRecord = { header: { ...header, state: "pending", nodeIds: [] }, owner, chosen: undefined, reason: undefined };
     this.#groups.set(header.id, group);
     if (taken !== undefined) return this.#remove(group, `a placement group named ${JSON.stringify(name)} exists already`);
+    const effects = this.#choose(group, nodes);
+    return effects.length > 0 ? effects : [{ kind: "infeasible", group }];
+  }
+
+  #choose(group: GroupRecord, nodes: readonly NodeView[]): GroupEffect[] {
+    if (group.chosen !== undefined || group.header.state !== "pending") return [];
+    const { bundles, labels, strategy } = group.header;
     const requests = bundles.map((bundle, index) => ({ resources: resourceVector(bundle), labels: labels[index] ?? {} }));
     const empty = nodes.map((node) => ({ ...node, free: node.total }));
     const placement = placeBundles(requests, strategy, nodes);
     // What fits only on empty nodes waits there: the node keeps the order of those that wait.
     const waiting = placement.kind === "pending" ? placeBundles(requests, strategy, empty) : placement;
-    if (waiting.kind !== "placed") return [{ kind: "infeasible", group }];
+    if (waiting.kind !== "placed") return [];
     group.chosen = waiting.nodeIds;
     return [{ kind: "reserve", group }];
   }

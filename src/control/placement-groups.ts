@@ -4,15 +4,16 @@
  * Part of the head. Who waits for a group to be reserved is kept here, as one open question a process. What the removal of a group means for the actors in
  * it is the actor table's matter, which the head joins to this.
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
-import { resourceVector } from "../base/resources.ts";
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import type { NodeView } from "../base/resources.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
-import type { Frame } from "../wire/frame.ts";
+import type { Message } from "../rpc/peer-connection.ts";
 import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../wire/messages.ts";
 import { type GroupEffect, type GroupRecord, PlacementGroupTable } from "./placement-group-table.ts";
 
 export interface PlacementGroupsOptions {
-  node: NodeServices;
+  nodes: () => Iterable<NodeServices>;
+  warn: (text: string) => void;
   /** Ends the actors that live in a group. */
   endActors: (group: string, reason: string) => void;
 }
@@ -20,17 +21,19 @@ export interface PlacementGroupsOptions {
 export class PlacementGroups {
   readonly #options: PlacementGroupsOptions;
   readonly #table = new PlacementGroupTable();
+  /** Groups of which these nodes have not reserved their part yet. */
+  readonly #reserving = new Map<string, Set<NodeId>>();
   readonly #watchers = new Map<string, { peer: HeadPeer; callId: number }[]>();
 
   constructor(options: PlacementGroupsOptions) {
     this.#options = options;
   }
 
-  receive(peer: HeadPeer, frame: Frame, header: unknown): void {
+  receive(peer: HeadPeer, frame: Message, header: unknown): void {
     const { callId } = frame;
     switch (frame.type) {
       case MESSAGE.GROUP_CREATE:
-        this.#apply(this.#table.handle({ kind: "create", header: header as GroupCreateHeader, nodes: [this.#options.node.view()] }));
+        this.#apply(this.#table.handle({ kind: "create", header: header as GroupCreateHeader, nodes: this.#views() }));
         return;
       case MESSAGE.GROUP_WATCH:
         this.#watch(peer, callId, header as string);
@@ -50,8 +53,34 @@ export class PlacementGroups {
     }
   }
 
-  reserved(id: string): void {
+  /** One of its nodes has reserved what was asked of it. */
+  reserved(id: string, nodeId: NodeId): void {
+    const waiting = this.#reserving.get(id);
+    waiting?.delete(nodeId);
+    if (waiting !== undefined && waiting.size > 0) return;
+    this.#reserving.delete(id);
     this.#apply(this.#table.handle({ kind: "reserved", id }));
+  }
+
+  viewChanged(): void {
+    this.#apply(this.#table.handle({ kind: "viewChanged", nodes: this.#views() }));
+  }
+
+  nodeGone(nodeId: NodeId): void {
+    for (const waiting of this.#reserving.values()) waiting.delete(nodeId);
+  }
+
+  #views(): NodeView[] {
+    return Array.from(this.#options.nodes(), (node) => node.view());
+  }
+
+  #nodesOf(group: GroupRecord): Map<NodeServices, number[]> {
+    const found = new Map<NodeServices, number[]>();
+    for (const node of this.#options.nodes()) {
+      const indices = (group.chosen ?? []).flatMap((nodeId, index) => (nodeId === node.nodeId ? [index] : []));
+      if (indices.length > 0) found.set(node, indices);
+    }
+    return found;
   }
 
   processGone(process: ProcessId): void {
@@ -80,18 +109,19 @@ export class PlacementGroups {
   }
 
   #apply(effects: readonly GroupEffect[]): void {
-    const { node, endActors } = this.#options;
+    const { nodes, warn, endActors } = this.#options;
     for (const { kind, group } of effects) {
       const { id, bundles, strategy } = group.header;
       switch (kind) {
         case "reserve":
-          node.reserveGroup(
-            id,
-            bundles.map((bundle, index) => ({ index, resources: resourceVector(bundle) })),
-          );
+          this.#reserving.set(id, new Set(Array.from(this.#nodesOf(group).keys(), (node) => node.nodeId)));
+          for (const [node, indices] of this.#nodesOf(group)) {
+            const asked = indices.map((index) => ({ index, resources: bundles[index] ?? {} }));
+            node.reserveGroup(id, asked);
+          }
           break;
         case "infeasible":
-          node.warn(
+          warn(
             `Placement group ${group.header.name ?? id} (${strategy}) waits for bundles that no set of the cluster's nodes can hold: ${bundlesText(bundles)}. ` +
               "It stays pending; ask for less, or start Shoal with more.",
           );
@@ -101,9 +131,10 @@ export class PlacementGroups {
           this.#watchers.delete(id);
           break;
         case "release":
-          node.tellAll(MESSAGE.GROUP_STATE, stateOf(group));
+          this.#reserving.delete(id);
+          for (const node of nodes()) node.tellAll(MESSAGE.GROUP_STATE, stateOf(group));
           endActors(id, group.reason ?? "");
-          node.releaseGroup(id);
+          for (const node of nodes()) node.releaseGroup(id);
           break;
       }
     }

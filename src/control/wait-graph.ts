@@ -5,7 +5,7 @@
  * A wait leads from a call to the calls whose results it needs. A call that waits in the queue of a serial actor cannot begin before the call that
  * runs there has ended, so it leads on to that one.
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { LongWaitHeader, WaitsHeader } from "../wire/messages.ts";
 
 /** One step of a cycle: the call `name` waits for the result of the call `for`. */
@@ -49,6 +49,10 @@ export class WaitGraph {
 
   processGone(process: ProcessId): void {
     for (const key of Array.from(this.#rows.keys())) if (key.startsWith(`${process}/`)) this.#remove(key);
+  }
+
+  nodeGone(tag: NodeTag): void {
+    for (const key of Array.from(this.#rows.keys())) if (nodeTagOf(key) === tag) this.#remove(key);
   }
 
   /** What a call waits for, as far as that has been told. */

@@ -160,6 +160,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
 /** `getIfExists` found one: this handle's calls go to it. */
 function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, asked: ActorId, found: ActorLookupReply): void {
   if (found.actorId === asked) return;
+  runtime.actorOwners.set(found.actorId, found.owner);
   const existing = runtime.actor(found.actorId, found.interface.className, { watch: true });
   client.redirectTo(existing);
   runtime.handles.redirected(asked, found.actorId);

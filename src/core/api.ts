@@ -148,6 +148,7 @@ export const getActor: GetActorFunction = (async (name: string, options?: GetAct
   }
   const face = interfaceFromWire(found.interface);
   const { actorId } = found;
+  runtime.actorOwners.set(actorId, found.owner);
   const entry = runtime.table.receive(runtime.actorRef(actorId));
   const handle = runtime.handles.received({
     client: runtime.actor(actorId, face.className, { watch: true }),

@@ -4,7 +4,7 @@
  * Answers those who ask for the value of a ref that this process owns, and hands values and actors' states that arrive to whoever waits for them. It keeps nothing
  * itself. The runtime gives it every frame of the daemon's connection; what concerns a worker's own work it passes on.
  */
-import type { ActorId, ObjectId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { OwnerDiedError } from "../base/errors.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import { PayloadReader } from "../object/payload.ts";
@@ -70,6 +70,9 @@ export class DaemonMessages {
       case MESSAGE.WORKER_EXITED:
         this.#runtime.submitter.workerExited(header as WorkerExitedHeader);
         return;
+      case MESSAGE.NODE_GONE:
+        this.#nodeGone(...(header as [NodeId, string]));
+        return;
       case MESSAGE.REF_FREE:
         for (const id of header as ObjectId[]) {
           this.#runtime.table.free(id);
@@ -106,7 +109,8 @@ export class DaemonMessages {
         this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);
         return;
       case MESSAGE.ACTOR_REDIRECT: {
-        const [from, to] = header as [ActorId, ActorId];
+        const [from, to, owner] = header as [ActorId, ActorId, ProcessId];
+        this.#runtime.actorOwners.set(to, owner);
         const client = this.#options.actor(from);
         client?.redirectTo(this.#runtime.actor(to, client.className, { watch: true }));
         return;
@@ -127,6 +131,20 @@ export class DaemonMessages {
         return;
       default:
         if (!this.#runtime.store.receive(frame.type, header)) this.#options.onWorkerFrame?.(frame);
+    }
+  }
+
+  /** A node is dead: its workers have ended, and values that its processes owed do not come. */
+  #nodeGone(nodeId: NodeId, reason: string): void {
+    const tag = nodeTagOf(nodeId);
+    this.#runtime.submitter.nodeGone(tag, reason);
+    for (const entry of this.#runtime.table.ownedBy(tag)) {
+      entry.fail(
+        new OwnerDiedError(`Cannot get an object: its node died: ${reason}`, {
+          reason: `node ${nodeId} died: ${reason}`,
+          hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor).",
+        }),
+      );
     }
   }
 

@@ -50,7 +50,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     // Workers in one process cannot be told apart by their memory, nor ended for it.
     memory: undefined,
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
-    createHead: (node) => new Head(node),
+    createHead: (node) => Head.hostedBy(node, () => performance.now()),
     onAbandoned: () => {},
   });
   daemon.accept(far);

@@ -113,6 +113,7 @@ const ACTOR_OPTIONS = {
 } satisfies TableOf<ActorOptions>;
 
 const INIT_OPTIONS = {
+  address: text(undefined),
   // The defaults of those without one depend on the machine; whoever starts the node finds them.
   numCpus: amount(undefined),
   numGpus: amount(undefined),
@@ -128,6 +129,17 @@ const INIT_OPTIONS = {
   mode: oneOf(["process", "inProcess"], "process"),
   ignoreReinitError: flag(false),
 } satisfies TableOf<InitOptions>;
+
+/** What is decided when a node is started. */
+const OPTIONS_OF_NODES = [
+  "numCpus",
+  "numGpus",
+  "labels",
+  "resources",
+  "objectStoreMemoryBytes",
+  "memoryUsageThreshold",
+  "spillDirectory",
+] as const;
 
 /** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
 const RAY_NAMES = {
@@ -372,6 +384,8 @@ function checkGroups(value: unknown): ReturnType<Option<unknown>["check"]> {
 // init
 
 export interface ResolvedInitOptions {
+  /** Undefined: a node of its own. */
+  readonly address: string | undefined;
   /** Undefined: as many as the process may use. */
   readonly numCpus: number | undefined;
   /** Undefined: as many as are found. */
@@ -396,7 +410,15 @@ export interface ResolvedInitOptions {
 
 /** @throws TypeError, RangeError */
 export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
-  const values = withDefaults(checkedOptions(options, INIT_OPTIONS, INIT), INIT_OPTIONS);
+  const checked = checkedOptions(options, INIT_OPTIONS, INIT);
+  const ofNode = checked["address"] === undefined ? [] : OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
+  if (ofNode.length > 0) {
+    const one = ofNode.length === 1 ? "it is an option" : "they are options";
+    throw new TypeError(
+      `Cannot start Shoal: address connects to a node that runs already: received ${ofNode.join(", ")}, but ${one} of \`shoal start\``,
+    );
+  }
+  const values = withDefaults(checked, INIT_OPTIONS);
   return Object.freeze({ ...values, resources: Object.freeze({ ...values.resources }) });
 }
 

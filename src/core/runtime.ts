@@ -72,6 +72,8 @@ export interface RuntimeOptions {
   labels: Readonly<Record<string, string>>;
   /** Where this process listens for calls; empty for drivers. */
   address: string;
+  /** The same for processes of other nodes. */
+  remoteAddress?: string | undefined;
   daemonTransport: Transport;
   memoryDirectory: string;
   spillDirectory: string;
@@ -110,6 +112,8 @@ export class Runtime {
   readonly #waiting: Waiting;
   readonly longWaits: LongWaits;
   readonly #actors = new Map<ActorId, ActorClient>();
+  /** The daemons that count the handles of actors which others created. */
+  readonly actorOwners: Map<ActorId, ProcessId> = new Map();
   readonly #links = new OpenLinks();
   /** Set by actor-handle.ts, which knows how handles look. */
   handles!: ActorHandles;
@@ -370,7 +374,7 @@ export class Runtime {
   }
 
   #hello(): HelloHeader {
-    const { token, processId, role, address, jobId, ids } = this.options;
+    const { token, processId, role, address, remoteAddress, jobId, ids } = this.options;
     return {
       version: PROTOCOL_VERSION,
       token,
@@ -379,6 +383,7 @@ export class Runtime {
       kind: role,
       pid: process.pid,
       address,
+      ...(remoteAddress === undefined ? {} : { remoteAddress }),
       taskIdPrefix: ids.prefix,
       jobId,
     };
@@ -480,7 +485,8 @@ export class Runtime {
   }
 
   actorRef(id: ActorId): { id: ObjectId; owner: ProcessId } {
-    return { id: actorObjectId(id), owner: this.options.daemonId };
+    const known = this.table.lookup(actorObjectId(id))?.owner ?? this.actorOwners.get(id);
+    return { id: actorObjectId(id), owner: known ?? this.options.daemonId };
   }
 }
 

@@ -13,6 +13,7 @@ import { nativeUnavailableReason } from "../platform/shared-memory.ts";
 import { newToken, randomHex } from "../platform/random.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { ActorHandles } from "./actor-handle.ts";
+import { attachTo, findNode } from "./attached-node.ts";
 import { currentRuntime, setCurrentRuntime } from "./current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "./daemon-process.ts";
 import { ExitHooks } from "./exit-hooks.ts";
@@ -43,24 +44,29 @@ export class Session {
   constructor(options: ResolvedInitOptions) {
     this.options = options;
     const jobId = newJobId(randomHex);
-    const nodeId = newNodeId(randomHex);
+    const found = options.address === undefined ? undefined : findNode(options.address);
+    const nodeId = found?.nodeId ?? newNodeId(randomHex);
     const processId = newProcessId(randomHex, nodeId);
-    const identity = { nodeId, daemonId: newProcessId(randomHex, nodeId), jobId, token: newToken() };
+    const daemonId = found?.daemonId ?? newProcessId(randomHex, nodeId);
+    const identity = { nodeId, daemonId, jobId, token: found?.token ?? newToken() };
     const namespace = options.namespace ?? randomHex(8);
     const node = {
       ...identity,
       namespace,
       ...offerOf(options, identity.nodeId),
-      objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
+      ...(found === undefined ? {} : { labels: found.labels }),
+      objectStoreMemoryBytes: found?.storeQuotaBytes ?? options.objectStoreMemoryBytes ?? defaultStoreBytes(),
       memoryUsageThreshold: options.memoryUsageThreshold,
       taskOomRetries: options.taskOomRetries,
       spillRoot: options.spillDirectory,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),
     };
     this.#node =
-      options.mode === "inProcess"
-        ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime })
-        : startDaemonProcess(node);
+      found !== undefined
+        ? attachTo(found)
+        : options.mode === "inProcess"
+          ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime })
+          : startDaemonProcess(node);
     this.runtime = new Runtime({
       ...identity,
       role: "driver",

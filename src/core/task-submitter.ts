@@ -6,7 +6,7 @@
  * how long they take: about 5 ms of work, one task where that is unknown, so that a slow task never hides behind another while
  * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry.
  */
-import type { ProcessId } from "../base/ids.ts";
+import { type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { holdsOnlyCpus } from "../scheduling/lease-spec.ts";
@@ -238,6 +238,25 @@ export class TaskSubmitter {
 
   workerExited(exit: WorkerExitedHeader): void {
     this.#workerEnded(exit.workerId, exit);
+  }
+
+  /** The workers of a dead node say nothing more; their connections may stay open for long. */
+  nodeGone(tag: NodeTag, reason: string): void {
+    for (const [worker, link] of this.#links) {
+      if (nodeTagOf(worker) !== tag) continue;
+      this.#workerEnded(worker, {
+        workerId: worker,
+        pid: 0,
+        exitCode: undefined,
+        signal: undefined,
+        lastOutput: [],
+        reason: `its node died: ${reason}`,
+      });
+      link.then(
+        (open) => open.drop("its node died"),
+        () => {},
+      );
+    }
   }
 
   #workerEnded(worker: ProcessId, ending: Ending): void {

@@ -314,6 +314,11 @@ export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>
 
 /** The options of `init`. */
 export interface InitOptions {
+  /**
+   * Connects to a cluster instead of starting a node: the address that `shoal start --head` printed, of which a node must run on this machine, or `"auto"` for the
+   * cluster of this machine's oldest node. Options that describe a node are refused besides. Default: none; the program starts a node of its own.
+   */
+  address?: string | undefined;
   /** CPUs of this machine, and with them worker processes at a time. Default: those that the process may use. */
   numCpus?: number | undefined;
   /** GPUs of this machine. Default: those that `CUDA_VISIBLE_DEVICES` names, else those of the NVIDIA driver. */

@@ -223,6 +223,11 @@ export class WorkerLink {
     return this.#inFlight.values();
   }
 
+  /** The worker is gone, although its connection may not tell. */
+  drop(reason: string): void {
+    this.#connection.drop(reason);
+  }
+
   /** @returns what has not been answered, which is the caller's again */
   close(): CallRecord[] {
     const unanswered = Array.from(this.#inFlight.values());

@@ -32,6 +32,7 @@ export interface WorkerRuntimeOptions {
   namespace: string;
   labels: Readonly<Record<string, string>>;
   address: string;
+  remoteAddress?: string | undefined;
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;

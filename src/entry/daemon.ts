@@ -10,9 +10,12 @@ import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/i
 import type { EnvironmentDescription, EnvironmentResult } from "../node/environment-table.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
+import { NodeLinks } from "../node/node-links.ts";
+import type { NodeCluster } from "../node/other-nodes.ts";
+import { RemoteHead } from "../node/remote-head.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
 import { createSpillDisk } from "../object/spill-disk.ts";
-import { listen } from "../platform/endpoint.ts";
+import { connect, listen } from "../platform/endpoint.ts";
 import { createMemoryProbe, pretendedMemoryBytes } from "../platform/memory-usage.ts";
 import { randomHex } from "../platform/random.ts";
 import {
@@ -22,7 +25,13 @@ import {
   type SessionDirectories,
   writeWorkerPids,
 } from "../platform/session-directory.ts";
+import { removeNodeFile, writeNodeFile } from "../platform/node-file.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { acceptPeer, connectPeer } from "../rpc/handshake.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
+import type { NodeCommandHeader, NodeRegisterHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import { decodeHeader } from "../wire/header.ts";
+import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { Child, readParentLine } from "../platform/worker-process.ts";
 
 export interface DaemonConfiguration {
@@ -39,6 +48,14 @@ export interface DaemonConfiguration {
   memoryUsageThreshold: number;
   taskOomRetries: number;
   workerExecArgv: string[];
+  /** The node is one of a cluster. */
+  cluster?: ClusterConfiguration | undefined;
+}
+
+export interface ClusterConfiguration {
+  headAddress: string;
+  /** Where the daemon listens for other nodes; each worker does at an address of the same kind. */
+  listenAddress: string;
 }
 
 /** Written to the parent once callers can connect. */
@@ -52,6 +69,21 @@ claimSessionDirectories(directories);
 const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
 let workerCount = 0;
 let isEnding = false;
+const { cluster } = configuration;
+const hello = (): HelloHeader => ({
+  version: PROTOCOL_VERSION,
+  token,
+  processId: daemonId,
+  holderId: daemonId,
+  kind: "daemon",
+  pid: process.pid,
+  address: "",
+  taskIdPrefix: "",
+  jobId,
+});
+const headLink = cluster === undefined ? undefined : (await connectPeer(cluster.headAddress, hello())).connection;
+const links = cluster === undefined ? undefined : new NodeLinks({ hello, connect });
+let remoteHead: RemoteHead | undefined;
 
 const daemon: NodeDaemon = new NodeDaemon({
   nodeId,
@@ -80,6 +112,7 @@ const daemon: NodeDaemon = new NodeDaemon({
         labels: configuration.labels,
         daemonAddress: address,
         address: join(directories.sockets, `w${workerCount}`),
+        remoteAddress: cluster === undefined ? undefined : addressLike(cluster.listenAddress, `r${workerCount}`),
         memoryDirectory: directories.memory,
         spillDirectory: directories.spill,
         storeQuotaBytes: objectStoreMemoryBytes,
@@ -95,9 +128,21 @@ const daemon: NodeDaemon = new NodeDaemon({
   buildEnvironment: (key, description) => buildInProcess(key, description),
   memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
-  createHead: (node) => new Head(node),
-  onAbandoned: () => end(),
+  createHead: (node) => {
+    if (headLink === undefined) return Head.hostedBy(node, () => performance.now());
+    remoteHead = new RemoteHead(headLink, node);
+    return remoteHead;
+  },
+  onAbandoned: () => {
+    if (cluster === undefined) end();
+  },
+  cluster: links === undefined ? undefined : clusterOf(links),
 });
+
+/** Where a worker listens for other nodes: a port of its own, or beside the daemon's socket. */
+function addressLike(daemonAddress: string, name: string): string {
+  return daemonAddress.startsWith("tcp:") ? daemonAddress.replace(/:\d+$/, ":0") : join(directories.sockets, name);
+}
 
 /** In a process of its own, which ends with this one. */
 function buildInProcess(key: string, description: EnvironmentDescription): Promise<EnvironmentResult> {
@@ -122,13 +167,68 @@ end = () => {
   if (isEnding) return;
   isEnding = true;
   void daemon.close().finally(() => {
+    links?.close();
+    if (cluster !== undefined) removeNodeFile(nodeId);
     removeSessionDirectories(directories);
     process.exit(0);
   });
 };
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end());
 
+function clusterOf(to: NodeLinks): NodeCluster {
+  return {
+    linkTo: (tag) => to.linkTo(tag),
+    linked: () => to.linked(),
+    nodesChanged: (nodes) => to.nodesChanged(nodes),
+    viewChanged: () => headLink?.send(MESSAGE.NODE_REPORT, daemon.report),
+  };
+}
+
+/** Begins to listen for other nodes, and tells the head that this one is there. */
+async function joinCluster(link: Connection, { listenAddress, headAddress }: ClusterConfiguration): Promise<void> {
+  const listener = await listen(listenAddress, (transport) => {
+    acceptPeer(transport, { token, nodeId, processId: daemonId, onPeer: (connection) => takeFrames(connection) });
+  });
+  takeFrames(link);
+  link.onClose = () => end();
+  const facts: NodeRegisterHeader = {
+    version: PROTOCOL_VERSION,
+    pid: process.pid,
+    nodeId,
+    daemonId,
+    hostname: hostname(),
+    address: listener.path,
+    resources: configuration.resources,
+    labels: configuration.labels,
+    objectStoreMemoryBytes,
+  };
+  await link.request(MESSAGE.NODE_REGISTER, [facts, daemon.report]);
+  writeNodeFile({
+    clusterAddress: headAddress,
+    nodeId,
+    daemonId,
+    token,
+    socket: address,
+    memoryDirectory: directories.memory,
+    spillDirectory: directories.spill,
+    storeQuotaBytes: objectStoreMemoryBytes,
+    labels: configuration.labels,
+    pid: process.pid,
+    startedMs: Date.now(),
+  });
+}
+
+function takeFrames(connection: Connection): void {
+  connection.onFrame = (frame) => {
+    if (frame.header.length === 0) return;
+    const header = decodeHeader(frame.header);
+    if (frame.type === MESSAGE.ROUTED) daemon.receiveRouted(header as RoutedHeader, frame.body);
+    else if (frame.type === MESSAGE.NODE_COMMAND) remoteHead?.command(header as NodeCommandHeader);
+  };
+}
+
 // Workers need some 40 ms to start: they begin before this process listens.
 daemon.start();
 await listen(address, (transport) => daemon.accept(transport));
+if (headLink !== undefined && cluster !== undefined) await joinCluster(headLink, cluster);
 send(READY);

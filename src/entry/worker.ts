@@ -21,7 +21,7 @@ registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
 
 const { configuration } = await readParentLine<WorkerConfiguration>(() => process.exit(0));
 dieWithParent();
-const { packageFolder, ...settings } = configuration;
+const { packageFolder, remoteAddress, ...settings } = configuration;
 if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
 process.title = "shoal worker";
@@ -34,14 +34,17 @@ process.on("unhandledRejection", (reason) => {
 
 const sink: FrameSink = { accept: () => {} };
 const listener = await listen(configuration.address, (transport) => sink.accept(transport));
+const remote = remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(transport));
 const daemonTransport = await connect(configuration.daemonAddress);
 const host = startWorkerRuntime({
   ...settings,
+  remoteAddress: remote?.path,
   daemonTransport,
   collectGarbage,
   guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),
   exit: () => {
     listener.close();
+    remote?.close();
     // Two turns: what has been answered is with the operating system by then.
     setImmediate(() => setImmediate(() => process.exit(0)));
   },

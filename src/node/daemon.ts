@@ -2,9 +2,9 @@
  * The node daemon: the shell around the node's state machines.
  *
  * It turns messages of drivers and workers into events (leases, references, actors, the store's ledger) and their effects into messages, processes
- * and timers; no decision is made here. Actors and definitions are the head's (`control/head.ts`), which on one machine it hosts. It never runs
- * user code and never waits, so it answers at once whatever the workers compute. When the last driver has gone it ends its workers
- * and itself.
+ * and timers; no decision is made here. Actors and definitions are the head's (`control/head.ts`), which on one machine it hosts. What concerns other nodes
+ * goes by `remote-nodes.ts`. It never runs user code and never waits, so it answers at once whatever the workers compute. On one machine it ends its workers
+ * and itself when the last driver has gone.
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
@@ -12,8 +12,10 @@ import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../platform/transport.ts";
+import type { Message } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
+import type { NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import {
   type CancelRefHeader,
   type CancelRunningHeader,
@@ -31,7 +33,7 @@ import {
 } from "../wire/messages.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
-import { type LeaseSpec, parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import {
   type EnvironmentDescription,
   type EnvironmentEvent,
@@ -43,11 +45,12 @@ import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { leaseReport } from "./lease-report.ts";
+import { LeaseWatch } from "./lease-watch.ts";
 import { nodeHeader } from "./node-header.ts";
+import { type NodeCluster, OtherNodes } from "./other-nodes.ts";
 import { MemoryGuard, type MemoryGuardOptions } from "./memory-guard.ts";
 import { RefService } from "./ref-service.ts";
 import { StoreService } from "./store-service.ts";
-import { StarvationWatch } from "./starvation-watch.ts";
 import { describeExit, type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
 
 export interface NodeDaemonOptions {
@@ -75,18 +78,25 @@ export interface NodeDaemonOptions {
   createHead: (node: NodeServices) => HeadService;
   /** The last driver has gone. */
   onAbandoned: () => void;
+  /** The node is one of a cluster: how it reaches the others. */
+  cluster?: NodeCluster | undefined;
 }
 
+/** A process of this node. */
 interface Peer extends HeadPeer {
   readonly kind: HelloHeader["kind"];
+  readonly pid: number;
+  readonly address: string;
+  readonly remoteAddress: string;
+  readonly connection: Connection;
 }
 
-const TICK_MS = 50;
-const WATCH_MS = 1000;
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;
 /** The system closes a dead process' sockets at once, unless another process has them, too. */
 const CLOSE_AFTER_EXIT_MS = 1000;
+/** What is said of a worker that ended before it was heard of. */
+const GONE = { id: "" as ProcessId, holderId: "" as ProcessId, pid: 0, address: "", remoteAddress: "" };
 
 export class NodeDaemon {
   readonly #options: NodeDaemonOptions;
@@ -100,9 +110,9 @@ export class NodeDaemon {
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Set<ProcessId>();
   readonly #intendedExits = new Set<ProcessId>();
-  #tickTimer: NodeJS.Timeout | undefined;
-  #watchTimer: NodeJS.Timeout | undefined;
-  readonly #starvation = new StarvationWatch();
+  /** Undefined on one machine. */
+  readonly #others: OtherNodes | undefined;
+  readonly #watch: LeaseWatch;
   #isClosing = false;
 
   constructor(options: NodeDaemonOptions) {
@@ -114,6 +124,13 @@ export class NodeDaemon {
       labels: options.labels,
       accelerators: options.accelerators,
     });
+    this.#watch = new LeaseWatch({
+      leases: this.#leases,
+      nowMs: options.nowMs,
+      tick: () => this.#lease({ kind: "tick", nowMs: options.nowMs() }),
+      warn: (text) => this.#warn(text),
+      nameOf: (actor) => this.#head.describe(actor),
+    });
     this.#store = new StoreService({
       quotaBytes: options.objectStoreMemoryBytes,
       disk: options.spillDisk,
@@ -124,17 +141,40 @@ export class NodeDaemon {
     });
     this.#refs = new RefService({
       processId: options.processId,
-      store: this.#store,
-      peer: (id) => this.#peers.get(id),
+      peer: (id) => this.#peer(id),
       send: (to, type, header) => this.#send(to, type, header),
       actorUnheld: (actor) => this.#head.unheld(actor),
+      countElsewhere: (change) => this.#others?.count(change) === true,
+      adoptStored: (location) => {
+        if (this.#others?.adopt(location) !== true) this.#store.adopt(location, options.processId);
+      },
+      freeStored: (location, freed) => {
+        if (this.#others?.free(location, freed) !== true) this.#store.free(location, freed);
+      },
+      arenaLost: (location) => {
+        if (this.#others?.arenaLost(location) !== true) this.#store.arenaLost(location);
+      },
     });
+    this.#others =
+      options.cluster === undefined
+        ? undefined
+        : new OtherNodes(options.cluster, {
+            nodeId: options.nodeId,
+            daemonId: options.processId,
+            refs: this.#refs,
+            store: this.#store,
+            view: () => this.#leases.view(),
+            local: (id) => this.#peers.get(id)?.connection,
+            tellProcesses: (type, header) => this.#tellProcesses(type, header),
+            tellDrivers: (type, header) => this.#tellDrivers(type, header),
+            handle: (from, message, header) => this.#handle(from, message, header),
+            lease: (event) => this.#lease(event),
+          });
     this.#head = options.createHead({
       nodeId: options.nodeId,
-      peer: (id) => this.#peers.get(id),
+      peer: (id) => this.#peer(id),
       hold: (ref, holder) => this.#refs.count({ ...ref, holder, count: 1 }),
       release: (ref, holder) => this.#refs.count({ ...ref, holder, count: -1 }),
-      nowMs: options.nowMs,
       warn: (text) => this.#warn(text),
       daemonId: options.processId,
       placeActor: (actor, { shape, resources }) => {
@@ -146,13 +186,18 @@ export class NodeDaemon {
         this.#lease({ kind: "actorWanted", actor, spec, placement });
       },
       view: () => this.#leases.view(),
-      reserveGroup: (group, bundles) => this.#lease({ kind: "groupWanted", group, bundles, nowMs: options.nowMs() }),
+      reserveGroup: (group, asked) => {
+        const bundles = asked.map(({ index, resources }) => ({ index, resources: resourceVector(resources) }));
+        this.#lease({ kind: "groupWanted", group, bundles, nowMs: options.nowMs() });
+      },
       releaseGroup: (group) => this.#lease({ kind: "groupReleased", group }),
       tellAll: (type, header) => {
         for (const peer of this.#peers.values()) peer.connection.send(type, header);
       },
       actorGone: (actor) => this.#lease({ kind: "actorGone", actor }),
       endActor: (worker, { afterPending, reason }) => this.#endActor(worker, { afterPending, reason }),
+      processGone: (process) => this.#others?.processGone(process),
+      nodesChanged: (nodes) => this.#others?.nodesChanged(nodes),
     });
     this.#workers = new WorkerPool({
       launcher: options.launcher,
@@ -186,8 +231,8 @@ export class NodeDaemon {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    clearInterval(this.#tickTimer);
-    clearInterval(this.#watchTimer);
+    this.#watch.close();
+    this.#others?.close();
     this.#store.close();
     this.#memory?.close();
     await this.#workers.close("the session was shut down");
@@ -200,6 +245,7 @@ export class NodeDaemon {
       kind: hello.kind,
       pid: hello.pid,
       address: hello.address,
+      remoteAddress: hello.remoteAddress ?? "",
       connection,
     };
     this.#peers.set(peer.id, peer);
@@ -226,6 +272,11 @@ export class NodeDaemon {
 
   #receive(peer: Peer, frame: Frame): void {
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    const part = this.#others === undefined ? { here: header } : this.#others.split(peer.id, frame, header);
+    if (part !== undefined) this.#handle(peer, frame, part.here);
+  }
+
+  #handle(peer: HeadPeer & { kind?: HelloHeader["kind"] }, frame: Message, header: unknown): void {
     switch (frame.type) {
       case MESSAGE.LEASE_DEMAND: {
         const { shape, backlog } = header as LeaseDemandHeader;
@@ -265,17 +316,20 @@ export class NodeDaemon {
         this.#head.workerLeaves(peer.id, header as string | undefined);
         return;
       case MESSAGE.NODES:
-        peer.connection.reply(frame.callId, [nodeHeader(this.#options)]);
+        if (this.#others !== undefined) this.#head.receive(peer, frame, header);
+        else peer.connection.reply(frame.callId, [nodeHeader(this.#options)]);
         return;
       case MESSAGE.RESOURCES:
-        peer.connection.reply(frame.callId, {
-          total: this.#leases.total(),
-          available: this.#leases.available(),
-          store: this.#store.report,
-        });
+        if (this.#others !== undefined) this.#head.receive(peer, frame, { store: this.#store.report });
+        else
+          peer.connection.reply(frame.callId, {
+            total: this.#leases.total(),
+            available: this.#leases.available(),
+            store: this.#store.report,
+          });
         return;
       case MESSAGE.WHY_LEASE:
-        peer.connection.reply(frame.callId, this.#report(header as Parameters<typeof leaseReport>[0]));
+        peer.connection.reply(frame.callId, this.#leaseReport(header as Parameters<typeof leaseReport>[0]));
         return;
       case MESSAGE.WHY_REF:
         this.#whyRef(peer, frame.callId, header as WhyRefHeader);
@@ -289,13 +343,13 @@ export class NodeDaemon {
     }
   }
 
-  #report(asked: Parameters<typeof leaseReport>[0]): LeaseReportHeader {
+  #leaseReport(asked: Parameters<typeof leaseReport>[0]): LeaseReportHeader {
     return leaseReport(asked, { leases: this.#leases, head: this.#head, pidOf: (worker) => this.#peers.get(worker)?.pid });
   }
 
-  #whyRef(peer: Peer, callId: number, header: WhyRefHeader): void {
+  #whyRef(peer: HeadPeer, callId: number, header: WhyRefHeader): void {
     const maker = this.#refs.makerOf(header);
-    const target = maker === undefined ? undefined : this.#peers.get(maker);
+    const target = maker === undefined ? undefined : this.#peer(maker);
     const answer = target?.connection.request(MESSAGE.WHY_REF, header, { timeoutMs: Math.max(1, header.trail.withinMs) });
     (answer ?? Promise.reject(new Error("nobody makes it"))).then(
       (reply) => peer.connection.reply(callId, reply.header),
@@ -303,10 +357,15 @@ export class NodeDaemon {
     );
   }
 
-  #shutdown(peer: Peer, callId: number): void {
+  #shutdown(peer: HeadPeer, callId: number): void {
+    if (this.#others !== undefined) {
+      // The node goes on without this driver: what it left ends with its connection.
+      peer.connection.reply(callId, undefined);
+      return;
+    }
     void this.close().then(() => {
       peer.connection.reply(callId, undefined);
-      peer.connection.close();
+      this.#peers.get(peer.id)?.connection.close();
       this.#options.onAbandoned();
     });
   }
@@ -336,7 +395,7 @@ export class NodeDaemon {
             leaseId: effect.leaseId,
             shape: effect.spec.key,
             workerId: effect.worker,
-            address: worker?.address ?? "",
+            address: (this.#isHere(effect.owner) ? worker?.address : worker?.remoteAddress) ?? "",
             pid: worker?.pid ?? 0,
             accelerators: effect.accelerators,
           });
@@ -350,7 +409,7 @@ export class NodeDaemon {
           this.#head.refused(effect.actor, effect.refusal);
           break;
         case "groupReserved":
-          this.#head.groupReserved(effect.group);
+          this.#head.groupReserved(effect.group, this.#options.nodeId);
           break;
         case "slot":
           this.#send(effect.worker, MESSAGE.WORKER_SLOT, [effect.shape, effect.isAnswer, effect.isLeased]);
@@ -370,7 +429,7 @@ export class NodeDaemon {
         case "placeActor":
           this.#actorWorkers.add(effect.worker);
           this.#memory?.actorPlaced(effect);
-          this.#head.placed(effect.actor, effect.worker, effect.accelerators);
+          this.#placed(effect);
           break;
         case "endWorker":
           this.#workers.kill(effect.worker, effect.reason);
@@ -382,41 +441,19 @@ export class NodeDaemon {
           break;
       }
     }
-    this.#updateTick();
+    this.#watch.update();
+    if (effects.length > 0) this.#others?.viewChanged();
+  }
+
+  #placed({ actor, worker, accelerators }: Extract<LeaseEffect, { kind: "placeActor" }>): void {
+    const { id, holderId, pid, address, remoteAddress } = this.#peers.get(worker) ?? GONE;
+    if (id === worker) this.#head.placed(actor, { id, holderId, pid, address, remoteAddress }, accelerators);
   }
 
   #warnInfeasible(effect: Extract<LeaseEffect, { kind: "infeasible" }>): void {
     const actorName = this.#head.describe(effect.owner as ActorId);
     const who = actorName === undefined ? "A task" : `Actor ${actorName}`;
     this.#warn(`${who} ${obstacleText(effect.obstacle)}`);
-  }
-
-  #updateTick(): void {
-    if (this.#leases.hasUnmetDemand && this.#tickTimer === undefined && !this.#isClosing) {
-      this.#tickTimer = setInterval(() => this.#lease({ kind: "tick", nowMs: this.#options.nowMs() }), TICK_MS);
-      this.#tickTimer.unref();
-    } else if (!this.#leases.hasUnmetDemand && this.#tickTimer !== undefined) {
-      clearInterval(this.#tickTimer);
-      this.#tickTimer = undefined;
-    }
-    if (this.#leases.isSomebodyWaiting && this.#watchTimer === undefined && !this.#isClosing) {
-      this.#watchTimer = setInterval(() => this.#watchStarvation(), WATCH_MS);
-      this.#watchTimer.unref();
-    }
-  }
-
-  #watchStarvation(): void {
-    const waits = this.#leases.waiting();
-    const specs = new Map(waits.map(({ key, spec }) => [key, spec]));
-    const warnings = this.#starvation.observe(waits, {
-      nowMs: this.#options.nowMs(),
-      explain: ({ key }) => this.#leases.explain(specs.get(key) as LeaseSpec),
-      nameOf: (actor) => this.#head.describe(actor),
-    });
-    for (const warning of warnings) this.#warn(warning);
-    if (waits.length > 0) return;
-    clearInterval(this.#watchTimer);
-    this.#watchTimer = undefined;
   }
 
   // ---- runtime environments
@@ -472,7 +509,8 @@ export class NodeDaemon {
         this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });
       return;
     }
-    for (const other of this.#peers.values()) other.connection.send(MESSAGE.WORKER_EXITED, exit);
+    this.#tellProcesses(MESSAGE.WORKER_EXITED, exit);
+    this.#others?.tellAll(MESSAGE.WORKER_EXITED, exit);
     if (wasActor) this.#head.workerExited(id, exit, { intended });
     this.#processGone(id);
   }
@@ -484,16 +522,44 @@ export class NodeDaemon {
     this.#lease({ kind: "processGone", process });
   }
 
+  #tellProcesses(type: number, header: unknown): void {
+    for (const peer of this.#peers.values()) peer.connection.send(type, header);
+  }
+
+  /** A process of this node, or what stands for one of another; undefined for one of this node that has gone. */
+  #peer(id: ProcessId): HeadPeer | undefined {
+    return this.#isHere(id) ? this.#peers.get(id) : this.#others?.peer(id);
+  }
+
+  #isHere(id: ProcessId): boolean {
+    return this.#others === undefined || this.#others.isHere(id);
+  }
+
   #send(to: ProcessId, type: number, header: unknown): void {
-    this.#peers.get(to)?.connection.send(type, header);
+    this.#peer(to)?.connection.send(type, header);
+  }
+
+  /** A frame of another node's daemon, or of the head for a process of this node. */
+  receiveRouted(header: RoutedHeader, body: Uint8Array): void {
+    this.#others?.receive({ header, body });
+  }
+
+  get report(): NodeReportHeader {
+    const { total, free } = this.#leases.view();
+    return { nodeId: this.#options.nodeId, total: Array.from(total), free: Array.from(free) };
   }
 
   #warn(text: string): void {
-    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.WARNING, text);
+    this.#tellDrivers(MESSAGE.WARNING, text);
   }
 
   #log(entry: LogHeader): void {
-    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(MESSAGE.LOG, entry);
+    this.#tellDrivers(MESSAGE.LOG, entry);
+    this.#others?.tellAll(MESSAGE.LOG, entry);
+  }
+
+  #tellDrivers(type: number, header: unknown): void {
+    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(type, header);
   }
 
   // ---- cancellation
@@ -504,7 +570,7 @@ export class NodeDaemon {
     if (maker !== undefined) this.#send(maker, MESSAGE.CANCEL_REF, header);
   }
 
-  #cancelRunning(peer: Peer, { worker, callId, recursive, kill }: CancelRunningHeader): void {
+  #cancelRunning(peer: HeadPeer, { worker, callId, recursive, kill }: CancelRunningHeader): void {
     if (this.#actorWorkers.has(worker)) return;
     const call = { caller: peer.id, callId, recursive };
     if (kill && worker === peer.id) this.#workers.killForCancellation(worker);

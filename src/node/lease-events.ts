@@ -4,7 +4,7 @@
  * `node/daemon.ts` makes the events from messages and turns the effects into messages and processes; `lease-manager.ts` stands between. On the only
  * node of a machine nothing comes from other nodes, and nothing is sent on to them.
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";
 import type { BundleWish, Preparation } from "./bundle-reservations.ts";
@@ -23,6 +23,8 @@ export type LeaseEvent =
   /** No worker of it can be had: what waits for one is refused. */
   | { kind: "environmentFailed"; environment: string; refusal: Refusal }
   | { kind: "processGone"; process: ProcessId }
+  /** Another node is dead, and the owners there with it. */
+  | { kind: "nodeGone"; tag: NodeTag }
   | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
   | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId; leaseId: number }
   | { kind: "parked"; worker: ProcessId; left: number }

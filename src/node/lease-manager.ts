@@ -10,7 +10,7 @@
  * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a
  * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment only.
  */
-import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { NodeView, ResourceVector } from "../base/resources.ts";
 import type { Labels } from "../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
@@ -198,6 +198,11 @@ export class LeaseManager {
       case "environmentFailed":
         this.#refuseEnvironment(event.environment, event.refusal);
         return;
+      case "nodeGone": {
+        const owners = [...this.#demands.values(), ...this.#leases.values()].map(({ owner }) => owner);
+        for (const owner of new Set(owners)) if (nodeTagOf(owner) === event.tag) this.#removeProcess(owner);
+        return;
+      }
       case "processGone":
         this.#removeProcess(event.process);
         return;

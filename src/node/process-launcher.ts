@@ -17,6 +17,8 @@ export interface WorkerConfiguration {
   daemonAddress: string;
   /** Where it is to listen. */
   address: string;
+  /** The same for processes of other nodes; undefined on one machine. */
+  remoteAddress: string | undefined;
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;

@@ -8,7 +8,7 @@
  *
  * Events may be repeated for processes that are gone: their holds are dropped and later ones ignored.
  */
-import type { ObjectId, ProcessId } from "../base/ids.ts";
+import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 
 interface Row {
   owner: ProcessId | undefined;
@@ -23,6 +23,7 @@ export interface FreedRef {
 export class RefLedger {
   readonly #rows = new Map<ObjectId, Row>();
   readonly #gone = new Set<ProcessId>();
+  readonly #goneNodes = new Set<NodeTag>();
 
   get size(): number {
     return this.#rows.size;
@@ -37,12 +38,12 @@ export class RefLedger {
     const { id, owner, holder, count } = change;
     let row = this.#rows.get(id);
     if (row === undefined) {
-      if (this.#gone.has(holder) && owner === undefined) return undefined;
+      if (this.#isGone(holder) && owner === undefined) return undefined;
       row = { owner: undefined, counts: new Map() };
       this.#rows.set(id, row);
     }
     if (owner !== undefined) row.owner ??= owner;
-    if (!this.#gone.has(holder)) {
+    if (!this.#isGone(holder)) {
       const next = (row.counts.get(holder) ?? 0) + count;
       if (next === 0) row.counts.delete(holder);
       else row.counts.set(holder, next);
@@ -62,6 +63,22 @@ export class RefLedger {
       if (gone !== undefined) freed.push(gone);
     }
     return { freed, orphaned };
+  }
+
+  /** Drops every hold of the processes of a node that is dead. */
+  nodeGone(tag: NodeTag): FreedRef[] {
+    this.#goneNodes.add(tag);
+    const freed: FreedRef[] = [];
+    for (const [id, row] of this.#rows) {
+      for (const holder of row.counts.keys()) if (nodeTagOf(holder) === tag) row.counts.delete(holder);
+      const gone = this.#freeIfUnheld(id, row);
+      if (gone !== undefined) freed.push(gone);
+    }
+    return freed;
+  }
+
+  #isGone(holder: ProcessId): boolean {
+    return this.#gone.has(holder) || (this.#goneNodes.size > 0 && this.#goneNodes.has(nodeTagOf(holder)));
   }
 
   #freeIfUnheld(id: ObjectId, row: Row): FreedRef | undefined {

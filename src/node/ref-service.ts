@@ -6,7 +6,7 @@
  * Whoever is given a value holds what the value contains from the moment it is sent.
  */
 import { copyBytes } from "../base/bytes.ts";
-import type { ActorId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import {
   type AnswersEndedHeader,
@@ -19,17 +19,30 @@ import {
 } from "../wire/messages.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
-import type { StoreService } from "./store-service.ts";
 import { type AnswerLink, UnreadAnswers } from "./unread-answers.ts";
 
 export interface RefServiceOptions {
   /** The daemon: the owner of record of refs made in workers. */
   processId: ProcessId;
-  store: StoreService;
   peer: (id: ProcessId) => HeadPeer | undefined;
   send: (to: ProcessId, type: number, header: unknown) => void;
   /** Nobody holds a handle of the actor any more. */
   actorUnheld: (actor: ActorId) => void;
+  /** Counts a ref of which another node's process is the owner there. @returns false where it is this node's */
+  countElsewhere: (change: RefCount) => boolean;
+  /** The bytes at a place are this daemon's to free, from now on. */
+  adoptStored: (location: WireLocation) => void;
+  /** Nobody needs the bytes at a place, on whatever node. `reused`: its writer has the pages back already. */
+  freeStored: (location: WireLocation, options: { reused: boolean }) => void;
+  /** The bytes of a place are gone. */
+  arenaLost: (location: WireLocation) => void;
+}
+
+export interface RefCount {
+  readonly id: ObjectId;
+  readonly owner: ProcessId;
+  readonly holder: ProcessId;
+  readonly count: number;
 }
 
 export class RefService {
@@ -47,7 +60,7 @@ export class RefService {
     switch (message.type) {
       case MESSAGE.REF_HOLD:
         for (const [id, owner, holder, link, number] of header as RefHoldHeader[]) {
-          this.count({ id, owner, holder, count: 1 });
+          this.#add({ id, owner, holder, count: 1 });
           if (link !== undefined && number !== undefined)
             this.#unread.held({ worker: peer.id, caller: holder, link }, { number, id, owner });
         }
@@ -65,7 +78,7 @@ export class RefService {
         return true;
       }
       case MESSAGE.REF_RELEASE:
-        for (const [id, count] of header as RefReleaseHeader) this.count({ id, owner: undefined, holder: peer.id, count: -count });
+        for (const [id, count] of header as RefReleaseHeader) this.#add({ id, owner: undefined, holder: peer.id, count: -count });
         return true;
       case MESSAGE.REF_ADOPT:
         for (const id of header as ObjectId[]) this.#values.adopt(id, peer.id);
@@ -94,8 +107,7 @@ export class RefService {
     for (const { id, watchers } of this.#values.makerGone(process)) {
       for (const watcher of watchers) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
     }
-    const { freed } = this.#ledger.processGone(process);
-    for (const ref of freed) this.#freed(ref);
+    this.#freeAll(this.#ledger.processGone(process).freed);
     this.#unread.callerGone(process);
     for (const link of this.#unread.linksOf(process)) this.#answersEnded(link);
   }
@@ -108,11 +120,25 @@ export class RefService {
 
   /** Holds of answers that their receiver will never read. */
   #giveBack(at: AnswerLink, read: number): void {
-    for (const { id } of this.#unread.ended(at, read)) this.count({ id, owner: undefined, holder: at.caller, count: -1 });
+    for (const { id } of this.#unread.ended(at, read)) this.#add({ id, owner: undefined, holder: at.caller, count: -1 });
   }
 
-  /** A process holds a ref once more, or once less. */
-  count(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
+  /** The same for all processes of a node. */
+  nodeGone(tag: NodeTag): void {
+    this.#values.watchersGone(tag);
+    this.#freeAll(this.#ledger.nodeGone(tag));
+  }
+
+  #freeAll(refs: readonly FreedRef[]): void {
+    for (const ref of refs) this.#freed(ref);
+  }
+
+  /** A process holds a ref once more, or once less; where that is counted is known from its owner. */
+  count(change: RefCount): void {
+    if (!this.#options.countElsewhere(change)) this.#add(change);
+  }
+
+  #add(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
     const freed = this.#ledger.add(change);
     if (freed !== undefined) this.#freed(freed);
   }
@@ -129,11 +155,11 @@ export class RefService {
     const freed = this.#values.free(ref.id);
     const value = freed?.value;
     if (freed === undefined || value === undefined) return;
-    for (const location of freed.spare) this.#options.store.free(location, { reused: false });
+    for (const location of freed.spare) this.#options.freeStored(location, { reused: false });
     // Its maker keeps how it was made.
     if (value.header.stored !== undefined || value.header.refs.length > 0) this.#options.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
-    if (value.header.stored !== undefined) this.#options.store.free(value.header.stored.location, { reused: false });
-    for (const [id] of value.header.refs) this.count({ id, owner: undefined, holder: this.#options.processId, count: -1 });
+    if (value.header.stored !== undefined) this.#options.freeStored(value.header.stored.location, { reused: false });
+    for (const [id, owner] of value.header.refs) this.count({ id, owner, holder: this.#options.processId, count: -1 });
   }
 
   #watch(peer: HeadPeer, [id, owner]: [ObjectId, ProcessId]): void {
@@ -160,8 +186,8 @@ export class RefService {
     if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
     else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
     else if (effect.kind === "remake") {
-      this.#options.store.arenaLost(effect.location);
-      this.#options.store.free(effect.location, { reused: true });
+      this.#options.arenaLost(effect.location);
+      this.#options.freeStored(effect.location, { reused: true });
       if (effect.maker !== peer.id) this.#options.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
     }
   }
@@ -176,7 +202,7 @@ export class RefService {
       return;
     }
     const value: RefValue = { header, body: copyBytes(body) };
-    if (header.stored !== undefined) this.#options.store.adopt(header.stored.location, this.#options.processId);
+    if (header.stored !== undefined) this.#options.adoptStored(header.stored.location);
     for (const watcher of this.#values.provide(id, peer.id, value)) this.#deliver(id, watcher, value);
   }
 

@@ -4,7 +4,7 @@
  * Decides where a question for a value goes: to what is kept here, to the driver that owns it, or, when its owner is gone, to an
  * error that says so. Values that lie in the store are kept as their location only.
  */
-import type { ObjectId, ProcessId } from "../base/ids.ts";
+import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { PayloadHeader, WireLocation } from "../wire/messages.ts";
 
 export interface RefValue {
@@ -122,6 +122,11 @@ export class RefValues {
       row.watchers = [];
     }
     return lost;
+  }
+
+  /** Those of a dead node ask no more. */
+  watchersGone(tag: NodeTag): void {
+    for (const row of this.#rows.values()) row.watchers = row.watchers.filter((watcher) => nodeTagOf(watcher) !== tag);
   }
 
   #row(id: ObjectId, maker: ProcessId): Row {

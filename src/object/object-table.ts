@@ -7,7 +7,7 @@
  * nobody holds it. Rule of the protocol (node/ref-ledger.ts): the sender of a ref registers a hold for the receiver.
  */
 import { ShoalError } from "../base/errors.ts";
-import type { IdSource, ObjectId, ProcessId } from "../base/ids.ts";
+import { type IdSource, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { StoredHeader, WireLocation } from "../wire/messages.ts";
 import { type HandleToken, ObjectEntry } from "./object-entry.ts";
 import type { ContainedRef, Payload } from "./payload.ts";
@@ -231,6 +231,13 @@ export class ObjectTable {
     if (entry.owner === this.processId || entry.sequence !== 0) return;
     entry.watched = true;
     this.#channel.watch(entry.id, entry.owner);
+  }
+
+  /** What is waited for here and owned by a process of a node. */
+  ownedBy(tag: NodeTag): ObjectEntry[] {
+    const isWaitedFor = (entry: ObjectEntry): boolean =>
+      entry.watched && !entry.isSettled && entry.owner !== undefined && nodeTagOf(entry.owner) === tag;
+    return Array.from(this.#published.values()).filter(isWaitedFor);
   }
 
   /** A value for a watched ref arrived, with holds for what it contains. */

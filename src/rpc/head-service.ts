@@ -5,58 +5,60 @@
  * that either can be on its own; the entry points join them.
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
-import type { NodeView, ResourceVector } from "../base/resources.ts";
-import type { Frame } from "../wire/frame.ts";
+import type { NodeView } from "../base/resources.ts";
+import type { NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import type { AcceleratorIds, ActorRefusal, WorkerExitedHeader } from "../wire/messages.ts";
-import type { Connection } from "./connection.ts";
+import type { Message, PeerConnection } from "./peer-connection.ts";
 
-/** A process that is connected to the daemon. */
+/** A process of some node, as far as whoever talks to it has to know it. */
 export interface HeadPeer {
   readonly id: ProcessId;
   /** Under which process its references are counted. */
   readonly holderId: ProcessId;
-  readonly pid: number;
-  readonly address: string;
-  readonly connection: Connection;
+  readonly connection: PeerConnection;
 }
 
 /** What the head can have done on the node. */
 export interface NodeServices {
   readonly nodeId: NodeId;
-  /** The owner of actors' counted references. */
+  /** The owner of the counted references of actors that were created there. */
   readonly daemonId: ProcessId;
+  /** A process of that node. */
   peer(id: ProcessId): HeadPeer | undefined;
   /** One more hold of a reference for a process. */
   hold(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void;
   /** One hold less. */
   release(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void;
-  nowMs(): number;
   /** Tells people, through the drivers. */
   warn(text: string): void;
   /** Finds a worker for an actor and reports it with `HeadService.placed`. */
-  placeActor(actor: ActorId, options: { shape: string; resources: Record<string, number> }): void;
+  placeActor(actor: ActorId, options: { shape: string; resources: Record<string, number>; className: string }): void;
   /** Its resources are free again. */
   actorGone(actor: ActorId): void;
   /** What it has, and what of it is free. */
   view(): NodeView;
   /** Takes the bundles of a placement group out of the node when they fit, and reports that with `HeadService.groupReserved`. */
-  reserveGroup(group: string, bundles: readonly { index: number; resources: ResourceVector }[]): void;
+  reserveGroup(group: string, bundles: readonly { index: number; resources: Record<string, number> }[]): void;
   /** Ends the tasks that run in it, and gives its resources back. */
   releaseGroup(group: string): void;
   /** A message for every process of the node. */
   tellAll(type: number, header: unknown): void;
   endActor(worker: ProcessId, options: { afterPending: boolean; reason: string }): void;
+  /** A process of another node has ended: what it held and owed here ends. */
+  processGone(process: ProcessId): void;
+  /** Which nodes there are; those that are not alive have ended for good. */
+  nodesChanged(nodes: readonly NodeInfoHeader[]): void;
 }
 
 /** What the node tells and asks the head. */
 export interface HeadService {
   /** A message of a process that is not the node's own business. */
-  receive(peer: HeadPeer, frame: Frame, header: unknown): void;
-  placed(actor: ActorId, worker: ProcessId, accelerators: AcceleratorIds | undefined): void;
+  receive(peer: HeadPeer, message: Message, header: unknown): void;
+  placed(actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void;
   /** It can never be placed. */
   refused(actor: ActorId, refusal: ActorRefusal): void;
-  /** All bundles of a placement group have been reserved. */
-  groupReserved(group: string): void;
+  /** All bundles of a placement group that were asked of the node have been reserved there. */
+  groupReserved(group: string, nodeId: NodeId): void;
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void;
   /** It is about to end by its own decision. */
   workerLeaves(worker: ProcessId, reason: string | undefined): void;

@@ -1,11 +1,22 @@
-/** What code that speaks with a process needs of the connection, whether it is a socket of this machine or a link to another node. */
+/**
+ * What one process can say to another, whatever lies between them: a connection, or the link of two nodes with a daemon at each end.
+ *
+ * `Connection` satisfies it for processes of one node; `NodeLink` for nodes; the proxies of `node/remote-nodes.ts` and `control/remote-node.ts` for processes of other nodes.
+ */
+import type { Frame } from "../wire/frame.ts";
 import type { Reply } from "./connection.ts";
 
+/** What of a frame a receiver needs beside its decoded header. */
+export type Message = Pick<Frame, "type" | "flags" | "callId" | "body">;
+
+export interface SendOptions {
+  readonly callId?: number;
+  readonly flags?: number;
+  readonly parts?: readonly Uint8Array[];
+}
+
 export interface PeerConnection {
-  /** Above some amount of unsent bytes: senders with a backlog wait. */
-  readonly isCongested: boolean;
-  readonly isClosed: boolean;
-  send(type: number, header: unknown, options?: { callId?: number; flags?: number; parts?: readonly Uint8Array[] }): void;
+  send(type: number, header: unknown, options?: SendOptions): void;
   /** @throws ConnectionClosedError when the peer goes away for good or does not answer within `timeoutMs` (30 s; 0 waits for ever). */
   request(type: number, header: unknown, options?: { parts?: readonly Uint8Array[]; timeoutMs?: number }): Promise<Reply>;
   reply(callId: number, header: unknown, parts?: readonly Uint8Array[]): void;

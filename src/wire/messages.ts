@@ -104,9 +104,18 @@ export const MESSAGE = {
   PACKAGE_OFFER: 170,
   PACKAGE_READ: 171,
   PACKAGE_HELD: 172,
+  ROUTED: 120,
+  NODE_REGISTER: 123,
+  NODE_REPORT: 124,
+  NODES_CHANGED: 125,
+  NODE_GONE: 127,
+  PROCESS_GONE: 128,
+  NODE_COMMAND: 130,
+  HEAD_EVENT: 131,
+  STORE_ADOPT: 132,
 } as const;
 
-export type ProcessKind = "driver" | "worker" | "daemon";
+export type ProcessKind = "driver" | "worker" | "daemon" | "head";
 
 export interface HelloHeader {
   version: number;
@@ -118,6 +127,8 @@ export interface HelloHeader {
   pid: number;
   /** Where this process listens for direct calls; empty where it does not. */
   address: string;
+  /** The same for processes of other nodes. */
+  remoteAddress?: string | undefined;
   /** Completes call ids to task ids on the other side. */
   taskIdPrefix: string;
   jobId: JobId;
@@ -346,6 +357,8 @@ export interface ActorStateHeader {
 
 export interface ActorLookupReply {
   actorId: ActorId;
+  /** The daemon that counts who holds it. */
+  owner: ProcessId;
   interface: ActorInterfaceHeader;
 }
 

@@ -38,6 +38,9 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   collective: { layer: 6, mayImport: [...LAYER_0, "core"] },
   // Published as `shoal/util`, with the collectives.
   patterns: { layer: 6, mayImport: [...LAYER_0, "core", "collective"] },
+  // The processes of a cluster, wherever they are started, and clusters for tests made of them. They name the entry points of what they start.
+  providers: { layer: 7, mayImport: [...LAYERS_TO_4, "core", "entry"] },
+  testing: { layer: 7, mayImport: [...LAYER_0, "platform", "providers"] },
   // A process begins here: an entry point puts the parts of its process together, so it sees all of them, and the public face that user
   // code in its process imports.
   entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", PUBLIC] },

@@ -1,0 +1,106 @@
+/**
+ * A node as the head's process sees it: what the head wants done there, over the node's link.
+ *
+ * The other end is `node/remote-head.ts`. What is free there is known from the node's last report.
+ */
+import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { NodeView } from "../base/resources.ts";
+import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
+import type { PeerConnection, SendOptions } from "../rpc/peer-connection.ts";
+import { FRAME_FLAG } from "../wire/frame.ts";
+import type { NodeCommandHeader, NodeInfoHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
+
+/** How the head signs what it says. */
+export const HEAD_ID = "head" as ProcessId;
+
+export class RemoteNode implements NodeServices {
+  readonly nodeId: NodeId;
+  readonly daemonId: ProcessId;
+  readonly facts: NodeRegisterHeader;
+  readonly #link: PeerConnection;
+  #view: NodeView;
+
+  constructor(link: PeerConnection, facts: NodeRegisterHeader, report: NodeReportHeader) {
+    this.#link = link;
+    this.facts = facts;
+    this.nodeId = facts.nodeId;
+    this.daemonId = facts.daemonId;
+    this.#view = this.#viewOf(report);
+  }
+
+  reported(report: NodeReportHeader): void {
+    this.#view = this.#viewOf(report);
+  }
+
+  peer(id: ProcessId): HeadPeer {
+    const send = (type: number, header: unknown, { callId = 0, flags = 0, parts }: SendOptions = {}): void => {
+      const routed: RoutedHeader = [HEAD_ID, id, type, callId, flags, header];
+      this.#link.send(MESSAGE.ROUTED, routed, parts === undefined ? {} : { parts });
+    };
+    const connection: PeerConnection = {
+      send,
+      request: () => Promise.reject(new Error("the head asks no process")),
+      reply: (callId, header, parts = []) => send(MESSAGE.REPLY, header, { callId, parts }),
+      replyError: (callId, text) => send(MESSAGE.REPLY, text, { callId, flags: FRAME_FLAG.ERROR }),
+    };
+    return { id, holderId: id, connection };
+  }
+
+  hold(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void {
+    this.#command("hold", ref, holder);
+  }
+
+  release(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void {
+    this.#command("release", ref, holder);
+  }
+
+  warn(text: string): void {
+    this.#command("warn", text);
+  }
+
+  placeActor(actor: ActorId, options: { shape: string; resources: Record<string, number>; className: string }): void {
+    const { shape, resources, className } = options;
+    this.#command("placeActor", actor, { shape, resources, className });
+  }
+
+  actorGone(actor: ActorId): void {
+    this.#command("actorGone", actor);
+  }
+
+  view(): NodeView {
+    return this.#view;
+  }
+
+  reserveGroup(group: string, bundles: readonly { index: number; resources: Record<string, number> }[]): void {
+    this.#command("reserveGroup", group, bundles);
+  }
+
+  releaseGroup(group: string): void {
+    this.#command("releaseGroup", group);
+  }
+
+  tellAll(type: number, header: unknown): void {
+    this.#command("tellAll", type, header);
+  }
+
+  endActor(worker: ProcessId, { afterPending, reason }: { afterPending: boolean; reason: string }): void {
+    this.#command("endActor", worker, { afterPending, reason });
+  }
+
+  processGone(process: ProcessId): void {
+    this.#command("processGone", process);
+  }
+
+  nodesChanged(nodes: readonly NodeInfoHeader[]): void {
+    this.#command("nodesChanged", nodes);
+  }
+
+  #viewOf({ total, free }: NodeReportHeader): NodeView {
+    return { id: this.nodeId, labels: this.facts.labels, total: new Map(total), free: new Map(free) };
+  }
+
+  #command(...command: NodeCommandHeader): void {
+    this.#link.send(MESSAGE.NODE_COMMAND, command);
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * What the other nodes of a cluster mean for this node's tables: where refs and bytes of others are told of, and what ends with a node that is dead.
+ *
+ * Part of the daemon; on one machine there is none. `remote-nodes.ts` carries the messages, this decides which of them change the refs, the store and the leases
+ * here. Each of `count`, `adopt`, `free` and `arenaLost` tells whether the matter was another node's.
+ */
+import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import type { NodeView } from "../base/resources.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
+import type { NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import type { LeaseEvent } from "./lease-events.ts";
+import type { RefCount, RefService } from "./ref-service.ts";
+import { RemoteNodes } from "./remote-nodes.ts";
+import type { StoreService } from "./store-service.ts";
+
+/** How a daemon reaches the rest of its cluster; made by the entry point. */
+export interface NodeCluster {
+  /** The link to the daemon of another node; undefined for one that is not known, or dead. */
+  readonly linkTo: (tag: NodeTag) => PeerConnection | undefined;
+  /** The nodes to which there is a link. */
+  readonly linked: () => Iterable<NodeTag>;
+  /** Which nodes there are. */
+  readonly nodesChanged: (nodes: readonly NodeInfoHeader[]) => void;
+  /** What is free has changed: the head is to be told. */
+  readonly viewChanged: () => void;
+}
+
+export interface OtherNodesOptions {
+  readonly nodeId: NodeId;
+  readonly daemonId: ProcessId;
+  readonly refs: RefService;
+  readonly store: StoreService;
+  readonly view: () => NodeView;
+  /** The connection of a process of this node. */
+  readonly local: (id: ProcessId) => PeerConnection | undefined;
+  readonly tellProcesses: (type: number, header: unknown) => void;
+  readonly tellDrivers: (type: number, header: unknown) => void;
+  readonly handle: (from: HeadPeer, message: Message, header: unknown) => void;
+  readonly lease: (event: LeaseEvent) => void;
+}
+
+/** What is free changes with each grant; the head needs it some twenty times a second. */
+const REPORT_AFTER_MS = 50;
+
+export class OtherNodes {
+  readonly #cluster: NodeCluster;
+  readonly #options: OtherNodesOptions;
+  readonly #remote: RemoteNodes;
+  readonly #dead = new Set<NodeTag>();
+  #reportTimer: NodeJS.Timeout | undefined;
+
+  constructor(cluster: NodeCluster, options: OtherNodesOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+    this.#remote = new RemoteNodes({
+      daemonId: options.daemonId,
+      linkTo: cluster.linkTo,
+      linked: cluster.linked,
+      deliver: (to, { type, callId, flags, body }, header) => options.local(to)?.send(type, header, { callId, flags, parts: [body] }),
+      receive: (from, message, header) => this.#receive(from, message, header),
+    });
+  }
+
+  isHere(id: ProcessId | string): boolean {
+    return this.#remote.isHere(id);
+  }
+
+  peer(id: ProcessId): HeadPeer {
+    return this.#remote.peer(id);
+  }
+
+  split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
+    return this.#remote.split(from, message, header);
+  }
+
+  tellAll(type: number, header: unknown): void {
+    this.#remote.tellAll(type, header);
+  }
+
+  receive(routed: { header: RoutedHeader; body: Uint8Array }): void {
+    this.#remote.receive(routed);
+  }
+
+  count({ id, owner, holder, count }: RefCount): boolean {
+    if (this.isHere(owner)) return false;
+    if (count > 0) this.#remote.tell(nodeTagOf(owner), MESSAGE.REF_HOLD, [[id, owner, holder]]);
+    else this.#remote.tell(nodeTagOf(owner), MESSAGE.REF_RELEASE, [[id, -count, owner]]);
+    return true;
+  }
+
+  /** The bytes there are this daemon's to free, from now on. */
+  adopt(location: WireLocation): boolean {
+    return this.#tellAt(location, MESSAGE.STORE_ADOPT, [location, this.#options.daemonId]);
+  }
+
+  free(location: WireLocation, { reused }: { reused: boolean }): boolean {
+    return this.#tellAt(location, MESSAGE.STORE_FREED, [[location, reused]]);
+  }
+
+  arenaLost(location: WireLocation): boolean {
+    return this.#tellAt(location, MESSAGE.ARENA_LOST, location);
+  }
+
+  /** A process of another node has ended. */
+  processGone(process: ProcessId): void {
+    this.#options.refs.processGone(process);
+    this.#options.lease({ kind: "processGone", process });
+  }
+
+  nodesChanged(nodes: readonly NodeInfoHeader[]): void {
+    this.#cluster.nodesChanged(nodes);
+    for (const { nodeId, alive, reason } of nodes) if (!alive) this.#nodeGone(nodeId, reason ?? "it is dead");
+  }
+
+  /** The head's view follows what is free here, in one message for all that changes together. */
+  viewChanged(): void {
+    if (this.#reportTimer !== undefined) return;
+    this.#reportTimer = setTimeout(() => {
+      this.#reportTimer = undefined;
+      this.#cluster.viewChanged();
+    }, REPORT_AFTER_MS);
+    this.#reportTimer.unref();
+  }
+
+  close(): void {
+    clearTimeout(this.#reportTimer);
+  }
+
+  #receive(from: HeadPeer, message: Message, header: unknown): void {
+    switch (message.type) {
+      case MESSAGE.WORKER_EXITED:
+        this.#options.tellProcesses(MESSAGE.WORKER_EXITED, header);
+        return;
+      case MESSAGE.LOG:
+        this.#options.tellDrivers(MESSAGE.LOG, header);
+        return;
+      case MESSAGE.STORE_ADOPT:
+        this.#options.store.adopt(...(header as [WireLocation, ProcessId]));
+        return;
+      default:
+        this.#options.handle(from, message, header);
+    }
+  }
+
+  #tellAt(location: WireLocation, type: number, header: unknown): boolean {
+    if (this.isHere(location[0])) return false;
+    this.#remote.tell(nodeTagOf(location[0]), type, header);
+    return true;
+  }
+
+  #nodeGone(nodeId: NodeId, reason: string): void {
+    const tag = nodeTagOf(nodeId);
+    if (tag === nodeTagOf(this.#options.nodeId) || this.#dead.has(tag)) return;
+    this.#dead.add(tag);
+    this.#remote.nodeGone(tag, reason);
+    this.#options.refs.nodeGone(tag);
+    this.#options.lease({ kind: "nodeGone", tag });
+    this.#options.tellProcesses(MESSAGE.NODE_GONE, [nodeId, reason]);
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * The file by which a driver finds the node of its machine: written by a daemon of a cluster, readable by its user alone, gone with it.
+ *
+ * It holds the token, so the folder has mode 0700 and the file 0600. A file whose daemon has ended is skipped, and removed by the next daemon that starts.
+ */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import type { NodeId, ProcessId } from "../base/ids.ts";
+
+/** What a driver must know of the node that it hangs on. */
+export interface NodeFile {
+  /** The head's, by which clusters are told apart. */
+  clusterAddress: string;
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  token: string;
+  /** The daemon's own socket. */
+  socket: string;
+  memoryDirectory: string;
+  spillDirectory: string;
+  storeQuotaBytes: number;
+  labels: Record<string, string>;
+  pid: number;
+  startedMs: number;
+}
+
+function folder(): string {
+  return join(tmpdir(), `shoal-nodes-${userInfo().uid}`);
+}
+
+function pathOf(nodeId: string): string {
+  return join(folder(), `${nodeId}.json`);
+}
+
+export function writeNodeFile(file: NodeFile): void {
+  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  for (const other of readNodeFiles({ alsoEnded: true })) if (!isAlive(other.pid)) removeNodeFile(other.nodeId);
+  const temporary = `${pathOf(file.nodeId)}.${process.pid}`;
+  writeFileSync(temporary, JSON.stringify(file), { mode: 0o600 });
+  renameSync(temporary, pathOf(file.nodeId));
+}
+
+export function removeNodeFile(nodeId: NodeId): void {
+  rmSync(pathOf(nodeId), { force: true });
+}
+
+/** The nodes of this machine whose daemons live, the oldest first. */
+export function readNodeFiles(options: { alsoEnded: boolean } = { alsoEnded: false }): NodeFile[] {
+  const found: NodeFile[] = [];
+  for (const name of namesIn(folder())) {
+    if (!name.endsWith(".json")) continue;
+    try {
+      const file = JSON.parse(readFileSync(join(folder(), name), "utf8")) as NodeFile;
+      if (options.alsoEnded || isAlive(file.pid)) found.push(file);
+    } catch {
+      // It was removed meanwhile.
+    }
+  }
+  return found.sort((a, b) => a.startedMs - b.startedMs);
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

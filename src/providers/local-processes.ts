@@ -1,0 +1,140 @@
+/**
+ * The processes of a cluster on this machine: a head, and nodes that join it.
+ *
+ * Each is a child of whoever starts it and ends with it, whatever ends that. The command line keeps one process above them; tests have them as their own children.
+ */
+import { newJobId, newNodeId, newProcessId, type NodeId } from "../base/ids.ts";
+import { ShoalError } from "../base/errors.ts";
+import { offerOf } from "../core/node-offer.ts";
+import type { DaemonConfiguration } from "../entry/daemon.ts";
+import type { HeadConfiguration } from "../entry/head.ts";
+import { defaultStoreBytes } from "../object/store-quota.ts";
+import { randomHex } from "../platform/random.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
+import { Child } from "../platform/worker-process.ts";
+
+export interface LocalProcess {
+  readonly pid: number;
+  kill(signal: NodeJS.Signals): void;
+  /** Whether it keeps this process from ending. */
+  setKeepsProcessAlive(keeps: boolean): void;
+  /** Resolves when it has ended and nothing of it is left. */
+  readonly ended: Promise<string>;
+}
+
+export interface LocalHead extends LocalProcess {
+  /** Where nodes reach it. */
+  readonly address: string;
+}
+
+export interface LocalNodeProcess extends LocalProcess {
+  readonly nodeId: NodeId;
+}
+
+export interface StartHeadOptions {
+  readonly token: string;
+  readonly address: string;
+  readonly onLine: (line: string) => void;
+}
+
+/** What a node offers; by default what this machine has. */
+export interface NodeOptions {
+  readonly numCpus?: number | undefined;
+  readonly numGpus?: number | undefined;
+  readonly resources?: Readonly<Record<string, number>> | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly objectStoreMemoryBytes?: number | undefined;
+  readonly spillDirectory?: string | undefined;
+}
+
+export interface StartNodeOptions extends NodeOptions {
+  readonly token: string;
+  readonly headAddress: string;
+  readonly listenAddress: string;
+  readonly onLine: (line: string) => void;
+}
+
+/** @throws ShoalError when it ends before it listens */
+export async function startHead({ token, address, onLine }: StartHeadOptions): Promise<LocalHead> {
+  const configuration: HeadConfiguration = { headId: newNodeId(randomHex), token, address };
+  const { child, message, ended } = await startChild({ entry: "head", what: "the head", configuration, onLine, clean: () => {} });
+  return { ...child, address: message, ended };
+}
+
+/** @throws ShoalError when it ends before it has joined */
+export async function startNode(options: StartNodeOptions): Promise<LocalNodeProcess> {
+  const { token, headAddress, listenAddress, onLine } = options;
+  const nodeId = newNodeId(randomHex);
+  const directories = createSessionDirectories(randomHex(6), options.spillDirectory);
+  const { numCpus, numGpus, resources = {}, labels = {} } = options;
+  const configuration: DaemonConfiguration = {
+    nodeId,
+    daemonId: newProcessId(randomHex, nodeId),
+    jobId: newJobId(randomHex),
+    token,
+    namespace: "",
+    directories,
+    ...offerOf({ numCpus, numGpus, resources, labels }, nodeId),
+    objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
+    memoryUsageThreshold: 0.95,
+    taskOomRetries: -1,
+    workerExecArgv: [],
+    cluster: { headAddress, listenAddress },
+  };
+  const clean = (): void => {
+    killLeftWorkers(directories);
+    removeSessionDirectories(directories);
+  };
+  const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, clean });
+  return { ...child, nodeId, ended };
+}
+
+interface ChildStart {
+  entry: "head" | "daemon";
+  what: string;
+  configuration: unknown;
+  onLine: (line: string) => void;
+  clean: () => void;
+}
+
+interface StartedChild {
+  child: Omit<LocalProcess, "ended">;
+  message: string;
+  ended: Promise<string>;
+}
+
+function startChild({ entry, what, configuration, onLine, clean }: ChildStart): Promise<StartedChild> {
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const lines: string[] = [];
+  const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
+  return new Promise((resolve, reject) => {
+    const child = new Child({
+      entry: new URL(`../entry/${entry}.${extension}`, import.meta.url).pathname,
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+      configuration,
+      onLine: (_stream, line) => {
+        lines.push(line);
+        onLine(line);
+      },
+      onMessage: (message) => {
+        const { pid } = child;
+        const kill = (signal: NodeJS.Signals): void => child.kill(signal);
+        resolve({ child: { pid, kill, setKeepsProcessAlive: (keeps) => child.setKeepsProcessAlive(keeps) }, message, ended });
+      },
+      onExit: ({ exitCode, signal }) => {
+        clean();
+        const how = signal === undefined ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
+        onEnded(how);
+        reject(
+          new ShoalError(
+            `Cannot start ${what}: its process ended with ${how}${lines.length > 0 ? `:\n${lines.slice(-10).join("\n")}` : ""}`,
+            {
+              reason: `its process ended with ${how}`,
+              hint: "See what it printed.",
+            },
+          ),
+        );
+      },
+    });
+  });
+}

@@ -1,7 +1,8 @@
 /**
  * A node as the head's process sees it: what the head wants done there, over the node's link.
  *
- * The other end is `node/remote-head.ts`. What is free there is known from the node's last report.
+ * The other end is `node/remote-head.ts`. What is free there is known from the node's last report. A process of the node is reached by name; that it lives
+ * is not known here, and what is said to one that has gone is dropped there.
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";

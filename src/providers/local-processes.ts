@@ -1,7 +1,8 @@
 /**
  * The processes of a cluster on this machine: a head, and nodes that join it.
  *
- * Each is a child of whoever starts it and ends with it, whatever ends that. The command line keeps one process above them; tests have them as their own children.
+ * Each is a child of whoever starts it and ends with it, whatever ends that. The command line keeps one process above them; tests have them as their own
+ * children. What a node leaves behind that was killed (workers, files, shared memory) is removed here.
  */
 import { newJobId, newNodeId, newProcessId, type NodeId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";

@@ -10,7 +10,7 @@
  * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a
  * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment only.
  */
-import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeView, ResourceVector } from "../base/resources.ts";
 import type { Labels } from "../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
@@ -23,7 +23,16 @@ import { explainLease } from "./lease-explanation.ts";
 import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
 import { type Overflow, overflowOf } from "./lease-overflow.ts";
-import { type ActorHeld, type ActorReservation, type Demand, isIdle, type Lease, type PoolWorker, wantedHere } from "./lease-records.ts";
+import {
+  type ActorHeld,
+  type ActorReservation,
+  type Demand,
+  isIdle,
+  type Lease,
+  ownersOf,
+  type PoolWorker,
+  wantedHere,
+} from "./lease-records.ts";
 import { reservationOf } from "./remote-placement.ts";
 
 /** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
@@ -198,11 +207,9 @@ export class LeaseManager {
       case "environmentFailed":
         this.#refuseEnvironment(event.environment, event.refusal);
         return;
-      case "nodeGone": {
-        const owners = [...this.#demands.values(), ...this.#leases.values()].map(({ owner }) => owner);
-        for (const owner of new Set(owners)) if (nodeTagOf(owner) === event.tag) this.#removeProcess(owner);
+      case "nodeGone":
+        for (const owner of ownersOf(event.tag, this.#demands.values(), this.#leases.values())) this.#removeProcess(owner);
         return;
-      }
       case "processGone":
         this.#removeProcess(event.process);
         return;

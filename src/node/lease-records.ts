@@ -4,7 +4,7 @@
  * Only `lease-manager.ts` and its parts write them; `lease-holders.ts` and `lease-overflow.ts` read them. A worker without a lease may still hold resources,
  * wait for some, or have parked tasks: those of its own that nobody awaits.
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
 import type { Allocation, ResourcePool } from "../scheduling/resource-pool.ts";
 
@@ -91,4 +91,10 @@ export function wantedHere(demand: Demand): number {
 /** It can be given to anybody, also to become an actor. */
 export function isIdle(worker: PoolWorker): boolean {
   return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined && !worker.parked && !worker.isUnsure;
+}
+
+/** The processes of a node that have demands or leases. */
+export function ownersOf(tag: NodeTag, ...tables: readonly Iterable<Demand | Lease>[]): Set<ProcessId> {
+  const owners = tables.flatMap((table) => Array.from(table, ({ owner }) => owner));
+  return new Set(owners.filter((owner) => nodeTagOf(owner) === tag));
 }

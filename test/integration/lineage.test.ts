@@ -30,7 +30,7 @@ function loseStore(): number {
   let files = 0;
   for (const directory of [memoryDirectory, spillDirectory]) {
     for (const name of readdirSync(directory)) {
-      if (!/^[0-9a-f]{12}-\d+$/.test(name)) continue;
+      if (!/^[0-9a-f]{28}-\d+$/.test(name)) continue;
       truncateSync(join(directory, name));
       unlinkSync(join(directory, name));
       files += 1;

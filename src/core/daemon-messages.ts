@@ -22,10 +22,10 @@ import {
   MESSAGE,
   type PayloadHeader,
   type ReclaimHeader,
-  type WhyRefHeader,
   type WireLocation,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
+import type { WhyRefHeader } from "../wire/why-messages.ts";
 import type { ActorClient } from "./actor-client.ts";
 import type { OpenLinks } from "./open-links.ts";
 import type { Recovery } from "./recovery.ts";

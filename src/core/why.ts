@@ -6,7 +6,8 @@
  * process in the same way), and for a borrowed ref the process that makes it. The calls on the way are handed on, so that a cycle is seen and named.
  */
 import type { ObjectEntry } from "../object/object-entry.ts";
-import { type LeaseReportHeader, MESSAGE, type WhyHeader, type WhyRefHeader, type WhyTrail } from "../wire/messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import type { LeaseReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../wire/why-messages.ts";
 import type { TaskContext } from "../worker/task-context.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { Runtime } from "./runtime.ts";

@@ -8,13 +8,8 @@
 import type { JobId, NodeId } from "../base/ids.ts";
 import { CONTENTS_FILE, makeFolder, MANIFEST_FILE, PackageWriter, readRange, readWhole, removeTree } from "../platform/package-files.ts";
 import { joinPath } from "../platform/paths.ts";
-import {
-  MESSAGE,
-  type PackageHeldHeader,
-  type PackageOfferHeader,
-  type PackageOfferedHeader,
-  type PackageReadHeader,
-} from "../wire/messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import type { PackageHeldHeader, PackageOfferHeader, PackageOfferedHeader, PackageReadHeader } from "../wire/package-messages.ts";
 import {
   filesWithOffsets,
   isPackageHash,

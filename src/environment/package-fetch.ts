@@ -6,7 +6,8 @@
  */
 import type { NodeId } from "../base/ids.ts";
 import type { Reply } from "../rpc/connection.ts";
-import { MESSAGE, type PackageReadHeader } from "../wire/messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import type { PackageReadHeader } from "../wire/package-messages.ts";
 
 export const PACKAGE_PIECE_BYTES: number = 1024 * 1024;
 const WINDOW = 4;

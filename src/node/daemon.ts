@@ -23,14 +23,13 @@ import {
   type HelloHeader,
   type LeaseDemandHeader,
   type LeaseNameHeader,
-  type LeaseReportHeader,
   type LogHeader,
   MESSAGE,
   type ReclaimHeader,
   type WireLocation,
-  type WhyRefHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
+import type { LeaseReportHeader, WhyRefHeader } from "../wire/why-messages.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";

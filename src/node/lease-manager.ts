@@ -12,9 +12,8 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeView, ResourceVector } from "../base/resources.ts";
-import type { Labels } from "../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
-import { ResourcePool, unitIds, type UnitShares } from "../scheduling/resource-pool.ts";
+import { ResourcePool, unitIds } from "../scheduling/resource-pool.ts";
 import { BundleReservations } from "./bundle-reservations.ts";
 import { DemandTable } from "./demand-table.ts";
 import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
@@ -29,6 +28,7 @@ import {
   type Demand,
   isIdle,
   type Lease,
+  type LeaseManagerOptions,
   ownersOf,
   type PoolWorker,
   wantedHere,
@@ -41,17 +41,6 @@ const PREWARMED_MAX = 2;
 const POOL_SIZE_MAX = 64;
 /** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
 const RELEASED_GROUPS_MAX = 10_000;
-export interface LeaseManagerOptions {
-  total: ResourceVector;
-  cpuCount: number;
-  nodeId?: NodeId;
-  labels?: Labels;
-  /** Ids of the node's accelerators; by default they are numbered from 0. */
-  accelerators?: UnitShares | undefined;
-  /** One of several nodes: what cannot be granted here is the head's matter, which sees all of them. */
-  isClustered?: boolean;
-}
-
 export class LeaseManager {
   readonly #pool: ResourcePool;
   readonly #groups: BundleReservations;

@@ -4,9 +4,11 @@
  * Only `lease-manager.ts` and its parts write them; `lease-holders.ts` and `lease-overflow.ts` read them. A worker without a lease may still hold resources,
  * wait for some, or have parked tasks: those of its own that nobody awaits.
  */
-import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import type { ResourceVector } from "../base/resources.ts";
+import type { Labels } from "../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../scheduling/lease-spec.ts";
-import type { Allocation, ResourcePool } from "../scheduling/resource-pool.ts";
+import type { Allocation, ResourcePool, UnitShares } from "../scheduling/resource-pool.ts";
 
 /** CPUs that a worker holds, and where they came from. */
 export interface Held {
@@ -91,6 +93,18 @@ export function wantedHere(demand: Demand): number {
 /** It can be given to anybody, also to become an actor. */
 export function isIdle(worker: PoolWorker): boolean {
   return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined && !worker.parked && !worker.isUnsure;
+}
+
+/** What a lease manager is made with. */
+export interface LeaseManagerOptions {
+  total: ResourceVector;
+  cpuCount: number;
+  nodeId?: NodeId;
+  labels?: Labels;
+  /** Ids of the node's accelerators; by default they are numbered from 0. */
+  accelerators?: UnitShares | undefined;
+  /** One of several nodes: what cannot be granted here is the head's matter, which sees all of them. */
+  isClustered?: boolean;
 }
 
 /** The processes of a node that have demands or leases. */

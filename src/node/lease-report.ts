@@ -6,7 +6,7 @@
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import type { HeadService } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import type { LeaseReportHeader } from "../wire/messages.ts";
+import type { LeaseReportHeader } from "../wire/why-messages.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 

@@ -25,10 +25,8 @@ import {
   MESSAGE,
   STREAMING,
   type StreamHeader,
-  type WhyCallHeader,
-  type WhyHeader,
-  type WhyTrail,
 } from "../wire/messages.ts";
+import type { WhyCallHeader, WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { CallPlaces } from "./call-places.ts";
 import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method } from "./call-targets.ts";
 import type { Executor, Job } from "./executor.ts";

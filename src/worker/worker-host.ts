@@ -23,9 +23,8 @@ import {
   MESSAGE,
   type ReclaimHeader,
   type SlotHeader,
-  type WhyHeader,
-  type WhyTrail,
 } from "../wire/messages.ts";
+import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";

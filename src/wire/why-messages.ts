@@ -1,0 +1,43 @@
+/**
+ * The headers of questions about what a call waits for, and of their answers; the numbers are in `messages.ts`.
+ *
+ * They go from process to process along the calls that wait for each other (`core/why.ts`), and at the end to the node, which knows what a lease waits for.
+ */
+import type { ObjectId, ProcessId } from "../base/ids.ts";
+
+/** The way that a question of `why` has come, and how long its answer may take. */
+export interface WhyTrail {
+  /** Task id and name of each call on the way. */
+  visited: [task: string, name: string][];
+  withinMs: number;
+}
+
+/** What a call waits for; see `Why` in core/scheduling-types.ts. */
+export interface WhyHeader {
+  what: string;
+  state: string;
+  reason: string;
+  causes: WhyHeader[];
+  details: Record<string, unknown>;
+}
+
+export interface WhyRefHeader {
+  id: ObjectId;
+  owner: ProcessId;
+  trail: WhyTrail;
+}
+
+export interface WhyCallHeader {
+  callId: number;
+  trail: WhyTrail;
+}
+
+/** What a demand waits for on the node. */
+export interface LeaseReportHeader {
+  refusal: string | undefined;
+  obstacle: string | undefined;
+  pendingGroup: string | undefined;
+  lacking: { name: string; wanted: number; free: number }[];
+  holders: { kind: "tasks" | "actor" | "group"; id: string; name: string; resources: Record<string, number> }[];
+  workersStarting: number;
+}

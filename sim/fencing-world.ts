@@ -164,6 +164,9 @@ class ModelNode {
   isOnBus = true;
   #stoppedUntilMs = 0;
   #closedMs = -Infinity;
+  #linkedTo: Head = "head0";
+  #linkClosedMs = 0;
+  #term = 0;
   #isPaused = false;
   #isFenced = false;
   /** What the workers were told last, on the machine's clock, which they share with the daemon. */
@@ -207,13 +210,12 @@ class ModelNode {
     if (!this.#hasBus) this.isOnBus = false;
     time.after(random.between(0, CLOSING_MS), () => {
       if (!this.#isAwake) return;
-      if (!this.#hasLink) this.#tell({ kind: "linkClosed", nowMs: this.clockMs });
+      if (!this.#world.isOpen("node", this.#linkedTo)) {
+        this.#linkClosedMs = this.clockMs;
+        this.#tell({ kind: "linkClosed", nowMs: this.clockMs });
+      }
       if (!this.#hasBus) this.#tell({ kind: "busClosed", nowMs: this.clockMs });
     });
-  }
-
-  get #hasLink(): boolean {
-    return this.#world.heads.some((head) => head.leads && this.#world.isOpen("node", head.place));
   }
 
   get #hasBus(): boolean {
@@ -223,7 +225,6 @@ class ModelNode {
   #beat(): void {
     const world = this.#world;
     const sentMs = this.clockMs;
-    if (this.#hasLink) this.#tell({ kind: "linkOpen", nowMs: sentMs });
     if (this.#hasBus) {
       this.isOnBus = true;
       this.#tell({ kind: "busOpen", nowMs: sentMs });
@@ -232,11 +233,18 @@ class ModelNode {
     for (const head of world.heads) {
       for (const way of ["direct", "bus"] as const) {
         world.send(["node", head.place, way], () => {
-          const answer = head.hear();
+          const { answer, term } = head.hear();
           if (answer === undefined) return;
           world.send([head.place, "node", way], () => {
-            if (!this.#isAwake) return;
+            // What a head says that was replaced since counts no more.
+            if (!this.#isAwake || term < this.#term) return;
+            this.#term = term;
             answers += 1;
+            // A link is open again when the head has said so over a connection that was made after the last was closed.
+            if (way === "direct" && sentMs > this.#linkClosedMs) {
+              this.#linkedTo = head.place;
+              this.#tell({ kind: "linkOpen", nowMs: this.clockMs });
+            }
             if (answer === "dead") this.#tell({ kind: "declaredDead", nowMs: this.clockMs });
             else this.#tell({ kind: "acknowledged", sentMs, nowMs: this.clockMs });
           });
@@ -339,18 +347,19 @@ class ModelHead {
     this.#tell(this.#ofNode(saysNobody ? "busLost" : "busBack"));
   }
 
-  /** A heartbeat; the answer, or undefined when this head may not answer. */
-  hear(): "alive" | "dead" | undefined {
-    if (!this.#isAwake || this.#detector === undefined) return undefined;
+  /** A heartbeat; without an answer when this head may not give one. */
+  hear(): { answer: "alive" | "dead" | undefined; term: number } {
+    const term = this.#term;
+    if (!this.#isAwake || this.#detector === undefined) return { answer: undefined, term };
     const isOpen = this.#world.isOpen("node", this.place);
     if (!this.#isLinkUp && isOpen) {
       this.#isLinkUp = true;
       this.#tell(this.#ofNode("registered"));
     }
     this.#tell(this.#ofNode("heartbeat"));
-    if (this.#detector?.isDead(NODE, INCARNATION)) return "dead";
+    if (this.#detector?.isDead(NODE, INCARNATION)) return { answer: "dead", term };
     const isProven = this.#world.mutation === "unprovenAnswers" || this.clockMs - this.#provenMs < PROOF_MS;
-    return isProven ? "alive" : undefined;
+    return { answer: isProven ? "alive" : undefined, term };
   }
 
   #ofNode(kind: "registered" | "expected" | "heartbeat" | "linkDown" | "busLost" | "busBack"): DetectorEvent {

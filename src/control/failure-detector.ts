@@ -1,7 +1,7 @@
 /**
  * Which nodes are alive, as the leading head sees it: two speeds of death, a guard against losing many at once, and incarnations that never return.
  *
- * A pure state machine. A node is suspected (no new work) when its link closes or it is silent for a quarter of `deadAfterMs`. It is dead when its link has been closed
+ * A pure state machine. A node is suspected (no new work) when its link closes or it is silent for a fifth of `deadAfterMs`. It is dead when its link has been closed
  * and its connection to the bus lost for `closedAfterMs`, which is what a process that ended looks like; or when it was silent for `deadAfterMs`.
  * Invariants: a dead incarnation is never alive again; nobody dies of silence before its suspicion was committed (`marked`) for `MARKED_FRACTION` of `deadAfterMs`,
  * while this process stood still, while the head's own bus was away, or while more than half of at least three nodes are silent. Why that is safe: decision 0025.
@@ -79,10 +79,10 @@ interface Node {
 export const DEAD_AFTER_MS = 10_000;
 export const DEAD_AFTER_MS_MIN = 3_000;
 const CLOSED_AFTER_MS = 2_000;
-/** Of `deadAfterMs`: two or three heartbeats that did not come. */
-const SUSPECT_FRACTION = 0.25;
-/** Of `deadAfterMs`, from the commit of the suspicion to the death: longer than the 0.7 after which a node fences itself. */
-export const MARKED_FRACTION = 0.75;
+/** Of `deadAfterMs`: two heartbeats that did not come. */
+const SUSPECT_FRACTION = 0.2;
+/** Of `deadAfterMs`, from the commit of the suspicion to the death: longer than the 0.7 after which a node fences itself and the 0.05 after which its workers notice. */
+const MARKED_FRACTION = 0.8;
 /** Of one or two nodes all that is silent may well be what is dead, and there is no majority to compare with. */
 const GUARD_NODES_MIN = 3;
 /** In `deadAfterMs`: a cluster that really lost its larger half must go on at some time; its nodes have long fenced themselves. */
@@ -223,7 +223,8 @@ export class FailureDetector {
     for (const node of this.#nodes.values()) {
       const silentMs = nowMs - node.heardMs;
       if (silentMs < suspectAfterMs) continue;
-      silent += 1;
+      // What has a cause of its own is no sign of a lost network.
+      if (node.linkDownMs === undefined || node.busLostMs === undefined) silent += 1;
       effects.push(...this.#suspect(node, `it has been silent for ${Math.round(silentMs)} ms`));
     }
     effects.push(...this.#guard(silent, nowMs));

@@ -99,7 +99,7 @@ describe("with two heads, a bus and a store that are cut, delayed and stopped at
     headlessWithoutStore: 81,
     markAtOnce: 24,
     unprovenAnswers: 1777,
-    noGrace: 46,
+    noGrace: 94,
     workersTrustDaemon: 12,
     noPause: 3,
   };

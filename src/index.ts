@@ -4,6 +4,7 @@ import "./dag/well-known-exports.ts";
 
 export {
   ActorDiedError,
+  ActorNameTakenError,
   ActorUnschedulableError,
   ActorUnavailableError,
   AuthenticationError,
@@ -17,6 +18,7 @@ export {
   OutOfMemoryError,
   OwnerDiedError,
   PendingCallsLimitExceededError,
+  PlacementGroupNotFoundError,
   PlacementGroupRemovedError,
   RuntimeEnvError,
   SerializationError,

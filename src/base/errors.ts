@@ -147,6 +147,11 @@ export class ActorDiedError extends ShoalError {
   static override readonly code: string = "ACTOR_DIED";
 }
 
+/** The actor was never created: another one has its name. */
+export class ActorNameTakenError extends ActorDiedError {
+  static override readonly code: string = "ACTOR_NAME_TAKEN";
+}
+
 /** The actor cannot be reached now, but may come back: it restarts, or its node is silent. The call may have run. */
 export class ActorUnavailableError extends ShoalError {
   static override readonly code: string = "ACTOR_UNAVAILABLE";
@@ -205,6 +210,11 @@ export class TaskUnschedulableError extends ShoalError {
 /** No node can ever give what the actor asks for. */
 export class ActorUnschedulableError extends ShoalError {
   static override readonly code: string = "ACTOR_UNSCHEDULABLE";
+}
+
+/** No placement group has the name that was asked for; `details.known` lists those of the namespace. */
+export class PlacementGroupNotFoundError extends ShoalError {
+  static override readonly code: string = "PLACEMENT_GROUP_NOT_FOUND";
 }
 
 /** The placement group of the task or actor was removed. */
@@ -423,6 +433,7 @@ for (const errorClass of [
   GetTimeoutError,
   WorkerCrashedError,
   ActorDiedError,
+  ActorNameTakenError,
   ActorUnavailableError,
   PendingCallsLimitExceededError,
   DeadlockError,
@@ -435,6 +446,7 @@ for (const errorClass of [
   NodeDiedError,
   TaskUnschedulableError,
   ActorUnschedulableError,
+  PlacementGroupNotFoundError,
   PlacementGroupRemovedError,
   RuntimeEnvError,
   SerializationError,

@@ -13,6 +13,7 @@ import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, M
 import { currentHandles } from "./actor-handle.ts";
 import { type ActorInterface, actorInterface, interfaceToWire, methodDefaults } from "./actor-interface.ts";
 import { encodeArguments } from "./call-arguments.ts";
+import { isNameTaken } from "./call-failures.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { inheritedShape, placing } from "./inherited-place.ts";
 import { requireRuntime } from "./current-runtime.ts";
@@ -148,7 +149,12 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     const parts = [payload, ...deps].flatMap(payloadParts);
     const created = runtime.daemon.request(MESSAGE.ACTOR_CREATE, header, { parts, timeoutMs: 0 }).then(
       (reply) => adoptExisting(runtime, client, actorId, reply.header as ActorLookupReply),
-      (error: unknown) => client.stateChanged(neverCreated(actorId, (error as Error).message)),
+      (error: unknown) => {
+        const refused = neverCreated(actorId, (error as Error).message);
+        // Its calls fail with this; where there are none, nobody would learn that a second actor was meant and does not exist.
+        if (isNameTaken(refused) && client.pendingCount === 0) runtime.options.onWarning(nameTakenWarning(state.name, refused));
+        client.stateChanged(refused);
+      },
     );
     void created.then(unpin);
     release();
@@ -180,6 +186,10 @@ function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback
     });
   }
   if (missing === 0) callback();
+}
+
+function nameTakenWarning(className: string, { reason }: ActorStateHeader): string {
+  return `Actor ${className} was not created: ${reason ?? ""}. Its calls will fail; choose another name, or set getIfExists to get the actor that has it.`;
 }
 
 function neverCreated(actorId: ActorId, reason: string): ActorStateHeader {

@@ -6,6 +6,7 @@
  */
 import {
   ActorDiedError,
+  ActorNameTakenError,
   ActorUnavailableError,
   ActorUnschedulableError,
   OutOfMemoryError,
@@ -138,6 +139,10 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
     const what = `Call ${callName} failed: the actor died while the call was with it: ${why}${lastWords(state.exit)}`;
     return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason: why });
   }
+  if (isNameTaken(state)) {
+    const hint = "Choose another name, or set getIfExists to get the actor that has it.";
+    return new ActorNameTakenError(`Call ${callName} failed: the actor was not created: ${reason}`, { reason, details, hint });
+  }
   return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
     ...exitFields(state.exit),
     reason,
@@ -146,8 +151,12 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   });
 }
 
+/** Whether it was never created, as another actor has its name. */
+export function isNameTaken({ incarnation, reason }: ActorStateHeader): boolean {
+  return incarnation === 0 && reason?.includes("exists already") === true;
+}
+
 function remedyFor(state: ActorStateHeader, reason: string): string {
-  if (reason.includes("exists already")) return "Choose another name, or set getIfExists to get the actor that has it.";
   return state.exit === undefined || isWanted(reason) ? "Create the actor again." : "Create the actor again, or set maxRestarts.";
 }
 

@@ -5,13 +5,14 @@
  * message, so `placementGroup` returns at once, and `ready` is one question per process and group that is answered when the bundles are reserved.
  */
 import { describeValue } from "../base/describe.ts";
-import { GetTimeoutError, PlacementGroupRemovedError } from "../base/errors.ts";
+import { GetTimeoutError, PlacementGroupNotFoundError, PlacementGroupRemovedError } from "../base/errors.ts";
 import { resourceVector } from "../base/resources.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { type GroupCreateHeader, type GroupHeader, type GroupStateHeader, MESSAGE } from "../wire/messages.ts";
 import { taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { resolvePlacementGroupOptions } from "./group-options.ts";
+import { nearNames } from "./near-names.ts";
 import { resolveGetOptions } from "./operation-options.ts";
 import { type GroupFacts, groupFacts, registerGroup } from "./placement-group-facts.ts";
 import type { Runtime } from "./runtime.ts";
@@ -102,7 +103,7 @@ export const placementGroup: PlacementGroupFunction = (bundles, options) => {
 /**
  * The placement group of a name in this program's namespace.
  *
- * @throws PlacementGroupRemovedError when there is none
+ * @throws PlacementGroupNotFoundError when there is none; it lists the names that there are
  */
 export async function getPlacementGroup(name: string): Promise<PlacementGroup> {
   if (typeof name !== "string" || name === "")
@@ -111,16 +112,28 @@ export async function getPlacementGroup(name: string): Promise<PlacementGroup> {
   const { namespace } = runtime.options;
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUP_LOOKUP, { name, namespace }));
   const found = reply.header as GroupHeader | undefined;
-  if (found === undefined) {
-    throw new PlacementGroupRemovedError(
-      `Cannot get placement group ${JSON.stringify(name)}: there is none in namespace ${JSON.stringify(namespace)}`,
-      {
-        reason: "no placement group has that name",
-        hint: "Create it first with the option name; its end frees the name.",
-      },
-    );
-  }
+  if (found === undefined) throw unknownGroup(name, namespace, await placementGroupTable());
   return new PlacementGroupHandle({ id: found.id, bundles: found.bundles.map(resourceVector) });
+}
+
+const NAMES_SHOWN_MAX = 10;
+
+function unknownGroup(name: string, namespace: string, groups: readonly PlacementGroupInfo[]): PlacementGroupNotFoundError {
+  const isKnown = (group: PlacementGroupInfo): boolean => group.namespace === namespace && group.state !== "removed";
+  const known = groups.flatMap((group) => (group.name !== undefined && isKnown(group) ? [group.name] : []));
+  const near = nearNames(name, known);
+  const shown = near.length > 0 ? near : known.slice(0, NAMES_SHOWN_MAX);
+  const listed = shown.map((text) => JSON.stringify(text)).join(", ");
+  const others = known.length > shown.length ? `, and ${known.length - shown.length} others` : "";
+  const there = known.length === 0 ? "no group there has a name" : `there are ${listed}${others}`;
+  return new PlacementGroupNotFoundError(
+    `Cannot get placement group ${JSON.stringify(name)}: none has that name in namespace ${JSON.stringify(namespace)}: ${there}`,
+    {
+      reason: "no placement group has that name",
+      hint: "Create it first with the option name, and look it up in the same namespace; its end frees the name.",
+      details: { name, namespace, known },
+    },
+  );
 }
 
 /** All placement groups of the cluster, and those that were removed last. */

@@ -4,9 +4,9 @@
  * A session has one folder for sockets (mode 0700, in the temporary folder), one for shared memory and one for spilled objects. The node daemon
  * removes them at its end; a driver whose daemon was killed does it instead; and what both left behind is swept by the next session.
  */
-import { mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ShoalError } from "../base/errors.ts";
 import { claimDirectory, memoryRoot } from "./session-sweep.ts";
 
@@ -26,7 +26,7 @@ export function createSessionDirectories(sessionId: string, spillRoot: string | 
     spill: join(spillRoot ?? tmpdir(), `shoal-spill-${sessionId}`),
   };
   try {
-    for (const directory of Object.values(directories)) mkdirSync(directory, { recursive: true, mode: 0o700 });
+    for (const directory of Object.values(directories)) makeDirectory(directory);
     claimSessionDirectories(directories);
   } catch (error) {
     removeSessionDirectories(directories);
@@ -37,6 +37,20 @@ export function createSessionDirectories(sessionId: string, spillRoot: string | 
     });
   }
   return directories;
+}
+
+/**
+ * With its parents. Not by Node's `recursive`: that tries for ever where a file system says of an existing folder that it does not exist, as `/proc` does
+ * of one in which nothing can be made.
+ */
+function makeDirectory(directory: string): void {
+  const parent = dirname(directory);
+  if (parent !== directory && !existsSync(parent)) makeDirectory(parent);
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
 }
 
 /** Driver and daemon both do: a later session leaves the folders alone while either lives. */

@@ -182,6 +182,8 @@ test("a named actor is found in its namespace and nowhere else", async () => {
   expect(await inTask.remote()).toBe(9);
   const second = await failureOf(remote(Cell, { name: "cell" }).remote().get.remote());
   expect(second.message).toContain('"cell"');
+  expect(second).toBeInstanceOf(ActorDiedError);
+  expect(second).toMatchObject({ code: "ACTOR_NAME_TAKEN", hint: expect.stringContaining("getIfExists") });
   await terminate(actor);
   await expect(getActor("cell")).rejects.toThrow(ActorDiedError);
   const again = remote(Cell, { name: "cell" }).remote();

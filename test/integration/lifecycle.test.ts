@@ -224,13 +224,34 @@ test("a program that only waits for getActor does not end before the answer", as
   });
 });
 
+test("a second actor of one name is told of although nothing is called of it", async () => {
+  const run = await sandbox.run(`
+    import { init, ready, remote, shutdown } from "shoal";
+    await init({ numCpus: 1, namespace: "mine" });
+    class Cell {}
+    const first = remote(Cell, { name: "cell" }).remote();
+    await ready(first);
+    const second = remote(Cell, { name: "cell" }).remote();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    void second;
+    await shutdown();
+  `);
+  expect(run).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringMatching(
+      /^shoal: Actor Cell was not created: an actor named "cell" exists already in namespace "mine".*getIfExists.*\n$/,
+    ),
+  });
+});
+
 test("a spill folder that cannot be made is named, and nothing is left of the attempt", async () => {
   const run = await sandbox.run(`
     import { init, isInitialized } from "shoal";
-    await init({ spillDirectory: "/dev/null/spill" }).catch((error) => console.log(error.name, error.message, error.hint));
+    for (const spillDirectory of ["/dev/null/spill", "/proc/self/spill"])
+      await init({ spillDirectory }).catch((error) => console.log(error.name, error.message, error.hint));
     console.log(isInitialized());
   `);
-  expect(run.stdout).toMatch(
-    /^ShoalError Cannot start Shoal: a folder of the session cannot be made: .*\/dev\/null\/spill.* spillDirectory.*\nfalse\n$/,
-  );
+  const refused = (folder: string): string =>
+    `ShoalError Cannot start Shoal: a folder of the session cannot be made: [^\\n]*${folder}[^\\n]* spillDirectory[^\\n]*\\n`;
+  expect(run.stdout).toMatch(new RegExp(`^${refused("/dev/null/spill")}${refused("/proc/self/spill")}false\\n$`));
 });

@@ -7,6 +7,7 @@ import {
   getPlacementGroup,
   getRuntimeContext,
   type PlacementGroup,
+  PlacementGroupNotFoundError,
   PlacementGroupRemovedError,
   placementGroup,
   placementGroupTable,
@@ -172,8 +173,15 @@ describe("a placement group", () => {
       name: "PlacementGroupRemovedError",
       message: expect.stringContaining("exists already"),
     });
+    await group([{ CPU: 1 }], { name: "the other" }).ready();
+    expect(await failureOf(getPlacementGroup("nope"))).toMatchObject({
+      code: "PLACEMENT_GROUP_NOT_FOUND",
+      message: expect.stringMatching(/"nope".*none has that name.*there are "the one", "the other"/),
+      details: { known: ["the one", "the other"] },
+    });
+    expect((await failureOf(getPlacementGroup("the on"))).message).toMatch(/there are "the one", and 1 others$/);
     await named.remove();
-    expect(await failureOf(getPlacementGroup("the one"))).toBeInstanceOf(PlacementGroupRemovedError);
+    expect(await failureOf(getPlacementGroup("the one"))).toBeInstanceOf(PlacementGroupNotFoundError);
     await (await group([{ CPU: 1 }], { name: "the one" }).ready()).remove();
   });
 

@@ -9,7 +9,7 @@ import type { ObjectLocation } from "../object/arena-writer.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { storeTagOf } from "../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
-import { MESSAGE, type StoreReport, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
+import { MESSAGE, type StoreElsewhereHeader, type StoreReport, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
 import { Spilling } from "./spilling.ts";
 
 export interface StoreServiceOptions {
@@ -21,7 +21,28 @@ export interface StoreServiceOptions {
   nowMs: () => number;
 }
 
+/** What the node itself does with the store: it writes copies of other nodes' objects, and tells of its own. */
+export interface StoreOfNode {
+  /** The daemon as a writer. */
+  readonly processId: ProcessId;
+  /** Whether a location is on another node, which is told instead. */
+  isElsewhere(location: WireLocation): boolean;
+  tellElsewhere(header: StoreElsewhereHeader): void;
+  /** A message of the store to its writers, for the one in this process. */
+  receive(type: number, header: unknown): void;
+  /** Nobody needs the object at this place any more, or its bytes are gone. */
+  onFreed(location: WireLocation): void;
+  /** Memory that would be free if it were asked for. */
+  readonly idleBytes: number;
+  /** Memory that is promised to what is still coming. */
+  readonly comingBytes: number;
+  makeRoom(bytes: number): void;
+}
+
 const STATUS_EVERY_MS = 20;
+/** Below the mark from which objects are spilled. */
+const IDLE_COPIES_UP_TO = 0.75;
+const NO_COPIES = { comingBytes: 0, idleBytes: 0 };
 /** Objects in one message, well below the size of a frame. */
 const CLAIMS_MAX = 20_000;
 
@@ -31,6 +52,9 @@ export class StoreService {
   readonly #spilling: Spilling;
   /** Who is connected, and what each wrote to memory less what it freed of its own, as far as the ledger knows. */
   readonly #seenBytes = new Map<ProcessId, number>();
+  /** Places that are read for other nodes, how often each, and whom to tell that it may be written again. */
+  readonly #held = new Map<string, { count: number; reuse: { writer: ProcessId; location: WireLocation }[] }>();
+  #node: StoreOfNode | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -41,7 +65,7 @@ export class StoreService {
       ledger: this.#ledger,
       disk: options.disk,
       processes: () => Array.from(this.#seenBytes.keys()),
-      send: options.send,
+      send: (to, type, header) => this.#send(to, type, header),
       unlink: (files) => this.#unlink(files),
       warn: options.warn,
       onSpilled: () => this.#tellStatus(),
@@ -52,6 +76,47 @@ export class StoreService {
   get report(): StoreReport {
     const { usedBytes, diskBytes, objects } = this.#ledger.statistics;
     return { quotaBytes: this.#options.quotaBytes, usedBytes, diskBytes, objects, ...this.#spilling.statistics };
+  }
+
+  /** From now on the node has copies of its own in the store. */
+  setNode(node: StoreOfNode): void {
+    this.#node = node;
+  }
+
+  /** What the quota leaves for copies. */
+  get freeBytes(): number {
+    return this.#options.quotaBytes - this.#ledger.usedBytes - (this.#node?.comingBytes ?? 0);
+  }
+
+  get quotaBytes(): number {
+    return this.#options.quotaBytes;
+  }
+
+  /** The pages of a place are being read: nobody writes there before as many `letGo`. Files that are open may be deleted. */
+  hold(location: WireLocation): void {
+    const place = placeOf(location);
+    const held = this.#held.get(place);
+    if (held === undefined) this.#held.set(place, { count: 1, reuse: [] });
+    else held.count += 1;
+  }
+
+  letGo(location: WireLocation): void {
+    const place = placeOf(location);
+    const held = this.#held.get(place);
+    if (held === undefined) return;
+    held.count -= 1;
+    if (held.count > 0) return;
+    this.#held.delete(place);
+    for (const { writer, location: freed } of held.reuse) this.#send(writer, MESSAGE.STORE_REUSE, [freed]);
+  }
+
+  /** What another node's processes decided about an object of this one. */
+  receiveElsewhere([what, location, owner]: StoreElsewhereHeader): void {
+    if (this.#node?.isElsewhere(location) === true) return;
+    if (what === "free") this.free(location, { reused: false });
+    else if (what === "lost") this.arenaLost(location);
+    else this.adopt(location, owner as ProcessId);
+    this.#changed();
   }
 
   joined(process: ProcessId): void {
@@ -108,30 +173,44 @@ export class StoreService {
   }
 
   adopt(location: WireLocation, owner: ProcessId): void {
+    if (this.#node?.isElsewhere(location) === true) {
+      this.#node.tellElsewhere(["adopt", location, owner]);
+      return;
+    }
     this.#ledger.adopt({ location: fromWire(location), owner });
   }
 
   /** Bytes of a file are gone: nobody writes there again. */
   arenaLost(location: WireLocation): void {
+    if (this.#node?.isElsewhere(location) === true) {
+      this.#node.tellElsewhere(["lost", location]);
+      return;
+    }
     const { arena, kind } = fromWire(location);
     const writer = this.#ledger.abandoned({ arena, kind });
-    if (writer !== undefined) this.#options.send(writer, MESSAGE.ARENA_LOST, location);
+    if (writer !== undefined) this.#send(writer, MESSAGE.ARENA_LOST, location);
   }
 
   /** Nobody needs the object. `reused`: its writer has the pages back already. */
   free(location: WireLocation, { reused }: { reused: boolean }): void {
+    if (this.#node?.isElsewhere(location) === true) {
+      this.#node.tellElsewhere(["free", location]);
+      return;
+    }
+    this.#node?.onFreed(location);
     const effects = this.#ledger.freed(fromWire(location));
     this.#apply(reused ? { ...effects, reuse: undefined } : effects, location);
   }
 
   processGone(process: ProcessId): void {
     this.left(process);
-    const { unlink, reuse, written } = this.#ledger.processExited(process);
+    const { unlink, freed, reuse, written } = this.#ledger.processExited(process);
+    for (const location of freed) this.#node?.onFreed(toWire(location));
     this.#unlink(unlink);
-    for (const { writer, location } of reuse) this.#options.send(writer, MESSAGE.STORE_REUSE, [toWire(location)]);
+    for (const { writer, location } of reuse) this.#mayReuse(writer, toWire(location));
     for (const [owner, locations] of written) {
       for (let start = 0; start < locations.length; start += CLAIMS_MAX)
-        this.#options.send(owner, MESSAGE.STORE_CLAIM, [process, locations.slice(start, start + CLAIMS_MAX).map(toWire)]);
+        this.#send(owner, MESSAGE.STORE_CLAIM, [process, locations.slice(start, start + CLAIMS_MAX).map(toWire)]);
     }
     void this.#sweep(process);
     this.#changed();
@@ -159,8 +238,19 @@ export class StoreService {
   }
 
   #apply({ reuse, unlink }: FreedEffects, location: WireLocation): void {
-    if (reuse !== undefined) this.#options.send(reuse, MESSAGE.STORE_REUSE, [location]);
+    if (reuse !== undefined) this.#mayReuse(reuse, location);
     this.#unlink(unlink);
+  }
+
+  #mayReuse(writer: ProcessId, location: WireLocation): void {
+    const held = this.#held.get(placeOf(location));
+    if (held === undefined) this.#send(writer, MESSAGE.STORE_REUSE, [location]);
+    else held.reuse.push({ writer, location });
+  }
+
+  #send(to: ProcessId, type: number, header: unknown): void {
+    if (to === this.#node?.processId) this.#node.receive(type, header);
+    else this.#options.send(to, type, header);
   }
 
   #unlink(files: readonly ArenaFile[]): void {
@@ -171,10 +261,19 @@ export class StoreService {
     if (this.#timer !== undefined || this.#isClosed) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
+      this.#makeRoom();
       this.#tellStatus();
       this.#spilling.changed();
     }, STATUS_EVERY_MS);
     this.#timer.unref();
+  }
+
+  /** Copies that nobody reads go before anything is written to disk. */
+  #makeRoom(): void {
+    const node = this.#node;
+    if (node === undefined || node.idleBytes === 0) return;
+    const overBytes = this.#ledger.usedBytes + node.comingBytes - this.#options.quotaBytes * IDLE_COPIES_UP_TO;
+    if (overBytes > 0) node.makeRoom(overBytes);
   }
 
   #tellStatus(): void {
@@ -183,12 +282,18 @@ export class StoreService {
 
   #tell(process: ProcessId): void {
     const seenBytes = this.#seenBytes.get(process) ?? 0;
+    // Idle copies are in nobody's way: what is written in their stead makes them go.
+    const { comingBytes, idleBytes } = this.#node ?? NO_COPIES;
     this.#options.send(process, MESSAGE.STORE_STATUS, {
-      usedBytes: this.#ledger.usedBytes,
+      usedBytes: Math.max(0, this.#ledger.usedBytes + comingBytes - idleBytes),
       quotaBytes: this.#options.quotaBytes,
       seenBytes,
     });
   }
+}
+
+function placeOf([arena, offset]: WireLocation): string {
+  return `${arena}/${offset}`;
 }
 
 function fromWire([arena, offset, sizeBytes, kind]: WireLocation): ObjectLocation {

@@ -221,9 +221,13 @@ function partsOf(bytes: Uint8Array, layout: ObjectLayout): Pick<StoredObject, "i
 
 /** A location comes from another process: its name must stay within the session's directory, and its numbers be numbers. */
 function checkLocation(location: ObjectLocation): void {
-  const { arena, offset, sizeBytes } = location;
-  const isValid = ARENA_NAME.test(arena) && Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(sizeBytes) && sizeBytes > 0;
-  if (!isValid) throw lostError(location, "that is not a place in the store");
+  if (!isPlaceInStore(location)) throw lostError(location, "that is not a place in the store");
+}
+
+/** Whether a location that somebody sent names a file in a folder of the store, and a place in it. */
+export function isPlaceInStore({ arena, offset, sizeBytes, kind }: ObjectLocation): boolean {
+  const isPlace = Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(sizeBytes) && sizeBytes > 0;
+  return isPlace && typeof arena === "string" && ARENA_NAME.test(arena) && (kind === "memory" || kind === "disk");
 }
 
 function lostError(location: ObjectLocation, why: string, cause?: unknown): ObjectLostError {

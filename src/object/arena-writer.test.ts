@@ -237,3 +237,52 @@ describe("when memory is short", () => {
     expect((thrown as Error).message).toMatch(/\/spill cannot be written: EACCES: permission denied\. Drop references/);
   });
 });
+
+describe("room for an object that comes piece by piece", () => {
+  test("is an extent of an arena, which others leave alone, and is had back when it is given up", () => {
+    const first = writer.allocate(MEGABYTE);
+    const second = writer.allocate(MEGABYTE);
+    expect(first.location.arena).toBe(second.location.arena);
+    expect(second.location.offset).toBe(MEGABYTE);
+    first.write(0, new Uint8Array(1000));
+    first.write(MEGABYTE - 10, new Uint8Array(10));
+    expect(() => first.write(MEGABYTE - 9, new Uint8Array(10))).toThrow(RangeError);
+    expect(() => first.write(-1, new Uint8Array(1))).toThrow(RangeError);
+    first.abandon();
+    first.abandon();
+    expect(writer.usedBytes).toBe(MEGABYTE);
+    expect(writer.allocate(MEGABYTE).location.offset).toBe(0);
+    second.seal();
+    expect(writer.usedBytes).toBe(2 * MEGABYTE);
+  });
+
+  test("keeps the file of its arena open until it is done", () => {
+    const extent = writer.allocate(MEGABYTE);
+    expect(writer.hasOpenExtents(extent.location.arena)).toBe(true);
+    writer.abandon(extent.location.arena);
+    expect(disks.openCount).toBe(1);
+    extent.seal();
+    expect(disks.openCount).toBe(0);
+  });
+
+  test("is on disk when memory is short, or unwanted, and leaves no file when it is given up", () => {
+    quotaBytes = 0;
+    const extent = writer.allocate(MEGABYTE);
+    expect(extent.location).toMatchObject({ kind: "disk", offset: 0, sizeBytes: MEGABYTE });
+    extent.abandon();
+    expect(Array.from(disks.sizes.keys())).toEqual([]);
+    quotaBytes = 1024 * MEGABYTE;
+    const chosen = writer.allocate(MEGABYTE, { avoidMemory: true });
+    expect(chosen.location.kind).toBe("disk");
+    chosen.seal();
+    expect(disks.openCount).toBe(0);
+    writer.free(chosen.location);
+    expect(Array.from(disks.sizes.keys())).toEqual([]);
+  });
+
+  test("is refused when neither has room", () => {
+    disks.capacities["/spill"] = 0;
+    quotaBytes = 0;
+    expect(() => writer.allocate(MEGABYTE)).toThrow(OutOfDiskError);
+  });
+});

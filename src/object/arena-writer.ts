@@ -7,10 +7,11 @@
  */
 import { ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
-import { type StoreFiles, storeFiles } from "../platform/store-file.ts";
+import { type StoreFile, type StoreFiles, storeFiles } from "../platform/store-file.ts";
 import { Arena, type ObjectParts, piecesOf } from "./arena.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import { layoutOf } from "./layout.ts";
+import { ObjectExtent } from "./object-extent.ts";
 
 /** Where an object lies. `arena` is the name of a file in the session's memory directory, or in its spill directory. */
 export interface ObjectLocation {
@@ -51,6 +52,17 @@ const DEDICATED_FRACTION = 1 / 4;
 const DEDICATED_FIT = 2;
 /** Longer than the collector takes to find what a loop of puts dropped; recycled pages are five times as fast as fresh ones. */
 const EMPTY_ARENA_KEPT_MS = 5000;
+
+/** How an object gets its room in an arena. */
+interface Place {
+  recycled(arena: Arena): number | undefined;
+  fresh(arena: Arena): number | undefined;
+}
+
+interface Placed {
+  arena: Arena;
+  location: ObjectLocation;
+}
 
 /** How large the arenas of a store with this quota are at most. */
 export function arenaBytesFor(quotaBytes: number): number {
@@ -102,7 +114,30 @@ export class ArenaWriter {
   write(inBand: Uint8Array, buffers: readonly Uint8Array[]): ObjectLocation {
     const bufferLengths = buffers.map((buffer) => buffer.byteLength);
     const parts: ObjectParts = { layout: layoutOf(inBand.byteLength, bufferLengths), inBand, buffers };
-    return this.#writeToMemory(parts) ?? this.#writeToDisk(parts);
+    const place = {
+      recycled: (arena: Arena) => arena.writeRecycled(parts, this.#memory),
+      fresh: (arena: Arena) => arena.writeFresh(parts),
+    };
+    return this.#placeInMemory(parts.layout.sizeBytes, place)?.location ?? this.#writeToDisk(parts);
+  }
+
+  /**
+   * Takes room for an object whose bytes come piece by piece, in the form in which they are stored. It is nobody's to read before `seal`.
+   *
+   * @throws ObjectStoreFullError, OutOfDiskError as `write` does
+   */
+  allocate(sizeBytes: number, { avoidMemory }: { avoidMemory: boolean } = { avoidMemory: false }): ObjectExtent {
+    const place = {
+      recycled: (arena: Arena) => arena.takeExtent(sizeBytes, "recycled"),
+      fresh: (arena: Arena) => arena.takeExtent(sizeBytes, "fresh"),
+    };
+    const placed = avoidMemory ? undefined : this.#placeInMemory(sizeBytes, place);
+    if (placed === undefined) return this.#allocateOnDisk(sizeBytes);
+    const { arena, location } = placed;
+    return new ObjectExtent(location, arena.file, (isSealed) => {
+      arena.extentDone();
+      if (!isSealed) this.free(location);
+    });
   }
 
   /**
@@ -133,6 +168,11 @@ export class ArenaWriter {
     this.#arenas.delete(name);
   }
 
+  /** Whether somebody writes to an arena piece by piece. */
+  hasOpenExtents(name: string): boolean {
+    return this.#arenas.get(name)?.hasOpenExtents === true;
+  }
+
   /** Deletes arenas that have been empty for a while. It also happens by itself. */
   trim(nowMs: number = performance.now()): void {
     for (const arena of this.#arenas.values()) {
@@ -147,20 +187,19 @@ export class ArenaWriter {
     this.#diskFiles.clear();
   }
 
-  #writeToMemory(parts: ObjectParts): ObjectLocation | undefined {
-    const { sizeBytes } = parts.layout;
+  #placeInMemory(sizeBytes: number, place: Place): Placed | undefined {
     if (extentBytesOf(sizeBytes) > this.#options.quota.freeBytes()) return undefined;
     const recycled = this.#intact(() => this.#arenaWithRecycled(sizeBytes));
-    if (recycled !== undefined) return this.#placed(recycled, recycled.writeRecycled(parts, this.#memory), sizeBytes);
+    if (recycled !== undefined) return this.#placed(recycled, place.recycled(recycled), sizeBytes);
     try {
-      return this.#writeFresh(parts);
+      return this.#placeFresh(sizeBytes, place);
     } catch (error) {
       if (!isNoRoom(error)) throw error;
     }
     // The file system is full before the quota is: empty arenas give their pages back, now instead of in some seconds.
     if (!this.#deleteEmptyArenas()) return undefined;
     try {
-      return this.#writeFresh(parts);
+      return this.#placeFresh(sizeBytes, place);
     } catch (error) {
       if (!isNoRoom(error)) throw error;
       return undefined;
@@ -177,22 +216,21 @@ export class ArenaWriter {
     }
   }
 
-  #writeFresh(parts: ObjectParts): ObjectLocation | undefined {
-    const { sizeBytes } = parts.layout;
+  #placeFresh(sizeBytes: number, place: Place): Placed | undefined {
     const existing = sizeBytes < this.#dedicatedMinBytes ? this.#intact(() => this.#arenaWithFresh(sizeBytes)) : undefined;
     const arena = existing ?? this.#newArena(sizeBytes);
     try {
-      return this.#placed(arena, arena.writeFresh(parts), sizeBytes);
+      return this.#placed(arena, place.fresh(arena), sizeBytes);
     } catch (error) {
       if (existing === undefined) this.#deleteArena(arena);
       throw error;
     }
   }
 
-  #placed(arena: Arena, offset: number | undefined, sizeBytes: number): ObjectLocation | undefined {
+  #placed(arena: Arena, offset: number | undefined, sizeBytes: number): Placed | undefined {
     if (offset === undefined) return undefined;
     arena.emptySinceMs = undefined;
-    return { arena: arena.name, offset, sizeBytes, kind: "memory" };
+    return { arena, location: { arena: arena.name, offset, sizeBytes, kind: "memory" } };
   }
 
   /** Best fit over all arenas. */
@@ -231,6 +269,22 @@ export class ArenaWriter {
 
   #writeToDisk(parts: ObjectParts): ObjectLocation {
     const { sizeBytes } = parts.layout;
+    const { location, file } = this.#newDiskFile(sizeBytes, (made) => made.write(0, piecesOf(parts)));
+    file.close();
+    this.#diskFileMade(location);
+    return location;
+  }
+
+  #allocateOnDisk(sizeBytes: number): ObjectExtent {
+    const { location, file } = this.#newDiskFile(sizeBytes, () => {});
+    return new ObjectExtent(location, file, (isSealed) => {
+      file.close();
+      if (isSealed) this.#diskFileMade(location);
+      else this.#files.remove(`${this.#options.spillDirectory}/${location.arena}`);
+    });
+  }
+
+  #newDiskFile(sizeBytes: number, fill: (file: StoreFile) => void): { location: ObjectLocation; file: StoreFile } {
     const directory = this.#options.spillDirectory;
     const name = this.#newName();
     const path = `${directory}/${name}`;
@@ -239,19 +293,21 @@ export class ArenaWriter {
       if (this.#files.spillRoomBytes(directory) < sizeBytes) throw noRoomError(directory);
       const file = this.#files.create(path);
       try {
-        file.write(0, piecesOf(parts));
+        fill(file);
       } catch (error) {
+        file.close();
         this.#files.remove(path);
         throw error;
-      } finally {
-        file.close();
       }
+      return { location: { arena: name, offset: 0, sizeBytes, kind: "disk" }, file };
     } catch (error) {
       throw this.#fullError(sizeBytes, error);
     }
-    this.#options.onArenaChanged?.(name, "disk", sizeBytes);
-    this.#diskFiles.set(name, sizeBytes);
-    return { arena: name, offset: 0, sizeBytes, kind: "disk" };
+  }
+
+  #diskFileMade({ arena, sizeBytes }: ObjectLocation): void {
+    this.#options.onArenaChanged?.(arena, "disk", sizeBytes);
+    this.#diskFiles.set(arena, sizeBytes);
   }
 
   #fullError(sizeBytes: number, cause: unknown): ObjectStoreFullError | OutOfDiskError {

@@ -35,6 +35,11 @@ export class Arena {
   emptySinceMs: number | undefined;
   readonly #file: StoreFile;
   #mapping: ArrayBuffer | undefined;
+  /** Extents that are being written piece by piece; the file stays open for them. */
+  #openExtents = 0;
+  #closesWithLast = false;
+  /** Pages may be missing in the file: a mapping would end the process where the system has none left to give. */
+  #hasHoles = false;
 
   constructor(options: { name: string; path: string; file: StoreFile; capacityBytes: number; isDedicated: boolean }) {
     this.name = options.name;
@@ -76,14 +81,54 @@ export class Arena {
     return linkedBytes !== undefined && linkedBytes > this.extents.highWaterBytes - extentBytesOf(1);
   }
 
+  /**
+   * Takes room for an object that is written piece by piece.
+   *
+   * @throws ENOSPC when the file system is full; the file is then as before
+   */
+  takeExtent(sizeBytes: number, pages: "recycled" | "fresh"): number | undefined {
+    if (pages === "recycled") return this.#opened(this.extents.takeRecycled(sizeBytes));
+    const offset = this.extents.takeFresh(sizeBytes);
+    if (offset === undefined) return undefined;
+    try {
+      // As long as its high-water mark, as always; the pages come with the pieces.
+      this.#file.truncate(this.extents.highWaterBytes);
+    } catch (error) {
+      this.extents.returnFresh(offset);
+      throw error;
+    }
+    this.#hasHoles = true;
+    return this.#opened(offset);
+  }
+
+  /** An extent was written in full, or given up. */
+  extentDone(): void {
+    this.#openExtents -= 1;
+    if (this.#openExtents === 0 && this.#closesWithLast) this.close();
+  }
+
+  get hasOpenExtents(): boolean {
+    return this.#openExtents > 0;
+  }
+
+  get file(): StoreFile {
+    return this.#file;
+  }
+
   /** Closes the file and lets go of the mapping; the file stays. */
   close(): void {
     this.#unmap();
-    this.#file.close();
+    if (this.#openExtents > 0) this.#closesWithLast = true;
+    else this.#file.close();
+  }
+
+  #opened(offset: number | undefined): number | undefined {
+    if (offset !== undefined) this.#openExtents += 1;
+    return offset;
   }
 
   #writeMapped(offset: number, { layout, inBand, buffers }: ObjectParts, memory: SharedMemory | undefined): boolean {
-    if (memory === undefined || layout.sizeBytes < MAPPED_WRITE_MIN_BYTES) return false;
+    if (memory === undefined || this.#hasHoles || layout.sizeBytes < MAPPED_WRITE_MIN_BYTES) return false;
     // The native part takes memory of this process alone: shared memory of the user's threads goes through the system call.
     if (!buffers.every((buffer) => buffer.buffer instanceof ArrayBuffer)) return false;
     const mapping = this.#mappingOf(offset + layout.sizeBytes, memory);

@@ -37,7 +37,9 @@ export interface FreedEffects {
 
 export interface ProcessExitedEffects {
   unlink: ArenaFile[];
-  /** Objects that only the dead process owned, in the arenas of others. */
+  /** Objects that only the dead process owned. */
+  freed: ObjectLocation[];
+  /** Those of them in the arenas of others. */
   reuse: { writer: ProcessId; location: ObjectLocation }[];
   /** What it wrote for others that live. Whether they have learnt of it only they know: their answers may have died with it. */
   written: Map<ProcessId, ObjectLocation[]>;
@@ -190,7 +192,7 @@ export class StoreLedger {
 
   /** A process ended: what it owned is freed, and its files are deleted as soon as nothing in them is needed. */
   processExited(process: ProcessId): ProcessExitedEffects {
-    const effects: ProcessExitedEffects = { unlink: [], reuse: [], written: new Map() };
+    const effects: ProcessExitedEffects = { unlink: [], freed: [], reuse: [], written: new Map() };
     this.#gone.add(process);
     for (const arena of this.#arenas.values()) {
       if (arena.writer === process) arena.writer = undefined;
@@ -204,6 +206,7 @@ export class StoreLedger {
           continue;
         }
         effects.unlink.push(...this.#remove(arena, object));
+        effects.freed.push(object.location);
         if (arena.writer !== undefined) effects.reuse.push({ writer: arena.writer, location: object.location });
       }
       effects.unlink.push(...this.#afterFree(arena).unlink);

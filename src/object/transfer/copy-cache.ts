@@ -1,0 +1,137 @@
+/**
+ * The copies that this node has of other nodes' objects: who reads which, and which may go.
+ *
+ * A pure table in the daemon that fetched them. A copy that is read stays; one that nobody reads is kept as a cache, and goes when memory is short (the one that was let go of first),
+ * when the object itself was freed, or when its home is dead. A process counts once for each time that it was given a copy.
+ */
+import type { NodeTag, ProcessId } from "../../base/ids.ts";
+import type { CopyKey, WireLocation } from "../../wire/messages.ts";
+
+export interface Copy {
+  readonly key: string;
+  readonly of: CopyKey;
+  readonly home: NodeTag;
+  /** By which its home knows that it is here. */
+  readonly pull: number;
+  /** Where it is on this node. */
+  readonly location: WireLocation;
+}
+
+interface Row extends Copy {
+  readonly readers: Map<ProcessId, number>;
+  /** Not to be given to anybody any more; it goes with its last reader. */
+  isDoomed: boolean;
+}
+
+export class CopyCache {
+  readonly #rows = new Map<string, Row>();
+  /** Those that nobody reads, in the order in which they were let go of. */
+  readonly #idle = new Set<Row>();
+  /** All of them, the doomed ones too, whose keys may be those of newer ones. */
+  readonly #byPlace = new Map<string, Row>();
+  #idleBytes = 0;
+
+  get size(): number {
+    return this.#byPlace.size;
+  }
+
+  /** What can be had back at once. Of copies in memory only. */
+  get idleBytes(): number {
+    return this.#idleBytes;
+  }
+
+  add(copy: Copy): void {
+    const row: Row = { ...copy, readers: new Map(), isDoomed: false };
+    this.#rows.set(copy.key, row);
+    this.#byPlace.set(placeOf(copy.location), row);
+    this.#setIdle(row, true);
+  }
+
+  find(key: string): Copy | undefined {
+    return this.#rows.get(key);
+  }
+
+  /** A process reads it from now on. */
+  acquire(key: string, process: ProcessId): WireLocation | undefined {
+    const row = this.#rows.get(key);
+    if (row === undefined) return undefined;
+    this.#setIdle(row, false);
+    row.readers.set(process, (row.readers.get(process) ?? 0) + 1);
+    return row.location;
+  }
+
+  /** A process needs its copy no more. @returns what goes by it */
+  release(location: WireLocation, process: ProcessId): Copy[] {
+    const row = this.#byPlace.get(placeOf(location));
+    return row === undefined ? [] : this.#less(row, process, (row.readers.get(process) ?? 0) - 1);
+  }
+
+  processGone(process: ProcessId): Copy[] {
+    return Array.from(this.#byPlace.values()).flatMap((row) => (row.readers.has(process) ? this.#less(row, process, 0) : []));
+  }
+
+  /** The object was freed. */
+  freed(key: string): Copy[] {
+    const row = this.#rows.get(key);
+    return row === undefined ? [] : this.#doom(row);
+  }
+
+  /** Nobody would tell that these are freed. */
+  homeGone(home: NodeTag): Copy[] {
+    return Array.from(this.#rows.values()).flatMap((row) => (row.home === home ? this.#doom(row) : []));
+  }
+
+  /** Drops copies that nobody reads until so many bytes are free, or none is left. */
+  evict(wantedBytes: number): Copy[] {
+    const evicted: Copy[] = [];
+    let bytes = 0;
+    for (const row of this.#idle) {
+      if (bytes >= wantedBytes) break;
+      // What is on disk gives no memory back.
+      if (row.location[3] !== "memory") continue;
+      this.#drop(row);
+      bytes += row.location[2];
+      evicted.push(row);
+    }
+    return evicted;
+  }
+
+  #less(row: Row, process: ProcessId, count: number): Copy[] {
+    if (count > 0) row.readers.set(process, count);
+    else row.readers.delete(process);
+    if (row.readers.size > 0) return [];
+    if (row.isDoomed) {
+      this.#drop(row);
+      return [row];
+    }
+    this.#setIdle(row, true);
+    return [];
+  }
+
+  #doom(row: Row): Copy[] {
+    if (row.readers.size === 0) {
+      this.#drop(row);
+      return [row];
+    }
+    row.isDoomed = true;
+    this.#rows.delete(row.key);
+    return [];
+  }
+
+  #drop(row: Row): void {
+    this.#setIdle(row, false);
+    this.#byPlace.delete(placeOf(row.location));
+    if (!row.isDoomed) this.#rows.delete(row.key);
+  }
+
+  #setIdle(row: Row, isIdle: boolean): void {
+    if (isIdle === this.#idle.has(row)) return;
+    if (isIdle) this.#idle.add(row);
+    else this.#idle.delete(row);
+    if (row.location[3] === "memory") this.#idleBytes += isIdle ? row.location[2] : -row.location[2];
+  }
+}
+
+function placeOf([arena, offset]: WireLocation): string {
+  return `${arena}/${offset}`;
+}

@@ -5,7 +5,8 @@
  */
 import { isPlaceInStore } from "../object/arena-reader.ts";
 import type { ObjectLocation } from "../object/arena-writer.ts";
-import type { CopyKey, WireLocation } from "../wire/messages.ts";
+import type { WireLocation } from "../wire/messages.ts";
+import type { CopyKey } from "../wire/transfer-messages.ts";
 
 const OBJECT_ID = /^[0-9a-f]{8,64}$/;
 

@@ -12,14 +12,8 @@ import { openServed, type ServedObject, type StoreFolders } from "../object/tran
 import { TransferLink } from "../object/transfer/transfer-link.ts";
 import { checksumOf } from "../platform/checksum.ts";
 import type { Transport } from "../platform/transport.ts";
-import {
-  type CopyKey,
-  type CopyStateHeader,
-  MESSAGE,
-  type TransferOpenHeader,
-  type TransferReadHeader,
-  type WireLocation,
-} from "../wire/messages.ts";
+import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import { type CopyKey, type CopyStateHeader, type TransferOpenHeader, type TransferReadHeader } from "../wire/transfer-messages.ts";
 import { copyKeyOf, isCopyKey, locationOf } from "./copy-key.ts";
 
 /** A copy of another node's object: where it is here, and how much of it. */

@@ -10,14 +10,8 @@ import { nodeTagOf, type NodeTag, type ProcessId } from "../base/ids.ts";
 import { CopyCache } from "../object/transfer/copy-cache.ts";
 import type { StoreFolders } from "../object/transfer/served-object.ts";
 import type { Transport } from "../platform/transport.ts";
-import {
-  type CopyKey,
-  type CopyStateHeader,
-  MESSAGE,
-  type ObjectFetchHeader,
-  type StoreElsewhereHeader,
-  type WireLocation,
-} from "../wire/messages.ts";
+import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import { type CopyKey, type CopyStateHeader, type ObjectFetchHeader, type StoreElsewhereHeader } from "../wire/transfer-messages.ts";
 import { copyKeyOf, isCopyKey } from "./copy-key.ts";
 import { CopyStore } from "./copy-store.ts";
 import { type FetchWaiter, ObjectReceiver } from "./object-receiver.ts";

@@ -6,7 +6,8 @@ import net from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ObjectLostError, OutOfDiskError } from "../../src/base/errors.ts";
 import type { NodeTag, ObjectId, ProcessId } from "../../src/base/ids.ts";
-import { FETCH_FOR, MESSAGE, type WireLocation } from "../../src/wire/messages.ts";
+import { MESSAGE, type WireLocation } from "../../src/wire/messages.ts";
+import { FETCH_FOR } from "../../src/wire/transfer-messages.ts";
 import { until } from "./session.ts";
 import { Nodes, type TransferNode } from "./transfer-nodes.ts";
 

@@ -5,7 +5,8 @@
  * when the object itself was freed, or when its home is dead. A process counts once for each time that it was given a copy.
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
-import type { CopyKey, WireLocation } from "../../wire/messages.ts";
+import type { WireLocation } from "../../wire/messages.ts";
+import type { CopyKey } from "../../wire/transfer-messages.ts";
 
 export interface Copy {
   readonly key: string;

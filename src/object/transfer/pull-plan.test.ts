@@ -1,7 +1,7 @@
 /** What a node fetches when and from where: order, memory, windows, and going on after sources that stall, go or lie. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { NodeTag } from "../../base/ids.ts";
-import { FETCH_FOR } from "../../wire/messages.ts";
+import { FETCH_FOR } from "../../wire/transfer-messages.ts";
 import { type PullEffect, type PullEvent, PullPlan } from "./pull-plan.ts";
 
 const home = "home" as NodeTag;

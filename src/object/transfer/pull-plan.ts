@@ -7,7 +7,7 @@
  * serves or names a node that does. Invariant: chunks of a pull come in order, so what is there is a prefix.
  */
 import type { NodeTag } from "../../base/ids.ts";
-import { FETCH_FOR } from "../../wire/messages.ts";
+import { FETCH_FOR } from "../../wire/transfer-messages.ts";
 import { CHUNK_BYTES } from "./chunk-parser.ts";
 
 export type PullEvent =

@@ -9,14 +9,8 @@ import { interfaceFromWire } from "./actor-interface.ts";
 import { actorHandleState, requireHandle } from "./actor-handle.ts";
 import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
-import {
-  type ActorInfoHeader,
-  type ActorLookupReply,
-  type ActorStateHeader,
-  MESSAGE,
-  type NodeHeader,
-  type StoreStatusHeader,
-} from "../wire/messages.ts";
+import { type ActorInfoHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE, type NodeHeader } from "../wire/messages.ts";
+import type { StoreStatusHeader } from "../wire/store-messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { taskContext } from "../worker/task-context.ts";

@@ -1,5 +1,5 @@
 /** What the object store of this node holds and has moved, as its daemon counts it: `objectStoreStatistics`. */
-import type { StoreReport } from "../wire/messages.ts";
+import type { StoreReport } from "../wire/store-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { requireRuntime } from "./current-runtime.ts";
 

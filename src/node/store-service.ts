@@ -9,7 +9,8 @@ import type { ObjectLocation } from "../object/arena-writer.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { storeTagOf } from "../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
-import { MESSAGE, type StoreReport, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
+import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import type { StoreReport, StoreUseHeader } from "../wire/store-messages.ts";
 import { type StoreElsewhereHeader } from "../wire/transfer-messages.ts";
 import { Spilling } from "./spilling.ts";
 

@@ -6,7 +6,8 @@
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { MESSAGE, type RefHoldHeader, type StoreUseHeader, type WireLocation } from "../wire/messages.ts";
+import { MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
+import type { StoreUseHeader } from "../wire/store-messages.ts";
 import type { AnswerNumber, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 

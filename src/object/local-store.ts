@@ -5,7 +5,8 @@
  * extent is never reused under a reader. How much of the quota is left comes from the daemon and is corrected by what was written since.
  */
 import type { ProcessId } from "../base/ids.ts";
-import { MESSAGE, type StoreStatusHeader, type WireLocation } from "../wire/messages.ts";
+import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import type { StoreStatusHeader } from "../wire/store-messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor, type ObjectLocation } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";

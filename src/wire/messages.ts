@@ -496,35 +496,6 @@ export interface NodeHeader {
   objectStoreMemoryBytes: number;
 }
 
-/** What a process reads from the store. Hints: nothing depends on them being in time. */
-export interface StoreUseHeader {
-  /** Arenas of which it has so many mapped objects now. */
-  mapped: [arena: string, count: number][];
-  /** What it has read from fused files since it last told. */
-  restored: [objects: number, bytes: number];
-}
-
-/** The store's part of the answer to RESOURCES. */
-export interface StoreReport {
-  quotaBytes: number;
-  usedBytes: number;
-  diskBytes: number;
-  objects: number;
-  spilledBytes: number;
-  spilledObjects: number;
-  restoredBytes: number;
-  restoredObjects: number;
-  spillFiles: number;
-  spillFileBytes: number;
-}
-
-export interface StoreStatusHeader {
-  usedBytes: number;
-  quotaBytes: number;
-  /** What the receiver has written to memory less what it freed of its own, as far as it is in `usedBytes`. */
-  seenBytes: number;
-}
-
 /** A placement group as the head keeps it, and as its creator asks for it. */
 export interface GroupHeader {
   id: string;

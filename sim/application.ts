@@ -24,6 +24,12 @@ export interface TaskSpec {
   readonly fails: boolean;
   /** Names of the processes that it descends from: it counts for nothing once one of them is gone. */
   readonly line: readonly string[];
+  /** The bundle that it runs in, and how much that has. */
+  readonly bundle?: { readonly key: string; readonly cpu: number };
+  /** What its runtime environment sets. */
+  readonly setting?: string;
+  /** Memory that it has while it runs. */
+  readonly usesBytes?: number;
 }
 
 export interface Outcome {
@@ -43,7 +49,11 @@ export const LARGE_BYTES: number = 96 * 1024;
 interface Busy {
   readonly process: SimulatedProcess;
   readonly spec: TaskSpec;
+  readonly sinceMs: number;
 }
+
+/** A task that awaits something else than a ref for so long may be overtaken by others of its worker (worker/executor.ts). */
+const OVERTAKEN_AFTER_MS = 100;
 
 interface Host {
   process: SimulatedProcess;
@@ -102,10 +112,14 @@ export class Application {
   readonly world: World;
   readonly total: Readonly<Record<string, number>>;
   readonly #busy = new Set<Busy>();
-  readonly #begun = new Map<string, number>();
+  readonly #begun = new Map<string, SimulatedProcess[]>();
   readonly #callsBegun = new Map<string, number>();
   readonly actors: Map<string, Host> = new Map();
+  /** Keys of calls that were cancelled: what is left of them is nobody's. */
   readonly cancelled: Set<string> = new Set();
+  /** Generators between their first item and their end. */
+  readonly openStreams: Set<{ readonly key: string; readonly process: SimulatedProcess }> = new Set();
+  readonly #members = new Map<string, SimulatedProcess>();
   readonly #work: { options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> } };
   readonly #accounts: { options(options: ActorOptions): { remote(plan: ActorPlan): AccountHandle } };
   tasksRun = 0;
@@ -134,6 +148,10 @@ export class Application {
     this.#accounts = remote(Account) as never;
   }
 
+  get nodeCpus(): number {
+    return this.total["CPU"] ?? 1;
+  }
+
   /** What a task gives, unless it fails. */
   expected(spec: TaskSpec, inputs: readonly number[]): number {
     const children = spec.after === "get" ? spec.children.map((child) => this.expected(child, [])) : [];
@@ -146,16 +164,23 @@ export class Application {
 
   async runTask(spec: TaskSpec, inputs: readonly (Outcome | Borrowed)[]): Promise<Outcome> {
     const process = this.#process();
-    const begun = (this.#begun.get(spec.key) ?? 0) + 1;
-    this.#begun.set(spec.key, begun);
+    const attempts = this.#begun.get(spec.key) ?? [];
+    attempts.push(process);
+    this.#begun.set(spec.key, attempts);
+    const begun = attempts.length;
     this.tasksRun += 1;
     process.say(`runs ${spec.key}, attempt ${begun}`);
-    if (spec.maxRetries >= 0 && begun > spec.maxRetries + 1)
-      this.world.violate(`task ${spec.key} began ${begun} times with maxRetries ${spec.maxRetries}`);
+    // What the node ended for a cancellation, or for memory, uses up no retry of what ran there besides.
+    const counted = attempts.filter((attempt) => !attempt.wasEndedByNode).length;
+    if (spec.maxRetries >= 0 && counted > spec.maxRetries + 1)
+      this.world.violate(`task ${spec.key} began ${counted} times with maxRetries ${spec.maxRetries}`);
+    if (process.setting !== spec.setting && spec.line.length === 1)
+      this.world.violate(`task ${spec.key} of environment ${spec.setting ?? "none"} runs in a worker of ${process.setting ?? "none"}`);
     const held: Disposable[] = [];
+    const sinceMs = this.world.nowMs;
     try {
       const values: number[] = [];
-      await this.#use(spec, process, spec.ms / 2);
+      await this.#use(spec, process, sinceMs);
       for (const input of inputs) {
         if (!("ref" in input)) {
           values.push(input.n);
@@ -166,7 +191,7 @@ export class Application {
         if (input.reads) values.push((await get(input.ref)).n);
       }
       const returned = await this.#runChildren(spec, { values, attempt: begun, process, held });
-      await this.#use(spec, process, spec.ms / 2);
+      await this.#use(spec, process, sinceMs);
       if (spec.fails) throw new ChosenFailure(spec.key);
       const n = mix(plainKey(spec.key), values);
       return { n, bytes: spec.size === "large" ? bytesOf(n) : undefined, refs: returned };
@@ -199,8 +224,8 @@ export class Application {
     }
   }
 
-  submit(spec: TaskSpec, inputs: readonly (ObjectRef<Outcome> | Borrowed)[]): ObjectRef<Outcome> {
-    const options = { numCpus: spec.cpu, resources: { ...spec.resources }, maxRetries: spec.maxRetries };
+  submit(spec: TaskSpec, inputs: readonly (ObjectRef<Outcome> | Borrowed)[], more: TaskOptions = {}): ObjectRef<Outcome> {
+    const options = { numCpus: spec.cpu, resources: { ...spec.resources }, maxRetries: spec.maxRetries, ...more };
     return this.#work.options(options).remote(spec, ...(inputs as never[]));
   }
 
@@ -214,11 +239,13 @@ export class Application {
   }
 
   /** Uses what the task was given for some time. */
-  async #use(spec: TaskSpec, process: SimulatedProcess, ms: number): Promise<void> {
-    const busy = { process, spec };
+  async #use(spec: TaskSpec, process: SimulatedProcess, sinceMs: number): Promise<void> {
+    const busy = { process, spec, sinceMs };
     this.#busy.add(busy);
     this.#checkBooking(spec);
-    await new Promise<void>((resolve) => process.schedule(ms, resolve));
+    process.usedBytes += spec.usesBytes ?? 0;
+    await new Promise<void>((resolve) => process.schedule(spec.ms / 2, resolve));
+    process.usedBytes -= spec.usesBytes ?? 0;
     this.#busy.delete(busy);
   }
 
@@ -227,16 +254,28 @@ export class Application {
     const names: string[] = [];
     for (const busy of this.#busy) {
       if (!busy.process.isAlive) this.#busy.delete(busy);
-      else if (!this.#isOrphan(busy.spec)) {
+      else if (!this.#isOrphan(busy.spec) && !this.#isOvertaken(busy)) {
         names.push(`${busy.spec.key} on ${busy.process.name}`);
         used["CPU"] = (used["CPU"] ?? 0) + busy.spec.cpu;
+        const { bundle } = busy.spec;
+        if (bundle !== undefined) {
+          const inBundle = (used[bundle.key] ?? 0) + busy.spec.cpu;
+          used[bundle.key] = inBundle;
+          if (inBundle > bundle.cpu + 1e-9) this.world.violate(`${inBundle} of ${bundle.cpu} CPU of bundle ${bundle.key} are in use`);
+        }
         for (const [name, amount] of Object.entries(busy.spec.resources)) used[name] = (used[name] ?? 0) + amount;
       }
     }
     for (const [name, amount] of Object.entries(used)) {
-      if (amount > (this.total[name] ?? 0) + 1e-9)
+      if (!name.includes("/") && amount > (this.total[name] ?? 0) + 1e-9)
         this.world.violate(`${amount} of ${this.total[name] ?? 0} ${name} are in use when ${spec.key} runs: ${names.join(", ")}`);
     }
+  }
+
+  #isOvertaken(busy: Busy): boolean {
+    if (this.world.nowMs - busy.sinceMs < OVERTAKEN_AFTER_MS) return false;
+    for (const other of this.#busy) if (other.process === busy.process && other.sinceMs > busy.sinceMs) return true;
+    return false;
   }
 
   /** Nobody waits for it any more, so its worker may run others beside it. */
@@ -259,6 +298,13 @@ export class Application {
     host.lastBySender.clear();
     if (plan.maxRestarts >= 0 && host.births.length > plan.maxRestarts + 1)
       this.world.violate(`actor ${plan.key} was made ${host.births.length} times with maxRestarts ${plan.maxRestarts}`);
+  }
+
+  memberBorn(key: string): void {
+    const process = this.#process();
+    const before = this.#members.get(key);
+    if (before?.isAlive === true) this.world.violate(`actor ${key} is born in ${process.name} while it lives in ${before.name}`);
+    this.#members.set(key, process);
   }
 
   async runCall(plan: ActorPlan, call: ActorCall, inputs: readonly Outcome[]): Promise<Outcome> {

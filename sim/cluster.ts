@@ -16,12 +16,17 @@ import { setCurrentRuntime } from "../src/core/current-runtime.ts";
 import { Runtime, type RuntimeOptions } from "../src/core/runtime.ts";
 import { startWorkerRuntime } from "../src/core/worker-runtime.ts";
 import { NodeDaemon } from "../src/node/daemon.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "../src/node/environment-table.ts";
 import type { WorkerLauncher } from "../src/node/worker-pool.ts";
 import { listen, newInProcessAddress } from "../src/platform/endpoint.ts";
+import type { MemoryProbe } from "../src/platform/memory-usage.ts";
 import type { Transport } from "../src/platform/transport.ts";
 import type { NodeServices } from "../src/rpc/head-service.ts";
 import { SimulatedSpillDisk } from "./spill-disk.ts";
 import type { SimulatedProcess, World } from "./world.ts";
+
+/** Of each simulated machine. */
+const MACHINE_BYTES = 1e9;
 
 export interface ClusterOptions {
   readonly folder: string;
@@ -29,6 +34,8 @@ export interface ClusterOptions {
   readonly storeBytes: number;
   /** Part of the workers that end before they are up. */
   readonly failedStarts: number;
+  /** Whether the node ends workers for their memory. */
+  readonly watchesMemory: boolean;
 }
 
 type SharedOptions = Pick<
@@ -99,8 +106,8 @@ export class Cluster {
           nowMs: () => world.nowMs,
           launcher: this.#launcher(),
           spillDisk: this.disk,
-          buildEnvironment: undefined,
-          memory: undefined,
+          buildEnvironment: (_, description) => this.#buildEnvironment(description),
+          memory: options.watchesMemory ? { probe: this.#memoryProbe(), threshold: 0.9, pretendedBytes: undefined } : undefined,
           unlinkArena: (arena, kind) => rmSync(join(this.#directories[kind === "memory" ? "memory" : "spill"], arena), { force: true }),
           createHead: (node) => {
             this.services = node;
@@ -170,10 +177,11 @@ export class Cluster {
 
   #launcher(): WorkerLauncher {
     return {
-      launch: ({ workerId, onExit }) => {
+      launch: ({ workerId, settings, onExit }) => {
         const { random } = this.#world;
         const process = this.#world.spawn(`w${this.workers.size + 1}`);
         this.workers.set(workerId, process);
+        process.setting = settings?.envVars["SIMULATED"];
         process.onDeath = (death) => {
           // The system tells the parent whenever it likes: before or after the sockets close.
           this.node.schedule(random.next() * 20, () => onExit(death));
@@ -184,9 +192,36 @@ export class Cluster {
           else this.#startWorker(workerId, process);
         });
         this.onSpawned(workerId, process);
-        return { pid: this.workers.size, kill: () => process.kill() };
+        return {
+          pid: this.workers.size,
+          kill: () => {
+            process.wasEndedByNode = true;
+            process.kill();
+          },
+        };
       },
     };
+  }
+
+  #memoryProbe(): MemoryProbe {
+    const living = (): SimulatedProcess[] => Array.from(this.workers.values()).filter((process) => process.isAlive);
+    return {
+      machine: () => ({
+        usedBytes: living().reduce((total, process) => total + process.memoryBytes, 0),
+        totalBytes: MACHINE_BYTES,
+        what: "the machine",
+      }),
+      processBytes: (pid) => Array.from(this.workers.values())[pid - 1]?.memoryBytes,
+      largest: () => [],
+    };
+  }
+
+  async #buildEnvironment(description: EnvironmentDescription): Promise<EnvironmentResult> {
+    const { random } = this.#world;
+    await new Promise<void>((resolve) => this.node.schedule(random.next() * 200, resolve));
+    if (this.hasFailedStarts && random.next() < this.#options.failedStarts) return { failed: "the simulated builder failed", output: [] };
+    const { envVars } = description as { envVars?: Record<string, string> };
+    return { built: { description, envVars: envVars ?? {}, workingDirectory: undefined, packageFolder: undefined } };
   }
 
   #startWorker(processId: ProcessId, process: SimulatedProcess): void {

@@ -17,6 +17,8 @@ import {
   type TaskSpec,
 } from "./application.ts";
 import type { Driver } from "./cluster.ts";
+import { PARTS } from "./parts/index.ts";
+import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf } from "./parts/part.ts";
 
 interface Held {
   readonly ref: ObjectRef<Outcome>;
@@ -46,14 +48,13 @@ export interface Expectations {
   readonly hasFaults: boolean;
 }
 
-const CAUSED_BY_FAULTS = new Set([
-  "WorkerCrashedError",
-  "ActorDiedError",
-  "ActorUnavailableError",
-  "OwnerDiedError",
-  "ObjectLostError",
-  "ObjectReconstructionFailedError",
-]);
+export interface DriverProgramOptions {
+  readonly random: Random;
+  readonly expects: Expectations;
+  /** What it uses besides tasks, actors and objects, and from where these parts draw. */
+  readonly parts: readonly string[];
+  readonly partRandom: Random;
+}
 
 export class DriverProgram {
   readonly #app: Application;
@@ -63,16 +64,28 @@ export class DriverProgram {
   readonly #held: Held[] = [];
   readonly #actors: HeldActor[] = [];
   readonly #checks = new Set<Promise<void>>();
+  readonly #parts: readonly ProgramPart[];
+  readonly #partRandom: Random;
   #next = 0;
   isOver = false;
   /** What it waits for, for the report of one that never ends. */
   readonly waiting: Set<string> = new Set();
 
-  constructor(app: Application, driver: Driver, options: { random: Random; expects: Expectations }) {
+  constructor(app: Application, driver: Driver, options: DriverProgramOptions) {
     this.#app = app;
     this.#driver = driver;
     this.#random = options.random;
     this.#expects = options.expects;
+    this.#partRandom = options.partRandom;
+    const around: PartSurroundings = {
+      app,
+      driver,
+      random: options.partRandom,
+      hasFaults: options.expects.hasFaults,
+      newKey: (kind) => this.#newKey(kind),
+      track: (name, work) => this.#track(name, work),
+    };
+    this.#parts = options.parts.map((name) => new (PARTS[name] as (typeof PARTS)[string])(around));
   }
 
   get name(): string {
@@ -82,14 +95,27 @@ export class DriverProgram {
   async run(steps: number): Promise<void> {
     for (let step = 0; step < steps; step += 1) {
       this.#step();
+      if (this.#parts.length > 0) this.#partRandom.pick(this.#parts).step();
       if (this.#random.next() < 0.6) await this.#sleep(this.#random.next() * 40);
     }
     for (const held of this.#held) this.#check(held);
+    for (const part of this.#parts) part.end();
     while (this.#checks.size > 0) await Promise.all(this.#checks);
     for (const held of this.#held.splice(0)) held.ref[Symbol.dispose]();
     for (const actor of this.#actors.splice(0)) actor.handle[Symbol.dispose]();
     this.isOver = true;
     this.#driver.process.say("program over");
+  }
+
+  #track(name: string, work: () => Promise<void>): void {
+    this.waiting.add(name);
+    const tracked = work()
+      .catch((error: unknown) => this.#app.world.violate(`${name} failed: ${String((error as Error).stack)}`))
+      .finally(() => {
+        this.#checks.delete(tracked);
+        this.waiting.delete(name);
+      });
+    this.#checks.add(tracked);
   }
 
   #sleep(ms: number): Promise<void> {
@@ -203,8 +229,7 @@ export class DriverProgram {
   }
 
   #explain(held: Held, error: unknown): void {
-    let cause = error as Error & { cause?: unknown };
-    while (cause.name === "TaskError" && cause.cause instanceof Error) cause = cause.cause;
+    const cause = rootOf(error);
     if (cause.name === "ChosenFailure" && reaches(held, (part) => part.fails)) return;
     if (cause.name === "ActorDiedError" && reaches(held, (part) => part.actor?.isKilled === true)) return;
     if (this.#expects.hasFaults && CAUSED_BY_FAULTS.has(cause.name) && reaches(held, (part) => !part.isSure)) return;

@@ -7,6 +7,7 @@
  *   npm run sim -- --seed 42 --trace   with all of its trace; --steps N makes the programs longer
  *                                      --leases adds what the lease manager is told and does
  *   npm run sim -- --fingerprints      a number for each seed, the same in each run
+ *   npm run sim -- --parts streams     with these parts in the programs (none: tasks and actors alone); by default they are drawn
  *   npm run sim -- --regressions       the seeds that once found something
  *   npm run sim -- --mutation NAME     with a defect put in on purpose, which must be found
  *
@@ -27,6 +28,7 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     steps: { type: "string", default: "40" },
     mutation: { type: "string" },
+    parts: { type: "string", default: "drawn" },
     regressions: { type: "boolean", default: false },
     leases: { type: "boolean", default: false },
     fingerprints: { type: "boolean", default: false },
@@ -35,18 +37,20 @@ const { values } = parseArgs({
 });
 
 const { simulate } = await import("./simulation.ts");
+const partsOf = (text: string): "drawn" | string[] => (text === "drawn" ? text : text.split(",").filter((name) => name !== "" && name !== "none"));
 const runs = values.regressions
   ? REGRESSIONS
   : Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, index) => ({
       seed: Number(values.seed ?? values.from) + index,
       steps: Number(values.steps),
+      parts: partsOf(values.parts),
     })).filter(({ seed, steps }) => values.seed !== undefined || !OPEN.some((open) => open.seed === seed && open.steps === steps));
 if (values.seed === undefined)
   for (const { seed, steps, found } of OPEN) console.log(`passed over: seed ${seed} with ${steps} steps: ${found}`);
 const startMs = realNowMs();
 const sums = { events: 0, tasks: 0, calls: 0, deaths: 0, failed: 0 };
-for (const { seed, steps } of runs) {
-  const result = await simulate({ seed, steps, mutation: values.mutation, isVerbose: values.leases });
+for (const { seed, steps, parts = [] } of runs) {
+  const result = await simulate({ seed, steps, parts, mutation: values.mutation, isVerbose: values.leases });
   sums.events += result.events;
   sums.tasks += result.tasks;
   sums.calls += result.calls;

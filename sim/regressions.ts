@@ -7,6 +7,8 @@
 export interface Regression {
   readonly seed: number;
   readonly steps: number;
+  /** Parts of its programs; none at first. */
+  readonly parts?: readonly string[];
   readonly found: string;
 }
 

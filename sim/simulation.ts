@@ -14,12 +14,17 @@ import { Cluster } from "./cluster.ts";
 import { DriverProgram } from "./driver-program.ts";
 import { drawFaults, Faults } from "./faults.ts";
 import { MUTATIONS } from "./mutations.ts";
+import { endDetachedActors } from "./parts/named-actors.ts";
+import { drawParts } from "./parts/index.ts";
 import { World } from "./world.ts";
+import { Random } from "../soak/random.ts";
 
 export interface SimulationOptions {
   readonly seed: number;
   /** Steps of each driver's program. */
   readonly steps: number;
+  /** What programs use besides tasks, actors and objects: drawn from the seed, or these (`parts/index.ts`). */
+  readonly parts: "drawn" | readonly string[];
   readonly mutation: string | undefined;
   /** With the events and effects of the lease manager in the trace. */
   readonly isVerbose: boolean;
@@ -42,6 +47,7 @@ const END_WITHIN_MS = 120_000;
 /** Idle leases, empty arenas and collections take seconds. */
 const QUIET_WITHIN_MS = 30_000;
 const EVENTS_MAX = 400_000;
+const PART_SEED = 0x5eed;
 
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const folder = mkdtempSync(join(tmpdir(), "shoal-simulation-"));
@@ -90,10 +96,15 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
       : {}),
   });
   const random = world.random.fork();
-  const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1 };
+  // The parts draw from elsewhere: what a seed meant without them it means still.
+  const partRandom = new Random(options.seed ^ PART_SEED);
+  const parts = options.parts === "drawn" ? drawParts(partRandom) : options.parts;
+  if (parts.length > 0) world.say("program", `uses ${parts.join(", ")}`);
+  const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1, ...(parts.includes("memory") ? { memory: 1e9 } : {}) };
   const plan = drawFaults(random);
   const failedStarts = plan.kills > 0 ? random.pick([0, 0, 0.3]) : 0;
-  const cluster = new Cluster(world, { folder, resources, storeBytes: 64 * 1024 * 1024, failedStarts });
+  const watchesMemory = parts.includes("memory");
+  const cluster = new Cluster(world, { folder, resources, storeBytes: 64 * 1024 * 1024, failedStarts, watchesMemory });
   const app = new Application(world, resources);
   const faults = new Faults(world, cluster, { random: random.fork(), plan });
   world.onStep = (process) => {
@@ -106,7 +117,12 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const programs: DriverProgram[] = [];
   for (let index = 0; index < driverCount; index += 1) {
     const driver = cluster.addDriver(`d${index}`);
-    const program = new DriverProgram(app, driver, { random: random.fork(), expects: { hasFaults: plan.kills > 0 } });
+    const program = new DriverProgram(app, driver, {
+      random: random.fork(),
+      expects: { hasFaults: plan.kills > 0 || watchesMemory },
+      parts,
+      partRandom: partRandom.fork(),
+    });
     programs.push(program);
     names.set(driver.runtime.options.processId, driver.process.name);
     driver.process.schedule(random.next() * 50, () => void program.run(options.steps));
@@ -123,8 +139,26 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
       `the programs have not ended (${ended}) after ${Math.round(world.nowMs)} ms; they wait for ${waiting.join(", ") || "nothing"}`,
     );
   }
+  if (world.violations.length === 0 && parts.includes("actors")) await endDetached(world, cluster, app);
   if (world.violations.length === 0) await quieten(world, cluster);
+  for (const { key, process } of app.openStreams)
+    if (process.isAlive) world.violate(`stream ${key} was never ended in ${process.name}`);
   return { tasks: app.tasksRun, calls: app.callsRun };
+}
+
+async function endDetached(world: World, cluster: Cluster, app: Application): Promise<void> {
+  const [driver] = cluster.drivers;
+  let isOver = false;
+  driver?.process.schedule(0, () => {
+    endDetachedActors(app).then(
+      () => {
+        isOver = true;
+      },
+      (error: unknown) => world.violate(`detached actors cannot be ended: ${String((error as Error).stack)}`),
+    );
+  });
+  await world.run({ untilMs: world.nowMs + END_WITHIN_MS, steps: EVENTS_MAX, isOver: () => isOver });
+  if (!isOver) world.violate("detached actors were not ended");
 }
 
 function checkBooks(world: World): void {

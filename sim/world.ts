@@ -25,6 +25,8 @@ export interface Weather {
 }
 
 const TRACE_LINES = 4000;
+/** What a worker has that runs nothing. */
+const BASE_BYTES = 30e6;
 
 export class World {
   readonly random: Random;
@@ -160,6 +162,12 @@ export class SimulatedProcess implements AmbientProcess {
   readonly name: string;
   readonly finalizers: Finalizers = new Finalizers();
   isAlive = true;
+  /** The node has ended it: for a cancellation, for memory, or because whoever it worked for is gone. */
+  wasEndedByNode = false;
+  /** Memory that the program in it has taken. */
+  usedBytes = 0;
+  /** What its runtime environment sets; undefined in the default one. */
+  setting: string | undefined;
   runtime: unknown = undefined;
   /** Called once, after the process has ended. */
   onDeath: (death: { exitCode: number | undefined; signal: string | undefined }) => void = () => {};
@@ -223,6 +231,10 @@ export class SimulatedProcess implements AmbientProcess {
 
   closed(end: SimulatedTransport): void {
     this.#ends.delete(end);
+  }
+
+  get memoryBytes(): number {
+    return BASE_BYTES + this.usedBytes;
   }
 
   /** How many connections it has. */

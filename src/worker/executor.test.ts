@@ -71,6 +71,21 @@ describe("the executor", () => {
     expect(log).toEqual(["first begins", "second begins"]);
   });
 
+  test("passes over a task that was given up while it was queued, and goes on", async () => {
+    const { executor, log, task } = fixture();
+    const first = task("first", () => {});
+    const given = task("given up", () => {});
+    executor.enqueue(first);
+    executor.enqueue(given);
+    executor.enqueue(task("last", (context) => executor.finished(context)));
+    executor.finished(given.context);
+    executor.finished(first.context);
+    await turn();
+    // It is run to let go of its arguments, and nobody says again that it has ended.
+    expect(log).toEqual(["first begins", "given up begins", "last begins"]);
+    expect(executor.isIdle).toBe(true);
+  });
+
   test("starts the next task while one waits, and goes on with it before anything new", async () => {
     const { executor, log, task } = fixture();
     const first = task("first", (context) => executor.waitBegins(context));

@@ -237,6 +237,12 @@ export class Executor {
         if (this.#overtaken.size === 0 || !this.#returnToOvertaken()) this.#parkIfIdle();
         return;
       }
+      if (job.context.isFinished) {
+        // It was given up while it was queued, and answered for: all that is left is to let go of its arguments.
+        this.#queue.shift();
+        job.run();
+        continue;
+      }
       if (!this.#takeSlot(job.shape)) return;
       this.#queue.shift();
       this.#setRunning(job.context, job.shape);

@@ -119,6 +119,7 @@ export class Application {
   readonly cancelled: Set<string> = new Set();
   /** Generators between their first item and their end. */
   readonly openStreams: Set<{ readonly key: string; readonly process: SimulatedProcess }> = new Set();
+  readonly #lastBegunMs = new Map<SimulatedProcess, number>();
   readonly #members = new Map<string, SimulatedProcess>();
   readonly #work: { options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> } };
   readonly #accounts: { options(options: ActorOptions): { remote(plan: ActorPlan): AccountHandle } };
@@ -178,6 +179,7 @@ export class Application {
       this.world.violate(`task ${spec.key} of environment ${spec.setting ?? "none"} runs in a worker of ${process.setting ?? "none"}`);
     const held: Disposable[] = [];
     const sinceMs = this.world.nowMs;
+    this.#lastBegunMs.set(process, sinceMs);
     try {
       const values: number[] = [];
       await this.#use(spec, process, sinceMs);
@@ -274,8 +276,7 @@ export class Application {
 
   #isOvertaken(busy: Busy): boolean {
     if (this.world.nowMs - busy.sinceMs < OVERTAKEN_AFTER_MS) return false;
-    for (const other of this.#busy) if (other.process === busy.process && other.sinceMs > busy.sinceMs) return true;
-    return false;
+    return (this.#lastBegunMs.get(busy.process) ?? 0) > busy.sinceMs;
   }
 
   /** Nobody waits for it any more, so its worker may run others beside it. */

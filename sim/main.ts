@@ -37,7 +37,8 @@ const { values } = parseArgs({
 });
 
 const { simulate } = await import("./simulation.ts");
-const partsOf = (text: string): "drawn" | string[] => (text === "drawn" ? text : text.split(",").filter((name) => name !== "" && name !== "none"));
+const partsOf = (text: string): "drawn" | string[] =>
+  text === "drawn" ? text : text.split(",").filter((name) => name !== "" && name !== "none");
 const runs = values.regressions
   ? REGRESSIONS
   : Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, index) => ({
@@ -63,7 +64,8 @@ for (const { seed, steps, parts = [] } of runs) {
   sums.failed += 1;
   if (!values.trace && values.seed !== undefined) console.log(result.trace.slice(-TRACE_TAIL).join("\n"));
   console.log(`seed ${seed} breaks an invariant: ${result.violations.join("\n  ")}`);
-  console.log(`replay it: npm run sim -- --seed=${seed}${steps === 40 ? "" : ` --steps=${steps}`}`);
+  const partsText = parts === "drawn" ? "" : ` --parts=${parts.join(",") || "none"}`;
+  console.log(`replay it: npm run sim -- --seed=${seed}${steps === 40 ? "" : ` --steps=${steps}`}${partsText}`);
   if (values.mutation !== undefined) break;
 }
 const seconds = (realNowMs() - startMs) / 1000;

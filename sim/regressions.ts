@@ -40,6 +40,30 @@ export const REGRESSIONS: readonly Regression[] = [
     found:
       "the node heard of a worker's exit before it had read all that the worker wrote, and dropped the holds of an answer that had arrived",
   },
+  {
+    seed: 15,
+    steps: 40,
+    parts: ["cancellations"],
+    found: "a task that was given up while it was queued counted as the running one of its worker for ever",
+  },
+  {
+    seed: 47,
+    steps: 40,
+    parts: ["groups"],
+    found: "a task of a placement group was queued behind one that wanted back the CPUs which the group had",
+  },
+  {
+    seed: 51,
+    steps: 40,
+    parts: ["groups"],
+    found: "the removal of a placement group ended a task outside of it that waited in the same worker",
+  },
+  {
+    seed: 105,
+    steps: 30,
+    parts: ["groups", "environments", "memory"],
+    found: "an actor whose handle was disposed of before its last call, which failed by its argument, was kept for ever",
+  },
 ];
 
 /** Seeds that break an invariant for a reason that has not been found yet: ranges pass over them and say so. `--seed` runs them. */

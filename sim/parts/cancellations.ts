@@ -24,7 +24,8 @@ export class CancellationPart implements ProgramPart {
     const manner = random.pick(["cancel", "cancel", "force", "signal", "timeout"] as const);
     const afterMs = random.pick([0, 0, 5, 30, 100]) * random.next();
     const controller = new AbortController();
-    const options: TaskOptions = manner === "signal" ? { signal: controller.signal } : manner === "timeout" ? { timeoutMs: Math.ceil(afterMs) + 1 } : {};
+    const options: TaskOptions =
+      manner === "signal" ? { signal: controller.signal } : manner === "timeout" ? { timeoutMs: Math.ceil(afterMs) + 1 } : {};
     driver.process.say(`submits ${spec.key}, to be ended by ${manner} after ${afterMs.toFixed(1)} ms`);
     // From here on anything of it may be an orphan: it counts for nothing.
     if (manner === "timeout") app.cancelled.add(spec.key);

@@ -35,7 +35,12 @@ export class GroupPart implements ProgramPart {
   async #use(key: string): Promise<void> {
     const { app, random, driver } = this.#around;
     const cpus = app.nodeCpus;
-    const bundles = random.pick([[{ CPU: 1 }], [{ CPU: 1 }], [{ CPU: cpus }], cpus > 1 ? [{ CPU: 1 }, { CPU: 1 }] : [{ CPU: 0.5 }, { CPU: 0.5 }]]);
+    const bundles = random.pick([
+      [{ CPU: 1 }],
+      [{ CPU: 1 }],
+      [{ CPU: cpus }],
+      cpus > 1 ? [{ CPU: 1 }, { CPU: 1 }] : [{ CPU: 0.5 }, { CPU: 0.5 }],
+    ]);
     driver.process.say(`makes group ${key}: ${JSON.stringify(bundles)}`);
     const group = placementGroup(bundles, { strategy: random.pick(["PACK", "SPREAD", "STRICT_PACK"]) });
     const isReadyFirst = random.next() < 0.7;

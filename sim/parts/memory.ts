@@ -43,7 +43,8 @@ export class MemoryPart implements ProgramPart {
       } catch (error) {
         const cause = rootOf(error);
         const isExplained =
-          (spec.maxRetries === 0 && cause.name === "OutOfMemoryError") || (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
+          (spec.maxRetries === 0 && cause.name === "OutOfMemoryError") ||
+          (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
         if (!isExplained) app.world.violate(`${spec.key} with much memory failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();

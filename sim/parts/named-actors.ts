@@ -90,11 +90,14 @@ export async function endDetachedActors(app: Application): Promise<void> {
 interface HeldMember {
   readonly name: string | undefined;
   readonly handle: MemberHandle;
+  /** By this driver. */
+  isKilled: boolean;
 }
 
 export class NamedActorPart implements ProgramPart {
   readonly #around: PartSurroundings;
   readonly #held: HeldMember[] = [];
+  #isOver = false;
 
   constructor(around: PartSurroundings) {
     this.#around = around;
@@ -110,6 +113,7 @@ export class NamedActorPart implements ProgramPart {
   }
 
   end(): void {
+    this.#isOver = true;
     for (const { handle } of this.#held.splice(0)) handle[Symbol.dispose]();
   }
 
@@ -123,7 +127,9 @@ export class NamedActorPart implements ProgramPart {
     if (isDetached) known.detachedNames.add(name);
     // The second of a name fails, and a dropped one ends while others may still find it.
     if (name !== undefined && !getIfExists) known.endedNames.add(name);
-    driver.process.say(`creates member ${key}, name ${name ?? "none"}${getIfExists ? " if there is none" : ""}${isDetached ? ", detached" : ""}`);
+    driver.process.say(
+      `creates member ${key}, name ${name ?? "none"}${getIfExists ? " if there is none" : ""}${isDetached ? ", detached" : ""}`,
+    );
     const handle = known.classOf
       .options({
         ...(name === undefined ? {} : { name, getIfExists }),
@@ -134,7 +140,7 @@ export class NamedActorPart implements ProgramPart {
         methods: { io: { concurrencyGroup: "io" } },
       } as ActorOptions)
       .remote(key);
-    this.#held.push({ name, handle });
+    this.#held.push({ name, handle, isKilled: false });
   }
 
   #find(): void {
@@ -142,7 +148,9 @@ export class NamedActorPart implements ProgramPart {
     const name = random.pick(NAMES);
     track(newKey(`find ${name} `), async () => {
       try {
-        this.#held.push({ name, handle: (await getActor(name)) as unknown as MemberHandle });
+        const handle = (await getActor(name)) as unknown as MemberHandle;
+        if (this.#isOver) handle[Symbol.dispose]();
+        else this.#held.push({ name, handle, isKilled: false });
       } catch (error) {
         const cause = rootOf(error);
         if (cause.name !== "ActorDiedError") app.world.violate(`looking up ${name} failed with ${cause.name}: ${cause.message}`);
@@ -152,7 +160,8 @@ export class NamedActorPart implements ProgramPart {
 
   #call(): void {
     const { app, random, newKey, track, hasFaults } = this.#around;
-    const { name, handle } = random.pick(this.#held);
+    const member = random.pick(this.#held);
+    const { name, handle } = member;
     const call = { key: newKey("c"), ms: random.pick([0, 0, 20]) * random.next() };
     const ref = random.next() < 0.5 ? handle.plain.remote(call) : handle.io.remote(call);
     track(call.key, async () => {
@@ -160,9 +169,10 @@ export class NamedActorPart implements ProgramPart {
         await get(ref);
       } catch (error) {
         const cause = rootOf(error);
-        const isEnded = name !== undefined && factsOf(app).endedNames.has(name);
+        const isEnded = member.isKilled || (name !== undefined && factsOf(app).endedNames.has(name));
         const isExplained = (isEnded && cause.name === "ActorDiedError") || (hasFaults && CAUSED_BY_FAULTS.has(cause.name));
-        if (!isExplained) app.world.violate(`call ${call.key} of ${name ?? "an actor"} failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+        if (!isExplained)
+          app.world.violate(`call ${call.key} of ${name ?? "an actor"} failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();
       }
@@ -178,6 +188,7 @@ export class NamedActorPart implements ProgramPart {
     const { app, random, driver } = this.#around;
     const [member] = this.#held.splice(random.below(this.#held.length), 1) as [HeldMember];
     driver.process.say(`kills member ${member.name ?? "without name"}`);
+    member.isKilled = true;
     if (member.name !== undefined) factsOf(app).endedNames.add(member.name);
     void kill(member.handle as never);
     member.handle[Symbol.dispose]();

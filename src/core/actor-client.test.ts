@@ -173,6 +173,31 @@ describe("the calls to an actor", () => {
     expect(world.links[1]?.pushed).toEqual(["again", "later"]);
   });
 
+  test("a call that fails by its argument may be the last one: whoever waits for that is told", async () => {
+    const world = new World();
+    await world.state("alive", 0);
+    const argument = { isSettled: true, state: "failed" };
+    const target = { kind: "method", id: "a", name: "a", meanMs: 0 };
+    world.client.submit({ target, dependencies: [argument], results: [], isEnded: false, isQueued: false } as unknown as CallRecord);
+    expect(world.client.pendingCount).toBe(0);
+    expect(world.idle).toBe(1);
+  });
+
+  test("so may one that was with a life that ended, or on a connection that broke, and must not run twice", async () => {
+    const world = new World();
+    world.call("a");
+    await world.state("alive", 0);
+    world.links[0]?.breaks();
+    await world.state("restarting", 1);
+    expect([world.failed, world.idle]).toEqual([["a restarting"], 1]);
+    await world.state("alive", 1);
+    world.call("b");
+    world.links[1]?.breaks();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(world.failed).toEqual(["a restarting", "b alive"]);
+    expect(world.idle).toBe(2);
+  });
+
   test("nothing is tried again after the end of the session", async () => {
     const world = new World();
     world.refusals = 1;

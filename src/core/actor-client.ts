@@ -309,6 +309,7 @@ export class ActorClient {
     for (const record of again) record.isQueued = true;
     this.#queue.putBack(again);
     if (this.#link !== undefined) this.#pump();
+    if (lost.length > 0 && this.pendingCount === 0) this.#options.onIdle();
   }
 
   #failAll(state: ActorStateHeader): void {
@@ -339,8 +340,12 @@ export class ActorClient {
         continue;
       }
       const failed = record.dependencies.find((entry) => entry.state === "failed");
-      if (failed === undefined) link.push(record);
-      else this.#options.failDependency(record, failed);
+      if (failed === undefined) {
+        link.push(record);
+        continue;
+      }
+      this.#options.failDependency(record, failed);
+      if (this.pendingCount === 0) this.#options.onIdle();
     }
   }
 

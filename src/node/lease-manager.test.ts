@@ -51,6 +51,21 @@ describe("the lease manager", () => {
     expect(next).toHaveLength(1);
   });
 
+  test("a worker whose tasks wait is not shared between a placement group and the rest", () => {
+    const manager = new LeaseManager({ total: resourceVector({ CPU: 2 }), cpuCount: 2 });
+    manager.start();
+    for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
+    manager.handle(demand(driver, 2));
+    manager.handle({ kind: "parked", worker: worker(1), left: 1 });
+    const bundles = [{ index: 0, resources: resourceVector({ CPU: 1 }) }];
+    manager.handle({ kind: "groupWanted", group: "group", bundles, nowMs: 0 });
+    const spec = specOf({ CPU: 1 }, { bundle: { group: "group", index: 0, capture: false } });
+    const effects = manager.handle({ kind: "demand", owner: driver, nested: false, spec, backlog: 1, nowMs: 0 });
+    // The group has the CPU that the waiting task will want: behind it, the task of the group would wait for its own end.
+    expect(effects).toEqual([{ kind: "spawn", environment: "" }]);
+    expect(grants(manager.handle({ kind: "workerReady", worker: worker(3), environment: "" }))).toMatchObject([{ worker: worker(3) }]);
+  });
+
   test("a lease is returned by its owner only", () => {
     const manager = managerWithWorkers(1);
     const [grant] = grants(manager.handle(demand(driver, 1)));

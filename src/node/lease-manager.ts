@@ -8,7 +8,7 @@
  * further processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
  *
  * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a
- * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment only.
+ * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment and of one placement group, or none.
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeView, ResourceVector } from "../base/resources.ts";
@@ -186,7 +186,7 @@ export class LeaseManager {
       case "workerReady": {
         const { worker: id, environment } = event;
         this.#startEnded(environment);
-        const nothing = { held: undefined, parked: false, wanted: undefined, mayHaveOwn: false, isUnsure: false };
+        const nothing = { held: undefined, parked: false, wanted: undefined, group: undefined, mayHaveOwn: false, isUnsure: false };
         this.#workers.set(id, { id, environment, leases: new Set(), ...nothing });
         return;
       }
@@ -484,6 +484,7 @@ export class LeaseManager {
     worker.leases.add(lease.id);
     worker.parked = false;
     worker.wanted = undefined;
+    worker.group = group;
     worker.held = { key: spec.key, pool, allocation: pool.allocate(spec.cpus) };
     if (wasParked) this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
     this.#effects.push({ kind: "grant", leaseId: lease.id, owner, worker: worker.id, spec, accelerators: unitIds(rest) });
@@ -505,7 +506,8 @@ export class LeaseManager {
       return undefined;
     }
     for (const worker of this.#workers.values()) {
-      if (worker.environment === environment && worker.parked && worker.wanted === undefined && !worker.isUnsure) return worker;
+      const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure;
+      if (isFree && worker.environment === environment && worker.group === demand.group) return worker;
     }
     if (starting >= demand.backlog) return undefined;
     // An idle worker of another environment makes room for one of this.

@@ -25,6 +25,11 @@ export interface PoolWorker {
   parked: boolean;
   /** What it asked for to go on after parking. */
   wanted: LeaseSpec | undefined;
+  /**
+   * The placement group of its tasks. One that waits outside of a group shares no worker with those in it: the group's end would be its own, and what it needs to go on
+   * might be what the group has, which comes back when those behind it have run.
+   */
+  group: string | undefined;
   /** It has submitted or parked tasks, so some may be left there that belong to no lease: nested ones that nobody awaits. */
   mayHaveOwn: boolean;
   /** Its last lease has ended and it has not said yet what is left there. */

@@ -53,7 +53,7 @@ export class GroupPart implements ProgramPart {
       const isReady = await group.ready({ timeoutMs: READY_WITHIN_MS }).then(
         () => true,
         (error: unknown) => {
-          app.world.violate(`group ${key} is not ready: ${String((error as Error).message)}`);
+          app.world.violate(`group ${key} is not ready: ${(error as Error).message}`);
           return false;
         },
       );

@@ -4,7 +4,7 @@
  * Holds that items come in order, each once and right, whatever dies as long as the stream may be made again; and that a generator whose reader has stopped
  * ends: what is still between two of its items when everything else is over breaks the run (`openStreams`).
  */
-import { type ObjectRef, type ObjectRefGenerator, remote } from "../../src/index.ts";
+import { type ObjectRefGenerator, remote } from "../../src/index.ts";
 import { currentProcess } from "../ambient.ts";
 import { type Application, bytesOf, isOutcome, mix, type Outcome } from "../application.ts";
 import type { SimulatedProcess } from "../world.ts";
@@ -95,7 +95,7 @@ export class StreamPart implements ProgramPart {
           for await (const { ref } of generator.refs()) {
             await this.#pause();
             this.#compare(spec, index, await ref);
-            (ref as ObjectRef<Outcome>)[Symbol.dispose]();
+            ref[Symbol.dispose]();
             index += 1;
             if (index === how.stopsAfter) break;
           }

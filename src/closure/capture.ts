@@ -12,6 +12,7 @@ import { mainFile } from "./by-value-files.ts";
 import { captureWeakEntries } from "./capture-object.ts";
 import { captureValueNode } from "./capture-value.ts";
 import { describeFunction } from "./capture-variables.ts";
+import { graphToThere } from "./foreign-code.ts";
 import type { AnyFunction } from "./function-facts.ts";
 import { GraphBuilder, type Step, trailOf } from "./graph-builder.ts";
 import type { Graph } from "./graph.ts";
@@ -23,6 +24,7 @@ import { nameByVariable } from "./variable-name.ts";
 
 export { markByValueFile } from "./by-value-files.ts";
 export { registerWellKnown } from "./well-known.ts";
+export { withPathsOfDriver } from "./foreign-code.ts";
 
 /** Asked for every object and function that is not plain data, before the graph takes it apart: references, handles, registered serializers. */
 export interface CaptureHooks extends EncodeHooks {}
@@ -164,7 +166,7 @@ function captureGraph(value: unknown, { mode, hooks, label }: CaptureOptions): {
     do graph.visitPending();
     while (captureWeakEntries(graph, graph.capturedValues()));
     shareContexts(graph);
-    const encoded = encodeGraph(graph.finish(root), { parent: null, label });
+    const encoded = encodeGraph(graphToThere(graph.finish(root)), { parent: null, label });
     checkSize(graph, encoded.sizeBytes, { parent: null, label });
     return { encoded, graph };
   } finally {

@@ -6,8 +6,10 @@
  */
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
-import { SerializationError } from "../base/errors.ts";
+import { RuntimeEnvError, SerializationError } from "../base/errors.ts";
 import type { FileScope } from "./evaluate-text.ts";
+import { toThere } from "./foreign-code.ts";
+import { explainMissingFile, explanationOf } from "./foreign-imports.ts";
 import type { Graph, ImportNode, Node, Ref, RequireNode } from "./graph.ts";
 import { knownIdentity } from "./identity.ts";
 import { evaluatedExports } from "./vite-modules.ts";
@@ -96,8 +98,18 @@ async function explained(load: () => Promise<object>, place: { what: string; fil
   }
 }
 
-function importFailure(error: unknown, { what, file }: { what: string; file: string }): SerializationError {
+function importFailure(error: unknown, { what, file }: { what: string; file: string }): Error {
+  // It says all there is to say.
+  if (error instanceof RuntimeEnvError) return error;
   const message = error instanceof Error ? error.message : String(error);
+  const isMissing = (error as { code?: unknown } | null)?.code === "ERR_MODULE_NOT_FOUND" || message.startsWith("Cannot find module");
+  const foreign = explanationOf(error) ?? (isMissing && what.startsWith("file:") ? explainMissingFile(file) : undefined);
+  if (foreign !== undefined) {
+    return new RuntimeEnvError(`Cannot import ${toThere(what)} for a function of ${toThere(file)}: ${foreign}`, {
+      reason: "what the driver's code imports is not on this node",
+      cause: error,
+    });
+  }
   return new SerializationError(`Cannot import ${what} for a function of ${file}: ${message}`, {
     reason: "import-failed",
     hint: "Is it in the working directory and in package.json of the machine that runs the function?",

@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { SerializationError } from "../base/errors.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
 import { FileScope } from "./evaluate-text.ts";
+import { graphToHere } from "./foreign-code.ts";
 import { type Graph, GRAPH_VERSION } from "./graph.ts";
 import { GraphReviver } from "./graph-reviver.ts";
 import { importValues } from "./revive-imports.ts";
@@ -48,13 +49,14 @@ async function reviveGraph(
   buffers: readonly Uint8Array[],
   { context, definition }: { context: ReviveContext; definition: string | null },
 ): Promise<unknown> {
-  const graph = decodeValue(bytes, buffers, NO_FORMS) as Graph;
-  if (graph?.version !== GRAPH_VERSION) {
+  const received = decodeValue(bytes, buffers, NO_FORMS) as Graph;
+  if (received?.version !== GRAPH_VERSION) {
     throw new SerializationError(
-      `Cannot revive a value: it was captured by another version of Shoal: received format ${String(graph?.version)}, expected ${GRAPH_VERSION}`,
+      `Cannot revive a value: it was captured by another version of Shoal: received format ${String(received?.version)}, expected ${GRAPH_VERSION}`,
       { reason: "version-mismatch", hint: "Run the same version of shoal everywhere." },
     );
   }
+  const graph = graphToHere(received);
   const scopes = graph.sources.map((source) => new FileScope(source));
   const imported = await importValues(graph, { scopes, definition: (id) => context.definition(id) });
   // Stack traces of revived code point into texts of ours; their source maps lead back to the user's lines.

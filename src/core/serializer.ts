@@ -9,7 +9,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { ObjectLostError, type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
-import { captureDefinition, captureValue, definitionOf } from "../closure/capture.ts";
+import { captureDefinition, captureValue, definitionOf, withPathsOfDriver } from "../closure/capture.ts";
 import { reviveValue } from "../closure/revive.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { LocalStore } from "../object/local-store.ts";
@@ -109,7 +109,7 @@ function userStack(error: unknown): string | undefined {
   const stack = error instanceof Error ? error.stack : undefined;
   if (typeof stack !== "string") return undefined;
   const lines = stack.split("\n").filter((line) => !/^ +at /.test(line) || !(line.includes(OWN_FOLDER) || MACHINERY.test(line)));
-  return lines.join("\n");
+  return withPathsOfDriver(lines.join("\n"));
 }
 
 /** Of an error with all that it carries: it travels in one message, whatever its size. */

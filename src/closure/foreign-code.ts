@@ -1,0 +1,111 @@
+/**
+ * Where the files of a driver lie on a node that is not the driver's, and how paths are said in one way everywhere.
+ *
+ * Whatever travels names the files where the driver has them, and so do errors and stack traces; in this process alone they are where the node unpacked them. So definitions
+ * are the same bytes wherever they were captured. A process sets its place once, before it runs anything of the job; on the driver's own node there is none, and
+ * nothing here does anything.
+ */
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Code, Graph, Node, Source } from "./graph.ts";
+
+/** A node in messages to people. */
+export interface NamedNode {
+  readonly node: string;
+  readonly hostname: string;
+}
+
+export interface ForeignCode {
+  /** The folder of the driver's machine that travelled, and where it is here. */
+  readonly there: string;
+  readonly here: string;
+  readonly driver: NamedNode;
+  readonly self: NamedNode;
+  /** Folders of this machine laid out as `there`, in which packages are looked for. */
+  readonly packageRoots: readonly string[];
+  /** Packages that the driver has: for which folder of `there` (empty for itself), name, version. */
+  readonly packages: readonly (readonly [folder: string, name: string, version: string])[];
+}
+
+let current: ForeignCode | undefined;
+
+export function foreignCode(): ForeignCode | undefined {
+  return current;
+}
+
+/** Called once, by the process of a worker. */
+export function setForeignCode(code: ForeignCode | undefined): void {
+  current = code;
+}
+
+export function toHere(path: string): string {
+  return current === undefined ? path : moved(path, current.there, current.here);
+}
+
+export function toThere(path: string): string {
+  return current === undefined ? path : moved(path, current.here, current.there);
+}
+
+function moved(path: string, from: string, to: string): string {
+  if (path.startsWith("file:")) {
+    const file = fileURLToPath(path);
+    const other = moved(file, from, to);
+    return other === file ? path : pathToFileURL(other).href;
+  }
+  if (path === from) return to;
+  return path.startsWith(from.endsWith("/") ? from : `${from}/`)
+    ? to + path.slice(from.endsWith("/") ? from.length - 1 : from.length)
+    : path;
+}
+
+/** A text with the driver's paths in it, such as a stack trace. */
+export function withPathsOfDriver(text: string): string {
+  return current === undefined ? text : text.replaceAll(current.here, current.there);
+}
+
+/** A received graph with the paths of this process. Positions stay as they are: they are for people. */
+export function graphToHere(graph: Graph): Graph {
+  if (current === undefined) return graph;
+  return {
+    ...graph,
+    nodes: graph.nodes.map((node) => movedNode(node, toHere)),
+    sources: graph.sources.map((source) => movedSource(source, toHere)),
+  };
+}
+
+/** A captured graph as it travels. */
+export function graphToThere(graph: Graph): Graph {
+  if (current === undefined) return graph;
+  return {
+    ...graph,
+    base: toThere(graph.base),
+    nodes: graph.nodes.map((node) => {
+      const placed = movedNode(node, toThere);
+      return placed.kind === "function" || placed.kind === "class" ? { ...placed, code: positionedThere(placed.code) } : placed;
+    }),
+    sources: graph.sources.map((source) => movedSource(source, toThere)),
+  };
+}
+
+function movedSource(source: Source, move: (path: string) => string): Source {
+  return source.file === null ? source : { ...source, file: move(source.file) };
+}
+
+function movedNode(node: Node, move: (path: string) => string): Node {
+  switch (node.kind) {
+    case "module":
+    case "commonJs":
+      return { ...node, file: move(node.file) };
+    case "import":
+    case "require":
+      return { ...node, specifier: move(node.specifier) };
+    case "dynamicImport":
+      return { ...node, root: move(node.root) };
+    default:
+      return node;
+  }
+}
+
+function positionedThere(code: Code): Code {
+  const { positions } = code;
+  return positions === null ? code : { ...code, positions: { ...positions, sources: positions.sources.map(toThere) } };
+}

@@ -1,0 +1,193 @@
+/**
+ * Imports of a driver's code on a node that is not the driver's: where packages are found, and what is said when something is not the same on both sides.
+ *
+ * A hook on Node's resolution, for what files of the unpacked folder import. Packages did not travel: they are found in the folder's own place, then in folders of
+ * this machine with the same layout. One whose version is not the driver's is refused, as it would fail later or, worse, not at all.
+ */
+import { createRequire, isBuiltin, registerHooks } from "node:module";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { RuntimeEnvError } from "../base/errors.ts";
+import { type ForeignCode, foreignCode, type NamedNode, setForeignCode, toThere } from "./foreign-code.ts";
+import { compareVersions, packageNameOf, packageOf } from "./package-version.ts";
+
+type Resolve = Extract<Parameters<typeof registerHooks>[0]["resolve"], (...args: never[]) => unknown>;
+type Resolved = ReturnType<Resolve>;
+
+/** What Node asks a hook. */
+interface Question {
+  readonly specifier: string;
+  readonly context: Parameters<Resolve>[1];
+  readonly next: Parameters<Resolve>[2];
+}
+
+const NOT_FOUND: ReadonlySet<unknown> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
+const warned = new Set<string>();
+
+export interface ForeignImportOptions {
+  /** Packages that are the same everywhere: the runtime. */
+  readonly except: readonly string[];
+  /** The folder of packages that the user chose for this environment; what is found there is as it was chosen. */
+  readonly chosenFolder: string | undefined;
+}
+
+/** From now on this process runs code of a driver on another node. */
+export function useForeignCode(code: ForeignCode, { except, chosenFolder }: ForeignImportOptions): void {
+  setForeignCode(code);
+  const root = pathToFileURL(`${code.here}/`).href;
+  const chosen = chosenFolder === undefined ? undefined : pathToFileURL(`${chosenFolder}/`).href;
+  registerHooks({
+    resolve(specifier, context, next) {
+      const { parentURL } = context;
+      if (parentURL?.startsWith(root) !== true || parentURL.includes("/node_modules/") || isBuiltin(specifier))
+        return next(specifier, context);
+      const name = packageNameOf(specifier);
+      const parent = fileURLToPath(parentURL);
+      if (name === undefined) return findFile(code, { specifier, context, next });
+      if (except.includes(name)) return next(specifier, context);
+      const found = explained(
+        () => findPackage(code, { specifier, context, next }),
+        () => missingPackage(code, name, parent),
+      );
+      if (chosen === undefined || !found.url.startsWith(chosen)) checkVersion(code, { name, parent, url: found.url });
+      return found;
+    },
+  });
+}
+
+/** What lies outside of the folder did not travel; a machine that shares files with the driver's has it in the same place. */
+function findFile(code: ForeignCode, { specifier, context, next }: Question): Resolved {
+  const parent = fileURLToPath(context.parentURL as string);
+  const file = fileOf(specifier, parent);
+  if (!/^[./]/.test(specifier) || file.startsWith(`${code.here}/`)) {
+    return explained(
+      () => next(specifier, context),
+      () => missingFile(code, file, parent),
+    );
+  }
+  const outside = path.resolve(path.dirname(toThere(parent)), specifier);
+  const asked = context.conditions.includes("require") ? outside : pathToFileURL(outside).href;
+  return explained(
+    () => next(asked, context),
+    () => missingFile(code, outside, parent),
+  );
+}
+
+/** In its own place first, then in each other root at the same place. */
+function findPackage(code: ForeignCode, { specifier, context, next }: Question): Resolved {
+  try {
+    return next(specifier, context);
+  } catch (error) {
+    if (!NOT_FOUND.has((error as { code?: unknown }).code)) throw error;
+    const file = path.relative(code.here, fileURLToPath(context.parentURL as string));
+    for (const folder of code.packageRoots) {
+      const parent = path.join(folder, file);
+      try {
+        // For require, the loader goes by the module that called it, whatever the context says.
+        if (context.conditions.includes("require"))
+          return { url: pathToFileURL(createRequire(parent).resolve(specifier)).href, shortCircuit: true };
+        return next(specifier, { ...context, parentURL: pathToFileURL(parent).href });
+      } catch {
+        // Not there either.
+      }
+    }
+    throw error;
+  }
+}
+
+/** What was said to people about an error of Node's, for those who wrap it. */
+const explanations = new WeakMap<object, string>();
+
+export function explanationOf(error: unknown): string | undefined {
+  return typeof error === "object" && error !== null ? explanations.get(error) : undefined;
+}
+
+/** The error stays the one that Node throws, with its code: programs look for optional packages that way. */
+function explained<Result>(resolve: () => Result, explain: () => string): Result {
+  try {
+    return resolve();
+  } catch (error) {
+    if (!(error instanceof Error) || !NOT_FOUND.has((error as { code?: unknown }).code)) throw error;
+    const text = explain();
+    explanations.set(error, text);
+    error.message = `${error.message}\n${text}`;
+    throw error;
+  }
+}
+
+function fileOf(specifier: string, parent: string): string {
+  if (specifier.startsWith("file:")) return fileURLToPath(specifier);
+  return path.resolve(path.dirname(parent), specifier.split(/[?#]/, 1)[0] as string);
+}
+
+/** Why a file of the driver is not here; also for files that no file of the folder imported. */
+export function missingFile(code: ForeignCode, file: string, importer: string | undefined): string {
+  const there = toThere(file);
+  const by = importer === undefined ? "" : `, which ${toThere(importer)} imports,`;
+  const isInside = there !== file || file.startsWith(`${code.there}/`);
+  if (!isInside) {
+    return (
+      `${there}${by} lies outside of the folder ${code.there} of the driver's node ${named(code.driver)}, which alone travelled to node ${named(code.self)}: ` +
+      "start the program in a folder that holds both, or name such a folder with runtimeEnv.workingDir"
+    );
+  }
+  const inside = path.relative(code.there, there);
+  return (
+    `${there}${by} is not among the files that travelled from the driver's node ${named(code.driver)} to node ${named(code.self)} (there it would be ${file}). ` +
+    `Does it exist there? Files that .gitignore names stay behind: a file .shoalignore with the line !${inside} brings it back`
+  );
+}
+
+function missingPackage(code: ForeignCode, name: string, parent: string): string {
+  const version = versionThere(code, name, parent);
+  const has = version === undefined ? "" : ` It has ${name} ${version}.`;
+  const places = [path.dirname(parent), ...code.packageRoots];
+  const wanted = version === undefined ? name : `${name}@${version}`;
+  return (
+    `${toThere(parent)} of the driver's node ${named(code.driver)} imports the package ${name}, which is not installed on node ${named(code.self)}.${has} ` +
+    `Packages do not travel with the working directory; it was looked for from ${places.join(", ")}. ` +
+    `Name it with runtimeEnv: { nodeModules: ["${wanted}"] } (or a folder with package-lock.json), or install it on that node`
+  );
+}
+
+function checkVersion(code: ForeignCode, { name, parent, url }: { name: string; parent: string; url: string }): void {
+  const there = versionThere(code, name, parent);
+  if (there === undefined || !url.startsWith("file:")) return;
+  const here = packageOf(fileURLToPath(url), name);
+  if (here?.version === undefined) return;
+  const verdict = compareVersions(there, here.version);
+  if (verdict === "same") return;
+  const both =
+    `the package ${name}, which ${toThere(parent)} imports, is of version ${there} on the driver's node ${named(code.driver)} ` +
+    `and of version ${here.version} on node ${named(code.self)} (${here.folder})`;
+  if (verdict === "other") {
+    throw new RuntimeEnvError(`Cannot import "${name}": ${both}`, {
+      reason: "the versions of a package differ between nodes",
+      hint: `Name one version for all nodes with runtimeEnv: { nodeModules: ["${name}@${there}"] } (or a folder with package-lock.json), or install ${there} there.`,
+    });
+  }
+  if (warned.has(name)) return;
+  warned.add(name);
+  console.warn(`Shoal: ${both}: they should be the same`);
+}
+
+/** By the nearest folder around the importing file that the driver has packages for. */
+function versionThere(code: ForeignCode, name: string, parent: string): string | undefined {
+  const folder = path.relative(code.here, path.dirname(parent));
+  let best: readonly [string, string, string] | undefined;
+  for (const known of code.packages) {
+    if (known[1] !== name || !(known[0] === "" || folder === known[0] || folder.startsWith(`${known[0]}/`))) continue;
+    if (best === undefined || known[0].length > best[0].length) best = known;
+  }
+  return best?.[2];
+}
+
+function named({ node, hostname }: NamedNode): string {
+  return `${node.slice(0, 8)} (${hostname})`;
+}
+
+/** What there is to say of a file of the driver that cannot be imported here; undefined on the driver's own node. */
+export function explainMissingFile(file: string): string | undefined {
+  const code = foreignCode();
+  return code === undefined ? undefined : missingFile(code, file, undefined);
+}

@@ -22,17 +22,17 @@ interface Question {
 }
 
 const NOT_FOUND: ReadonlySet<unknown> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]);
+/** Always the one that runs, whatever is installed. */
+const RUNTIME_PACKAGE = "shoal";
 const warned = new Set<string>();
 
 export interface ForeignImportOptions {
-  /** Packages that are the same everywhere: the runtime. */
-  readonly except: readonly string[];
   /** The folder of packages that the user chose for this environment; what is found there is as it was chosen. */
   readonly chosenFolder: string | undefined;
 }
 
 /** From now on this process runs code of a driver on another node. */
-export function useForeignCode(code: ForeignCode, { except, chosenFolder }: ForeignImportOptions): void {
+export function useForeignCode(code: ForeignCode, { chosenFolder }: ForeignImportOptions): void {
   setForeignCode(code);
   const root = pathToFileURL(`${code.here}/`).href;
   const chosen = chosenFolder === undefined ? undefined : pathToFileURL(`${chosenFolder}/`).href;
@@ -44,7 +44,7 @@ export function useForeignCode(code: ForeignCode, { except, chosenFolder }: Fore
       const name = packageNameOf(specifier);
       const parent = fileURLToPath(parentURL);
       if (name === undefined) return findFile(code, { specifier, context, next });
-      if (except.includes(name)) return next(specifier, context);
+      if (name === RUNTIME_PACKAGE) return findRuntime({ specifier, context, next });
       const found = explained(
         () => findPackage(code, { specifier, context, next }),
         () => missingPackage(code, name, parent),
@@ -71,6 +71,12 @@ function findFile(code: ForeignCode, { specifier, context, next }: Question): Re
     () => next(asked, context),
     () => missingFile(code, outside, parent),
   );
+}
+
+/** A package finds itself by its name. */
+function findRuntime({ specifier, context, next }: Question): Resolved {
+  if (!context.conditions.includes("require")) return next(specifier, { ...context, parentURL: import.meta.url });
+  return { url: pathToFileURL(createRequire(import.meta.url).resolve(specifier)).href, shortCircuit: true };
 }
 
 /** In its own place first, then in each other root at the same place. */

@@ -10,8 +10,8 @@ import {
   environmentKey,
   mergeRuntimeEnv,
   NO_ENVIRONMENT,
-  resolveRuntimeEnv,
-  type RuntimeEnvInput,
+  type NodePlace,
+  placedRuntimeEnv,
   type RuntimeEnvSpec,
 } from "../environment/runtime-env.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -21,7 +21,9 @@ import { MESSAGE } from "../wire/messages.ts";
 export interface EnvironmentsOptions {
   readonly daemon: Connection;
   /** Of this process: a driver's job, or the environment for which a worker was started. */
-  readonly surroundings: RuntimeEnvInput | undefined;
+  readonly surroundings: RuntimeEnvSpec | undefined;
+  /** Of this process' node: folders that are named here lie there. */
+  readonly here: NodePlace;
   readonly mode: "process" | "inProcess";
 }
 
@@ -29,14 +31,16 @@ export class Environments {
   /** Of this process. */
   readonly surroundings: RuntimeEnvSpec;
   readonly #daemon: Connection;
+  readonly #here: NodePlace;
   readonly #mode: "process" | "inProcess";
   readonly #described = new Set<string>();
   readonly #merged = new WeakMap<RuntimeEnvSpec, { readonly spec: RuntimeEnvSpec; readonly shapes: Map<string, string> }>();
 
-  constructor({ daemon, surroundings, mode }: EnvironmentsOptions) {
+  constructor({ daemon, surroundings, mode, here }: EnvironmentsOptions) {
     this.#daemon = daemon;
     this.#mode = mode;
-    this.surroundings = resolveRuntimeEnv(surroundings);
+    this.#here = here;
+    this.surroundings = surroundings ?? NO_ENVIRONMENT;
   }
 
   /** Whether calls without options of their own need `shapeFor`. */
@@ -53,7 +57,8 @@ export class Environments {
     const given = own ?? NO_ENVIRONMENT;
     let merged = this.#merged.get(given);
     if (merged === undefined) {
-      merged = { spec: mergeRuntimeEnv(this.surroundings, given), shapes: new Map() };
+      const placed = given === NO_ENVIRONMENT || this.surroundings.job === undefined ? given : placedRuntimeEnv(given, this.#here);
+      merged = { spec: mergeRuntimeEnv(this.surroundings, placed), shapes: new Map() };
       this.#merged.set(given, merged);
     }
     let found = merged.shapes.get(shape);

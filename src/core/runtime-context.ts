@@ -4,6 +4,7 @@
  * The facts are plain data and travel as such, in results for instance. The signal belongs to one task in one process: it is made when somebody
  * asks for it, and in a copy that came from elsewhere, as in the driver, it never aborts.
  */
+import { writtenRuntimeEnv } from "../environment/runtime-env.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
@@ -54,7 +55,7 @@ export function currentContext(): RuntimeContext {
     acceleratorIds: context?.place.accelerators ?? {},
     nodeLabels: labels,
     placementGroupId: context === undefined ? undefined : parseLeaseSpec(context.place.shape).bundle?.group,
-    runtimeEnv: environments.surroundings,
+    runtimeEnv: writtenRuntimeEnv(environments.surroundings),
     wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
   };
   return new ContextView(facts, context) as ContextView & ContextFacts;

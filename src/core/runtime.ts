@@ -10,13 +10,14 @@ import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, ty
 import { ownCode } from "../base/own-code.ts";
 import { NodeDiedError, ShoalError } from "../base/errors.ts";
 import type { Definition } from "../closure/capture.ts";
-import type { RuntimeEnvInput } from "../environment/runtime-env.ts";
+import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
 import { DefinitionCache } from "../object/definition-cache.ts";
 import { LocalStore, storeTagOf } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
+import { machineName } from "../platform/machine.ts";
 import type { Transport } from "../platform/transport.ts";
 import { Connection } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
@@ -67,7 +68,7 @@ export interface RuntimeOptions {
   ids: IdSource;
   namespace: string;
   /** In which environment this process is, and what it submits unless it says otherwise. */
-  runtimeEnv?: RuntimeEnvInput | undefined;
+  runtimeEnv?: RuntimeEnvSpec | undefined;
   /** Of the node that this process is on. */
   labels: Readonly<Record<string, string>>;
   /** Where this process listens for calls; empty for drivers. */
@@ -197,7 +198,8 @@ export class Runtime {
       },
       runsLocally: options.runsLocally ?? options.mode === "inProcess",
     });
-    this.environments = new Environments({ daemon, surroundings: options.runtimeEnv, mode: options.mode });
+    const here = { node: options.nodeId, hostname: machineName() };
+    this.environments = new Environments({ daemon, surroundings: options.runtimeEnv, mode: options.mode, here });
     if (this.environments.isInherited) placing.isInherited = true;
     this.calls = new Calls({
       environments: this.environments,

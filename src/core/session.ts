@@ -7,6 +7,7 @@
  */
 import { IdSource, newJobId, newNodeId, newProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
+import { resolveRuntimeEnv } from "../environment/runtime-env.ts";
 import { collectGarbage } from "../platform/garbage.ts";
 import { memoryRootNote } from "../platform/session-sweep.ts";
 import { nativeUnavailableReason } from "../platform/shared-memory.ts";
@@ -74,7 +75,7 @@ export class Session {
       processId,
       ids: new IdSource(randomHex, jobId),
       namespace,
-      runtimeEnv: options.runtimeEnv,
+      runtimeEnv: resolveRuntimeEnv(options.runtimeEnv),
       labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,

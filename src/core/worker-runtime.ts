@@ -9,7 +9,7 @@ import { setVisibleGpus } from "../platform/accelerators.ts";
 import { randomHex } from "../platform/random.ts";
 import { loopbackPair, type Transport } from "../platform/transport.ts";
 import { Connection } from "../rpc/connection.ts";
-import type { RuntimeEnvInput } from "../environment/runtime-env.ts";
+import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import type { InterruptionGuard } from "../worker/interruption-guard.ts";
 import { WorkerHost } from "../worker/worker-host.ts";
@@ -36,7 +36,7 @@ export interface WorkerRuntimeOptions {
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
-  runtimeEnv?: RuntimeEnvInput | undefined;
+  runtimeEnv?: RuntimeEnvSpec | undefined;
   taskOomRetries: number;
   daemonTransport: Transport;
   collectGarbage: () => void;

@@ -7,7 +7,6 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
-import type { EnvironmentDescription, EnvironmentResult } from "../node/environment-table.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import { NodeLinks } from "../node/node-links.ts";
@@ -32,7 +31,8 @@ import type { UnitShares } from "../scheduling/resource-pool.ts";
 import type { NodeCommandHeader, NodeRegisterHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
-import { Child, readParentLine } from "../platform/worker-process.ts";
+import { readParentLine } from "../platform/worker-process.ts";
+import { nodeEnvironments } from "./node-environments.ts";
 
 export interface DaemonConfiguration {
   nodeId: NodeId;
@@ -85,6 +85,14 @@ const headLink = cluster === undefined ? undefined : (await connectPeer(cluster.
 const links = cluster === undefined ? undefined : new NodeLinks({ hello, connect });
 let remoteHead: RemoteHead | undefined;
 
+const environments = nodeEnvironments({
+  node: nodeId,
+  hostname: hostname(),
+  directories,
+  program: new URL(`./environment.${extension}`, import.meta.url).pathname,
+  peer: () => undefined,
+});
+
 const daemon: NodeDaemon = new NodeDaemon({
   nodeId,
   processId: daemonId,
@@ -106,9 +114,9 @@ const daemon: NodeDaemon = new NodeDaemon({
         processId,
         nodeId,
         daemonId,
-        jobId,
+        jobId: settings?.description.job?.jobId ?? jobId,
         token,
-        namespace,
+        namespace: settings?.description.job?.namespace ?? namespace,
         labels: configuration.labels,
         daemonAddress: address,
         address: join(directories.sockets, `w${workerCount}`),
@@ -120,12 +128,13 @@ const daemon: NodeDaemon = new NodeDaemon({
         runMark: join(directories.memory, `run-${workerCount}`),
         runtimeEnv: settings?.description,
         packageFolder: settings?.packageFolder,
+        foreignCode: settings?.foreignCode,
       };
     },
     onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
   }),
   spillDisk: createSpillDisk(directories),
-  buildEnvironment: (key, description) => buildInProcess(key, description),
+  buildEnvironment: (key, description) => environments.build(key, description),
   memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => {
@@ -142,25 +151,6 @@ const daemon: NodeDaemon = new NodeDaemon({
 /** Where a worker listens for other nodes: a port of its own, or beside the daemon's socket. */
 function addressLike(daemonAddress: string, name: string): string {
   return daemonAddress.startsWith("tcp:") ? daemonAddress.replace(/:\d+$/, ":0") : join(directories.sockets, name);
-}
-
-/** In a process of its own, which ends with this one. */
-function buildInProcess(key: string, description: EnvironmentDescription): Promise<EnvironmentResult> {
-  const folder = join(directories.sockets, `environment-${key}`);
-  return new Promise((resolve) => {
-    let result: EnvironmentResult | undefined;
-    const lines: string[] = [];
-    new Child({
-      entry: new URL(`./environment.${extension}`, import.meta.url).pathname,
-      execArgv: ["--disable-warning=ExperimentalWarning"],
-      configuration: { spec: description, folder },
-      onLine: (_stream, line) => lines.push(line),
-      onMessage: (line) => {
-        result = JSON.parse(line) as EnvironmentResult;
-      },
-      onExit: () => resolve(result ?? { failed: "the process that built it ended before it was done", output: lines.slice(-20) }),
-    });
-  });
 }
 
 end = () => {

@@ -1,21 +1,33 @@
 /**
- * The process that builds one runtime environment: started by the node daemon, says what came of it on the parent's line, and ends.
+ * The process that builds one runtime environment or packs one folder: started by the node daemon, says what came of it on the parent's line, and ends.
  *
- * Copying a folder and installing packages take up to minutes; the daemon waits for nothing meanwhile, and ends this process with itself.
+ * Copying and packing a folder and installing packages take up to minutes; the daemon waits for nothing meanwhile, and ends this process with itself.
  */
-import { type BuildResult, buildEnvironment } from "../environment/build.ts";
+import { type BuildOptions, type BuildResult, buildEnvironment } from "../environment/build.ts";
+import { type PackedDirectory, packDirectory, type PackRequest } from "../environment/pack-directory.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 
-export interface EnvironmentConfiguration {
-  readonly spec: RuntimeEnvSpec;
-  /** For what belongs to this environment alone; removed with the session. */
-  readonly folder: string;
-}
+/** What it is started for. */
+export type EnvironmentConfiguration =
+  | { readonly kind: "build"; readonly spec: RuntimeEnvSpec; readonly options: Omit<BuildOptions, "variables"> }
+  | { readonly kind: "pack"; readonly request: PackRequest; readonly cacheFolder: string };
+
+export type PackResult = { readonly packed: PackedDirectory } | { readonly failed: string };
 
 // With its group: an installer that goes on alone would be nobody's.
 const { configuration, send } = await readParentLine<EnvironmentConfiguration>(() => process.kill(-process.pid, "SIGKILL"));
-const result: BuildResult = await buildEnvironment(configuration.spec, { folder: configuration.folder, variables: process.env });
-send(JSON.stringify(result));
-// The line is written by now or never: it is short.
-setImmediate(() => process.exit(0));
+const result = configuration.kind === "build" ? await build(configuration) : pack(configuration);
+send(JSON.stringify(result), () => process.exit(0));
+
+function build({ spec, options }: Extract<EnvironmentConfiguration, { kind: "build" }>): Promise<BuildResult> {
+  return buildEnvironment(spec, { ...options, variables: process.env });
+}
+
+function pack({ request, cacheFolder }: Extract<EnvironmentConfiguration, { kind: "pack" }>): PackResult {
+  try {
+    return { packed: packDirectory(request, { cacheFolder, nowMs: () => Date.now() }) };
+  } catch (error) {
+    return { failed: (error as Error).message };
+  }
+}

@@ -3,6 +3,7 @@
  */
 import type { FrameSink } from "../core/worker-runtime.ts";
 import { startWorkerRuntime } from "../core/worker-runtime.ts";
+import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { connect, listen } from "../platform/endpoint.ts";
 import { collectGarbage } from "../platform/garbage.ts";
 import { WorkerMark } from "../platform/run-mark.ts";
@@ -14,6 +15,7 @@ import { markOutput } from "../worker/console-source.ts";
 import { InterruptionGuard } from "../worker/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
 import "../index.ts";
+import { useForeignCode } from "../closure/foreign-imports.ts";
 import { registerWellKnownModule } from "../closure/well-known.ts";
 
 // Most workers never need it, so it is loaded with the first function that does.
@@ -21,7 +23,8 @@ registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
 
 const { configuration } = await readParentLine<WorkerConfiguration>(() => process.exit(0));
 dieWithParent();
-const { packageFolder, remoteAddress, ...settings } = configuration;
+const { packageFolder, foreignCode, runtimeEnv, remoteAddress, ...settings } = configuration;
+if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
 if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
 process.title = "shoal worker";
@@ -39,6 +42,7 @@ const daemonTransport = await connect(configuration.daemonAddress);
 const host = startWorkerRuntime({
   ...settings,
   remoteAddress: remote?.path,
+  runtimeEnv: runtimeEnv as RuntimeEnvSpec | undefined,
   daemonTransport,
   collectGarbage,
   guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),

@@ -1,14 +1,20 @@
 /**
- * Builds one runtime environment on this machine: copies its working directory, installs its packages.
+ * Builds one runtime environment on this machine: its working directory, its packages.
  *
- * Runs in a process of its own (`entry/environment.ts`), because copying and installing take seconds to minutes and the node daemon waits for nothing. The result says
- * how workers of the environment are started; a failure says what went wrong, with the installer's last lines.
+ * Runs in a process of its own (`entry/environment.ts`), because copying and installing take seconds to minutes and the node daemon waits for nothing. Folders of other nodes
+ * have been brought here as packages by then. The result says how workers of the environment are started; a failure says what went wrong, with the
+ * installer's last lines.
  */
+import type { ForeignCode } from "../closure/foreign-code.ts";
 import { copyDirectory, linkDirectory } from "../platform/directory-copy.ts";
+import { DamagedContentsError } from "../platform/package-files.ts";
 import { installPackages, packageCacheFolder, PackageInstallError } from "../platform/package-install.ts";
-import { isDirectory, joinPath } from "../platform/paths.ts";
+import { isDirectory, joinPath, resolvePath } from "../platform/paths.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./directory-package.ts";
-import { expandedVariables, type RuntimeEnvSpec, SETUP_TIMEOUT_MS } from "./runtime-env.ts";
+import { foldersOf } from "./environment-folders.ts";
+import { unpackDirectory } from "./pack-directory.ts";
+import type { ObtainedPackage } from "./package-exchange.ts";
+import { expandedVariables, type NodePlace, type RuntimeEnvSpec, SETUP_TIMEOUT_MS } from "./runtime-env.ts";
 
 /** How a worker of an environment is started; in the terms of `node/environment-table.ts`. */
 export interface BuiltEnvironment {
@@ -17,39 +23,87 @@ export interface BuiltEnvironment {
   readonly workingDirectory: string | undefined;
   /** The folder whose `node_modules` its code finds first. */
   readonly packageFolder: string | undefined;
+  /** Where the driver's files are, when they are not where the driver has them. */
+  readonly foreignCode?: ForeignCode;
 }
 
-export type BuildResult = { readonly built: BuiltEnvironment } | { readonly failed: string; readonly output: readonly string[] };
+export type BuildResult =
+  | { readonly built: BuiltEnvironment }
+  | { readonly failed: string; readonly output: readonly string[]; readonly isDamaged?: boolean };
 
-export async function buildEnvironment(
-  spec: RuntimeEnvSpec,
-  options: { folder: string; variables: Readonly<Record<string, string | undefined>> },
-): Promise<BuildResult> {
-  const { envVars, workingDir, excludes, nodeModules, setupTimeoutMs } = spec;
+export interface BuildOptions {
+  /** For what belongs to this environment alone. */
+  readonly folder: string;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly here: NodePlace;
+  /** What has been brought from other nodes. */
+  readonly obtained: { readonly workingDir?: ObtainedPackage; readonly nodeModules?: ObtainedPackage };
+}
+
+type Working = Pick<BuiltEnvironment, "workingDirectory" | "foreignCode">;
+
+export async function buildEnvironment(spec: RuntimeEnvSpec, options: BuildOptions): Promise<BuildResult> {
   const { folder, variables } = options;
   try {
-    let packageFolder: string | undefined;
-    if (nodeModules !== undefined) {
-      const cacheFolder = packageCacheFolder(variables);
-      packageFolder = await installPackages({ from: nodeModules, cacheFolder, timeoutMs: setupTimeoutMs ?? SETUP_TIMEOUT_MS });
-    }
-    let workingDirectory: string | undefined;
-    if (workingDir !== undefined) {
-      workingDirectory = joinPath(folder, "work");
-      await copyDirectory({
-        from: workingDir,
-        to: workingDirectory,
-        excludes: excludes ?? [],
-        sizeBytesMax: PACKAGE_SIZE_BYTES_MAX,
-        filesMax: PACKAGE_FILES_MAX,
-      });
-      // Programs that are started in the copy find the packages that they would find in the original.
-      const packages = joinPath(packageFolder ?? workingDir, "node_modules");
-      if (isDirectory(packages)) await linkDirectory(packages, joinPath(workingDirectory, "node_modules"));
-    }
-    return { built: { description: spec, envVars: expandedVariables(envVars ?? {}, variables), workingDirectory, packageFolder } };
+    const packageFolder = await installedFolder(spec, options);
+    const working = workingFolderOf(spec, options) ?? (await copied(spec, joinPath(folder, "work")));
+    const { workingDirectory } = working;
+    if (workingDirectory !== undefined && workingDirectory !== spec.job?.directory)
+      await linkPackages(spec, workingDirectory, packageFolder);
+    return { built: { description: spec, envVars: expandedVariables(spec.envVars ?? {}, variables), packageFolder, ...working } };
   } catch (error) {
     const output = error instanceof PackageInstallError ? error.output : [];
-    return { failed: error instanceof Error ? error.message : String(error), output };
+    const isDamaged = error instanceof DamagedContentsError;
+    return { failed: error instanceof Error ? error.message : String(error), output, ...(isDamaged ? { isDamaged } : {}) };
   }
+}
+
+function installedFolder(spec: RuntimeEnvSpec, { folder, variables, obtained }: BuildOptions): Promise<string> | undefined {
+  if (spec.nodeModules === undefined) return undefined;
+  let from = spec.nodeModules;
+  if (obtained.nodeModules !== undefined) {
+    from = joinPath(folder, "packages");
+    unpackDirectory(obtained.nodeModules.folder, from);
+  }
+  const cacheFolder = packageCacheFolder(variables);
+  return installPackages({ from, cacheFolder, timeoutMs: spec.setupTimeoutMs ?? SETUP_TIMEOUT_MS });
+}
+
+/** That of a job where nothing is copied: it was brought from another node, or it is the driver's own. */
+function workingFolderOf(spec: RuntimeEnvSpec, { folder, here, obtained }: BuildOptions): Working | undefined {
+  const place = foldersOf(spec).workingDir;
+  if (place === undefined) return undefined;
+  const { directory, node, hostname } = place;
+  if (obtained.workingDir === undefined) return spec.workingDir === undefined ? { workingDirectory: directory } : undefined;
+  const workingDirectory = joinPath(folder, "work");
+  unpackDirectory(obtained.workingDir.folder, workingDirectory);
+  // A machine with the same folders, and where the node itself was started.
+  const packageRoots = [directory, resolvePath(".")].filter(isDirectory);
+  const foreignCode = {
+    there: directory,
+    here: workingDirectory,
+    driver: { node, hostname },
+    self: here,
+    packageRoots,
+    packages: obtained.workingDir.installed,
+  };
+  return { workingDirectory, foreignCode };
+}
+
+async function copied({ workingDir, excludes }: RuntimeEnvSpec, to: string): Promise<Working> {
+  if (workingDir === undefined) return { workingDirectory: undefined };
+  const limits = { sizeBytesMax: PACKAGE_SIZE_BYTES_MAX, filesMax: PACKAGE_FILES_MAX };
+  await copyDirectory({ from: workingDir, to, excludes: excludes ?? [], ...limits });
+  return { workingDirectory: to };
+}
+
+/** Programs that are started in the copy find the packages that they would find in the original. */
+async function linkPackages(
+  { workingDir, job }: RuntimeEnvSpec,
+  workingDirectory: string,
+  packageFolder: string | undefined,
+): Promise<void> {
+  const packages = joinPath(packageFolder ?? workingDir ?? job?.directory ?? workingDirectory, "node_modules");
+  const place = joinPath(workingDirectory, "node_modules");
+  if (isDirectory(packages) && !isDirectory(place)) await linkDirectory(packages, place);
 }

@@ -32,6 +32,7 @@ import {
   packageHash,
   parseManifest,
 } from "./directory-package.ts";
+import { type InstalledPackage, installedPackages } from "./installed-packages.ts";
 
 export interface PackRequest {
   readonly directory: string;
@@ -47,6 +48,8 @@ export interface PackedDirectory {
   readonly manifestBytes: number;
   /** Whose content was read, and not known from before. */
   readonly hashedFiles: number;
+  /** Versions of the packages that its package.json files name. */
+  readonly installed: readonly InstalledPackage[];
 }
 
 export interface PackOptions {
@@ -85,7 +88,9 @@ export function packDirectory(request: PackRequest, options: PackOptions): Packe
     changed = whileThere(() => writePackage(joinPath(options.cacheFolder, hash), manifest, { root: request.directory, files }));
     if (changed !== undefined) continue;
     const contentsBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-    return { hash, files: files.length, contentsBytes, manifestBytes: manifest.length, hashedFiles };
+    const manifests = files.filter(({ path }) => path.endsWith("/package.json")).map(({ path }) => path.slice(0, -"/package.json".length));
+    const installed = request.only === undefined ? installedPackages(request.directory, manifests) : [];
+    return { hash, files: files.length, contentsBytes, manifestBytes: manifest.length, hashedFiles, installed };
   }
   throw new Error(
     `the folder ${request.directory} cannot be packed: ${changed} kept changing meanwhile; exclude what programs write with excludes or a .shoalignore file`,

@@ -99,8 +99,8 @@ describe("a folder of another node", () => {
     const [home, other] = [new TestNode("home"), new TestNode("other")];
     home.exchange.described(place());
     const folders = await Promise.all([1, 2, 3].map(() => other.exchange.obtain(place())));
-    expect(new Set(folders).size).toBe(1);
-    expect(filesIn(folders[0] as string)).toEqual(["1", "22"]);
+    expect(new Set(folders.map(({ folder }) => folder)).size).toBe(1);
+    expect(filesIn(folders[0]?.folder ?? "")).toEqual(["1", "22"]);
     await new TestNode("third").exchange.obtain(place());
     expect(home.packs).toBe(1);
     expect(home.asked.filter((asked) => asked === `${MESSAGE.PACKAGE_OFFER} other`)).toHaveLength(1);
@@ -110,12 +110,12 @@ describe("a folder of another node", () => {
     write("a", "1");
     const [home, other, third] = [new TestNode("home"), new TestNode("other"), new TestNode("third")];
     home.exchange.described(place());
-    const first = await other.exchange.obtain(place());
+    const { folder: first } = await other.exchange.obtain(place());
     write("a", "2");
-    expect(filesIn(await third.exchange.obtain(place()))).toEqual(["1"]);
+    expect(filesIn((await third.exchange.obtain(place())).folder)).toEqual(["1"]);
     const next = place({ job: "next" as JobId });
     home.exchange.described(next);
-    expect(filesIn(await other.exchange.obtain(next))).toEqual(["2"]);
+    expect(filesIn((await other.exchange.obtain(next)).folder)).toEqual(["2"]);
     expect(filesIn(first)).toEqual(["1"]);
   });
 
@@ -130,7 +130,7 @@ describe("a folder of another node", () => {
     write("small", "2");
     const next = place({ job: "next" as JobId });
     home.exchange.described(next);
-    const folder = await other.exchange.obtain(next);
+    const { folder } = await other.exchange.obtain(next);
     expect(home.readBytes).toBeLessThan(1000);
     expect(filesIn(folder)).toEqual(["2", "x".repeat(3_000_000)]);
   });
@@ -165,7 +165,7 @@ describe("a source that", () => {
   ])("%s is left for the next", async (_, answer) => {
     const [, other, third] = await three();
     other.answer = answer;
-    expect(filesIn(await third.exchange.obtain(place()))[0]?.length).toBe(9_000_000);
+    expect(filesIn((await third.exchange.obtain(place())).folder)[0]?.length).toBe(9_000_000);
   });
 
   test("dies in the middle is left, and what is there stays", async () => {
@@ -176,7 +176,7 @@ describe("a source that", () => {
       return left < 0 ? Promise.reject(new Error("it is gone")) : go();
     };
     home.readBytes = 0;
-    expect(filesIn(await third.exchange.obtain(place()))[0]?.length).toBe(9_000_000);
+    expect(filesIn((await third.exchange.obtain(place())).folder)[0]?.length).toBe(9_000_000);
     expect(home.readBytes).toBeLessThan(7_000_000);
   });
 
@@ -190,7 +190,7 @@ describe("a source that", () => {
     );
     expect(readdirSync(other.cacheFolder)).toEqual([]);
     home.answer = (_, go) => go();
-    expect(filesIn(await other.exchange.obtain(place()))).toEqual(["1"]);
+    expect(filesIn((await other.exchange.obtain(place())).folder)).toEqual(["1"]);
     nodes.delete(home.id);
     await expect(new TestNode("third").exchange.obtain(place())).rejects.toThrow(/that node is gone/);
   });
@@ -201,10 +201,10 @@ describe("a source that", () => {
     home.exchange.described(place());
     home.answer = async (header, go) =>
       (header as PackageReadHeader).part === "manifest" ? go() : { header: undefined, body: Buffer.from("54321") };
-    const folder = await other.exchange.obtain(place());
+    const { folder } = await other.exchange.obtain(place());
     expect(() => filesIn(folder)).toThrow(/not what its hash says/);
     home.answer = (_, go) => go();
-    expect(filesIn(await other.exchange.obtainAnew(place()))).toEqual(["12345"]);
+    expect(filesIn((await other.exchange.obtainAnew(place())).folder)).toEqual(["12345"]);
   });
 
   test("sends another manifest is refused", async () => {
@@ -242,13 +242,13 @@ test("what no job uses goes when there is too much, and a folder that cannot be 
   write("a", "x".repeat(1000));
   const [home, other] = [new TestNode("home"), new TestNode("other", 500)];
   home.exchange.described(place());
-  const folder = await other.exchange.obtain(place());
+  const { folder } = await other.exchange.obtain(place());
   expect(readdirSync(other.cacheFolder)).toHaveLength(1);
   other.exchange.forget(job);
   expect(readdirSync(other.cacheFolder)).toEqual([]);
   expect(home.exchange.jobEnded(job)).toEqual(["other"]);
   home.exchange.described(place());
-  expect(await other.exchange.obtain(place())).toBe(folder);
+  expect((await other.exchange.obtain(place())).folder).toBe(folder);
   const missing = place({ directory: join(root, "nowhere") });
   home.exchange.described(missing);
   await expect(other.exchange.obtain(missing)).rejects.toThrow(/nowhere.*could not be brought.*there is no folder/);

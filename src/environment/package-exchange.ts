@@ -37,6 +37,14 @@ export interface PackageAsker {
   replyError(message: string): void;
 }
 
+/** A package in this node's cache. */
+export interface ObtainedPackage {
+  readonly hash: string;
+  readonly folder: string;
+  /** What the node of the folder has of the packages that it names. */
+  readonly installed: PackageOfferedHeader["installed"];
+}
+
 export interface PackageExchangeOptions {
   readonly here: NodeId;
   readonly hostname: string;
@@ -69,8 +77,10 @@ export class PackageExchange {
   /** What processes of this node have described: nothing else is given away. */
   readonly #described = new Map<string, JobId>();
   readonly #offers = new Map<string, Offer>();
-  readonly #obtained = new Map<string, { readonly job: JobId; readonly node: NodeId; readonly folder: Promise<string> }>();
+  readonly #obtained = new Map<string, { readonly job: JobId; readonly node: NodeId; readonly obtained: Promise<ObtainedPackage> }>();
   readonly #fetching = new Map<string, Promise<void>>();
+  /** Packages that were damaged when they were unpacked. */
+  readonly #distrusted = new Set<string>();
   /** By job of this node, who has to hear of its end. */
   readonly #askers = new Map<JobId, Set<NodeId>>();
 
@@ -121,9 +131,9 @@ export class PackageExchange {
     const askers = this.#askers.get(job) ?? new Set();
     this.#askers.set(job, askers.add(asker.node));
     try {
-      const { hash, contentsBytes, manifestBytes } = await offer.packed;
+      const { hash, contentsBytes, manifestBytes, installed } = await offer.packed;
       const holders = Array.from(offer.holders).filter((node) => node !== asker.node);
-      const offered: PackageOfferedHeader = { hash, contentsBytes, manifestBytes, holders: holders.slice(-HOLDERS_NAMED_MAX) };
+      const offered: PackageOfferedHeader = { hash, contentsBytes, manifestBytes, holders: holders.slice(-HOLDERS_NAMED_MAX), installed };
       asker.reply(offered);
     } catch (error) {
       asker.replyError((error as Error).message);
@@ -170,11 +180,11 @@ export class PackageExchange {
    *
    * @throws Error that names both sides when it cannot be had
    */
-  obtain(place: PackagePlace): Promise<string> {
+  obtain(place: PackagePlace): Promise<ObtainedPackage> {
     const key = `${place.node} ${keyOf(place)}`;
     const known = this.#obtained.get(key);
-    if (known !== undefined) return known.folder;
-    const folder = this.#obtain(place).catch((error: unknown) => {
+    if (known !== undefined) return known.obtained;
+    const obtained = this.#obtain(place).catch((error: unknown) => {
       this.#obtained.delete(key);
       const { hostname } = this.#options;
       throw new Error(
@@ -182,21 +192,25 @@ export class PackageExchange {
           `node ${this.#options.here.slice(0, 8)} (${hostname}): ${(error as Error).message}`,
       );
     });
-    this.#obtained.set(key, { job: place.job, node: place.node, folder });
-    return folder;
+    this.#obtained.set(key, { job: place.job, node: place.node, obtained });
+    return obtained;
   }
 
   /** Its contents turned out to be damaged: it is fetched anew, without what is here. */
-  async obtainAnew(place: PackagePlace): Promise<string> {
+  async obtainAnew(place: PackagePlace): Promise<ObtainedPackage> {
     const key = `${place.node} ${keyOf(place)}`;
-    const folder = await this.#obtained.get(key)?.folder;
+    const damaged = await this.#obtained.get(key)?.obtained;
     this.#obtained.delete(key);
-    // Whatever is damaged may have been taken from an earlier one.
-    if (folder !== undefined) this.#remove(this.#shelf.hashes);
+    if (damaged !== undefined) {
+      // What is damaged may have been taken from an earlier one.
+      this.#distrusted.add(damaged.hash);
+      this.#shelf.removed(damaged.hash);
+      this.#removeFiles([damaged.hash]);
+    }
     return this.obtain(place);
   }
 
-  async #obtain({ node, job, directory, excludes, only }: PackagePlace): Promise<string> {
+  async #obtain({ node, job, directory, excludes, only }: PackagePlace): Promise<ObtainedPackage> {
     const { here, cacheFolder, peer } = this.#options;
     makeFolder(cacheFolder);
     const home = peer(node);
@@ -204,7 +218,7 @@ export class PackageExchange {
     const request = { job, directory, excludes, ...(only === undefined ? {} : { only }) };
     const reply = await home.request(MESSAGE.PACKAGE_OFFER, request satisfies PackageOfferHeader, { timeoutMs: this.#timeouts.pack });
     const offered = reply.header as PackageOfferedHeader;
-    const { hash, manifestBytes, contentsBytes, holders } = offered;
+    const { hash, manifestBytes, contentsBytes, holders, installed } = offered;
     if (!isPackageHash(hash) || !(manifestBytes <= MANIFEST_BYTES_MAX)) throw new Error("what it offers is no package");
     if (!this.#shelf.has(hash)) {
       let fetching = this.#fetching.get(hash);
@@ -217,7 +231,7 @@ export class PackageExchange {
     }
     this.#keep(hash, manifestBytes + contentsBytes, job);
     home.send(MESSAGE.PACKAGE_HELD, { ...request, hash } satisfies PackageHeldHeader);
-    return joinPath(cacheFolder, hash);
+    return { hash, folder: joinPath(cacheFolder, hash), installed };
   }
 
   async #fetch({ hash, manifestBytes }: PackageOfferedHeader, sources: readonly NodeId[]): Promise<void> {
@@ -228,7 +242,7 @@ export class PackageExchange {
     const manifest = parseManifest(manifestText);
     const writer = await PackageWriter.create(joinPath(cacheFolder, hash), manifestText);
     try {
-      const missing = await this.#takeFromEarlier(manifest, writer);
+      const missing = await this.#takeFromEarlier(manifest, writer, !this.#distrusted.has(hash));
       await fetchContents(fetched, "contents", missing, (bytes, offset) => writer.write(bytes, offset));
       await writer.finish();
     } catch (error) {
@@ -238,10 +252,14 @@ export class PackageExchange {
   }
 
   /** Writes what earlier packages have; returns where the rest lies. */
-  async #takeFromEarlier(manifest: PackageManifest, writer: PackageWriter): Promise<{ offset: number; length: number }[]> {
+  async #takeFromEarlier(
+    manifest: PackageManifest,
+    writer: PackageWriter,
+    isTrusted: boolean,
+  ): Promise<{ offset: number; length: number }[]> {
     const { cacheFolder } = this.#options;
     const earlier = new Map<string, { hash: string; offset: number }>();
-    for (const hash of this.#shelf.hashes.slice(0, EARLIER_MAX)) {
+    for (const hash of isTrusted ? this.#shelf.hashes.slice(0, EARLIER_MAX) : []) {
       const known = parseManifest(await readWhole(joinPath(cacheFolder, hash, MANIFEST_FILE)));
       for (const { sha256, offset } of filesWithOffsets(known)) earlier.set(sha256, { hash, offset });
     }
@@ -296,11 +314,6 @@ export class PackageExchange {
   #keep(hash: string, bytes: number, job: JobId): void {
     this.#shelf.used(hash, { bytes, job });
     this.#removeFiles(this.#shelf.evict());
-  }
-
-  #remove(hashes: readonly string[]): void {
-    for (const hash of hashes) this.#shelf.removed(hash);
-    this.#removeFiles(hashes);
   }
 
   #removeFiles(hashes: readonly string[]): void {

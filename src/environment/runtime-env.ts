@@ -5,8 +5,9 @@
  * workers for it. Pure, but for looking whether the named folders are there: a wrong path is an error where it was written.
  */
 import { describeValue } from "../base/describe.ts";
+import type { JobId, NodeId } from "../base/ids.ts";
 import { sha256Hex } from "../platform/digest.ts";
-import { isDirectory, isFile, joinPath, resolvePath } from "../platform/paths.ts";
+import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../platform/paths.ts";
 
 /**
  * What the worker processes of a job, a task or an actor have besides what the node has. Variables are merged into those of the surroundings, everything
@@ -31,6 +32,23 @@ export interface RuntimeEnvInput {
   readonly setupTimeoutMs?: number | undefined;
 }
 
+/** Where something lies, for those who need it elsewhere. */
+export interface NodePlace {
+  readonly node: NodeId;
+  /** For people. */
+  readonly hostname: string;
+}
+
+/** In a cluster: the job whose workers these are, and what of its driver they have. */
+export interface JobEnvironment extends NodePlace {
+  readonly jobId: JobId;
+  readonly namespace: string;
+  /** Where the driver runs: its workers on the same node run there, others in a copy that travelled. */
+  readonly directory: string;
+  /** Flags of Node that decide how the driver loads modules. */
+  readonly execArgv: readonly string[];
+}
+
 /** Checked, with absolute paths. Nothing set means the surroundings as they are. */
 export interface RuntimeEnvSpec {
   readonly envVars?: Readonly<Record<string, string>>;
@@ -39,6 +57,12 @@ export interface RuntimeEnvSpec {
   /** A folder with package.json and package-lock.json, or the packages themselves. */
   readonly nodeModules?: string | readonly string[];
   readonly setupTimeoutMs?: number;
+  /** Undefined where there is one driver, whose node it is. */
+  readonly job?: JobEnvironment;
+  /** In a cluster: whose folder `workingDir` names. */
+  readonly workingDirAt?: NodePlace;
+  /** In a cluster: whose folder `nodeModules` names. */
+  readonly nodeModulesAt?: NodePlace;
 }
 
 export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
@@ -171,10 +195,28 @@ export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): R
 
 /** Equal environments have equal keys; the default one's is empty. */
 export function environmentKey(spec: RuntimeEnvSpec): string {
-  const { envVars, workingDir, excludes, nodeModules } = spec;
-  if (envVars === undefined && workingDir === undefined && nodeModules === undefined) return DEFAULT_ENVIRONMENT_KEY;
+  const { envVars, workingDir, excludes, nodeModules, job, workingDirAt, nodeModulesAt } = spec;
+  if (envVars === undefined && workingDir === undefined && nodeModules === undefined && job === undefined) return DEFAULT_ENVIRONMENT_KEY;
   const variables = Object.entries(envVars ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules])).slice(0, 24);
+  const places = job === undefined ? [] : [job.jobId, job.namespace, workingDirAt?.node, nodeModulesAt?.node];
+  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places])).slice(0, 24);
+}
+
+/** What the user wrote of it. */
+export function writtenRuntimeEnv(spec: RuntimeEnvSpec): RuntimeEnvInput {
+  return Object.fromEntries(Object.entries(spec).filter(([field]) => FIELDS.includes(field)));
+}
+
+/** With the node on which the folders in it were named. */
+export function placedRuntimeEnv(spec: RuntimeEnvSpec, { node, hostname }: NodePlace): RuntimeEnvSpec {
+  const { workingDir, nodeModules } = spec;
+  const at: NodePlace = { node, hostname };
+  return Object.freeze({
+    ...spec,
+    // Files are named by their real paths: so is the folder, or they would not lie in it.
+    ...(workingDir === undefined ? {} : { workingDir: realPath(workingDir), workingDirAt: at }),
+    ...(typeof nodeModules === "string" ? { nodeModulesAt: at } : {}),
+  });
 }
 
 /** `${NAME}` in a value stands for the variable of the node's own environment; an unknown one for nothing. */

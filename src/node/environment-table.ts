@@ -5,7 +5,8 @@
  * start together when it is. A failure ends everything that waits for it and is forgotten: whoever asks again has it built again, since what failed may
  * have been a network.
  */
-
+import type { JobId } from "../base/ids.ts";
+import type { ForeignCode } from "../closure/foreign-code.ts";
 import type { Refusal } from "./lease-obstacles.ts";
 
 /** How a worker of an environment is started. */
@@ -15,10 +16,15 @@ export interface LaunchSettings {
   readonly workingDirectory: string | undefined;
   /** The folder whose `node_modules` its code finds first. */
   readonly packageFolder: string | undefined;
+  /** Where the driver's files are, when they are not where the driver has them. */
+  readonly foreignCode?: ForeignCode;
 }
 
-/** What was asked for, in the words of whoever builds it; this table does not look inside. */
-export type EnvironmentDescription = Readonly<Record<string, unknown>>;
+/** What was asked for, in the words of whoever builds it; of a job's, the node looks at what its workers are told. */
+export interface EnvironmentDescription {
+  readonly envVars?: unknown;
+  readonly job?: { readonly jobId: JobId; readonly namespace: string; readonly execArgv: readonly string[] };
+}
 
 /** What came of building one. */
 export type EnvironmentResult = { readonly built: LaunchSettings } | { readonly failed: string; readonly output: readonly string[] };

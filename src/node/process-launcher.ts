@@ -1,5 +1,6 @@
 /** Starts workers as child processes of the daemon, which is slim: a spawn costs it about a millisecond, a large driver tens. */
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
+import type { ForeignCode } from "../closure/foreign-code.ts";
 import { DaemonMark } from "../platform/run-mark.ts";
 import { Child } from "../platform/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "./environment-table.ts";
@@ -29,6 +30,8 @@ export interface WorkerConfiguration {
   runtimeEnv: EnvironmentDescription | undefined;
   /** The folder whose packages its code finds first. */
   packageFolder: string | undefined;
+  /** Where the driver's files are, when they are not where the driver has them. */
+  foreignCode: ForeignCode | undefined;
 }
 
 export function createProcessLauncher(options: {
@@ -44,7 +47,8 @@ export function createProcessLauncher(options: {
       let isGone = false;
       const child = new Child({
         entry: options.entry,
-        execArgv: options.execArgv,
+        // Of a job's driver: what it loads has to be loaded in the same way.
+        execArgv: settings?.description.job?.execArgv ?? options.execArgv,
         configuration,
         ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
         onLine,

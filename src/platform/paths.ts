@@ -1,13 +1,26 @@
 /** Paths of the machine, for folders that know them only as text: made absolute, joined, and looked up. */
-import { statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { realpathSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 
 export function resolvePath(path: string): string {
   return resolve(path);
 }
 
+/** Without links on the way; as it is where nothing lies there. */
+export function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
 export function joinPath(...parts: string[]): string {
   return join(...parts);
+}
+
+export function parentPath(path: string): string {
+  return dirname(path);
 }
 
 export function isDirectory(path: string): boolean {

@@ -50,7 +50,7 @@ export class Child {
     this.#parentLine = child.stdio[PARENT_FD] as net.Socket;
     this.#parentLine.on("error", () => {});
     this.#parentLine.write(`${JSON.stringify(options.configuration)}\n`);
-    onLines(this.#parentLine, options.onMessage);
+    onLines(this.#parentLine, options.onMessage, MESSAGE_LENGTH_MAX);
     if (child.stdout !== null) onLines(child.stdout, (line) => options.onLine("stdout", line));
     if (child.stderr !== null) onLines(child.stderr, (line) => options.onLine("stderr", line));
     child.on("error", (error) => options.onLine("stderr", `the process could not be started: ${error.message}`));
@@ -83,8 +83,10 @@ export class Child {
 
 /** The longest line that is kept whole: a program that never ends its line must not fill the memory of its daemon. */
 const LINE_LENGTH_MAX = 64 * 1024;
+/** Between a parent and its child: a configuration or a result is one line, however long. */
+const MESSAGE_LENGTH_MAX = 16 * 1024 * 1024;
 
-function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
+function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void, lengthMax = LINE_LENGTH_MAX): void {
   const decoder = new StringDecoder("utf8");
   let rest = "";
   stream.on("data", (chunk: Buffer) => {
@@ -95,9 +97,9 @@ function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void):
       start = end + 1;
     }
     rest = rest.slice(start);
-    while (rest.length > LINE_LENGTH_MAX) {
-      onLine(rest.slice(0, LINE_LENGTH_MAX));
-      rest = rest.slice(LINE_LENGTH_MAX);
+    while (rest.length > lengthMax) {
+      onLine(rest.slice(0, lengthMax));
+      rest = rest.slice(lengthMax);
     }
   });
   stream.on("close", () => {
@@ -108,7 +110,8 @@ function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void):
 
 export interface ParentLine<Configuration> {
   configuration: Configuration;
-  send(line: string): void;
+  /** Calls back when it has been written, however long it is. */
+  send(line: string, onWritten?: () => void): void;
 }
 
 /** In a child: its configuration. `onParentGone` is called when the parent's end of the descriptor closes. */
@@ -116,13 +119,17 @@ export function readParentLine<Configuration>(onParentGone: () => void): Promise
   return new Promise((resolve, reject) => {
     const socket = new net.Socket({ fd: PARENT_FD, readable: true, writable: true });
     let isFirst = true;
-    onLines(socket, (line) => {
-      if (!isFirst) return;
-      isFirst = false;
-      // The line does not keep a child alive; whatever work it has does.
-      socket.unref();
-      resolve({ configuration: JSON.parse(line) as Configuration, send: (text) => socket.write(`${text}\n`) });
-    });
+    onLines(
+      socket,
+      (line) => {
+        if (!isFirst) return;
+        isFirst = false;
+        // The line does not keep a child alive; whatever work it has does.
+        socket.unref();
+        resolve({ configuration: JSON.parse(line) as Configuration, send: (text, onWritten) => socket.write(`${text}\n`, onWritten) });
+      },
+      MESSAGE_LENGTH_MAX,
+    );
     socket.on("error", () => {});
     socket.on("close", () => {
       if (isFirst) reject(new Error("the parent process ended before it sent a configuration"));

@@ -21,6 +21,8 @@ export interface PackageOfferedHeader {
   contentsBytes: number;
   /** Other nodes that have it. */
   holders: NodeId[];
+  /** Versions of packages that the folder's package.json files name and the asked node has: for which folder in it, name, version. */
+  installed: readonly (readonly [folder: string, name: string, version: string])[];
 }
 
 /** A range of one of the two files of a package; the answer's body has the bytes. */

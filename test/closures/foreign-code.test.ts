@@ -71,7 +71,7 @@ function elsewhere({ packageRoots = [], packages = [], chosenFolder, print = "aw
     import { captureDefinition } from "${SOURCES}capture.ts";
     import { reviveDefinition } from "${SOURCES}revive.ts";
     import { readFileSync } from "node:fs";
-    useForeignCode(${JSON.stringify(code)}, { except: ["shoal"], chosenFolder: ${JSON.stringify(chosenFolder)} });
+    useForeignCode(${JSON.stringify(code)}, { chosenFolder: ${JSON.stringify(chosenFolder)} });
     const hooks = { reduce: () => undefined, revive: () => undefined };
     const again = (target) => Buffer.from(captureDefinition(target, hooks).bytes).toString("base64");
     try {
@@ -183,6 +183,18 @@ describe("packages", () => {
     captured();
     installed("elsewhere/app", "shoal-test-one", "1.2.3");
     expect(elsewhere({ packageRoots: [join(root, "elsewhere/app")] })).toBe("shoal-test-one 1.2.3 shoal-test-one 1.2.3");
+  });
+
+  test("that are Shoal itself are the one that runs", () => {
+    write("driver/app/src/main.ts", `import { two } from "./two.ts"; export const shipped = [() => two()][0];`);
+    write("driver/app/src/two.ts", `import * as shoal from "shoal"; export function two(): string { return typeof shoal.remote; }`);
+    write(
+      "driver/app/node_modules/shoal/package.json",
+      `{ "name": "shoal", "version": "0.0.1", "type": "module", "exports": "./index.js" }`,
+    );
+    write("driver/app/node_modules/shoal/index.js", "");
+    captured();
+    expect(elsewhere()).toBe("function");
   });
 
   test("that are missing are named with both sides and the remedy", () => {

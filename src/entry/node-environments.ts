@@ -1,0 +1,79 @@
+/**
+ * The runtime environments of a node, as its daemon has them built: folders come from other nodes and go to them, the work is done by processes of their own.
+ *
+ * Joins the exchange of packages and the builder with the program that does the work (`entry/environment.ts`), which ends with the daemon.
+ */
+import { join } from "node:path";
+import type { NodeId } from "../base/ids.ts";
+import type { BuildResult } from "../environment/build.ts";
+import { buildWithFolders, type ObtainedFolders } from "../environment/environment-builder.ts";
+import type { PackedDirectory } from "../environment/pack-directory.ts";
+import { PackageExchange } from "../environment/package-exchange.ts";
+import type { PackagePeer } from "../environment/package-fetch.ts";
+import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "../node/environment-table.ts";
+import type { SessionDirectories } from "../platform/session-directory.ts";
+import { Child } from "../platform/worker-process.ts";
+import type { EnvironmentConfiguration, PackResult } from "./environment.ts";
+
+/** What a node keeps of folders that no job uses any more. */
+const CACHE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
+const OUTPUT_LINES_MAX = 20;
+
+export interface NodeEnvironmentsOptions {
+  readonly node: NodeId;
+  readonly hostname: string;
+  readonly directories: SessionDirectories;
+  /** The file of `entry/environment.ts`. */
+  readonly program: string;
+  /** The daemon of another node; undefined where it is gone. */
+  readonly peer: (node: NodeId) => PackagePeer | undefined;
+}
+
+export interface NodeEnvironments {
+  readonly exchange: PackageExchange;
+  build(key: string, description: EnvironmentDescription): Promise<EnvironmentResult>;
+}
+
+export function nodeEnvironments({ node, hostname, directories, program, peer }: NodeEnvironmentsOptions): NodeEnvironments {
+  const here = { node, hostname };
+  const exchange = new PackageExchange({
+    here: node,
+    hostname,
+    cacheFolder: join(directories.spill, "packages"),
+    cacheBytesMax: CACHE_BYTES_MAX,
+    peer,
+    pack: async (request, cacheFolder): Promise<PackedDirectory> => {
+      const result = await runChild<PackResult>(program, { kind: "pack", request, cacheFolder });
+      if ("packed" in result) return result.packed;
+      throw new Error(result.failed);
+    },
+  });
+  const run = (key: string, spec: RuntimeEnvSpec, obtained: ObtainedFolders): Promise<BuildResult> => {
+    const folder = join(directories.sockets, `environment-${key}`);
+    return runChild<BuildResult>(program, { kind: "build", spec, options: { folder, here, obtained } });
+  };
+  return { exchange, build: (key, description) => buildWithFolders(key, description as RuntimeEnvSpec, { here, packages: exchange, run }) };
+}
+
+/** In a process of its own, which ends with this one. */
+function runChild<Result>(
+  program: string,
+  configuration: EnvironmentConfiguration,
+): Promise<Result | { failed: string; output: string[] }> {
+  return new Promise((resolve) => {
+    let result: Result | undefined;
+    const lines: string[] = [];
+    new Child({
+      entry: program,
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+      configuration,
+      onLine: (_stream, line) => lines.push(line),
+      onMessage: (line) => {
+        result = JSON.parse(line) as Result;
+      },
+      onExit: () =>
+        resolve(result ?? { failed: "the process that built it ended before it was done", output: lines.slice(-OUTPUT_LINES_MAX) }),
+    });
+  });
+}

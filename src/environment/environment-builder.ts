@@ -1,0 +1,38 @@
+/**
+ * Builds the environments of a node: brings what of them lies on other nodes, then has the rest done by a process of its own.
+ *
+ * The daemon's end of `build.ts`. A package that turns out to be damaged is fetched once more. Never fails: what goes wrong is a result, which says both sides.
+ */
+import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
+import type { BuildResult } from "./build.ts";
+import { type EnvironmentFolders, foreignFoldersOf } from "./environment-folders.ts";
+import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
+
+export type ObtainedFolders = { readonly [Folder in keyof EnvironmentFolders]: ObtainedPackage };
+
+export interface EnvironmentBuilderOptions {
+  readonly here: NodePlace;
+  readonly packages: {
+    obtain(place: PackagePlace): Promise<ObtainedPackage>;
+    obtainAnew(place: PackagePlace): Promise<ObtainedPackage>;
+  };
+  /** Runs `buildEnvironment` in another process. */
+  readonly run: (key: string, spec: RuntimeEnvSpec, obtained: ObtainedFolders) => Promise<BuildResult>;
+}
+
+export async function buildWithFolders(key: string, spec: RuntimeEnvSpec, options: EnvironmentBuilderOptions): Promise<BuildResult> {
+  const { here, packages, run } = options;
+  const folders = foreignFoldersOf(spec, here.node);
+  try {
+    const result = await run(key, spec, await all(folders, (place) => packages.obtain(place)));
+    if ("built" in result || result.isDamaged !== true) return result;
+    return await run(key, spec, await all(folders, (place) => packages.obtainAnew(place)));
+  } catch (error) {
+    return { failed: (error as Error).message, output: [] };
+  }
+}
+
+async function all(folders: EnvironmentFolders, obtain: (place: PackagePlace) => Promise<ObtainedPackage>): Promise<ObtainedFolders> {
+  const entries = Object.entries(folders) as [keyof EnvironmentFolders, PackagePlace][];
+  return Object.fromEntries(await Promise.all(entries.map(async ([folder, place]) => [folder, await obtain(place)])));
+}

@@ -84,6 +84,8 @@ interface Want {
   hasWarned: boolean;
   backOffMs: number;
   notBeforeMs: number;
+  /** When it is to be asked for, where only that is missing. */
+  askAtMs: number | undefined;
 }
 
 /** Small bursts of short tasks end on this node before another could have begun. */
@@ -115,11 +117,7 @@ export class Spillback {
   /** When `review` should come next, if not for another reason; undefined when nothing is waited for by the clock. */
   get wakeAtMs(): number | undefined {
     let wake: number | undefined;
-    for (const { sinceMs, question, notBeforeMs } of this.#wants.values()) {
-      if (sinceMs === undefined || question !== undefined) continue;
-      const at = Math.max(sinceMs + SPILL_AFTER_MS, notBeforeMs);
-      wake = Math.min(wake ?? at, at);
-    }
+    for (const { askAtMs } of this.#wants.values()) if (askAtMs !== undefined) wake = Math.min(wake ?? askAtMs, askAtMs);
     return wake;
   }
 
@@ -209,6 +207,7 @@ export class Spillback {
         hasWarned: false,
         backOffMs: 0,
         notBeforeMs: 0,
+        askAtMs: undefined,
       };
       this.#wants.set(key, want);
     }
@@ -244,6 +243,7 @@ export class Spillback {
       want.elsewhere = elsewhere;
       this.#unstick(want, excess, nowMs);
       const count = want.spec.spread === true ? want.elsewhere : want.elsewhere + excess;
+      want.askAtMs = undefined;
       if (count === 0) want.sinceMs = undefined;
       else this.#seek(want, { count, isUrgent: isHopeless || want.elsewhere > 0, nowMs });
     }
@@ -269,10 +269,14 @@ export class Spillback {
     const sought = soughtBy(want);
     const isForNear = want.spec.spread !== true && want.near.length > 0 && want.elsewhere > sought;
     const missing = (isForNear ? want.elsewhere : count) - sought;
-    if (missing <= 0 || nowMs < want.notBeforeMs) return;
-    if (!isUrgent && nowMs - want.sinceMs < SPILL_AFTER_MS) return;
     // A question that waits for room is asked again only for much more.
-    if (want.question !== undefined && (want.question.knows === undefined || missing < 2 * want.question.count)) return;
+    const isAsked = want.question !== undefined && (want.question.knows === undefined || missing < 2 * want.question.count);
+    if (missing <= 0 || isAsked) return;
+    const askAtMs = Math.max(want.notBeforeMs, isUrgent ? 0 : want.sinceMs + SPILL_AFTER_MS);
+    if (nowMs < askAtMs) {
+      want.askAtMs = askAtMs;
+      return;
+    }
     const number = this.#nextQuestion;
     this.#nextQuestion += 1;
     want.question = { number, count: missing, askedMs: nowMs, knows: want.knows };

@@ -75,7 +75,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
     const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${CONNECT_WITHIN_MS} ms`)), CONNECT_WITHIN_MS);
     const fail = (error: Error): void => {
       clearTimeout(timer);
-      reject(wrongName ?? explained(address, error, isTls));
+      reject(wrongName ?? (isTls ? explained(address, error) : error));
     };
     const onClose = (): void => fail(new Error("the connection was closed"));
     socket.once("error", fail);
@@ -217,8 +217,8 @@ function refusalOfName(address: string, subjectAltName: string | undefined, opti
   });
 }
 
-function explained(address: string, error: NodeJS.ErrnoException, isTls: boolean): Error {
-  if (!isTls) return error;
+/** A failure of TLS in the words of a cluster; any other as it is. */
+export function explained(address: string, error: NodeJS.ErrnoException): Error {
   const code = error.code ?? "";
   if (/^(CERT_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)) {
     return new AuthenticationError(`Cannot connect to ${address}: its certificate is refused: ${whyRefused(code)}`, {

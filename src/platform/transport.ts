@@ -18,6 +18,8 @@ export interface Transport {
   readonly pendingBytes: number;
   /** Whose certificate the other end has shown; undefined where there is no TLS. */
   readonly certifiedNodeId?: NodeId | undefined;
+  /** The IP address of the other end; undefined where there is none. */
+  readonly remoteAddress?: string | undefined;
   write(chunk: Uint8Array): void;
   /** Sends what is pending, then closes. */
   end(): void;
@@ -33,11 +35,13 @@ export class SocketTransport implements Transport {
   onClose: (reason: string) => void = ignore;
   onDrain: () => void = ignore;
   readonly certifiedNodeId: NodeId | undefined;
+  readonly remoteAddress: string | undefined;
   readonly #socket: net.Socket;
 
   constructor(socket: net.Socket, certifiedNodeId?: NodeId) {
     this.#socket = socket;
     this.certifiedNodeId = certifiedNodeId;
+    this.remoteAddress = socket.remoteAddress;
     let reason = "the connection was closed";
     socket.on("data", (chunk: Buffer) => this.onChunk(chunk));
     socket.on("drain", () => this.onDrain());

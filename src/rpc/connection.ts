@@ -143,6 +143,11 @@ export class Connection implements PeerConnection {
     this.send(MESSAGE.REPLY, message, { callId, flags: FRAME_FLAG.ERROR });
   }
 
+  /** The answer to the hello of a node link that is not to be. */
+  refuseLink(reason: string): void {
+    this.send(MESSAGE.LINK_HELLO, reason, { flags: FRAME_FLAG.ERROR });
+  }
+
   flush(): void {
     this.#writer.flush();
   }

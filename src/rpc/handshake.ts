@@ -5,19 +5,20 @@
  * dropped; one that sends nothing is dropped after a second. No frame of it reaches anybody before that.
  */
 import { type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
-import { AuthenticationError, VersionMismatchError } from "../base/errors.ts";
+import { AuthenticationError } from "../base/errors.ts";
+import { isNetworkAddress } from "../platform/network-address.ts";
 import { connect } from "../platform/endpoint.ts";
 import { tokensEqual } from "../platform/random.ts";
+import type { ConnectOptions } from "../platform/tcp-transport.ts";
 import type { Transport } from "../platform/transport.ts";
-import { FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, type HelloReply, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
-import { Connection } from "./connection.ts";
+import { Connection, ConnectionClosedError } from "./connection.ts";
+import { errorOfRefusal, WRONG_NODE, WRONG_TOKEN, wrongVersion } from "./refusals.ts";
 
 const HELLO_WITHIN_MS = 1000;
-const WRONG_TOKEN = "the token is wrong";
-const WRONG_VERSION = "the protocol version differs";
-const WRONG_NODE = "the certificate is not that of the caller's node";
+/** How long who was refused has to read why. */
+const REFUSAL_READ_WITHIN_MS = 1000;
 
 export interface AcceptOptions {
   token: string;
@@ -31,7 +32,7 @@ export interface AcceptOptions {
 /** Calls `onPeer` or `onLink` once the caller is known; frames flow only from then on. */
 export function acceptPeer(transport: Transport, options: AcceptOptions): void {
   const connection = new Connection(transport, { trusted: false });
-  const timer = setTimeout(() => connection.drop("no hello came"), HELLO_WITHIN_MS);
+  let timer = setTimeout(() => connection.drop("no hello came"), HELLO_WITHIN_MS);
   timer.unref();
   connection.onClose = () => clearTimeout(timer);
   connection.onFrame = (frame) => {
@@ -41,9 +42,11 @@ export function acceptPeer(transport: Transport, options: AcceptOptions): void {
     const hello = (isLink || frame.type === MESSAGE.HELLO) && frame.header.length > 0 ? decodeHeader(frame.header) : null;
     const refusal = refusalOf(hello as Partial<AnyHello> | null, { isLink, options, certifiedNodeId: transport.certifiedNodeId });
     if (refusal !== undefined) {
-      if (isLink) connection.send(MESSAGE.LINK_HELLO, refusal, { flags: FRAME_FLAG.ERROR });
+      if (isLink) connection.refuseLink(refusal);
       else connection.replyError(frame.callId, refusal);
       connection.close();
+      timer = setTimeout(() => connection.drop(refusal), REFUSAL_READ_WITHIN_MS);
+      timer.unref();
       return;
     }
     if (isLink) {
@@ -66,8 +69,7 @@ function refusalOf(
   const { isLink, options, certifiedNodeId } = where;
   if (hello === null || typeof hello !== "object" || typeof hello.token !== "string" || typeof hello.processId !== "string")
     return "the first message is not a hello";
-  if (hello.version !== PROTOCOL_VERSION)
-    return `${WRONG_VERSION}: this process speaks ${PROTOCOL_VERSION}, the caller ${String(hello.version)}`;
+  if (hello.version !== PROTOCOL_VERSION) return wrongVersion(hello.version);
   if (!tokensEqual(hello.token, options.token)) return WRONG_TOKEN;
   if (certifiedNodeId !== undefined && nodeTagOf(hello.processId) !== nodeTagOf(certifiedNodeId))
     return `${WRONG_NODE}: process ${hello.processId} came with the certificate of node ${certifiedNodeId}`;
@@ -81,29 +83,31 @@ function refusalOf(
 }
 
 /**
- * @throws AuthenticationError when the token is refused
+ * @throws AuthenticationError when the token or the certificate of either side is refused
  * @throws VersionMismatchError when the other side runs another version
  */
-export async function connectPeer(address: string, hello: HelloHeader): Promise<{ connection: Connection; reply: HelloReply }> {
-  const connection = new Connection(await connect(address), { trusted: true });
+export async function connectPeer(
+  address: string,
+  hello: HelloHeader,
+  options: ConnectOptions = {},
+): Promise<{ connection: Connection; reply: HelloReply }> {
+  const connection = new Connection(await connect(address, options), { trusted: true });
   try {
     const reply = await connection.request(MESSAGE.HELLO, hello);
     return { connection, reply: reply.header as HelloReply };
   } catch (error) {
     const reason = (error as Error).message;
     connection.drop(reason);
-    if (reason === WRONG_TOKEN) {
-      throw new AuthenticationError(`Cannot connect to ${address}: ${reason}`, {
-        reason,
-        hint: "Use the token of the session that the address belongs to.",
-      });
-    }
-    if (reason.startsWith(WRONG_VERSION)) {
-      throw new VersionMismatchError(`Cannot connect to ${address}: ${reason}`, {
-        reason,
-        hint: "Install the same version of shoal on both sides.",
-      });
-    }
-    throw error;
+    throw errorOfRefusal(`connect to ${address}`, reason) ?? closedAtOnce(address, error as Error) ?? error;
   }
+}
+
+/** An end that speaks TLS only, or nothing of this kind, closes without a word. */
+function closedAtOnce(address: string, error: Error): AuthenticationError | undefined {
+  if (!isNetworkAddress(address) || !(error instanceof ConnectionClosedError)) return undefined;
+  return new AuthenticationError(`Cannot connect to ${address}: the other end closed before it had answered: ${error.message}`, {
+    reason: "no answer to the hello",
+    hint: "Check that a process of the cluster listens there. If it takes TLS only, this process needs a certificate: join the cluster with its join token.",
+    cause: error,
+  });
 }

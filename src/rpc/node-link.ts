@@ -8,10 +8,12 @@
  * only when the link is closed for good: by its owner, or by itself once it would keep more than `keptBytesMax`.
  */
 import type { NodeId, ProcessId } from "../base/ids.ts";
+import { ShoalError } from "../base/errors.ts";
 import type { Transport } from "../platform/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { errorOfRefusal } from "./refusals.ts";
 import { ConnectionClosedError, type Reply } from "./connection.ts";
 import { LinkCarrier } from "./link-carrier.ts";
 import { LinkLedger, type LinkPosition } from "./link-ledger.ts";
@@ -52,6 +54,8 @@ export interface NodeLinkOptions {
   onUp?: (peer: { nodeId: NodeId; processId: ProcessId; incarnation: string; isNew: boolean }) => void;
   /** The connection broke, or an attempt failed; the link goes on trying. */
   onDown?: (reason: string) => void;
+  /** The other end refuses this end's token, certificate or version, or has the wrong one; the link goes on trying, as that can be mended there. */
+  onRefused?: (error: ShoalError) => void;
   /** The link gave itself up and dropped what it kept. Not called for `close`. */
   onGivenUp?: (reason: string) => void;
   /** No longer congested. */
@@ -273,7 +277,10 @@ export class NodeLink implements PeerConnection {
         if (attempt === this.#attempt) this.#greet(transport, fail);
         else transport.destroy();
       },
-      (error: unknown) => fail((error as Error).message),
+      (error: unknown) => {
+        if (attempt === this.#attempt && error instanceof ShoalError) this.#options.onRefused?.(error);
+        fail((error as Error).message);
+      },
     );
   }
 
@@ -283,7 +290,11 @@ export class NodeLink implements PeerConnection {
       transport,
       (frame) => {
         const header = frame.type === MESSAGE.LINK_HELLO && frame.header.length > 0 ? decodeHeader(frame.header) : undefined;
-        if ((frame.flags & FRAME_FLAG.ERROR) !== 0) return fail(`refused: ${String(header)}`);
+        if ((frame.flags & FRAME_FLAG.ERROR) !== 0) {
+          const refusal = errorOfRefusal("link to another node", String(header));
+          if (refusal !== undefined) this.#options.onRefused?.(refusal);
+          return fail(`refused: ${String(header)}`);
+        }
         const problem = problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, carrier.certifiedNodeId);
         if (problem !== undefined) return fail(problem);
         this.#greeting = undefined;

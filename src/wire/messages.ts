@@ -100,6 +100,8 @@ export const MESSAGE = {
 
   LINK_ACK: 121,
   LINK_HELLO: 122,
+  JOIN: 127,
+  CERTIFICATE_RENEW: 128,
 
   PACKAGE_OFFER: 170,
   PACKAGE_READ: 171,
@@ -182,6 +184,26 @@ export interface LinkHelloHeader {
   delivered: number;
   /** The number of the first frame that the caller has not been told to be safe. */
   oldest: number;
+}
+
+/** From a machine that is not of the cluster yet, over TLS to a head that it knows by the hash of its authority. */
+export interface JoinHeader {
+  version: number;
+  /** Of the join token. */
+  secret: string;
+  nodeId: NodeId;
+  /** PEM; the private half stays where it is. */
+  publicKey: string;
+}
+
+export interface JoinReply {
+  headNodeId: NodeId;
+  /** PEM. */
+  certificate: string;
+  /** The cluster's, for every hello. */
+  token: string;
+  /** What the node needs to use the cluster's NATS. */
+  nats: unknown;
 }
 
 export interface HelloReply {

@@ -1,0 +1,62 @@
+/**
+ * Callers over TLS without a certificate of the cluster: they may ask to join, once and soon, and everybody else is told what is missing.
+ *
+ * One frame of at most 4 KB is read, and one answer given; then the connection ends, whether or not the caller reads it.
+ */
+import type { Transport } from "../platform/transport.ts";
+import { decodeHeader } from "../wire/header.ts";
+import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { Connection } from "./connection.ts";
+import { NO_CERTIFICATE, wrongVersion } from "./refusals.ts";
+
+const FIRST_FRAME_WITHIN_MS = 1000;
+/** How long a caller has to read the answer. */
+const ANSWER_READ_WITHIN_MS = 5000;
+
+export interface StrangerOptions {
+  /** What is wrong with the certificate that was shown; undefined where none was. */
+  problem?: string | undefined;
+  /** Lets a node in, or throws an error whose message is the answer. Only the head has it. */
+  onJoin?: (request: JoinHeader, from: string) => JoinReply | Promise<JoinReply>;
+}
+
+export function acceptStranger(transport: Transport, options: StrangerOptions): void {
+  const connection = new Connection(transport, { trusted: false });
+  let timer = setTimeout(() => connection.drop("no request came"), FIRST_FRAME_WITHIN_MS);
+  timer.unref();
+  connection.onClose = () => clearTimeout(timer);
+  connection.onFrame = (frame) => {
+    connection.onFrame = () => {};
+    clearTimeout(timer);
+    timer = setTimeout(() => connection.drop("the answer was not read"), ANSWER_READ_WITHIN_MS);
+    timer.unref();
+    const { callId, type } = frame;
+    const refuse = (reason: string): void => {
+      if (type === MESSAGE.LINK_HELLO) connection.refuseLink(reason);
+      else connection.replyError(callId, reason);
+      connection.close();
+    };
+    if (type !== MESSAGE.JOIN || options.onJoin === undefined || frame.header.length === 0) {
+      refuse(options.problem ?? NO_CERTIFICATE);
+      return;
+    }
+    const header = decodeHeader(frame.header) as Partial<JoinHeader> | null;
+    if (typeof header !== "object" || header === null || header.version !== PROTOCOL_VERSION) {
+      refuse(wrongVersion(header?.version));
+      return;
+    }
+    if (typeof header.secret !== "string" || typeof header.nodeId !== "string" || typeof header.publicKey !== "string") {
+      refuse("the request to join is malformed");
+      return;
+    }
+    const { onJoin } = options;
+    const join = async (): Promise<JoinReply> => onJoin(header as JoinHeader, transport.remoteAddress ?? "");
+    join().then(
+      (reply) => {
+        connection.reply(callId, reply);
+        connection.close();
+      },
+      (error: unknown) => refuse((error as Error).message),
+    );
+  };
+}

@@ -1,0 +1,392 @@
+/**
+ * What stands between machines: TLS with certificates of the cluster, joining, and the hello. Each attack ends its own connection, says to an honest mistake
+ * what to do, and leaves the listener as it was, which every test asks it afterwards.
+ */
+import net from "node:net";
+import tls from "node:tls";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { NodeId, ProcessId } from "../../src/base/ids.ts";
+import { AuthenticationError, VersionMismatchError } from "../../src/base/errors.ts";
+import { Joining } from "../../src/control/join.ts";
+import { joinCluster } from "../../src/node/join.ts";
+import { type Authority, certifyNode, newAuthority, newNodeKey } from "../../src/platform/certificates.ts";
+import { connect, listen } from "../../src/platform/endpoint.ts";
+import type { Listener, Transport } from "../../src/platform/transport.ts";
+import { forgetTlsIdentity, setTlsIdentity, type TlsIdentity } from "../../src/platform/tls-identity.ts";
+import { Connection } from "../../src/rpc/connection.ts";
+import { acceptPeer, connectPeer } from "../../src/rpc/handshake.ts";
+import { formatJoinToken, parseJoinToken } from "../../src/rpc/join-token.ts";
+import { NodeLink } from "../../src/rpc/node-link.ts";
+import { acceptStranger } from "../../src/rpc/stranger.ts";
+import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
+import { until } from "./session.ts";
+
+const TOKEN = "the cluster's";
+const HEAD = "0".repeat(32) as NodeId;
+const NODE_A = "a".repeat(32) as NodeId;
+const NODE_B = "b".repeat(32) as NodeId;
+const DAY = 86_400_000;
+const authority = newAuthority({ nowMs: Date.now() });
+
+function identity(nodeId: NodeId, options: { of?: Authority; isHead?: boolean; nowMs?: number } = {}): TlsIdentity {
+  const { of = authority, nowMs = Date.now(), isHead = false } = options;
+  const { key, publicKey } = newNodeKey();
+  return { ca: of.ca, cert: certifyNode(of, { nodeId, publicKey, nowMs, isHead }), key, alsoOnLoopback: true };
+}
+
+function hello(nodeId: NodeId, changed: Partial<HelloHeader> = {}): HelloHeader {
+  const processId = `${nodeId.slice(0, 16)}1111111111111111` as ProcessId;
+  const rest = { kind: "daemon" as const, pid: 1, address: "", taskIdPrefix: "0".repeat(12), jobId: "0".repeat(8) as HelloHeader["jobId"] };
+  return { version: PROTOCOL_VERSION, token: TOKEN, processId, holderId: processId, ...rest, ...changed };
+}
+
+let nowMs = Date.now();
+const joining = new Joining({
+  authority,
+  headNodeId: HEAD,
+  token: TOKEN,
+  livingNodes: () => [HEAD],
+  natsFor: () => ({ servers: ["nats://10.0.0.1:4222"] }),
+  nowMs: () => nowMs,
+});
+const peers: Connection[] = [];
+const links: NodeLink[] = [];
+const received: unknown[] = [];
+let listener: Listener;
+/** TLS only; the head. */
+let address = "";
+let port = 0;
+
+function accept(transport: Transport): void {
+  acceptPeer(transport, {
+    token: TOKEN,
+    nodeId: HEAD,
+    processId: HEAD as string as ProcessId,
+    onPeer: (connection) => {
+      peers.push(connection);
+      connection.onFrame = (frame) => connection.reply(frame.callId, "here");
+    },
+    onLink: (arrived, header) => {
+      const link = new NodeLink({
+        self: { nodeId: HEAD, processId: HEAD as string as ProcessId, incarnation: "h1", kind: "head" },
+        token: TOKEN,
+        onFrame: (frame) => void received.push(frame.type),
+      });
+      links.push(link);
+      link.accept(arrived, header);
+    },
+  });
+}
+
+beforeAll(async () => {
+  listener = await listen("tcp://127.0.0.1:0", accept, {
+    identity: identity(HEAD, { isHead: true }),
+    onStranger: (transport, problem) => acceptStranger(transport, { problem, onJoin: (request, from) => joining.join(request, from) }),
+  });
+  address = listener.path;
+  port = Number(address.split(":").at(-1));
+});
+afterEach(async () => {
+  // Whatever was done: who may come still can, and is heard.
+  const { connection } = await connectPeer(address, hello(NODE_A), { identity: identity(NODE_A) });
+  expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");
+  connection.close();
+});
+afterAll(() => {
+  listener.close();
+  for (const link of links) link.close("the test is over");
+  for (const peer of peers) peer.drop("the test is over");
+});
+
+/** What a socket gets until it ends, and that it does end. */
+function ending(socket: net.Socket, sends: Uint8Array | undefined, within = 8000): Promise<{ bytes: Buffer; afterMs: number }> {
+  const begun = performance.now();
+  const chunks: Buffer[] = [];
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error("the connection stays open")), within);
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      clearTimeout(timer);
+      resolve({ bytes: Buffer.concat(chunks), afterMs: performance.now() - begun });
+    });
+    if (sends !== undefined) socket.write(sends);
+  });
+}
+
+async function failure(attempt: Promise<unknown>): Promise<Error & { hint?: string }> {
+  return await attempt.then(
+    () => new Error("it did not fail"),
+    (error: unknown) => error as Error,
+  );
+}
+
+describe("who is who", () => {
+  test("a node of the cluster speaks with the head, which knows by the certificate who it is", async () => {
+    const { connection, reply } = await connectPeer(address, hello(NODE_A), { identity: identity(NODE_A), isHead: true });
+    expect(reply.nodeId).toBe(HEAD);
+    connection.close();
+  });
+
+  test("no token, and a wrong one, are refused with a hint although the certificate is good", async () => {
+    for (const token of ["", "wrong"]) {
+      const error = await failure(connectPeer(address, hello(NODE_A, { token }), { identity: identity(NODE_A) }));
+      expect(error).toBeInstanceOf(AuthenticationError);
+      expect(error.message).toContain("the token is wrong");
+      expect(error.hint).toContain("Use the token");
+    }
+  });
+
+  test("a process of another node than its certificate's is refused, as a peer and as a link", async () => {
+    const error = await failure(connectPeer(address, hello(NODE_B), { identity: identity(NODE_A) }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain(`came with the certificate of node ${NODE_A}`);
+    const refused: Error[] = [];
+    const link = new NodeLink({
+      self: { nodeId: NODE_B, processId: NODE_B as string as ProcessId, incarnation: "b1" },
+      token: TOKEN,
+      connect: () => connect(address, { identity: identity(NODE_A) }),
+      onFrame: () => {},
+      onRefused: (reason) => refused.push(reason),
+    });
+    link.open();
+    await until(() => refused.length > 0, "the link to be refused");
+    link.close("the test is over");
+    expect(refused[0]).toBeInstanceOf(AuthenticationError);
+    expect(refused[0]?.message).toContain("the certificate is not that of the caller's node");
+  });
+
+  test("a link over TLS carries frames", async () => {
+    const link = new NodeLink({
+      self: { nodeId: NODE_A, processId: NODE_A as string as ProcessId, incarnation: "a1" },
+      token: TOKEN,
+      connect: () => connect(address, { identity: identity(NODE_A), isHead: true }),
+      onFrame: () => {},
+    });
+    link.send(200, { large: true }, { parts: [new Uint8Array(3_000_000)] });
+    await until(() => received.includes(200) && link.unacknowledgedBytes === 0, "the frame to arrive and be acknowledged");
+    link.close("the test is over");
+  });
+
+  test("another version is refused with both versions and which side has which", async () => {
+    const error = await failure(connectPeer(address, hello(NODE_A, { version: 77 }), { identity: identity(NODE_A) }));
+    expect(error).toBeInstanceOf(VersionMismatchError);
+    expect(error.message).toContain(`the called side speaks ${PROTOCOL_VERSION}, the caller 77`);
+    expect(error.hint).toContain("same version");
+  });
+
+  test("certificates of another cluster, of the past and of the future are refused by both sides, saying which", async () => {
+    const other = newAuthority({ nowMs: Date.now() });
+    const old = newAuthority({ nowMs: Date.now() - 100 * DAY });
+    // The caller's: told by the listener. The caller believes the right authority, so that it is the listener who refuses.
+    const cases: [TlsIdentity, string][] = [
+      [{ ...identity(NODE_A, { of: other }), ca: authority.ca }, "not made by this cluster's authority"],
+      [identity(NODE_A, { nowMs: Date.now() - 31 * DAY }), "it has expired on"],
+      [identity(NODE_A, { nowMs: Date.now() + DAY }), "not yet valid"],
+    ];
+    for (const [shown, reason] of cases) {
+      const error = await failure(connectPeer(address, hello(NODE_A), { identity: shown }));
+      expect(error).toBeInstanceOf(AuthenticationError);
+      expect(error.message).toContain(reason);
+      expect(error.hint).toContain("Join the cluster");
+    }
+    // The listener's: told by the caller's own TLS.
+    const impostors: [TlsIdentity, string][] = [
+      [identity(HEAD, { of: other, isHead: true }), "not made by this cluster's authority"],
+      [{ ...identity(HEAD, { of: old, isHead: true, nowMs: Date.now() - 40 * DAY }) }, "has expired"],
+    ];
+    for (const [shown, reason] of impostors) {
+      const impostor = await listen("tcp://127.0.0.1:0", accept, { identity: shown });
+      const believed = reason === "has expired" ? { ...identity(NODE_A, { of: old }) } : identity(NODE_A);
+      const error = await failure(connectPeer(impostor.path, hello(NODE_A), { identity: believed }));
+      expect(error).toBeInstanceOf(AuthenticationError);
+      expect(error.message).toContain(reason);
+      impostor.close();
+    }
+  });
+
+  test("whoever answers must be whom the caller wants: that node, or the head", async () => {
+    const node = await listen("tcp://127.0.0.1:0", accept, { identity: identity(NODE_B) });
+    const asHead = await failure(connect(node.path, { identity: identity(NODE_A), isHead: true }));
+    expect(asHead).toBeInstanceOf(AuthenticationError);
+    expect(asHead.message).toContain(`of node ${NODE_B}, which is not the head`);
+    const asOther = await failure(connect(node.path, { identity: identity(NODE_A), nodeId: HEAD }));
+    expect(asOther.message).toContain(`its certificate is of node ${NODE_B}, and node ${HEAD} should answer there`);
+    const right = await connect(node.path, { identity: identity(NODE_A), nodeId: NODE_B });
+    expect(right.certifiedNodeId).toBe(NODE_B);
+    right.destroy();
+    node.close();
+  });
+
+  test("another machine is not spoken to without a certificate", async () => {
+    const error = await failure(connect("tcp://192.0.2.1:6379"));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.hint).toContain("Join the cluster");
+  });
+});
+
+describe("what is not the protocol", () => {
+  test("plain TCP on a port of TLS ends, and the plain caller learns it", async () => {
+    const { bytes } = await ending(net.connect(port, "127.0.0.1"), Buffer.from("0600000001000000000000", "hex"));
+    expect(bytes.length).toBe(0);
+    const error = await failure(connectPeer(address, hello(NODE_A)));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("closed before it had answered");
+    expect(error.hint).toContain("TLS only");
+  });
+
+  test("TLS on a plain port fails with what to check", async () => {
+    const plain = await listen("tcp://127.0.0.1:0", accept);
+    const error = await failure(connect(plain.path, { identity: identity(NODE_A) }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("nobody there speaks TLS");
+    expect(error.hint).toContain("Check the port");
+    const { connection } = await connectPeer(plain.path, hello(NODE_A));
+    connection.close();
+    plain.close();
+  });
+
+  test("the same port takes both on loopback, unless the identity forbids it, and a caller by TLS is known by its certificate", async () => {
+    const both = await listen("tcp://127.0.0.1:0", accept, { identity: { ...identity(HEAD), alsoOnLoopback: false } });
+    const plain = await connectPeer(both.path, hello(NODE_A));
+    const secure = await connectPeer(both.path, hello(NODE_A), { identity: identity(NODE_A) });
+    for (const { connection } of [plain, secure]) {
+      expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");
+      connection.close();
+    }
+    both.close();
+  });
+
+  test("an oversized first frame, garbage, and garbage inside TLS end the connection", async () => {
+    const own = identity(NODE_A);
+    const secure = (): tls.TLSSocket =>
+      tls.connect({ port, host: "127.0.0.1", ca: own.ca, cert: own.cert, key: own.key, checkServerIdentity: () => undefined });
+    const oversized = Buffer.alloc(5000);
+    oversized.writeUInt32LE(4997, 0);
+    await ending(secure(), oversized);
+    await ending(secure(), Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    await ending(net.connect(port, "127.0.0.1"), Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    // It begins like TLS.
+    await ending(net.connect(port, "127.0.0.1"), Buffer.concat([Buffer.of(0x16, 3, 1, 0, 200), Buffer.alloc(200, 7)]));
+    // A hello whose header is not MessagePack.
+    await ending(
+      secure(),
+      Buffer.concat([Buffer.from("0f000000", "hex"), Buffer.of(1, 1, 1, 0, 0, 0), Buffer.from("05000000c1c1c1c1c1", "hex")]),
+    );
+  });
+
+  test("who says nothing, or says it too slowly, is dropped: before TLS, within it, and after it", async () => {
+    const own = identity(NODE_A);
+    const trickle = (socket: net.Socket, bytes: Buffer): void => {
+      let sent = 0;
+      const timer = setInterval(() => {
+        if (socket.destroyed) clearInterval(timer);
+        else socket.write(bytes.subarray(sent, ++sent));
+      }, 50);
+      socket.on("close", () => clearInterval(timer));
+    };
+    const silent = ending(net.connect(port, "127.0.0.1"), undefined);
+    const handshaking = net.connect(port, "127.0.0.1");
+    trickle(handshaking, Buffer.concat([Buffer.of(0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc), Buffer.alloc(500)]));
+    const slowTls = ending(handshaking, undefined);
+    const late = tls.connect({ port, host: "127.0.0.1", ca: own.ca, cert: own.cert, key: own.key, checkServerIdentity: () => undefined });
+    const slowHello = ending(late, undefined);
+    trickle(late, Buffer.concat([Buffer.from("ff0f0000", "hex"), Buffer.alloc(4000)]));
+    for (const { afterMs } of await Promise.all([silent, slowTls])) expect(afterMs).toBeLessThan(6500);
+    expect((await slowHello).afterMs).toBeLessThan(3000);
+  });
+
+  test("a crowd that finishes nothing does not keep others out", async () => {
+    const crowd = Array.from({ length: 300 }, () => net.connect(port, "127.0.0.1").on("error", () => {}));
+    const begun = performance.now();
+    await until(() => crowd.filter((socket) => socket.destroyed).length >= 172, "the oldest of the crowd to be dropped");
+    // Not for their silence, which is borne for five seconds.
+    expect(performance.now() - begun).toBeLessThan(3000);
+    const { connection } = await connectPeer(address, hello(NODE_A), { identity: identity(NODE_A) });
+    connection.close();
+    for (const socket of crowd) socket.destroy();
+  });
+});
+
+describe("joining", () => {
+  test("a join token is enough to become a node: over TLS that trusts nothing else, with a key that stays here", async () => {
+    const { joinToken } = await joining.newJoinToken();
+    const joined = await joinCluster({ address, joinToken, nodeId: NODE_B });
+    expect(joined).toMatchObject({ token: TOKEN, headNodeId: HEAD, nats: { servers: ["nats://10.0.0.1:4222"] } });
+    const { connection } = await connectPeer(address, hello(NODE_B), {
+      identity: { ...joined.identity, alsoOnLoopback: true },
+      isHead: true,
+    });
+    connection.close();
+  });
+
+  test("a stranger who does not join is told to", async () => {
+    const error = await failure(connectPeer(address, hello(NODE_A), { authority: authority.ca }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("the caller has no certificate of this cluster");
+    expect(error.hint).toContain("join token");
+  });
+
+  test("a wrong secret, an old token and a revoked one are refused; too many tries are, too", async () => {
+    const { joinToken, id } = await joining.newJoinToken({ ageMaxMs: 60_000 });
+    const { authorityHash } = parseJoinToken(joinToken);
+    const wrong = formatJoinToken({ authorityHash, secret: "0".repeat(64) });
+    const error = await failure(joinCluster({ address, joinToken: wrong, nodeId: NODE_B }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("it is not one of this cluster");
+    expect(error.message).not.toContain("0000");
+    expect(error.hint).toContain("new join token");
+    nowMs += 61_000;
+    expect((await failure(joinCluster({ address, joinToken, nodeId: NODE_B }))).message).toContain("it was good until");
+    nowMs += 1000;
+    await joining.revoke(id);
+    expect((await failure(joinCluster({ address, joinToken, nodeId: NODE_B }))).message).toContain("it was revoked");
+    const many = await Promise.all(Array.from({ length: 8 }, () => failure(joinCluster({ address, joinToken: wrong, nodeId: NODE_B }))));
+    expect(many.filter(({ message }) => message.includes("more than 5 tries a second")).length).toBe(4);
+    nowMs += 10_000;
+  });
+
+  test("the secret is not sent to a head with another authority, nor to a node of the cluster that is not the head", async () => {
+    const { joinToken } = await joining.newJoinToken();
+    const other = newAuthority({ nowMs: Date.now() });
+    let heard = 0;
+    const onStranger = (transport: Transport): void => {
+      transport.onChunk = (chunk) => (heard += chunk.length);
+    };
+    const impostor = await listen("tcp://127.0.0.1:0", accept, { identity: identity(HEAD, { of: other, isHead: true }), onStranger });
+    const error = await failure(joinCluster({ address: impostor.path, joinToken, nodeId: NODE_B }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("its authority is not the one that the join token names");
+    // It shows the cluster's authority behind a certificate that the authority did not make.
+    const forged = { ...identity(HEAD, { of: other, isHead: true }), ca: authority.ca };
+    const liar = await listen("tcp://127.0.0.1:0", accept, { identity: forged, onStranger });
+    expect(await failure(joinCluster({ address: liar.path, joinToken, nodeId: NODE_B }))).toBeInstanceOf(AuthenticationError);
+    const node = await listen("tcp://127.0.0.1:0", accept, { identity: identity(NODE_A), onStranger });
+    expect((await failure(joinCluster({ address: node.path, joinToken, nodeId: NODE_B }))).message).toContain("which is not the head");
+    // Each was asked for its certificate and told nothing.
+    expect(heard).toBe(0);
+    for (const one of [impostor, liar, node]) one.close();
+  });
+
+  test("a later certificate of the process is shown to new callers, and the old connections live on", async () => {
+    forgetTlsIdentity();
+    const first = { ...identity(NODE_B), alsoOnLoopback: true };
+    setTlsIdentity(first);
+    const node = await listen("tcp://127.0.0.1:0", accept);
+    const shown = async (): Promise<string> => {
+      const socket = tls.connect({ port: Number(node.path.split(":").at(-1)), host: "127.0.0.1", rejectUnauthorized: false });
+      await new Promise((resolve) => socket.once("secureConnect", resolve));
+      const { fingerprint256 } = socket.getPeerCertificate();
+      socket.destroy();
+      return fingerprint256;
+    };
+    const before = await shown();
+    const { connection } = await connectPeer(node.path, hello(NODE_A), { identity: identity(NODE_A), nodeId: NODE_B });
+    setTlsIdentity({ ...identity(NODE_B), alsoOnLoopback: true });
+    expect(await shown()).not.toBe(before);
+    expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");
+    connection.close();
+    node.close();
+    forgetTlsIdentity();
+  });
+});

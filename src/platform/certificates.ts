@@ -36,10 +36,10 @@ export interface Authority {
 export function newAuthority(options: { nowMs: number; validForMs?: number }): Authority {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   // The name differs between clusters, so that a certificate of another is not even tried.
-  const name = `shoal cluster ${randomBytes(8).toString("hex")}`;
+  const commonName = `shoal cluster ${randomBytes(8).toString("hex")}`;
   const ca = certificate({
-    issuer: name,
-    subject: name,
+    issuer: commonName,
+    subject: commonName,
     publicKey,
     signingKey: privateKey,
     nowMs: options.nowMs,
@@ -179,7 +179,7 @@ function checkedPublicKey(pem: string): KeyObject {
   let key: KeyObject | undefined;
   try {
     // The PEM of a private key would do for Node; whoever sends one has misunderstood.
-    if (/^-----BEGIN PUBLIC KEY-----/.test(pem)) key = createPublicKey(pem);
+    if (pem.startsWith("-----BEGIN PUBLIC KEY-----")) key = createPublicKey(pem);
   } catch {
     // Told below.
   }

@@ -4,7 +4,7 @@
  * Decides who may speak. A caller that sends anything else first, another protocol version, or a wrong token is answered with the reason and
  * dropped; one that sends nothing is dropped after a second. No frame of it reaches anybody before that.
  */
-import { type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { AuthenticationError } from "../base/errors.ts";
 import { isNetworkAddress } from "../platform/network-address.ts";
 import { connect } from "../platform/endpoint.ts";
@@ -14,7 +14,7 @@ import type { Transport } from "../platform/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, type HelloReply, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";
-import { errorOfRefusal, WRONG_NODE, WRONG_TOKEN, wrongVersion } from "./refusals.ts";
+import { DEAD_NODE, errorOfRefusal, WRONG_NODE, WRONG_TOKEN, wrongVersion } from "./refusals.ts";
 
 const HELLO_WITHIN_MS = 1000;
 /** How long who was refused has to read why. */
@@ -24,6 +24,8 @@ export interface AcceptOptions {
   token: string;
   nodeId: NodeId;
   processId: ProcessId;
+  /** Whether a node was declared dead: its processes are not spoken to any more. */
+  isDead?: (node: NodeTag) => boolean;
   onPeer: (connection: Connection, hello: HelloHeader) => void;
   /** A connection of a node link, to be given to `NodeLink.accept`; refused where there are no links. */
   onLink?: (transport: Transport, hello: LinkHelloHeader) => void;
@@ -73,6 +75,7 @@ function refusalOf(
   if (!tokensEqual(hello.token, options.token)) return WRONG_TOKEN;
   if (certifiedNodeId !== undefined && nodeTagOf(hello.processId) !== nodeTagOf(certifiedNodeId))
     return `${WRONG_NODE}: process ${hello.processId} came with the certificate of node ${certifiedNodeId}`;
+  if (options.isDead?.(nodeTagOf(hello.processId)) === true) return `${DEAD_NODE}: the node of process ${hello.processId}`;
   if (!isLink) return undefined;
   const { nodeId, to, incarnation, delivered, oldest } = hello;
   if (typeof nodeId !== "string" || typeof incarnation !== "string" || !Number.isSafeInteger(delivered) || !Number.isSafeInteger(oldest))

@@ -8,6 +8,7 @@ import { PROTOCOL_VERSION } from "../wire/messages.ts";
 export const WRONG_TOKEN = "the token is wrong";
 export const WRONG_NODE = "the certificate is not that of the caller's node";
 export const NO_CERTIFICATE = "the caller has no certificate of this cluster";
+export const DEAD_NODE = "the caller was declared dead";
 export const WRONG_JOIN_TOKEN = "the join token is refused";
 const WRONG_VERSION = "the protocol version differs";
 
@@ -18,6 +19,7 @@ export function wrongVersion(callersVersion: unknown): string {
 const HINTS: readonly [begins: string, hint: string][] = [
   [WRONG_TOKEN, "Use the token of the session that the address belongs to."],
   [WRONG_NODE, "Join the cluster under this node's own id; a process uses the certificate of the node that it runs on."],
+  [DEAD_NODE, "What it had was given to others. Start the node again; it gets a new id."],
   [NO_CERTIFICATE, "Join the cluster with its join token first."],
   [
     "the caller's certificate is refused",

@@ -5,7 +5,7 @@
 import net from "node:net";
 import tls from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { NodeId, ProcessId } from "../../src/base/ids.ts";
+import { type NodeId, nodeTagOf, type ProcessId } from "../../src/base/ids.ts";
 import { AuthenticationError, VersionMismatchError } from "../../src/base/errors.ts";
 import { Joining } from "../../src/control/join.ts";
 import { joinCluster } from "../../src/node/join.ts";
@@ -49,6 +49,7 @@ const joining = new Joining({
   natsFor: () => ({ servers: ["nats://10.0.0.1:4222"] }),
   nowMs: () => nowMs,
 });
+const dead = new Set<NodeId>();
 const peers: Connection[] = [];
 const links: NodeLink[] = [];
 const received: unknown[] = [];
@@ -62,6 +63,7 @@ function accept(transport: Transport): void {
     token: TOKEN,
     nodeId: HEAD,
     processId: HEAD as string as ProcessId,
+    isDead: (tag) => Array.from(dead, nodeTagOf).includes(tag),
     onPeer: (connection) => {
       peers.push(connection);
       connection.onFrame = (frame) => connection.reply(frame.callId, "here");
@@ -89,8 +91,9 @@ beforeAll(async () => {
 afterEach(async () => {
   // Whatever was done: who may come still can, and is heard.
   const { connection } = await connectPeer(address, hello(NODE_A), { identity: identity(NODE_A) });
-  expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");
+  const { header } = await connection.request(MESSAGE.NODES, undefined);
   connection.close();
+  if (header !== "here") throw new Error("the listener does not answer any more");
 });
 afterAll(() => {
   listener.close();
@@ -166,6 +169,15 @@ describe("who is who", () => {
     link.send(200, { large: true }, { parts: [new Uint8Array(3_000_000)] });
     await until(() => received.includes(200) && link.unacknowledgedBytes === 0, "the frame to arrive and be acknowledged");
     link.close("the test is over");
+  });
+
+  test("a node that was declared dead is refused, with the reason", async () => {
+    dead.add(NODE_B);
+    const error = await failure(connectPeer(address, hello(NODE_B), { identity: identity(NODE_B) }));
+    dead.delete(NODE_B);
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("was declared dead");
+    expect(error.hint).toContain("new id");
   });
 
   test("another version is refused with both versions and which side has which", async () => {

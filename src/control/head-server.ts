@@ -4,30 +4,95 @@
  * A node registers and is told the others, and they of it; from then on its processes' questions go to the head (`head.ts`) and its events, too. What is asked of
  * the whole cluster (its nodes, its resources) is answered here. A node whose link ends is dead: it is told to all, and its place in the head's tables ends.
  */
-import { type NodeTag, nodeTagOf } from "../base/ids.ts";
+import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { RESOURCE_UNIT } from "../base/resources.ts";
+import type { Transport } from "../platform/transport.ts";
+import { acceptPeer } from "../rpc/handshake.ts";
+import { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { HeadEventHeader, NodeInfoHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { MESSAGE } from "../wire/messages.ts";
+import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { Head } from "./head.ts";
 import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
 const DEAD_MAX = 1000;
 
+export interface HeadServerOptions {
+  head: Head;
+  self: { nodeId: NodeId; processId: ProcessId; incarnation: string };
+  token: string;
+}
+
+/** How long a node whose connection broke may take to come back. */
+const CLOSED_AFTER_MS = 2000;
+
 export class HeadServer {
   readonly #head: Head;
+  readonly #options: HeadServerOptions;
+  readonly #links = new Map<NodeTag, NodeLink>();
   readonly #nodes = new Map<NodeTag, RemoteNode>();
   readonly #dead: NodeInfoHeader[] = [];
 
-  constructor(head: Head) {
-    this.#head = head;
+  constructor(options: HeadServerOptions) {
+    this.#options = options;
+    this.#head = options.head;
   }
 
-  /** A node has joined. @returns the node, by which its frames are told apart */
-  register(link: PeerConnection, facts: NodeRegisterHeader, report: NodeReportHeader): RemoteNode {
+  /** Somebody connects to the head. */
+  accept(transport: Transport): void {
+    const { token, self } = this.#options;
+    acceptPeer(transport, {
+      token,
+      nodeId: self.nodeId,
+      processId: self.processId,
+      onPeer: (connection) => connection.drop("nodes speak to the head over links"),
+      onLink: (arrived, hello) => this.#acceptLink(arrived, hello),
+    });
+  }
+
+  #acceptLink(transport: Transport, hello: LinkHelloHeader): void {
+    const tag = nodeTagOf(hello.nodeId);
+    let link = this.#links.get(tag);
+    if (link === undefined) {
+      link = this.#newLink(hello.nodeId);
+      this.#links.set(tag, link);
+    }
+    link.accept(transport, hello);
+  }
+
+  #newLink(nodeId: NodeId): NodeLink {
+    const { self, token } = this.#options;
+    let node: RemoteNode | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    const link: NodeLink = new NodeLink({
+      self: { ...self, kind: "head" },
+      token,
+      peerNodeId: nodeId,
+      onFrame: (frame) => {
+        if (frame.type === MESSAGE.NODE_REGISTER) {
+          const [facts, report] = decodeHeader(frame.header) as [NodeRegisterHeader, NodeReportHeader];
+          link.reply(frame.callId, undefined);
+          node = this.#register(link, facts, report);
+        } else if (node !== undefined) {
+          this.#receive(node, frame);
+        }
+      },
+      onUp: () => clearTimeout(timer),
+      onDown: (reason) => {
+        clearTimeout(timer);
+        timer = setTimeout(() => {
+          link.close(reason);
+          if (node !== undefined) this.#gone(node, `its connection to the head ended: ${reason}`);
+        }, CLOSED_AFTER_MS);
+      },
+    });
+    return link;
+  }
+
+  #register(link: PeerConnection, facts: NodeRegisterHeader, report: NodeReportHeader): RemoteNode {
     const node = new RemoteNode(link, facts, report);
     this.#nodes.set(nodeTagOf(facts.nodeId), node);
     node.nodesChanged(this.list());
@@ -36,7 +101,7 @@ export class HeadServer {
     return node;
   }
 
-  receive(node: RemoteNode, frame: Frame): void {
+  #receive(node: RemoteNode, frame: Frame): void {
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
     switch (frame.type) {
       case MESSAGE.NODE_REPORT:
@@ -55,7 +120,7 @@ export class HeadServer {
   }
 
   /** The link of a node has ended for good. */
-  gone(node: RemoteNode, reason: string): void {
+  #gone(node: RemoteNode, reason: string): void {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
     const info: NodeInfoHeader = { ...infoOf(node), alive: false, reason };
     this.#dead.push(info);
@@ -96,6 +161,6 @@ export class HeadServer {
 }
 
 function infoOf({ facts }: RemoteNode): NodeInfoHeader {
-  const { version: _version, pid: _pid, ...info } = facts;
+  const { version: _version, pid: _pid, incarnation: _incarnation, ...info } = facts;
   return { ...info, alive: true };
 }

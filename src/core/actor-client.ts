@@ -25,6 +25,8 @@ export interface LostCall {
 const LAST_ANSWERS_WITHIN_MS = 1000;
 /** A connection that breaks means that the process died, which the node tells within this time, or that the connection alone broke. */
 const DEATH_TOLD_WITHIN_MS = 1000;
+/** The death of another node is known once it has been away for two seconds. */
+const DEATH_OF_NODE_TOLD_WITHIN_MS = 4000;
 /** An actor that computes for long answers no caller that is new to it: who was refused tries again. */
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 2000;
@@ -278,7 +280,10 @@ export class ActorClient {
     if (state === undefined) return;
     if (state.phase === "dead") this.#failAll(state);
     else if (state.incarnation > incarnation) this.#retryLost(state);
-    else if (this.#isCurrent(state)) setTimeout(() => this.#reconnect(state), DEATH_TOLD_WITHIN_MS).unref();
+    else if (this.#isCurrent(state)) {
+      const isElsewhere = state.address?.startsWith("tcp:") === true;
+      setTimeout(() => this.#reconnect(state), isElsewhere ? DEATH_OF_NODE_TOLD_WITHIN_MS : DEATH_TOLD_WITHIN_MS).unref();
+    }
   }
 
   /** The actor lives, and the connection to it broke: what was on it may have run. */

@@ -40,6 +40,13 @@ export interface DaemonMessagesOptions {
   onWorkerFrame: ((frame: Frame) => void) | undefined;
 }
 
+/** Why a value does not come, by what REF_VALUE says of it. */
+const WHY_LOST: Readonly<Record<string, string>> = {
+  maker: "the process that made it ended before it had the value",
+  bytes: "its bytes are lost, and the process that knew how it was made has ended",
+  node: "the node of the process that made it is gone",
+};
+
 export class DaemonMessages {
   readonly #options: DaemonMessagesOptions;
   readonly #runtime: Runtime;
@@ -171,10 +178,7 @@ export class DaemonMessages {
       this.#runtime.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
       return;
     }
-    const reason =
-      lost === "bytes"
-        ? "its bytes are lost, and the process that knew how it was made has ended"
-        : "the process that made it ended before it had the value";
+    const reason = WHY_LOST[lost ?? "maker"] ?? "it is lost";
     this.#runtime.table.lookup(id)?.fail(
       new OwnerDiedError(`Cannot get an object: ${reason}`, {
         reason,

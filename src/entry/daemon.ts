@@ -9,12 +9,10 @@ import { join } from "node:path";
 import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
-import { NodeLinks } from "../node/node-links.ts";
-import type { NodeCluster } from "../node/other-nodes.ts";
-import { RemoteHead } from "../node/remote-head.ts";
+import { type ClusterConfiguration, ClusterMembership, workerListenAddress } from "../node/cluster-membership.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
 import { createSpillDisk } from "../object/spill-disk.ts";
-import { connect, listen } from "../platform/endpoint.ts";
+import { listen } from "../platform/endpoint.ts";
 import { createMemoryProbe, pretendedMemoryBytes } from "../platform/memory-usage.ts";
 import { randomHex } from "../platform/random.ts";
 import {
@@ -25,12 +23,8 @@ import {
   writeWorkerPids,
 } from "../platform/session-directory.ts";
 import { removeNodeFile, writeNodeFile } from "../platform/node-file.ts";
-import type { Connection } from "../rpc/connection.ts";
-import { acceptPeer, connectPeer } from "../rpc/handshake.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
-import type { NodeCommandHeader, NodeRegisterHeader, RoutedHeader } from "../wire/cluster-messages.ts";
-import { decodeHeader } from "../wire/header.ts";
-import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { PROTOCOL_VERSION } from "../wire/messages.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 import { nodeEnvironments } from "./node-environments.ts";
 
@@ -52,12 +46,6 @@ export interface DaemonConfiguration {
   cluster?: ClusterConfiguration | undefined;
 }
 
-export interface ClusterConfiguration {
-  headAddress: string;
-  /** Where the daemon listens for other nodes; each worker does at an address of the same kind. */
-  listenAddress: string;
-}
-
 /** Written to the parent once callers can connect. */
 const READY = "ready";
 
@@ -70,20 +58,25 @@ const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
 let workerCount = 0;
 let isEnding = false;
 const { cluster } = configuration;
-const hello = (): HelloHeader => ({
-  version: PROTOCOL_VERSION,
-  token,
-  processId: daemonId,
-  holderId: daemonId,
-  kind: "daemon",
-  pid: process.pid,
-  address: "",
-  taskIdPrefix: "",
-  jobId,
-});
-const headLink = cluster === undefined ? undefined : (await connectPeer(cluster.headAddress, hello())).connection;
-const links = cluster === undefined ? undefined : new NodeLinks({ hello, connect });
-let remoteHead: RemoteHead | undefined;
+const membership =
+  cluster === undefined
+    ? undefined
+    : new ClusterMembership({
+        configuration: cluster,
+        token,
+        facts: {
+          version: PROTOCOL_VERSION,
+          pid: process.pid,
+          nodeId,
+          daemonId,
+          hostname: hostname(),
+          resources: configuration.resources,
+          labels: configuration.labels,
+          objectStoreMemoryBytes,
+        },
+        report: () => daemon.report,
+        onRouted: (header, body) => daemon.receiveRouted(header, body),
+      });
 
 const environments = nodeEnvironments({
   node: nodeId,
@@ -120,7 +113,7 @@ const daemon: NodeDaemon = new NodeDaemon({
         labels: configuration.labels,
         daemonAddress: address,
         address: join(directories.sockets, `w${workerCount}`),
-        remoteAddress: cluster === undefined ? undefined : addressLike(cluster.listenAddress, `r${workerCount}`),
+        remoteAddress: cluster === undefined ? undefined : workerListenAddress(cluster),
         memoryDirectory: directories.memory,
         spillDirectory: directories.spill,
         storeQuotaBytes: objectStoreMemoryBytes,
@@ -138,26 +131,20 @@ const daemon: NodeDaemon = new NodeDaemon({
   memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => {
-    if (headLink === undefined) return Head.hostedBy(node, () => performance.now());
-    remoteHead = new RemoteHead(headLink, node);
-    return remoteHead;
+    if (membership === undefined) return Head.hostedBy(node, () => performance.now());
+    return membership.headFor(node);
   },
   onAbandoned: () => {
     if (cluster === undefined) end();
   },
-  cluster: links === undefined ? undefined : clusterOf(links),
+  cluster: membership?.cluster,
 });
-
-/** Where a worker listens for other nodes: a port of its own, or beside the daemon's socket. */
-function addressLike(daemonAddress: string, name: string): string {
-  return daemonAddress.startsWith("tcp:") ? daemonAddress.replace(/:\d+$/, ":0") : join(directories.sockets, name);
-}
 
 end = () => {
   if (isEnding) return;
   isEnding = true;
   void daemon.close().finally(() => {
-    links?.close();
+    membership?.close();
     if (cluster !== undefined) removeNodeFile(nodeId);
     removeSessionDirectories(directories);
     process.exit(0);
@@ -165,34 +152,8 @@ end = () => {
 };
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end());
 
-function clusterOf(to: NodeLinks): NodeCluster {
-  return {
-    linkTo: (tag) => to.linkTo(tag),
-    linked: () => to.linked(),
-    nodesChanged: (nodes) => to.nodesChanged(nodes),
-    viewChanged: () => headLink?.send(MESSAGE.NODE_REPORT, daemon.report),
-  };
-}
-
-/** Begins to listen for other nodes, and tells the head that this one is there. */
-async function joinCluster(link: Connection, { listenAddress, headAddress }: ClusterConfiguration): Promise<void> {
-  const listener = await listen(listenAddress, (transport) => {
-    acceptPeer(transport, { token, nodeId, processId: daemonId, onPeer: (connection) => takeFrames(connection) });
-  });
-  takeFrames(link);
-  link.onClose = () => end();
-  const facts: NodeRegisterHeader = {
-    version: PROTOCOL_VERSION,
-    pid: process.pid,
-    nodeId,
-    daemonId,
-    hostname: hostname(),
-    address: listener.path,
-    resources: configuration.resources,
-    labels: configuration.labels,
-    objectStoreMemoryBytes,
-  };
-  await link.request(MESSAGE.NODE_REGISTER, [facts, daemon.report]);
+/** Drivers of this machine find the node by it. */
+function tellDrivers({ headAddress }: ClusterConfiguration): void {
   writeNodeFile({
     clusterAddress: headAddress,
     nodeId,
@@ -208,17 +169,11 @@ async function joinCluster(link: Connection, { listenAddress, headAddress }: Clu
   });
 }
 
-function takeFrames(connection: Connection): void {
-  connection.onFrame = (frame) => {
-    if (frame.header.length === 0) return;
-    const header = decodeHeader(frame.header);
-    if (frame.type === MESSAGE.ROUTED) daemon.receiveRouted(header as RoutedHeader, frame.body);
-    else if (frame.type === MESSAGE.NODE_COMMAND) remoteHead?.command(header as NodeCommandHeader);
-  };
-}
-
 // Workers need some 40 ms to start: they begin before this process listens.
 daemon.start();
 await listen(address, (transport) => daemon.accept(transport));
-if (headLink !== undefined && cluster !== undefined) await joinCluster(headLink, cluster);
+if (membership !== undefined && cluster !== undefined) {
+  await membership.join();
+  tellDrivers(cluster);
+}
 send(READY);

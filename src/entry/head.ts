@@ -7,14 +7,9 @@
 import { type NodeId, newProcessId } from "../base/ids.ts";
 import { Head } from "../control/head.ts";
 import { HeadServer } from "../control/head-server.ts";
-import type { RemoteNode } from "../control/remote-node.ts";
 import { listen } from "../platform/endpoint.ts";
 import { randomHex } from "../platform/random.ts";
 import { readParentLine } from "../platform/worker-process.ts";
-import { acceptPeer } from "../rpc/handshake.ts";
-import type { NodeRegisterHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
-import { decodeHeader } from "../wire/header.ts";
-import { MESSAGE } from "../wire/messages.ts";
 
 export interface HeadConfiguration {
   /** By which it is told apart from the nodes. */
@@ -28,32 +23,8 @@ const { configuration, send } = await readParentLine<HeadConfiguration>(() => pr
 process.title = "shoal head";
 const { headId, token } = configuration;
 const head = new Head({ nowMs: () => performance.now(), isOfDriver: false });
-const server = new HeadServer(head);
 const processId = newProcessId(randomHex, headId);
-
-const listener = await listen(configuration.address, (transport) => {
-  acceptPeer(transport, {
-    token,
-    nodeId: headId,
-    processId,
-    onPeer: (connection) => {
-      let node: RemoteNode | undefined;
-      connection.onFrame = (frame) => {
-        if (node !== undefined) {
-          server.receive(node, frame);
-        } else if (frame.type === MESSAGE.NODE_REGISTER) {
-          const [facts, report] = decodeHeader(frame.header) as [NodeRegisterHeader, NodeReportHeader];
-          connection.reply(frame.callId, undefined);
-          node = server.register(connection, facts, report);
-        } else {
-          connection.drop("it spoke before it had registered");
-        }
-      };
-      connection.onClose = (reason) => {
-        if (node !== undefined) server.gone(node, `its connection to the head ended: ${reason}`);
-      };
-    },
-  });
-});
+const server = new HeadServer({ head, self: { nodeId: headId, processId, incarnation: randomHex(8) }, token });
+const listener = await listen(configuration.address, (transport) => server.accept(transport));
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(0));
 send(listener.path);

@@ -1,38 +1,59 @@
 /**
- * The links of a daemon to the daemons of other nodes: opened when there is something to say, kept until the other node is dead.
+ * The links of a daemon: to the head, and to the daemons of other nodes, which are opened when there is something to say.
  *
- * Each side opens one for what it has to say, so two daemons that begin at once are not in each other's way. Which nodes there are is told by the head.
+ * Which nodes there are is told by the head. A link outlives its connections (`rpc/node-link.ts`) and ends for good when the head says that the node is dead;
+ * what was kept for it is dropped then.
  */
-import { type NodeTag, nodeTagOf } from "../base/ids.ts";
-import { DeferredTransport } from "../platform/deferred-transport.ts";
+import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { Transport } from "../platform/transport.ts";
-import { Connection } from "../rpc/connection.ts";
+import { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { NodeInfoHeader } from "../wire/cluster-messages.ts";
-import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
+import type { Frame } from "../wire/frame.ts";
+import type { LinkHelloHeader } from "../wire/messages.ts";
 
 export interface NodeLinksOptions {
-  hello: () => HelloHeader;
-  connect: (address: string) => Promise<Transport>;
+  self: { nodeId: NodeId; processId: ProcessId; incarnation: string };
+  token: string;
+  connect: (node: NodeInfoHeader) => Promise<Transport>;
+  /** Finds whoever leads now. */
+  connectHead: () => Promise<Transport>;
+  onFrame: (frame: Frame) => void;
+  /** The head answers; `isNew`: it knows nothing of this node yet, and what is sent now goes before all else. */
+  onHeadUp: (head: { isNew: boolean }) => void;
+  onHeadDown: (reason: string) => void;
 }
 
 export class NodeLinks {
+  readonly head: NodeLink;
   readonly #options: NodeLinksOptions;
   readonly #nodes = new Map<NodeTag, NodeInfoHeader>();
-  readonly #links = new Map<NodeTag, Connection>();
+  readonly #links = new Map<NodeTag, NodeLink>();
 
   constructor(options: NodeLinksOptions) {
     this.#options = options;
+    const { self, token, connectHead, onHeadUp, onHeadDown } = options;
+    this.head = new NodeLink({
+      self,
+      token,
+      connect: connectHead,
+      onFrame: (frame) => options.onFrame(frame),
+      onUp: onHeadUp,
+      onDown: onHeadDown,
+    });
+  }
+
+  /** A connection of another node's daemon. */
+  accept(transport: Transport, hello: LinkHelloHeader): void {
+    if (this.#nodes.get(nodeTagOf(hello.nodeId))?.alive === false) transport.destroy();
+    else this.#link(hello.nodeId).accept(transport, hello);
   }
 
   linkTo(tag: NodeTag): PeerConnection | undefined {
     const known = this.#links.get(tag);
     if (known !== undefined) return known;
     const node = this.#nodes.get(tag);
-    if (node === undefined || !node.alive) return undefined;
-    const link = this.#open(node);
-    this.#links.set(tag, link);
-    return link;
+    return node?.alive === true ? this.#link(node.nodeId) : undefined;
   }
 
   linked(): Iterable<NodeTag> {
@@ -44,24 +65,32 @@ export class NodeLinks {
       const tag = nodeTagOf(node.nodeId);
       this.#nodes.set(tag, node);
       if (node.alive) continue;
-      this.#links.get(tag)?.drop(node.reason ?? "the node is dead");
+      this.#links.get(tag)?.close(node.reason ?? "the node is dead");
       this.#links.delete(tag);
     }
   }
 
   close(): void {
-    for (const link of this.#links.values()) link.close();
+    this.head.close("the node ends");
+    for (const link of this.#links.values()) link.close("the node ends");
     this.#links.clear();
   }
 
-  #open({ address }: NodeInfoHeader): Connection {
-    const transport = new DeferredTransport(() => {});
-    const link = new Connection(transport, { trusted: true });
-    void link.request(MESSAGE.HELLO, this.#options.hello()).catch((error: unknown) => link.drop((error as Error).message));
-    this.#options.connect(address).then(
-      (connected) => transport.connected(connected),
-      (error: unknown) => transport.failed((error as Error).message),
-    );
+  #link(nodeId: NodeId): NodeLink {
+    const tag = nodeTagOf(nodeId);
+    let link = this.#links.get(tag);
+    if (link === undefined) {
+      const { self, token, onFrame } = this.#options;
+      link = new NodeLink({ self, token, peerNodeId: nodeId, connect: () => this.#connect(tag), onFrame: (frame) => onFrame(frame) });
+      this.#links.set(tag, link);
+    }
     return link;
+  }
+
+  #connect(tag: NodeTag): Promise<Transport> {
+    const node = this.#nodes.get(tag);
+    // It has spoken to this node before the head did: it is known in a moment.
+    if (node === undefined) return Promise.reject(new Error("the head has not told of that node yet"));
+    return this.#options.connect(node);
   }
 }

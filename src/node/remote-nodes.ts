@@ -157,7 +157,7 @@ export class RemoteNodes {
   #refuse(from: ProcessId, { type, callId }: Message, header: unknown): void {
     if (type === MESSAGE.REF_WATCH || type === MESSAGE.REF_LOST) {
       const answer: Message = { type: MESSAGE.REF_VALUE, callId: 0, flags: 0, body: NO_BYTES };
-      this.#options.deliver(from, answer, [(header as [ObjectId])[0], undefined]);
+      this.#options.deliver(from, answer, [(header as [ObjectId])[0], undefined, "node"]);
     } else if (callId !== 0) {
       this.#options.deliver(from, { type: MESSAGE.REPLY, callId, flags: FRAME_FLAG.ERROR, body: NO_BYTES }, "its node is gone");
     }

@@ -37,6 +37,8 @@ export interface NodeInfoHeader {
 export interface NodeRegisterHeader extends Omit<NodeInfoHeader, "alive" | "reason"> {
   version: number;
   pid: number;
+  /** A random string for each life of the daemon. */
+  incarnation: string;
 }
 
 /** What a node tells the head: a method of `HeadService` (`rpc/head-service.ts`) and its arguments. */

@@ -1,0 +1,116 @@
+/**
+ * A daemon as a member of its cluster: it listens for other nodes, registers with the head, and takes their frames to the daemon.
+ *
+ * Made by the daemon's entry point; on one machine there is none. With every new life of the head the node registers anew, before anything else that it has to
+ * say. It is joined once a head has taken it in.
+ */
+import { connect, listen } from "../platform/endpoint.ts";
+import { randomHex } from "../platform/random.ts";
+import type { Listener } from "../platform/transport.ts";
+import { acceptPeer } from "../rpc/handshake.ts";
+import type { NodeServices } from "../rpc/head-service.ts";
+import type { NodeCommandHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { Frame } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import { NodeLinks } from "./node-links.ts";
+import type { NodeCluster } from "./other-nodes.ts";
+import { RemoteHead } from "./remote-head.ts";
+
+/** How the node is reached, as the daemon's configuration has it. */
+export interface ClusterConfiguration {
+  headAddress: string;
+  /** Where the daemon listens for other nodes; each worker does at an address of the same kind. */
+  listenAddress: string;
+}
+
+export interface ClusterMembershipOptions {
+  configuration: ClusterConfiguration;
+  token: string;
+  facts: Omit<NodeRegisterHeader, "address" | "incarnation">;
+  report: () => NodeReportHeader;
+  onRouted: (header: RoutedHeader, body: Uint8Array) => void;
+}
+
+export class ClusterMembership {
+  readonly #options: ClusterMembershipOptions;
+  readonly #links: NodeLinks;
+  readonly #joined = Promise.withResolvers<void>();
+  #facts: NodeRegisterHeader;
+  #head: RemoteHead | undefined;
+  #listener: Listener | undefined;
+
+  constructor(options: ClusterMembershipOptions) {
+    this.#options = options;
+    const { configuration, facts, token } = options;
+    const { nodeId, daemonId: processId } = facts;
+    this.#facts = { ...facts, address: "", incarnation: randomHex(8) };
+    this.#links = new NodeLinks({
+      self: { nodeId, processId, incarnation: this.#facts.incarnation },
+      token,
+      connect: (node) => connect(node.address, { nodeId: node.nodeId }),
+      connectHead: () => connect(configuration.headAddress, { isHead: true }),
+      onFrame: (frame) => this.#receive(frame),
+      onHeadUp: ({ isNew }) => {
+        if (isNew) this.#register();
+      },
+      onHeadDown: () => {},
+    });
+  }
+
+  /** The head, for the daemon that it is to command. */
+  headFor(node: NodeServices): RemoteHead {
+    this.#head = new RemoteHead(this.#links.head, node);
+    return this.#head;
+  }
+
+  get cluster(): NodeCluster {
+    const links = this.#links;
+    return {
+      linkTo: (tag) => links.linkTo(tag),
+      linked: () => links.linked(),
+      nodesChanged: (nodes) => links.nodesChanged(nodes),
+      viewChanged: () => links.head.send(MESSAGE.NODE_REPORT, this.#options.report()),
+    };
+  }
+
+  /** Listens, and resolves when the head has taken the node in. */
+  async join(): Promise<void> {
+    const { configuration, token, facts } = this.#options;
+    this.#listener = await listen(configuration.listenAddress, (transport) => {
+      acceptPeer(transport, {
+        token,
+        nodeId: facts.nodeId,
+        processId: facts.daemonId,
+        onPeer: (connection) => connection.drop("other nodes speak over links"),
+        onLink: (arrived, hello) => this.#links.accept(arrived, hello),
+      });
+    });
+    this.#facts = { ...this.#facts, address: this.#listener.path };
+    this.#links.head.open();
+    await this.#joined.promise;
+  }
+
+  close(): void {
+    this.#listener?.close();
+    this.#links.close();
+  }
+
+  #register(): void {
+    this.#links.head
+      .request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report()], { timeoutMs: 0 })
+      .then(() => this.#joined.resolve(), this.#joined.reject);
+  }
+
+  #receive(frame: Frame): void {
+    if (frame.header.length === 0) return;
+    const header = decodeHeader(frame.header);
+    if (frame.type === MESSAGE.ROUTED) this.#options.onRouted(header as RoutedHeader, frame.body);
+    else if (frame.type === MESSAGE.NODE_COMMAND) this.#head?.command(header as NodeCommandHeader);
+  }
+}
+
+/** Where a worker listens for other nodes: at a port of its own. */
+export function workerListenAddress({ listenAddress }: ClusterConfiguration): string {
+  return listenAddress.replace(/:\d+$/, ":0");
+}

@@ -43,7 +43,7 @@ describe("two nodes", () => {
   });
   afterAll(async () => {
     await cluster.shutdown();
-    expect(LINES).toEqual([]);
+    if (LINES.length > 0) throw new Error(`the processes of the cluster printed:\n${LINES.join("\n")}`);
   });
   beforeEach(async () => {
     await init({ address: cluster.address });
@@ -106,7 +106,7 @@ test("the death of a node ends its actors with the cause, and the rest goes on",
     await expect(get(lost.increment.remote())).rejects.toThrow(ActorDiedError);
     await expect(ref).rejects.toThrow(/node/);
     expect(await remote((x: number) => x + 1).remote(1)).toBe(2);
-    expect((await nodes()).map(({ alive }) => alive).sort()).toEqual([false, true]);
+    expect((await nodes()).filter(({ alive }) => alive)).toHaveLength(1);
   } finally {
     await shutdown();
   }

@@ -11,6 +11,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
+import type { NodeId } from "../../src/base/ids.ts";
 import { BUS_SUBJECT, nodeOfSubject } from "../../src/control/bus/bus-subjects.ts";
 import { ClusterAuthority } from "../../src/control/nats/cluster-authority.ts";
 import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts";
@@ -18,7 +19,8 @@ import { nodeInbox } from "../../src/control/nats/node-permissions.ts";
 import { NodeCredentials } from "../../src/control/nats/node-credentials.ts";
 import { revokeCredentials } from "../../src/control/nats/revocations.ts";
 import { type NodeBus, openControlPlane, openNodeBus } from "../../src/control/open-control-plane.ts";
-import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions } from "../../src/platform/nats-process.ts";
+import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions, type TlsTexts } from "../../src/platform/nats-process.ts";
+import { certifyNode, newAuthority, newNodeKey } from "../../src/platform/certificates.ts";
 import { createNatsKey } from "../../src/platform/nats-keys.ts";
 import { sleep, until } from "./nats-servers.ts";
 import { bytes, describeNats, text } from "./planes.ts";
@@ -430,16 +432,20 @@ describeNats("the NATS of a head", () => {
     expect(new Set(reports)).toEqual(new Set(["hb.c3"]));
   });
 
-  test("over TLS only those get in who know the authority, and only to a server that has the name", async (context) => {
-    const tls = makeCertificate(HEAD_NAME);
-    if (tls === undefined) return context.skip("no openssl here");
+  test.each([
+    ["made by openssl", makeCertificate],
+    ["of the cluster's own authority", ownCertificate],
+  ])("over TLS only those get in who know the authority, and only to a server that has the name: certificates %s", async (_, make) => {
+    const tls = make(HEAD_NAME);
+    // No openssl here.
+    if (tls === undefined) return;
     const { url } = await start({ tls });
     const place = { kind: "nats", urls: [url], cluster: CLUSTER, name: "head", credentials: authority.headCredentials("head") } as const;
     await using plane = await openControlPlane({ ...place, tls: { ca: tls.ca, serverName: HEAD_NAME } });
     await plane.store.transaction({ writes: [{ key: "k", value: bytes("1") }] });
     const wrong = { reason: "wrong certificate" };
     await expect(openControlPlane({ ...place, tls: { ca: tls.ca, serverName: "other.shoal" } })).rejects.toMatchObject(wrong);
-    const foreign = makeCertificate(HEAD_NAME)?.ca ?? "";
+    const foreign = make(HEAD_NAME)?.ca ?? "";
     await expect(openControlPlane({ ...place, tls: { ca: foreign, serverName: HEAD_NAME } })).rejects.toMatchObject(wrong);
     await expect(openControlPlane({ ...place, connectTimeoutMs: 500 })).rejects.toMatchObject({ code: "CONTROL_PLANE_UNAVAILABLE" });
   });
@@ -463,6 +469,14 @@ describeNats("the NATS of a head", () => {
     await expect(openControlPlane(named)).rejects.toThrow(RangeError);
   });
 });
+
+/** As the head gives it to its server. */
+function ownCertificate(host: string): TlsTexts {
+  const of = newAuthority({ nowMs: Date.now() });
+  const { key, publicKey } = newNodeKey();
+  const nodeId = "a".repeat(32) as NodeId;
+  return { ca: of.ca, certificate: certifyNode(of, { nodeId, publicKey, hosts: [host], nowMs: Date.now() }), key };
+}
 
 /** nats-servers whose configuration lies in a folder of this name. */
 function serversUnder(part: string): number[] {

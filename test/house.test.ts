@@ -57,6 +57,8 @@ test("no comment promises to finish something later", () => {
 
 /** Lines with text in the comment that begins the file. */
 function headerLines(text: string): number {
-  const block = /^\/\*\*?([\s\S]*?)\*\//.exec(text)?.[1] ?? /^(\/\/.*\n)+/.exec(text)?.[0] ?? "";
+  // A program's first line names what runs it.
+  const rest = text.replace(/^#!.*\n/, "");
+  const block = /^\/\*\*?([\s\S]*?)\*\//.exec(rest)?.[1] ?? /^(\/\/.*\n)+/.exec(rest)?.[0] ?? "";
   return block.split("\n").filter((line) => /\w/.test(line)).length;
 }

@@ -62,6 +62,13 @@ test("shoal/util is there, and what it is made of travels to workers", async () 
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: "[ 1, 4 ]\n5\n", stderr: "" });
 });
 
+test.each(NODE_MAJORS)("the program shoal is installed and runs under Node %i", async (major) => {
+  const node = nodes.get(major) ?? "";
+  const run = await runProgram([join("node_modules", ".bin", "shoal"), "version", "--json"], { cwd: folder, program: node });
+  expect(run).toMatchObject({ exitCode: 0, signal: null, stderr: "" });
+  expect(JSON.parse(run.stdout)).toMatchObject({ node: expect.stringMatching(`^${major}\\.`) as string });
+});
+
 test("the quick start compiles against the published types", async () => {
   const options = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,esnext.disposable", "--module", "nodenext"];
   const types = ["--types", "node", "--typeRoots", join(REPOSITORY, "node_modules", "@types")];

@@ -27,7 +27,7 @@ function installed(version: string): string {
   return path;
 }
 
-test("the named program comes first, then an installed package, then PATH", async () => {
+test("the named program comes first, then a package, then what was installed for this user, then PATH", async () => {
   const named = program("named", "2.15.1");
   const packaged = installed("2.14.0");
   const inPath = program("bin/nats-server", "2.12.0");
@@ -39,7 +39,19 @@ test("the named program comes first, then an installed package, then PATH", asyn
     foundBy: "SHOAL_NATS_BIN",
   });
   expect(await findNatsServer({ environment: { PATH }, from })).toEqual({ path: packaged, version: "2.14.0", foundBy: "package" });
-  expect(await findNatsServer({ environment: { PATH }, from: [] })).toEqual({ path: inPath, version: "2.12.0", foundBy: "PATH" });
+  const cached = program("cache/nats-server", "2.13.0");
+  expect((await findNatsServer({ environment: { PATH }, from, installed: cached })).foundBy).toBe("package");
+  expect(await findNatsServer({ environment: { PATH }, from: [], installed: cached })).toEqual({
+    path: cached,
+    version: "2.13.0",
+    foundBy: "installed",
+  });
+  const missing = join(folder, "missing");
+  expect(await findNatsServer({ environment: { PATH }, from: [], installed: missing })).toEqual({
+    path: inPath,
+    version: "2.12.0",
+    foundBy: "PATH",
+  });
 });
 
 test("one that is too old is passed over, and named when nothing better is found", async () => {
@@ -60,5 +72,6 @@ test("when there is none, the error lists every way to get one", async () => {
   expect(error).toBeInstanceOf(NatsServerNotFoundError);
   const { hint = "", code } = error as NatsServerNotFoundError;
   expect(code).toBe("NATS_SERVER_NOT_FOUND");
-  for (const way of ["nats://", "SHOAL_NATS_BIN", `npm install ${natsPackageName()}`, "PATH"]) expect(hint).toContain(way);
+  expect(hint).toMatch(/^One of: \(1\) `shoal nats install`/);
+  for (const way of ["nats://", "SHOAL_NATS_BIN", "PATH"]) expect(hint).toContain(way);
 });

@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+/** The program `shoal`: its commands, and the exit code of the one that was asked for. */
+import { processTerminal } from "../platform/terminal.ts";
+import type { Command } from "./command.ts";
+import { natsInstallCommand } from "./nats-install-command.ts";
+import { runCommandLine } from "./run-command-line.ts";
+import { versionCommand } from "./version-command.ts";
+
+const COMMANDS: readonly Command[] = [natsInstallCommand, versionCommand];
+
+// Not `process.exit`: what was written to a pipe would be cut off.
+process.exitCode = await runCommandLine(process.argv.slice(2), COMMANDS, processTerminal());

@@ -1,0 +1,64 @@
+/**
+ * Where a command line writes to, and what it reads of its surroundings; and the words of a command line, taken apart.
+ *
+ * A reader that has gone (`shoal ... | head`) ends output without an error. Which words are known is the caller's business: here every option is only given its name and value.
+ */
+import { parseArgs } from "node:util";
+
+export interface Terminal {
+  /** For whom the command was run: results, on standard output. */
+  print(text: string): void;
+  /** What happens meanwhile, and failures, on standard error. */
+  tell(text: string): void;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly workingDirectory: string;
+}
+
+export function processTerminal(): Terminal {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+    });
+  }
+  return {
+    print: (text) => void process.stdout.write(`${text}\n`),
+    tell: (text) => void process.stderr.write(`${text}\n`),
+    environment: process.env,
+    workingDirectory: process.cwd(),
+  };
+}
+
+export interface GivenOption {
+  /** Without dashes. */
+  readonly name: string;
+  /** As it was written. */
+  readonly written: string;
+  readonly value: string | undefined;
+}
+
+export interface GivenWords {
+  readonly options: readonly GivenOption[];
+  readonly words: readonly string[];
+}
+
+/** @param takesValue names of options whose next word is their value; `short`: their one-letter names */
+export function takeApart(args: readonly string[], options: Readonly<Record<string, { takesValue: boolean; short?: string }>>): GivenWords {
+  const known = Object.entries(options).map(([name, { takesValue, short }]) => [
+    name,
+    { type: takesValue ? ("string" as const) : ("boolean" as const), ...(short !== undefined && { short }) },
+  ]);
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(known),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const found: GivenOption[] = [];
+  const words: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "option") found.push({ name: token.name, written: token.rawName, value: token.value });
+    if (token.kind === "positional") words.push(token.value);
+  }
+  return { options: found, words };
+}

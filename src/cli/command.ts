@@ -11,7 +11,7 @@ export interface OptionSpec {
   readonly kind: "value" | "flag";
   readonly short?: string;
   /** What stands for the value in the help: `FILE`. */
-  readonly placeholder?: string;
+  readonly valueName?: string;
   /** A part of a sentence. */
   readonly help: string;
 }

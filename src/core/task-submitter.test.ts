@@ -19,7 +19,14 @@ class Link {
 }
 
 function newRecord(sequence: number): CallRecord {
-  return { sequence, shape: SHAPE, target: { kind: "task", id: "f", name: "f", meanMs: 1 }, dependencies: [], isEnded: false } as never;
+  return {
+    sequence,
+    shape: SHAPE,
+    target: { kind: "task", id: "f", name: "f", meanMs: 1 },
+    dependencies: [],
+    retry: { maxRetries: 3 },
+    isEnded: false,
+  } as never;
 }
 
 test("a worker makes a new connection to itself when the last was dropped while it was idle", () => {

@@ -50,6 +50,8 @@ interface Lease {
   queuedMs: number;
   revoked: boolean;
   idleSinceMs: number;
+  /** The daemon knows that a task was sent under it that is never run again. */
+  isOnce: boolean;
 }
 
 /** Why the connection to a worker ended. */
@@ -169,6 +171,7 @@ export class TaskSubmitter {
         queuedMs: 0,
         revoked: false,
         idleSinceMs: 0,
+        isOnce: false,
       };
     }
     this.#dequeue(group);
@@ -196,6 +199,7 @@ export class TaskSubmitter {
           queuedMs: 0,
           revoked: false,
           idleSinceMs: this.#options.nowMs(),
+          isOnce: false,
         };
         group.leases.push(lease);
         this.#pump(group);
@@ -334,7 +338,14 @@ export class TaskSubmitter {
     lease.queuedMs += record.target.meanMs + CALL_OVERHEAD_MS;
     this.#leaseOf.set(record, lease);
     record.hasParked = false;
+    if (record.retry.maxRetries === 0 && !lease.isOnce) this.#tellOnce(lease);
     lease.link.push(record, lease.accelerators);
+  }
+
+  /** Before one that may not run twice is sent; told once, as more of its kind are likely to follow under this lease. */
+  #tellOnce(lease: Lease): void {
+    lease.isOnce = true;
+    if (lease !== this.#ownLease) this.#options.daemon.send(MESSAGE.LEASE_ONCE, [lease.link.processId, lease.id]);
   }
 
   #answered(record: CallRecord, durationUs: number): void {

@@ -101,6 +101,7 @@ const daemon: NodeDaemon = new NodeDaemon({
   launcher: createProcessLauncher({
     entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
     execArgv: configuration.workerExecArgv,
+    cpus: configuration.resources["CPU"] ?? 1,
     configure: (processId, settings) => {
       workerCount += 1;
       return {

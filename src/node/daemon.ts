@@ -291,6 +291,9 @@ export class NodeDaemon {
       case MESSAGE.LEASE_RETURN:
         this.#lease({ kind: "leaseReturned", leaseId: (header as LeaseNameHeader)[1], owner: peer.id });
         return;
+      case MESSAGE.LEASE_ONCE:
+        this.#memory?.runsOnce((header as LeaseNameHeader)[1]);
+        return;
       case MESSAGE.LEASE_RECLAIMED:
         this.#leaseReclaimed(peer.id, header as ReclaimHeader);
         return;

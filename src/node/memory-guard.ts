@@ -48,6 +48,8 @@ export class MemoryGuard {
   readonly #surroundings: MemoryGuardSurroundings;
   readonly #leaseLimits = new Map<number, Limit>();
   readonly #actors = new Map<ProcessId, { name: string; order: number; limitBytes: number | undefined }>();
+  /** Under which something runs that may not run twice. */
+  readonly #onceLeases = new Set<number>();
   readonly #wanted = new Map<ActorId, number>();
   #placed = 0;
   #looksToSettle = 0;
@@ -63,6 +65,11 @@ export class MemoryGuard {
     const memoryBytes = (spec.rest.amounts.get("memory") ?? 0) / RESOURCE_UNIT;
     if (memoryBytes > 0) this.#leaseLimits.set(leaseId, { worker, limitBytes: this.#baseOf(worker) + memoryBytes });
     this.#watch();
+  }
+
+  /** What runs under this lease is ended last. */
+  runsOnce(leaseId: number): void {
+    this.#onceLeases.add(leaseId);
   }
 
   /** An actor is to be placed, and may use so much. */
@@ -110,6 +117,7 @@ export class MemoryGuard {
     const byWorker = Map.groupBy(leases, ({ worker }) => worker);
     const open = new Set(leases.map(({ id }) => id));
     for (const id of this.#leaseLimits.keys()) if (!open.has(id)) this.#leaseLimits.delete(id);
+    for (const id of this.#onceLeases) if (!open.has(id)) this.#onceLeases.delete(id);
     const workers: WorkerMemory[] = [];
     const alive = new Set<ProcessId>();
     for (const { id, pid } of this.#surroundings.workers.readyWorkers) {
@@ -119,12 +127,33 @@ export class MemoryGuard {
       const own = byWorker.get(id) ?? [];
       const actor = this.#actors.get(id);
       const newest = own.at(-1);
-      if (actor !== undefined) workers.push({ id, pid, kind: "actor", owner: undefined, usedBytes, ...actor });
+      if (actor !== undefined) workers.push({ id, pid, kind: "actor", owner: undefined, usedBytes, isRetriable: false, ...actor });
       else if (newest === undefined)
-        workers.push({ id, pid, name: "idle worker", kind: "idle", owner: undefined, order: 0, usedBytes, limitBytes: undefined });
+        workers.push({
+          id,
+          pid,
+          name: "idle worker",
+          kind: "idle",
+          owner: undefined,
+          order: 0,
+          usedBytes,
+          isRetriable: true,
+          limitBytes: undefined,
+        });
       else {
         const { owner, id: order } = newest;
-        workers.push({ id, pid, name: "worker with tasks", kind: "task", owner, order, usedBytes, limitBytes: this.#limitOf(own) });
+        const isRetriable = !own.some((lease) => this.#onceLeases.has(lease.id));
+        workers.push({
+          id,
+          pid,
+          name: "worker with tasks",
+          kind: "task",
+          owner,
+          order,
+          usedBytes,
+          isRetriable,
+          limitBytes: this.#limitOf(own),
+        });
       }
     }
     for (const id of this.#actors.keys()) if (!alive.has(id)) this.#actors.delete(id);

@@ -17,6 +17,7 @@ function worker(part: Partial<WorkerMemory>): WorkerMemory {
     owner: "driver" as ProcessId,
     order: workers,
     usedBytes: 100 * MEGABYTE,
+    isRetriable: true,
     limitBytes: undefined,
     ...part,
   };
@@ -48,6 +49,13 @@ describe("a full machine", () => {
     const [first, second, third, actor] = [worker({}), worker({}), worker({ owner: other }), worker({ kind: "actor", owner: undefined })];
     expect(chosen(state(990, first, second, third, actor))).toEqual([second.id]);
     expect(chosen(state(990, first, third, actor))).toEqual([third.id]);
+  });
+
+  test("ends a task that may run again before one that may not, and that before an actor", () => {
+    const once = { isRetriable: false } as const;
+    const [first, second, third, actor] = [worker({}), worker(once), worker(once), worker({ kind: "actor", ...once })];
+    expect(chosen(state(990, first, second, third, actor))).toEqual([first.id]);
+    expect(chosen(state(990, second, third, actor))).toEqual([third.id]);
   });
 
   test("ends an actor when there is nothing else, the newest", () => {

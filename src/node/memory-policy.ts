@@ -2,7 +2,7 @@
  * Which worker is ended for its memory: a pure function of what each of them uses, and the words in which it is told.
  *
  * A worker beyond its own limit is ended in any case. When the machine is nearly full one more is, before the kernel ends whatever it likes: an idle one first, then a
- * task, then an actor. Among tasks it is the newest one of the owner with the most running, as in Ray: that loses the least work, and whoever
+ * task that may run again, then one that may not, then an actor. Among such tasks it is the newest one of the owner with the most running, as in Ray: that loses the least work, and whoever
  * fills the machine with many tasks pays for it. Called by the memory guard at each look.
  */
 import type { ProcessId } from "../base/ids.ts";
@@ -17,6 +17,8 @@ export interface WorkerMemory {
   /** The larger the later it began. */
   order: number;
   usedBytes: number;
+  /** Of a task: nothing runs there, as far as is known, that may not run twice. */
+  isRetriable: boolean;
   /** What it may use, when `memoryBytes` was asked for. */
   limitBytes: number | undefined;
 }
@@ -52,7 +54,8 @@ function victimForMachine(workers: readonly WorkerMemory[]): WorkerMemory | unde
   const idle = workers.filter(({ kind }) => kind === "idle");
   if (idle.length > 0) return idle.reduce((a, b) => (b.usedBytes > a.usedBytes ? b : a));
   const tasks = workers.filter(({ kind }) => kind === "task");
-  const candidates = tasks.length > 0 ? tasks : workers;
+  const retriable = tasks.filter(({ isRetriable }) => isRetriable);
+  const candidates = retriable.length > 0 ? retriable : tasks.length > 0 ? tasks : workers;
   const running = new Map<ProcessId | undefined, number>();
   for (const { owner } of candidates) running.set(owner, (running.get(owner) ?? 0) + 1);
   const countOf = (worker: WorkerMemory): number => running.get(worker.owner) ?? 0;

@@ -1,6 +1,12 @@
-/** Starts workers as child processes of the daemon, which is slim: a spawn costs it about a millisecond, a large driver tens. */
+/**
+ * Starts workers as child processes of the daemon, which is slim: a spawn costs it about a millisecond, a large driver tens.
+ *
+ * Decides with which flags: those of their driver that say how modules load, and a limit of their heap. Called by the worker pool, which owns what is made here;
+ * the file by which an interruption meets its call is removed with the process.
+ */
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import type { ForeignCode } from "../closure/foreign-code.ts";
+import { usableMemoryBytes, workerHeapFlags } from "../platform/machine.ts";
 import { DaemonMark } from "../platform/run-mark.ts";
 import { Child } from "../platform/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "./environment-table.ts";
@@ -37,9 +43,16 @@ export interface WorkerConfiguration {
 export function createProcessLauncher(options: {
   entry: string;
   execArgv: readonly string[];
+  /** How many workers the node has when all of its CPUs are at work. */
+  cpus: number;
   configure: (workerId: ProcessId, settings: LaunchSettings | undefined) => WorkerConfiguration;
   onSpawned: (pid: number) => void;
 }): WorkerLauncher {
+  const memoryBytes = usableMemoryBytes();
+  const withHeapLimit = (execArgv: readonly string[], settings: LaunchSettings | undefined): string[] => {
+    const nodeOptions = settings?.envVars["NODE_OPTIONS"] ?? process.env["NODE_OPTIONS"];
+    return [...execArgv, ...workerHeapFlags({ memoryBytes, cpus: options.cpus, execArgv, nodeOptions })];
+  };
   return {
     launch: ({ workerId, settings, onLine, onExit }) => {
       const configuration = options.configure(workerId, settings);
@@ -48,7 +61,7 @@ export function createProcessLauncher(options: {
       const child = new Child({
         entry: options.entry,
         // Of a job's driver: what it loads has to be loaded in the same way.
-        execArgv: settings?.description.job?.execArgv ?? options.execArgv,
+        execArgv: withHeapLimit(settings?.description.job?.execArgv ?? options.execArgv, settings),
         configuration,
         ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
         onLine,

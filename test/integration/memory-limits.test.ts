@@ -4,7 +4,7 @@
  */
 import { get, init, put, remote, shutdown } from "shoal";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { failureOf, Log, useFolder, useSession } from "./session.ts";
+import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
 const MEGABYTE = 1_000_000;
 const folder = useFolder();
@@ -121,6 +121,21 @@ describe("a machine that is nearly full", () => {
   test("does not repeat what may not run twice", async () => {
     await init({ numCpus: 1, logToDriver: false, memoryUsageThreshold: 0.5 });
     expect((await failureOf(remote(fill, { maxRetries: 0 }).remote(300, 5000))).name).toBe("OutOfMemoryError");
+  });
+
+  test("ends a task that may run again rather than one that may not, although that is newer", async () => {
+    await init({ numCpus: 2, logToDriver: false, memoryUsageThreshold: 0.8 });
+    const log = new Log(folder);
+    const again = remote(async (file: string) => {
+      (await import("node:fs")).appendFileSync(file, "run\n");
+      return fill(120, 2500);
+    });
+    const first = again.remote(log.file);
+    await until(() => log.lines.length === 1, "the first task to run");
+    const once = remote(fill, { maxRetries: 0 }).remote(220, 300);
+    expect(await once).toBe(11);
+    expect(await first).toBe(6);
+    expect(log.lines.length).toBeGreaterThan(1);
   });
 
   test("ends a task rather than an actor", async () => {

@@ -275,6 +275,17 @@ test("a new incarnation gets the registration first, then requests without an an
   expect((await answer).header).toBe("answer");
 });
 
+test("a link that is made again in the same process is a new one to the other end, which registers there", async () => {
+  const { a, b, timers } = pair({ a: { onUp: ({ isNew }) => (isNew ? a.link.send(200, "registration") : undefined) } });
+  a.link.send(200, 1);
+  await timers.pass(100);
+  b.link.close("it was given up too soon");
+  b.make({ timers });
+  a.link.send(200, 2);
+  await timers.pass(200);
+  expect(b.received).toEqual(["registration", 1, "registration", 2]);
+});
+
 test("a reply to an incarnation that has gone is dropped, also when the next one's question has the same number", async () => {
   const { b, timers, connect } = pair();
   let first = 0;
@@ -354,7 +365,8 @@ test("a later connection of the same incarnation takes the place of the one befo
   const first = wires[0] as Transport;
   first.onClose = (reason) => (closed = reason);
   far.write = () => {};
-  b.link.accept(far, { ...HELLO, incarnation: "a1", peerIncarnation: "b1", delivered: 0, oldest: 2 });
+  const lives = { incarnation: b.link.peerIncarnation as string, peerIncarnation: a.link.peerIncarnation };
+  b.link.accept(far, { ...HELLO, ...lives, delivered: 0, oldest: 2 });
   await settled();
   expect(closed).toBe("the connection was closed");
   expect(b.ups).toEqual([true, false]);

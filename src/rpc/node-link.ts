@@ -81,6 +81,7 @@ const nodeTimers: LinkTimers = {
   clear: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
 };
 const acknowledged = (): void => {};
+let linksMade = 0;
 
 export class NodeLink implements PeerConnection {
   readonly #options: NodeLinkOptions;
@@ -113,7 +114,9 @@ export class NodeLink implements PeerConnection {
   constructor(options: NodeLinkOptions) {
     this.#options = options;
     this.#timers = options.timers ?? nodeTimers;
-    this.#ledger = new LinkLedger(options.self.incarnation);
+    linksMade += 1;
+    // A link that is made again in the same process knows nothing of what the one before was given: to the other end it is as new as a process.
+    this.#ledger = new LinkLedger(`${options.self.incarnation}#${linksMade}`);
   }
 
   get isUp(): boolean {
@@ -124,7 +127,7 @@ export class NodeLink implements PeerConnection {
     return this.#closeReason !== undefined;
   }
 
-  /** The incarnation of the other end that was met last. */
+  /** The life of the other end, and of its link within it, that was met last. */
   get peerIncarnation(): string | undefined {
     return this.#ledger.peerIncarnation;
   }
@@ -365,7 +368,8 @@ export class NodeLink implements PeerConnection {
     this.#pingLater();
     // The hello told how much was delivered, not how much of it is safe.
     this.#acknowledge();
-    const peer = { nodeId: theirs.nodeId, processId: theirs.processId, incarnation: theirs.incarnation, isNew: isNewPeer };
+    const incarnation = theirs.incarnation.replace(/#\d+$/, "");
+    const peer = { nodeId: theirs.nodeId, processId: theirs.processId, incarnation, isNew: isNewPeer };
     if (!isNewPeer) {
       for (const frame of this.#ledger.after(resumeAfter)) carrier.write(frame);
       this.#options.onUp?.(peer);

@@ -19,6 +19,7 @@ import {
   type ActorStartHeader,
   type ActorStateHeader,
   type DefinitionHeader,
+  type EnvironmentHeader,
   MESSAGE,
   type PayloadHeader,
   type WaitsHeader,
@@ -28,6 +29,7 @@ import { ActorPlacement } from "./actor-placement.ts";
 import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
 import { PlacementGroups } from "./placement-groups.ts";
 import { DefinitionTable } from "./definition-table.ts";
+import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 
 export class Head implements HeadService {
@@ -38,6 +40,7 @@ export class Head implements HeadService {
   readonly #isOfDriver: boolean;
   readonly #actors = new ActorTable();
   readonly #definitions = new DefinitionTable();
+  readonly #environments = new EnvironmentDescriptions();
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
@@ -101,6 +104,14 @@ export class Head implements HeadService {
       case MESSAGE.FETCH_DEFINITION: {
         const { callId } = frame;
         this.#definitions.fetch(header as string, (found) => peer.connection.reply(callId, found.header, [found.body]));
+        return;
+      }
+      case MESSAGE.ENVIRONMENT:
+        this.#environments.described(header as EnvironmentHeader);
+        return;
+      case MESSAGE.ENVIRONMENT_FETCH: {
+        const { callId } = frame;
+        this.#environments.fetch(header as string, (description) => peer.connection.reply(callId, description));
         return;
       }
       case MESSAGE.ACTOR_CREATE:

@@ -18,6 +18,7 @@ import { attachTo, findNode } from "./attached-node.ts";
 import { currentRuntime, setCurrentRuntime } from "./current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "./daemon-process.ts";
 import { ExitHooks } from "./exit-hooks.ts";
+import { jobEnvironment } from "./job-environment.ts";
 import { offerOf } from "./node-offer.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "./options.ts";
@@ -75,7 +76,9 @@ export class Session {
       processId,
       ids: new IdSource(randomHex, jobId),
       namespace,
-      runtimeEnv: resolveRuntimeEnv(options.runtimeEnv),
+      // Where others have drivers, too, each job has workers of its own.
+      runtimeEnv:
+        found === undefined ? resolveRuntimeEnv(options.runtimeEnv) : jobEnvironment(options.runtimeEnv, { jobId, namespace, nodeId }),
       labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,

@@ -83,7 +83,7 @@ const environments = nodeEnvironments({
   hostname: hostname(),
   directories,
   program: new URL(`./environment.${extension}`, import.meta.url).pathname,
-  peer: () => undefined,
+  peer: (node) => daemon.daemonOf(node),
 });
 
 const daemon: NodeDaemon = new NodeDaemon({
@@ -129,6 +129,7 @@ const daemon: NodeDaemon = new NodeDaemon({
   }),
   spillDisk: createSpillDisk(directories),
   buildEnvironment: (key, description) => environments.build(key, description),
+  folders: cluster === undefined ? undefined : environments.folders,
   memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => {

@@ -1,16 +1,19 @@
 /**
  * The runtime environments of a node, as its daemon has them built: folders come from other nodes and go to them, the work is done by processes of their own.
  *
- * Joins the exchange of packages and the builder with the program that does the work (`entry/environment.ts`), which ends with the daemon.
+ * Joins the exchange of packages and the builder with the program that does the work (`entry/environment.ts`), which ends with the daemon. Called by
+ * `entry/daemon.ts`; decides nothing but how much is kept of folders that no job uses.
  */
 import { join } from "node:path";
-import type { NodeId } from "../base/ids.ts";
+import { type NodeId, nodeTagOf } from "../base/ids.ts";
 import type { BuildResult } from "../environment/build.ts";
 import { buildWithFolders, type ObtainedFolders } from "../environment/environment-builder.ts";
 import type { PackedDirectory } from "../environment/pack-directory.ts";
-import { PackageExchange } from "../environment/package-exchange.ts";
+import { foldersOf } from "../environment/environment-folders.ts";
+import { PackageExchange, type PackagePlace } from "../environment/package-exchange.ts";
 import type { PackagePeer } from "../environment/package-fetch.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
+import type { JobFolders } from "../node/environment-service.ts";
 import type { EnvironmentDescription, EnvironmentResult } from "../node/environment-table.ts";
 import type { SessionDirectories } from "../platform/session-directory.ts";
 import { Child } from "../platform/worker-process.ts";
@@ -31,7 +34,7 @@ export interface NodeEnvironmentsOptions {
 }
 
 export interface NodeEnvironments {
-  readonly exchange: PackageExchange;
+  readonly folders: JobFolders;
   build(key: string, description: EnvironmentDescription): Promise<EnvironmentResult>;
 }
 
@@ -53,7 +56,32 @@ export function nodeEnvironments({ node, hostname, directories, program, peer }:
     const folder = join(directories.sockets, `environment-${key}`);
     return runChild<BuildResult>(program, { kind: "build", spec, options: { folder, here, obtained } });
   };
-  return { exchange, build: (key, description) => buildWithFolders(key, description as RuntimeEnvSpec, { here, packages: exchange, run }) };
+  return {
+    folders: foldersBy(exchange),
+    build: (key, description) => buildWithFolders(key, description as RuntimeEnvSpec, { here, packages: exchange, run }),
+  };
+}
+
+/** The exchange as the daemon sees it. Who asks is known by the node in its id, which is enough to ask it. */
+function foldersBy(exchange: PackageExchange): JobFolders {
+  return {
+    described: (description) => {
+      for (const place of Object.values(foldersOf(description as RuntimeEnvSpec))) exchange.described(place as PackagePlace);
+    },
+    receive: ({ id, connection }, { type, callId }, header) =>
+      exchange.receive(
+        {
+          node: nodeTagOf(id) as string as NodeId,
+          reply: (answer, parts) => connection.reply(callId, answer, parts),
+          replyError: (text) => connection.replyError(callId, text),
+        },
+        type,
+        header,
+      ),
+    jobEnded: (job) => exchange.jobEnded(job),
+    forget: (job) => exchange.forget(job),
+    nodeGone: (gone) => exchange.nodeGone(nodeTagOf(gone) as string as NodeId),
+  };
 }
 
 /** In a process of its own, which ends with this one. */

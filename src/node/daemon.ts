@@ -12,7 +12,7 @@ import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../platform/transport.ts";
-import type { Message } from "../rpc/peer-connection.ts";
+import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import type { NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
@@ -33,13 +33,8 @@ import type { LeaseReportHeader, WhyRefHeader } from "../wire/why-messages.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import {
-  type EnvironmentDescription,
-  type EnvironmentEvent,
-  environmentRefusal,
-  type EnvironmentResult,
-  EnvironmentTable,
-} from "./environment-table.ts";
+import { EnvironmentService, type JobFolders } from "./environment-service.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "./environment-table.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
@@ -69,6 +64,8 @@ export interface NodeDaemonOptions {
   spillDisk: SpillDisk;
   /** Builds a runtime environment; undefined where workers are no processes. */
   buildEnvironment: ((key: string, description: EnvironmentDescription) => Promise<EnvironmentResult>) | undefined;
+  /** The folders of jobs; undefined where there are no other nodes. */
+  folders?: JobFolders | undefined;
   /** How memory is watched; undefined where workers are no processes of their own. */
   memory: MemoryGuardOptions | undefined;
   /** Deletes a file of the store whose writer is gone. */
@@ -104,7 +101,7 @@ export class NodeDaemon {
   readonly #head: HeadService;
   readonly #store: StoreService;
   readonly #workers: WorkerPool;
-  readonly #environments = new EnvironmentTable();
+  readonly #environments: EnvironmentService;
   readonly #memory: MemoryGuard | undefined;
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Set<ProcessId>();
@@ -168,7 +165,17 @@ export class NodeDaemon {
             tellDrivers: (type, header) => this.#tellDrivers(type, header),
             handle: (from, message, header) => this.#handle(from, message, header),
             lease: (event) => this.#lease(event),
+            head: () => this.#head,
+            nodeGone: (node) => options.folders?.nodeGone(node),
           });
+    const others = this.#others;
+    this.#environments = new EnvironmentService({
+      build: options.buildEnvironment,
+      folders: options.folders,
+      ask: others === undefined ? undefined : (key) => others.environment(key),
+      launch: (key, settings) => this.#workers.spawn(key, settings),
+      refuse: (environment, refusal) => this.#lease({ kind: "environmentFailed", environment, refusal }),
+    });
     this.#head = options.createHead({
       nodeId: options.nodeId,
       peer: (id) => this.#peer(id),
@@ -230,6 +237,7 @@ export class NodeDaemon {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#environments.close();
     this.#watch.close();
     this.#others?.close();
     this.#store.close();
@@ -252,7 +260,7 @@ export class NodeDaemon {
     connection.onClose = () => this.#leave(peer);
     this.#store.joined(peer.id);
     const environment = peer.kind === "worker" ? this.#workers.ready(peer.id) : undefined;
-    if (environment !== undefined && environment !== "") this.#environment({ kind: "workerStarted", key: environment });
+    if (environment !== undefined && environment !== "") this.#environments.workerStarted(environment);
     if (environment !== undefined) this.#lease({ kind: "workerReady", worker: peer.id, environment });
   }
 
@@ -283,11 +291,11 @@ export class NodeDaemon {
         this.#lease({ kind: "demand", owner: peer.id, nested: peer.kind === "worker", spec, backlog, nowMs: this.#options.nowMs() });
         return;
       }
-      case MESSAGE.ENVIRONMENT: {
-        const { key, description } = header as EnvironmentHeader;
-        this.#environment({ kind: "described", key, description });
+      case MESSAGE.ENVIRONMENT:
+        this.#environments.described(header as EnvironmentHeader);
+        // Other nodes that are to run something in it ask there.
+        if (this.#others !== undefined) this.#head.receive(peer, frame, header);
         return;
-      }
       case MESSAGE.LEASE_RETURN:
         this.#lease({ kind: "leaseReturned", leaseId: (header as LeaseNameHeader)[1], owner: peer.id });
         return;
@@ -340,6 +348,7 @@ export class NodeDaemon {
         this.#shutdown(peer, frame.callId);
         return;
       default:
+        if (this.#options.folders?.receive(peer, frame, header) === true) return;
         if (!this.#refs.receive(peer, frame, header) && !this.#store.receive(peer.id, frame.type, header))
           this.#head.receive(peer, frame, header);
     }
@@ -389,7 +398,7 @@ export class NodeDaemon {
         case "spawn":
           if (this.#isClosing) break;
           if (effect.environment === "") this.#workers.spawn("", undefined);
-          else this.#environment({ kind: "workerWanted", key: effect.environment });
+          else this.#environments.workerWanted(effect.environment);
           break;
         case "grant": {
           const worker = this.#peers.get(effect.worker);
@@ -458,29 +467,6 @@ export class NodeDaemon {
     this.#warn(`${who} ${obstacleText(effect.obstacle)}`);
   }
 
-  // ---- runtime environments
-
-  #environment(event: EnvironmentEvent): void {
-    for (const effect of this.#environments.handle(event)) {
-      const { key } = effect;
-      switch (effect.kind) {
-        case "build":
-          void this.#options.buildEnvironment?.(key, effect.description).then((result) => {
-            if (this.#isClosing) return;
-            if ("built" in result) this.#environment({ kind: "built", key, settings: result.built });
-            else this.#environment({ kind: "buildFailed", key, failure: { reason: result.failed, output: result.output } });
-          });
-          break;
-        case "launch":
-          this.#workers.spawn(key, effect.settings);
-          break;
-        case "failed":
-          this.#lease({ kind: "environmentFailed", environment: key, refusal: environmentRefusal(effect.failure) });
-          break;
-      }
-    }
-  }
-
   // ---- processes
 
   /** What it wrote before it ended is read first: holds among it are of refs that others have already, as they have its answers. */
@@ -505,7 +491,7 @@ export class NodeDaemon {
     if (this.#isClosing) return;
     this.#peers.delete(id);
     if (!wasReady) {
-      if (environment !== "") this.#environment({ kind: "workerStartFailed", key: environment, output: exit.lastOutput });
+      if (environment !== "") this.#environments.workerStartFailed(environment, exit.lastOutput);
       this.#lease({ kind: "workerStartFailed", environment });
       if (exit.reason === undefined)
         this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });
@@ -544,6 +530,11 @@ export class NodeDaemon {
   /** A frame of another node's daemon, or of the head for a process of this node. */
   receiveRouted(header: RoutedHeader, body: Uint8Array): void {
     this.#others?.receive({ header, body });
+  }
+
+  /** The daemon of another node, to be asked things. */
+  daemonOf(node: NodeId): PeerConnection | undefined {
+    return this.#others?.daemonOf(node);
   }
 
   get report(): NodeReportHeader {

@@ -47,6 +47,17 @@ test("describing it again changes nothing", () => {
   expect(table.describe("k")).toBe(description);
 });
 
-test("one that nobody has described is a failure", () => {
-  expect(new EnvironmentTable().handle({ kind: "workerWanted", key: "x" })).toMatchObject([{ kind: "failed", key: "x" }]);
+test("what a process of another node wants is asked for once, and built when it is known", () => {
+  const table = new EnvironmentTable();
+  expect(table.handle({ kind: "workerWanted", key: "x" })).toEqual([{ kind: "ask", key: "x" }]);
+  expect(table.handle({ kind: "workerWanted", key: "x" })).toEqual([]);
+  expect(table.handle({ kind: "described", key: "x", description })).toEqual([{ kind: "build", key: "x", description }]);
+  expect(table.handle({ kind: "built", key: "x", settings: SETTINGS })).toHaveLength(2);
+});
+
+test("one that nobody can describe is a failure, and asked for again", () => {
+  const table = new EnvironmentTable();
+  table.handle({ kind: "workerWanted", key: "x" });
+  expect(table.handle({ kind: "buildFailed", key: "x", failure: FAILURE })).toEqual([{ kind: "failed", key: "x", failure: FAILURE }]);
+  expect(table.handle({ kind: "workerWanted", key: "x" })).toEqual([{ kind: "ask", key: "x" }]);
 });

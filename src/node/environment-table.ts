@@ -1,7 +1,7 @@
 /**
  * The runtime environments of this node: which are described, being built, ready, and what waits for them.
  *
- * A pure state machine. Processes describe an environment before they ask for workers of it; the first worker that is wanted has it built, and those wanted meanwhile
+ * A pure state machine. Processes describe an environment before they ask for workers of it; what processes of other nodes ask for is found out. The first worker that is wanted has it built, and those wanted meanwhile
  * start together when it is. A failure ends everything that waits for it and is forgotten: whoever asks again has it built again, since what failed may
  * have been a network.
  */
@@ -44,13 +44,15 @@ export type EnvironmentEvent =
   | { kind: "buildFailed"; key: string; failure: EnvironmentFailure };
 
 export type EnvironmentEffect =
+  | { kind: "ask"; key: string }
   | { kind: "build"; key: string; description: EnvironmentDescription }
   | { kind: "launch"; key: string; settings: LaunchSettings }
   | { kind: "failed"; key: string; failure: EnvironmentFailure };
 
 interface Environment {
-  readonly description: EnvironmentDescription;
-  state: "described" | "building" | "ready";
+  /** Undefined while others are asked. */
+  description: EnvironmentDescription | undefined;
+  state: "asked" | "described" | "building" | "ready";
   settings: LaunchSettings | undefined;
   /** Workers to start when it is ready. */
   wanted: number;
@@ -69,24 +71,20 @@ export class EnvironmentTable {
     const environment = this.#environments.get(key);
     switch (event.kind) {
       case "described":
-        if (environment === undefined) {
-          this.#environments.set(key, {
-            description: event.description,
-            state: "described",
-            settings: undefined,
-            wanted: 0,
-            failedStarts: 0,
-          });
+        if (environment === undefined) this.#add(key, event.description, "described");
+        else if (environment.description === undefined) {
+          environment.description = event.description;
+          return this.#build(key, environment);
         }
         return [];
       case "workerWanted":
-        if (environment === undefined)
-          return [{ kind: "failed", key, failure: { reason: "nobody has described it to this node", output: [] } }];
+        if (environment === undefined) {
+          this.#add(key, undefined, "asked").wanted = 1;
+          return [{ kind: "ask", key }];
+        }
         if (environment.settings !== undefined) return [{ kind: "launch", key, settings: environment.settings }];
         environment.wanted += 1;
-        if (environment.state === "building") return [];
-        environment.state = "building";
-        return [{ kind: "build", key, description: environment.description }];
+        return environment.state === "described" ? this.#build(key, environment) : [];
       case "workerStarted":
         if (environment !== undefined) environment.failedStarts = 0;
         return [];
@@ -108,10 +106,25 @@ export class EnvironmentTable {
       }
       case "buildFailed":
         if (environment === undefined) return [];
+        // What nobody could explain is asked for again.
+        if (environment.description === undefined) this.#environments.delete(key);
         environment.state = "described";
         environment.wanted = 0;
         return [{ kind: "failed", key, failure: event.failure }];
     }
+  }
+
+  #add(key: string, description: EnvironmentDescription | undefined, state: "asked" | "described"): Environment {
+    const environment: Environment = { description, state, settings: undefined, wanted: 0, failedStarts: 0 };
+    this.#environments.set(key, environment);
+    return environment;
+  }
+
+  #build(key: string, environment: Environment): EnvironmentEffect[] {
+    const { description } = environment;
+    if (description === undefined) return [];
+    environment.state = "building";
+    return [{ kind: "build", key, description }];
   }
 
   describe(key: string): EnvironmentDescription | undefined {

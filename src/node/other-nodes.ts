@@ -6,10 +6,11 @@
  */
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
-import type { HeadPeer } from "../rpc/head-service.ts";
+import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import type { EnvironmentDescription } from "./environment-table.ts";
 import type { LeaseEvent } from "./lease-events.ts";
 import type { RefCount, RefService } from "./ref-service.ts";
 import { RemoteNodes } from "./remote-nodes.ts";
@@ -39,10 +40,13 @@ export interface OtherNodesOptions {
   readonly tellDrivers: (type: number, header: unknown) => void;
   readonly handle: (from: HeadPeer, message: Message, header: unknown) => void;
   readonly lease: (event: LeaseEvent) => void;
+  readonly head: () => HeadService;
+  readonly nodeGone: (node: NodeId) => void;
 }
 
 /** What is free changes with each grant; the head needs it some twenty times a second. */
 const REPORT_AFTER_MS = 50;
+const NO_BYTES = new Uint8Array(0);
 
 export class OtherNodes {
   readonly #cluster: NodeCluster;
@@ -69,6 +73,21 @@ export class OtherNodes {
 
   peer(id: ProcessId): HeadPeer {
     return this.#remote.peer(id);
+  }
+
+  /** The daemon of another node; undefined for one that is dead. */
+  daemonOf(node: NodeId): PeerConnection | undefined {
+    return this.#dead.has(nodeTagOf(node)) ? undefined : this.#remote.daemonOf(nodeTagOf(node));
+  }
+
+  /** What a key of a runtime environment means, as the process that described it told the head. */
+  async environment(key: string): Promise<EnvironmentDescription> {
+    const { daemonId, head } = this.#options;
+    const peer = this.#remote.peer(daemonId);
+    const reply = await this.#remote.asked((callId) => {
+      head().receive(peer, { type: MESSAGE.ENVIRONMENT_FETCH, callId, flags: 0, body: NO_BYTES }, key);
+    });
+    return reply.header as EnvironmentDescription;
   }
 
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
@@ -156,6 +175,7 @@ export class OtherNodes {
     this.#dead.add(tag);
     this.#remote.nodeGone(tag, reason);
     this.#options.refs.nodeGone(tag);
+    this.#options.nodeGone(nodeId);
     this.#options.lease({ kind: "nodeGone", tag });
     this.#options.tellProcesses(MESSAGE.NODE_GONE, [nodeId, reason]);
   }

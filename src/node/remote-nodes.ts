@@ -65,6 +65,19 @@ export class RemoteNodes {
     return { id, holderId: id, connection: this.#connectionTo(id) };
   }
 
+  /** Another node's daemon, by its node alone. */
+  daemonOf(tag: NodeTag): PeerConnection {
+    return { ...this.#connectionTo(tag as string as ProcessId), send: (type, header) => this.tell(tag, type, header) };
+  }
+
+  /** A question that goes another way, such as to the head; its answer comes here. */
+  asked(send: (callId: number) => void): Promise<Reply> {
+    return this.#await(this.#tag, undefined, (callId) => {
+      send(callId);
+      return true;
+    });
+  }
+
   /** A message of this daemon to the one of another node. */
   tell(tag: NodeTag, type: number, header: unknown): void {
     this.#send(tag, [this.#options.daemonId, "", type, 0, 0, header]);
@@ -181,19 +194,25 @@ export class RemoteNodes {
     tag: NodeTag,
     asked: { type: number; id: ProcessId; header: unknown; parts?: readonly Uint8Array[]; timeoutMs?: number },
   ): Promise<Reply> {
-    const { type, header, parts = [], timeoutMs = REQUEST_TIMEOUT_MS } = asked;
+    const { type, header, parts = [], timeoutMs } = asked;
+    // To the daemon, which knows whom to ask: a process answers its own daemon alone.
+    return this.#await(tag, timeoutMs, (id) => this.#send(tag, [this.#options.daemonId, "", type, id, 0, header], ...parts));
+  }
+
+  /** What is sent under the number that `send` is given is answered with a REPLY. */
+  #await(tag: NodeTag, timeoutMs: number | undefined, send: (callId: number) => boolean): Promise<Reply> {
+    const withinMs = timeoutMs ?? REQUEST_TIMEOUT_MS;
     const requestId = this.#nextRequestId;
     this.#nextRequestId = (requestId % 0xffffffff) + 1;
     return new Promise((resolve, reject) => {
       const expire = (): void => {
         this.#requests.delete(requestId);
-        reject(new ConnectionClosedError(`the other node did not answer within ${timeoutMs} ms`));
+        reject(new ConnectionClosedError(`the other node did not answer within ${withinMs} ms`));
       };
-      const timer = timeoutMs === 0 ? undefined : setTimeout(expire, timeoutMs);
+      const timer = withinMs === 0 ? undefined : setTimeout(expire, withinMs);
       timer?.unref();
       this.#requests.set(requestId, { tag, timer, resolve, reject });
-      // To the daemon, which knows whom to ask: a process answers its own daemon alone.
-      if (this.#send(tag, [this.#options.daemonId, "", type, requestId, 0, header], ...parts)) return;
+      if (send(requestId)) return;
       this.#requests.delete(requestId);
       clearTimeout(timer);
       reject(new ConnectionClosedError("its node is gone"));

@@ -107,6 +107,8 @@ export const MESSAGE = {
   PACKAGE_OFFER: 170,
   PACKAGE_READ: 171,
   PACKAGE_HELD: 172,
+  ENVIRONMENT_FETCH: 173,
+  JOB_ENDED: 174,
   ROUTED: 120,
   NODE_REGISTER: 123,
   NODE_REPORT: 124,
@@ -267,7 +269,7 @@ export interface LeaseRefusedHeader {
 /** A runtime environment as whoever asks for its workers describes it: `environment/runtime-env.ts` reads it. */
 export interface EnvironmentHeader {
   key: string;
-  description: Record<string, unknown>;
+  description: object;
 }
 
 export interface WorkerExitedHeader {

@@ -267,9 +267,11 @@ describeNats("the NATS of a head", () => {
       replicas: 3,
     });
     closers.push(() => plane.close());
-    await plane.store.transaction({ writes: [{ key: "k", value: bytes("1") }] });
+    const first = await plane.store.transaction({ checks: [{ key: "k", revision: 0 }], writes: [{ key: "k", value: bytes("1") }] });
+    const [revision = 0] = first.committed ? first.revisions : [];
     process.kill(servers[0]?.pid ?? 0, "SIGKILL");
-    await plane.store.transaction({ writes: [{ key: "k", value: bytes("2") }] });
+    // With a check, so that it may be sent again when the server with the answer is gone.
+    await plane.store.transaction({ checks: [{ key: "k", revision }], writes: [{ key: "k", value: bytes("2") }] });
     expect(text((await plane.store.get("k"))?.value)).toBe("2");
     expect(readFileSync(stranger.logFile, "utf8")).toMatch(/Authorization Violation/i);
     await until(() => /authentication error/.test(readFileSync(servers[1]?.logFile ?? "", "utf8")), "the stranger is refused");

@@ -13,7 +13,7 @@ import type { Definition } from "../closure/capture.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { DaemonChannel } from "../object/daemon-channel.ts";
 import { DefinitionCache } from "../object/definition-cache.ts";
-import { LocalStore, storeTagOf } from "../object/local-store.ts";
+import { LocalStore } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
@@ -32,6 +32,7 @@ import {
   type StoredHeader,
   type WireLocation,
 } from "../wire/messages.ts";
+import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
 import { ActorClient } from "./actor-client.ts";
 import type { ActorHandles } from "./actor-handle.ts";
@@ -129,7 +130,8 @@ export class Runtime {
     this.store = new LocalStore({
       memoryDirectory: options.memoryDirectory,
       spillDirectory: options.spillDirectory,
-      processTag: storeTagOf(processId),
+      processId,
+      idOf: (entry) => this.table.idOf(entry),
       quotaBytes: options.storeQuotaBytes,
       collectGarbage: options.collectGarbage,
       channel: this.channel,
@@ -147,7 +149,13 @@ export class Runtime {
       channel: this.channel,
       payloadOf: (entry) => this.#payloadOf(entry),
       freeStored: (location) => this.store.freed(location),
-      onReleased: (entry) => this.lineage.released(entry),
+      onReleased: (entry) => {
+        this.lineage.released(entry);
+        if (this.store.copies.size > 0) this.store.copies.letGo(entry);
+      },
+      onUnkept: (entry) => {
+        if (this.store.copies.size > 0) this.store.copies.letGo(entry);
+      },
       onHandedOver: (location) => this.store.handedOver(location),
       onUnseenFailure: (entry) => {
         const report = this.#reportUnseen(entry).finally(() => this.#reports.delete(report));
@@ -428,9 +436,11 @@ export class Runtime {
   }
 
   /** The bytes of a definition that lies in the store; mapped, and kept for good. */
-  #readStored(stored: StoredHeader): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+  async #readStored(stored: StoredHeader): Promise<{ inBand: Uint8Array; buffers: readonly Uint8Array[] }> {
     const payload: Payload = { ...inBandPayload(NO_BYTES, { graph: true, error: false }), stored };
-    return this.store.read(stored.location, this.table.receiveStored(stored, payload));
+    const entry = this.table.receiveStored(stored, payload);
+    if (!this.store.copies.isOfNode(stored.location)) await this.store.copies.bring(stored.location, entry, FETCH_FOR.WAIT);
+    return this.store.read(stored.location, entry);
   }
 
   #payloadOf(entry: ObjectEntry): Payload {

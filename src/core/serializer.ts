@@ -19,6 +19,7 @@ import { lostObjectOf, noteLost } from "../object/lost-object.ts";
 import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../object/payload.ts";
 import { type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type TaskRunner, type ValueCodec } from "../object/value-codec.ts";
 import type { Definition } from "../closure/capture.ts";
+import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
 import { HandleGroup } from "./handle-group.ts";
@@ -74,6 +75,8 @@ export interface Surroundings {
   dependencies?: readonly unknown[];
   /** The object whose bytes these are: kept for as long as a mapped view of them lives. */
   keeper?: ObjectEntry;
+  /** What they are fetched for, where another node has them; for a `get` where nothing is said. */
+  purpose?: number;
 }
 
 const NOTHING_AROUND: Surroundings = {};
@@ -86,6 +89,7 @@ interface Collected {
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
+const DONE: Promise<void> = Promise.resolve();
 
 export interface Encoded extends EncodedMessage {
   /** The entries of `refs`: whoever keeps the bytes pins them. */
@@ -240,10 +244,11 @@ export class Serializer implements ValueCodec {
       }
     }
     const decode = async (): Promise<unknown[]> => {
+      for (const payload of [...dependencies, args]) void this.prefetch(payload, undefined, FETCH_FOR.WAIT);
       const values: unknown[] = [];
       for (const [index, payload] of dependencies.entries())
-        values.push((await read(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES })).value);
-      return (await read(args, { refs: argRefs, dependencies: values })).value as unknown[];
+        values.push((await read(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES, purpose: FETCH_FOR.WAIT })).value);
+      return (await read(args, { refs: argRefs, dependencies: values, purpose: FETCH_FOR.WAIT })).value as unknown[];
     };
     return decode().finally(unpin);
   }
@@ -280,6 +285,7 @@ export class Serializer implements ValueCodec {
 
   /** Whether `decodeNow` can read it. */
   canDecodeNow(payload: Payload): boolean {
+    if (payload.stored !== undefined && !this.#options.store.copies.isOfNode(payload.stored.location)) return false;
     return !payload.graph && (payload.definitions.length === 0 || this.#options.definitions().areReady(payload.definitions));
   }
 
@@ -291,6 +297,7 @@ export class Serializer implements ValueCodec {
   /** The value in a box, as a value may be thenable. */
   async decode(payload: Payload, surroundings: Surroundings = NOTHING_AROUND): Promise<{ value: unknown }> {
     await this.#options.definitions().loadAll(payload.definitions);
+    await this.#bring(payload, surroundings.keeper, surroundings.purpose ?? FETCH_FOR.GET);
     if (!payload.graph) return { value: this.decodeNow(payload, surroundings) };
     const { inBand, buffers } = this.#bytesOf(payload, surroundings.keeper);
     const value = await reviveValue(inBand, buffers, {
@@ -298,6 +305,27 @@ export class Serializer implements ValueCodec {
       definition: (id) => this.#options.definitions().load(id),
     });
     return { value };
+  }
+
+  /** Whether the value's bytes are on this node. */
+  isHere(payload: Payload, keeper: ObjectEntry): boolean {
+    return payload.stored === undefined || this.#options.store.copies.isHere(payload.stored.location, keeper);
+  }
+
+  /**
+   * Begins to fetch the bytes of a value from another node, if they are there.
+   *
+   * @returns once they are here, or cannot be had, which who reads them learns
+   */
+  prefetch(payload: Payload, keeper: ObjectEntry | undefined, purpose: number): Promise<void> {
+    return this.#bring(payload, keeper, purpose)?.catch(() => {}) ?? DONE;
+  }
+
+  #bring({ stored }: Payload, keeper: ObjectEntry | undefined, purpose: number): Promise<void> | undefined {
+    const { store, table } = this.#options;
+    if (stored === undefined || store.copies.isOfNode(stored.location)) return undefined;
+    const entry = keeper ?? table.lookup(stored.id);
+    return entry === undefined ? undefined : store.copies.bring(stored.location, entry, purpose);
   }
 
   /** Captures a function or class; what it refers to in the cluster is listed like the refs of a value. */

@@ -10,6 +10,7 @@ import { DeadlockError, GetTimeoutError, ObjectLostError } from "../base/errors.
 import type { ObjectEntry, Waiter } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import type { Payload } from "../object/payload.ts";
+import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import { type TaskContext, taskContext } from "../worker/task-context.ts";
 import { entryIfRef, entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "./long-waits.ts";
@@ -23,6 +24,8 @@ export interface GetLimits {
 
 export interface WaitOptionsResolved extends GetLimits {
   numReturns: number;
+  /** Ready is what is on this node. */
+  fetchLocal: boolean;
 }
 
 export interface WaitingOptions {
@@ -39,6 +42,8 @@ export interface WaitingOptions {
 
 export class Waiting {
   readonly #options: WaitingOptions;
+  /** What could not be fetched when somebody waited for it. */
+  readonly #unreachable = new WeakSet<ObjectEntry>();
   #waits = 0;
   #stamp = 0;
 
@@ -96,6 +101,10 @@ export class Waiting {
       const left = pending.reduce((count, entry) => count + (entry.isSettled ? 0 : 1), 0);
       if (left > 0) throw timedOut(limits.timeoutMs, entries.length - left, entries.length);
     }
+    for (const entry of entries) {
+      // All at once, however many nodes they are on.
+      if (entry.payload?.stored !== undefined) void this.#options.serializer.prefetch(entry.payload, entry, FETCH_FOR.GET);
+    }
     const values = new Array<unknown>(entries.length);
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index] as ObjectEntry;
@@ -115,7 +124,7 @@ export class Waiting {
   }
 
   async wait<R extends object>(refs: readonly R[], options: WaitOptionsResolved): Promise<[R[], R[]]> {
-    const split = this.#split(refs, options.numReturns);
+    const split = this.#split(refs, options);
     if (split !== undefined) return split;
     const entries = refs.map(awaitedEntryOf);
     const { table } = this.#options;
@@ -128,7 +137,7 @@ export class Waiting {
     const ready: R[] = [];
     const pending: R[] = [];
     for (let index = 0; index < refs.length; index += 1) {
-      const isReady = ready.length < options.numReturns && (entries[index] as ObjectEntry).isSettled;
+      const isReady = ready.length < options.numReturns && this.#isReady(entries[index] as ObjectEntry, options.fetchLocal);
       (isReady ? ready : pending).push(refs[index] as R);
     }
     return [ready, pending];
@@ -138,7 +147,10 @@ export class Waiting {
    * Checks the refs, and splits them where enough are ready. One pass and no array but the results: whoever waits for one at a time out of a
    * thousand pays for each of them a thousand times.
    */
-  #split<R extends object>(refs: readonly R[], numReturns: number): [R[], R[]] | undefined {
+  #split<R extends object>(
+    refs: readonly R[],
+    { numReturns, fetchLocal }: { numReturns: number; fetchLocal: boolean },
+  ): [R[], R[]] | undefined {
     this.#stamp += 1;
     const stamp = this.#stamp;
     const ready: R[] = [];
@@ -149,7 +161,7 @@ export class Waiting {
       // A stamp on the entry instead of a set per call.
       if (entry.waitStamp === stamp) throw givenTwice(ref);
       entry.waitStamp = stamp;
-      if (ready.length < numReturns && entry.isSettled) {
+      if (ready.length < numReturns && this.#isReady(entry, fetchLocal)) {
         ready.push(ref);
         lastReady = index;
       }
@@ -158,6 +170,27 @@ export class Waiting {
     if (ready.length === 1) return [ready, lastReady === 0 ? refs.slice(1) : refs.slice(0, lastReady).concat(refs.slice(lastReady + 1))];
     const taken = new Set(ready);
     return [ready, refs.filter((ref) => !taken.has(ref))];
+  }
+
+  #isReady(entry: ObjectEntry, fetchLocal: boolean): boolean {
+    if (!entry.isSettled) return false;
+    return (
+      !fetchLocal || entry.payload === undefined || this.#options.serializer.isHere(entry.payload, entry) || this.#unreachable.has(entry)
+    );
+  }
+
+  /** Fetches a settled object from the node that has it, and tells when it is here, or cannot be had: its reader learns why. */
+  #fetched(entry: ObjectEntry, then: () => void): void {
+    const { serializer } = this.#options;
+    const { payload } = entry;
+    if (payload === undefined || serializer.isHere(payload, entry)) {
+      then();
+      return;
+    }
+    void serializer.prefetch(payload, entry, FETCH_FOR.WAIT).then(() => {
+      if (!serializer.isHere(payload, entry)) this.#unreachable.add(entry);
+      then();
+    });
   }
 
   /** Counts as a wait of this process, without parking a task. */
@@ -181,26 +214,30 @@ export class Waiting {
   }
 
   /** Resolves when `count` of the entries have settled, or the limits are reached. */
-  #until(entries: readonly ObjectEntry[], count: number, limits: GetLimits): Promise<void> {
+  #until(entries: readonly ObjectEntry[], count: number, limits: GetLimits & { fetchLocal?: boolean }): Promise<void> {
     const needed = count === entries.length ? entries : undefined;
     return this.#suspend({ ...limits, needed }, (done) => {
       let missing = count;
-      const waiter: Waiter = {
-        entrySettled: () => {
-          missing -= 1;
-          if (missing <= 0) done();
-        },
+      const arrived = (): void => {
+        missing -= 1;
+        if (missing <= 0) done();
       };
+      const waiter: Waiter =
+        limits.fetchLocal === true ? { entrySettled: (entry) => this.#fetched(entry, arrived) } : { entrySettled: arrived };
       const pending: ObjectEntry[] = [];
+      let settled = 0;
       for (const entry of entries) {
-        if (entry.isSettled) missing -= 1;
-        else pending.push(entry);
+        if (!entry.isSettled) pending.push(entry);
+        else {
+          settled += 1;
+          waiter.entrySettled(entry);
+        }
       }
       if (missing <= 0) {
         done();
         return () => {};
       }
-      this.#refuseDeadlock(pending, missing);
+      if (settled < count) this.#refuseDeadlock(pending, count - settled);
       for (const entry of pending) {
         entry.addWaiter(waiter);
         this.#options.table.watch(entry);

@@ -76,6 +76,8 @@ const membership =
         },
         report: () => daemon.report,
         onRouted: (header, body) => daemon.receiveRouted(header, body),
+        onTransfer: (tag, transport) => daemon.acceptTransfer(tag, transport),
+        folders: { memoryDirectory: directories.memory, spillDirectory: directories.spill },
       });
 
 const environments = nodeEnvironments({

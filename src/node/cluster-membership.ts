@@ -4,18 +4,21 @@
  * Made by the daemon's entry point; on one machine there is none. With every new life of the head the node registers anew, before anything else that it has to
  * say. It is joined once a head has taken it in.
  */
+import { type JobId, type NodeTag, nodeTagOf } from "../base/ids.ts";
+import type { StoreFolders } from "../object/transfer/served-object.ts";
 import { connect, listen } from "../platform/endpoint.ts";
 import { randomHex } from "../platform/random.ts";
-import type { Listener } from "../platform/transport.ts";
+import type { Listener, Transport } from "../platform/transport.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import type { NodeCommandHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { MESSAGE } from "../wire/messages.ts";
+import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "./other-nodes.ts";
 import { RemoteHead } from "./remote-head.ts";
+import { openTransferStream } from "./transfer-streams.ts";
 
 /** How the node is reached, as the daemon's configuration has it. */
 export interface ClusterConfiguration {
@@ -30,6 +33,10 @@ export interface ClusterMembershipOptions {
   facts: Omit<NodeRegisterHeader, "address" | "incarnation">;
   report: () => NodeReportHeader;
   onRouted: (header: RoutedHeader, body: Uint8Array) => void;
+  /** Another node comes to fetch objects. */
+  onTransfer: (tag: NodeTag, transport: Transport) => void;
+  /** Where the store's files are. */
+  folders: StoreFolders;
 }
 
 export class ClusterMembership {
@@ -70,6 +77,9 @@ export class ClusterMembership {
       linkTo: (tag) => links.linkTo(tag),
       linked: () => links.linked(),
       nodesChanged: (nodes) => links.nodesChanged(nodes),
+      // In a promise: an address that is not known is a failure like one that does not answer.
+      openTransfer: async (tag) => await openTransferStream(links.addressOf(tag), this.#hello()),
+      folders: this.#options.folders,
       viewChanged: () => links.head.send(MESSAGE.NODE_REPORT, this.#options.report()),
     };
   }
@@ -82,7 +92,10 @@ export class ClusterMembership {
         token,
         nodeId: facts.nodeId,
         processId: facts.daemonId,
-        onPeer: (connection) => connection.drop("other nodes speak over links"),
+        onPeer: (connection, { kind, processId }) => {
+          if (kind === "transfer") this.#options.onTransfer(nodeTagOf(processId), transport);
+          else connection.drop("other nodes speak over links");
+        },
         onLink: (arrived, hello) => this.#links.accept(arrived, hello),
       });
     });
@@ -94,6 +107,22 @@ export class ClusterMembership {
   close(): void {
     this.#listener?.close();
     this.#links.close();
+  }
+
+  #hello(): HelloHeader {
+    const { token, facts } = this.#options;
+    const processId = facts.daemonId;
+    return {
+      version: PROTOCOL_VERSION,
+      token,
+      processId,
+      holderId: processId,
+      kind: "transfer",
+      pid: facts.pid,
+      address: "",
+      taskIdPrefix: "",
+      jobId: "" as JobId,
+    };
   }
 
   #register(): void {

@@ -6,7 +6,7 @@
  * goes by `remote-nodes.ts`. It never runs user code and never waits, so it answers at once whatever the workers compute. On one machine it ends its workers
  * and itself when the last driver has gone.
  */
-import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
@@ -349,8 +349,8 @@ export class NodeDaemon {
         return;
       default:
         if (this.#options.folders?.receive(peer, frame, header) === true) return;
-        if (!this.#refs.receive(peer, frame, header) && !this.#store.receive(peer.id, frame.type, header))
-          this.#head.receive(peer, frame, header);
+        if (this.#refs.receive(peer, frame, header) || this.#store.receive(peer.id, frame.type, header)) return;
+        if (this.#others?.receiveOfProcess(peer, frame, header) !== true) this.#head.receive(peer, frame, header);
     }
   }
 
@@ -506,6 +506,7 @@ export class NodeDaemon {
   #processGone(process: ProcessId): void {
     this.#refs.processGone(process);
     this.#store.processGone(process);
+    this.#others?.localProcessGone(process);
     this.#head.processGone(process);
     this.#lease({ kind: "processGone", process });
   }
@@ -535,6 +536,11 @@ export class NodeDaemon {
   /** The daemon of another node, to be asked things. */
   daemonOf(node: NodeId): PeerConnection | undefined {
     return this.#others?.daemonOf(node);
+  }
+
+  /** Another node comes to fetch objects. */
+  acceptTransfer(tag: NodeTag, transport: Transport): void {
+    this.#others?.acceptTransfer(tag, transport);
   }
 
   get report(): NodeReportHeader {

@@ -70,6 +70,13 @@ export class NodeLinks {
     }
   }
 
+  /** Where the daemon of a node listens. @throws for one that is not known, or dead */
+  addressOf(tag: NodeTag): { address: string; nodeId: NodeId } {
+    const node = this.#nodes.get(tag);
+    if (node === undefined || !node.alive) throw new Error(`node ${tag} is not of the cluster any more`);
+    return node;
+  }
+
   close(): void {
     this.head.close("the node ends");
     for (const link of this.#links.values()) link.close("the node ends");

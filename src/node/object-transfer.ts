@@ -5,13 +5,15 @@
  * and counts as a reader of the copy until it lets go of it or ends. Called by the node daemon with messages of its processes and of other nodes, with transfer connections that others
  * open, and with the ends of processes and nodes. What it needs of them it is given: `connect` and `tell`.
  */
-import { ObjectLostError, ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
+import { ObjectLostError } from "../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../base/ids.ts";
 import { CopyCache } from "../object/transfer/copy-cache.ts";
 import type { StoreFolders } from "../object/transfer/served-object.ts";
 import type { Transport } from "../platform/transport.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import type { Message } from "../rpc/peer-connection.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
-import { type CopyKey, type CopyStateHeader, type ObjectFetchHeader, type StoreElsewhereHeader } from "../wire/transfer-messages.ts";
+import { type CopyKey, type CopyStateHeader, type ObjectFetchHeader } from "../wire/transfer-messages.ts";
 import { copyKeyOf, isCopyKey } from "./copy-key.ts";
 import { CopyStore } from "./copy-store.ts";
 import { type FetchWaiter, ObjectReceiver } from "./object-receiver.ts";
@@ -81,8 +83,6 @@ export class ObjectTransfer {
     const cache = this.#cache;
     store.setNode({
       processId,
-      isElsewhere: (location) => nodeTagOf(location[0]) !== nodeTag,
-      tellElsewhere: (header) => tell(nodeTagOf(header[1][0]), MESSAGE.STORE_ELSEWHERE, header),
       receive: (type, header) => copies.receive(type, header),
       onFreed: (location) => this.#source.freed(location),
       get idleBytes() {
@@ -118,14 +118,20 @@ export class ObjectTransfer {
     return this.#cache.acquire(copyKeyOf(of), process) ?? (await this.#wait(process, of, purpose));
   }
 
-  /** Answers OBJECT_FETCH; the reply's error begins with the error's name. */
-  async answer(process: ProcessId, header: ObjectFetchHeader): Promise<{ location: WireLocation } | { error: string }> {
-    try {
-      return { location: await this.fetch(process, header) };
-    } catch (error) {
-      const isKnown = error instanceof ObjectLostError || error instanceof ObjectStoreFullError || error instanceof OutOfDiskError;
-      return { error: `${isKnown ? error.name : "Error"}: ${(error as Error).message}` };
+  /** @returns whether the message of a process of this node was about objects of others */
+  receiveOfProcess(peer: HeadPeer, { type, callId }: Message, header: unknown): boolean {
+    if (type === MESSAGE.OBJECT_FETCH) {
+      this.fetch(peer.id, header as ObjectFetchHeader).then(
+        (location) => peer.connection.reply(callId, location),
+        (error: unknown) => peer.connection.replyError(callId, `${(error as Error).name}: ${(error as Error).message}`),
+      );
+      return true;
     }
+    if (type === MESSAGE.COPY_RELEASE) {
+      this.release(peer.id, header as WireLocation[]);
+      return true;
+    }
+    return false;
   }
 
   /** A process needs these copies no more. */
@@ -155,9 +161,6 @@ export class ObjectTransfer {
         return true;
       case MESSAGE.COPY_FREED:
         if (isCopyKey(header) && nodeTagOf(header[1][0]) === node) this.#freedAtHome(header);
-        return true;
-      case MESSAGE.STORE_ELSEWHERE:
-        this.#options.store.receiveElsewhere(header as StoreElsewhereHeader);
         return true;
       default:
         return false;

@@ -11,7 +11,10 @@ import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
 import type { EnvironmentDescription } from "./environment-table.ts";
+import type { StoreFolders } from "../object/transfer/served-object.ts";
+import type { Transport } from "../platform/transport.ts";
 import type { LeaseEvent } from "./lease-events.ts";
+import { ObjectTransfer } from "./object-transfer.ts";
 import type { RefCount, RefService } from "./ref-service.ts";
 import { RemoteNodes } from "./remote-nodes.ts";
 import type { StoreService } from "./store-service.ts";
@@ -26,6 +29,10 @@ export interface NodeCluster {
   readonly nodesChanged: (nodes: readonly NodeInfoHeader[]) => void;
   /** What is free has changed: the head is to be told. */
   readonly viewChanged: () => void;
+  /** An authenticated stream to the transfer address of another node. */
+  readonly openTransfer: (tag: NodeTag) => Promise<Transport>;
+  /** Where the store's files are. */
+  readonly folders: StoreFolders;
 }
 
 export interface OtherNodesOptions {
@@ -52,6 +59,7 @@ export class OtherNodes {
   readonly #cluster: NodeCluster;
   readonly #options: OtherNodesOptions;
   readonly #remote: RemoteNodes;
+  readonly #objects: ObjectTransfer;
   readonly #dead = new Set<NodeTag>();
   #reportTimer: NodeJS.Timeout | undefined;
 
@@ -65,6 +73,32 @@ export class OtherNodes {
       deliver: (to, { type, callId, flags, body }, header) => options.local(to)?.send(type, header, { callId, flags, parts: [body] }),
       receive: (from, message, header) => this.#receive(from, message, header),
     });
+    this.#objects = new ObjectTransfer({
+      processId: options.daemonId,
+      store: options.store,
+      ...cluster.folders,
+      connect: cluster.openTransfer,
+      tell: (tag, type, header) => this.#remote.tell(tag, type, header),
+      // TLS checks every byte by itself, and what is not TLS does not leave the machine.
+      checks: false,
+      nowMs: () => performance.now(),
+    });
+  }
+
+  /** Another node comes to fetch objects. */
+  acceptTransfer(tag: NodeTag, transport: Transport): void {
+    if (this.#dead.has(tag)) transport.destroy();
+    else this.#objects.accept(tag, transport);
+  }
+
+  /** @returns whether the message of a process of this node was about objects of other nodes */
+  receiveOfProcess(peer: HeadPeer, message: Message, header: unknown): boolean {
+    return this.#objects.receiveOfProcess(peer, message, header);
+  }
+
+  /** A process of this node has ended. */
+  localProcessGone(process: ProcessId): void {
+    this.#objects.processGone(process);
   }
 
   isHere(id: ProcessId | string): boolean {
@@ -125,6 +159,7 @@ export class OtherNodes {
   /** A process of another node has ended. */
   processGone(process: ProcessId): void {
     this.#options.refs.processGone(process);
+    this.#options.store.processGone(process);
     this.#options.lease({ kind: "processGone", process });
   }
 
@@ -145,9 +180,11 @@ export class OtherNodes {
 
   close(): void {
     clearTimeout(this.#reportTimer);
+    this.#objects.close();
   }
 
   #receive(from: HeadPeer, message: Message, header: unknown): void {
+    if (this.#objects.receive(nodeTagOf(from.id), message.type, header)) return;
     switch (message.type) {
       case MESSAGE.WORKER_EXITED:
         this.#options.tellProcesses(MESSAGE.WORKER_EXITED, header);
@@ -176,6 +213,8 @@ export class OtherNodes {
     this.#remote.nodeGone(tag, reason);
     this.#options.refs.nodeGone(tag);
     this.#options.nodeGone(nodeId);
+    this.#options.store.nodeGone(tag);
+    this.#objects.nodeGone(tag);
     this.#options.lease({ kind: "nodeGone", tag });
     this.#options.tellProcesses(MESSAGE.NODE_GONE, [nodeId, reason]);
   }

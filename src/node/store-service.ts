@@ -4,14 +4,13 @@
  * Turns what processes tell of their arenas and objects into events of the ledger, and its effects into messages and deleted files. Tells every process how full the
  * store is, not at every message but often enough that none writes far beyond the quota.
  */
-import type { ProcessId } from "../base/ids.ts";
+import type { NodeTag, ProcessId } from "../base/ids.ts";
 import type { ObjectLocation } from "../object/arena-writer.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { storeTagOf } from "../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../object/store-ledger.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
 import type { StoreReport, StoreUseHeader } from "../wire/store-messages.ts";
-import { type StoreElsewhereHeader } from "../wire/transfer-messages.ts";
 import { Spilling } from "./spilling.ts";
 
 export interface StoreServiceOptions {
@@ -27,9 +26,6 @@ export interface StoreServiceOptions {
 export interface StoreOfNode {
   /** The daemon as a writer. */
   readonly processId: ProcessId;
-  /** Whether a location is on another node, which is told instead. */
-  isElsewhere(location: WireLocation): boolean;
-  tellElsewhere(header: StoreElsewhereHeader): void;
   /** A message of the store to its writers, for the one in this process. */
   receive(type: number, header: unknown): void;
   /** Nobody needs the object at this place any more, or its bytes are gone. */
@@ -112,15 +108,6 @@ export class StoreService {
     for (const { writer, location: freed } of held.reuse) this.#send(writer, MESSAGE.STORE_REUSE, [freed]);
   }
 
-  /** What another node's processes decided about an object of this one. */
-  receiveElsewhere([what, location, owner]: StoreElsewhereHeader): void {
-    if (this.#node?.isElsewhere(location) === true) return;
-    if (what === "free") this.free(location, { reused: false });
-    else if (what === "lost") this.arenaLost(location);
-    else this.adopt(location, owner as ProcessId);
-    this.#changed();
-  }
-
   joined(process: ProcessId): void {
     this.#seenBytes.set(process, 0);
     this.#tell(process);
@@ -175,19 +162,11 @@ export class StoreService {
   }
 
   adopt(location: WireLocation, owner: ProcessId): void {
-    if (this.#node?.isElsewhere(location) === true) {
-      this.#node.tellElsewhere(["adopt", location, owner]);
-      return;
-    }
     this.#ledger.adopt({ location: fromWire(location), owner });
   }
 
   /** Bytes of a file are gone: nobody writes there again. */
   arenaLost(location: WireLocation): void {
-    if (this.#node?.isElsewhere(location) === true) {
-      this.#node.tellElsewhere(["lost", location]);
-      return;
-    }
     const { arena, kind } = fromWire(location);
     const writer = this.#ledger.abandoned({ arena, kind });
     if (writer !== undefined) this.#send(writer, MESSAGE.ARENA_LOST, location);
@@ -195,13 +174,14 @@ export class StoreService {
 
   /** Nobody needs the object. `reused`: its writer has the pages back already. */
   free(location: WireLocation, { reused }: { reused: boolean }): void {
-    if (this.#node?.isElsewhere(location) === true) {
-      this.#node.tellElsewhere(["free", location]);
-      return;
-    }
     this.#node?.onFreed(location);
     const effects = this.#ledger.freed(fromWire(location));
     this.#apply(reused ? { ...effects, reuse: undefined } : effects, location);
+  }
+
+  /** A node is dead: what its processes owned here is nobody's. */
+  nodeGone(tag: NodeTag): void {
+    for (const owner of this.#ledger.ownersOf(tag)) this.processGone(owner);
   }
 
   processGone(process: ProcessId): void {

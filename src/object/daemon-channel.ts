@@ -22,6 +22,7 @@ export class DaemonChannel implements RefChannel {
   #releases: [ObjectId, number, ProcessId][] = [];
   #freed: [WireLocation, boolean][] = [];
   #sealed: [WireLocation, ProcessId][] = [];
+  #copies: WireLocation[] = [];
   #scheduled = false;
 
   constructor(options: { connection: Connection; daemonId: ProcessId; processId: ProcessId }) {
@@ -87,6 +88,20 @@ export class DaemonChannel implements RefChannel {
     this.#schedule(this.#freed.length);
   }
 
+  /** Asks for an object of another node. @returns where a copy of it is on this one */
+  async fetch(id: ObjectId, location: WireLocation, purpose: number): Promise<WireLocation> {
+    // What holds the object must be known before: a copy of it is made for this process.
+    this.flush();
+    const { header } = await this.#connection.request(MESSAGE.OBJECT_FETCH, [id, location, purpose], { timeoutMs: 0 });
+    return header as WireLocation;
+  }
+
+  /** This process needs a copy no more, and the object neither: told after the release of what it is of. */
+  copyReleased(location: WireLocation): void {
+    this.#copies.push(location);
+    this.#schedule(this.#copies.length);
+  }
+
   #sendFreed(): void {
     if (this.#sealed.length > 0) this.#connection.send(MESSAGE.STORE_SEALED, this.#sealed);
     this.#connection.send(MESSAGE.STORE_FREED, this.#freed);
@@ -141,6 +156,8 @@ export class DaemonChannel implements RefChannel {
     if (this.#holds.length > 0) this.#connection.send(MESSAGE.REF_HOLD, this.#holds);
     if (this.#releases.length > 0) this.#connection.send(MESSAGE.REF_RELEASE, this.#releases);
     if (this.#freed.length > 0) this.#connection.send(MESSAGE.STORE_FREED, this.#freed);
+    if (this.#copies.length > 0) this.#connection.send(MESSAGE.COPY_RELEASE, this.#copies);
+    this.#copies = [];
     this.#sealed = [];
     this.#holds = [];
     this.#releases = [];

@@ -16,7 +16,7 @@ interface Row {
 }
 
 /** The parts of a definition that lies in the store. */
-export type ReadStored = (stored: StoredHeader) => { inBand: Uint8Array; buffers: readonly Uint8Array[] };
+export type ReadStored = (stored: StoredHeader) => Promise<{ inBand: Uint8Array; buffers: readonly Uint8Array[] }>;
 
 /** Hooks for reading a definition with these refs in it, which are kept as long as the definition: for good. */
 export type HooksFor = (refs: DefinitionHeader["refs"]) => DecodeHooks;
@@ -86,7 +86,7 @@ export class DefinitionCache {
 
   async #revive(header: DefinitionHeader, body: Uint8Array): Promise<unknown> {
     await this.loadAll(header.dependencies);
-    const { inBand, buffers } = header.stored === undefined ? partsOf(header, body) : this.#readStored(header.stored);
+    const { inBand, buffers } = header.stored === undefined ? partsOf(header, body) : await this.#readStored(header.stored);
     return await reviveDefinition(inBand, buffers, { hooks: this.#hooksFor(header.refs), definition: (id) => this.load(id) });
   }
 }

@@ -4,18 +4,20 @@
  * Decides how a stored object is kept while somebody reads it: a mapped view pins the object's entry until the memory is unreachable, so an
  * extent is never reused under a reader. How much of the quota is left comes from the daemon and is corrected by what was written since.
  */
-import type { ProcessId } from "../base/ids.ts";
+import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
 import type { StoreStatusHeader } from "../wire/store-messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor, type ObjectLocation } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
 import type { ObjectEntry } from "./object-entry.ts";
+import { RemoteCopies } from "./remote-copies.ts";
 
 export interface LocalStoreOptions {
   memoryDirectory: string;
   spillDirectory: string;
-  processTag: string;
+  processId: ProcessId;
+  idOf: (entry: ObjectEntry) => ObjectId;
   quotaBytes: number;
   channel: DaemonChannel;
   collectGarbage: () => void;
@@ -48,6 +50,9 @@ const QUIET_TICKS = 10;
 
 export class LocalStore {
   readonly #options: LocalStoreOptions;
+  /** Objects of other nodes. */
+  readonly copies: RemoteCopies;
+  readonly #processTag: string;
   readonly #reader: ArenaReader;
   #writer: ArenaWriter | undefined;
   readonly #mapped = new Map<number, Mapped>();
@@ -69,6 +74,14 @@ export class LocalStore {
 
   constructor(options: LocalStoreOptions) {
     this.#options = options;
+    const { processId, idOf, channel } = options;
+    this.#processTag = storeTagOf(processId);
+    this.copies = new RemoteCopies({
+      processId,
+      idOf,
+      fetch: (id, location, purpose) => channel.fetch(id, location, purpose),
+      release: (location) => channel.copyReleased(location),
+    });
     this.#reader = new ArenaReader({ memoryDirectory: options.memoryDirectory, spillDirectory: options.spillDirectory });
   }
 
@@ -95,8 +108,9 @@ export class LocalStore {
     return this.#stored > this.#options.quotaBytes * SHORT_ABOVE;
   }
 
-  /** The bytes of an object. `keeper` is pinned for as long as a mapped view of them can be reached. */
-  read(location: WireLocation, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+  /** The bytes of an object that is on this node, itself or by a copy. `keeper` is pinned for as long as a mapped view of them can be reached. */
+  read(of: WireLocation, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
+    const location = this.copies.readable(of, keeper);
     // Before more is mapped: who reads in a loop gives back as it goes, and the writers have pages to write to again.
     this.releaseUnreachable();
     const token = this.#nextToken;
@@ -138,7 +152,7 @@ export class LocalStore {
   freed(location: WireLocation): void {
     if (this.#claimed.size > 0) this.#claimed.delete(placeOf(location));
     // A disk file of its own is deleted here; pages in memory are not had back when their arena is being spilled.
-    const isOwn = this.#writer !== undefined && location[0].startsWith(this.#options.processTag);
+    const isOwn = this.#writer !== undefined && location[0].startsWith(this.#processTag);
     const hasPages = isOwn && this.#writer?.free(fromWire(location)) === true;
     // A loop that puts and disposes without ever yielding must not seem to fill the store.
     if (hasPages) this.#writtenBytes -= location[2];
@@ -159,8 +173,9 @@ export class LocalStore {
     if (location[3] === "memory") this.#writer?.abandon(location[0]);
   }
 
-  /** Whether an object's bytes are in their place. */
+  /** Whether an object's bytes are in their place; of another node's nobody here knows otherwise. */
   canRead(location: WireLocation): boolean {
+    if (!this.copies.isOfNode(location)) return true;
     return this.#reader.holds(fromWire(location));
   }
 
@@ -230,11 +245,11 @@ export class LocalStore {
   }
 
   #newWriter(): ArenaWriter {
-    const { memoryDirectory, spillDirectory, processTag, quotaBytes, channel } = this.#options;
+    const { memoryDirectory, spillDirectory, quotaBytes, channel } = this.#options;
     return new ArenaWriter({
       memoryDirectory,
       spillDirectory,
-      processTag,
+      processTag: this.#processTag,
       arenaBytes: arenaBytesFor(quotaBytes),
       quota: { freeBytes: () => quotaBytes - this.#stored },
       onArenaLost: (arena) => channel.arenaLost([arena, 0, 0, "memory"]),

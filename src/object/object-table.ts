@@ -46,6 +46,8 @@ export interface ObjectTableOptions {
   onHandedOver?: (location: WireLocation) => void;
   /** Nothing in this process can reach the object any more. */
   onReleased?: (entry: ObjectEntry) => void;
+  /** Nothing in this process needs an object of its own; others do. */
+  onUnkept?: (entry: ObjectEntry) => void;
 }
 
 export class ObjectTable {
@@ -58,6 +60,7 @@ export class ObjectTable {
   readonly #onUnseenFailure: (entry: ObjectEntry) => void;
   readonly #onReleased: ((entry: ObjectEntry) => void) | undefined;
   readonly #onHandedOver: ((location: WireLocation) => void) | undefined;
+  readonly #onUnkept: ((entry: ObjectEntry) => void) | undefined;
   /** Everything that has an owner: sent to others or received from them. */
   readonly #published = new Map<ObjectId, ObjectEntry>();
   readonly #unseen = new Set<ObjectEntry>();
@@ -77,6 +80,7 @@ export class ObjectTable {
     this.#onUnseenFailure = options.onUnseenFailure;
     this.#onReleased = options.onReleased;
     this.#onHandedOver = options.onHandedOver;
+    this.#onUnkept = options.onUnkept;
   }
 
   get publishedCount(): number {
@@ -364,6 +368,7 @@ export class ObjectTable {
       return;
     }
     const id = entry.id as ObjectId;
+    if (entry.owner === this.processId) this.#onUnkept?.(entry);
     const holds = entry.holds;
     entry.holds = 0;
     if (holds !== 0) this.#channel.release({ id, owner: entry.owner }, holds);

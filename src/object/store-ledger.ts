@@ -8,7 +8,7 @@
  * An arena is *retired* once its writer writes no more to it, by its death or because it is to be spilled; then what lives in it can be copied to a
  * fused file and the arena deleted. Objects keep the location that they were given; where they lie since is known by the arena's name.
  */
-import type { ProcessId } from "../base/ids.ts";
+import { nodeTagOf, type NodeTag, type ProcessId } from "../base/ids.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import type { ObjectLocation } from "./arena-writer.ts";
 import {
@@ -218,6 +218,14 @@ export class StoreLedger {
   disowned(owner: ProcessId, location: ObjectLocation): FreedEffects {
     const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
     return object?.owner === owner ? this.freed(location) : NOTHING;
+  }
+
+  /** Processes of a node that own something here. */
+  ownersOf(tag: NodeTag): Set<ProcessId> {
+    const owners = new Set<ProcessId>();
+    for (const { objects } of this.#arenas.values())
+      for (const { owner } of objects.values()) if (nodeTagOf(owner) === tag) owners.add(owner);
+    return owners;
   }
 
   /** Whether something is known of a file. */

@@ -124,10 +124,10 @@ export const MESSAGE = {
   TRANSFER_END: 165,
   COPY_STATE: 166,
   COPY_FREED: 167,
-  STORE_ELSEWHERE: 168,
 } as const;
 
-export type ProcessKind = "driver" | "worker" | "daemon" | "head";
+/** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */
+export type ProcessKind = "driver" | "worker" | "daemon" | "head" | "transfer";
 
 export interface HelloHeader {
   version: number;

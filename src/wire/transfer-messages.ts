@@ -1,10 +1,9 @@
 /**
  * Headers of the messages by which objects go from node to node; their numbers are in the catalogue (`messages.ts`).
  *
- * Between a process and its daemon: OBJECT_FETCH, COPY_RELEASE. On transfer connections: TRANSFER_OPEN, READ, CHUNK and END. On node links: COPY_STATE, COPY_FREED and
- * STORE_ELSEWHERE. PROTOCOL.md tells the same to readers of other languages.
+ * Between a process and its daemon: OBJECT_FETCH, COPY_RELEASE. On transfer connections: TRANSFER_OPEN, READ, CHUNK and END. On node links: COPY_STATE and COPY_FREED. PROTOCOL.md tells the same to readers of other languages.
  */
-import type { ObjectId, ProcessId } from "../base/ids.ts";
+import type { ObjectId } from "../base/ids.ts";
 import type { WireLocation } from "./messages.ts";
 
 /** What an object is fetched for: the first comes first. */
@@ -32,8 +31,3 @@ export type TransferEndHeader = [reason: "done" | "cancelled" | "gone"] | [reaso
 
 /** To the node where an object's bytes are: its copy at the sender is whole, or is no more. The number is that of the pull. */
 export type CopyStateHeader = [key: CopyKey, pull: number, state: "whole" | "gone"];
-
-/** To the node where a stored object is: what a process of the sender's node decided about it. */
-export type StoreElsewhereHeader =
-  | [what: "free" | "lost", location: WireLocation]
-  | [what: "adopt", location: WireLocation, owner: ProcessId];

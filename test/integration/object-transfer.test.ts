@@ -294,13 +294,12 @@ describe("copies", () => {
     await expectArrives(third, object);
   });
 
-  test("a process' decisions about an object of another node are carried out there", async () => {
-    const object = home.put(MEGABYTE);
-    const here = await expectArrives(near, object);
-    near.transfer.release(near.readerId, [here]);
-    near.store.free(object.location, { reused: false });
-    await until(() => home.store.report.objects === 0, "it is freed at home");
-    await until(() => near.transfer.counters.copies === 0, "and its copy here");
+  test("of what a dead node's processes owned here are freed with it", async () => {
+    const owned = home.put(MEGABYTE, near.writerId);
+    const here = await expectArrives(await nodes.add(), owned);
+    expect(here[3]).toBe("memory");
+    nodes.kill(near);
+    await until(() => home.store.report.objects === 0 && home.transfer.counters.copied === 0, "it is freed at home");
   });
 });
 

@@ -68,7 +68,10 @@ export class Nodes {
   kill(node: TransferNode): void {
     node.stop();
     this.byTag.delete(node.tag);
-    for (const other of this.byTag.values()) other.transfer.nodeGone(node.tag);
+    for (const other of this.byTag.values()) {
+      other.store.nodeGone(node.tag);
+      other.transfer.nodeGone(node.tag);
+    }
   }
 
   close(): void {
@@ -150,12 +153,12 @@ export class TransferNode {
   }
 
   /** Stores an object. */
-  put(sizeBytes: number): { id: ObjectId; location: WireLocation; bytes: Buffer } {
+  put(sizeBytes: number, owner: ProcessId = this.writerId): { id: ObjectId; location: WireLocation; bytes: Buffer } {
     const bytes = patterned(sizeBytes, this.#objects);
     this.#objects += 1;
     const { arena, offset, sizeBytes: storedBytes, kind } = this.writer.write(bytes, []);
     const location: WireLocation = [arena, offset, storedBytes, kind];
-    this.store.receive(this.writerId, MESSAGE.STORE_SEALED, [[location, this.writerId]]);
+    this.store.receive(this.writerId, MESSAGE.STORE_SEALED, [[location, owner]]);
     return { id: `${this.tag}${this.#objects.toString(16).padStart(24, "0")}` as ObjectId, location, bytes };
   }
 

@@ -39,6 +39,12 @@ export class ActorPlacement {
     node.placeActor(actor.id, { shape, resources, className: face.className });
   }
 
+  /** A node has it already, which an earlier head chose. */
+  adopt(actor: ActorRecord, node: NodeServices): void {
+    this.#waiting.delete(actor.id);
+    this.#placedOn.set(actor.id, { node, actor });
+  }
+
   /** It needs its place no more. */
   gone(actor: ActorRecord): void {
     this.#waiting.delete(actor.id);

@@ -31,6 +31,8 @@ export interface ActorRecord {
   deathsInARow: number;
   startedMs: number;
   worker: WorkerFactsHeader | undefined;
+  /** It was told to end, or has said that it will: it may finish what it has, its name is free. */
+  isEnding: boolean;
   reason: string | undefined;
   exit: WorkerExitedHeader | undefined;
   refusal: ActorRefusal | undefined;
@@ -130,6 +132,24 @@ export class ActorTable {
     return found;
   }
 
+  /** Which actor handles with this id mean, when `getIfExists` found one. */
+  aliasOf(id: ActorId): ActorId | undefined {
+    return this.#aliases.get(id);
+  }
+
+  /** What an earlier head has kept, in the order of creation. */
+  restore(actors: Iterable<ActorRecord>, aliases: ReadonlyMap<ActorId, ActorId>): void {
+    for (const actor of actors) {
+      const { id, phase, worker, options } = actor;
+      this.#actors.set(id, actor);
+      if (worker !== undefined) this.#byWorker.set(worker.id, actor);
+      if (phase === "dead") this.#dead.push(id);
+      // One that is about to end has given its name back.
+      else if (options.name !== undefined && !actor.isEnding) this.#names.set(nameKey(options.name, options.namespace), id);
+    }
+    for (const [id, existing] of aliases) this.#aliases.set(id, existing);
+  }
+
   /** All that are known, the dead among them, in the order of their creation. */
   all(): Iterable<ActorRecord> {
     return this.#actors.values();
@@ -140,8 +160,12 @@ export class ActorTable {
       case "create":
         return this.#create(event);
       case "placed": {
-        const actor = this.#live(event.id);
-        if (actor === undefined) return [];
+        const actor = this.#actors.get(event.id);
+        if (actor === undefined || actor.worker?.id === event.worker.id) return [];
+        // It died, or another node was faster, while the node looked for a worker.
+        if (actor.phase === "dead" || actor.worker !== undefined) {
+          return [{ kind: "end", actor, worker: event.worker.id, afterPending: false, reason: "its actor does not need it any more" }];
+        }
         actor.worker = event.worker;
         this.#byWorker.set(event.worker.id, actor);
         return [{ kind: "start", actor, worker: event.worker }];
@@ -250,6 +274,7 @@ export class ActorTable {
       deathsInARow: 0,
       startedMs: 0,
       worker: undefined,
+      isEnding: false,
       reason: undefined,
       exit: undefined,
       refusal: undefined,
@@ -284,6 +309,7 @@ export class ActorTable {
 
   /** It may still answer what it has; nobody finds it by its name any more, so that whoever looks for the name does not get one that ends. */
   #beginEnd(actor: ActorRecord): void {
+    actor.isEnding = true;
     actor.restartsLeft = 0;
     this.#releaseName(actor);
   }

@@ -25,6 +25,15 @@ export class DefinitionTable {
     }
   }
 
+  has(id: string): boolean {
+    return this.#definitions.has(id);
+  }
+
+  /** What an earlier head has kept. */
+  restore(definitions: ReadonlyMap<string, StoredDefinition>): void {
+    for (const { header, body } of definitions.values()) this.define(header, body);
+  }
+
   fetch(id: string, resolve: (definition: StoredDefinition) => void): void {
     const known = this.#definitions.get(id);
     if (known !== undefined) {

@@ -28,9 +28,24 @@ import {
 import { ActorPlacement } from "./actor-placement.ts";
 import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
 import { PlacementGroups } from "./placement-groups.ts";
+import { PlacementGroupTable } from "./placement-group-table.ts";
+import type { RecoveryStep } from "./recovery.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
+
+interface Tables {
+  readonly actors: ActorTable;
+  readonly groups: PlacementGroupTable;
+  readonly definitions: DefinitionTable;
+}
+
+export interface HeadOptions {
+  nowMs: () => number;
+  isOfDriver: boolean;
+  /** Those of a cluster note what changes (`recorded-tables.ts`). Default: plain ones, for a head that ends with its node. */
+  tables?: Tables;
+}
 
 export class Head implements HeadService {
   readonly #nodes = new Map<NodeTag, NodeServices>();
@@ -38,14 +53,17 @@ export class Head implements HeadService {
   readonly #nowMs: () => number;
   /** Whether it ends with the driver that started its only node. */
   readonly #isOfDriver: boolean;
-  readonly #actors = new ActorTable();
-  readonly #definitions = new DefinitionTable();
+  readonly #actors: ActorTable;
+  readonly #definitions: DefinitionTable;
   readonly #environments = new EnvironmentDescriptions();
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
 
-  constructor(options: { nowMs: () => number; isOfDriver: boolean }) {
+  constructor(options: HeadOptions) {
+    const { actors, groups, definitions } = options.tables ?? plainTables();
+    this.#actors = actors;
+    this.#definitions = definitions;
     this.#nowMs = options.nowMs;
     this.#isOfDriver = options.isOfDriver;
     const nodes = (): Iterable<NodeServices> => this.#nodes.values();
@@ -54,6 +72,7 @@ export class Head implements HeadService {
       nodes,
       warn: (text) => this.#warn(text),
       endActors: (group, reason) => this.#endActorsOf(group, reason),
+      table: groups,
     });
   }
 
@@ -78,22 +97,47 @@ export class Head implements HeadService {
   /** A node is dead, with all its processes: what lived there is started elsewhere or dead. */
   nodeGone(nodeId: NodeId, reason: string): void {
     const tag = nodeTagOf(nodeId);
-    if (!this.#nodes.delete(tag)) return;
+    this.#nodes.delete(tag);
     this.#waits.nodeGone(tag);
     for (const actor of this.#placement.nodeGone(nodeId)) this.#placement.place(actor);
     for (const worker of this.#actors.workersOf(tag)) {
-      const exit: WorkerExitedHeader = {
-        workerId: worker.id,
-        pid: worker.pid,
-        exitCode: undefined,
-        signal: undefined,
-        lastOutput: [],
-        reason,
-      };
-      this.workerExited(worker.id, exit, { intended: false });
+      this.workerExited(worker.id, exitOf(worker, reason), { intended: false });
     }
     for (const process of this.#actors.creatorsOf(tag)) this.processGone(process);
     this.#groups.nodeGone(nodeId);
+  }
+
+  /** Makes good what an earlier head may have left undone (`recovery.ts`). */
+  recover(step: RecoveryStep): void {
+    switch (step.kind) {
+      case "placed":
+        this.placed(step.actor, step.worker, step.accelerators);
+        return;
+      case "adopt": {
+        const node = this.#nodes.get(nodeTagOf(step.nodeId));
+        if (node !== undefined) this.#placement.adopt(step.actor, node);
+        return;
+      }
+      case "startAgain":
+        this.#start(step.actor, step.worker, step.accelerators);
+        return;
+      case "endAgain":
+        this.#nodeOf(step.worker)?.endActor(step.worker, { afterPending: true, reason: step.reason });
+        return;
+      case "workerExited":
+        this.workerExited(step.worker.id, exitOf(step.worker, step.reason), { intended: false });
+        return;
+      case "endWorker":
+        this.#nodeOf(step.worker)?.endActor(step.worker, { afterPending: false, reason: step.reason });
+        this.#nodeOf(step.worker)?.actorGone(step.actor);
+        return;
+      case "processGone":
+        this.processGone(step.process);
+        return;
+      case "place":
+        this.#placement.place(step.actor);
+        return;
+    }
   }
 
   receive(peer: HeadPeer, frame: Message, header: unknown): void {
@@ -202,6 +246,12 @@ export class Head implements HeadService {
   #create(peer: HeadPeer, frame: Message, header: ActorCreateHeader): void {
     const { actorId, definition, options, args, deps } = header;
     const { name, namespace } = options;
+    const known = this.#actors.get(actorId);
+    if (known !== undefined) {
+      // Asked again, as the answer of an earlier head may have been lost.
+      peer.connection.reply(frame.callId, this.#describe(known));
+      return;
+    }
     const existing = name === undefined ? undefined : this.#actors.named(name, namespace);
     if (existing !== undefined && !options.getIfExists) {
       peer.connection.replyError(
@@ -394,6 +444,15 @@ export class Head implements HeadService {
     };
     this.#peer(watcher)?.connection.send(MESSAGE.ACTOR_STATE, header, { parts: actor.error === undefined ? [] : [actor.error.body] });
   }
+}
+
+/** Of a process that nobody saw end. */
+function exitOf({ id: workerId, pid }: WorkerFactsHeader, reason: string): WorkerExitedHeader {
+  return { workerId, pid, exitCode: undefined, signal: undefined, lastOutput: [], reason };
+}
+
+function plainTables(): Tables {
+  return { actors: new ActorTable(), groups: new PlacementGroupTable(), definitions: new DefinitionTable() };
 }
 
 /** The references inside the constructor's arguments, and the stored bytes of large ones. */

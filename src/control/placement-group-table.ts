@@ -54,6 +54,16 @@ export class PlacementGroupTable {
     return undefined;
   }
 
+  /** What an earlier head has kept. */
+  restore(groups: readonly GroupRecord[]): void {
+    for (const group of groups) {
+      // What the nodes were asked for is forgotten with the head that had asked.
+      if (group.header.state === "pending") group.chosen = undefined;
+      this.#groups.set(group.header.id, group);
+      if (group.header.state === "removed") this.#removed.push(group.header.id);
+    }
+  }
+
   list(): GroupHeader[] {
     return Array.from(this.#groups.values(), (group) => group.header);
   }

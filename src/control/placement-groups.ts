@@ -9,24 +9,26 @@ import type { NodeView } from "../base/resources.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../wire/messages.ts";
-import { type GroupEffect, type GroupRecord, PlacementGroupTable } from "./placement-group-table.ts";
+import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
 
 export interface PlacementGroupsOptions {
   nodes: () => Iterable<NodeServices>;
   warn: (text: string) => void;
   /** Ends the actors that live in a group. */
   endActors: (group: string, reason: string) => void;
+  table: PlacementGroupTable;
 }
 
 export class PlacementGroups {
   readonly #options: PlacementGroupsOptions;
-  readonly #table = new PlacementGroupTable();
+  readonly #table: PlacementGroupTable;
   /** Groups of which these nodes have not reserved their part yet. */
   readonly #reserving = new Map<string, Set<NodeId>>();
   readonly #watchers = new Map<string, { peer: HeadPeer; callId: number }[]>();
 
   constructor(options: PlacementGroupsOptions) {
     this.#options = options;
+    this.#table = options.table;
   }
 
   receive(peer: HeadPeer, frame: Message, header: unknown): void {

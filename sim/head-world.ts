@@ -468,7 +468,7 @@ async function ensureHead(world: HeadWorld): Promise<void> {
 }
 
 /** One thing that happens next. */
-async function step(world: HeadWorld): Promise<void> {
+async function happen(world: HeadWorld): Promise<void> {
   const { random } = world;
   const chance = random.next();
   const node = world.pick(world.live) as ModelNode;
@@ -565,7 +565,7 @@ export async function simulateHeads({
 }): Promise<HeadWorldResult> {
   const world = new HeadWorld(seed, mutation);
   await ensureHead(world);
-  for (let index = 0; index < steps; index += 1) await step(world);
+  for (let index = 0; index < steps; index += 1) await happen(world);
   await settle(world);
   if (world.violations.length === 0) check(world);
   const { violations, acknowledgedActors, crashes, restarts } = world;

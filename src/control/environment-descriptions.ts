@@ -18,6 +18,10 @@ export class EnvironmentDescriptions {
     for (const resolve of waiting) resolve(description);
   }
 
+  has(key: string): boolean {
+    return this.#descriptions.has(key);
+  }
+
   fetch(key: string, resolve: (description: object) => void): void {
     const known = this.#descriptions.get(key);
     if (known !== undefined) resolve(known);

@@ -164,6 +164,18 @@ describe("records of the head", () => {
     expect(found).toEqual([new Uint8Array([1, 2]), new Uint8Array([1, 2])]);
   });
 
+  test("what environments mean is kept once", async () => {
+    const bench = new Bench();
+    bench.tables.environments.described({ key: "k", description: { packages: ["a"] } });
+    expect(await bench.keep()).toHaveLength(1);
+    bench.tables.environments.described({ key: "k", description: { packages: ["a"] } });
+    expect(await bench.keep()).toEqual([]);
+    const next = await bench.next();
+    next.environments.fetch("k", (description) => expect(description).toEqual({ packages: ["a"] }));
+    expect(next.environments.has("k")).toBe(true);
+    expect(next.takeWrites()).toEqual([]);
+  });
+
   test("placement groups come back, those that are not reserved to be placed again", async () => {
     const bench = new Bench();
     const header = {

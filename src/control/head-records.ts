@@ -9,7 +9,7 @@ import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeInfoHeader } from "../wire/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
-import type { ActorOptionsHeader, DefinitionHeader, PayloadHeader } from "../wire/messages.ts";
+import type { ActorOptionsHeader, DefinitionHeader, EnvironmentHeader, PayloadHeader } from "../wire/messages.ts";
 import type { ActorRecord } from "./actor-table.ts";
 import type { StoredDefinition } from "./definition-table.ts";
 import type { GroupRecord } from "./placement-group-table.ts";
@@ -20,7 +20,7 @@ export const HEAD_PREFIX = "head";
 /** What one record may take. Larger arguments and captured buffers lie in the object store, and are only named here. */
 export const RECORD_BYTES_MAX: number = 8 * 1024 * 1024;
 
-export type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "node" | "driver";
+export type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver";
 
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
 export interface NodeRecord {
@@ -44,6 +44,7 @@ export interface HeadTables {
   readonly groups: GroupRecord[];
   /** By id and by content id. */
   readonly definitions: Map<string, StoredDefinition>;
+  readonly environments: EnvironmentHeader[];
   readonly nodes: NodeRecord[];
   readonly drivers: DriverRecord[];
 }
@@ -115,6 +116,10 @@ export class HeadRecords {
     return [...writes, ...this.#put("name", header.id, { header: header satisfies DefinitionHeader, body: NOTHING })];
   }
 
+  environment(description: EnvironmentHeader): StoreWrite[] {
+    return this.#put("environment", description.key, { header: description, body: NOTHING });
+  }
+
   node(record: NodeRecord): StoreWrite[] {
     return this.#put("node", `${record.nodeId}-${record.incarnation}`, { header: record, body: NOTHING });
   }
@@ -131,7 +136,7 @@ export class HeadRecords {
   read(entries: readonly StoreEntry[]): HeadTables {
     const values = new Map<string, Uint8Array>();
     for (const { key, value } of entries) values.set(key, value);
-    const kinds = { actor: [], spec: [], alias: [], group: [], definition: [], name: [], node: [], driver: [] } as Record<
+    const kinds = { actor: [], spec: [], alias: [], group: [], definition: [], name: [], environment: [], node: [], driver: [] } as Record<
       RecordKind,
       [id: string, header: unknown, body: Uint8Array][]
     >;
@@ -146,6 +151,7 @@ export class HeadRecords {
       aliases: new Map(kinds.alias.map(([id, existing]) => [id as ActorId, existing as ActorId])),
       groups: kinds.group.map(([, header]) => header as GroupRecord),
       definitions: readDefinitions(kinds.definition, kinds.name),
+      environments: kinds.environment.map(([, header]) => header as EnvironmentHeader),
       nodes: kinds.node.map(([, header]) => header as NodeRecord),
       drivers: kinds.driver.map(([, header]) => header as DriverRecord),
     };

@@ -38,6 +38,7 @@ interface Tables {
   readonly actors: ActorTable;
   readonly groups: PlacementGroupTable;
   readonly definitions: DefinitionTable;
+  readonly environments: EnvironmentDescriptions;
 }
 
 export interface HeadOptions {
@@ -55,15 +56,16 @@ export class Head implements HeadService {
   readonly #isOfDriver: boolean;
   readonly #actors: ActorTable;
   readonly #definitions: DefinitionTable;
-  readonly #environments = new EnvironmentDescriptions();
+  readonly #environments: EnvironmentDescriptions;
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
 
   constructor(options: HeadOptions) {
-    const { actors, groups, definitions } = options.tables ?? plainTables();
+    const { actors, groups, definitions, environments } = options.tables ?? plainTables();
     this.#actors = actors;
     this.#definitions = definitions;
+    this.#environments = environments;
     this.#nowMs = options.nowMs;
     this.#isOfDriver = options.isOfDriver;
     const nodes = (): Iterable<NodeServices> => this.#nodes.values();
@@ -452,7 +454,12 @@ function exitOf({ id: workerId, pid }: WorkerFactsHeader, reason: string): Worke
 }
 
 function plainTables(): Tables {
-  return { actors: new ActorTable(), groups: new PlacementGroupTable(), definitions: new DefinitionTable() };
+  return {
+    actors: new ActorTable(),
+    groups: new PlacementGroupTable(),
+    definitions: new DefinitionTable(),
+    environments: new EnvironmentDescriptions(),
+  };
 }
 
 /** The references inside the constructor's arguments, and the stored bytes of large ones. */

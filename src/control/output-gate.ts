@@ -48,7 +48,7 @@ export class OutputGate {
   }
 
   /** A node as the head is to see it. */
-  node(node: NodeServices): NodeServices {
+  node(node: CommandsWithAnswer extends never ? NodeServices : never): NodeServices {
     return new Proxy(node, {
       get: (target, name) => {
         if (name === "peer") return (id: HeadPeer["id"]) => this.peer(target.peer(id));
@@ -89,6 +89,3 @@ export class OutputGate {
     this.#held.push(() => action(kept));
   }
 }
-
-/** Holds at compile time what `CommandsWithAnswer` says. */
-export const NO_COMMAND_HAS_AN_ANSWER: CommandsWithAnswer extends never ? true : false = true;

@@ -5,9 +5,10 @@
  * from the event and its effects, so the tables know nothing of this. Invariant: between an event and the `takeWrites` after it nothing else is handled.
  */
 import type { ActorId } from "../base/ids.ts";
-import type { DefinitionHeader } from "../wire/messages.ts";
+import type { DefinitionHeader, EnvironmentHeader } from "../wire/messages.ts";
 import { type ActorEffect, type ActorEvent, ActorTable } from "./actor-table.ts";
 import { DefinitionTable } from "./definition-table.ts";
+import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { type GroupEffect, type GroupEvent, type GroupRecord, PlacementGroupTable } from "./placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "./store/control-store.ts";
@@ -19,10 +20,12 @@ export class RecordedTables {
   readonly actors: ActorTable;
   readonly groups: PlacementGroupTable;
   readonly definitions: DefinitionTable;
+  readonly environments: EnvironmentDescriptions;
   readonly #records = new HeadRecords();
   readonly #actors: RecordedActors;
   readonly #groups: RecordedGroups;
   readonly #definitions: RecordedDefinitions;
+  readonly #environments: RecordedEnvironments;
   readonly #deadNodes: NodeRecord[] = [];
   #writes: StoreWrite[] = [];
 
@@ -30,9 +33,11 @@ export class RecordedTables {
     this.#actors = new RecordedActors();
     this.#groups = new RecordedGroups();
     this.#definitions = new RecordedDefinitions();
+    this.#environments = new RecordedEnvironments();
     this.actors = this.#actors;
     this.groups = this.#groups;
     this.definitions = this.#definitions;
+    this.environments = this.#environments;
   }
 
   /** Takes over what an earlier head has kept: a listing of everything under `HEAD_PREFIX`. @returns it, for what has to be done about it */
@@ -42,6 +47,9 @@ export class RecordedTables {
     this.#actors.dead.push(...tables.actors.filter(({ phase }) => phase === "dead").map(({ id }) => id));
     this.#groups.restore(tables.groups);
     this.#definitions.restore(tables.definitions);
+    this.#definitions.take();
+    for (const description of tables.environments) this.#environments.described(description);
+    this.#environments.take();
     this.#deadNodes.push(...tables.nodes.filter(({ state }) => state === "dead"));
     return tables;
   }
@@ -73,6 +81,7 @@ export class RecordedTables {
     for (const id of this.#actors.takeForgotten()) writes.push(...this.#records.actorForgotten(id));
     for (const [id, existing] of this.#actors.takeAliases()) writes.push(...this.#records.alias(id, existing));
     for (const id of this.#groups.take()) writes.push(...this.#records.group(id, this.#groups.get(id)));
+    for (const description of this.#environments.take()) writes.push(...this.#records.environment(description));
     for (const definition of this.#definitions.take()) writes.push(...this.#records.definition(definition));
     return writes;
   }
@@ -171,5 +180,20 @@ class RecordedDefinitions extends DefinitionTable {
     const defined = this.#defined;
     this.#defined = [];
     return defined;
+  }
+}
+
+class RecordedEnvironments extends EnvironmentDescriptions {
+  #described: EnvironmentHeader[] = [];
+
+  override described(description: EnvironmentHeader): void {
+    if (!this.has(description.key)) this.#described.push(description);
+    super.described(description);
+  }
+
+  take(): EnvironmentHeader[] {
+    const described = this.#described;
+    this.#described = [];
+    return described;
   }
 }

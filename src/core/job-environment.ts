@@ -7,7 +7,7 @@
 import type { JobId, NodeId } from "../base/ids.ts";
 import { placedRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { machineName, workerExecArgv } from "../platform/machine.ts";
-import { realPath, resolvePath } from "../platform/paths.ts";
+import { folderIdentity, realPath, resolvePath } from "../platform/paths.ts";
 
 export function jobEnvironment(
   given: RuntimeEnvInput | undefined,
@@ -15,6 +15,13 @@ export function jobEnvironment(
 ): RuntimeEnvSpec {
   const here = { node: nodeId, hostname: machineName() };
   const directory = realPath(resolvePath("."));
-  const job = { ...here, jobId, namespace, directory, execArgv: workerExecArgv(process.execArgv) };
+  const job = {
+    ...here,
+    jobId,
+    namespace,
+    directory,
+    directoryIdentity: folderIdentity(directory),
+    execArgv: workerExecArgv(process.execArgv),
+  };
   return Object.freeze({ ...placedRuntimeEnv(resolveRuntimeEnv(given), here), job });
 }

@@ -4,6 +4,7 @@
  * The daemon's end of `build.ts`. A package that turns out to be damaged is fetched once more. Never fails: what goes wrong is a result, which says both sides.
  */
 import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
+import { folderIdentity } from "../platform/paths.ts";
 import type { BuildResult } from "./build.ts";
 import { type EnvironmentFolders, foreignFoldersOf } from "./environment-folders.ts";
 import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
@@ -20,8 +21,9 @@ export interface EnvironmentBuilderOptions {
   readonly run: (key: string, spec: RuntimeEnvSpec, obtained: ObtainedFolders) => Promise<BuildResult>;
 }
 
-export async function buildWithFolders(key: string, spec: RuntimeEnvSpec, options: EnvironmentBuilderOptions): Promise<BuildResult> {
+export async function buildWithFolders(key: string, given: RuntimeEnvSpec, options: EnvironmentBuilderOptions): Promise<BuildResult> {
   const { here, packages, run } = options;
+  const spec = inPlace(given, here);
   const folders = foreignFoldersOf(spec, here.node);
   try {
     const result = await run(key, spec, await all(folders, (place) => packages.obtain(place)));
@@ -30,6 +32,13 @@ export async function buildWithFolders(key: string, spec: RuntimeEnvSpec, option
   } catch (error) {
     return { failed: (error as Error).message, output: [] };
   }
+}
+
+/** Nodes of one machine run in the driver's folder itself, with the packages that are installed there. */
+function inPlace(spec: RuntimeEnvSpec, here: NodePlace): RuntimeEnvSpec {
+  const { job } = spec;
+  const isSame = job?.directoryIdentity !== undefined && folderIdentity(job.directory) === job.directoryIdentity;
+  return isSame ? { ...spec, job: { ...job, ...here } } : spec;
 }
 
 async function all(folders: EnvironmentFolders, obtain: (place: PackagePlace) => Promise<ObtainedPackage>): Promise<ObtainedFolders> {

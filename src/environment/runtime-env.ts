@@ -45,6 +45,8 @@ export interface JobEnvironment extends NodePlace {
   readonly namespace: string;
   /** Where the driver runs: its workers on the same node run there, others in a copy that travelled. */
   readonly directory: string;
+  /** By which a node knows that it sees the very same folder at this path, as nodes of one machine do; undefined where that cannot be told. */
+  readonly directoryIdentity?: string | undefined;
   /** Flags of Node that decide how the driver loads modules. */
   readonly execArgv: readonly string[];
 }

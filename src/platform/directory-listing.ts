@@ -28,8 +28,8 @@ export interface ListingOptions {
   readonly filesMax: number;
 }
 
-/** Never part of a project's own files: installed packages and history. */
-const ALWAYS_EXCLUDED = ["node_modules/", ".git/"];
+/** Never part of a project's own files: installed packages and history, be they folders or, as in a second work tree, links or files that name one. */
+const ALWAYS_EXCLUDED = ["node_modules", ".git"];
 const RULE_FILES = [".gitignore", ".shoalignore"];
 const LARGEST_NAMED_MAX = 5;
 

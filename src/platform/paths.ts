@@ -1,5 +1,5 @@
 /** Paths of the machine, for folders that know them only as text: made absolute, joined, and looked up. */
-import { realpathSync, statSync } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 export function resolvePath(path: string): string {
@@ -29,4 +29,18 @@ export function isDirectory(path: string): boolean {
 
 export function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/**
+ * What one folder has and no other of this machine since it was started: processes that find the same at a path see the same folder, whatever namespaces they are in.
+ *
+ * @returns undefined where there is no such folder, or the system does not tell when it was started
+ */
+export function folderIdentity(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}:${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,0 +1,71 @@
+/** Heads that race for the lead, on memory and over real servers: one leads, and when it goes another does, with what the first had kept. */
+import { expect, test } from "vitest";
+import { HeadElection } from "../../src/control/head-election.ts";
+import { Journal } from "../../src/control/journal.ts";
+import { claimLeadership, type Leadership } from "../../src/control/leadership.ts";
+import { until } from "./nats-servers.ts";
+import { type Client, eachPlane } from "./planes.ts";
+
+class Candidate {
+  readonly election: HeadElection;
+  readonly journals: Journal[] = [];
+  leadership: Leadership | undefined;
+  ends = 0;
+  readonly #client: Client;
+
+  constructor(client: Client, id: string) {
+    this.#client = client;
+    this.election = new HeadElection({
+      id,
+      address: `${id}:1`,
+      store: client.store,
+      bus: client.bus,
+      lead: async (leadership, election) => {
+        this.leadership = leadership;
+        const onLost = (error: Error): void => election.stepDown(error.message);
+        this.journals.push(new Journal({ commit: (writes) => leadership.commit(writes), onLost }));
+        return { end: () => (this.ends += 1) };
+      },
+      onError: () => {},
+    });
+  }
+
+  keep(key: string): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.journals.at(-1)?.after([{ key, value: new Uint8Array([1]) }], resolve);
+    return promise;
+  }
+
+  async die(): Promise<void> {
+    this.election.close();
+    await this.#client[Symbol.asyncDispose]();
+  }
+}
+
+eachPlane("heads", (start) => {
+  test("one leads; after its death another leads in seconds, and what was kept is there; one that only could not be heard keeps nothing more", async () => {
+    await using plane = await start();
+    await using observer = await plane.open();
+    const candidates = await Promise.all(["a", "b", "c"].map(async (id) => new Candidate(await plane.open(), id)));
+    const leaders = (): Candidate[] => candidates.filter(({ election }) => election.leads);
+    await until(() => leaders().length === 1, "a head leads");
+    const [first] = leaders() as [Candidate];
+    await first.keep("kept");
+    candidates.splice(candidates.indexOf(first), 1);
+    const diedMs = performance.now();
+    await first.die();
+    await until(() => leaders().length === 1, "another head leads");
+    expect(performance.now() - diedMs).toBeLessThan(4_000);
+    expect((await observer.store.get("kept"))?.value[0]).toBe(1);
+
+    const [second] = leaders() as [Candidate];
+
+    // Somebody claims the next term although it lives: its next write is refused, and it steps down.
+
+    await claimLeadership(observer.store, { id: "usurper" });
+    void second.keep("lost");
+    await until(() => second.ends === 1, "the replaced head ends its reign");
+    expect(await observer.store.get("lost")).toBeUndefined();
+    await Promise.all(candidates.map((candidate) => candidate.die()));
+  });
+});

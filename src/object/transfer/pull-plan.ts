@@ -91,8 +91,10 @@ export class PullPlan {
   readonly #pulls = new Map<string, Pull>();
   readonly #byNumber = new Map<number, Pull>();
   readonly #dead = new Set<NodeTag>();
+  /** What waits for room, by urgency; in each the first comes first. */
+  readonly #queues: readonly Set<Pull>[] = [new Set(), new Set(), new Set()];
+  readonly #active = new Set<Pull>();
   #activeBytes = 0;
-  #active = 0;
   #next = 1;
   #nowMs = 0;
   #effects: PullEffect[] = [];
@@ -224,6 +226,8 @@ export class PullPlan {
     }
     const at = purposeOf(purpose);
     pull.wants[at] = (pull.wants[at] ?? 0) + 1;
+    if (pull.state !== "queued") return;
+    this.#queue(pull);
     this.#admit();
   }
 
@@ -232,8 +236,12 @@ export class PullPlan {
     if (pull === undefined) return;
     const at = purposeOf(purpose);
     pull.wants[at] = Math.max(0, (pull.wants[at] ?? 0) - 1);
-    if (pull.wants.some((count) => count > 0)) return;
+    if (pull.wants.some((count) => count > 0)) {
+      if (pull.state === "queued") this.#queue(pull);
+      return;
+    }
     this.#stop(pull);
+    this.#unqueue(pull);
     this.#pulls.delete(key);
     this.#admit();
   }
@@ -379,6 +387,7 @@ export class PullPlan {
   #fail(pull: Pull, reason: PullFailure): void {
     this.#forgetNumber(pull);
     this.#release(pull);
+    this.#unqueue(pull);
     this.#pulls.delete(pull.key);
     this.#effects.push({ kind: "failed", key: pull.key, reason });
     this.#admit();
@@ -395,43 +404,54 @@ export class PullPlan {
   }
 
   #release(pull: Pull): void {
-    if (pull.state === "queued") return;
-    this.#activeBytes -= pull.sizeBytes;
-    this.#active -= 1;
+    if (this.#active.delete(pull)) this.#activeBytes -= pull.sizeBytes;
   }
 
   // ---- admission
 
+  /** Puts a pull that waits for room where its urgency is now. */
+  #queue(pull: Pull): void {
+    const queue = this.#queues[urgency(pull)] as Set<Pull>;
+    if (queue.has(pull)) return;
+    this.#unqueue(pull);
+    queue.add(pull);
+  }
+
+  #unqueue(pull: Pull): void {
+    for (const queue of this.#queues) queue.delete(pull);
+  }
+
   #admit(): void {
-    if (this.#active === this.#pulls.size) return;
-    const queued = Array.from(this.#pulls.values()).filter((pull) => pull.state === "queued");
-    queued.sort((a, b) => urgency(a) - urgency(b) || a.number - b.number);
-    for (const pull of queued) {
-      if (pull.state !== "queued" || this.#pulls.get(pull.key) !== pull) continue;
-      if (this.#dead.has(pull.home)) {
-        this.#pulls.delete(pull.key);
-        this.#effects.push({ kind: "failed", key: pull.key, reason: "lost" });
-        continue;
+    for (const queue of this.#queues) {
+      for (const pull of queue) {
+        if (this.#dead.has(pull.home)) {
+          queue.delete(pull);
+          this.#pulls.delete(pull.key);
+          this.#effects.push({ kind: "failed", key: pull.key, reason: "lost" });
+          continue;
+        }
+        // Nothing overtakes the first, or a large object would wait for ever.
+        if (!this.#fits(pull) && !this.#makeRoom(pull)) return;
+        queue.delete(pull);
+        pull.state = "allocating";
+        this.#active.add(pull);
+        this.#activeBytes += pull.sizeBytes;
+        this.#effects.push({ kind: "allocate", key: pull.key, sizeBytes: pull.sizeBytes });
       }
-      if (!this.#fits(pull) && !this.#makeRoom(pull)) return;
-      pull.state = "allocating";
-      this.#activeBytes += pull.sizeBytes;
-      this.#active += 1;
-      this.#effects.push({ kind: "allocate", key: pull.key, sizeBytes: pull.sizeBytes });
     }
   }
 
   #fits(pull: Pull): boolean {
-    if (this.#active === 0) return true;
-    return this.#active < ACTIVE_MAX && this.#activeBytes + pull.sizeBytes <= this.#budgetBytes;
+    if (this.#active.size === 0) return true;
+    return this.#active.size < ACTIVE_MAX && this.#activeBytes + pull.sizeBytes <= this.#budgetBytes;
   }
 
   /** Pulls that are less urgent give way, the least urgent and latest first, if that is enough. */
   #makeRoom(pull: Pull): boolean {
-    const lesser = Array.from(this.#pulls.values()).filter((other) => other.state !== "queued" && urgency(other) > urgency(pull));
+    const lesser = Array.from(this.#active).filter((other) => urgency(other) > urgency(pull));
     lesser.sort((a, b) => urgency(b) - urgency(a) || b.number - a.number);
     let bytes = this.#activeBytes;
-    let count = this.#active;
+    let count = this.#active.size;
     const given: Pull[] = [];
     for (const other of lesser) {
       if (count === 0 || (count < ACTIVE_MAX && bytes + pull.sizeBytes <= this.#budgetBytes)) break;
@@ -440,7 +460,10 @@ export class PullPlan {
       count -= 1;
     }
     if (count > 0 && (count >= ACTIVE_MAX || bytes + pull.sizeBytes > this.#budgetBytes)) return false;
-    for (const other of given) this.#stop(other);
+    for (const other of given) {
+      this.#stop(other);
+      this.#queue(other);
+    }
     return true;
   }
 

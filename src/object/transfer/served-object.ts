@@ -1,5 +1,5 @@
 /**
- * The bytes of one stored object as they are sent to another node: found wherever they lie, read piece by piece beside the event loop.
+ * The bytes of one stored object as they are sent to another node: found wherever they lie, read piece by piece, from disk beside the event loop.
  *
  * Decides where to look: the file that the location names, else the fused file that the index of a spilled arena names. A location comes from another node: its name
  * stays within the folders of the store, and the place is what the file has. Once open, the file stays readable whatever becomes of its name; that its pages are not
@@ -20,17 +20,21 @@ export class ServedObject {
   readonly sizeBytes: number;
   readonly #file: StoreFile;
   readonly #offset: number;
+  readonly #isInMemory: boolean;
   #reads = 0;
   #isClosed = false;
 
   constructor(file: StoreFile, location: ObjectLocation) {
     this.#file = file;
     this.#offset = location.offset;
+    this.#isInMemory = location.kind === "memory";
     this.sizeBytes = location.sizeBytes;
   }
 
   /** Fills the target. @returns false when the file is too short */
   async read(offset: number, target: Uint8Array): Promise<boolean> {
+    // A megabyte of memory is copied in 0.2 ms; to have another thread do it costs as much again.
+    if (this.#isInMemory) return this.#file.read(this.#offset + offset, target);
     this.#reads += 1;
     try {
       return await readAt(this.#file.fd, target, this.#offset + offset);

@@ -54,6 +54,8 @@ interface Fetch {
 const TICK_MS = 250;
 
 export class ObjectReceiver {
+  /** How often a source was left for another, as it stalled, refused or broke. */
+  sourcesLeft = 0;
   readonly #options: ObjectReceiverOptions;
   readonly #plan: PullPlan;
   readonly #links: TransferLinks;
@@ -153,6 +155,7 @@ export class ObjectReceiver {
         if (fetch === undefined) return;
         fetch.incoming?.begin(effect.pull, this.#plan.haveBytes(effect.key));
         if (effect.node === fetch.home) fetch.homePull = effect.pull;
+        if (effect.avoid.length > 0) this.sourcesLeft += 1;
         const header = { key: fetch.of, avoid: effect.avoid, checks: this.#options.checks };
         this.#links.send(effect.node, MESSAGE.TRANSFER_OPEN, { pull: effect.pull, header });
         return;

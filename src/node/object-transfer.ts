@@ -96,12 +96,13 @@ export class ObjectTransfer {
   }
 
   /** For tests and statistics. */
-  get counters(): { copies: number; fetching: number; serving: number; copied: number } {
+  get counters(): { copies: number; fetching: number; serving: number; copied: number; sourcesLeft: number } {
     return {
       copies: this.#cache.size,
       fetching: this.#receiver.size,
       serving: this.#source.servingCount,
       copied: this.#source.copiedCount,
+      sourcesLeft: this.#receiver.sourcesLeft,
     };
   }
 

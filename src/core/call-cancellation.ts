@@ -12,6 +12,7 @@ import { isPutId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type CancelHeader, type CancelRefHeader, type CancelRunningHeader, MESSAGE } from "../wire/messages.ts";
+import type { WhyCallHeader } from "../wire/why-messages.ts";
 import type { TaskContext } from "../worker/task-context.ts";
 import { cancelledError } from "./call-limits.ts";
 import type { CallRecord } from "./call-record.ts";
@@ -54,6 +55,8 @@ interface Pursuit {
   isAbandoned: boolean;
   /** Nobody reads its items any more: it may take its time to clean up, so only what computes on without a pause is interrupted. */
   readonly isStream: boolean;
+  /** When its worker was last asked whether it hears anything. */
+  askedMs: number;
 }
 
 export class CallCancellation {
@@ -124,7 +127,7 @@ export class CallCancellation {
     const header: CancelHeader = { recursive: manner.recursive, abandon: false };
     link.cancel(record, header);
     if (record.actor !== undefined) return;
-    const pursuit: Pursuit = { record, link, ...manner, begunMs: undefined, isAbandoned: false, isStream: false };
+    const pursuit: Pursuit = { record, link, ...manner, begunMs: undefined, isAbandoned: false, isStream: false, askedMs: 0 };
     this.#begin(pursuit);
     if (manner.force) this.#pursue(pursuit);
   }
@@ -133,7 +136,7 @@ export class CallCancellation {
   streamStopped(record: CallRecord): void {
     const link = record.actor === undefined && !record.isEnded ? this.#options.linkOf(record) : undefined;
     if (link === undefined) return;
-    this.#begin({ record, link, force: false, recursive: true, begunMs: undefined, isAbandoned: false, isStream: true });
+    this.#begin({ record, link, force: false, recursive: true, begunMs: undefined, isAbandoned: false, isStream: true, askedMs: 0 });
   }
 
   #begin(pursuit: Pursuit): void {
@@ -168,7 +171,9 @@ export class CallCancellation {
     const isOwnProcess = link.processId === this.#options.processId;
     const sinceMs = nowMs - pursuit.begunMs;
     if (pursuit.isStream) {
-      if (!isOwnProcess && sinceMs >= CANCEL_GRACE_MS) this.#sendRunning(pursuit, { kill: false });
+      if (isOwnProcess || sinceMs < CANCEL_GRACE_MS) return;
+      this.#sendRunning(pursuit, { kill: false });
+      if (nowMs - pursuit.askedMs >= CANCEL_GRACE_MS) this.#askWorker(pursuit, nowMs);
       return;
     }
     if (sinceMs < CANCEL_GRACE_MS && !force) {
@@ -182,6 +187,19 @@ export class CallCancellation {
     }
     if (isOwnProcess || (!force && sinceMs < CANCEL_GRACE_MS + ABANDON_WITHIN_MS)) return;
     this.#sendRunning(pursuit, { kill: true });
+  }
+
+  /**
+   * A generator that was quick for many items computes without the frame in which it could be interrupted. Its worker hears nothing then, unlike that of one
+   * which cleans up and awaits something: it is ended, unless it is known to be at another call.
+   */
+  #askWorker(pursuit: Pursuit, nowMs: number): void {
+    const { record, link } = pursuit;
+    pursuit.askedMs = nowMs;
+    const question: WhyCallHeader = { callId: link.callIdOf(record), trail: { visited: [], withinMs: 1 } };
+    link.ask(MESSAGE.WHY_CALL, question, CANCEL_GRACE_MS).catch(() => {
+      if (link.isUnanswered(record)) this.#sendRunning(pursuit, { kill: true });
+    });
   }
 
   #sendRunning({ record, link, recursive }: Pursuit, { kill }: { kill: boolean }): void {

@@ -313,6 +313,11 @@ export class Calls {
   /** The worker died under it. */
   readonly onWorkerLost = (record: CallRecord, exit: WorkerExitedHeader | undefined): void => {
     if (record.isEnded) return;
+    if (record.stream?.isStopped === true) {
+      // Nobody reads it: there is nothing to make again.
+      this.#fail(record, workerLostError(record, exit));
+      return;
+    }
     const group = this.#removedGroups.size === 0 ? undefined : parseLeaseSpec(record.shape).bundle?.group;
     if (group !== undefined && this.#removedGroups.has(group)) {
       this.#fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));

@@ -425,6 +425,29 @@ function suite(): void {
 
 describe("on one CPU", () => {
   useSession({ numCpus: 1 });
+
+  test("a generator that computes without end after many quick items is ended by a bare break, once, and one that cleans up is not", async () => {
+    const log = new Log(folder);
+    const endless = remote(function* (file: string) {
+      appendFileSync(file, `began\n`);
+      for (let index = 0; index < 20; index += 1) yield index;
+      for (;;);
+    });
+    for await (const value of endless.remote(log.file)) if (value === 15) break;
+    expect(await remote(() => 1).remote()).toBe(1);
+    expect(log.lines).toEqual(["began"]);
+
+    const tidy = remote(async function* (file: string) {
+      try {
+        for (let index = 0; ; index += 1) yield index;
+      } finally {
+        await new Promise((resolve) => setTimeout(resolve, 8000));
+        appendFileSync(file, "tidy\n");
+      }
+    });
+    for await (const value of tidy.remote(log.file)) if (value === 20) break;
+    await until(() => log.lines.includes("tidy"), "the generator to have cleaned up");
+  });
   suite();
 
   test("a task that reads another's stream does not deadlock, however little is produced ahead", async () => {

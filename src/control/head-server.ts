@@ -10,11 +10,20 @@ import type { Transport } from "../platform/transport.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
-import type { HeadEventHeader, NodeInfoHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import type {
+  HeadEventHeader,
+  JoinTokensHeader,
+  NodeInfoHeader,
+  NodeRegisterHeader,
+  NodeReportHeader,
+  RoutedHeader,
+} from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { Head } from "./head.ts";
+import type { HeadSecurity } from "./head-security.ts";
 import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
@@ -24,6 +33,8 @@ export interface HeadServerOptions {
   head: Head;
   self: { nodeId: NodeId; processId: ProcessId; incarnation: string };
   token: string;
+  /** Undefined for a head that only its own machine reaches. */
+  security?: HeadSecurity | undefined;
 }
 
 /** How long a node whose connection broke may take to come back. */
@@ -48,6 +59,7 @@ export class HeadServer {
       token,
       nodeId: self.nodeId,
       processId: self.processId,
+      isDead: (tag) => this.isDead(tag),
       onPeer: (connection) => connection.drop("nodes speak to the head over links"),
       onLink: (arrived, hello) => this.#acceptLink(arrived, hello),
     });
@@ -76,6 +88,8 @@ export class HeadServer {
           const [facts, report] = decodeHeader(frame.header) as [NodeRegisterHeader, NodeReportHeader];
           link.reply(frame.callId, undefined);
           node = this.#register(link, facts, report);
+        } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {
+          this.#renew(link, frame, nodeId);
         } else if (node !== undefined) {
           this.#receive(node, frame);
         }
@@ -129,9 +143,40 @@ export class HeadServer {
     this.#head.nodeGone(node.nodeId, reason);
   }
 
+  *livingNodes(): Iterable<NodeId> {
+    for (const node of this.#nodes.values()) yield node.nodeId;
+  }
+
+  /** It ended, or was said to be dead: it does not come back under its id. */
+  isDead(node: NodeId | NodeTag): boolean {
+    return this.#dead.some(({ nodeId }) => nodeTagOf(nodeId) === nodeTagOf(node));
+  }
+
   /** All nodes, the dead among them. */
   list(): NodeInfoHeader[] {
     return [...Array.from(this.#nodes.values(), infoOf), ...this.#dead];
+  }
+
+  #renew(link: PeerConnection, frame: Frame, nodeId: NodeId): void {
+    try {
+      const { security } = this.#options;
+      if (security === undefined) throw new Error("this cluster has no certificates");
+      link.reply(frame.callId, security.renew(nodeId, decodeHeader(frame.header)));
+    } catch (error) {
+      link.replyError(frame.callId, (error as Error).message);
+    }
+  }
+
+  #joinTokens(peer: HeadPeer, callId: number, asked: JoinTokensHeader): void {
+    const { security } = this.#options;
+    const answer =
+      security === undefined
+        ? Promise.reject(new Error("this head has no join tokens: only its own machine reaches it, and it keeps nothing in a folder"))
+        : security.joinTokens(asked);
+    answer.then(
+      (reply) => peer.connection.reply(callId, reply),
+      (error: unknown) => peer.connection.replyError(callId, (error as Error).message),
+    );
   }
 
   #routed(node: RemoteNode, [from, , type, callId, flags, header]: RoutedHeader, body: Uint8Array): void {
@@ -142,6 +187,9 @@ export class HeadServer {
         return;
       case MESSAGE.RESOURCES:
         peer.connection.reply(callId, { ...this.#resources(), store: (header as { store: unknown }).store });
+        return;
+      case MESSAGE.JOIN_TOKENS:
+        this.#joinTokens(peer, callId, header as JoinTokensHeader);
         return;
       default:
         this.#head.receive(peer, { type, callId, flags, body }, header);

@@ -52,6 +52,13 @@ export class JoinTokens {
     return revoked;
   }
 
+  /** Whether somebody could join with a secret; no try of anybody. */
+  isGood(secret: string, nowMs: number): boolean {
+    const record = this.#records.get(sha256Hex(secret));
+    if (record === undefined || record.revokedAtMs !== undefined) return false;
+    return record.expiresAtMs === undefined || nowMs < record.expiresAtMs;
+  }
+
   /** Why somebody at an address may not join with a secret; undefined when he may. */
   refusalOf(secret: string, options: { from: string; nowMs: number }): string | undefined {
     const { from, nowMs } = options;

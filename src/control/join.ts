@@ -17,6 +17,8 @@ export interface JoiningOptions {
   headNodeId: NodeId;
   /** The cluster's, for every hello. */
   token: string;
+  /** The cluster's nodes refuse plain TCP also on loopback. */
+  tlsOnLoopback?: boolean;
   tokens?: JoinTokens;
   /** Ids of nodes that live, the head's among them. */
   livingNodes: () => Iterable<NodeId>;
@@ -62,7 +64,8 @@ export class Joining {
     const tag = nodeTagOf(request.nodeId);
     for (const node of this.#options.livingNodes())
       if (nodeTagOf(node) === tag) throw new Error(`the node id ${request.nodeId} belongs to a node of the cluster already`);
-    return { ...this.#certify(request), headNodeId: this.#options.headNodeId, nats: this.#options.natsFor?.(request.nodeId) };
+    const { headNodeId, natsFor, tlsOnLoopback = false } = this.#options;
+    return { ...this.#certify(request), headNodeId, tlsOnLoopback, nats: natsFor?.(request.nodeId) };
   }
 
   /** Of a node that asks over its link, which has proved who it is. @throws Error whose message is the answer. */

@@ -5,6 +5,7 @@ import { ShoalError } from "../base/errors.ts";
 import { DeferredTransport } from "../platform/deferred-transport.ts";
 import { connect } from "../platform/endpoint.ts";
 import { type NodeFile, readNodeFiles } from "../platform/node-file.ts";
+import { forgetTlsIdentity, setTlsIdentity } from "../platform/tls-identity.ts";
 import type { LocalNode } from "./daemon-process.ts";
 
 /** The first node of this machine that belongs to the cluster: `"auto"` is any. */
@@ -22,6 +23,9 @@ export function findNode(address: string): NodeFile {
 }
 
 export function attachTo(file: NodeFile): LocalNode {
+  // That of the node: a program that was part of another cluster before is not any more.
+  forgetTlsIdentity();
+  if (file.identity !== undefined) setTlsIdentity(file.identity);
   const transport = new DeferredTransport(() => {});
   connect(file.socket).then(
     (socket) => transport.connected(socket),

@@ -8,6 +8,7 @@ import { type ActorId, type NodeId, nodeTagOf, type ObjectId, type ProcessId } f
 import { OwnerDiedError } from "../base/errors.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import { PayloadReader } from "../object/payload.ts";
+import { setTlsIdentity, type TlsIdentity } from "../platform/tls-identity.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import {
@@ -132,6 +133,9 @@ export class DaemonMessages {
         return;
       case MESSAGE.LOG:
         this.#runtime.options.onLog(header as LogHeader);
+        return;
+      case MESSAGE.CERTIFICATE:
+        setTlsIdentity(header as TlsIdentity);
         return;
       case MESSAGE.WARNING:
         this.#runtime.options.onWarning(header as string);

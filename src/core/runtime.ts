@@ -402,7 +402,7 @@ export class Runtime {
   async #connectWorker({ address, processId, incarnation, leaseId }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
     // Inside one process nobody dies under an answer.
     const number = this.options.mode === "inProcess" ? undefined : this.#links.newNumber();
-    const { connection } = await connectPeer(address, { ...this.#hello(), leaseId, link: number });
+    const { connection } = await connectPeer(address, { ...this.#hello(), leaseId, link: number }, { processId });
     connection.setKeepsProcessAlive(this.options.role === "worker");
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;

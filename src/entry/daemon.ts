@@ -10,6 +10,7 @@ import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/i
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import { type ClusterConfiguration, ClusterMembership, workerListenAddress } from "../node/cluster-membership.ts";
+import { type Joined, joinCluster } from "../node/join.ts";
 import { createProcessLauncher } from "../node/process-launcher.ts";
 import { createSpillDisk } from "../object/spill-disk.ts";
 import { listen } from "../platform/endpoint.ts";
@@ -23,6 +24,7 @@ import {
   writeWorkerPids,
 } from "../platform/session-directory.ts";
 import { removeNodeFile, writeNodeFile } from "../platform/node-file.ts";
+import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/tls-identity.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
 import { readParentLine } from "../platform/worker-process.ts";
@@ -51,13 +53,15 @@ const READY = "ready";
 
 let end = (): void => process.exit(0);
 const { configuration, send } = await readParentLine<DaemonConfiguration>(() => end());
-const { directories, token, nodeId, daemonId, jobId, namespace, objectStoreMemoryBytes } = configuration;
+const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
 const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
 let workerCount = 0;
 let isEnding = false;
-const { cluster } = configuration;
+// Before anything connects or listens: all of it shows the certificate.
+const joined = cluster?.joinToken === undefined ? undefined : await joinFor(cluster.headAddress, cluster.joinToken);
+const token = joined?.token ?? configuration.token;
 const membership =
   cluster === undefined
     ? undefined
@@ -78,6 +82,7 @@ const membership =
         onRouted: (header, body) => daemon.receiveRouted(header, body),
         onTransfer: (tag, transport) => daemon.acceptTransfer(tag, transport),
         folders: { memoryDirectory: directories.memory, spillDirectory: directories.spill },
+        onIdentity: (identity) => tellDrivers(cluster, identity),
       });
 
 const environments = nodeEnvironments({
@@ -117,6 +122,7 @@ const daemon: NodeDaemon = new NodeDaemon({
         daemonAddress: address,
         address: join(directories.sockets, `w${workerCount}`),
         remoteAddress: cluster === undefined ? undefined : workerListenAddress(cluster),
+        identity: tlsIdentity(),
         memoryDirectory: directories.memory,
         spillDirectory: directories.spill,
         storeQuotaBytes: objectStoreMemoryBytes,
@@ -156,9 +162,16 @@ end = () => {
 };
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end());
 
+async function joinFor(headAddress: string, joinToken: string): Promise<Joined> {
+  const found = await joinCluster({ address: headAddress, joinToken, nodeId });
+  setTlsIdentity(found.identity);
+  return found;
+}
+
 /** Drivers of this machine find the node by it. */
-function tellDrivers({ headAddress }: ClusterConfiguration): void {
+function tellDrivers({ headAddress }: ClusterConfiguration, identity: TlsIdentity | undefined): void {
   writeNodeFile({
+    identity,
     clusterAddress: headAddress,
     nodeId,
     daemonId,
@@ -178,6 +191,6 @@ daemon.start();
 await listen(address, (transport) => daemon.accept(transport));
 if (membership !== undefined && cluster !== undefined) {
   await membership.join();
-  tellDrivers(cluster);
+  tellDrivers(cluster, tlsIdentity());
 }
 send(READY);

@@ -1,30 +1,83 @@
 /**
  * The process of a cluster's head: the tables of all nodes behind one address.
  *
- * Joins the head with its links (`control/head-server.ts`) and its listener. It runs no user code and starts no worker; the machine that it is on is a node by a
- * daemon of its own.
+ * Joins the head with its links (`control/head-server.ts`), its security (`control/head-security.ts`) and its listener. It runs no user code and starts no worker; the
+ * machine that it is on is a node by a daemon of its own.
  */
 import { type NodeId, newProcessId } from "../base/ids.ts";
+import { secretsInFolder, secretsInMemory } from "../control/cluster-secrets.ts";
 import { Head } from "../control/head.ts";
+import { HeadSecurity } from "../control/head-security.ts";
 import { HeadServer } from "../control/head-server.ts";
+import { CertificateRenewal } from "../node/certificate-renewal.ts";
 import { listen } from "../platform/endpoint.ts";
-import { randomHex } from "../platform/random.ts";
+import { isLoopbackHost, parseNetworkAddress } from "../platform/network-address.ts";
+import { newToken, randomHex } from "../platform/random.ts";
+import { setTlsIdentity } from "../platform/tls-identity.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 
 export interface HeadConfiguration {
   /** By which it is told apart from the nodes. */
   headId: NodeId;
-  token: string;
+  /** Of every hello; by default the one that is kept in the folder, or a new one. */
+  token?: string | undefined;
   /** Where it is to listen. */
   address: string;
+  /** Where it keeps what it must not lose: a head that is started again finds it there. */
+  directory?: string | undefined;
+  /** TLS also between processes of this machine, in the whole cluster. */
+  tlsOnLoopback?: boolean | undefined;
+  /** Names and IP addresses for the head's certificate, for clients of NATS. */
+  hosts?: readonly string[] | undefined;
+}
+
+/** What the head tells its parent once it listens, as JSON. */
+export interface HeadStart {
+  /** Where nodes reach it. */
+  address: string;
+  /** Of every hello. */
+  token: string;
+  /** With which machines join; undefined for a head that has no certificates, and for a token that was revoked. */
+  joinToken?: string | undefined;
+  authorityHash?: string | undefined;
+  /** Nodes need a certificate, those of this machine, too: they join with the join token. */
+  needsCertificates: boolean;
 }
 
 const { configuration, send } = await readParentLine<HeadConfiguration>(() => process.exit(0));
 process.title = "shoal head";
-const { headId, token } = configuration;
+const { headId, address, directory, tlsOnLoopback = false, hosts = [] } = configuration;
+const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
+// A head that only this machine reaches, and that ends with who started it, begins sooner without.
+const security = needsCertificates || directory !== undefined ? await openSecurity() : undefined;
+const token = security?.token ?? configuration.token ?? newToken();
 const head = new Head({ nowMs: () => performance.now(), isOfDriver: false });
 const processId = newProcessId(randomHex, headId);
-const server = new HeadServer({ head, self: { nodeId: headId, processId, incarnation: randomHex(8) }, token });
-const listener = await listen(configuration.address, (transport) => server.accept(transport));
+const server: HeadServer = new HeadServer({ head, self: { nodeId: headId, processId, incarnation: randomHex(8) }, token, security });
+const listener = await listen(address, (transport) => server.accept(transport), security?.listenOptions);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(0));
-send(listener.path);
+const start: HeadStart = {
+  address: listener.path,
+  token,
+  joinToken: security?.joinToken,
+  authorityHash: security?.authorityHash,
+  needsCertificates,
+};
+send(JSON.stringify(start));
+
+async function openSecurity(): Promise<HeadSecurity> {
+  const opened = await HeadSecurity.open({
+    place: directory === undefined ? secretsInMemory() : secretsInFolder(directory),
+    headId,
+    token: configuration.token,
+    hosts,
+    tlsOnLoopback,
+    livingNodes: () => server.livingNodes(),
+    isDead: (node) => server.isDead(node),
+    nowMs: () => Date.now(),
+  });
+  setTlsIdentity(opened.newIdentity());
+  const onFailure = (error: Error): void => console.error(`The head could not renew its certificate: ${error.message}`);
+  new CertificateRenewal({ renew: async (publicKey) => opened.certifySelf(publicKey), onFailure }).start();
+  return opened;
+}

@@ -9,8 +9,11 @@ import { collectGarbage } from "../platform/garbage.ts";
 import { WorkerMark } from "../platform/run-mark.ts";
 import { resolvePackagesFrom } from "../platform/module-resolution.ts";
 import { dieWithParent } from "../platform/shared-memory.ts";
+import { setTlsIdentity } from "../platform/tls-identity.ts";
+import type { Transport } from "../platform/transport.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 import type { WorkerConfiguration } from "../node/process-launcher.ts";
+import { acceptStranger } from "../rpc/stranger.ts";
 import { markOutput } from "../worker/console-source.ts";
 import { InterruptionGuard } from "../worker/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
@@ -23,7 +26,8 @@ registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
 
 const { configuration } = await readParentLine<WorkerConfiguration>(() => process.exit(0));
 dieWithParent();
-const { packageFolder, foreignCode, runtimeEnv, remoteAddress, ...settings } = configuration;
+const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, ...settings } = configuration;
+if (identity !== undefined) setTlsIdentity(identity);
 if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
 if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
@@ -37,7 +41,8 @@ process.on("unhandledRejection", (reason) => {
 
 const sink: FrameSink = { accept: () => {} };
 const listener = await listen(configuration.address, (transport) => sink.accept(transport));
-const remote = remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(transport));
+const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
+const remote = remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(transport), { onStranger });
 const daemonTransport = await connect(configuration.daemonAddress);
 const host = startWorkerRuntime({
   ...settings,

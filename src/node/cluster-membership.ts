@@ -9,12 +9,15 @@ import type { StoreFolders } from "../object/transfer/served-object.ts";
 import { connect, listen } from "../platform/endpoint.ts";
 import { randomHex } from "../platform/random.ts";
 import type { Listener, Transport } from "../platform/transport.ts";
+import type { TlsIdentity } from "../platform/tls-identity.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
+import { acceptStranger } from "../rpc/stranger.ts";
 import type { NodeCommandHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { CertificateRenewal } from "./certificate-renewal.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "./other-nodes.ts";
 import { RemoteHead } from "./remote-head.ts";
@@ -25,6 +28,8 @@ export interface ClusterConfiguration {
   headAddress: string;
   /** Where the daemon listens for other nodes; each worker does at an address of the same kind. */
   listenAddress: string;
+  /** Where certificates are needed, with which the node gets its own and the cluster's token. */
+  joinToken?: string | undefined;
 }
 
 export interface ClusterMembershipOptions {
@@ -37,6 +42,8 @@ export interface ClusterMembershipOptions {
   onTransfer: (tag: NodeTag, transport: Transport) => void;
   /** Where the store's files are. */
   folders: StoreFolders;
+  /** The node has a later certificate; its processes have been told. */
+  onIdentity: (identity: TlsIdentity) => void;
 }
 
 export class ClusterMembership {
@@ -44,7 +51,9 @@ export class ClusterMembership {
   readonly #links: NodeLinks;
   readonly #joined = Promise.withResolvers<void>();
   #facts: NodeRegisterHeader;
+  readonly #renewal: CertificateRenewal;
   #head: RemoteHead | undefined;
+  #node: NodeServices | undefined;
   #listener: Listener | undefined;
 
   constructor(options: ClusterMembershipOptions) {
@@ -63,10 +72,19 @@ export class ClusterMembership {
       },
       onHeadDown: () => {},
     });
+    this.#renewal = new CertificateRenewal({
+      renew: async (publicKey) => (await this.#links.head.request(MESSAGE.CERTIFICATE_RENEW, publicKey)).header as string,
+      store: (identity) => {
+        this.#node?.tellAll(MESSAGE.CERTIFICATE, identity);
+        options.onIdentity(identity);
+      },
+      onFailure: (error) => console.error(`The node could not renew its certificate: ${error.message}`),
+    });
   }
 
   /** The head, for the daemon that it is to command. */
   headFor(node: NodeServices): RemoteHead {
+    this.#node = node;
     this.#head = new RemoteHead(this.#links.head, node);
     return this.#head;
   }
@@ -87,24 +105,29 @@ export class ClusterMembership {
   /** Listens, and resolves when the head has taken the node in. */
   async join(): Promise<void> {
     const { configuration, token, facts } = this.#options;
-    this.#listener = await listen(configuration.listenAddress, (transport) => {
+    const accept = (transport: Transport): void => {
       acceptPeer(transport, {
         token,
         nodeId: facts.nodeId,
         processId: facts.daemonId,
+        isDead: (tag) => this.#links.isDead(tag),
         onPeer: (connection, { kind, processId }) => {
           if (kind === "transfer") this.#options.onTransfer(nodeTagOf(processId), transport);
           else connection.drop("other nodes speak over links");
         },
         onLink: (arrived, hello) => this.#links.accept(arrived, hello),
       });
-    });
+    };
+    const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
+    this.#listener = await listen(configuration.listenAddress, accept, { onStranger });
+    this.#renewal.start();
     this.#facts = { ...this.#facts, address: this.#listener.path };
     this.#links.head.open();
     await this.#joined.promise;
   }
 
   close(): void {
+    this.#renewal.stop();
     this.#listener?.close();
     this.#links.close();
   }

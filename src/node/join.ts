@@ -46,8 +46,8 @@ export async function joinCluster(options: { address: string; joinToken: string;
   try {
     const request: JoinHeader = { version: PROTOCOL_VERSION, secret: token.secret, nodeId, publicKey };
     const { header } = await connection.request(MESSAGE.JOIN, request);
-    const { certificate, token: clusterToken, headNodeId, nats } = header as JoinReply;
-    return { identity: { ca, cert: certificate, key }, token: clusterToken, headNodeId, nats };
+    const { certificate, token: clusterToken, headNodeId, tlsOnLoopback, nats } = header as JoinReply;
+    return { identity: { ca, cert: certificate, key, alsoOnLoopback: tlsOnLoopback }, token: clusterToken, headNodeId, nats };
   } catch (error) {
     throw errorOfRefusal(action, (error as Error).message) ?? error;
   } finally {

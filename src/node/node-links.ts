@@ -45,8 +45,12 @@ export class NodeLinks {
 
   /** A connection of another node's daemon. */
   accept(transport: Transport, hello: LinkHelloHeader): void {
-    if (this.#nodes.get(nodeTagOf(hello.nodeId))?.alive === false) transport.destroy();
-    else this.#link(hello.nodeId).accept(transport, hello);
+    this.#link(hello.nodeId).accept(transport, hello);
+  }
+
+  /** The head has said that the node is dead. */
+  isDead(tag: NodeTag): boolean {
+    return this.#nodes.get(tag)?.alive === false;
   }
 
   linkTo(tag: NodeTag): PeerConnection | undefined {

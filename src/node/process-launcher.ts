@@ -8,6 +8,7 @@ import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import type { ForeignCode } from "../closure/foreign-code.ts";
 import { usableMemoryBytes, workerHeapFlags } from "../platform/machine.ts";
 import { DaemonMark } from "../platform/run-mark.ts";
+import type { TlsIdentity } from "../platform/tls-identity.ts";
 import { Child } from "../platform/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "./environment-table.ts";
 import type { WorkerLauncher } from "./worker-pool.ts";
@@ -26,6 +27,8 @@ export interface WorkerConfiguration {
   address: string;
   /** The same for processes of other nodes; undefined on one machine. */
   remoteAddress: string | undefined;
+  /** The node's, where processes of other nodes are met with a certificate. */
+  identity: TlsIdentity | undefined;
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;

@@ -7,6 +7,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { NodeId, ProcessId } from "../base/ids.ts";
+import type { TlsIdentity } from "./tls-identity.ts";
 
 /** What a driver must know of the node that it hangs on. */
 export interface NodeFile {
@@ -15,6 +16,8 @@ export interface NodeFile {
   nodeId: NodeId;
   daemonId: ProcessId;
   token: string;
+  /** Of the node, where processes of other nodes are reached with a certificate. */
+  identity?: TlsIdentity | undefined;
   /** The daemon's own socket. */
   socket: string;
   memoryDirectory: string;

@@ -8,7 +8,7 @@
  */
 import net from "node:net";
 import tls from "node:tls";
-import type { NodeId } from "../base/ids.ts";
+import { type NodeId, type NodeTag, nodeTagOf } from "../base/ids.ts";
 import { AuthenticationError } from "../base/errors.ts";
 import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress } from "./network-address.ts";
 import { certifiedName, HEAD_NAME, nodeName, type TlsIdentity, tlsIdentity, watchTlsIdentity } from "./tls-identity.ts";
@@ -28,6 +28,8 @@ const TLS_MAJOR_VERSION = 3;
 export interface ConnectOptions {
   /** Who must answer, by its certificate; where there is no TLS, the hello says it. */
   nodeId?: NodeId | undefined;
+  /** The same, where only the half of the id is known that the ids of the node's processes begin with. */
+  nodeTag?: NodeTag | undefined;
   /** Only the head may answer. */
   isHead?: boolean;
   /** By default that of the process. */
@@ -206,9 +208,12 @@ function whyRefused(code: string, certificate?: tls.PeerCertificate): string {
 
 function refusalOfName(address: string, subjectAltName: string | undefined, options: ConnectOptions): AuthenticationError | undefined {
   const name = certifiedName(subjectAltName);
-  const isRight = (options.nodeId === undefined || name.nodeId === options.nodeId) && (options.isHead !== true || name.isHead);
-  if (isRight && name.nodeId !== undefined) return undefined;
-  const wanted = options.isHead === true ? "the head" : options.nodeId === undefined ? "a node" : `node ${options.nodeId}`;
+  const { nodeId, nodeTag, isHead } = options;
+  const isNode = nodeId === undefined || name.nodeId === nodeId;
+  const isTag = nodeTag === undefined || (name.nodeId !== undefined && nodeTagOf(name.nodeId) === nodeTag);
+  if (isNode && isTag && (isHead !== true || name.isHead) && name.nodeId !== undefined) return undefined;
+  const known = nodeId ?? nodeTag;
+  const wanted = isHead === true ? "the head" : known === undefined ? "a node" : `node ${known}`;
   const found =
     name.nodeId === undefined ? "of no node" : `of node ${name.nodeId}${options.isHead === true ? ", which is not the head" : ""}`;
   return new AuthenticationError(`Cannot connect to ${address}: its certificate is ${found}, and ${wanted} should answer there`, {

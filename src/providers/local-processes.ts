@@ -8,7 +8,7 @@ import { newJobId, newNodeId, newProcessId, type NodeId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
 import { offerOf } from "../core/node-offer.ts";
 import type { DaemonConfiguration } from "../entry/daemon.ts";
-import type { HeadConfiguration } from "../entry/head.ts";
+import type { HeadConfiguration, HeadStart } from "../entry/head.ts";
 import { defaultStoreBytes } from "../object/store-quota.ts";
 import { randomHex } from "../platform/random.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
@@ -23,18 +23,13 @@ export interface LocalProcess {
   readonly ended: Promise<string>;
 }
 
-export interface LocalHead extends LocalProcess {
-  /** Where nodes reach it. */
-  readonly address: string;
-}
+export interface LocalHead extends LocalProcess, Readonly<HeadStart> {}
 
 export interface LocalNodeProcess extends LocalProcess {
   readonly nodeId: NodeId;
 }
 
-export interface StartHeadOptions {
-  readonly token: string;
-  readonly address: string;
+export interface StartHeadOptions extends Omit<HeadConfiguration, "headId"> {
   readonly onLine: (line: string) => void;
 }
 
@@ -49,22 +44,25 @@ export interface NodeOptions {
 }
 
 export interface StartNodeOptions extends NodeOptions {
-  readonly token: string;
+  /** Of every hello; who joins with a join token gets it from the head. */
+  readonly token?: string | undefined;
+  /** Where the cluster has certificates (`HeadStart.needsCertificates`, or the head is on another machine). */
+  readonly joinToken?: string | undefined;
   readonly headAddress: string;
   readonly listenAddress: string;
   readonly onLine: (line: string) => void;
 }
 
 /** @throws ShoalError when it ends before it listens */
-export async function startHead({ token, address, onLine }: StartHeadOptions): Promise<LocalHead> {
-  const configuration: HeadConfiguration = { headId: newNodeId(randomHex), token, address };
+export async function startHead({ onLine, ...options }: StartHeadOptions): Promise<LocalHead> {
+  const configuration: HeadConfiguration = { headId: newNodeId(randomHex), ...options };
   const { child, message, ended } = await startChild({ entry: "head", what: "the head", configuration, onLine, clean: () => {} });
-  return { ...child, address: message, ended };
+  return { ...child, ...(JSON.parse(message) as HeadStart), ended };
 }
 
 /** @throws ShoalError when it ends before it has joined */
 export async function startNode(options: StartNodeOptions): Promise<LocalNodeProcess> {
-  const { token, headAddress, listenAddress, onLine } = options;
+  const { token = "", joinToken, headAddress, listenAddress, onLine } = options;
   const nodeId = newNodeId(randomHex);
   const directories = createSessionDirectories(randomHex(6), options.spillDirectory);
   const { numCpus, numGpus, resources = {}, labels = {} } = options;
@@ -80,7 +78,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     memoryUsageThreshold: 0.95,
     taskOomRetries: -1,
     workerExecArgv: [],
-    cluster: { headAddress, listenAddress },
+    cluster: { headAddress, listenAddress, joinToken },
   };
   const clean = (): void => {
     killLeftWorkers(directories);

@@ -88,16 +88,24 @@ function refusalOf(
 /**
  * @throws AuthenticationError when the token or the certificate of either side is refused
  * @throws VersionMismatchError when the other side runs another version
+ * @throws ConnectionClosedError when another process than the one that is wanted has the address now
  */
 export async function connectPeer(
   address: string,
   hello: HelloHeader,
-  options: ConnectOptions = {},
+  options: ConnectOptions & {
+    /** Who is to answer: the certificate, where there are any, is that of its node. */
+    processId?: ProcessId;
+  } = {},
 ): Promise<{ connection: Connection; reply: HelloReply }> {
-  const connection = new Connection(await connect(address, options), { trusted: true });
+  const { processId, ...rest } = options;
+  const to: ConnectOptions = processId === undefined ? rest : { nodeTag: nodeTagOf(processId), ...rest };
+  const connection = new Connection(await connect(address, to), { trusted: true });
   try {
-    const reply = await connection.request(MESSAGE.HELLO, hello);
-    return { connection, reply: reply.header as HelloReply };
+    const reply = (await connection.request(MESSAGE.HELLO, hello)).header as HelloReply;
+    if (processId !== undefined && reply.processId !== processId)
+      throw new ConnectionClosedError(`process ${String(reply.processId)} has the address of ${processId} now`);
+    return { connection, reply };
   } catch (error) {
     const reason = (error as Error).message;
     connection.drop(reason);

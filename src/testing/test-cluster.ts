@@ -4,7 +4,6 @@
  * A real head and real daemons, each a process with its own resources, store and workers; they know nothing of each other but what goes over their
  * connections, so a program that passes here passes between machines as far as Shoal is concerned. Nodes can be killed, stopped and woken up.
  */
-import { newToken } from "../platform/random.ts";
 import { type LocalHead, type LocalNodeProcess, type NodeOptions, startHead, startNode } from "../providers/local-processes.ts";
 
 export type { NodeOptions } from "../providers/local-processes.ts";
@@ -12,6 +11,8 @@ export type { NodeOptions } from "../providers/local-processes.ts";
 export interface TestClusterOptions {
   /** What the first node offers, on which drivers of this machine hang. Default: what this machine has. */
   head?: NodeOptions | undefined;
+  /** TLS between all processes, as between machines; without it they speak plainly, as on one. Default: false. */
+  tls?: boolean | undefined;
   /** Lines that processes of the cluster print. Default: to standard error. */
   onLine?: ((line: string) => void) | undefined;
 }
@@ -31,13 +32,11 @@ export class TestCluster implements AsyncDisposable {
   /** For `init({ address })`. */
   readonly address: string;
   readonly #head: LocalHead;
-  readonly #token: string;
   readonly #onLine: (line: string) => void;
   readonly #nodes = new Map<string, { process: LocalNodeProcess; node: TestNode }>();
 
-  private constructor(options: { head: LocalHead; token: string; onLine: (line: string) => void }) {
+  private constructor(options: { head: LocalHead; onLine: (line: string) => void }) {
     this.#head = options.head;
-    this.#token = options.token;
     this.#onLine = options.onLine;
     this.address = options.head.address;
   }
@@ -51,10 +50,9 @@ export class TestCluster implements AsyncDisposable {
    * await init({ address: cluster.address });
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
-    const token = newToken();
     const onLine = options.onLine ?? ((line: string) => void process.stderr.write(`${line}\n`));
-    const head = await startHead({ token, address: "tcp://127.0.0.1:0", onLine });
-    const cluster = new TestCluster({ head, token, onLine });
+    const head = await startHead({ address: "tcp://127.0.0.1:0", tlsOnLoopback: options.tls, onLine });
+    const cluster = new TestCluster({ head, onLine });
     try {
       await cluster.addNode(options.head);
     } catch (error) {
@@ -66,9 +64,10 @@ export class TestCluster implements AsyncDisposable {
 
   /** Resolves when the node has joined. */
   async addNode(options: NodeOptions = {}): Promise<TestNode> {
+    const { token, joinToken, needsCertificates } = this.#head;
     const started = await startNode({
       ...options,
-      token: this.#token,
+      ...(needsCertificates ? { joinToken } : { token }),
       headAddress: this.address,
       listenAddress: "tcp://127.0.0.1:0",
       onLine: this.#onLine,

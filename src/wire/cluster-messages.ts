@@ -70,3 +70,14 @@ export interface NodeReportHeader {
   free: [name: string, units: number][];
   total: [name: string, units: number][];
 }
+
+/** To the head: a new join token, one that nobody is to use any more, or all of them. */
+export type JoinTokensHeader = { do: "new"; ageMaxMs?: number | undefined } | { do: "revoke"; id: string } | { do: "list" };
+
+export type JoinTokensReply =
+  | { kind: "new"; id: string; joinToken: string; expiresAtMs: number | undefined }
+  | { kind: "revoked"; wasKnown: boolean }
+  | {
+      kind: "list";
+      tokens: { id: string; createdAtMs: number; expiresAtMs: number | undefined; revokedAtMs: number | undefined }[];
+    };

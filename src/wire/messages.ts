@@ -101,8 +101,10 @@ export const MESSAGE = {
 
   LINK_ACK: 121,
   LINK_HELLO: 122,
+  CERTIFICATE: 125,
   JOIN: 127,
   CERTIFICATE_RENEW: 128,
+  JOIN_TOKENS: 129,
 
   PACKAGE_OFFER: 170,
   PACKAGE_READ: 171,
@@ -203,6 +205,8 @@ export interface JoinReply {
   certificate: string;
   /** The cluster's, for every hello. */
   token: string;
+  /** Plain TCP is refused also between processes of one machine. */
+  tlsOnLoopback: boolean;
   /** What the node needs to use the cluster's NATS. */
   nats: unknown;
 }

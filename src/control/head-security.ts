@@ -106,10 +106,10 @@ export class HeadSecurity {
       const { ageMaxMs } = asked;
       if (ageMaxMs !== undefined && !(typeof ageMaxMs === "number" && ageMaxMs > 0))
         throw new Error(`Cannot make a join token: its age is a number of milliseconds above 0: received ${String(ageMaxMs)}`);
-      const { id, joinToken, expiresAtMs } = await this.#joining.newJoinToken({ ...(ageMaxMs === undefined ? {} : { ageMaxMs }) });
+      const { id, joinToken, expiresAtMs } = await this.#joining.newJoinToken(ageMaxMs === undefined ? {} : { ageMaxMs });
       return { kind: "new", id, joinToken, expiresAtMs };
     }
-    if (asked?.do === "revoke") return { kind: "revoked", wasKnown: await this.#joining.revoke(String(asked.id)) };
+    if (asked?.do === "revoke") return { kind: "revoked", wasKnown: await this.#joining.revoke(asked.id) };
     if (asked?.do === "list") return { kind: "list", tokens: this.#joining.tokens.records };
     throw new Error("the question about join tokens is malformed");
   }

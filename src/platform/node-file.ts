@@ -1,7 +1,8 @@
 /**
  * The file by which a driver finds the node of its machine: written by a daemon of a cluster, readable by its user alone, gone with it.
  *
- * It holds the token, so the folder has mode 0700 and the file 0600. A file whose daemon has ended is skipped, and removed by the next daemon that starts.
+ * It holds the token, and where there are certificates the key of the node's, so the folder has mode 0700 and the file 0600.
+ * A file whose daemon has ended is skipped, and removed by the next daemon that starts.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";

@@ -1,5 +1,8 @@
 /**
  * The headers of the messages between nodes, and between a node and the head's process; their numbers are in `messages.ts`.
+ *
+ * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `rpc/head-service.ts`. What goes between a process and the head
+ * travels inside ROUTED.
  */
 import type { NodeId, ProcessId } from "../base/ids.ts";
 

@@ -36,6 +36,11 @@ const NAMES = [
   "wait-1k-refs",
   "placement-groups",
   "queued-tasks",
+  "cluster-actor-sync",
+  "cluster-actor-async",
+  "cluster-actor-create",
+  "cluster-actor-lookup",
+  "cluster-transfer",
 ] as const;
 
 export async function loadFigures(): Promise<Figure[]> {

@@ -45,6 +45,8 @@ interface FigureFacts {
 
 export interface DriverFigure extends FigureFacts {
   readonly where: "driver";
+  /** The driver is one of a cluster of two nodes (`two-nodes.ts`). Default: it has one for itself. */
+  readonly nodes?: 2;
   run(plan: Plan): Promise<Measurement>;
 }
 

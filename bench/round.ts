@@ -5,6 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { init, shutdown } from "shoal";
 import type { Figure, Plan } from "./figure.ts";
+import { withTwoNodes } from "./two-nodes.ts";
 
 const [figureName, planText, resultFile] = process.argv.slice(2);
 if (figureName === undefined || planText === undefined || resultFile === undefined) {
@@ -13,6 +14,11 @@ if (figureName === undefined || planText === undefined || resultFile === undefin
 const { figure } = (await import(`./figures/${figureName}.ts`)) as { figure: Figure };
 if (figure.where !== "driver") throw new TypeError(`Cannot run a round: ${figureName} is measured from outside`);
 
-await init();
-writeFileSync(resultFile, JSON.stringify(await figure.run(JSON.parse(planText) as Plan)));
-await shutdown();
+const plan = JSON.parse(planText) as Plan;
+if (figure.nodes === 2) {
+  writeFileSync(resultFile, JSON.stringify(await withTwoNodes(() => figure.run(plan))));
+} else {
+  await init();
+  writeFileSync(resultFile, JSON.stringify(await figure.run(plan)));
+  await shutdown();
+}

@@ -6,15 +6,21 @@ import sys
 
 import ray
 from figures import FIGURES
+from two_nodes import TWO_NODE_FIGURES, TwoNodes
 
 
 def main():
     figure_name, plan_text, result_file = sys.argv[1:4]
-    ray.init(_temp_dir=os.environ["SHOAL_BENCH_RAY_TEMP"])
-    measurement = FIGURES[figure_name](json.loads(plan_text))
+    plan = json.loads(plan_text)
+    if figure_name in TWO_NODE_FIGURES:
+        with TwoNodes():
+            measurement = TWO_NODE_FIGURES[figure_name](plan)
+    else:
+        ray.init(_temp_dir=os.environ["SHOAL_BENCH_RAY_TEMP"])
+        measurement = FIGURES[figure_name](plan)
+        ray.shutdown()
     with open(result_file, "w") as file:
         json.dump(measurement, file)
-    ray.shutdown()
 
 
 main()

@@ -20,7 +20,7 @@ export const figure: DriverFigure = {
     const live = async () => {
       const actor = SmallValueActorClass.options(ON_SECOND).remote();
       await get(actor.smallValue.remote());
-      kill(actor);
+      void kill(actor);
     };
     return operationsPerSecond(live, plan);
   },

@@ -44,6 +44,8 @@ export interface DaemonConfiguration {
   memoryUsageThreshold: number;
   taskOomRetries: number;
   workerExecArgv: string[];
+  /** Whether it runs jobs in the very folders of drivers that are on its machine. Default: true. */
+  sharesFolders?: boolean | undefined;
   /** The node is one of a cluster. */
   cluster?: ClusterConfiguration | undefined;
 }
@@ -89,6 +91,7 @@ const environments = nodeEnvironments({
   node: nodeId,
   hostname: hostname(),
   directories,
+  sharesFolders: configuration.sharesFolders ?? true,
   program: new URL(`./environment.${extension}`, import.meta.url).pathname,
   peer: (node) => daemon.daemonOf(node),
 });

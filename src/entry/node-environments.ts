@@ -4,6 +4,7 @@
  * Joins the exchange of packages and the builder with the program that does the work (`entry/environment.ts`), which ends with the daemon. Called by
  * `entry/daemon.ts`; decides nothing but how much is kept of folders that no job uses.
  */
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type NodeId, nodeTagOf } from "../base/ids.ts";
 import type { BuildResult } from "../environment/build.ts";
@@ -27,6 +28,8 @@ export interface NodeEnvironmentsOptions {
   readonly node: NodeId;
   readonly hostname: string;
   readonly directories: SessionDirectories;
+  /** Whether a driver's folder that is seen here, too, is used as it is. */
+  readonly sharesFolders: boolean;
   /** The file of `entry/environment.ts`. */
   readonly program: string;
   /** The daemon of another node; undefined where it is gone. */
@@ -38,7 +41,7 @@ export interface NodeEnvironments {
   build(key: string, description: EnvironmentDescription): Promise<EnvironmentResult>;
 }
 
-export function nodeEnvironments({ node, hostname, directories, program, peer }: NodeEnvironmentsOptions): NodeEnvironments {
+export function nodeEnvironments({ node, hostname, directories, sharesFolders, program, peer }: NodeEnvironmentsOptions): NodeEnvironments {
   const here = { node, hostname };
   const exchange = new PackageExchange({
     here: node,
@@ -52,18 +55,19 @@ export function nodeEnvironments({ node, hostname, directories, program, peer }:
       throw new Error(result.failed);
     },
   });
+  const folderOf = (key: string): string => join(directories.sockets, `environment-${key}`);
   const run = (key: string, spec: RuntimeEnvSpec, obtained: ObtainedFolders): Promise<BuildResult> => {
-    const folder = join(directories.sockets, `environment-${key}`);
+    const folder = folderOf(key);
     return runChild<BuildResult>(program, { kind: "build", spec, options: { folder, here, obtained } });
   };
   return {
-    folders: foldersBy(exchange),
-    build: (key, description) => buildWithFolders(key, description as RuntimeEnvSpec, { here, packages: exchange, run }),
+    folders: { ...foldersBy(exchange), remove: (key) => void rm(folderOf(key), { recursive: true, force: true }).catch(() => {}) },
+    build: (key, description) => buildWithFolders(key, description as RuntimeEnvSpec, { here, sharesFolders, packages: exchange, run }),
   };
 }
 
 /** The exchange as the daemon sees it. Who asks is known by the node in its id, which is enough to ask it. */
-function foldersBy(exchange: PackageExchange): JobFolders {
+function foldersBy(exchange: PackageExchange): Omit<JobFolders, "remove"> {
   return {
     described: (description) => {
       for (const place of Object.values(foldersOf(description as RuntimeEnvSpec))) exchange.described(place as PackagePlace);

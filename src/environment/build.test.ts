@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { JobId, NodeId } from "../base/ids.ts";
+import { folderIdentity } from "../platform/paths.ts";
 import { buildEnvironment, type BuildResult, type BuiltEnvironment } from "./build.ts";
 import { buildWithFolders } from "./environment-builder.ts";
 import { packDirectory } from "./pack-directory.ts";
@@ -54,6 +55,7 @@ function build(spec: RuntimeEnvSpec, here: Place, damage: (place: PackagePlace) 
   };
   return buildWithFolders("key", spec, {
     here,
+    sharesFolders: true,
     packages: { obtain, obtainAnew },
     run: (key, given, obtained) => buildEnvironment(given, { folder: join(root, here.node, key), variables: {}, here, obtained }),
   });
@@ -112,7 +114,12 @@ test("a package that was damaged on its way is fetched once more, and then is a 
 
 test("what cannot be brought is said as it was said", async () => {
   const failing = { obtain: () => Promise.reject(new Error("both sides")), obtainAnew: () => Promise.reject(new Error("never")) };
-  const result = await buildWithFolders("key", job(), { here: other, packages: failing, run: () => Promise.reject(new Error("never")) });
+  const result = await buildWithFolders("key", job(), {
+    here: other,
+    sharesFolders: true,
+    packages: failing,
+    run: () => Promise.reject(new Error("never")),
+  });
   expect(result).toEqual({ failed: "both sides", output: [] });
 });
 
@@ -125,4 +132,12 @@ test("each job has an environment of its own, and so has each node's folder", ()
   ].map(environmentKey);
   expect(new Set(keys).size).toBe(4);
   expect(keys).not.toContain("");
+});
+
+test("a node that sees the very folder of the driver uses it, unless it is told not to", async () => {
+  const { job: facts } = job() as { job: NonNullable<RuntimeEnvSpec["job"]> };
+  const spec = { job: { ...facts, directoryIdentity: folderIdentity(project) } };
+  expect(await built(spec, other)).toMatchObject({ workingDirectory: project });
+  const elsewhere = { job: { ...facts, directoryIdentity: "another" } };
+  expect((await built(elsewhere, other)).workingDirectory).not.toBe(project);
 });

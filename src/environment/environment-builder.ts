@@ -13,6 +13,8 @@ export type ObtainedFolders = { readonly [Folder in keyof EnvironmentFolders]: O
 
 export interface EnvironmentBuilderOptions {
   readonly here: NodePlace;
+  /** Whether a driver's folder that is seen here, too, is used as it is. */
+  readonly sharesFolders: boolean;
   readonly packages: {
     obtain(place: PackagePlace): Promise<ObtainedPackage>;
     obtainAnew(place: PackagePlace): Promise<ObtainedPackage>;
@@ -22,8 +24,8 @@ export interface EnvironmentBuilderOptions {
 }
 
 export async function buildWithFolders(key: string, given: RuntimeEnvSpec, options: EnvironmentBuilderOptions): Promise<BuildResult> {
-  const { here, packages, run } = options;
-  const spec = inPlace(given, here);
+  const { here, packages, run, sharesFolders } = options;
+  const spec = sharesFolders ? inPlace(given, here) : given;
   const folders = foreignFoldersOf(spec, here.node);
   try {
     const result = await run(key, spec, await all(folders, (place) => packages.obtain(place)));

@@ -101,12 +101,16 @@ describe("what belongs to it", () => {
     write(".gitignore", "dist/\n*.log\n");
     write(".shoalignore", "!dist/\ndata/\n");
     write("dist/main.js");
+    write("dist/part/b.js");
+    write("dist/part/b.log");
     write("data/large.bin");
     write("a.log");
     write("b.tmp");
     write("src/main.ts");
     unpacked(pack({ excludes: ["*.tmp"] }).hash);
     expect(readdirSync(to).sort()).toEqual([".gitignore", ".shoalignore", "dist", "src"]);
+    expect(readdirSync(join(to, "dist")).sort()).toEqual(["main.js", "part"]);
+    expect(readdirSync(join(to, "dist/part"))).toEqual(["b.js"]);
   });
 
   test("are the files that were asked for, where some were", () => {

@@ -59,7 +59,6 @@ export interface PackageExchangeOptions {
 }
 
 interface Offer {
-  readonly job: JobId;
   readonly packed: Promise<PackedDirectory>;
   /** Nodes that have it, the newest last. */
   readonly holders: Set<NodeId>;
@@ -67,6 +66,8 @@ interface Offer {
 
 const TIMEOUTS_MS = { pack: 300_000, piece: 10_000 };
 const HOLDERS_NAMED_MAX = 8;
+/** What was packed for jobs that have ended is remembered; the oldest is forgotten. */
+const OFFERS_MAX = 100;
 /** Earlier packages in which a file is looked for before it is fetched. */
 const EARLIER_MAX = 4;
 
@@ -117,13 +118,13 @@ export class PackageExchange {
   async #offer(asker: PackageAsker, { job, directory, excludes, only }: PackageOfferHeader): Promise<void> {
     const request: PackRequest = { directory, excludes, only };
     const key = keyOf({ ...request, job });
-    if (this.#described.get(key) !== job) {
-      asker.replyError("no process of that node uses this folder any more");
-      return;
-    }
     let offer = this.#offers.get(key);
     if (offer === undefined) {
-      offer = { job, packed: this.#pack(request, job), holders: new Set() };
+      if (this.#described.get(key) !== job) {
+        asker.replyError("no process of that node uses this folder any more");
+        return;
+      }
+      offer = { packed: this.#pack(request, job), holders: new Set() };
       this.#offers.set(key, offer);
       // What failed may have been mended when somebody asks again.
       offer.packed.catch(() => this.#offers.delete(key));
@@ -293,7 +294,8 @@ export class PackageExchange {
     const askers = Array.from(this.#askers.get(job) ?? []);
     this.#askers.delete(job);
     for (const [key, owner] of this.#described) if (owner === job) this.#described.delete(key);
-    for (const [key, offer] of this.#offers) if (offer.job === job) this.#offers.delete(key);
+    // A detached actor of it may start elsewhere later: what has been packed can be had for as long as there is room.
+    for (const key of Array.from(this.#offers.keys()).slice(0, -OFFERS_MAX)) if (!this.#described.has(key)) this.#offers.delete(key);
     this.forget(job);
     return askers;
   }

@@ -6,7 +6,7 @@
  * goes by `remote-nodes.ts`. It never runs user code and never waits, so it answers at once whatever the workers compute. On one machine it ends its workers
  * and itself when the last driver has gone.
  */
-import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
+import type { ActorId, JobId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
@@ -84,6 +84,7 @@ interface Peer extends HeadPeer {
   readonly pid: number;
   readonly address: string;
   readonly remoteAddress: string;
+  readonly jobId: JobId;
   readonly connection: Connection;
 }
 
@@ -166,7 +167,7 @@ export class NodeDaemon {
             handle: (from, message, header) => this.#handle(from, message, header),
             lease: (event) => this.#lease(event),
             head: () => this.#head,
-            nodeGone: (node) => options.folders?.nodeGone(node),
+            nodeGone: (node) => this.#environments.nodeGone(node),
           });
     const others = this.#others;
     this.#environments = new EnvironmentService({
@@ -175,6 +176,8 @@ export class NodeDaemon {
       ask: others === undefined ? undefined : (key) => others.environment(key),
       launch: (key, settings) => this.#workers.spawn(key, settings),
       refuse: (environment, refusal) => this.#lease({ kind: "environmentFailed", environment, refusal }),
+      ended: (environment) => this.#lease({ kind: "environmentEnded", environment }),
+      workers: (environment) => this.#workers.countOf(environment),
     });
     this.#head = options.createHead({
       nodeId: options.nodeId,
@@ -253,6 +256,7 @@ export class NodeDaemon {
       pid: hello.pid,
       address: hello.address,
       remoteAddress: hello.remoteAddress ?? "",
+      jobId: hello.jobId,
       connection,
     };
     this.#peers.set(peer.id, peer);
@@ -274,6 +278,7 @@ export class NodeDaemon {
       return;
     }
     this.#processGone(peer.id);
+    if (this.#others !== undefined) for (const node of this.#environments.driverGone(peer.jobId)) this.#others.jobEnded(node, peer.jobId);
     if (!Array.from(this.#peers.values()).some((other) => other.kind === "driver")) this.#options.onAbandoned();
   }
 
@@ -348,7 +353,7 @@ export class NodeDaemon {
         this.#shutdown(peer, frame.callId);
         return;
       default:
-        if (this.#options.folders?.receive(peer, frame, header) === true) return;
+        if (this.#environments.receive(peer, frame, header)) return;
         if (this.#refs.receive(peer, frame, header) || this.#store.receive(peer.id, frame.type, header)) return;
         if (this.#others?.receiveOfProcess(peer, frame, header) !== true) this.#head.receive(peer, frame, header);
     }
@@ -490,6 +495,7 @@ export class NodeDaemon {
     const intended = this.#intendedExits.delete(id);
     if (this.#isClosing) return;
     this.#peers.delete(id);
+    if (environment !== "") this.#environments.workerExited(environment);
     if (!wasReady) {
       if (environment !== "") this.#environments.workerStartFailed(environment, exit.lastOutput);
       this.#lease({ kind: "workerStartFailed", environment });

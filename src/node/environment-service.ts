@@ -7,7 +7,7 @@
 import type { JobId, NodeId } from "../base/ids.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import type { EnvironmentHeader } from "../wire/messages.ts";
+import { type EnvironmentHeader, MESSAGE } from "../wire/messages.ts";
 import {
   type EnvironmentDescription,
   type EnvironmentEvent,
@@ -28,6 +28,8 @@ export interface JobFolders {
   jobEnded(job: JobId): NodeId[];
   /** A job of another node has ended. */
   forget(job: JobId): void;
+  /** What was built for an environment is to go. */
+  remove(key: string): void;
   nodeGone(node: NodeId): void;
 }
 
@@ -38,11 +40,17 @@ export interface EnvironmentServiceOptions {
   readonly ask: ((key: string) => Promise<EnvironmentDescription>) | undefined;
   readonly launch: (key: string, settings: LaunchSettings) => void;
   readonly refuse: (key: string, refusal: Refusal) => void;
+  /** No new work of it begins: its idle workers end, the others when they are idle. */
+  readonly ended: (key: string) => void;
+  /** How many of its workers live. */
+  readonly workers: (key: string) => number;
 }
 
 export class EnvironmentService {
   readonly #options: EnvironmentServiceOptions;
   readonly #table = new EnvironmentTable();
+  /** Of jobs that have ended, those whose workers have not. */
+  readonly #ending = new Set<string>();
   #isClosed = false;
 
   constructor(options: EnvironmentServiceOptions) {
@@ -55,6 +63,13 @@ export class EnvironmentService {
     this.#handle({ kind: "described", key, description });
   }
 
+  /** A message about jobs or their folders; false when it is about something else. */
+  receive(from: HeadPeer, message: Message, header: unknown): boolean {
+    if (message.type !== MESSAGE.JOB_ENDED) return this.#options.folders?.receive(from, message, header) === true;
+    this.jobEnded(header as JobId);
+    return true;
+  }
+
   workerWanted(key: string): void {
     this.#handle({ kind: "workerWanted", key });
   }
@@ -65,6 +80,46 @@ export class EnvironmentService {
 
   workerStartFailed(key: string, output: readonly string[]): void {
     this.#handle({ kind: "workerStartFailed", key, output: output.slice() });
+  }
+
+  /** The driver of a job of this node has gone; returns the nodes that are to hear of it. */
+  driverGone(job: JobId): NodeId[] {
+    this.#end(this.#table.keysOf({ job }));
+    return this.#options.folders?.jobEnded(job) ?? [];
+  }
+
+  /** A job of another node has ended. */
+  jobEnded(job: JobId): void {
+    this.#end(this.#table.keysOf({ job }));
+    this.#options.folders?.forget(job);
+  }
+
+  /** Another node is dead, and with it the drivers on it. */
+  nodeGone(node: NodeId): void {
+    const keys = this.#table.keysOf({ node });
+    for (const job of new Set(keys.map((key) => this.jobOf(key)))) if (job !== undefined) this.jobEnded(job);
+    this.#options.folders?.nodeGone(node);
+  }
+
+  /** A worker has ended: what was built for a job that has ended goes with its last one. */
+  workerExited(key: string): void {
+    if (this.#ending.has(key)) this.#removeUnused(key);
+  }
+
+  #end(keys: readonly string[]): void {
+    for (const key of keys) {
+      this.#ending.add(key);
+      this.#options.ended(key);
+      this.#removeUnused(key);
+    }
+  }
+
+  /** A detached actor goes on: its environment stays, for its restarts. */
+  #removeUnused(key: string): void {
+    if (this.#options.workers(key) > 0) return;
+    this.#ending.delete(key);
+    this.#table.forget(key);
+    this.#options.folders?.remove(key);
   }
 
   /** Whose workers those of an environment are; undefined where there is one job. */
@@ -89,7 +144,8 @@ export class EnvironmentService {
           break;
         case "build":
           void build?.(key, effect.description).then((result) => {
-            if ("built" in result) this.#later({ kind: "built", key, settings: result.built });
+            if (this.#table.describe(key) === undefined) this.#endedMeanwhile(key);
+            else if ("built" in result) this.#later({ kind: "built", key, settings: result.built });
             else this.#later({ kind: "buildFailed", key, failure: { reason: result.failed, output: result.output } });
           });
           break;
@@ -101,6 +157,12 @@ export class EnvironmentService {
           break;
       }
     }
+  }
+
+  #endedMeanwhile(key: string): void {
+    if (this.#isClosed) return;
+    this.#options.folders?.remove(key);
+    this.#options.refuse(key, environmentRefusal({ reason: "its job has ended", output: [] }));
   }
 
   #later(event: EnvironmentEvent): void {

@@ -5,7 +5,7 @@
  * start together when it is. A failure ends everything that waits for it and is forgotten: whoever asks again has it built again, since what failed may
  * have been a network.
  */
-import type { JobId } from "../base/ids.ts";
+import type { JobId, NodeId } from "../base/ids.ts";
 import type { ForeignCode } from "../closure/foreign-code.ts";
 import type { Refusal } from "./lease-obstacles.ts";
 
@@ -23,7 +23,7 @@ export interface LaunchSettings {
 /** What was asked for, in the words of whoever builds it; of a job's, the node looks at what its workers are told. */
 export interface EnvironmentDescription {
   readonly envVars?: unknown;
-  readonly job?: { readonly jobId: JobId; readonly namespace: string; readonly execArgv: readonly string[] };
+  readonly job?: { readonly jobId: JobId; readonly namespace: string; readonly node: NodeId; readonly execArgv: readonly string[] };
 }
 
 /** What came of building one. */
@@ -125,6 +125,18 @@ export class EnvironmentTable {
     if (description === undefined) return [];
     environment.state = "building";
     return [{ kind: "build", key, description }];
+  }
+
+  /** The keys of those that are this job's, or all jobs' of a node. */
+  keysOf({ job, node }: { job?: JobId; node?: NodeId }): string[] {
+    return Array.from(this.#environments)
+      .filter(([, { description }]) => description?.job !== undefined && (description.job.jobId === job || description.job.node === node))
+      .map(([key]) => key);
+  }
+
+  /** Nobody uses it any more; whoever wants it again has it described anew. */
+  forget(key: string): void {
+    this.#environments.delete(key);
   }
 
   describe(key: string): EnvironmentDescription | undefined {

@@ -22,6 +22,8 @@ export type LeaseEvent =
   | { kind: "workerStartFailed"; environment: string }
   /** No worker of it can be had: what waits for one is refused. */
   | { kind: "environmentFailed"; environment: string; refusal: Refusal }
+  /** The job that it belongs to has ended. */
+  | { kind: "environmentEnded"; environment: string }
   | { kind: "processGone"; process: ProcessId }
   /** Another node is dead, and the owners there with it. */
   | { kind: "nodeGone"; tag: NodeTag }

@@ -212,3 +212,18 @@ describe("the lease manager", () => {
     );
   });
 });
+
+test("workers of a job that has ended end when they are idle, and others stay", () => {
+  const manager = new LeaseManager({ total: resourceVector({ CPU: 3 }), cpuCount: 3 });
+  manager.start();
+  const spec = specOf({ CPU: 1 }, { environment: "job" });
+  for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "job" });
+  manager.handle({ kind: "workerReady", worker: worker(3), environment: "" });
+  const [grant] = grants(manager.handle({ kind: "demand", owner: driver, nested: false, spec, backlog: 1, nowMs: 0 }));
+  const busy = grant?.worker as ProcessId;
+  const idle = busy === worker(1) ? worker(2) : worker(1);
+  const ends = (effects: readonly LeaseEffect[]): unknown[] =>
+    effects.flatMap((effect) => (effect.kind === "endWorker" ? [effect.worker] : []));
+  expect(ends(manager.handle({ kind: "environmentEnded", environment: "job" }))).toEqual([idle]);
+  expect(ends(manager.handle({ kind: "processGone", process: driver }))).toEqual([busy]);
+});

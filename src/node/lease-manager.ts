@@ -17,6 +17,7 @@ import { ResourcePool, unitIds } from "../scheduling/resource-pool.ts";
 import { BundleReservations } from "./bundle-reservations.ts";
 import { DemandTable } from "./demand-table.ts";
 import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
+import { EndedEnvironments } from "./ended-environments.ts";
 import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
 import { explainLease } from "./lease-explanation.ts";
 import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
@@ -56,6 +57,7 @@ export class LeaseManager {
   readonly #holders: NodeHolders;
   /** By environment, how many workers have been asked for. */
   readonly #starting = new Map<string, number>();
+  readonly #ended = new EndedEnvironments();
   /** A placement group has waited: what comes back is kept for it. */
   #isCollecting = false;
   readonly #isClustered: boolean;
@@ -192,6 +194,9 @@ export class LeaseManager {
       }
       case "workerStartFailed":
         this.#startEnded(event.environment);
+        return;
+      case "environmentEnded":
+        this.#ended.add(event.environment);
         return;
       case "environmentFailed":
         this.#refuseEnvironment(event.environment, event.refusal);
@@ -377,6 +382,7 @@ export class LeaseManager {
     }
     this.#placeActors();
     this.#grantDemands();
+    this.#effects.push(...this.#ended.endWorkers(this.#workers, (environment) => this.#starting.has(environment)));
     this.#keepPrewarmed();
   }
 

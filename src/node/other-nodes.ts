@@ -4,7 +4,7 @@
  * Part of the daemon; on one machine there is none. `remote-nodes.ts` carries the messages, this decides which of them change the refs, the store and the leases
  * here. Each of `count`, `adopt`, `free` and `arenaLost` tells whether the matter was another node's.
  */
-import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import { type JobId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
@@ -112,6 +112,11 @@ export class OtherNodes {
   /** The daemon of another node; undefined for one that is dead. */
   daemonOf(node: NodeId): PeerConnection | undefined {
     return this.#dead.has(nodeTagOf(node)) ? undefined : this.#remote.daemonOf(nodeTagOf(node));
+  }
+
+  /** A job of this node has ended: another node is to know. */
+  jobEnded(node: NodeId, job: JobId): void {
+    this.#remote.tell(nodeTagOf(node), MESSAGE.JOB_ENDED, job);
   }
 
   /** What a key of a runtime environment means, as the process that described it told the head. */

@@ -77,6 +77,13 @@ export class WorkerPool {
     return Array.from(this.#workers.values(), (worker) => worker.running.pid);
   }
 
+  /** How many live that were started for an environment. */
+  countOf(environment: string): number {
+    let count = 0;
+    for (const worker of this.#workers.values()) if (worker.environment === environment) count += 1;
+    return count;
+  }
+
   /** Those that have said hello. */
   get readyWorkers(): { id: ProcessId; pid: number }[] {
     return Array.from(this.#workers.values())

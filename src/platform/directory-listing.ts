@@ -70,7 +70,8 @@ function list(walk: Walk, folder: string, outer: readonly Rules[]): boolean {
     if (isExcluded(path, entry.isDirectory(), rules)) continue;
     if (entry.isDirectory()) {
       found.push({ path, kind: "folder", sizeBytes: 0, isExecutable: false, stamp: "", changedMs: 0 });
-      if (!list(walk, `${path}/`, rules)) return false;
+      const inside = rules.map((around) => rulesInside(path, around));
+      if (!list(walk, `${path}/`, inside)) return false;
     } else if (entry.isSymbolicLink()) {
       found.push({ path, kind: "link", sizeBytes: 0, isExecutable: false, stamp: "", changedMs: 0 });
     } else if (entry.isFile()) {
@@ -100,6 +101,14 @@ function isExcluded(path: string, isFolder: boolean, rules: readonly Rules[]): b
     if (verdict.unignored) return false;
   }
   return false;
+}
+
+/** The rules for what is in a folder: where one leaves out the folder and another brought it back, the first says no more of all that is in it. */
+function rulesInside(folder: string, { prefix, rules }: Rules): Rules {
+  const inside = folder.slice(prefix.length);
+  if (!rules.test(`${inside}/`).ignored) return { prefix, rules };
+  const literal = inside.replaceAll(/[\\*?[\]!# ]/g, "\\$&");
+  return { prefix, rules: ignore().add(rules).add(`!/${literal}/`) };
 }
 
 const REMEDY =

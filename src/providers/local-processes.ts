@@ -41,6 +41,8 @@ export interface NodeOptions {
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly objectStoreMemoryBytes?: number | undefined;
   readonly spillDirectory?: string | undefined;
+  /** Whether it runs jobs in the very folders of drivers on its machine. Default: true. `false`: in copies that travel, as between machines. */
+  readonly sharesFolders?: boolean | undefined;
 }
 
 export interface StartNodeOptions extends NodeOptions {
@@ -78,6 +80,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     memoryUsageThreshold: 0.95,
     taskOomRetries: -1,
     workerExecArgv: [],
+    sharesFolders: options.sharesFolders,
     cluster: { headAddress, listenAddress, joinToken },
   };
   const clean = (): void => {

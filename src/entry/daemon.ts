@@ -27,6 +27,7 @@ import { removeNodeFile, writeNodeFile } from "../platform/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/tls-identity.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
+import { tellingStartFailures } from "../platform/start-failure.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 import { nodeEnvironments } from "./node-environments.ts";
 
@@ -55,6 +56,7 @@ const READY = "ready";
 
 let end = (): void => process.exit(0);
 const { configuration, send } = await readParentLine<DaemonConfiguration>(() => end());
+const started = tellingStartFailures(send);
 const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
@@ -196,4 +198,4 @@ if (membership !== undefined && cluster !== undefined) {
   await membership.join();
   tellDrivers(cluster, tlsIdentity());
 }
-send(READY);
+started(READY);

@@ -13,6 +13,7 @@ import { CertificateRenewal } from "../node/certificate-renewal.ts";
 import { listen } from "../platform/endpoint.ts";
 import { isLoopbackHost, parseNetworkAddress } from "../platform/network-address.ts";
 import { newToken, randomHex } from "../platform/random.ts";
+import { tellingStartFailures } from "../platform/start-failure.ts";
 import { setTlsIdentity } from "../platform/tls-identity.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 
@@ -46,6 +47,7 @@ export interface HeadStart {
 
 const { configuration, send } = await readParentLine<HeadConfiguration>(() => process.exit(0));
 process.title = "shoal head";
+const started = tellingStartFailures(send);
 const { headId, address, directory, tlsOnLoopback = false, hosts = [] } = configuration;
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
 // A head that only this machine reaches, and that ends with who started it, begins sooner without.
@@ -63,7 +65,7 @@ const start: HeadStart = {
   authorityHash: security?.authorityHash,
   needsCertificates,
 };
-send(JSON.stringify(start));
+started(JSON.stringify(start));
 
 async function openSecurity(): Promise<HeadSecurity> {
   const opened = await HeadSecurity.open({

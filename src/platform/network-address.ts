@@ -31,6 +31,17 @@ export function parseNetworkAddress(address: string): NetworkAddress {
   return { host, port };
 }
 
+/** As people write it: `10.0.0.7:6380`, with or without `tcp://`. @throws RangeError for anything else */
+export function readNetworkAddress(text: string): string {
+  const address = isNetworkAddress(text) ? text : SCHEME + text;
+  return formatNetworkAddress(parseNetworkAddress(address));
+}
+
+/** As people read it: without the scheme. */
+export function shownAddress(address: string): string {
+  return isNetworkAddress(address) ? address.slice(SCHEME.length) : address;
+}
+
 export function formatNetworkAddress({ host, port }: NetworkAddress): string {
   return `${SCHEME}${host.includes(":") ? `[${host}]` : host}:${port}`;
 }

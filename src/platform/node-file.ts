@@ -8,6 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { NodeId, ProcessId } from "../base/ids.ts";
+import { isProcessGone, processIdentity } from "./session-sweep.ts";
 import type { TlsIdentity } from "./tls-identity.ts";
 
 /** What a driver must know of the node that it hangs on. */
@@ -29,6 +30,11 @@ export interface NodeFile {
   startedMs: number;
 }
 
+/** As it lies there: numbers of processes are used again, so who wrote it is told apart by more. */
+interface StoredNodeFile extends NodeFile {
+  owner: string;
+}
+
 function folder(): string {
   return join(tmpdir(), `shoal-nodes-${userInfo().uid}`);
 }
@@ -39,9 +45,9 @@ function pathOf(nodeId: string): string {
 
 export function writeNodeFile(file: NodeFile): void {
   mkdirSync(folder(), { recursive: true, mode: 0o700 });
-  for (const other of readNodeFiles({ alsoEnded: true })) if (!isAlive(other.pid)) removeNodeFile(other.nodeId);
+  removeStaleNodeFiles();
   const temporary = `${pathOf(file.nodeId)}.${process.pid}`;
-  writeFileSync(temporary, JSON.stringify(file), { mode: 0o600 });
+  writeFileSync(temporary, JSON.stringify({ ...file, owner: processIdentity(file.pid) } satisfies StoredNodeFile), { mode: 0o600 });
   renameSync(temporary, pathOf(file.nodeId));
 }
 
@@ -49,14 +55,22 @@ export function removeNodeFile(nodeId: NodeId): void {
   rmSync(pathOf(nodeId), { force: true });
 }
 
+/** Those of daemons that were killed. */
+export function removeStaleNodeFiles(): void {
+  for (const { nodeId, owner } of storedFiles()) if (isProcessGone(owner)) removeNodeFile(nodeId);
+}
+
 /** The nodes of this machine whose daemons live, the oldest first. */
-export function readNodeFiles(options: { alsoEnded: boolean } = { alsoEnded: false }): NodeFile[] {
-  const found: NodeFile[] = [];
+export function readNodeFiles(): NodeFile[] {
+  return storedFiles().filter(({ owner }) => !isProcessGone(owner));
+}
+
+function storedFiles(): StoredNodeFile[] {
+  const found: StoredNodeFile[] = [];
   for (const name of namesIn(folder())) {
     if (!name.endsWith(".json")) continue;
     try {
-      const file = JSON.parse(readFileSync(join(folder(), name), "utf8")) as NodeFile;
-      if (options.alsoEnded || isAlive(file.pid)) found.push(file);
+      found.push(JSON.parse(readFileSync(join(folder(), name), "utf8")) as StoredNodeFile);
     } catch {
       // It was removed meanwhile.
     }
@@ -69,14 +83,5 @@ function namesIn(path: string): string[] {
     return readdirSync(path);
   } catch {
     return [];
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

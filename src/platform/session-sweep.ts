@@ -37,7 +37,7 @@ export function memoryRootNote(): string | undefined {
 
 /** Says that this process will remove the folder, so that no other session takes it for a leftover. Several may claim one. */
 export function claimDirectory(directory: string): void {
-  appendFileSync(join(directory, CLAIM_FILE), `${identityOf(process.pid)}\n`, { mode: 0o600 });
+  appendFileSync(join(directory, CLAIM_FILE), `${processIdentity(process.pid)}\n`, { mode: 0o600 });
 }
 
 /** Where sessions keep their folders unless they are told otherwise. */
@@ -82,7 +82,7 @@ function isStale(directory: string): boolean {
     // Never another user's folder, and never through a link that somebody put there.
     if (!status.isDirectory() || status.uid !== process.getuid?.()) return false;
     const claim = readClaim(directory);
-    if (claim !== undefined) return claim.length > 0 && claim.every(isDead);
+    if (claim !== undefined) return claim.length > 0 && claim.every(isProcessGone);
     if (Date.now() - status.mtimeMs > UNCLAIMED_FOR_MS) rmdirSync(directory);
     return false;
   } catch {
@@ -101,12 +101,12 @@ function readClaim(directory: string): string[] | undefined {
 }
 
 /** `pid start boot namespace`: a number is used again, after a restart of the machine even at the same tick. */
-function identityOf(pid: number): string {
+export function processIdentity(pid: number): string {
   return [pid, startOf(pid) ?? "-", bootId(), pidNamespace()].join(" ");
 }
 
 /** False in every doubtful case: a line that makes no sense, or a process of another container that shares the memory. */
-function isDead(claim: string): boolean {
+export function isProcessGone(claim: string): boolean {
   const [pidText, start, boot, namespace] = claim.split(" ");
   const pid = Number(pidText);
   if (!Number.isSafeInteger(pid) || pid <= 0 || namespace === undefined) return false;

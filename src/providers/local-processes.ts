@@ -12,14 +12,19 @@ import type { HeadConfiguration, HeadStart } from "../entry/head.ts";
 import { defaultStoreBytes } from "../object/store-quota.ts";
 import { randomHex } from "../platform/random.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
+import { readFailureLine } from "../platform/start-failure.ts";
 import { Child } from "../platform/worker-process.ts";
+import { startFailedError } from "./start-failed-error.ts";
+
+/** How a process ends that was asked to, or has nothing left to do. */
+export const ENDED_IN_ORDER = "exit code 0";
 
 export interface LocalProcess {
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
   /** Whether it keeps this process from ending. */
   setKeepsProcessAlive(keeps: boolean): void;
-  /** Resolves when it has ended and nothing of it is left. */
+  /** Resolves when it has ended and nothing of it is left, with how: `ENDED_IN_ORDER`, another code, a signal. */
   readonly ended: Promise<string>;
 }
 
@@ -108,6 +113,7 @@ interface StartedChild {
 function startChild({ entry, what, configuration, onLine, clean }: ChildStart): Promise<StartedChild> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const lines: string[] = [];
+  let failure: ShoalError | undefined;
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
   return new Promise((resolve, reject) => {
     const child = new Child({
@@ -119,6 +125,11 @@ function startChild({ entry, what, configuration, onLine, clean }: ChildStart): 
         onLine(line);
       },
       onMessage: (message) => {
+        const told = readFailureLine(message);
+        if (told !== undefined) {
+          failure = startFailedError(told);
+          return;
+        }
         const { pid } = child;
         const kill = (signal: NodeJS.Signals): void => child.kill(signal);
         resolve({ child: { pid, kill, setKeepsProcessAlive: (keeps) => child.setKeepsProcessAlive(keeps) }, message, ended });
@@ -128,13 +139,14 @@ function startChild({ entry, what, configuration, onLine, clean }: ChildStart): 
         const how = signal === undefined ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
         onEnded(how);
         reject(
-          new ShoalError(
-            `Cannot start ${what}: its process ended with ${how}${lines.length > 0 ? `:\n${lines.slice(-10).join("\n")}` : ""}`,
-            {
-              reason: `its process ended with ${how}`,
-              hint: "See what it printed.",
-            },
-          ),
+          failure ??
+            new ShoalError(
+              `Cannot start ${what}: its process ended with ${how}${lines.length > 0 ? `:\n${lines.slice(-10).join("\n")}` : ""}`,
+              {
+                reason: `its process ended with ${how}`,
+                hint: "See what it printed.",
+              },
+            ),
         );
       },
     });

@@ -43,9 +43,9 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   testing: { layer: 7, mayImport: [...LAYER_0, "platform", "providers"] },
   // A process begins here: an entry point puts the parts of its process together, so it sees all of them, and the public face that user
   // code in its process imports.
-  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", PUBLIC] },
+  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", "providers", PUBLIC] },
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `platform`, so it imports no `node:*` itself.
-  cli: { layer: 7, mayImport: [...LAYERS_TO_4, "core"] },
+  cli: { layer: 7, mayImport: [...LAYERS_TO_4, "core", "providers", "entry"] },
 };
 
 /** Public files begin the public subpaths: `index.ts` is `shoal`. */

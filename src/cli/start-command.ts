@@ -1,0 +1,171 @@
+/**
+ * `shoal start`: a head and a node, or a node of another machine's head, kept running by a supervisor that this command leaves behind.
+ *
+ * Decides what the words mean together and what is said of the result: what to paste on other machines, how a program connects, how it is ended. Everything is
+ * checked before a process is started, and nothing is left when it fails.
+ */
+import { ShoalError } from "../base/errors.ts";
+import type { SupervisorConfiguration, SupervisorStarted } from "../entry/supervisor.ts";
+import { type DetachedProcess, startDetached } from "../platform/detached-process.ts";
+import {
+  formatNetworkAddress,
+  isLoopbackHost,
+  parseNetworkAddress,
+  readNetworkAddress,
+  shownAddress,
+} from "../platform/network-address.ts";
+import { joinPath } from "../platform/paths.ts";
+import { randomHex } from "../platform/random.ts";
+import { ownAddresses, reach } from "../platform/reach.ts";
+import { readRunFiles } from "../platform/run-file.ts";
+import { readFailureLine } from "../platform/start-failure.ts";
+import { newLogFolder, stateFolder } from "../platform/state-folder.ts";
+import type { Terminal } from "../platform/terminal.ts";
+import { startFailedError } from "../providers/start-failed-error.ts";
+import { type Command, defineCommand, type OptionSpecs, type OptionValues, UsageError } from "./command.ts";
+import { misused, NODE_OPTIONS, nodeOptions, port } from "./node-options.ts";
+import { startedText } from "./started-text.ts";
+
+const DEFAULT_PORT = 6380;
+const DEFAULT_HOST = "127.0.0.1";
+const STARTS_WITHIN_MS = 60_000;
+
+const DESCRIPTION = `Starts a node that goes on until \`shoal stop\`, and that any number of programs of this machine use:
+
+  shoal start --head                       a cluster of its own, for this machine
+  shoal start --head --host 10.0.0.7       the same, and other machines may join it there
+  shoal start --address 10.0.0.7:6380 --token TOKEN
+                                           a node of the cluster whose head is there
+
+Who may join has to show the token that \`shoal start --head\` prints; it may also be in SHOAL_TOKEN,
+where other users of this machine do not see it. Everything between machines is encrypted.`;
+
+const OPTIONS = {
+  head: { kind: "flag", help: "be the head of a cluster" },
+  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there" },
+  token: { kind: "value", valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN)" },
+  host: { kind: "value", valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
+  port: { kind: "value", valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
+  name: { kind: "value", valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
+  ...NODE_OPTIONS,
+  block: { kind: "flag", help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
+  json: { kind: "flag", help: "print what was started as JSON" },
+} as const satisfies OptionSpecs;
+
+type Values = OptionValues<typeof OPTIONS>;
+
+export const startCommand: Command = defineCommand({
+  name: "start",
+  summary: "start a head and a node, or a node that joins a head",
+  description: DESCRIPTION,
+  options: OPTIONS,
+  run: async ({ options, terminal }) => {
+    const plan = await planOf(options, terminal);
+    const { started, supervisor, ended } = await start(plan, terminal);
+    const facts = { ...started, isHead: plan.head !== undefined, logs: plan.logs, otherAddresses: ownAddresses() };
+    if (options.json) terminal.print(JSON.stringify(facts));
+    else terminal.print(startedText(facts, { isForeground: plan.isForeground }));
+    if (!plan.isForeground) return supervisor.release();
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
+    const how = await ended;
+    if (how === "exit code 0") return;
+    throw new ShoalError(`The supervisor ended unexpectedly (${how}), and with it the node.`, { reason: how, hint: `See ${plan.logs}.` });
+  },
+});
+
+/** @throws UsageError, RangeError for what was typed; ShoalError when the head is not reached */
+async function planOf(values: Values, { environment }: Terminal): Promise<SupervisorConfiguration> {
+  const { head: isHead, address, host, name = "default" } = values;
+  if (isHead === (address !== undefined)) {
+    const problem = isHead
+      ? "--head and --address exclude each other"
+      : "say --head for a cluster of its own, or --address HOST:PORT to join one";
+    throw new UsageError(`Cannot run shoal start: ${problem}. See \`shoal start --help\`.`);
+  }
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw misused("name", 'takes 1 to 64 letters, digits, "_" and "-"', name);
+  const node = nodeOptions(values);
+  const id = randomHex(6);
+  if (address === undefined) {
+    if (values.token !== undefined)
+      throw new UsageError("Cannot run shoal start: --token is for --address; a head makes its own. See `shoal start --help`.");
+    const headHost = host ?? DEFAULT_HOST;
+    const headAddress = readNetworkAddress(formatNetworkAddress({ host: headHost, port: port(values.port, DEFAULT_PORT) }));
+    refuseSecondHead(name);
+    const directory = joinPath(stateFolder(environment), "heads", name);
+    const head = { name, address: headAddress, directory };
+    const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
+    return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
+  }
+  for (const option of ["port", "name"] as const)
+    if (values[option] !== undefined)
+      throw new UsageError(`Cannot run shoal start: --${option} is for --head. See \`shoal start --help\`.`);
+  const token = values.token ?? environment["SHOAL_TOKEN"];
+  if (token === undefined || token === "") {
+    throw new UsageError("Cannot run shoal start: --token TOKEN is missing: `shoal start --head` prints it, and SHOAL_TOKEN may hold it.");
+  }
+  const headAddress = readNetworkAddress(address);
+  const nearHost = await reach(headAddress, "the head");
+  const isHere = isLoopbackHost(parseNetworkAddress(headAddress).host);
+  const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
+  const joins = { address: headAddress, token };
+  return { id, logs: newLogFolder(environment, id), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+}
+
+/** Two heads of one name would be two owners of one state. */
+function refuseSecondHead(name: string): void {
+  const other = readRunFiles().running.find((run) => run.role === "head" && run.name === name);
+  if (other === undefined) return;
+  throw new ShoalError(`Cannot start a head: one of the name "${name}" runs on this machine already, at ${shownAddress(other.address)}.`, {
+    reason: "a head of this name runs already",
+    hint: "`shoal status` shows it, `shoal stop` ends it. For a second cluster give a --name and a --port; for a second node use --address.",
+  });
+}
+
+interface Started {
+  readonly started: SupervisorStarted;
+  readonly supervisor: DetachedProcess;
+  readonly ended: Promise<string>;
+}
+
+/** @throws ShoalError with the cause, when nothing of it runs any more */
+function start(configuration: SupervisorConfiguration, terminal: Terminal): Promise<Started> {
+  const { logs } = configuration;
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
+  return new Promise((resolve, reject) => {
+    let failure: ShoalError | undefined;
+    const timer = setTimeout(() => {
+      failure = new ShoalError(`Cannot start Shoal: it was not ready within ${STARTS_WITHIN_MS / 1000} s.`, {
+        reason: "not ready in time",
+        hint: `See the logs in ${logs}.`,
+      });
+      terminal.tell("It takes too long; what was started is ended again.");
+      supervisor.kill("SIGTERM");
+    }, STARTS_WITHIN_MS);
+    const supervisor = startDetached({
+      entry: new URL(`../entry/supervisor.${extension}`, import.meta.url).pathname,
+      configuration,
+      outputFile: joinPath(logs, "output.log"),
+      onMessage: (line) => {
+        const told = readFailureLine(line);
+        if (told !== undefined) {
+          failure ??= startFailedError(told);
+          return;
+        }
+        clearTimeout(timer);
+        resolve({ started: JSON.parse(line) as SupervisorStarted, supervisor, ended });
+      },
+      onExit: (how) => {
+        clearTimeout(timer);
+        onEnded(how);
+        reject(
+          failure ??
+            new ShoalError(`Cannot start Shoal: the supervisor ended (${how}) before anything ran.`, {
+              reason: how,
+              hint: `See ${joinPath(logs, "output.log")}.`,
+            }),
+        );
+      },
+    });
+  });
+}

@@ -1,0 +1,50 @@
+/** What `shoal start` says when it has succeeded: where things run, what to paste on other machines, how programs connect, how it is ended. */
+import { isLoopbackHost, parseNetworkAddress, shownAddress } from "../platform/network-address.ts";
+
+export interface StartedFacts {
+  readonly address: string;
+  readonly nodeId: string;
+  readonly joinToken: string | undefined;
+  readonly isHead: boolean;
+  readonly logs: string;
+  /** By which other machines may reach this one. */
+  readonly otherAddresses: readonly string[];
+}
+
+export function startedText(facts: StartedFacts, { isForeground }: { isForeground: boolean }): string {
+  const { address, nodeId, isHead, logs } = facts;
+  const shown = shownAddress(address);
+  return [
+    isHead
+      ? `Started a cluster: its head is at ${shown}, and this machine is its first node (${nodeId}).`
+      : `This machine is a node (${nodeId}) of the cluster at ${shown}.`,
+    "",
+    "A program on this machine connects with",
+    '  await init({ address: "auto" });',
+    "or unchanged, with SHOAL_ADDRESS=auto in its environment.",
+    "",
+    ...(isHead ? [...joinLines(facts), ""] : []),
+    "See what runs:  shoal status",
+    isForeground ? "End it:         Ctrl-C" : "End it:         shoal stop",
+    `Logs:           ${logs}`,
+  ].join("\n");
+}
+
+function joinLines({ address, joinToken, otherAddresses }: StartedFacts): string[] {
+  const { host } = parseNetworkAddress(address);
+  const join = (shown: string): string => `  shoal start --address ${shown} --token ${joinToken ?? "TOKEN"}`;
+  if (isLoopbackHost(host)) {
+    const example = otherAddresses[0] ?? "ADDRESS";
+    return [
+      "Other machines cannot reach it. To let them join, end it and start it at an address of this machine:",
+      `  shoal start --head --host ${example}`,
+      "A further node on this machine, for trying things out:",
+      join(shownAddress(address)),
+    ];
+  }
+  return [
+    "Other machines join it with",
+    join(shownAddress(address)),
+    "Whoever has this token can run programs in the cluster: keep it secret.",
+  ];
+}

@@ -1,0 +1,101 @@
+/**
+ * `shoal stop`: ends all nodes and heads of this user on this machine, nodes before heads, and says what it ended.
+ *
+ * Asks the supervisors, which end what is theirs in order. What is left of a supervisor that was killed is ended here, too: its processes by number and identity, and the
+ * folders of their sessions. Nothing runs afterwards, or it says what does.
+ */
+import { ShoalError } from "../base/errors.ts";
+import { shownAddress } from "../platform/network-address.ts";
+import { removeStaleNodeFiles } from "../platform/node-file.ts";
+import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../platform/run-file.ts";
+import { sweepStaleSessions } from "../platform/session-sweep.ts";
+import type { Terminal } from "../platform/terminal.ts";
+import { type Command, defineCommand, UsageError } from "./command.ts";
+
+const TIMEOUT_S = 30;
+const LOOK_EVERY_MS = 50;
+
+export const stopCommand: Command = defineCommand({
+  name: "stop",
+  summary: "end all nodes and heads of this user on this machine",
+  description: `Ends what \`shoal start\` started on this machine, nodes before heads. Programs that are connected lose
+their node and fail; other machines of the cluster go on, unless this one has the head.`,
+  options: {
+    force: { kind: "flag", help: "kill it, without letting anything end in order" },
+    timeout: { kind: "value", valueName: "SECONDS", help: `how long it may take before it is killed (default: ${TIMEOUT_S})` },
+    json: { kind: "flag", help: "print what was ended as JSON" },
+  },
+  run: async ({ options, terminal }) => {
+    const timeoutMs = 1000 * seconds(options.timeout);
+    const { running, ended } = readRunFiles();
+    const stopped: { address: string; role: string; how: "in order" | "killed" }[] = [];
+    // Nodes that joined go before the heads that they belong to.
+    for (const role of ["node", "head"] as const) {
+      const runs = running.filter((run) => run.role === role);
+      await Promise.all(
+        runs.map(async (run) => {
+          const how = await end(run, { force: options.force, timeoutMs });
+          stopped.push({ address: shownAddress(run.address), role, how });
+          if (!options.json)
+            terminal.print(
+              `${role === "head" ? "Ended the head and the node" : "Ended the node"} of the cluster at ${shownAddress(run.address)}${how === "killed" ? ", by force" : ""}.`,
+            );
+        }),
+      );
+    }
+    for (const run of ended) if (await endLeftovers(run)) tellLeftover(terminal, run);
+    removeStaleNodeFiles();
+    sweepStaleSessions();
+    if (options.json) terminal.print(JSON.stringify({ stopped }));
+    else if (stopped.length === 0) terminal.print("Nothing of Shoal runs on this machine.");
+  },
+});
+
+function tellLeftover(terminal: Terminal, run: RunFile): void {
+  terminal.tell(`Removed what a killed supervisor of the cluster at ${shownAddress(run.address)} had left.`);
+}
+
+/** @throws ShoalError when it does not end even by force */
+async function end(run: RunFile, { force, timeoutMs }: { force: boolean; timeoutMs: number }): Promise<"in order" | "killed"> {
+  if (!force) {
+    signalProcess(run, "SIGTERM");
+    signalProcess(run, "SIGCONT");
+    if (await hasEnded([run], timeoutMs)) return "in order";
+  }
+  // What it starts and watches is in its file; with it gone nobody starts anything again.
+  signalProcess(run, "SIGKILL");
+  await endLeftovers(run);
+  return "killed";
+}
+
+/** Returns whether anything was left. @throws ShoalError when it cannot be ended */
+async function endLeftovers(run: RunFile): Promise<boolean> {
+  const left = run.processes.filter(isRunning);
+  for (const process of left) signalProcess(process, "SIGKILL");
+  if (!(await hasEnded([run, ...left], 5_000))) {
+    const who = left.filter(isRunning).map(({ what, pid }) => `${what} (process ${pid})`);
+    throw new ShoalError(`Cannot end ${who.join(", ")}: the system does not let it go.`, {
+      reason: "a process does not end",
+      hint: "It may be waiting for a disk or a device that does not answer; see `ps -o stat,wchan -p PID`.",
+    });
+  }
+  removeRunFile(run.id);
+  return left.length > 0;
+}
+
+async function hasEnded(processes: readonly { identity: string }[], withinMs: number): Promise<boolean> {
+  const giveUpAt = performance.now() + withinMs;
+  while (processes.some(isRunning)) {
+    if (performance.now() > giveUpAt) return false;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+  return true;
+}
+
+function seconds(text: string | undefined): number {
+  if (text === undefined) return TIMEOUT_S;
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < 0)
+    throw new UsageError(`Cannot run shoal stop: --timeout takes seconds: received ${text}. See \`shoal stop --help\`.`);
+  return value;
+}

@@ -1,0 +1,122 @@
+/**
+ * The process that `shoal start` leaves behind: it keeps a head and a node running (`providers/supervisor.ts`) until it is told to end.
+ *
+ * Says to its parent, as JSON, what has started, or why nothing has; after that it lives on without its parent, unless the parent stays in the foreground (`--block`). Owns the logs
+ * and the file by which `shoal stop` and `shoal status` find it. It runs no user code and holds no state of the cluster: after its death by SIGKILL everything under it ends by itself.
+ */
+import { join } from "node:path";
+import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
+import { startHead, startNode } from "../providers/local-processes.ts";
+import { Supervisor } from "../providers/supervisor.ts";
+import { RotatingLog } from "../platform/rotating-log.ts";
+import { removeRunFile, runProcess, writeRunFile } from "../platform/run-file.ts";
+import { failureLine } from "../platform/start-failure.ts";
+import { readParentLine } from "../platform/worker-process.ts";
+
+export interface SupervisorConfiguration {
+  readonly id: string;
+  /** The folder of its logs. */
+  readonly logs: string;
+  /** Undefined on a machine that joins the cluster of another. */
+  readonly head: { readonly name: string; readonly address: string; readonly directory: string } | undefined;
+  readonly join: { readonly address: string; readonly token: string } | undefined;
+  /** Where the node listens for other nodes. */
+  readonly listenAddress: string;
+  readonly node: NodeOptions;
+  /** The parent stays, and all of it ends with the parent. */
+  readonly isForeground: boolean;
+}
+
+/** What the parent is told. */
+export interface SupervisorStarted {
+  readonly kind: "started";
+  readonly address: string;
+  readonly nodeId: string;
+  /** With it other machines join. */
+  readonly joinToken: string | undefined;
+}
+
+let isStarted = false;
+let stop: (reason: string) => void = () => process.exit(1);
+const { configuration, send } = await readParentLine<SupervisorConfiguration>(() => {
+  if (!isStarted || configuration.isForeground) stop("the process that started it has ended");
+});
+process.title = "shoal supervisor";
+const { id, logs, head, join: joins, listenAddress, node: offer } = configuration;
+const log = new RotatingLog(join(logs, "supervisor.log"));
+const headLog = new RotatingLog(join(logs, "head.log"));
+const nodeLog = new RotatingLog(join(logs, "node.log"));
+const startedMs = Date.now();
+// A head that is started again has to be where nodes look for it, also when the system chose the port.
+let address = head?.address ?? joins?.address ?? "";
+
+const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
+  startHead:
+    head === undefined
+      ? undefined
+      : async () => {
+          const started = await startHead({ address, directory: head.directory, onLine: (line) => headLog.write(line) });
+          address = started.address;
+          return started;
+        },
+  startNode: (ownHead) =>
+    startNode({
+      ...offer,
+      ...accessOf(ownHead),
+      headAddress: address,
+      listenAddress,
+      onLine: (line) => nodeLog.write(line),
+    }),
+  log: (text) => log.write(text),
+  onChange: writeFile,
+  onLeft: () => stop("its node has left the cluster"),
+  nowMs: () => performance.now(),
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+});
+
+/** A node beside its head on the loopback network needs no certificate; any other gets one for a join token. */
+function accessOf(ownHead: LocalHead | undefined): { token?: string; joinToken?: string | undefined } {
+  if (ownHead === undefined) return { joinToken: joins?.token };
+  return ownHead.needsCertificates ? { joinToken: ownHead.joinToken } : { token: ownHead.token };
+}
+
+let isStopping = false;
+stop = (reason) => {
+  if (isStopping) return;
+  isStopping = true;
+  log.write(`Ends: ${reason}.`);
+  void supervisor.stop().then(() => {
+    removeRunFile(id);
+    log.write("Everything has ended.");
+    process.exit(0);
+  });
+};
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop(`it received ${signal}`));
+
+function writeFile(): void {
+  if (isStopping) return;
+  const running = [
+    ...(supervisor.head === undefined ? [] : [runProcess("the head", supervisor.head.pid)]),
+    ...(supervisor.node === undefined ? [] : [runProcess(`the node ${supervisor.node.nodeId}`, supervisor.node.pid)]),
+  ];
+  writeRunFile({ id, role: head === undefined ? "node" : "head", name: head?.name, address, startedMs, logs, processes: running });
+}
+
+log.write(`Starts: process ${process.pid}.`);
+writeFile();
+try {
+  await supervisor.start();
+  const started: SupervisorStarted = {
+    kind: "started",
+    address,
+    nodeId: supervisor.node?.nodeId ?? "",
+    joinToken: supervisor.head?.joinToken,
+  };
+  log.write(`Runs: node ${started.nodeId} of the cluster at ${address}.`);
+  isStarted = true;
+  send(JSON.stringify(started));
+} catch (error) {
+  log.write(`Could not start: ${(error as Error).message}`);
+  removeRunFile(id);
+  send(failureLine(error), () => process.exit(1));
+}

@@ -1,0 +1,42 @@
+/**
+ * A log file that lines are appended to, each with its time, and that never grows without end: beyond its size it is renamed, and the oldest goes.
+ *
+ * A disk that is full, or a folder that somebody removed, loses lines and disturbs nobody: whoever logs has more important things to do.
+ */
+import { appendFileSync, renameSync, rmSync, statSync } from "node:fs";
+
+const SIZE_BYTES_MAX = 8 * 1024 * 1024;
+const FILES_MAX = 5;
+
+export class RotatingLog {
+  readonly file: string;
+  readonly #sizeBytesMax: number;
+  #sizeBytes: number;
+
+  /** Default: 8 MB, and four older files (`head.log.1` is the newest of them). */
+  constructor(file: string, options: { sizeBytesMax?: number } = {}) {
+    this.file = file;
+    this.#sizeBytesMax = options.sizeBytesMax ?? SIZE_BYTES_MAX;
+    this.#sizeBytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  write(text: string, at: Date = new Date()): void {
+    const line = `${at.toISOString()} ${text}\n`;
+    try {
+      if (this.#sizeBytes > 0 && this.#sizeBytes + line.length > this.#sizeBytesMax) this.#rotate();
+      appendFileSync(this.file, line, { mode: 0o600 });
+      this.#sizeBytes += line.length;
+    } catch {
+      // Nothing can be said where nothing can be written.
+    }
+  }
+
+  #rotate(): void {
+    rmSync(`${this.file}.${FILES_MAX - 1}`, { force: true });
+    for (let number = FILES_MAX - 2; number >= 0; number -= 1) {
+      const from = number === 0 ? this.file : `${this.file}.${number}`;
+      if (statSync(from, { throwIfNoEntry: false }) !== undefined) renameSync(from, `${this.file}.${number + 1}`);
+    }
+    this.#sizeBytes = 0;
+  }
+}

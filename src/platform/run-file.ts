@@ -1,0 +1,100 @@
+/**
+ * What `shoal start` started on this machine: one file for each supervisor, by which `stop`, `status` and a second `start` find it.
+ *
+ * Readable by its user alone. A file carries who the process is, not only its number, since numbers are used again: a file whose process has ended is removed by
+ * whoever meets it.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import { makePrivateFolder, writePrivateFile } from "./private-files.ts";
+import { isProcessGone, processIdentity } from "./session-sweep.ts";
+
+export interface RunFile {
+  readonly id: string;
+  /** Of the supervisor. */
+  readonly pid: number;
+  readonly identity: string;
+  readonly role: "head" | "node";
+  /** The cluster's, where this machine has its head. */
+  readonly name: string | undefined;
+  /** The head's. */
+  readonly address: string;
+  readonly startedMs: number;
+  readonly logs: string;
+  /** What runs now. */
+  readonly processes: readonly RunProcess[];
+}
+
+export interface RunProcess {
+  /** `the head`, `the node 1f3…`, `the nats-server`. */
+  readonly what: string;
+  readonly pid: number;
+  readonly identity: string;
+}
+
+function folder(): string {
+  return join(tmpdir(), `shoal-runs-${userInfo().uid}`);
+}
+
+function pathOf(id: string): string {
+  return join(folder(), `${id}.json`);
+}
+
+export function runProcess(what: string, pid: number): RunProcess {
+  return { what, pid, identity: processIdentity(pid) };
+}
+
+export function writeRunFile(file: Omit<RunFile, "pid" | "identity">): void {
+  makePrivateFolder(folder());
+  writePrivateFile(pathOf(file.id), JSON.stringify({ ...file, pid: process.pid, identity: processIdentity(process.pid) }));
+}
+
+export function removeRunFile(id: string): void {
+  rmSync(pathOf(id), { force: true });
+}
+
+/** The oldest first; those whose supervisor has ended are in `ended`, and their files are still there. */
+export function readRunFiles(): { running: RunFile[]; ended: RunFile[] } {
+  const running: RunFile[] = [];
+  const ended: RunFile[] = [];
+  for (const name of namesIn(folder())) {
+    if (!name.endsWith(".json")) continue;
+    try {
+      const file = JSON.parse(readFileSync(join(folder(), name), "utf8")) as RunFile;
+      (isProcessGone(file.identity) ? ended : running).push(file);
+    } catch {
+      // It was removed meanwhile.
+    }
+  }
+  const byAge = (a: RunFile, b: RunFile): number => a.startedMs - b.startedMs;
+  return { running: running.sort(byAge), ended: ended.sort(byAge) };
+}
+
+/** Whether the very process still runs, and not another one with its number. */
+export function isRunning({ identity }: { identity: string }): boolean {
+  return !isProcessGone(identity);
+}
+
+/** Says nothing when it has ended already. */
+export function signalProcess(target: { pid: number; identity: string }, signal: NodeJS.Signals): void {
+  if (!isRunning(target)) return;
+  try {
+    process.kill(target.pid, signal);
+  } catch {
+    // It ended just now.
+  }
+}
+
+/** Made when it is not there: where a run keeps its logs. */
+export function makeRunFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,27 @@
+/** Where Shoal keeps what outlives a run on this machine (`$XDG_STATE_HOME/shoal`, by default `~/.local/state/shoal`): the state of heads, and logs. */
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+export function stateFolder(environment: Readonly<Record<string, string | undefined>>): string {
+  const states = environment["XDG_STATE_HOME"];
+  return join(states === undefined || states === "" ? join(homedir(), ".local", "state") : states, "shoal");
+}
+
+/** A folder for the logs of one run; of earlier runs the newest are kept. */
+export function newLogFolder(environment: Readonly<Record<string, string | undefined>>, name: string): string {
+  const all = join(stateFolder(environment), "logs");
+  const folder = join(all, name);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const byAge = readdirSync(all)
+    .map((run) => ({ path: join(all, run), changedMs: statSync(join(all, run), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+    .sort((a, b) => b.changedMs - a.changedMs);
+  for (const { path, changedMs } of byAge.slice(RUNS_KEPT)) {
+    if (Date.now() - changedMs > YOUNG_MS) rmSync(path, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+const RUNS_KEPT = 20;
+/** A run may last long without a word, and its folder looks old; one that is this young is kept besides. */
+const YOUNG_MS = 14 * 86_400_000;

@@ -1,0 +1,241 @@
+/**
+ * `shoal start`, `stop` and what lies between, as processes: a head and nodes on this machine that outlive the command, programs that connect, processes that are
+ * killed, and that nothing is left.
+ */
+import type { ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { runProgram } from "../house/run-program.ts";
+import { REPOSITORY } from "../house/source-files.ts";
+import { isAlive, until, useFolder } from "./session.ts";
+
+const PROGRAM = join(REPOSITORY, "dist", "cli", "main.js");
+const folder = useFolder();
+const temporary = join(folder, "t");
+mkdirSync(temporary);
+const ENV = {
+  XDG_STATE_HOME: join(folder, "state"),
+  XDG_CACHE_HOME: join(folder, "cache"),
+  TMPDIR: temporary,
+  SHOAL_NATS_BIN: "",
+  PATH: "/usr/bin:/bin",
+};
+
+interface Facts {
+  address: string;
+  nodeId: string;
+  joinToken: string;
+  logs: string;
+}
+
+const shoal = (...args: string[]): ReturnType<typeof runProgram> => runProgram([PROGRAM, ...args], { cwd: folder, env: ENV });
+
+async function startHead(...args: string[]): Promise<Facts> {
+  const { exitCode, stdout, stderr } = await shoal("start", "--head", "--port", "0", "--num-cpus", "1", "--json", ...args);
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout) as Facts;
+}
+
+async function joinAgain(head: Facts, ...args: string[]): Promise<Facts> {
+  const { exitCode, stdout, stderr } = await shoal("start", "--address", head.address, "--token", head.joinToken, "--json", ...args);
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout) as Facts;
+}
+
+interface RunFile {
+  pid: number;
+  role: string;
+  processes: { what: string; pid: number }[];
+}
+
+function runFiles(): RunFile[] {
+  const runs = join(temporary, `shoal-runs-${process.getuid?.() ?? 0}`);
+  if (!existsSync(runs)) return [];
+  const names = readdirSync(runs).filter((name) => name.endsWith(".json"));
+  return names.map((name) => JSON.parse(readFileSync(join(runs, name), "utf8")) as RunFile);
+}
+
+function pidOf(what: string): number {
+  return (
+    runFiles()
+      .flatMap(({ processes }) => processes)
+      .find((process) => process.what.startsWith(what))?.pid ?? 0
+  );
+}
+
+/** Everything that these tests started: its temporary folder is in the environment of all of it. */
+function processesHere(): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
+    try {
+      const environment = readFileSync(`/proc/${name}/environ`, "utf8");
+      return environment.includes(`TMPDIR=${temporary}\0`) && isAlive(Number(name)) ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function sharedMemory(): string[] {
+  return readdirSync("/dev/shm").filter((name) => name.startsWith("shoal-"));
+}
+
+async function program(text: string, env: Record<string, string> = {}): Promise<unknown> {
+  const file = join(REPOSITORY, "test", "integration", `.program-${process.pid}.ts`);
+  writeFileSync(file, text);
+  try {
+    const { exitCode, stdout, stderr } = await runProgram([file], { env: { ...ENV, ...env } });
+    if (exitCode !== 0) throw new Error(`the program failed: ${stderr}`);
+    return JSON.parse(stdout) as unknown;
+  } finally {
+    rmSync(file);
+  }
+}
+
+const CONNECT = `
+import { init, nodes, remote, shutdown } from "shoal";
+await init({ address: "auto" });
+const value = await remote((x: number) => x + 1).remote(41);
+const alive = (await nodes()).filter((node) => node.alive).length;
+await shutdown();
+console.log(JSON.stringify([value, alive]));
+`;
+
+const memoryBefore = sharedMemory();
+
+afterEach(async () => {
+  await shoal("stop", "--force");
+  await until(() => processesHere().length === 0, "all processes to end");
+  expect(runFiles()).toEqual([]);
+  expect(readdirSync(temporary).filter((name) => /^shoal-(spill-)?[0-9a-f]{12}$/.test(name))).toEqual([]);
+  expect(sharedMemory().filter((name) => !memoryBefore.includes(name) && existsSync(`/dev/shm/${name}/owner`) && ownedHere(name))).toEqual(
+    [],
+  );
+});
+
+/** Other tests run at the same time. */
+function ownedHere(name: string): boolean {
+  return readFileSync(`/dev/shm/${name}/owner`, "utf8")
+    .split("\n")
+    .every((line) => line === "" || !isAlive(Number(line.split(" ")[0])));
+}
+
+describe("a head and nodes on one machine", () => {
+  test("start says what to do next; programs connect one after the other; stop ends it and says so", async () => {
+    const started = await shoal("start", "--head", "--port", "0", "--num-cpus", "1");
+    expect([started.exitCode, started.stderr]).toEqual([0, ""]);
+    expect(started.stdout).toMatch(
+      /^Started a cluster: its head is at 127\.0\.0\.1:\d+, and this machine is its first node \([0-9a-f]{32}\)\.$/m,
+    );
+    for (const part of ['await init({ address: "auto" })', "SHOAL_ADDRESS=auto", "shoal stop", "shoal status", "--token "])
+      expect(started.stdout).toContain(part);
+    expect(await program(CONNECT)).toEqual([42, 1]);
+    expect(await program(CONNECT)).toEqual([42, 1]);
+    const stopped = await shoal("stop");
+    expect(stopped).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(stopped.stdout).toMatch(/^Ended the head and the node of the cluster at 127\.0\.0\.1:\d+\.\n$/);
+    expect(processesHere()).toEqual([]);
+    expect((await shoal("stop")).stdout).toBe("Nothing of Shoal runs on this machine.\n");
+  });
+
+  test("a second node joins, and both end in order", async () => {
+    const head = await startHead();
+    await joinAgain(head, "--num-cpus", "2");
+    expect(await program(CONNECT)).toEqual([42, 2]);
+    const { stdout } = await shoal("stop", "--json");
+    expect((JSON.parse(stdout) as { stopped: unknown[] }).stopped).toMatchObject([
+      { role: "node", how: "in order" },
+      { role: "head", how: "in order" },
+    ]);
+  });
+
+  test("a node that is killed is replaced by a new one", async () => {
+    const head = await startHead();
+    process.kill(pidOf("the node"), "SIGKILL");
+    await until(
+      () => runFiles()[0]?.processes.some(({ what }) => what.startsWith("the node") && !what.includes(head.nodeId)) === true,
+      "another node",
+    );
+    expect(readFileSync(join(head.logs, "supervisor.log"), "utf8")).toMatch(
+      /The node ended with signal SIGKILL; another is started in 100 ms\./,
+    );
+    // For a moment the one that was killed may still be taken for one that comes back.
+    expect(await program(CONNECT)).toEqual([42, expect.any(Number)]);
+  });
+
+  test("a head that is killed is started again at its address", async () => {
+    const head = await startHead();
+    const before = pidOf("the head");
+    process.kill(before, "SIGKILL");
+    await until(() => pidOf("the head") !== before && pidOf("the head") !== 0, "another head");
+    expect(await program(CONNECT)).toEqual([42, 1]);
+    expect((await joinAgain(head)).address).toBe(head.address);
+  });
+
+  test("nothing outlives a supervisor that is killed", async () => {
+    await startHead();
+    process.kill(runFiles()[0]?.pid ?? 0, "SIGKILL");
+    await until(() => processesHere().length === 0, "everything under it to end");
+    // Its file is left, and the next command that looks removes it.
+    expect(await shoal("stop")).toMatchObject({ exitCode: 0, stdout: "Nothing of Shoal runs on this machine.\n" });
+    expect(runFiles()).toEqual([]);
+  });
+
+  test("in the foreground it ends with its command", async () => {
+    const { promise: said, resolve: onSaid } = Promise.withResolvers<void>();
+    let child: ChildProcess | undefined;
+    const run = runProgram([PROGRAM, "start", "--head", "--port", "0", "--num-cpus", "1", "--block"], {
+      cwd: folder,
+      env: ENV,
+      onStart: (process) => {
+        child = process;
+        process.stdout?.once("data", () => onSaid());
+      },
+    });
+    await said;
+    await new Promise(setImmediate);
+    child?.kill("SIGINT");
+    expect(await run).toMatchObject({ exitCode: 0 });
+    expect(processesHere()).toEqual([]);
+  });
+});
+
+describe("what cannot be started is said in words, and leaves nothing", () => {
+  test.each([
+    [["start"], 2, "say --head for a cluster of its own, or --address HOST:PORT to join one"],
+    [["start", "--head", "--address", "h:1"], 2, "--head and --address exclude each other"],
+    [["start", "--address", "127.0.0.1:1"], 2, "--token TOKEN is missing"],
+    [["start", "--address", "nonsense", "--token", "x"], 2, "not of the form tcp://host:port"],
+    [["start", "--head", "--num-cpus", "many"], 2, "--num-cpus takes a number of 0 or more: received many"],
+    [["start", "--head", "--host", "203.0.113.7"], 1, "it is not an address of this machine"],
+    [["start", "--address", "127.0.0.1:1", "--token", "x"], 1, "Cannot reach the head at 127.0.0.1:1: nothing listens there."],
+  ])("%j", async (args, code, message) => {
+    const { exitCode, stdout, stderr } = await shoal(...args);
+    expect([exitCode, stdout]).toEqual([code, ""]);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain("    at ");
+    expect(processesHere()).toEqual([]);
+    expect(runFiles()).toEqual([]);
+  });
+
+  test("a port that is taken", async () => {
+    const server = net.createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as net.AddressInfo;
+    const { exitCode, stderr } = await shoal("start", "--head", "--port", String(port));
+    server.close();
+    expect(exitCode).toBe(1);
+    expect(stderr).toBe(
+      `shoal: Cannot listen at 127.0.0.1:${port}: the port is taken.\n  Another head may run there: \`shoal status\` shows those of this user, \`shoal stop\` ends them. Or choose another port with --port.\n`,
+    );
+  });
+
+  test("a second head of the same name", async () => {
+    await startHead();
+    const { exitCode, stderr } = await shoal("start", "--head", "--port", "0");
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^shoal: Cannot start a head: one of the name "default" runs on this machine already, at 127/);
+  });
+});

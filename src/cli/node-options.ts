@@ -1,4 +1,9 @@
-/** The options of `shoal start` that say what a node offers: read, and checked before anything is started. */
+/**
+ * The options of `shoal start` that say what a node offers: read, and checked before anything is started.
+ *
+ * Numbers, sizes, labels and resources as people write them on a command line. What a node offers where nothing is said is decided where it starts. What is wrong is
+ * said with what was received and what would do.
+ */
 import type { NodeOptions } from "../providers/local-processes.ts";
 import { type OptionValues, UsageError } from "./command.ts";
 

@@ -4,7 +4,7 @@
  * Readable by its user alone. A file carries who the process is, not only its number, since numbers are used again: a file whose process has ended is removed by
  * whoever meets it.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { makePrivateFolder, writePrivateFile } from "./private-files.ts";
@@ -84,11 +84,6 @@ export function signalProcess(target: { pid: number; identity: string }, signal:
   } catch {
     // It ended just now.
   }
-}
-
-/** Made when it is not there: where a run keeps its logs. */
-export function makeRunFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
 }
 
 function namesIn(path: string): string[] {

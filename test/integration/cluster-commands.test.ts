@@ -108,15 +108,16 @@ const memoryBefore = sharedMemory();
 afterEach(async () => {
   await shoal("stop", "--force");
   await until(() => processesHere().length === 0, "all processes to end");
-  expect(runFiles()).toEqual([]);
-  expect(readdirSync(temporary).filter((name) => /^shoal-(spill-)?[0-9a-f]{12}$/.test(name))).toEqual([]);
-  expect(sharedMemory().filter((name) => !memoryBefore.includes(name) && existsSync(`/dev/shm/${name}/owner`) && ownedHere(name))).toEqual(
-    [],
-  );
+  const left = [
+    ...runFiles().map(({ pid }) => `the file of the supervisor ${pid}`),
+    ...readdirSync(temporary).filter((name) => /^shoal-(spill-)?[0-9a-f]{12}$/.test(name)),
+    ...sharedMemory().filter((name) => !memoryBefore.includes(name) && existsSync(`/dev/shm/${name}/owner`) && isOfNobody(name)),
+  ];
+  if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
 });
 
 /** Other tests run at the same time. */
-function ownedHere(name: string): boolean {
+function isOfNobody(name: string): boolean {
   return readFileSync(`/dev/shm/${name}/owner`, "utf8")
     .split("\n")
     .every((line) => line === "" || !isAlive(Number(line.split(" ")[0])));

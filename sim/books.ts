@@ -1,23 +1,24 @@
 /**
  * Shoal's own books in a run, to look into: the ledgers and the lease manager that the daemon keeps to itself.
  *
- * They are found where they are called: the first call of one of their methods tells which object it is. Nothing of what they do changes, unless a run has a mutation,
- * which breaks one of them on purpose so that the simulation can show that it notices (`mutations.ts`).
+ * They are found where they are called: the first call of one of their methods tells which object it is, and the process that runs whose it is. Nothing of what they
+ * do changes, unless a run has a mutation, which breaks one of them on purpose so that the simulation can show that it notices (`mutations.ts`).
  */
+import { type AmbientProcess, currentProcess } from "./ambient.ts";
 import { LeaseManager } from "../src/node/lease-manager.ts";
 import { RefLedger } from "../src/node/ref-ledger.ts";
 import { RefValues } from "../src/node/ref-values.ts";
 import { StoreLedger } from "../src/object/store-ledger.ts";
 import type { LeaseEffect, LeaseEvent } from "../src/node/lease-events.ts";
 
-export interface Books {
+interface Books {
   leases: LeaseManager | undefined;
   refs: RefLedger | undefined;
   values: RefValues | undefined;
   store: StoreLedger | undefined;
 }
 
-export let books: Books = emptyBooks();
+let books = new Map<AmbientProcess | undefined, Books>();
 /** What sees each event of the lease manager, and may change it or withhold it. */
 let tap: LeaseTap = {};
 
@@ -36,13 +37,28 @@ function emptyBooks(): Books {
 
 /** For the run that begins. */
 export function openBooks(options: LeaseTap): void {
-  books = emptyBooks();
+  books = new Map();
   tap = options;
+}
+
+/** Those of a daemon. */
+export function booksOf(node: AmbientProcess): Readonly<Books> {
+  return books.get(node) ?? emptyBooks();
+}
+
+function own(): Books {
+  const node = currentProcess();
+  let found = books.get(node);
+  if (found === undefined) {
+    found = emptyBooks();
+    books.set(node, found);
+  }
+  return found;
 }
 
 const handle = LeaseManager.prototype.handle;
 LeaseManager.prototype.handle = function (event) {
-  books.leases = this;
+  own().leases = this;
   const changed = tap.changeLeaseEvent === undefined ? event : tap.changeLeaseEvent(event);
   const effects = changed === undefined ? [] : handle.call(this, changed);
   tap.onLeaseEvent?.(event, effects);
@@ -51,7 +67,7 @@ LeaseManager.prototype.handle = function (event) {
 
 const add = RefLedger.prototype.add;
 RefLedger.prototype.add = function (change) {
-  books.refs = this;
+  own().refs = this;
   tap.onCount?.(change);
   const changed = tap.changeCount === undefined ? change : tap.changeCount(change);
   return changed === undefined ? undefined : add.call(this, changed);
@@ -59,12 +75,12 @@ RefLedger.prototype.add = function (change) {
 
 const adopt = RefValues.prototype.adopt;
 RefValues.prototype.adopt = function (id, maker) {
-  books.values = this;
+  own().values = this;
   adopt.call(this, id, maker);
 };
 
 const arenaChanged = StoreLedger.prototype.arenaChanged;
 StoreLedger.prototype.arenaChanged = function (change) {
-  books.store = this;
+  own().store = this;
   arenaChanged.call(this, change);
 };

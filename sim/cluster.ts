@@ -1,273 +1,81 @@
 /**
- * A cluster of real Shoal processes in a simulated world: the node daemon with its head, drivers, and workers that the daemon starts.
+ * The nodes of a run and what joins them: one machine whose daemon hosts the head, or several with the head in a process of its own.
  *
- * What runs is the code of `src`: daemon, head, lease manager, ref ledger, actor table, store ledger, and in drivers and workers the whole runtime with its
- * submitter, actor clients, lineage and executor, joined by the real connections and messages. Modelled are: the operating system's processes, sockets and timers
- * (`world.ts`, `ambient.ts`), the collector (handles end when programs dispose of them, and all at the end), functions (they run as they are, uncaptured), the disk of
- * spilled objects, and the native part of the store, which is off: large values are written to real files and copied from them.
+ * Of several nodes the code of `src` that runs is also the head's server, the links between daemons, and how messages are passed on between nodes; only what
+ * `entry/head.ts` and `entry/daemon.ts` do to join them is done here, with simulated connections between machines.
  */
-import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { currentProcess } from "./ambient.ts";
-import { IdSource, type JobId, newJobId, newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
+import { newJobId, newNodeId, newProcessId, type ProcessId } from "../src/base/ids.ts";
 import { Head } from "../src/control/head.ts";
-import { ActorHandles } from "../src/core/actor-handle.ts";
-import { setCurrentRuntime } from "../src/core/current-runtime.ts";
-import { Runtime, type RuntimeOptions } from "../src/core/runtime.ts";
-import { startWorkerRuntime } from "../src/core/worker-runtime.ts";
-import { NodeDaemon } from "../src/node/daemon.ts";
-import type { EnvironmentDescription, EnvironmentResult } from "../src/node/environment-table.ts";
-import type { WorkerLauncher } from "../src/node/worker-pool.ts";
-import { listen, newInProcessAddress } from "../src/platform/endpoint.ts";
-import type { MemoryProbe } from "../src/platform/memory-usage.ts";
-import type { Transport } from "../src/platform/transport.ts";
-import type { NodeServices } from "../src/rpc/head-service.ts";
-import { SimulatedSpillDisk } from "./spill-disk.ts";
+import type { Runtime } from "../src/core/runtime.ts";
+import { ClusterNetwork } from "./network.ts";
+import { type Driver, type NodeOptions, SimulatedNode } from "./node.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
-/** Of each simulated machine. */
-const MACHINE_BYTES = 1e9;
-
-export interface ClusterOptions {
-  readonly folder: string;
-  readonly resources: Record<string, number>;
-  readonly storeBytes: number;
-  /** Part of the workers that end before they are up. */
-  readonly failedStarts: number;
-  /** Whether the node ends workers for their memory. */
-  readonly watchesMemory: boolean;
-}
-
-type SharedOptions = Pick<
-  RuntimeOptions,
-  | "nodeId"
-  | "daemonId"
-  | "jobId"
-  | "token"
-  | "namespace"
-  | "labels"
-  | "daemonTransport"
-  | "memoryDirectory"
-  | "spillDirectory"
-  | "storeQuotaBytes"
-  | "taskOomRetries"
-  | "collectGarbage"
->;
-
-export interface Driver {
-  readonly process: SimulatedProcess;
-  readonly runtime: Runtime;
+export interface ClusterOptions extends NodeOptions {
+  /** The resources of each node; one is a machine by itself. */
+  readonly nodes: readonly Record<string, number>[];
 }
 
 export class Cluster {
-  readonly node: SimulatedProcess;
-  readonly daemon: NodeDaemon;
+  readonly nodes: SimulatedNode[] = [];
   readonly drivers: Driver[] = [];
-  readonly workers: Map<ProcessId, SimulatedProcess> = new Map();
-  readonly disk: SimulatedSpillDisk;
-  /** What the head sees of the node. */
-  services!: NodeServices;
-  readonly #world: World;
-  readonly #options: ClusterOptions;
-  readonly #runtimes: Runtime[] = [];
-  readonly #jobId: JobId;
-  readonly #nodeId: NodeId;
-  readonly #daemonId: ProcessId;
-  readonly #randomHex: (byteCount: number) => string;
-  /** Whether workers still fail to start. */
-  hasFailedStarts = true;
+  readonly network: ClusterNetwork | undefined;
+  readonly #workers = new Set<SimulatedProcess>();
   onSpawned: (id: ProcessId, worker: SimulatedProcess) => void = () => {};
 
   constructor(world: World, options: ClusterOptions) {
-    this.#world = world;
-    this.#options = options;
     const random = world.random.fork();
-    this.#randomHex = (byteCount) => Array.from({ length: byteCount }, () => random.below(256).toString(16).padStart(2, "0")).join("");
-    this.#jobId = newJobId(this.#randomHex);
-    this.#nodeId = newNodeId(this.#randomHex);
-    this.#daemonId = newProcessId(this.#randomHex, this.#nodeId);
-    mkdirSync(this.#directories.memory, { recursive: true });
-    mkdirSync(this.#directories.spill, { recursive: true });
-    this.node = world.spawn("node");
-    this.disk = new SimulatedSpillDisk(this.#directories, this.node);
-    this.daemon = this.node.run(
-      () =>
-        new NodeDaemon({
-          nodeId: this.#nodeId,
-          processId: this.#daemonId,
-          token: "simulated",
-          hostname: "simulated",
-          address: "simulated",
-          resources: options.resources,
-          labels: {},
-          accelerators: undefined,
-          objectStoreMemoryBytes: options.storeBytes,
-          newProcessId: () => newProcessId(this.#randomHex, this.#nodeId),
-          nowMs: () => world.nowMs,
-          launcher: this.#launcher(),
-          spillDisk: this.disk,
-          buildEnvironment: (_, description) => this.#buildEnvironment(description),
-          memory: options.watchesMemory ? { probe: this.#memoryProbe(), threshold: 0.9, pretendedBytes: undefined } : undefined,
-          unlinkArena: (arena, kind) => rmSync(join(this.#directories[kind === "memory" ? "memory" : "spill"], arena), { force: true }),
-          createHead: (node) => {
-            this.services = node;
-            return Head.hostedBy(node, () => world.nowMs);
+    const randomHex = (byteCount: number): string =>
+      Array.from({ length: byteCount }, () => random.below(256).toString(16).padStart(2, "0")).join("");
+    const jobId = newJobId(randomHex);
+    const runtimes: Runtime[] = [];
+    const isCluster = options.nodes.length > 1;
+    this.network = isCluster ? new ClusterNetwork(world, randomHex) : undefined;
+    for (const [index, resources] of options.nodes.entries()) {
+      const nodeId = newNodeId(randomHex);
+      const daemonId = newProcessId(randomHex, nodeId);
+      const name = isCluster ? `node${index}` : "node";
+      const joins = this.network?.join({ nodeId, daemonId, resources, storeBytes: options.storeBytes, jobId });
+      const node = new SimulatedNode(
+        name,
+        {
+          world,
+          jobId,
+          nodeId,
+          daemonId,
+          randomHex,
+          runtimes,
+          newWorkerName: () => `w${this.#workers.size + 1}`,
+          onSpawned: (id, worker) => {
+            this.#workers.add(worker);
+            this.onSpawned(id, worker);
           },
-          onAbandoned: () => this.node.say("its last driver has gone"),
-        }),
-    );
+          createHead: joins?.createHead ?? ((services) => Head.hostedBy(services, () => world.nowMs)),
+          cluster: joins?.cluster,
+        },
+        { ...options, resources, folder: isCluster ? join(options.folder, name) : options.folder },
+      );
+      this.nodes.push(node);
+      joins?.made(node);
+    }
+  }
+
+  get liveNodes(): SimulatedNode[] {
+    return this.nodes.filter((node) => node.isAlive);
+  }
+
+  stopFailedStarts(): void {
+    for (const node of this.nodes) node.hasFailedStarts = false;
   }
 
   start(): void {
-    this.node.run(() => this.daemon.start());
+    for (const node of this.nodes) node.start();
   }
 
-  get #directories(): { memory: string; spill: string } {
-    return { memory: join(this.#options.folder, "memory"), spill: join(this.#options.folder, "spill") };
-  }
-
-  addDriver(name: string): Driver {
-    const process = this.#world.spawn(name);
-    const runtime = process.run(() => {
-      const ids = new IdSource(this.#randomHex, this.#jobId);
-      const made = new Runtime({
-        ...this.#runtimeOptions(process),
-        role: "driver",
-        mode: "process",
-        runsLocally: true,
-        processId: newProcessId(this.#randomHex, this.#nodeId),
-        ids,
-        address: "",
-        onLog: () => {},
-        onWarning: (text) => process.say(`warning: ${text.split("\n").slice(0, 2).join(" ")}`),
-        onDaemonLost: (reason) => process.say(`lost its daemon: ${reason}`),
-      });
-      made.handles = new ActorHandles(made);
-      setCurrentRuntime(made);
-      return made;
-    });
-    this.#runtimes.push(runtime);
-    const driver = { process, runtime };
+  addDriver(name: string, on: SimulatedNode = this.nodes[0] as SimulatedNode): Driver {
+    const driver = on.addDriver(name);
     this.drivers.push(driver);
     return driver;
   }
-
-  #runtimeOptions(process: SimulatedProcess): SharedOptions {
-    return {
-      nodeId: this.#nodeId,
-      daemonId: this.#daemonId,
-      jobId: this.#jobId,
-      token: "simulated",
-      namespace: "simulated",
-      labels: {},
-      daemonTransport: this.#connectDaemon(process),
-      memoryDirectory: this.#directories.memory,
-      spillDirectory: this.#directories.spill,
-      storeQuotaBytes: this.#options.storeBytes,
-      taskOomRetries: -1,
-      collectGarbage: () => {},
-    };
-  }
-
-  #connectDaemon(process: SimulatedProcess): Transport {
-    const [near, far] = this.#world.connect(process, this.node);
-    this.node.run(() => this.daemon.accept(far));
-    return near;
-  }
-
-  #launcher(): WorkerLauncher {
-    return {
-      launch: ({ workerId, settings, onExit }) => {
-        const { random } = this.#world;
-        const process = this.#world.spawn(`w${this.workers.size + 1}`);
-        this.workers.set(workerId, process);
-        process.setting = settings?.envVars["SIMULATED"];
-        process.onDeath = (death) => {
-          // The system tells the parent whenever it likes: before or after the sockets close.
-          this.node.schedule(random.next() * 20, () => onExit(death));
-        };
-        const fails = this.hasFailedStarts && random.next() < this.#options.failedStarts;
-        process.schedule(5 + random.next() * 60, () => {
-          if (fails) process.exit(1);
-          else this.#startWorker(workerId, process);
-        });
-        this.onSpawned(workerId, process);
-        return {
-          pid: this.workers.size,
-          kill: () => {
-            process.wasEndedByNode = true;
-            process.kill();
-          },
-        };
-      },
-    };
-  }
-
-  #memoryProbe(): MemoryProbe {
-    const living = (): SimulatedProcess[] => Array.from(this.workers.values()).filter((process) => process.isAlive);
-    return {
-      machine: () => ({
-        usedBytes: living().reduce((total, process) => total + process.memoryBytes, 0),
-        totalBytes: MACHINE_BYTES,
-        what: "the machine",
-      }),
-      processBytes: (pid) => Array.from(this.workers.values())[pid - 1]?.memoryBytes,
-      largest: () => [],
-    };
-  }
-
-  async #buildEnvironment(description: EnvironmentDescription): Promise<EnvironmentResult> {
-    const { random } = this.#world;
-    await new Promise<void>((resolve) => this.node.schedule(random.next() * 200, resolve));
-    if (this.hasFailedStarts && random.next() < this.#options.failedStarts) return { failed: "the simulated builder failed", output: [] };
-    const { envVars } = description as { envVars?: Record<string, string> };
-    return { built: { description, envVars: envVars ?? {}, workingDirectory: undefined, packageFolder: undefined } };
-  }
-
-  #startWorker(processId: ProcessId, process: SimulatedProcess): void {
-    const address = newInProcessAddress();
-    const host = startWorkerRuntime({
-      ...this.#runtimeOptions(process),
-      processId,
-      address,
-      localFunction: (id) => this.#functionOf(id),
-      // As a worker process does (entry/worker.ts): what it has answered is with the system two turns later.
-      exit: () => setImmediate(() => setImmediate(() => process.exit(0))),
-    });
-    this.#runtimes.push(process.runtime as Runtime);
-    const died = process.onDeath;
-    void listen(address, (end) => {
-      const caller = currentProcess() as SimulatedProcess;
-      if (!process.isAlive) {
-        end.destroy();
-        return;
-      }
-      const [near, far] = this.#world.connect(caller, process);
-      joinEnds(end, near);
-      process.run(() => host.accept(far));
-    }).then((listener) => {
-      if (!process.isAlive) listener.close();
-      process.onDeath = (death) => {
-        listener.close();
-        died(death);
-      };
-    });
-  }
-
-  /** Functions are not sent: whichever process made it has it. */
-  #functionOf(id: string): ((...args: unknown[]) => unknown) | undefined {
-    for (const runtime of this.#runtimes) {
-      const found = runtime.functions.localFunction(id);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  }
-}
-
-/** Passes on between the caller's own end, which is instant, and its end of the simulated connection. */
-function joinEnds(own: Transport, wire: Transport): void {
-  own.onChunk = (chunk) => wire.write(chunk);
-  own.onClose = () => wire.destroy();
-  wire.onChunk = (chunk) => own.write(chunk);
-  wire.onClose = () => own.destroy();
 }

@@ -16,7 +16,7 @@ import {
   type Outcome,
   type TaskSpec,
 } from "./application.ts";
-import type { Driver } from "./cluster.ts";
+import type { Driver } from "./node.ts";
 import { PARTS } from "./parts/index.ts";
 import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf } from "./parts/part.ts";
 
@@ -46,6 +46,8 @@ interface HeldActor {
 export interface Expectations {
   /** Processes or connections end by fault in this run. */
   readonly hasFaults: boolean;
+  /** Values lie in the store of a node. */
+  readonly hasLargeValues: boolean;
 }
 
 export interface DriverProgramOptions {
@@ -155,7 +157,7 @@ export class DriverProgram {
       maxRetries: random.pick([0, 1, 3, 3, -1, -1, -1]),
       children,
       after: random.pick(["get", "get", "get", "wait", "forget", "return"]),
-      size: random.next() < 0.2 ? "large" : "small",
+      size: random.next() < 0.2 && this.#expects.hasLargeValues ? "large" : "small",
       fails: random.next() < 0.04,
       line: [this.name],
     };
@@ -188,7 +190,7 @@ export class DriverProgram {
 
   #put(): void {
     const key = this.#newKey("p");
-    const size = this.#random.next() < 0.5 ? "large" : "small";
+    const size = this.#random.next() < 0.5 && this.#expects.hasLargeValues ? "large" : "small";
     this.#held.push({
       ref: this.#app.put(key, size),
       key,
@@ -232,6 +234,8 @@ export class DriverProgram {
     const cause = rootOf(error);
     if (cause.name === "ChosenFailure" && reaches(held, (part) => part.fails)) return;
     if (cause.name === "ActorDiedError" && reaches(held, (part) => part.actor?.isKilled === true)) return;
+    // Without its node a driver has nothing any more.
+    if (cause.name === "NodeDiedError" && !this.#driver.node.isAlive) return;
     if (this.#expects.hasFaults && CAUSED_BY_FAULTS.has(cause.name) && reaches(held, (part) => !part.isSure)) return;
     this.#app.world.say(this.name, String((error as Error).stack));
     this.#app.world.say(this.name, String(cause.stack));

@@ -37,16 +37,22 @@ export class Faults {
 
   stop(): void {
     this.#left = 0;
-    this.#cluster.hasFailedStarts = false;
+    this.#cluster.stopFailedStarts();
   }
 
   after(process: SimulatedProcess): void {
     if (this.#left === 0 || !process.isAlive || this.#random.next() >= this.#plan.rate) return;
-    if (process === this.#cluster.node || process === this.#cluster.drivers[0]?.process) return;
+    if (this.#isSafe(process)) return;
     // Drivers die more rarely: with one, all that it waits for is gone.
     if (this.#cluster.drivers.some((driver) => driver.process === process) && this.#random.next() < 0.8) return;
     this.#left -= 1;
     process.kill({ midTurn: this.#random.next() < 0.5 });
     this.#world.say("fault", `${process.name} died; ${this.#left} faults left`);
+  }
+
+  /** Daemons and the head end by other faults (`cluster-faults.ts`). */
+  #isSafe(process: SimulatedProcess): boolean {
+    const { nodes, network, drivers } = this.#cluster;
+    return nodes.some((node) => node.process === process) || network?.head === process || drivers[0]?.process === process;
   }
 }

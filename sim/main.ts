@@ -8,6 +8,7 @@
  *                                      --leases adds what the lease manager is told and does
  *   npm run sim -- --fingerprints      a number for each seed, the same in each run
  *   npm run sim -- --parts streams     with these parts in the programs (none: tasks and actors alone); by default they are drawn
+ *   npm run sim -- --nodes 3           on several machines, with a head of its own
  *   npm run sim -- --regressions       the seeds that once found something
  *   npm run sim -- --mutation NAME     with a defect put in on purpose, which must be found
  *
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     steps: { type: "string", default: "40" },
     mutation: { type: "string" },
     parts: { type: "string", default: "drawn" },
+    nodes: { type: "string", default: "1" },
     regressions: { type: "boolean", default: false },
     leases: { type: "boolean", default: false },
     fingerprints: { type: "boolean", default: false },
@@ -45,13 +47,14 @@ const runs = values.regressions
       seed: Number(values.seed ?? values.from) + index,
       steps: Number(values.steps),
       parts: partsOf(values.parts),
+      nodes: Number(values.nodes),
     })).filter(({ seed, steps }) => values.seed !== undefined || !OPEN.some((open) => open.seed === seed && open.steps === steps));
 if (values.seed === undefined)
   for (const { seed, steps, found } of OPEN) console.log(`passed over: seed ${seed} with ${steps} steps: ${found}`);
 const startMs = realNowMs();
 const sums = { events: 0, tasks: 0, calls: 0, deaths: 0, failed: 0 };
-for (const { seed, steps, parts = [] } of runs) {
-  const result = await simulate({ seed, steps, parts, mutation: values.mutation, isVerbose: values.leases });
+for (const { seed, steps, parts = [], nodes = 1 } of runs) {
+  const result = await simulate({ seed, steps, parts, nodes, mutation: values.mutation, isVerbose: values.leases });
   sums.events += result.events;
   sums.tasks += result.tasks;
   sums.calls += result.calls;
@@ -65,7 +68,9 @@ for (const { seed, steps, parts = [] } of runs) {
   if (!values.trace && values.seed !== undefined) console.log(result.trace.slice(-TRACE_TAIL).join("\n"));
   console.log(`seed ${seed} breaks an invariant: ${result.violations.join("\n  ")}`);
   const partsText = parts === "drawn" ? "" : ` --parts=${parts.join(",") || "none"}`;
-  console.log(`replay it: npm run sim -- --seed=${seed}${steps === 40 ? "" : ` --steps=${steps}`}${partsText}`);
+  console.log(
+    `replay it: npm run sim -- --seed=${seed}${steps === 40 ? "" : ` --steps=${steps}`}${partsText}${nodes === 1 ? "" : ` --nodes=${nodes}`}`,
+  );
   if (values.mutation !== undefined) break;
 }
 const seconds = (realNowMs() - startMs) / 1000;

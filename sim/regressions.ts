@@ -9,6 +9,8 @@ export interface Regression {
   readonly steps: number;
   /** Parts of its programs; none at first. */
   readonly parts?: readonly string[];
+  /** How many machines; one at first. */
+  readonly nodes?: number;
   readonly found: string;
 }
 
@@ -63,6 +65,12 @@ export const REGRESSIONS: readonly Regression[] = [
     steps: 30,
     parts: ["groups", "environments", "memory"],
     found: "an actor whose handle was disposed of before its last call, which failed by its argument, was kept for ever",
+  },
+  {
+    seed: 68,
+    steps: 40,
+    nodes: 3,
+    found: "an actor that was placed in a worker which had just closed its connection was never heard of again",
   },
 ];
 

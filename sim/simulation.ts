@@ -9,8 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { settle } from "./ambient.ts";
 import { Application } from "./application.ts";
-import { books, openBooks } from "./books.ts";
+import { booksOf, openBooks } from "./books.ts";
 import { Cluster } from "./cluster.ts";
+import { ClusterFaults, drawClusterFaults } from "./cluster-faults.ts";
+import type { SimulatedNode } from "./node.ts";
 import { DriverProgram } from "./driver-program.ts";
 import { drawFaults, Faults } from "./faults.ts";
 import { MUTATIONS } from "./mutations.ts";
@@ -25,6 +27,8 @@ export interface SimulationOptions {
   readonly steps: number;
   /** What programs use besides tasks, actors and objects: drawn from the seed, or these (`parts/index.ts`). */
   readonly parts: "drawn" | readonly string[];
+  /** How many machines there are; one needs no head of its own. */
+  readonly nodes: number;
   readonly mutation: string | undefined;
   /** With the events and effects of the lease manager in the trace. */
   readonly isVerbose: boolean;
@@ -106,22 +110,32 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   // What is ended for its memory, or with force, takes along what waits in the same worker and must not be run twice.
   const endsWorkers = parts.includes("memory") || parts.includes("cancellations");
   const watchesMemory = parts.includes("memory");
-  const cluster = new Cluster(world, { folder, resources, storeBytes: 64 * 1024 * 1024, failedStarts, watchesMemory });
-  const app = new Application(world, resources);
+  const nodes = Array.from({ length: options.nodes }, (_, index) =>
+    index === 0 ? resources : { ...resources, CPU: partRandom.pick([1, 2, 4]) },
+  );
+  const cluster = new Cluster(world, { folder, resources, nodes, storeBytes: 64 * 1024 * 1024, failedStarts, watchesMemory });
+  const app = new Application(world, new Map(cluster.nodes.map((node) => [node.process.machine, node.resources])));
   const faults = new Faults(world, cluster, { random: random.fork(), plan });
+  const clusterPlan = drawClusterFaults(partRandom.fork(), options.nodes);
+  const clusterFaults = options.nodes > 1 ? new ClusterFaults(world, cluster, { random: partRandom.fork(), plan: clusterPlan }) : undefined;
   world.onStep = (process) => {
     faults.after(process);
-    checkBooks(world);
+    clusterFaults?.after(process);
+    for (const node of cluster.nodes) if (node.isAlive) checkBooks(world, node);
   };
+  for (const node of cluster.nodes) names.set(node.daemonId, node.process.name);
   cluster.onSpawned = (id, worker) => names.set(id, worker.name);
   cluster.start();
   const driverCount = random.pick([1, 1, 2, 3]);
   const programs: DriverProgram[] = [];
   for (let index = 0; index < driverCount; index += 1) {
-    const driver = cluster.addDriver(`d${index}`);
+    const driver = cluster.addDriver(`d${index}`, index === 0 ? cluster.nodes[0] : partRandom.pick(cluster.nodes));
     const program = new DriverProgram(app, driver, {
       random: random.fork(),
-      expects: { hasFaults: plan.kills > 0 || endsWorkers },
+      expects: {
+        hasFaults: plan.kills > 0 || endsWorkers || (options.nodes > 1 && clusterPlan.rate > 0),
+        hasLargeValues: options.nodes === 1,
+      },
       parts,
       partRandom: partRandom.fork(),
     });
@@ -132,6 +146,7 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const isOver = (): boolean => programs.every((program, index) => program.isOver || cluster.drivers[index]?.process.isAlive === false);
   let ended = await world.run({ untilMs: 20_000, steps: EVENTS_MAX, isOver });
   faults.stop();
+  clusterFaults?.stop();
   if (ended !== "over") ended = await world.run({ untilMs: world.nowMs + END_WITHIN_MS, steps: EVENTS_MAX, isOver });
   if (ended !== "over") {
     const waiting = programs
@@ -162,32 +177,40 @@ async function endDetached(world: World, cluster: Cluster, app: Application): Pr
   if (!isOver) world.violate("detached actors were not ended");
 }
 
-function checkBooks(world: World): void {
-  const { leases } = books;
+function checkBooks(world: World, node: SimulatedNode): void {
+  const { leases } = booksOf(node.process);
   if (leases === undefined) return;
   const { free, total } = leases.view();
   for (const [name, units] of free) {
-    if (units < 0 || units > (total.get(name) ?? 0)) world.violate(`${units} of ${total.get(name) ?? 0} units of ${name} are free`);
+    if (units < 0 || units > (total.get(name) ?? 0))
+      world.violate(`${units} of ${total.get(name) ?? 0} units of ${name} are free on ${node.process.name}`);
   }
+}
+
+function leftOn(node: SimulatedNode): string[] {
+  const found: string[] = [];
+  const { name } = node.process;
+  const { leases, refs, values, store } = booksOf(node.process);
+  if (leases !== undefined) {
+    const [total, free] = [leases.total(), leases.available()];
+    for (const [resource, amount] of Object.entries(total))
+      if (free[resource] !== amount) found.push(`${free[resource]} of ${amount} ${resource} are free on ${name}`);
+    if (leases.leases().length > 0) found.push(`${leases.leases().length} leases are left on ${name}`);
+    if (leases.waiting().length > 0) found.push(`${leases.waiting().length} demands are left on ${name}`);
+  }
+  if ((refs?.size ?? 0) > 0) found.push(`${refs?.size} refs are counted on ${name}`);
+  if ((values?.size ?? 0) > 0) found.push(`${values?.size} values are kept on ${name}`);
+  if (store !== undefined && store.usedBytes > 0) found.push(`${store.usedBytes} bytes are stored on ${name}`);
+  return found;
 }
 
 /** Everything has been dropped: what the daemon has to give back comes back. */
 async function quieten(world: World, cluster: Cluster): Promise<void> {
   const left = (): string[] => {
-    const found: string[] = [];
-    const { leases, refs, values, store } = books;
-    if (leases !== undefined) {
-      const [total, free] = [leases.total(), leases.available()];
-      for (const [name, amount] of Object.entries(total))
-        if (free[name] !== amount) found.push(`${free[name]} of ${amount} ${name} are free`);
-      if (leases.leases().length > 0) found.push(`${leases.leases().length} leases are left`);
-      if (leases.waiting().length > 0) found.push(`${leases.waiting().length} demands are left`);
-    }
-    if ((refs?.size ?? 0) > 0) found.push(`${refs?.size} refs are counted`);
-    if ((values?.size ?? 0) > 0) found.push(`${values?.size} values are kept`);
-    if (store !== undefined && store.usedBytes > 0) found.push(`${store.usedBytes} bytes are stored`);
-    for (const { process, runtime } of cluster.drivers) {
-      if (process.isAlive && runtime.table.publishedCount > 0) found.push(`${process.name} has ${runtime.table.publishedCount} refs`);
+    const found = cluster.liveNodes.flatMap((node) => leftOn(node));
+    for (const { process, runtime, node } of cluster.drivers) {
+      if (process.isAlive && node.isAlive && runtime.table.publishedCount > 0)
+        found.push(`${process.name} has ${runtime.table.publishedCount} refs`);
     }
     return found;
   };

@@ -10,7 +10,7 @@ import type { Transport } from "../src/platform/transport.ts";
 import { type AmbientProcess, Finalizers, runAs, settle } from "./ambient.ts";
 
 interface Scheduled {
-  readonly atMs: number;
+  atMs: number;
   readonly order: number;
   readonly process: SimulatedProcess;
   action: (() => void) | undefined;
@@ -43,14 +43,17 @@ export class World {
   onStep: (process: SimulatedProcess) => void = () => {};
   #order = 0;
   readonly #heap: Scheduled[] = [];
+  readonly #cuts = new Map<string, number>();
+  readonly #pauses = new Map<string, number>();
 
   constructor(seed: number, weather: (random: Random) => Weather) {
     this.random = new Random(seed);
     this.weather = weather(this.random.fork());
   }
 
-  spawn(name: string): SimulatedProcess {
-    const process = new SimulatedProcess(this, name);
+  /** @param machine on which it runs: what goes from one to another can be cut */
+  spawn(name: string, machine = ""): SimulatedProcess {
+    const process = new SimulatedProcess(this, name, machine);
     this.processes.push(process);
     return process;
   }
@@ -89,6 +92,12 @@ export class World {
         return "late";
       }
       this.nowMs = next.atMs;
+      const pausedMs = this.#pauses.get(next.process.machine) ?? 0;
+      if (pausedMs > next.atMs) {
+        next.atMs = pausedMs;
+        this.#push(next);
+        continue;
+      }
       this.steps += 1;
       this.fingerprint = (Math.imul(this.fingerprint, 31) + next.order + Math.round(next.atMs * 1000)) >>> 0;
       const { action, process } = next;
@@ -107,6 +116,20 @@ export class World {
     near.peer = far;
     far.peer = near;
     return [near, far];
+  }
+
+  /** Nothing comes through between two machines until then; what is sent meanwhile arrives after it, as TCP sends it again. */
+  cut(one: string, other: string, untilMs: number): void {
+    this.#cuts.set(pairOf(one, other), untilMs);
+  }
+
+  /** The processes of a machine stand still until then, and go on as if no time had passed. */
+  pause(machine: string, untilMs: number): void {
+    this.#pauses.set(machine, untilMs);
+  }
+
+  cutUntilMs(one: string, other: string): number {
+    return one === other ? 0 : (this.#cuts.get(pairOf(one, other)) ?? 0);
   }
 
   delayMs(): number {
@@ -153,6 +176,10 @@ export class World {
   }
 }
 
+function pairOf(one: string, other: string): string {
+  return one < other ? `${one} ${other}` : `${other} ${one}`;
+}
+
 function isBefore(left: Scheduled, right: Scheduled): boolean {
   return left.atMs < right.atMs || (left.atMs === right.atMs && left.order < right.order);
 }
@@ -160,6 +187,7 @@ function isBefore(left: Scheduled, right: Scheduled): boolean {
 export class SimulatedProcess implements AmbientProcess {
   readonly world: World;
   readonly name: string;
+  readonly machine: string;
   readonly finalizers: Finalizers = new Finalizers();
   isAlive = true;
   /** The node has ended it: for a cancellation, for memory, or because whoever it worked for is gone. */
@@ -175,9 +203,10 @@ export class SimulatedProcess implements AmbientProcess {
   /** What was written since the current turn began, in order. */
   #written: { cancel(): void }[] = [];
 
-  constructor(world: World, name: string) {
+  constructor(world: World, name: string, machine: string) {
     this.world = world;
     this.name = name;
+    this.machine = machine;
   }
 
   nowMs(): number {
@@ -242,11 +271,13 @@ export class SimulatedProcess implements AmbientProcess {
     return this.#ends.size;
   }
 
-  breakConnection(): boolean {
-    const ends = Array.from(this.#ends);
-    if (ends.length === 0) return false;
-    this.world.random.pick(ends).destroy();
-    return true;
+  /** Breaks one of its connections, or one of those to other machines. @returns to which process; undefined when there is none */
+  breakConnection(options: { toOtherMachines: boolean }): SimulatedProcess | undefined {
+    const ends = Array.from(this.#ends).filter((end) => !options.toOtherMachines || end.peerProcess.machine !== this.machine);
+    if (ends.length === 0) return undefined;
+    const end = this.world.random.pick(ends);
+    end.breaks();
+    return end.peerProcess;
   }
 
   #end(death: { exitCode: number | undefined; signal: string | undefined }): void {
@@ -317,6 +348,19 @@ class SimulatedTransport implements Transport {
 
   setKeepsProcessAlive(): void {}
 
+  get peerProcess(): SimulatedProcess {
+    return this.peer.#process;
+  }
+
+  /** The network breaks it: each end learns it for itself, and what is under way is lost. */
+  breaks(): void {
+    for (const end of [this, this.peer]) {
+      if (end.#isClosed) continue;
+      end.#close();
+      end.#process.schedule(end.#world.delayMs(), () => end.onClose("the connection was reset"));
+    }
+  }
+
   #close(): void {
     this.#isClosed = true;
     this.#process.closed(this);
@@ -343,7 +387,9 @@ class SimulatedTransport implements Transport {
 
   /** The delay until now's bytes arrive, after all that went before. */
   #arrival(): number {
-    this.#lastMs = Math.max(this.#lastMs, this.#world.nowMs + this.#world.delayMs());
+    const world = this.#world;
+    const cutMs = world.cutUntilMs(this.#process.machine, this.peer.#process.machine);
+    this.#lastMs = Math.max(this.#lastMs, Math.max(world.nowMs, cutMs) + world.delayMs());
     return this.#lastMs - this.#world.nowMs;
   }
 }

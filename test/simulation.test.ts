@@ -24,6 +24,11 @@ test("nor where programs have tasks, actors and objects alone", async () => {
   if (exitCode !== 0) expect.fail(output);
 });
 
+test("nor on three machines, which die, stand still and are cut off from each other", async () => {
+  const { exitCode, output } = await simulate("--seeds", "60", "--steps", "20", "--nodes", "3", "--parts", "none");
+  if (exitCode !== 0) expect.fail(output);
+});
+
 test("seeds that have found a defect find none any more", async () => {
   const { exitCode, output } = await simulate("--regressions");
   if (exitCode !== 0) expect.fail(output);

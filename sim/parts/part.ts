@@ -6,7 +6,7 @@
  */
 import type { Random } from "../../soak/random.ts";
 import type { Application } from "../application.ts";
-import type { Driver } from "../cluster.ts";
+import type { Driver } from "../node.ts";
 
 export interface ProgramPart {
   /** One more thing is begun. */
@@ -35,6 +35,7 @@ export const CAUSED_BY_FAULTS: ReadonlySet<string> = new Set([
   "OwnerDiedError",
   "ObjectLostError",
   "ObjectReconstructionFailedError",
+  "NodeDiedError",
 ]);
 
 /** What was thrown at the bottom of the errors that tell where. */

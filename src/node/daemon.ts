@@ -93,7 +93,7 @@ const EXIT_AFTER_CLOSE_MS = 1000;
 /** The system closes a dead process' sockets at once, unless another process has them, too. */
 const CLOSE_AFTER_EXIT_MS = 1000;
 /** What is said of a worker that ended before it was heard of. */
-const GONE = { id: "" as ProcessId, holderId: "" as ProcessId, pid: 0, address: "", remoteAddress: "" };
+const GONE = { pid: 0, address: "", remoteAddress: "" };
 
 export class NodeDaemon {
   readonly #options: NodeDaemonOptions;
@@ -462,8 +462,9 @@ export class NodeDaemon {
   }
 
   #placed({ actor, worker, accelerators }: Extract<LeaseEffect, { kind: "placeActor" }>): void {
-    const { id, holderId, pid, address, remoteAddress } = this.#peers.get(worker) ?? GONE;
-    if (id === worker) this.#head.placed(actor, { id, holderId, pid, address, remoteAddress }, accelerators);
+    // Told of one that has just closed its connection, too: its exit, which follows, is the actor's.
+    const { holderId, pid, address, remoteAddress } = this.#peers.get(worker) ?? { ...GONE, holderId: worker };
+    this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);
   }
 
   #warnInfeasible(effect: Extract<LeaseEffect, { kind: "infeasible" }>): void {

@@ -1,0 +1,308 @@
+/**
+ * A real node in a simulated world: its daemon, the drivers on it, and the workers that the daemon starts.
+ *
+ * What runs is the code of `src`: daemon, lease manager, ref ledger, store ledger, and in drivers and workers the whole runtime with its submitter, actor clients,
+ * lineage and executor, joined by the real connections and messages. Modelled are: the operating system's processes, sockets and timers (`world.ts`, `ambient.ts`), the
+ * collector (handles end when programs dispose of them, and all at the end), functions (they run as they are, uncaptured), the disk of spilled objects, the builder of
+ * environments, the memory of the machine, and the native part of the store, which is off: large values are written to real files and copied from them.
+ */
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { currentProcess } from "./ambient.ts";
+import { IdSource, type JobId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
+import { ActorHandles } from "../src/core/actor-handle.ts";
+import { setCurrentRuntime } from "../src/core/current-runtime.ts";
+import { Runtime, type RuntimeOptions } from "../src/core/runtime.ts";
+import { startWorkerRuntime } from "../src/core/worker-runtime.ts";
+import { NodeDaemon } from "../src/node/daemon.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "../src/node/environment-table.ts";
+import type { NodeCluster } from "../src/node/other-nodes.ts";
+import type { WorkerLauncher } from "../src/node/worker-pool.ts";
+import { listen, newInProcessAddress } from "../src/platform/endpoint.ts";
+import type { MemoryProbe } from "../src/platform/memory-usage.ts";
+import type { Transport } from "../src/platform/transport.ts";
+import type { HeadService, NodeServices } from "../src/rpc/head-service.ts";
+import { SimulatedSpillDisk } from "./spill-disk.ts";
+import type { SimulatedProcess, World } from "./world.ts";
+
+export interface NodeOptions {
+  readonly folder: string;
+  readonly resources: Record<string, number>;
+  readonly storeBytes: number;
+  /** Part of the workers that end before they are up. */
+  readonly failedStarts: number;
+  /** Whether the node ends workers for their memory. */
+  readonly watchesMemory: boolean;
+}
+
+/** What the nodes of a run share. */
+export interface NodeSurroundings {
+  readonly world: World;
+  readonly jobId: JobId;
+  readonly nodeId: NodeId;
+  readonly daemonId: ProcessId;
+  readonly randomHex: (byteCount: number) => string;
+  /** Of all nodes: whichever process made a function has it, as functions are not sent. */
+  readonly runtimes: Runtime[];
+  readonly newWorkerName: () => string;
+  readonly onSpawned: (id: ProcessId, worker: SimulatedProcess) => void;
+  readonly createHead: (node: NodeServices) => HeadService;
+  readonly cluster: NodeCluster | undefined;
+}
+
+/** The token of all simulated sessions. */
+export const TOKEN = "simulated";
+/** Of each simulated machine. */
+const MACHINE_BYTES = 1e9;
+
+type SharedOptions = Pick<
+  RuntimeOptions,
+  | "nodeId"
+  | "daemonId"
+  | "jobId"
+  | "token"
+  | "namespace"
+  | "labels"
+  | "daemonTransport"
+  | "memoryDirectory"
+  | "spillDirectory"
+  | "storeQuotaBytes"
+  | "taskOomRetries"
+  | "collectGarbage"
+>;
+
+export interface Driver {
+  readonly process: SimulatedProcess;
+  readonly runtime: Runtime;
+  readonly node: SimulatedNode;
+}
+
+export class SimulatedNode {
+  readonly process: SimulatedProcess;
+  readonly daemon: NodeDaemon;
+  readonly workers: Map<ProcessId, SimulatedProcess> = new Map();
+  readonly drivers: Driver[] = [];
+  readonly #around: NodeSurroundings;
+  readonly #world: World;
+  readonly #options: NodeOptions;
+  /** Whether workers still fail to start. */
+  hasFailedStarts = true;
+
+  constructor(name: string, around: NodeSurroundings, options: NodeOptions) {
+    const { world, nodeId, daemonId, randomHex } = around;
+    this.#around = around;
+    this.#world = world;
+    this.#options = options;
+    mkdirSync(this.#directories.memory, { recursive: true });
+    mkdirSync(this.#directories.spill, { recursive: true });
+    this.process = world.spawn(name, name);
+    this.daemon = this.process.run(
+      () =>
+        new NodeDaemon({
+          nodeId,
+          processId: daemonId,
+          token: TOKEN,
+          hostname: "simulated",
+          address: "simulated",
+          resources: options.resources,
+          labels: {},
+          accelerators: undefined,
+          objectStoreMemoryBytes: options.storeBytes,
+          newProcessId: () => newProcessId(randomHex, nodeId),
+          nowMs: () => world.nowMs,
+          launcher: this.#launcher(),
+          spillDisk: new SimulatedSpillDisk(this.#directories, this.process),
+          buildEnvironment: (_, description) => this.#buildEnvironment(description),
+          memory: options.watchesMemory ? { probe: this.#memoryProbe(), threshold: 0.9, pretendedBytes: undefined } : undefined,
+          unlinkArena: (arena, kind) => rmSync(join(this.#directories[kind === "memory" ? "memory" : "spill"], arena), { force: true }),
+          createHead: around.createHead,
+          onAbandoned: () => this.process.say("its last driver has gone"),
+          cluster: around.cluster,
+        }),
+    );
+  }
+
+  get nodeId(): NodeId {
+    return this.#around.nodeId;
+  }
+
+  get daemonId(): ProcessId {
+    return this.#around.daemonId;
+  }
+
+  get resources(): Readonly<Record<string, number>> {
+    return this.#options.resources;
+  }
+
+  get isAlive(): boolean {
+    return this.process.isAlive;
+  }
+
+  start(): void {
+    this.process.run(() => this.daemon.start());
+  }
+
+  /** The machine is switched off. */
+  kill(): void {
+    this.process.kill();
+    for (const worker of this.workers.values()) worker.kill();
+    for (const { process } of this.drivers) process.kill();
+  }
+
+  /** The daemon alone ends; the kernel ends its workers with it. */
+  killDaemon(): void {
+    this.process.kill();
+    for (const worker of this.workers.values()) worker.kill();
+  }
+
+  get #directories(): { memory: string; spill: string } {
+    return { memory: join(this.#options.folder, "memory"), spill: join(this.#options.folder, "spill") };
+  }
+
+  addDriver(name: string): Driver {
+    const { jobId, nodeId, randomHex, runtimes } = this.#around;
+    const process = this.#world.spawn(name, this.process.machine);
+    const runtime = process.run(() => {
+      const ids = new IdSource(randomHex, jobId);
+      const made = new Runtime({
+        ...this.#runtimeOptions(process),
+        role: "driver",
+        mode: "process",
+        runsLocally: true,
+        processId: newProcessId(randomHex, nodeId),
+        ids,
+        address: "",
+        onLog: () => {},
+        onWarning: (text) => process.say(`warning: ${text.split("\n").slice(0, 2).join(" ")}`),
+        onDaemonLost: (reason) => process.say(`lost its daemon: ${reason}`),
+      });
+      made.handles = new ActorHandles(made);
+      setCurrentRuntime(made);
+      return made;
+    });
+    runtimes.push(runtime);
+    const driver = { process, runtime, node: this };
+    this.drivers.push(driver);
+    return driver;
+  }
+
+  #runtimeOptions(process: SimulatedProcess): SharedOptions {
+    const { nodeId, daemonId, jobId } = this.#around;
+    return {
+      nodeId,
+      daemonId,
+      jobId,
+      token: TOKEN,
+      namespace: "simulated",
+      labels: {},
+      daemonTransport: this.#connectDaemon(process),
+      memoryDirectory: this.#directories.memory,
+      spillDirectory: this.#directories.spill,
+      storeQuotaBytes: this.#options.storeBytes,
+      taskOomRetries: -1,
+      collectGarbage: () => {},
+    };
+  }
+
+  #connectDaemon(process: SimulatedProcess): Transport {
+    const [near, far] = this.#world.connect(process, this.process);
+    this.process.run(() => this.daemon.accept(far));
+    return near;
+  }
+
+  #launcher(): WorkerLauncher {
+    return {
+      launch: ({ workerId, settings, onExit }) => {
+        const { random } = this.#world;
+        const process = this.#world.spawn(this.#around.newWorkerName(), this.process.machine);
+        this.workers.set(workerId, process);
+        process.setting = settings?.envVars["SIMULATED"];
+        process.onDeath = (death) => {
+          // The system tells the parent whenever it likes: before or after the sockets close.
+          this.process.schedule(random.next() * 20, () => onExit(death));
+        };
+        const fails = this.hasFailedStarts && random.next() < this.#options.failedStarts;
+        process.schedule(5 + random.next() * 60, () => {
+          if (fails) process.exit(1);
+          else this.#startWorker(workerId, process);
+        });
+        this.#around.onSpawned(workerId, process);
+        return {
+          pid: this.workers.size,
+          kill: () => {
+            process.wasEndedByNode = true;
+            process.kill();
+          },
+        };
+      },
+    };
+  }
+
+  #memoryProbe(): MemoryProbe {
+    const living = (): SimulatedProcess[] => Array.from(this.workers.values()).filter((process) => process.isAlive);
+    return {
+      machine: () => ({
+        usedBytes: living().reduce((total, process) => total + process.memoryBytes, 0),
+        totalBytes: MACHINE_BYTES,
+        what: "the machine",
+      }),
+      processBytes: (pid) => Array.from(this.workers.values())[pid - 1]?.memoryBytes,
+      largest: () => [],
+    };
+  }
+
+  async #buildEnvironment(description: EnvironmentDescription): Promise<EnvironmentResult> {
+    const { random } = this.#world;
+    await new Promise<void>((resolve) => this.process.schedule(random.next() * 200, resolve));
+    if (this.hasFailedStarts && random.next() < this.#options.failedStarts) return { failed: "the simulated builder failed", output: [] };
+    const { envVars } = description as { envVars?: Record<string, string> };
+    return { built: { description, envVars: envVars ?? {}, workingDirectory: undefined, packageFolder: undefined } };
+  }
+
+  #startWorker(processId: ProcessId, process: SimulatedProcess): void {
+    const address = newInProcessAddress();
+    const host = startWorkerRuntime({
+      ...this.#runtimeOptions(process),
+      processId,
+      address,
+      ...(this.#around.cluster === undefined ? {} : { remoteAddress: address }),
+      localFunction: (id) => this.#functionOf(id),
+      // As a worker process does (entry/worker.ts): what it has answered is with the system two turns later.
+      exit: () => setImmediate(() => setImmediate(() => process.exit(0))),
+    });
+    this.#around.runtimes.push(process.runtime as Runtime);
+    const died = process.onDeath;
+    void listen(address, (end) => {
+      const caller = currentProcess() as SimulatedProcess;
+      if (!process.isAlive) {
+        end.destroy();
+        return;
+      }
+      const [near, far] = this.#world.connect(caller, process);
+      joinEnds(end, near);
+      process.run(() => host.accept(far));
+    }).then((listener) => {
+      if (!process.isAlive) listener.close();
+      process.onDeath = (death) => {
+        listener.close();
+        died(death);
+      };
+    });
+  }
+
+  #functionOf(id: string): ((...args: unknown[]) => unknown) | undefined {
+    for (const runtime of this.#around.runtimes) {
+      const found = runtime.functions.localFunction(id);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+/** Passes on between the caller's own end, which is instant, and its end of the simulated connection. */
+function joinEnds(own: Transport, wire: Transport): void {
+  own.onChunk = (chunk) => wire.write(chunk);
+  own.onClose = () => wire.destroy();
+  wire.onChunk = (chunk) => own.write(chunk);
+  wire.onClose = () => own.destroy();
+}

@@ -1,15 +1,14 @@
 /**
  * The nodes of a run and what joins them: one machine whose daemon hosts the head, or several with the head in a process of its own.
  *
- * Of several nodes the code of `src` that runs is also the head's server, the links between daemons, and how messages are passed on between nodes; only what
- * `entry/head.ts` and `entry/daemon.ts` do to join them is done here, with simulated connections between machines.
+ * Of several nodes the code of `src` that runs is also the head's server, the links between daemons and to the head, and how messages are passed on between nodes, over
+ * connections between simulated machines.
  */
 import { join } from "node:path";
 import { newJobId, newNodeId, newProcessId, type ProcessId } from "../src/base/ids.ts";
-import { Head } from "../src/control/head.ts";
 import type { Runtime } from "../src/core/runtime.ts";
 import { ClusterNetwork } from "./network.ts";
-import { type Driver, type NodeOptions, SimulatedNode } from "./node.ts";
+import { type Driver, type NodeOptions, type NodeSurroundings, SimulatedNode } from "./node.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
 export interface ClusterOptions extends NodeOptions {
@@ -34,30 +33,23 @@ export class Cluster {
     this.network = isCluster ? new ClusterNetwork(world, randomHex) : undefined;
     for (const [index, resources] of options.nodes.entries()) {
       const nodeId = newNodeId(randomHex);
-      const daemonId = newProcessId(randomHex, nodeId);
       const name = isCluster ? `node${index}` : "node";
-      const joins = this.network?.join({ nodeId, daemonId, resources, storeBytes: options.storeBytes, jobId });
-      const node = new SimulatedNode(
-        name,
-        {
-          world,
-          jobId,
-          nodeId,
-          daemonId,
-          randomHex,
-          runtimes,
-          newWorkerName: () => `w${this.#workers.size + 1}`,
-          onSpawned: (id, worker) => {
-            this.#workers.add(worker);
-            this.onSpawned(id, worker);
-          },
-          createHead: joins?.createHead ?? ((services) => Head.hostedBy(services, () => world.nowMs)),
-          cluster: joins?.cluster,
+      const around: NodeSurroundings = {
+        world,
+        jobId,
+        nodeId,
+        daemonId: newProcessId(randomHex, nodeId),
+        randomHex,
+        runtimes,
+        newWorkerName: () => `w${this.#workers.size + 1}`,
+        onSpawned: (id, worker) => {
+          this.#workers.add(worker);
+          this.onSpawned(id, worker);
         },
-        { ...options, resources, folder: isCluster ? join(options.folder, name) : options.folder },
-      );
-      this.nodes.push(node);
-      joins?.made(node);
+        network: this.network,
+      };
+      const folder = isCluster ? join(options.folder, name) : options.folder;
+      this.nodes.push(new SimulatedNode(name, around, { ...options, resources, folder }));
     }
   }
 

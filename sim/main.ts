@@ -16,6 +16,7 @@
  */
 import { parseArgs } from "node:util";
 import { realNowMs } from "./ambient.ts";
+import "./hooks.ts";
 import { OPEN, REGRESSIONS } from "./regressions.ts";
 
 process.env["SHOAL_NATIVE"] = "0";

@@ -8,20 +8,20 @@
  */
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { currentProcess } from "./ambient.ts";
 import { IdSource, type JobId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
+import { Head } from "../src/control/head.ts";
 import { ActorHandles } from "../src/core/actor-handle.ts";
 import { setCurrentRuntime } from "../src/core/current-runtime.ts";
 import { Runtime, type RuntimeOptions } from "../src/core/runtime.ts";
 import { startWorkerRuntime } from "../src/core/worker-runtime.ts";
+import type { ClusterMembership } from "../src/node/cluster-membership.ts";
 import { NodeDaemon } from "../src/node/daemon.ts";
 import type { EnvironmentDescription, EnvironmentResult } from "../src/node/environment-table.ts";
-import type { NodeCluster } from "../src/node/other-nodes.ts";
 import type { WorkerLauncher } from "../src/node/worker-pool.ts";
-import { listen, newInProcessAddress } from "../src/platform/endpoint.ts";
 import type { MemoryProbe } from "../src/platform/memory-usage.ts";
 import type { Transport } from "../src/platform/transport.ts";
-import type { HeadService, NodeServices } from "../src/rpc/head-service.ts";
+import { listen, newInProcessAddress } from "./endpoint.ts";
+import type { ClusterNetwork } from "./network.ts";
 import { SimulatedSpillDisk } from "./spill-disk.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
@@ -46,8 +46,8 @@ export interface NodeSurroundings {
   readonly runtimes: Runtime[];
   readonly newWorkerName: () => string;
   readonly onSpawned: (id: ProcessId, worker: SimulatedProcess) => void;
-  readonly createHead: (node: NodeServices) => HeadService;
-  readonly cluster: NodeCluster | undefined;
+  /** Undefined on one machine. */
+  readonly network: ClusterNetwork | undefined;
 }
 
 /** The token of all simulated sessions. */
@@ -85,17 +85,21 @@ export class SimulatedNode {
   readonly #around: NodeSurroundings;
   readonly #world: World;
   readonly #options: NodeOptions;
+  readonly #membership: ClusterMembership | undefined;
   /** Whether workers still fail to start. */
   hasFailedStarts = true;
 
   constructor(name: string, around: NodeSurroundings, options: NodeOptions) {
-    const { world, nodeId, daemonId, randomHex } = around;
+    const { world, nodeId, daemonId, randomHex, network } = around;
     this.#around = around;
     this.#world = world;
     this.#options = options;
     mkdirSync(this.#directories.memory, { recursive: true });
     mkdirSync(this.#directories.spill, { recursive: true });
     this.process = world.spawn(name, name);
+    const { resources, storeBytes } = options;
+    const membership = this.process.run(() => network?.membership({ nodeId, daemonId, resources, storeBytes, node: () => this }));
+    this.#membership = membership;
     this.daemon = this.process.run(
       () =>
         new NodeDaemon({
@@ -115,9 +119,9 @@ export class SimulatedNode {
           buildEnvironment: (_, description) => this.#buildEnvironment(description),
           memory: options.watchesMemory ? { probe: this.#memoryProbe(), threshold: 0.9, pretendedBytes: undefined } : undefined,
           unlinkArena: (arena, kind) => rmSync(join(this.#directories[kind === "memory" ? "memory" : "spill"], arena), { force: true }),
-          createHead: around.createHead,
+          createHead: (services) => membership?.headFor(services) ?? Head.hostedBy(services, () => world.nowMs),
           onAbandoned: () => this.process.say("its last driver has gone"),
-          cluster: around.cluster,
+          cluster: membership?.cluster,
         }),
     );
   }
@@ -139,7 +143,10 @@ export class SimulatedNode {
   }
 
   start(): void {
-    this.process.run(() => this.daemon.start());
+    this.process.run(() => {
+      this.daemon.start();
+      void this.#membership?.join();
+    });
   }
 
   /** The machine is switched off. */
@@ -265,24 +272,14 @@ export class SimulatedNode {
       ...this.#runtimeOptions(process),
       processId,
       address,
-      ...(this.#around.cluster === undefined ? {} : { remoteAddress: address }),
+      ...(this.#around.network === undefined ? {} : { remoteAddress: address }),
       localFunction: (id) => this.#functionOf(id),
       // As a worker process does (entry/worker.ts): what it has answered is with the system two turns later.
       exit: () => setImmediate(() => setImmediate(() => process.exit(0))),
     });
     this.#around.runtimes.push(process.runtime as Runtime);
     const died = process.onDeath;
-    void listen(address, (end) => {
-      const caller = currentProcess() as SimulatedProcess;
-      if (!process.isAlive) {
-        end.destroy();
-        return;
-      }
-      const [near, far] = this.#world.connect(caller, process);
-      joinEnds(end, near);
-      process.run(() => host.accept(far));
-    }).then((listener) => {
-      if (!process.isAlive) listener.close();
+    void listen(address, (transport) => host.accept(transport)).then((listener) => {
       process.onDeath = (death) => {
         listener.close();
         died(death);
@@ -297,12 +294,4 @@ export class SimulatedNode {
     }
     return undefined;
   }
-}
-
-/** Passes on between the caller's own end, which is instant, and its end of the simulated connection. */
-function joinEnds(own: Transport, wire: Transport): void {
-  own.onChunk = (chunk) => wire.write(chunk);
-  own.onClose = () => wire.destroy();
-  wire.onChunk = (chunk) => own.write(chunk);
-  wire.onClose = () => own.destroy();
 }

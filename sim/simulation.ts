@@ -13,6 +13,7 @@ import { booksOf, openBooks } from "./books.ts";
 import { Cluster } from "./cluster.ts";
 import { ClusterFaults, drawClusterFaults } from "./cluster-faults.ts";
 import type { SimulatedNode } from "./node.ts";
+import { closeAll } from "./endpoint.ts";
 import { DriverProgram } from "./driver-program.ts";
 import { drawFaults, Faults } from "./faults.ts";
 import { MUTATIONS } from "./mutations.ts";
@@ -90,6 +91,7 @@ function leaseLine(event: object, effects: readonly object[], names: ReadonlyMap
 
 async function runWorld(world: World, folder: string, options: SimulationOptions): Promise<{ tasks: number; calls: number }> {
   const names = new Map<string, string>();
+  closeAll();
   openBooks({
     ...(options.mutation === undefined ? {} : MUTATIONS[options.mutation]?.()),
     ...(options.isVerbose

@@ -170,7 +170,8 @@ export class NamedActorPart implements ProgramPart {
       } catch (error) {
         const cause = rootOf(error);
         const isEnded = member.isKilled || (name !== undefined && factsOf(app).endedNames.has(name));
-        const isExplained = (isEnded && ["ActorDiedError", "ActorNameTakenError"].includes(cause.name)) || (hasFaults && CAUSED_BY_FAULTS.has(cause.name));
+        const isExplained =
+          (isEnded && ["ActorDiedError", "ActorNameTakenError"].includes(cause.name)) || (hasFaults && CAUSED_BY_FAULTS.has(cause.name));
         if (!isExplained)
           app.world.violate(`call ${call.key} of ${name ?? "an actor"} failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {

@@ -3,6 +3,7 @@
  *
  * Must be imported before anything of `src`. `mutants.ts` has the texts; one that is not found ends the run, as a mutant that changes nothing proves nothing.
  */
+import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 export interface Mutant {
@@ -36,7 +37,7 @@ registerHooks({
   load: (url, context, nextLoad) => {
     const loaded = nextLoad(url, context);
     if (mutant === undefined || !url.endsWith(`/src/${mutant.file}`)) return loaded;
-    const source = String(loaded.source instanceof Uint8Array ? Buffer.from(loaded.source).toString() : loaded.source);
+    const source = readFileSync(new URL(url), "utf8");
     if (source.split(mutant.text).length !== 2) throw new Error(`${mutant.file} does not have once: ${mutant.text}`);
     isMutated = true;
     return { ...loaded, source: source.replace(mutant.text, () => (mutant as Mutant).becomes) };

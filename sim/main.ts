@@ -10,14 +10,16 @@
  *   npm run sim -- --parts streams     with these parts in the programs (none: tasks and actors alone); by default they are drawn
  *   npm run sim -- --nodes 3           on several machines, with a head of its own
  *   npm run sim -- --regressions       the seeds that once found something
+ *   npm run sim -- --mutant NAME       with a repaired defect put back into the code (`mutants.ts`)
  *   npm run sim -- --mutation NAME     with a defect put in on purpose, which must be found
  *
  * Exit code 1 when an invariant broke; the seed is printed and replays it. What is simulated and what is real is told in `cluster.ts`, what must hold in `simulation.ts`.
  */
 import { parseArgs } from "node:util";
 import { realNowMs } from "./ambient.ts";
-import "./hooks.ts";
-import { OPEN, REGRESSIONS } from "./regressions.ts";
+import { mutate, wasMutated } from "./hooks.ts";
+import { MUTANTS } from "./mutants.ts";
+import { REGRESSIONS } from "./regressions.ts";
 
 process.env["SHOAL_NATIVE"] = "0";
 
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     from: { type: "string", default: "1" },
     steps: { type: "string", default: "40" },
     mutation: { type: "string" },
+    mutant: { type: "string" },
     parts: { type: "string", default: "drawn" },
     nodes: { type: "string", default: "1" },
     regressions: { type: "boolean", default: false },
@@ -39,6 +42,9 @@ const { values } = parseArgs({
   },
 });
 
+const mutant = values.mutant === undefined ? undefined : MUTANTS[values.mutant];
+if (values.mutant !== undefined && mutant === undefined) throw new Error(`there is no mutant ${values.mutant}`);
+if (mutant !== undefined) mutate(mutant);
 const { simulate } = await import("./simulation.ts");
 const partsOf = (text: string): "drawn" | string[] =>
   text === "drawn" ? text : text.split(",").filter((name) => name !== "" && name !== "none");
@@ -49,9 +55,7 @@ const runs = values.regressions
       steps: Number(values.steps),
       parts: partsOf(values.parts),
       nodes: Number(values.nodes),
-    })).filter(({ seed, steps }) => values.seed !== undefined || !OPEN.some((open) => open.seed === seed && open.steps === steps));
-if (values.seed === undefined)
-  for (const { seed, steps, found } of OPEN) console.log(`passed over: seed ${seed} with ${steps} steps: ${found}`);
+    }));
 const startMs = realNowMs();
 const sums = { events: 0, tasks: 0, calls: 0, deaths: 0, failed: 0 };
 for (const { seed, steps, parts = [], nodes = 1 } of runs) {
@@ -72,8 +76,9 @@ for (const { seed, steps, parts = [], nodes = 1 } of runs) {
   console.log(
     `replay it: npm run sim -- --seed=${seed}${steps === 40 ? "" : ` --steps=${steps}`}${partsText}${nodes === 1 ? "" : ` --nodes=${nodes}`}`,
   );
-  if (values.mutation !== undefined) break;
+  if (values.mutation !== undefined || mutant !== undefined) break;
 }
+if (mutant !== undefined && !wasMutated()) throw new Error(`mutant ${values.mutant} was not loaded`);
 const seconds = (realNowMs() - startMs) / 1000;
 console.log(
   `${runs.length} ${runs.length === 1 ? "seed" : "seeds"}, ${sums.failed} failed: ${sums.events} events, ${sums.tasks} tasks, ${sums.calls} actor calls, ${sums.deaths} ended processes in ${seconds.toFixed(1)} s`,

@@ -17,6 +17,7 @@ interface JoiningNode {
   readonly daemonId: ProcessId;
   readonly resources: Record<string, number>;
   readonly storeBytes: number;
+  readonly folders: { memoryDirectory: string; spillDirectory: string };
   /** The node, once it is made. */
   readonly node: () => SimulatedNode;
 }
@@ -38,7 +39,7 @@ export class ClusterNetwork {
   }
 
   /** Call it as the daemon's process. */
-  membership({ nodeId, daemonId, resources, storeBytes, node }: JoiningNode): ClusterMembership {
+  membership({ nodeId, daemonId, resources, storeBytes, folders, node }: JoiningNode): ClusterMembership {
     return new ClusterMembership({
       configuration: { headAddress: HEAD_ADDRESS, listenAddress: "simulated:0" },
       token: TOKEN,
@@ -53,6 +54,8 @@ export class ClusterNetwork {
         objectStoreMemoryBytes: storeBytes,
       },
       report: () => node().daemon.report,
+      folders,
+      onTransfer: (tag, transport) => node().daemon.acceptTransfer(tag, transport),
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });
   }

@@ -98,7 +98,8 @@ export class SimulatedNode {
     mkdirSync(this.#directories.spill, { recursive: true });
     this.process = world.spawn(name, name);
     const { resources, storeBytes } = options;
-    const membership = this.process.run(() => network?.membership({ nodeId, daemonId, resources, storeBytes, node: () => this }));
+    const folders = { memoryDirectory: this.#directories.memory, spillDirectory: this.#directories.spill };
+    const membership = this.process.run(() => network?.membership({ nodeId, daemonId, resources, storeBytes, folders, node: () => this }));
     this.#membership = membership;
     this.daemon = this.process.run(
       () =>

@@ -2,9 +2,11 @@
  * The deterministic simulation (`sim/main.ts`) on the seeds of every test run, on those that once found something, and with defects put in on purpose, which
  * it has to find: a simulation that cannot fail would prove nothing.
  */
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { runProgram } from "./house/run-program.ts";
+import { MUTANTS } from "../sim/mutants.ts";
 import { REGRESSIONS } from "../sim/regressions.ts";
 
 const MAIN = fileURLToPath(new URL("../sim/main.ts", import.meta.url));
@@ -49,4 +51,35 @@ test.each(["leaseOfDeadProcess", "lostReturn", "forgottenHold", "doubleRelease",
   const { exitCode, output } = await simulate("--seeds", "30", "--parts", "none", "--mutation", mutation);
   expect(output).toMatch(/breaks an invariant/);
   expect(exitCode).toBe(1);
+});
+
+// Seeds behind it may meet it in its place: what a seed means changes with each message.
+test.each(REGRESSIONS)(
+  "seed $seed or one behind it finds the mutant $mutant",
+  async ({ seed, steps, parts = [], nodes = 1, mutant }) => {
+    const { exitCode, output } = await simulate(
+      ...[
+        "--seed",
+        String(seed),
+        "--steps",
+        String(steps),
+        "--parts",
+        parts.join(",") || "none",
+        "--nodes",
+        String(nodes),
+        "--mutant",
+        mutant,
+      ],
+    );
+    expect(output).toMatch(/breaks an invariant/);
+    expect(exitCode).toBe(1);
+  },
+  60_000,
+);
+
+test("each mutant is of the code as it is now", () => {
+  for (const [name, { file, text }] of Object.entries(MUTANTS)) {
+    const source = readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8");
+    expect(source.split(text), name).toHaveLength(2);
+  }
 });

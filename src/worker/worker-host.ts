@@ -125,11 +125,10 @@ export class WorkerHost {
 
   /** Somebody starves while `owner` holds a lease on this worker: unless it has work here, the lease ends. */
   #reclaim([owner, leaseId]: ReclaimHeader): void {
-    for (const server of this.#callers.values()) {
-      if (server.callerId !== owner) continue;
-      if (!server.isIdleFor(RECLAIM_AFTER_IDLE_MS)) return;
-      server.retire();
-    }
+    const servers = Array.from(this.#callers.values()).filter((server) => server.callerId === owner);
+    // All or none: a worker that calls itself has more than one, and who loses a connection waits for the word that its lease has ended.
+    if (!servers.every((server) => server.isIdleFor(RECLAIM_AFTER_IDLE_MS))) return;
+    for (const server of servers) server.retire();
     this.#reclaimed.set(owner, leaseId);
     this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, [owner, leaseId]);
   }

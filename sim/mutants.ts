@@ -1,0 +1,75 @@
+/**
+ * Repaired defects, put back: each is a piece of text of `src` and what it was, or would be, before the repair.
+ *
+ * A seed is a regression test only as long as it still meets its defect, and what a seed means changes with every draw and every message. So `regressions.ts` names the
+ * mutant with each seed, and the tests run the seed with it, which must fail. A text that is not found any more ends the run: whoever changes it finds out here.
+ */
+import type { Mutant } from "./hooks.ts";
+
+export const MUTANTS: Readonly<Record<string, Mutant>> = {
+  grantAnswersQuestion: {
+    file: "worker/executor.ts",
+    text: "if (this.#slotAsked && !isAnswer) return;",
+    becomes: "",
+  },
+  noCpusIsAnyShape: {
+    file: "worker/executor.ts",
+    text: 'const ANY_SHAPE = "any";',
+    becomes: 'const ANY_SHAPE = "";',
+  },
+  takenFromConnectingOwner: {
+    file: "worker/worker-host.ts",
+    text: "if (caller.leaseId !== undefined && caller.leaseId <= (this.#reclaimed.get(caller.processId) ?? 0)) server.retire();",
+    becomes: "",
+  },
+  handleCountedTwice: {
+    file: "object/object-table.ts",
+    text: "if (entry.handles === 0 || !this.#finalizers.unregister(handle)) entry.handles += 1;",
+    becomes: "entry.handles += 1;",
+  },
+  callsOfRetiredForgotten: {
+    file: "worker/call-server.ts",
+    text: 'this.#discard(this.#readCall(decodeHeader(frame.header) as CallHeader, frame, ""));',
+    becomes: "",
+  },
+  storedForgetsItsRefs: {
+    file: "core/serializer.ts",
+    text: "if (stored?.payload === payload && stored.contained === undefined) {",
+    becomes: "if (stored === null) {",
+  },
+  waitedIsNotKept: {
+    file: "core/waiting.ts",
+    text: "const { table } = this.#options;\n    table.pin(entry);\n    const waited",
+    becomes: "const table = { unpin: (_: unknown): void => {} };\n    const waited",
+  },
+  exitBeforeLastMessages: {
+    file: "node/daemon.ts",
+    text: "if (connection === undefined || this.#isClosing) {",
+    becomes: "if (connection !== undefined) connection.onClose = () => {};\n    connection?.drop('');\n    if (connection !== null) {",
+  },
+  givenUpInQueue: {
+    file: "worker/executor.ts",
+    text: "if (job.context.isFinished) {",
+    becomes: "if (job.context === undefined) {",
+  },
+  groupSharesWorker: {
+    file: "node/lease-manager.ts",
+    text: "worker.environment === environment && worker.group === demand.group",
+    becomes: "worker.environment === environment",
+  },
+  lastCallFailsUnnoticed: {
+    file: "core/actor-client.ts",
+    text: "this.#options.failDependency(record, failed);\n      if (this.pendingCount === 0) this.#options.onIdle();",
+    becomes: "this.#options.failDependency(record, failed);",
+  },
+  placedInGoneWorker: {
+    file: "node/daemon.ts",
+    text: "this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
+    becomes: "if (this.#peers.has(worker)) this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
+  },
+  someConnectionsRetired: {
+    file: "worker/worker-host.ts",
+    text: "if (!servers.every((server) => server.isIdleFor(RECLAIM_AFTER_IDLE_MS))) return;\n    for (const server of servers) server.retire();",
+    becomes: "for (const server of servers) if (!server.isIdleFor(RECLAIM_AFTER_IDLE_MS)) return;\n    else server.retire();",
+  },
+};

@@ -56,6 +56,7 @@ export class ClusterNetwork {
       report: () => node().daemon.report,
       folders,
       onTransfer: (tag, transport) => node().daemon.acceptTransfer(tag, transport),
+      onIdentity: () => {},
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });
   }

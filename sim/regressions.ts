@@ -8,7 +8,7 @@ export interface Regression {
   readonly seed: number;
   readonly steps: number;
   /** Parts of its programs; none at first. */
-  readonly parts?: readonly string[];
+  readonly parts?: "drawn" | readonly string[];
   /** How many machines; one at first. */
   readonly nodes?: number;
   readonly mutant: string;
@@ -71,7 +71,7 @@ export const REGRESSIONS: readonly Regression[] = [
   {
     seed: 51,
     steps: 20,
-    parts: ["environments"],
+    parts: "drawn",
     mutant: "someConnectionsRetired",
     found:
       "a worker that calls itself closed one of its two connections for others that starve, and its tasks on it failed two seconds later",
@@ -87,5 +87,12 @@ export const REGRESSIONS: readonly Regression[] = [
     steps: 40,
     mutant: "storedForgetsItsRefs",
     found: "a large value with refs inside could not be read through a ref once it had been an argument",
+  },
+  {
+    seed: 972,
+    steps: 40,
+    mutant: "exitBeforeLastMessages",
+    found:
+      "the node heard of a worker's exit before it had read all that the worker wrote, and dropped the holds of an answer that had arrived",
   },
 ];

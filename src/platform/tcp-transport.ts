@@ -12,6 +12,7 @@ import { type NodeId, type NodeTag, nodeTagOf } from "../base/ids.ts";
 import { AuthenticationError } from "../base/errors.ts";
 import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress } from "./network-address.ts";
 import { certifiedName, HEAD_NAME, nodeName, type TlsIdentity, tlsIdentity, watchTlsIdentity } from "./tls-identity.ts";
+import { networkFaults } from "./network-faults.ts";
 import { type Listener, readInto, SocketTransport, type Transport } from "./transport.ts";
 
 const KEEP_ALIVE_MS = 10_000;
@@ -56,7 +57,13 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
       }),
     );
   }
+  const faults = networkFaults();
+  const localAddress = faults?.localAddressFor(host);
   return new Promise((resolve, reject) => {
+    if (faults?.isConnected(host) === false) {
+      faults.afterCut(host, CONNECT_WITHIN_MS).then(() => resolve(connectTcp(address, options)), reject);
+      return;
+    }
     let transport: SocketTransport | undefined;
     const onread = readInto(() => transport);
     let wrongName: AuthenticationError | undefined;
@@ -64,6 +71,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
     const secure: tls.ConnectionOptions & { onread: net.OnReadOpts } = {
       host,
       port,
+      localAddress,
       onread,
       ...shown,
       minVersion: "TLSv1.3",
@@ -73,7 +81,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
         return wrongName;
       },
     };
-    const socket = isTls ? tls.connect(secure) : net.connect({ host, port, onread });
+    const socket = isTls ? tls.connect(secure) : net.connect({ host, port, localAddress, onread });
     const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${CONNECT_WITHIN_MS} ms`)), CONNECT_WITHIN_MS);
     const fail = (error: Error): void => {
       clearTimeout(timer);
@@ -88,7 +96,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
       socket.off("close", onClose);
       tune(socket);
       transport = new SocketTransport(socket, isTls ? nodeOf(socket as tls.TLSSocket) : undefined);
-      resolve(transport);
+      resolve(faults?.cuttable(socket, transport) ?? transport);
     });
   });
 }
@@ -108,7 +116,7 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
   secure.on("secureConnection", (socket) => {
     unfinished.delete(keyOf(socket));
     const nodeId = socket.authorized ? nodeOf(socket) : undefined;
-    if (nodeId !== undefined) onTransport(new SocketTransport(socket, nodeId));
+    if (nodeId !== undefined) onTransport(transportOf(socket, nodeId));
     else if (options.onStranger === undefined) socket.destroy();
     else options.onStranger(new SocketTransport(socket), problemOf(socket));
   });
@@ -124,10 +132,20 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
       return;
     }
     unfinished.delete(keyOf(socket));
-    if (isLoopbackHost(socket.remoteAddress ?? "") && identity?.alsoOnLoopback !== true) onTransport(new SocketTransport(socket));
+    if (isLoopbackHost(socket.remoteAddress ?? "") && identity?.alsoOnLoopback !== true) onTransport(transportOf(socket));
     else socket.destroy();
   };
   const server = net.createServer((socket) => {
+    const faults = networkFaults();
+    const peer = socket.remoteAddress ?? "";
+    if (faults?.isConnected(peer) === false) {
+      // It was on its way when the network was cut: nobody answers it.
+      socket.on("error", () => {});
+      socket.pause();
+      const give = (): void => void socket.destroy();
+      faults.afterCut(peer, CONNECT_WITHIN_MS).then(give, give);
+      return;
+    }
     const key = keyOf(socket);
     tune(socket);
     const oldest = unfinished.size < UNFINISHED_MAX ? undefined : unfinished.values().next().value;
@@ -176,6 +194,11 @@ function contextOf(identity: TlsIdentity | undefined): tls.SecureContextOptions 
   return identity === undefined
     ? {}
     : { ca: identity.ca, cert: `${identity.cert.trimEnd()}\n${identity.ca}`, key: identity.key, minVersion: "TLSv1.3" };
+}
+
+function transportOf(socket: net.Socket, certifiedNodeId?: NodeId): Transport {
+  const transport = new SocketTransport(socket, certifiedNodeId);
+  return networkFaults()?.cuttable(socket, transport) ?? transport;
 }
 
 function keyOf(socket: net.Socket): string {

@@ -4,6 +4,7 @@
 import { ShoalError } from "../base/errors.ts";
 import { DeferredTransport } from "../platform/deferred-transport.ts";
 import { connect } from "../platform/endpoint.ts";
+import { useNetworkFaults } from "../platform/network-faults.ts";
 import { type NodeFile, readNodeFiles } from "../platform/node-file.ts";
 import { forgetTlsIdentity, setTlsIdentity } from "../platform/tls-identity.ts";
 import type { LocalNode } from "./daemon-process.ts";
@@ -26,6 +27,7 @@ export function attachTo(file: NodeFile): LocalNode {
   // That of the node: a program that was part of another cluster before is not any more.
   forgetTlsIdentity();
   if (file.identity !== undefined) setTlsIdentity(file.identity);
+  useNetworkFaults(file.networkFaults);
   const transport = new DeferredTransport(() => {});
   connect(file.socket).then(
     (socket) => transport.connected(socket),

@@ -23,6 +23,7 @@ import {
   type SessionDirectories,
   writeWorkerPids,
 } from "../platform/session-directory.ts";
+import { networkFaults } from "../platform/network-faults.ts";
 import { removeNodeFile, writeNodeFile } from "../platform/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/tls-identity.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
@@ -177,6 +178,7 @@ async function joinFor(headAddress: string, joinToken: string): Promise<Joined> 
 function tellDrivers({ headAddress }: ClusterConfiguration, identity: TlsIdentity | undefined): void {
   writeNodeFile({
     identity,
+    networkFaults: networkFaults()?.place,
     clusterAddress: headAddress,
     nodeId,
     daemonId,

@@ -27,7 +27,8 @@ export interface NetworkFaultsPlace {
 export class NetworkFaults {
   readonly place: NetworkFaultsPlace;
   readonly #timer: NodeJS.Timeout;
-  readonly #listeners = new Set<() => void>();
+  readonly #waiting = new Set<() => void>();
+  readonly #connections = new Set<CuttableTransport>();
   #silent = new Set<string>();
   #seen = "";
 
@@ -62,7 +63,7 @@ export class NetworkFaults {
     return new Promise((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);
-        this.#listeners.delete(check);
+        this.#waiting.delete(check);
       };
       const check = (): void => {
         if (!this.hears(peer) || !this.reaches(peer)) return;
@@ -73,7 +74,7 @@ export class NetworkFaults {
         end();
         reject(new Error(`no answer within ${withinMs} ms`));
       }, withinMs);
-      this.#listeners.add(check);
+      this.#waiting.add(check);
     });
   }
 
@@ -81,17 +82,24 @@ export class NetworkFaults {
   cuttable(socket: net.Socket, transport: Transport): Transport {
     const peer = socket.remoteAddress ?? "";
     const cuttable = new CuttableTransport({ faults: this, socket, inner: transport, peer });
-    const update = (): void => cuttable.update();
-    this.#listeners.add(update);
-    socket.once("close", () => this.#listeners.delete(update));
-    update();
+    this.#connections.add(cuttable);
+    cuttable.update();
     return cuttable;
+  }
+
+  forget(connection: CuttableTransport): void {
+    this.#connections.delete(connection);
   }
 
   close(): void {
     clearInterval(this.#timer);
     this.#silent.clear();
-    for (const listener of this.#listeners) listener();
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of Array.from(this.#waiting)) listener();
+    for (const connection of Array.from(this.#connections)) connection.update();
   }
 
   #look(): void {
@@ -107,7 +115,7 @@ export class NetworkFaults {
       if (this.#silent.size === 0) return;
       this.#silent.clear();
     }
-    for (const listener of Array.from(this.#listeners)) listener();
+    this.#tell();
   }
 }
 
@@ -132,6 +140,9 @@ class CuttableTransport implements Transport {
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   #isEnding = false;
+  #isDestroyed = false;
+  /** The kernel tells at once when the other end has reset the connection. */
+  #unheardEnd: string | undefined;
 
   constructor(options: CuttableOptions) {
     this.#options = options;
@@ -139,7 +150,12 @@ class CuttableTransport implements Transport {
     this.certifiedNodeId = inner.certifiedNodeId;
     this.remoteAddress = inner.remoteAddress;
     inner.onChunk = (chunk) => this.onChunk(chunk);
-    inner.onClose = (reason) => this.onClose(reason);
+    inner.onClose = (reason) => {
+      if (this.#hears || this.#isDestroyed) {
+        options.faults.forget(this);
+        this.onClose(reason);
+      } else this.#unheardEnd = reason;
+    };
     inner.onDrain = () => {
       if (this.#reaches) this.onDrain();
     };
@@ -155,6 +171,10 @@ class CuttableTransport implements Transport {
       else socket.pause();
     }
     this.#reaches = faults.reaches(peer);
+    if (hears && this.#unheardEnd !== undefined) {
+      this.#over();
+      return;
+    }
     if (!this.#reaches) return;
     const held = this.#held;
     this.#held = [];
@@ -162,6 +182,13 @@ class CuttableTransport implements Transport {
     for (const chunk of held) inner.write(chunk);
     if (this.#isEnding) inner.end();
     else if (held.length > 0 && inner.pendingBytes === 0) this.onDrain();
+  }
+
+  #over(): void {
+    const reason = this.#unheardEnd ?? "";
+    this.#unheardEnd = undefined;
+    this.#options.faults.forget(this);
+    queueMicrotask(() => this.onClose(reason));
   }
 
   get pendingBytes(): number {
@@ -185,7 +212,9 @@ class CuttableTransport implements Transport {
   destroy(): void {
     this.#held = [];
     this.#heldBytes = 0;
-    this.#options.inner.destroy();
+    this.#isDestroyed = true;
+    if (this.#unheardEnd === undefined) this.#options.inner.destroy();
+    else this.#over();
   }
 
   setKeepsProcessAlive(keeps: boolean): void {
@@ -210,6 +239,11 @@ export function useNetworkFaults(place: NetworkFaultsPlace | undefined): void {
 /** Given to a process that is to have it; its children inherit it. */
 export function networkFaultsEnvironment({ host, file }: NetworkFaultsPlace): Record<string, string> {
   return { [VARIABLE]: `${host} ${file}` };
+}
+
+/** Whether processes of this machine can each listen at an address of 127.0.0.0/8 of their own without anybody's help. */
+export function hasManyLoopbackHosts(): boolean {
+  return process.platform === "linux";
 }
 
 /** From now on, for all processes that were started with this file. */

@@ -9,6 +9,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import { isProcessGone, processIdentity } from "./session-sweep.ts";
+import type { NetworkFaultsPlace } from "./network-faults.ts";
 import type { TlsIdentity } from "./tls-identity.ts";
 
 /** What a driver must know of the node that it hangs on. */
@@ -20,6 +21,8 @@ export interface NodeFile {
   token: string;
   /** Of the node, where processes of other nodes are reached with a certificate. */
   identity?: TlsIdentity | undefined;
+  /** A driver of a test cluster's node is cut off with it. */
+  networkFaults?: NetworkFaultsPlace | undefined;
   /** The daemon's own socket. */
   socket: string;
   memoryDirectory: string;

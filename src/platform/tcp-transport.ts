@@ -68,7 +68,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
     const onread = readInto(() => transport);
     let wrongName: AuthenticationError | undefined;
     const shown = options.authority === undefined ? identity : { ca: options.authority };
-    const secure: tls.ConnectionOptions & { onread: net.OnReadOpts } = {
+    const secure: tls.ConnectionOptions & { onread: net.OnReadOpts; localAddress: string | undefined } = {
       host,
       port,
       localAddress,

@@ -10,6 +10,7 @@ import { offerOf } from "../core/node-offer.ts";
 import type { DaemonConfiguration } from "../entry/daemon.ts";
 import type { HeadConfiguration, HeadStart } from "../entry/head.ts";
 import { defaultStoreBytes } from "../object/store-quota.ts";
+import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../platform/network-faults.ts";
 import { randomHex } from "../platform/random.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
 import { readFailureLine } from "../platform/start-failure.ts";
@@ -35,6 +36,8 @@ export interface LocalNodeProcess extends LocalProcess {
 }
 
 export interface StartHeadOptions extends Omit<HeadConfiguration, "headId"> {
+  /** For a process that is to be cut off from others. */
+  readonly networkFaults?: NetworkFaultsPlace | undefined;
   readonly onLine: (line: string) => void;
 }
 
@@ -57,19 +60,27 @@ export interface StartNodeOptions extends NodeOptions {
   readonly joinToken?: string | undefined;
   readonly headAddress: string;
   readonly listenAddress: string;
+  readonly networkFaults?: NetworkFaultsPlace | undefined;
   readonly onLine: (line: string) => void;
 }
 
 /** @throws ShoalError when it ends before it listens */
-export async function startHead({ onLine, ...options }: StartHeadOptions): Promise<LocalHead> {
+export async function startHead({ onLine, networkFaults, ...options }: StartHeadOptions): Promise<LocalHead> {
   const configuration: HeadConfiguration = { headId: newNodeId(randomHex), ...options };
-  const { child, message, ended } = await startChild({ entry: "head", what: "the head", configuration, onLine, clean: () => {} });
+  const { child, message, ended } = await startChild({
+    entry: "head",
+    what: "the head",
+    configuration,
+    onLine,
+    networkFaults,
+    clean: () => {},
+  });
   return { ...child, ...(JSON.parse(message) as HeadStart), ended };
 }
 
 /** @throws ShoalError when it ends before it has joined */
 export async function startNode(options: StartNodeOptions): Promise<LocalNodeProcess> {
-  const { token = "", joinToken, headAddress, listenAddress, onLine } = options;
+  const { token = "", joinToken, headAddress, listenAddress, networkFaults, onLine } = options;
   const nodeId = newNodeId(randomHex);
   const directories = createSessionDirectories(randomHex(6), options.spillDirectory);
   const { numCpus, numGpus, resources = {}, labels = {} } = options;
@@ -92,7 +103,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     killLeftWorkers(directories);
     removeSessionDirectories(directories);
   };
-  const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, clean });
+  const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, networkFaults, clean });
   return { ...child, nodeId, ended };
 }
 
@@ -100,6 +111,7 @@ interface ChildStart {
   entry: "head" | "daemon";
   what: string;
   configuration: unknown;
+  networkFaults: NetworkFaultsPlace | undefined;
   onLine: (line: string) => void;
   clean: () => void;
 }
@@ -110,7 +122,7 @@ interface StartedChild {
   ended: Promise<string>;
 }
 
-function startChild({ entry, what, configuration, onLine, clean }: ChildStart): Promise<StartedChild> {
+function startChild({ entry, what, configuration, networkFaults, onLine, clean }: ChildStart): Promise<StartedChild> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const lines: string[] = [];
   let failure: ShoalError | undefined;
@@ -120,6 +132,7 @@ function startChild({ entry, what, configuration, onLine, clean }: ChildStart): 
       entry: new URL(`../entry/${entry}.${extension}`, import.meta.url).pathname,
       execArgv: ["--disable-warning=ExperimentalWarning"],
       configuration,
+      env: networkFaults === undefined ? {} : networkFaultsEnvironment(networkFaults),
       onLine: (_stream, line) => {
         lines.push(line);
         onLine(line);

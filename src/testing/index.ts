@@ -1,2 +1,9 @@
 /** `shoal/testing`: a cluster of several nodes on one machine, for the tests of programs. */
-export { type NodeOptions, TestCluster, type TestClusterOptions, type TestNode } from "./test-cluster.ts";
+export {
+  type NodeOptions,
+  type PartitionOptions,
+  TestCluster,
+  type TestClusterOptions,
+  type TestNode,
+  type TestSide,
+} from "./test-cluster.ts";

@@ -2,9 +2,14 @@
  * A cluster of several nodes on one machine, for tests of programs that run on many.
  *
  * A real head and real daemons, each a process with its own resources, store and workers; they know nothing of each other but what goes over their
- * connections, so a program that passes here passes between machines as far as Shoal is concerned. Nodes can be killed, stopped and woken up.
+ * connections, so a program that passes here passes between machines as far as Shoal is concerned. Nodes and the head can be killed, stopped and woken up, and cut off
+ * from each other (`test-network.ts`).
  */
+import { parseNetworkAddress } from "../platform/network-address.ts";
+import { newToken } from "../platform/random.ts";
+import { newTemporaryFolder, removeFolder } from "../platform/temporary-folder.ts";
 import { type LocalHead, type LocalNodeProcess, type NodeOptions, startHead, startNode } from "../providers/local-processes.ts";
+import { TestNetwork } from "./test-network.ts";
 
 export type { NodeOptions } from "../providers/local-processes.ts";
 
@@ -28,17 +33,49 @@ export interface TestNode {
   resume(): void;
 }
 
+/** A side of a cut: nodes, with their workers and the drivers that hang on them, and the head. */
+export type TestSide = readonly (TestNode | "head")[];
+
+export interface PartitionOptions {
+  /** What the first side says is not heard by the second, which the first goes on hearing. Default: false, neither hears the other. */
+  readonly oneWay?: boolean | undefined;
+}
+
+interface Parts {
+  head: LocalHead;
+  token: string;
+  network: TestNetwork;
+  folder: string;
+  options: TestClusterOptions;
+}
+
+interface RunningNode {
+  process: LocalNodeProcess;
+  node: TestNode;
+}
+
 export class TestCluster implements AsyncDisposable {
   /** For `init({ address })`. */
   readonly address: string;
-  readonly #head: LocalHead;
-  readonly #onLine: (line: string) => void;
-  readonly #nodes = new Map<string, { process: LocalNodeProcess; node: TestNode }>();
+  readonly #token: string;
+  readonly #network: TestNetwork;
+  readonly #folder: string;
+  readonly #options: TestClusterOptions;
+  readonly #nodes = new Map<string, RunningNode>();
+  readonly #hosts = new Map<TestNode, string>();
+  /** Undefined while it is killed. */
+  #head: LocalHead | undefined;
+  /** What nodes join with, also while the head is killed. */
+  #start: LocalHead;
 
-  private constructor(options: { head: LocalHead; onLine: (line: string) => void }) {
-    this.#head = options.head;
-    this.#onLine = options.onLine;
-    this.address = options.head.address;
+  private constructor({ head, token, network, folder, options }: Parts) {
+    this.#head = head;
+    this.#start = head;
+    this.#token = token;
+    this.#network = network;
+    this.#folder = folder;
+    this.#options = options;
+    this.address = head.address;
   }
 
   /**
@@ -50,27 +87,33 @@ export class TestCluster implements AsyncDisposable {
    * await init({ address: cluster.address });
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
-    const onLine = options.onLine ?? ((line: string) => void process.stderr.write(`${line}\n`));
-    const head = await startHead({ address: "tcp://127.0.0.1:0", tlsOnLoopback: options.tls, onLine });
-    const cluster = new TestCluster({ head, onLine });
+    const folder = newTemporaryFolder("shoal-test-");
+    const network = new TestNetwork(folder);
+    const token = newToken();
+    let cluster: TestCluster | undefined;
     try {
+      const head = await startTestHead({ token, network, folder, options }, `tcp://${network.newHost()}:0`);
+      cluster = new TestCluster({ head, token, network, folder, options });
       await cluster.addNode(options.head);
+      return cluster;
     } catch (error) {
-      await cluster.shutdown();
+      await cluster?.shutdown();
+      removeFolder(folder);
       throw error;
     }
-    return cluster;
   }
 
   /** Resolves when the node has joined. */
   async addNode(options: NodeOptions = {}): Promise<TestNode> {
-    const { token, joinToken, needsCertificates } = this.#head;
+    const { joinToken, needsCertificates } = this.#start;
+    const host = this.#network.newHost();
     const started = await startNode({
       ...options,
-      ...(needsCertificates ? { joinToken } : { token }),
+      ...(needsCertificates ? { joinToken } : { token: this.#token }),
       headAddress: this.address,
-      listenAddress: "tcp://127.0.0.1:0",
-      onLine: this.#onLine,
+      listenAddress: `tcp://${host}:0`,
+      networkFaults: this.#network.placeOf(host),
+      onLine: onLineOf(this.#options),
     });
     const { nodeId, pid } = started;
     const node: TestNode = {
@@ -84,12 +127,18 @@ export class TestCluster implements AsyncDisposable {
       resume: () => started.kill("SIGCONT"),
     };
     this.#nodes.set(nodeId, { process: started, node });
+    this.#hosts.set(node, host);
     void started.ended.then(() => this.#nodes.delete(nodeId));
     return node;
   }
 
   get nodes(): TestNode[] {
     return Array.from(this.#nodes.values(), ({ node }) => node);
+  }
+
+  /** Undefined while it is killed. */
+  get headPid(): number | undefined {
+    return this.#head?.pid;
   }
 
   /** Ends a node in order: its daemon ends its workers and goes. */
@@ -101,14 +150,84 @@ export class TestCluster implements AsyncDisposable {
     await found.process.ended;
   }
 
+  /** SIGKILL for the head: what runs goes on, and what asks it waits for `restartHead`. */
+  async killHead(): Promise<void> {
+    const head = this.#head;
+    this.#head = undefined;
+    head?.kill("SIGKILL");
+    await head?.ended;
+  }
+
+  /** Starts a head at the address of the last one, which it kills if that runs. */
+  async restartHead(): Promise<void> {
+    await this.killHead();
+    const head = await startTestHead(
+      { token: this.#token, network: this.#network, folder: this.#folder, options: this.#options },
+      this.address,
+    );
+    this.#head = head;
+    this.#start = head;
+  }
+
+  /** SIGSTOP: it is silent. */
+  pauseHead(): void {
+    this.#head?.kill("SIGSTOP");
+  }
+
+  /** SIGCONT. */
+  resumeHead(): void {
+    this.#head?.kill("SIGCONT");
+  }
+
+  /**
+   * Cuts the network between two sides until `heal`: connections stand still, new ones get no answer. Cuts add up.
+   *
+   * @param to by default all others that there are now, the head among them
+   * @throws ShoalError where the system has one loopback address only, which is everywhere but on Linux
+   * @example
+   * await cluster.partition([node]);
+   * await cluster.heal();
+   */
+  async partition(from: TestSide, to?: TestSide, { oneWay = false }: PartitionOptions = {}): Promise<void> {
+    const others = to ?? (["head", ...this.nodes] as const).filter((member) => !from.includes(member));
+    await this.#network.cut(this.#hostsOf(from), this.#hostsOf(others), { oneWay });
+  }
+
+  /** Ends all cuts. */
+  async heal(): Promise<void> {
+    await this.#network.heal();
+  }
+
   /** Ends all of it; nothing is left. */
   async shutdown(): Promise<void> {
     await Promise.all(this.nodes.map((node) => this.removeNode(node)));
-    this.#head.kill("SIGTERM");
-    await this.#head.ended;
+    this.#head?.kill("SIGCONT");
+    this.#head?.kill("SIGTERM");
+    await this.#head?.ended;
+    removeFolder(this.#folder);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.shutdown();
   }
+
+  #hostsOf(side: TestSide): string[] {
+    return side.map((member) => (member === "head" ? parseNetworkAddress(this.address).host : (this.#hosts.get(member) ?? "")));
+  }
+}
+
+function startTestHead({ token, network, folder, options }: Omit<Parts, "head">, address: string): Promise<LocalHead> {
+  return startHead({
+    address,
+    token,
+    tlsOnLoopback: options.tls,
+    // A head that is started again has the authority of the one before it.
+    directory: options.tls === true ? folder : undefined,
+    networkFaults: network.placeOf(parseNetworkAddress(address).host),
+    onLine: onLineOf(options),
+  });
+}
+
+function onLineOf({ onLine }: TestClusterOptions): (line: string) => void {
+  return onLine ?? ((line) => void process.stderr.write(`${line}\n`));
 }

@@ -1,0 +1,71 @@
+/**
+ * The network of a test cluster: a host for each node, and who does not hear whom.
+ *
+ * Hosts are addresses of the loopback network (127.0.0.1 for the head, 127.0.0.2 and on for nodes), which Linux has without being asked; elsewhere all share one
+ * and cannot be told apart. What is cut is written to a file that the cluster's processes look into (`platform/network-faults.ts`).
+ */
+import { ShoalError } from "../base/errors.ts";
+import {
+  hasManyLoopbackHosts,
+  NETWORK_FAULTS_EVERY_MS,
+  type NetworkFaultsPlace,
+  type Silence,
+  writeSilences,
+} from "../platform/network-faults.ts";
+import { joinPath } from "../platform/paths.ts";
+
+/** Hosts have their own from 127.0.0.1 to 127.0.255.254. */
+const HOSTS_MAX = 255 * 254;
+/** All processes that are not stopped have looked into the file. */
+const SETTLED_MS = 3 * NETWORK_FAULTS_EVERY_MS;
+
+export class TestNetwork {
+  readonly #file: string;
+  readonly #isDivisible = hasManyLoopbackHosts();
+  #hosts = 0;
+  #silences: Silence[] = [];
+
+  constructor(folder: string) {
+    this.#file = joinPath(folder, "network");
+  }
+
+  /** For one more process, with its children. */
+  newHost(): string {
+    if (!this.#isDivisible) return "127.0.0.1";
+    const index = this.#hosts % HOSTS_MAX;
+    this.#hosts += 1;
+    return `127.0.${Math.floor(index / 254)}.${(index % 254) + 1}`;
+  }
+
+  placeOf(host: string): NetworkFaultsPlace | undefined {
+    return this.#isDivisible ? { host, file: this.#file } : undefined;
+  }
+
+  /** Adds to what is cut already. */
+  async cut(from: readonly string[], to: readonly string[], { oneWay }: { oneWay: boolean }): Promise<void> {
+    if (!this.#isDivisible) {
+      throw new ShoalError("Cannot cut the network of a test cluster: this system has one loopback address", {
+        reason: "one loopback address",
+        hint: "Run this test on Linux.",
+      });
+    }
+    for (const a of from) {
+      for (const b of to) {
+        this.#silences.push([a, b]);
+        if (!oneWay) this.#silences.push([b, a]);
+      }
+    }
+    await this.#write();
+  }
+
+  async heal(): Promise<void> {
+    if (this.#silences.length === 0) return;
+    this.#silences = [];
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    writeSilences(this.#file, this.#silences);
+    await new Promise((resolve) => setTimeout(resolve, SETTLED_MS));
+  }
+}

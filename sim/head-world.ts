@@ -257,6 +257,11 @@ class ModelNode {
       actorGone: (actor) => out(() => this.#gone(actor)),
       view: () => view,
       reserveGroup: (group) => out(() => this.say((model) => model.head.groupReserved(group, this.nodeId))),
+      prepareGroup: (group, { attempt }) =>
+        out(() => this.say((model) => model.head.groupPrepared(group, { attempt, isHeld: true, nodeId: this.nodeId }))),
+      commitGroup: () => {},
+      abortGroup: () => {},
+      leasesPlaced: () => {},
       releaseGroup: () => {},
       tellAll: () => {},
       endActor: (worker) => out(() => this.crashWorker(worker)),

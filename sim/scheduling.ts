@@ -6,7 +6,7 @@
  * when it has been idle. What comes out are waiting times, how many leases came from other nodes, and how much the head had to do, as functions of the number
  * of nodes. `checkBooks` holds that no node ever grants more than it has.
  */
-import type { NodeId, ProcessId } from "../src/base/ids.ts";
+import { type NodeId, nodeTagOf, type ProcessId } from "../src/base/ids.ts";
 import { resourceVector } from "../src/base/resources.ts";
 import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "../src/control/cluster-scheduler.ts";
 import type { LeaseEffect, LeaseEvent } from "../src/node/lease-events.ts";
@@ -50,6 +50,8 @@ export interface SchedulingResult {
 
 const LEASE_IDLE_MS = 10;
 const TICK_MS = 50;
+/** What all nodes together may report in a second, and how soon one does at the earliest. */
+const REPORTS_PER_SECOND = 20_000;
 const REPORT_AFTER_MS = 50;
 const SHAPE = resourceVector({ CPU: 1 }).key;
 const SPEC = parseLeaseSpec(SHAPE);
@@ -280,7 +282,7 @@ export class SchedulingSimulation {
         const home = (this.#drivers.get(owner) as Driver).node;
         this.#drops += count;
         this.#sent(() => {
-          this.#spill(home, { kind: "dropped", nodeId: node.id, owner, spec, count, nowMs: this.#nowMs });
+          this.#spill(home, { kind: "dropped", nodeId: nodeTagOf(node.id), owner, spec, count, nowMs: this.#nowMs });
           this.#review(home);
         });
       }
@@ -296,7 +298,7 @@ export class SchedulingSimulation {
     }
     this.#remote += 1;
     this.#sent(() => {
-      this.#spill(driver.node, { kind: "granted", nodeId: node.id, owner, spec: SPEC });
+      this.#spill(driver.node, { kind: "granted", nodeId: nodeTagOf(node.id), owner, spec: SPEC });
       this.#grantArrived(driver, node, leaseId);
       this.#review(driver.node);
     });
@@ -358,7 +360,7 @@ export class SchedulingSimulation {
 
   #reportLater(node: SimulatedNode): void {
     if (node.reportAtMs !== undefined) return;
-    node.reportAtMs = this.#nowMs + REPORT_AFTER_MS;
+    node.reportAtMs = this.#nowMs + Math.max(REPORT_AFTER_MS, (1000 * this.#nodes.size) / REPORTS_PER_SECOND);
     this.#at(node.reportAtMs, () => {
       node.reportAtMs = undefined;
       node.sequence += 1;

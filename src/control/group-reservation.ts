@@ -26,7 +26,7 @@ export type ReservationEvent =
       requests: readonly BundleRequest[];
       strategy: BundleStrategy;
       nowMs: number;
-      nodeIds?: readonly NodeId[];
+      nodeIds?: readonly (NodeId | undefined)[];
     }
   | { kind: "removed"; group: string }
   | { kind: "prepared"; group: string; attempt: number; nodeId: NodeId; isHeld: boolean; nowMs: number }
@@ -157,9 +157,16 @@ export class GroupReservation {
       hasWarned: false,
     };
     this.#groups.set(id, group);
-    if (nodeIds !== undefined) return;
+    const isTakenOver = nodeIds !== undefined;
+    if (isTakenOver && missingOf(group).length === 0) return;
     this.#waiting.add(group);
-    this.#try(group, nowMs);
+    if (!isTakenOver) {
+      this.#try(group, nowMs);
+      return;
+    }
+    // The nodes that can have its other bundles are about to register.
+    group.notBeforeMs = nowMs + BACK_OFF_MAX_MS;
+    group.hasWarned = true;
   }
 
   #removed(id: string): void {

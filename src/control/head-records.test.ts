@@ -1,6 +1,6 @@
 /** That what is read is what was written, in parts where it is long, and that what is forgotten is gone. */
 import { describe, expect, test } from "vitest";
-import type { ActorId, ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { ActorOptionsHeader, DefinitionHeader, PayloadHeader } from "../wire/messages.ts";
 import { HEAD_PREFIX, RECORD_BYTES_MAX, recordObstacle } from "./head-records.ts";
 import { RecordedTables } from "./recorded-tables.ts";
@@ -187,15 +187,15 @@ describe("records of the head", () => {
       isDetached: true,
       owner: undefined,
     };
-    const amounts = new Map([["CPU", 10_000]]);
-    const nodes = [{ id: "node", labels: {}, total: amounts, free: amounts }];
-    bench.tables.groups.handle({ kind: "create", header: { ...header, id: "1" }, nodes });
-    bench.tables.groups.handle({ kind: "reserved", id: "1" });
-    bench.tables.groups.handle({ kind: "create", header: { ...header, id: "2", name: undefined }, nodes });
+    const nodeIds = ["node" as NodeId, "other" as NodeId];
+    bench.tables.groups.handle({ kind: "create", header: { ...header, id: "1" } });
+    bench.tables.groups.handle({ kind: "reserved", id: "1", nodeIds });
+    bench.tables.groups.handle({ kind: "lost", id: "1", indices: [1] });
+    bench.tables.groups.handle({ kind: "create", header: { ...header, id: "2", name: undefined } });
     await bench.keep();
     const { groups } = await bench.next();
-    expect(groups.named("g", "n")).toMatchObject({ header: { state: "created", nodeIds: ["node"] } });
-    expect(groups.get("2")?.chosen).toBeUndefined();
+    expect(groups.named("g", "n")).toMatchObject({ header: { state: "rescheduling", nodeIds: ["node", undefined] } });
+    expect(groups.get("2")?.header.state).toBe("pending");
   });
 });
 

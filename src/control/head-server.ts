@@ -120,7 +120,7 @@ export class HeadServer {
     switch (frame.type) {
       case MESSAGE.NODE_REPORT:
         node.reported(header as NodeReportHeader);
-        this.#head.viewChanged();
+        this.#head.nodeReported(node.nodeId, header as NodeReportHeader);
         return;
       case MESSAGE.HEAD_EVENT: {
         const [name, ...args] = header as HeadEventHeader;

@@ -3,13 +3,13 @@
  *
  * The shell around the tables: messages become their events, their effects become messages and requests to the nodes. On one machine the daemon hosts it
  * and there is one node; in a cluster it is a process of its own, and what it does with a node goes through the node's link (`remote-node.ts`). Which node an actor
- * gets is `actor-placement.ts`'s matter, when a reference is free the ledgers'.
+ * gets is decided by `placement.ts`, when a reference is free the ledgers'.
  */
 import { type ActorId, actorObjectId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import type { WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import {
   type AcceleratorIds,
   type ActorCreateHeader,
@@ -25,8 +25,10 @@ import {
   type WaitsHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
-import { ActorPlacement } from "./actor-placement.ts";
 import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
+import { ClusterPlacement } from "./cluster-placement.ts";
+import { OnlyNodePlacement } from "./only-node-placement.ts";
+import type { Placement, PlacementEvents } from "./placement.ts";
 import { PlacementGroups } from "./placement-groups.ts";
 import { PlacementGroupTable } from "./placement-group-table.ts";
 import type { RecoveryStep } from "./recovery.ts";
@@ -50,7 +52,7 @@ export interface HeadOptions {
 
 export class Head implements HeadService {
   readonly #nodes = new Map<NodeTag, NodeServices>();
-  readonly #placement: ActorPlacement;
+  readonly #placement: Placement;
   readonly #nowMs: () => number;
   /** Whether it ends with the driver that started its only node. */
   readonly #isOfDriver: boolean;
@@ -69,13 +71,25 @@ export class Head implements HeadService {
     this.#nowMs = options.nowMs;
     this.#isOfDriver = options.isOfDriver;
     const nodes = (): Iterable<NodeServices> => this.#nodes.values();
-    this.#placement = new ActorPlacement({ nodes, warn: (text) => this.#warn(text) });
+    const events: PlacementEvents = {
+      node: (id) => this.#nodes.get(nodeTagOf(id)),
+      group: (id) => this.#groups.get(id),
+      nowMs: options.nowMs,
+      warn: (text) => this.#warn(text),
+      actorRefused: (actor, refusal) => this.refused(actor, refusal),
+      groupReserved: (group, nodeIds) => this.#groups.reserved(group, nodeIds),
+      groupLost: (group, indices) => this.#groups.lost(group, indices),
+      groupInfeasible: (group) => this.#groups.infeasible(group),
+    };
+    this.#placement = options.isOfDriver ? new OnlyNodePlacement(events) : new ClusterPlacement(events);
     this.#groups = new PlacementGroups({
       nodes,
+      placement: () => this.#placement,
       warn: (text) => this.#warn(text),
       endActors: (group, reason) => this.#endActorsOf(group, reason),
       table: groups,
     });
+    this.#groups.restore();
   }
 
   /** The head of one machine, which the daemon of its driver hosts. */
@@ -87,13 +101,24 @@ export class Head implements HeadService {
 
   addNode(node: NodeServices): void {
     this.#nodes.set(nodeTagOf(node.nodeId), node);
-    this.viewChanged();
+    this.#placement.nodeJoined(node);
   }
 
-  /** Some node has more room, or there is another. */
-  viewChanged(): void {
-    this.#placement.viewChanged();
-    this.#groups.viewChanged();
+  /** What is free on a node. */
+  nodeReported(nodeId: NodeId, report: NodeReportHeader): void {
+    this.#placement.nodeReported(nodeId, report);
+  }
+
+  leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void {
+    this.#placement.leasesWanted(nodeId, ask);
+  }
+
+  actorFull(actor: ActorId, nodeId: NodeId): void {
+    this.#placement.actorFull(actor, nodeId);
+  }
+
+  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void {
+    this.#placement.groupPrepared(group, prepared);
   }
 
   /** A node is dead, with all its processes: what lived there is started elsewhere or dead. */
@@ -106,7 +131,6 @@ export class Head implements HeadService {
       this.workerExited(worker.id, exitOf(worker, reason), { intended: false });
     }
     for (const process of this.#actors.creatorsOf(tag)) this.processGone(process);
-    this.#groups.nodeGone(nodeId);
   }
 
   /** Makes good what an earlier head may have left undone (`recovery.ts`). */
@@ -206,7 +230,7 @@ export class Head implements HeadService {
   }
 
   groupReserved(group: string, nodeId: NodeId): void {
-    this.#groups.reserved(group, nodeId);
+    this.#placement.groupReserved(group, nodeId);
   }
 
   #endActorsOf(group: string, reason: string): void {
@@ -229,6 +253,7 @@ export class Head implements HeadService {
   processGone(process: ProcessId): void {
     for (const [tag, node] of this.#nodes) if (tag !== nodeTagOf(process)) node.processGone(process);
     this.#waits.processGone(process);
+    this.#placement.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
     this.#groups.processGone(process);
   }

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId } from "../base/ids.ts";
-import { resourceVector } from "../base/resources.ts";
 import type { GroupCreateHeader } from "../wire/messages.ts";
 import { type GroupEvent, PlacementGroupTable } from "./placement-group-table.ts";
 
 const owner = "actor" as ActorId;
-const { amounts } = resourceVector({ CPU: 4 });
-const nodes = [{ id: "node", labels: {}, total: amounts, free: amounts }];
+const node = "node" as NodeId;
+const other = "other" as NodeId;
 
 function create(id: string, more: Partial<GroupCreateHeader> = {}): GroupEvent {
   const bundles = [{ CPU: 2 }, { CPU: 2 }];
@@ -21,7 +20,7 @@ function create(id: string, more: Partial<GroupCreateHeader> = {}): GroupEvent {
     owner,
     ...more,
   };
-  return { kind: "create", header, nodes };
+  return { kind: "create", header };
 }
 
 function kinds(table: PlacementGroupTable, event: GroupEvent): string[] {
@@ -33,25 +32,32 @@ describe("the placement-group table", () => {
     const table = new PlacementGroupTable();
     expect(kinds(table, create("g"))).toEqual(["reserve"]);
     expect(table.get("g")?.header).toMatchObject({ state: "pending", nodeIds: [] });
-    expect(kinds(table, { kind: "reserved", id: "g" })).toEqual(["settled"]);
+    expect(kinds(table, { kind: "reserved", id: "g", nodeIds: [node, node] })).toEqual(["settled"]);
     expect(table.get("g")?.header).toMatchObject({ state: "created", nodeIds: ["node" as NodeId, "node" as NodeId] });
-    expect([kinds(table, { kind: "reserved", id: "g" }), kinds(table, create("g"))]).toEqual([[], []]);
+    expect([kinds(table, { kind: "reserved", id: "g", nodeIds: [node, node] }), kinds(table, create("g"))]).toEqual([[], []]);
   });
 
-  test("what fits when the node is empty is left to the node, what never fits is told", () => {
+  test("bundles of a dead node are placed again, and whoever looks then waits for that", () => {
     const table = new PlacementGroupTable();
-    const busy = [{ ...nodes[0], free: resourceVector({ CPU: 1 }).amounts } as (typeof nodes)[0]];
-    expect(kinds(table, { ...create("later"), nodes: busy } as GroupEvent)).toEqual(["reserve"]);
-    expect(kinds(table, create("huge", { bundles: [{ CPU: 5 }] }))).toEqual(["infeasible"]);
-    expect(kinds(table, create("apart", { strategy: "STRICT_SPREAD" }))).toEqual(["infeasible"]);
-    expect(table.get("huge")?.header.state).toBe("pending");
+    table.handle(create("g"));
+    table.handle({ kind: "reserved", id: "g", nodeIds: [node, other] });
+    expect(kinds(table, { kind: "lost", id: "g", indices: [0] })).toEqual([]);
+    expect(table.get("g")?.header).toMatchObject({ state: "rescheduling", nodeIds: [undefined, other] });
+    expect(kinds(table, { kind: "reserved", id: "g", nodeIds: [other, other] })).toEqual(["settled"]);
+    expect(table.get("g")?.header).toMatchObject({ state: "created", nodeIds: [other, other] });
+    table.handle({ kind: "remove", id: "g", reason: "x" });
+    expect(kinds(table, { kind: "lost", id: "g", indices: [0] })).toEqual([]);
+    expect(table.get("g")?.header.state).toBe("removed");
   });
 
   test("removal is told once, and after it nothing comes back", () => {
     const table = new PlacementGroupTable();
     table.handle(create("g"));
     expect(kinds(table, { kind: "remove", id: "g", reason: "x" })).toEqual(["settled", "release"]);
-    expect([kinds(table, { kind: "remove", id: "g", reason: "x" }), kinds(table, { kind: "reserved", id: "g" })]).toEqual([[], []]);
+    expect([
+      kinds(table, { kind: "remove", id: "g", reason: "x" }),
+      kinds(table, { kind: "reserved", id: "g", nodeIds: [node, node] }),
+    ]).toEqual([[], []]);
     expect(kinds(table, { kind: "remove", id: "unknown", reason: "x" })).toEqual([]);
   });
 

@@ -2,34 +2,30 @@
  * The placement groups of the cluster: their names, where their bundles lie, and their ends.
  *
  * A pure state machine: events in, effects out. A group is pending until the nodes have reserved all of its bundles, then created until it is removed: by
- * anybody who has a handle, or with the driver or actor that made it unless it is detached. What no node could ever hold stays pending, as in Ray, and is told once.
+ * anybody who has a handle, or with the driver or actor that made it unless it is detached. While bundles of a dead node are placed again it is rescheduling, and
+ * what runs in the others goes on. Where bundles go is decided elsewhere (`placement.ts`).
  */
-import type { ActorId, ProcessId } from "../base/ids.ts";
-import { type NodeView, resourceVector } from "../base/resources.ts";
-import { placeBundles } from "../scheduling/bundle-placement.ts";
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { GroupCreateHeader, GroupHeader } from "../wire/messages.ts";
 
 export interface GroupRecord {
   readonly header: GroupHeader;
   /** With whose end it ends; undefined for one that lives as long as the session. */
   readonly owner: ProcessId | ActorId | undefined;
-  /** Where it is to lie, from the time at which the nodes were asked. */
-  chosen: readonly string[] | undefined;
   reason: string | undefined;
 }
 
 export type GroupEvent =
-  | { kind: "create"; header: GroupCreateHeader; nodes: readonly NodeView[] }
-  | { kind: "reserved"; id: string }
-  /** There are other nodes: what fitted on none may fit now. */
-  | { kind: "viewChanged"; nodes: readonly NodeView[] }
+  | { kind: "create"; header: GroupCreateHeader }
+  | { kind: "reserved"; id: string; nodeIds: readonly NodeId[] }
+  /** Their node is dead: these bundles are being placed again. */
+  | { kind: "lost"; id: string; indices: readonly number[] }
   | { kind: "remove"; id: string; reason: string }
   | { kind: "ownerGone"; owner: ProcessId | ActorId };
 
 export type GroupEffect =
   /** The nodes reserve the bundles when they have room. */
   | { kind: "reserve"; group: GroupRecord }
-  | { kind: "infeasible"; group: GroupRecord }
   /** It is no longer pending: whoever waits for that is told. */
   | { kind: "settled"; group: GroupRecord }
   /** What runs in it ends, its resources go back. */
@@ -57,11 +53,13 @@ export class PlacementGroupTable {
   /** What an earlier head has kept. */
   restore(groups: readonly GroupRecord[]): void {
     for (const group of groups) {
-      // What the nodes were asked for is forgotten with the head that had asked.
-      if (group.header.state === "pending") group.chosen = undefined;
       this.#groups.set(group.header.id, group);
       if (group.header.state === "removed") this.#removed.push(group.header.id);
     }
+  }
+
+  all(): Iterable<GroupRecord> {
+    return this.#groups.values();
   }
 
   list(): GroupHeader[] {
@@ -74,13 +72,18 @@ export class PlacementGroupTable {
         return this.#create(event);
       case "reserved": {
         const group = this.#groups.get(event.id);
-        if (group === undefined || group.header.state !== "pending") return [];
+        if (group === undefined || group.header.state === "created" || group.header.state === "removed") return [];
         group.header.state = "created";
-        group.header.nodeIds = (group.chosen ?? []) as GroupHeader["nodeIds"];
+        group.header.nodeIds = Array.from(event.nodeIds);
         return [{ kind: "settled", group }];
       }
-      case "viewChanged":
-        return Array.from(this.#groups.values()).flatMap((group) => this.#choose(group, event.nodes));
+      case "lost": {
+        const group = this.#groups.get(event.id);
+        if (group === undefined || group.header.state === "removed") return [];
+        if (group.header.state === "created") group.header.state = "rescheduling";
+        for (const index of event.indices) group.header.nodeIds[index] = undefined;
+        return [];
+      }
       case "remove": {
         const group = this.#groups.get(event.id);
         return group === undefined || group.header.state === "removed" ? [] : this.#remove(group, event.reason);
@@ -96,28 +99,14 @@ export class PlacementGroupTable {
     }
   }
 
-  #create({ header: asked, nodes }: Extract<GroupEvent, { kind: "create" }>): GroupEffect[] {
+  #create({ header: asked }: Extract<GroupEvent, { kind: "create" }>): GroupEffect[] {
     const { owner, ...header } = asked;
     if (this.#groups.has(header.id)) return [];
     const { name, namespace } = header;
     const taken = name === undefined ? undefined : this.named(name, namespace);
-    const group: GroupRecord = { header: { ...header, state: "pending", nodeIds: [] }, owner, chosen: undefined, reason: undefined };
+    const group: GroupRecord = { header: { ...header, state: "pending", nodeIds: [] }, owner, reason: undefined };
     this.#groups.set(header.id, group);
     if (taken !== undefined) return this.#remove(group, `a placement group named ${JSON.stringify(name)} exists already`);
-    const effects = this.#choose(group, nodes);
-    return effects.length > 0 ? effects : [{ kind: "infeasible", group }];
-  }
-
-  #choose(group: GroupRecord, nodes: readonly NodeView[]): GroupEffect[] {
-    if (group.chosen !== undefined || group.header.state !== "pending") return [];
-    const { bundles, labels, strategy } = group.header;
-    const requests = bundles.map((bundle, index) => ({ resources: resourceVector(bundle), labels: labels[index] ?? {} }));
-    const empty = nodes.map((node) => ({ ...node, free: node.total }));
-    const placement = placeBundles(requests, strategy, nodes);
-    // What fits only on empty nodes waits there: the node keeps the order of those that wait.
-    const waiting = placement.kind === "pending" ? placeBundles(requests, strategy, empty) : placement;
-    if (waiting.kind !== "placed") return [];
-    group.chosen = waiting.nodeIds;
     return [{ kind: "reserve", group }];
   }
 

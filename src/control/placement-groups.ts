@@ -5,14 +5,16 @@
  * it is the actor table's matter, which the head joins to this.
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
-import type { NodeView } from "../base/resources.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../wire/messages.ts";
+import type { Placement } from "./placement.ts";
 import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
 
 export interface PlacementGroupsOptions {
   nodes: () => Iterable<NodeServices>;
+  /** Decides where bundles go. */
+  placement: () => Placement;
   warn: (text: string) => void;
   /** Ends the actors that live in a group. */
   endActors: (group: string, reason: string) => void;
@@ -22,8 +24,6 @@ export interface PlacementGroupsOptions {
 export class PlacementGroups {
   readonly #options: PlacementGroupsOptions;
   readonly #table: PlacementGroupTable;
-  /** Groups of which these nodes have not reserved their part yet. */
-  readonly #reserving = new Map<string, Set<NodeId>>();
   readonly #watchers = new Map<string, { peer: HeadPeer; callId: number }[]>();
 
   constructor(options: PlacementGroupsOptions) {
@@ -35,7 +35,7 @@ export class PlacementGroups {
     const { callId } = frame;
     switch (frame.type) {
       case MESSAGE.GROUP_CREATE:
-        this.#apply(this.#table.handle({ kind: "create", header: header as GroupCreateHeader, nodes: this.#views() }));
+        this.#apply(this.#table.handle({ kind: "create", header: header as GroupCreateHeader }));
         return;
       case MESSAGE.GROUP_WATCH:
         this.#watch(peer, callId, header as string);
@@ -55,34 +55,32 @@ export class PlacementGroups {
     }
   }
 
-  /** One of its nodes has reserved what was asked of it. */
-  reserved(id: string, nodeId: NodeId): void {
-    const waiting = this.#reserving.get(id);
-    waiting?.delete(nodeId);
-    if (waiting !== undefined && waiting.size > 0) return;
-    this.#reserving.delete(id);
-    this.#apply(this.#table.handle({ kind: "reserved", id }));
+  get(id: string): GroupRecord | undefined {
+    return this.#table.get(id);
   }
 
-  viewChanged(): void {
-    this.#apply(this.#table.handle({ kind: "viewChanged", nodes: this.#views() }));
+  /** Those that an earlier head has kept are wanted still. */
+  restore(): void {
+    for (const group of this.#table.all()) if (group.header.state !== "removed") this.#options.placement().reserveGroup(group);
   }
 
-  nodeGone(nodeId: NodeId): void {
-    for (const waiting of this.#reserving.values()) waiting.delete(nodeId);
+  /** All of its bundles are reserved. */
+  reserved(id: string, nodeIds: readonly NodeId[]): void {
+    this.#apply(this.#table.handle({ kind: "reserved", id, nodeIds }));
   }
 
-  #views(): NodeView[] {
-    return Array.from(this.#options.nodes(), (node) => node.view());
+  lost(id: string, indices: readonly number[]): void {
+    this.#apply(this.#table.handle({ kind: "lost", id, indices }));
   }
 
-  #nodesOf(group: GroupRecord): Map<NodeServices, number[]> {
-    const found = new Map<NodeServices, number[]>();
-    for (const node of this.#options.nodes()) {
-      const indices = (group.chosen ?? []).flatMap((nodeId, index) => (nodeId === node.nodeId ? [index] : []));
-      if (indices.length > 0) found.set(node, indices);
-    }
-    return found;
+  infeasible(id: string): void {
+    const group = this.#table.get(id);
+    if (group === undefined) return;
+    const { name, strategy, bundles } = group.header;
+    this.#options.warn(
+      `Placement group ${name ?? id} (${strategy}) waits for bundles that no set of the cluster's nodes can hold: ${bundlesText(bundles)}. ` +
+        "It stays pending; ask for less, or start Shoal with more.",
+    );
   }
 
   processGone(process: ProcessId): void {
@@ -100,7 +98,7 @@ export class PlacementGroups {
 
   #watch(peer: HeadPeer, callId: number, id: string): void {
     const group = this.#table.get(id);
-    if (group !== undefined && group.header.state !== "pending") {
+    if (group !== undefined && group.header.state !== "pending" && group.header.state !== "rescheduling") {
       peer.connection.reply(callId, stateOf(group));
       return;
     }
@@ -111,32 +109,22 @@ export class PlacementGroups {
   }
 
   #apply(effects: readonly GroupEffect[]): void {
-    const { nodes, warn, endActors } = this.#options;
+    const { nodes, placement, endActors } = this.#options;
     for (const { kind, group } of effects) {
-      const { id, bundles, strategy } = group.header;
+      const { id } = group.header;
       switch (kind) {
         case "reserve":
-          this.#reserving.set(id, new Set(Array.from(this.#nodesOf(group).keys(), (node) => node.nodeId)));
-          for (const [node, indices] of this.#nodesOf(group)) {
-            const asked = indices.map((index) => ({ index, resources: bundles[index] ?? {} }));
-            node.reserveGroup(id, asked);
-          }
-          break;
-        case "infeasible":
-          warn(
-            `Placement group ${group.header.name ?? id} (${strategy}) waits for bundles that no set of the cluster's nodes can hold: ${bundlesText(bundles)}. ` +
-              "It stays pending; ask for less, or start Shoal with more.",
-          );
+          placement().reserveGroup(group);
           break;
         case "settled":
           for (const { peer, callId } of this.#watchers.get(id) ?? []) peer.connection.reply(callId, stateOf(group));
           this.#watchers.delete(id);
           break;
         case "release":
-          this.#reserving.delete(id);
           for (const node of nodes()) node.tellAll(MESSAGE.GROUP_STATE, stateOf(group));
           endActors(id, group.reason ?? "");
           for (const node of nodes()) node.releaseGroup(id);
+          placement().releaseGroup(group);
           break;
       }
     }

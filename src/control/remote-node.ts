@@ -6,10 +6,17 @@
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
-import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
+import type { ActorToPlace, GroupPreparation, HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import type { PeerConnection, SendOptions } from "../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../wire/frame.ts";
-import type { NodeCommandHeader, NodeInfoHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type {
+  LeaseAnswerHeader,
+  NodeCommandHeader,
+  NodeInfoHeader,
+  NodeRegisterHeader,
+  NodeReportHeader,
+  RoutedHeader,
+} from "../wire/cluster-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 
 /** How the head signs what it says. */
@@ -60,9 +67,24 @@ export class RemoteNode implements NodeServices {
     this.#command("warn", text);
   }
 
-  placeActor(actor: ActorId, options: { shape: string; resources: Record<string, number>; className: string }): void {
-    const { shape, resources, className } = options;
-    this.#command("placeActor", actor, { shape, resources, className });
+  placeActor(actor: ActorId, { shape, resources, className, sent }: ActorToPlace): void {
+    this.#command("placeActor", actor, { shape, resources, className, sent });
+  }
+
+  leasesPlaced(question: number, answer: LeaseAnswerHeader): void {
+    this.#command("leasesPlaced", question, answer);
+  }
+
+  prepareGroup(group: string, preparation: GroupPreparation): void {
+    this.#command("prepareGroup", group, preparation);
+  }
+
+  commitGroup(group: string, attempt: number): void {
+    this.#command("commitGroup", group, attempt);
+  }
+
+  abortGroup(group: string, attempt: number): void {
+    this.#command("abortGroup", group, attempt);
   }
 
   actorGone(actor: ActorId): void {

@@ -94,7 +94,8 @@ export interface PlacementGroupInfo {
   readonly name: string | undefined;
   readonly namespace: string;
   readonly strategy: PlacementStrategy;
-  readonly state: "pending" | "created" | "removed";
+  /** `"rescheduling"` while bundles of a node that died are placed again; what runs in the others goes on. */
+  readonly state: "pending" | "created" | "rescheduling" | "removed";
   readonly bundles: readonly Resources[];
   /** For each bundle the node that it lies on; absent while it is pending. */
   readonly nodeIds: readonly (string | undefined)[];

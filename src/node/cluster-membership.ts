@@ -36,7 +36,7 @@ export interface ClusterMembershipOptions {
   configuration: ClusterConfiguration;
   token: string;
   facts: Omit<NodeRegisterHeader, "address" | "incarnation">;
-  report: () => NodeReportHeader;
+  report: () => NodeReportHeader | undefined;
   onRouted: (header: RoutedHeader, body: Uint8Array) => void;
   /** Another node comes to fetch objects. */
   onTransfer: (tag: NodeTag, transport: Transport) => void;

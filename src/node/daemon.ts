@@ -8,7 +8,6 @@
  */
 import type { ActorId, JobId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
-import type { SpillDisk } from "../object/spill-disk.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../platform/transport.ts";
@@ -30,53 +29,23 @@ import {
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import type { LeaseReportHeader, WhyRefHeader } from "../wire/why-messages.ts";
-import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
-import type { UnitShares } from "../scheduling/resource-pool.ts";
+import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import { EnvironmentService, type JobFolders } from "./environment-service.ts";
-import type { EnvironmentDescription, EnvironmentResult } from "./environment-table.ts";
+import { EnvironmentService } from "./environment-service.ts";
+import { ClusterLeases } from "./cluster-leases.ts";
+import type { NodeDaemonOptions } from "./daemon-options.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { leaseReport } from "./lease-report.ts";
 import { LeaseWatch } from "./lease-watch.ts";
+import { nodeServices } from "./node-services.ts";
 import { nodeHeader } from "./node-header.ts";
-import { type NodeCluster, OtherNodes } from "./other-nodes.ts";
-import { MemoryGuard, type MemoryGuardOptions } from "./memory-guard.ts";
+import { OtherNodes } from "./other-nodes.ts";
+import { MemoryGuard } from "./memory-guard.ts";
 import { RefService } from "./ref-service.ts";
 import { StoreService } from "./store-service.ts";
-import { describeExit, type WorkerLauncher, WorkerPool } from "./worker-pool.ts";
-
-export interface NodeDaemonOptions {
-  nodeId: NodeId;
-  processId: ProcessId;
-  token: string;
-  hostname: string;
-  address: string;
-  resources: Record<string, number>;
-  labels: Record<string, string>;
-  /** Ids of the accelerators that the node has, by resource; by default they are numbered from 0. */
-  accelerators: UnitShares | undefined;
-  objectStoreMemoryBytes: number;
-  launcher: WorkerLauncher;
-  newProcessId: () => ProcessId;
-  nowMs: () => number;
-  spillDisk: SpillDisk;
-  /** Builds a runtime environment; undefined where workers are no processes. */
-  buildEnvironment: ((key: string, description: EnvironmentDescription) => Promise<EnvironmentResult>) | undefined;
-  /** The folders of jobs; undefined where there are no other nodes. */
-  folders?: JobFolders | undefined;
-  /** How memory is watched; undefined where workers are no processes of their own. */
-  memory: MemoryGuardOptions | undefined;
-  /** Deletes a file of the store whose writer is gone. */
-  unlinkArena: (arena: string, kind: "memory" | "disk") => void;
-  /** The control service that this daemon reaches without a message: on one machine it hosts it. */
-  createHead: (node: NodeServices) => HeadService;
-  /** The last driver has gone. */
-  onAbandoned: () => void;
-  /** The node is one of a cluster: how it reaches the others. */
-  cluster?: NodeCluster | undefined;
-}
+import { describeExit, WorkerPool } from "./worker-pool.ts";
 
 /** A process of this node. */
 interface Peer extends HeadPeer {
@@ -109,6 +78,7 @@ export class NodeDaemon {
   readonly #intendedExits = new Set<ProcessId>();
   /** Undefined on one machine. */
   readonly #others: OtherNodes | undefined;
+  readonly #elsewhere: ClusterLeases | undefined;
   readonly #watch: LeaseWatch;
   #isClosing = false;
 
@@ -120,6 +90,7 @@ export class NodeDaemon {
       nodeId: options.nodeId,
       labels: options.labels,
       accelerators: options.accelerators,
+      isClustered: options.cluster !== undefined,
     });
     this.#watch = new LeaseWatch({
       leases: this.#leases,
@@ -160,7 +131,6 @@ export class NodeDaemon {
             daemonId: options.processId,
             refs: this.#refs,
             store: this.#store,
-            view: () => this.#leases.view(),
             local: (id) => this.#peers.get(id)?.connection,
             tellProcesses: (type, header) => this.#tellProcesses(type, header),
             tellDrivers: (type, header) => this.#tellDrivers(type, header),
@@ -168,6 +138,7 @@ export class NodeDaemon {
             lease: (event) => this.#lease(event),
             head: () => this.#head,
             nodeGone: (node) => this.#environments.nodeGone(node),
+            leases: () => this.#elsewhere,
           });
     const others = this.#others;
     this.#environments = new EnvironmentService({
@@ -179,35 +150,35 @@ export class NodeDaemon {
       ended: (environment) => this.#lease({ kind: "environmentEnded", environment }),
       workers: (environment) => this.#workers.countOf(environment),
     });
-    this.#head = options.createHead({
+    const shared = {
       nodeId: options.nodeId,
-      peer: (id) => this.#peer(id),
-      hold: (ref, holder) => this.#refs.count({ ...ref, holder, count: 1 }),
-      release: (ref, holder) => this.#refs.count({ ...ref, holder, count: -1 }),
-      warn: (text) => this.#warn(text),
-      daemonId: options.processId,
-      placeActor: (actor, { shape, resources }) => {
-        const spec = parseLeaseSpec(shape);
-        // Who asked for no CPUs needs one to be placed, be it for a moment.
-        const placement =
-          "CPU" in resources || spec.bundle !== undefined ? spec : { ...spec, resources: resourceVector({ ...resources, CPU: 1 }) };
-        this.#memory?.actorWanted(actor, resources);
-        this.#lease({ kind: "actorWanted", actor, spec, placement });
-      },
-      view: () => this.#leases.view(),
-      reserveGroup: (group, asked) => {
-        const bundles = asked.map(({ index, resources }) => ({ index, resources: resourceVector(resources) }));
-        this.#lease({ kind: "groupWanted", group, bundles, nowMs: options.nowMs() });
-      },
-      releaseGroup: (group) => this.#lease({ kind: "groupReleased", group }),
-      tellAll: (type, header) => {
-        for (const peer of this.#peers.values()) peer.connection.send(type, header);
-      },
-      actorGone: (actor) => this.#lease({ kind: "actorGone", actor }),
-      endActor: (worker, { afterPending, reason }) => this.#endActor(worker, { afterPending, reason }),
-      processGone: (process) => this.#others?.processGone(process),
-      nodesChanged: (nodes) => this.#others?.nodesChanged(nodes),
-    });
+      leases: this.#leases,
+      nowMs: options.nowMs,
+      lease: (event: LeaseEvent) => this.#lease(event),
+      warn: (text: string) => this.#warn(text),
+    };
+    this.#elsewhere =
+      options.cluster === undefined
+        ? undefined
+        : new ClusterLeases({
+            ...shared,
+            head: () => this.#head,
+            send: (to, type, header) => this.#send(to, type, header),
+            tell: (node, type, header) => this.#others?.tell(node, type, header),
+          });
+    this.#head = options.createHead(
+      nodeServices({
+        ...shared,
+        daemonId: options.processId,
+        refs: this.#refs,
+        peer: (id) => this.#peer(id),
+        memory: () => this.#memory,
+        others: () => this.#others,
+        clusterLeases: () => this.#elsewhere,
+        tellProcesses: (type, header) => this.#tellProcesses(type, header),
+        endActor: (worker, how) => this.#endActor(worker, how),
+      }),
+    );
     this.#workers = new WorkerPool({
       launcher: options.launcher,
       newId: options.newProcessId,
@@ -243,6 +214,7 @@ export class NodeDaemon {
     this.#environments.close();
     this.#watch.close();
     this.#others?.close();
+    this.#elsewhere?.close();
     this.#store.close();
     this.#memory?.close();
     await this.#workers.close("the session was shut down");
@@ -292,8 +264,15 @@ export class NodeDaemon {
     switch (frame.type) {
       case MESSAGE.LEASE_DEMAND: {
         const { shape, backlog } = header as LeaseDemandHeader;
-        const spec = parseLeaseSpec(shape);
-        this.#lease({ kind: "demand", owner: peer.id, nested: peer.kind === "worker", spec, backlog, nowMs: this.#options.nowMs() });
+        const asked = {
+          owner: peer.id,
+          nested: peer.kind === "worker",
+          spec: parseLeaseSpec(shape),
+          backlog,
+          nowMs: this.#options.nowMs(),
+        };
+        if (this.#elsewhere === undefined) this.#lease({ kind: "demand", ...asked });
+        else this.#elsewhere.demand(asked, header as LeaseDemandHeader);
         return;
       }
       case MESSAGE.ENVIRONMENT:
@@ -450,15 +429,13 @@ export class NodeDaemon {
         case "endWorker":
           this.#workers.kill(effect.worker, effect.reason);
           break;
-        case "spillDropped":
-        case "actorFull":
-        case "groupPrepared":
-          // Answers to what the head of a cluster sends; on one machine nothing is sent.
-          break;
+        default:
+          this.#elsewhere?.decided(effect);
       }
     }
     this.#watch.update();
-    if (effects.length > 0) this.#others?.viewChanged();
+    this.#elsewhere?.review();
+    this.#others?.viewChanged();
   }
 
   #placed({ actor, worker, accelerators }: Extract<LeaseEffect, { kind: "placeActor" }>): void {
@@ -469,8 +446,7 @@ export class NodeDaemon {
 
   #warnInfeasible(effect: Extract<LeaseEffect, { kind: "infeasible" }>): void {
     const actorName = this.#head.describe(effect.owner as ActorId);
-    const who = actorName === undefined ? "A task" : `Actor ${actorName}`;
-    this.#warn(`${who} ${obstacleText(effect.obstacle)}`);
+    this.#warn(`${actorName === undefined ? "A task" : `Actor ${actorName}`} ${obstacleText(effect.obstacle)}`);
   }
 
   // ---- processes
@@ -516,6 +492,7 @@ export class NodeDaemon {
     this.#others?.localProcessGone(process);
     this.#head.processGone(process);
     this.#lease({ kind: "processGone", process });
+    this.#elsewhere?.processGone(process);
   }
 
   #tellProcesses(type: number, header: unknown): void {
@@ -550,9 +527,8 @@ export class NodeDaemon {
     this.#others?.acceptTransfer(tag, transport);
   }
 
-  get report(): NodeReportHeader {
-    const { total, free } = this.#leases.view();
-    return { nodeId: this.#options.nodeId, total: Array.from(total), free: Array.from(free) };
+  get report(): NodeReportHeader | undefined {
+    return this.#elsewhere?.report();
   }
 
   #warn(text: string): void {

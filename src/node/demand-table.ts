@@ -101,6 +101,10 @@ export class DemandTable {
     if (placement !== undefined && placement > 0) this.#settled.add(placement);
   }
 
+  get hasSettled(): boolean {
+    return this.#settled.size > 0;
+  }
+
   takeSettled(): number[] {
     const settled = Array.from(this.#settled);
     this.#settled.clear();

@@ -34,6 +34,7 @@ import {
   type PoolWorker,
   wantedHere,
 } from "./lease-records.ts";
+import { StartingWorkers } from "./starting-workers.ts";
 import { reservationOf } from "./remote-placement.ts";
 
 /** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
@@ -56,7 +57,7 @@ export class LeaseManager {
   readonly #actors = new Map<ActorId, ActorHeld>();
   readonly #holders: NodeHolders;
   /** By environment, how many workers have been asked for. */
-  readonly #starting = new Map<string, number>();
+  readonly #starting = new StartingWorkers();
   readonly #ended = new EndedEnvironments();
   /** A placement group has waited: what comes back is kept for it. */
   #isCollecting = false;
@@ -130,6 +131,10 @@ export class LeaseManager {
     return Array.from(this.#groups.committed());
   }
 
+  get hasSettled(): boolean {
+    return this.#demands.hasSettled;
+  }
+
   /** Placements of the head that the node has dealt with, for its next report. */
   takeSettled(): number[] {
     return this.#demands.takeSettled();
@@ -161,7 +166,7 @@ export class LeaseManager {
       facts: this.#facts,
       holders: this.#holders,
       pools: this.#poolsFor(spec),
-      workersStarting: this.#startingCount(),
+      workersStarting: this.#starting.count,
     });
   }
 
@@ -187,13 +192,13 @@ export class LeaseManager {
         return;
       case "workerReady": {
         const { worker: id, environment } = event;
-        this.#startEnded(environment);
+        this.#starting.ended(environment);
         const nothing = { held: undefined, parked: false, wanted: undefined, group: undefined, mayHaveOwn: false, isUnsure: false };
         this.#workers.set(id, { id, environment, leases: new Set(), ...nothing });
         return;
       }
       case "workerStartFailed":
-        this.#startEnded(event.environment);
+        this.#starting.ended(event.environment);
         return;
       case "environmentEnded":
         this.#ended.add(event.environment);
@@ -301,7 +306,7 @@ export class LeaseManager {
   }
 
   #refuseEnvironment(environment: string, refusal: Refusal): void {
-    this.#starting.delete(environment);
+    this.#starting.failed(environment);
     for (const [key, { owner, spec }] of this.#demands) {
       if (spec.environment !== environment) continue;
       this.#demands.end(key);
@@ -382,7 +387,7 @@ export class LeaseManager {
     }
     this.#placeActors();
     this.#grantDemands();
-    this.#effects.push(...this.#ended.endWorkers(this.#workers, (environment) => this.#starting.has(environment)));
+    this.#effects.push(...this.#ended.endWorkers(this.#workers, (environment) => this.#starting.of(environment) > 0));
     this.#keepPrewarmed();
   }
 
@@ -505,8 +510,8 @@ export class LeaseManager {
   /** No worker is idle: start one while the pool is small, else share one whose tasks all wait. */
   #workerToShare(demand: Demand): PoolWorker | undefined {
     const { environment } = demand.spec;
-    const starting = this.#starting.get(environment) ?? 0;
-    const room = this.#poolTarget - this.#workers.size - this.#startingCount();
+    const starting = this.#starting.of(environment);
+    const room = this.#poolTarget - this.#workers.size - this.#starting.count;
     if (room > 0) {
       this.#spawnUpTo(environment, starting + (environment === "" ? room : Math.min(room, Math.max(0, demand.backlog - starting))));
       return undefined;
@@ -529,28 +534,14 @@ export class LeaseManager {
     return undefined;
   }
 
-  #startingCount(): number {
-    let count = 0;
-    for (const starting of this.#starting.values()) count += starting;
-    return count;
-  }
-
-  #startEnded(environment: string): void {
-    const left = (this.#starting.get(environment) ?? 0) - 1;
-    if (left > 0) this.#starting.set(environment, left);
-    else this.#starting.delete(environment);
-  }
-
   #spawnUpTo(environment: string, wanted: number): void {
-    for (let starting = this.#starting.get(environment) ?? 0; starting < wanted; starting += 1) {
-      this.#starting.set(environment, starting + 1);
+    for (let missing = this.#starting.upTo(environment, wanted); missing > 0; missing -= 1)
       this.#effects.push({ kind: "spawn", environment });
-    }
   }
 
   #keepPrewarmed(): void {
-    const missing = this.#prewarmed - this.#workers.size - this.#startingCount();
-    if (missing > 0) this.#spawnUpTo("", (this.#starting.get("") ?? 0) + missing);
+    const missing = this.#prewarmed - this.#workers.size - this.#starting.count;
+    if (missing > 0) this.#spawnUpTo("", this.#starting.of("") + missing);
   }
 
   #tick(nowMs: number): void {
@@ -576,14 +567,17 @@ export class LeaseManager {
     return refusalOf(demand.spec, this.#facts) === undefined && obstacleOf(demand.spec, this.#facts) === undefined;
   }
 
+  /** What there is room for waits for nothing but a worker that starts. */
+  #hasRoom(spec: LeaseSpec): boolean {
+    return this.#poolThatFits(spec, spec.resources) !== undefined;
+  }
+
   /** What the head sent here goes elsewhere when nothing came free for it in its time. */
   #dropLate(nowMs: number): void {
     for (const [key, demand] of this.#demands)
-      if (demand.remote !== undefined && nowMs >= demand.remote.untilMs) this.#dropRemoteDemand(key, demand);
+      if (demand.remote !== undefined && nowMs >= demand.remote.untilMs && !this.#hasRoom(demand.spec)) this.#dropRemoteDemand(key, demand);
     for (const reservation of Array.from(this.#actorsWaiting)) {
-      // One for which there is room waits for nothing but a worker that starts.
-      if (reservation.sent === undefined || nowMs < reservation.sent.untilMs) continue;
-      if (this.#poolThatFits(reservation.spec, reservation.spec.resources) !== undefined) continue;
+      if (reservation.sent === undefined || nowMs < reservation.sent.untilMs || this.#hasRoom(reservation.spec)) continue;
       this.#actorLeft(reservation);
       this.#effects.push({ kind: "actorFull", actor: reservation.actor });
     }

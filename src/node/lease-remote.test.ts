@@ -55,6 +55,14 @@ describe("demands of other nodes", () => {
     expect(manager.hasUnmetDemand).toBe(false);
   });
 
+  test("wait for a worker that starts, however long that takes", () => {
+    const manager = managerOf(2, 1);
+    manager.handle(sent(2));
+    expect(of(manager.handle({ kind: "tick", nowMs: 5000 }), "spillDropped")).toEqual([]);
+    const ready = manager.handle({ kind: "workerReady", worker: "worker9" as ProcessId, environment: "" });
+    expect(of(ready, "grant")).toMatchObject([{ owner: remote }]);
+  });
+
   test("are withdrawn by a count of 0", () => {
     const manager = managerOf(1);
     manager.handle(demand(local, 1));

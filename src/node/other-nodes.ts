@@ -5,11 +5,11 @@
  * here. Each of `count`, `adopt`, `free` and `arenaLost` tells whether the matter was another node's.
  */
 import { type JobId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
-import type { NodeView } from "../base/resources.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import type { ClusterLeases } from "./cluster-leases.ts";
 import type { EnvironmentDescription } from "./environment-table.ts";
 import type { StoreFolders } from "../object/transfer/served-object.ts";
 import type { Transport } from "../platform/transport.ts";
@@ -40,7 +40,6 @@ export interface OtherNodesOptions {
   readonly daemonId: ProcessId;
   readonly refs: RefService;
   readonly store: StoreService;
-  readonly view: () => NodeView;
   /** The connection of a process of this node. */
   readonly local: (id: ProcessId) => PeerConnection | undefined;
   readonly tellProcesses: (type: number, header: unknown) => void;
@@ -49,6 +48,7 @@ export interface OtherNodesOptions {
   readonly lease: (event: LeaseEvent) => void;
   readonly head: () => HeadService;
   readonly nodeGone: (node: NodeId) => void;
+  readonly leases: () => ClusterLeases | undefined;
 }
 
 /** What is free changes with each grant; the head needs it some twenty times a second. */
@@ -70,7 +70,10 @@ export class OtherNodes {
       daemonId: options.daemonId,
       linkTo: cluster.linkTo,
       linked: cluster.linked,
-      deliver: (to, { type, callId, flags, body }, header) => options.local(to)?.send(type, header, { callId, flags, parts: [body] }),
+      deliver: (to, { type, callId, flags, body }, header) => {
+        options.leases()?.passing(to, type, header);
+        options.local(to)?.send(type, header, { callId, flags, parts: [body] });
+      },
       receive: (from, message, header) => this.#receive(from, message, header),
     });
     this.#objects = new ObjectTransfer({
@@ -133,6 +136,10 @@ export class OtherNodes {
     return this.#remote.split(from, message, header);
   }
 
+  tell(node: NodeTag, type: number, header: unknown): void {
+    this.#remote.tell(node, type, header);
+  }
+
   tellAll(type: number, header: unknown): void {
     this.#remote.tellAll(type, header);
   }
@@ -178,7 +185,7 @@ export class OtherNodes {
     if (this.#reportTimer !== undefined) return;
     this.#reportTimer = setTimeout(() => {
       this.#reportTimer = undefined;
-      this.#cluster.viewChanged();
+      if (this.#options.leases()?.hasNews === true) this.#cluster.viewChanged();
     }, REPORT_AFTER_MS);
     this.#reportTimer.unref();
   }
@@ -201,7 +208,7 @@ export class OtherNodes {
         this.#options.store.adopt(...(header as [WireLocation, ProcessId]));
         return;
       default:
-        this.#options.handle(from, message, header);
+        if (this.#options.leases()?.receive(from.id, message.type, header) !== true) this.#options.handle(from, message, header);
     }
   }
 
@@ -221,6 +228,7 @@ export class OtherNodes {
     this.#options.store.nodeGone(tag);
     this.#objects.nodeGone(tag);
     this.#options.lease({ kind: "nodeGone", tag });
+    this.#options.leases()?.nodeGone(tag);
     this.#options.tellProcesses(MESSAGE.NODE_GONE, [nodeId, reason]);
   }
 }

@@ -8,7 +8,7 @@
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
-import type { HeadEventHeader, NodeCommandHeader, RoutedHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { HeadEventHeader, LeaseAskHeader, NodeCommandHeader, RoutedHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import { type AcceleratorIds, type ActorRefusal, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
 
 export class RemoteHead implements HeadService {
@@ -36,6 +36,18 @@ export class RemoteHead implements HeadService {
 
   groupReserved(group: string, nodeId: NodeId): void {
     this.#tell("groupReserved", group, nodeId);
+  }
+
+  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void {
+    this.#tell("groupPrepared", group, prepared);
+  }
+
+  actorFull(actor: ActorId, nodeId: NodeId): void {
+    this.#tell("actorFull", actor, nodeId);
+  }
+
+  leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void {
+    this.#tell("leasesWanted", nodeId, ask);
   }
 
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void {

@@ -9,6 +9,7 @@ import { type NearTasks, type SpillAnswer, Spillback, type SpillEffect } from ".
 const owner = "owner" as ProcessId;
 const here = "here" as NodeId;
 const there = "there" as NodeId;
+const thereTag = "there" as NodeTag;
 
 function specOf(place: LeasePlace = {}): LeaseSpec {
   return parseLeaseSpec(leaseKey(resourceVector({ CPU: 1 }), place));
@@ -42,7 +43,7 @@ function asked(effects: readonly SpillEffect[]): { count: number; isFromFull: bo
   );
 }
 
-function nodes(count: number, nodeId = there): SpillAnswer {
+function nodes(count: number, nodeId: NodeId = there): SpillAnswer {
   return { kind: "nodes", nodes: [{ nodeId, count, placement: 7, waitMs: 100 }] };
 }
 
@@ -75,14 +76,14 @@ describe("overflow", () => {
     const node = start();
     node.review(0, overflow(2, { isHopeless: true }));
     node.answer(nodes(2));
-    const granted = node.spillback.handle({ kind: "granted", nodeId: there, owner, spec: plain });
+    const granted = node.spillback.handle({ kind: "granted", nodeId: thereTag, owner, spec: plain });
     expect(granted).toEqual([{ kind: "grantedElsewhere", owner, spec: plain }]);
     expect(node.review(1, overflow(1, { isHopeless: true }))).toEqual([]);
-    node.spillback.handle({ kind: "dropped", nodeId: there, owner, spec: plain, count: 1, nowMs: 100 });
+    node.spillback.handle({ kind: "dropped", nodeId: thereTag, owner, spec: plain, count: 1, nowMs: 100 });
     expect(node.review(119, overflow(1, { isHopeless: true }))).toEqual([]);
     expect(asked(node.review(120, overflow(1, { isHopeless: true })))).toMatchObject([{ count: 1 }]);
     node.answer(nodes(1), 121);
-    node.spillback.handle({ kind: "dropped", nodeId: there, owner, spec: plain, count: 1, nowMs: 200 });
+    node.spillback.handle({ kind: "dropped", nodeId: thereTag, owner, spec: plain, count: 1, nowMs: 200 });
     expect(node.review(239, overflow(1, { isHopeless: true }))).toEqual([]);
     expect(asked(node.review(240, overflow(1, { isHopeless: true })))).toMatchObject([{ count: 1 }]);
   });
@@ -106,7 +107,7 @@ describe("overflow", () => {
     node.review(0, overflow(2, { isHopeless: true }));
     node.answer(nodes(2));
     expect(node.review(1, overflow(2, { isHopeless: true }))).toEqual([]);
-    node.spillback.handle({ kind: "nodeGone", nodeId: there });
+    node.spillback.handle({ kind: "nodeGone", nodeId: thereTag });
     expect(asked(node.review(2, overflow(2, { isHopeless: true })))).toMatchObject([{ count: 2 }]);
     node.answer(nodes(2));
     expect(node.spillback.handle({ kind: "ownerGone", owner })).toMatchObject([{ kind: "demand", count: 0 }]);

@@ -1,5 +1,5 @@
 /**
- * Gets leases from other nodes for what this node cannot grant to its own processes.
+ * Gets leases from other nodes for what this node cannot grant to its own processes. Other nodes are named by their tags, as workers' ids are.
  *
  * A pure state machine between the lease manager and the head. After each change the shell shows it what finds no room here (`review`); it asks the head where
  * that could go, sends demands to the nodes that are named, and hears what came of them: a grant, a drop, the end of the node. All of it is level-triggered: what
@@ -42,19 +42,19 @@ export type SpillEvent =
   /** What finds no room here, after each change and by the clock. */
   | { kind: "review"; overflows: readonly Overflow[]; nowMs: number }
   | { kind: "answered"; question: number; answer: SpillAnswer; nowMs: number }
-  | { kind: "granted"; nodeId: NodeId; owner: ProcessId; spec: LeaseSpec }
-  | { kind: "dropped"; nodeId: NodeId; owner: ProcessId; spec: LeaseSpec; count: number; nowMs: number }
+  | { kind: "granted"; nodeId: NodeTag; owner: ProcessId; spec: LeaseSpec }
+  | { kind: "dropped"; nodeId: NodeTag; owner: ProcessId; spec: LeaseSpec; count: number; nowMs: number }
   /** The other node says that it can never be. */
   | { kind: "refusedElsewhere"; owner: ProcessId; spec: LeaseSpec }
   | { kind: "ownerGone"; owner: ProcessId }
-  | { kind: "nodeGone"; nodeId: NodeId }
+  | { kind: "nodeGone"; nodeId: NodeTag }
   /** A head that may not know what was asked. */
   | { kind: "headUp" };
 
 export type SpillEffect =
   | { kind: "ask"; question: SpillQuestion }
   /** A count of 0 withdraws. */
-  | ({ kind: "demand"; nodeId: NodeId; owner: ProcessId; spec: LeaseSpec; nested: boolean; count: number } & RemotePlacement)
+  | ({ kind: "demand"; nodeId: NodeTag; owner: ProcessId; spec: LeaseSpec; nested: boolean; count: number } & RemotePlacement)
   /** For the lease manager: so many are not for this node. */
   | { kind: "elsewhere"; owner: ProcessId; spec: LeaseSpec; count: number }
   /** For the lease manager: another node granted one. */
@@ -78,7 +78,7 @@ interface Want {
   elsewhere: number;
   /** Since when there is an overflow. */
   sinceMs: number | undefined;
-  readonly there: Map<NodeId, number>;
+  readonly there: Map<NodeTag, number>;
   question: { number: number; count: number; askedMs: number; knows: SpillQuestion["knows"] } | undefined;
   knows: SpillQuestion["knows"];
   hasWarned: boolean;
@@ -309,8 +309,9 @@ export class Spillback {
             here += count;
             continue;
           }
-          want.there.set(nodeId, (want.there.get(nodeId) ?? 0) + count);
-          this.#effects.push({ kind: "demand", nodeId, owner, spec, nested, count, placement, waitMs });
+          const tag = nodeTagOf(nodeId);
+          want.there.set(tag, (want.there.get(tag) ?? 0) + count);
+          this.#effects.push({ kind: "demand", nodeId: tag, owner, spec, nested, count, placement, waitMs });
         }
         if (here === 0) return;
         if (want.elsewhere > 0) {
@@ -349,7 +350,7 @@ export class Spillback {
     want.notBeforeMs = nowMs + want.backOffMs;
   }
 
-  #lessThere(want: Want, nodeId: NodeId, count: number): void {
+  #lessThere(want: Want, nodeId: NodeTag, count: number): void {
     const left = (want.there.get(nodeId) ?? 0) - count;
     if (left > 0) want.there.set(nodeId, left);
     else want.there.delete(nodeId);

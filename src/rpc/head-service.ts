@@ -6,7 +6,7 @@
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
-import type { NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { LeaseAnswerHeader, LeaseAskHeader, NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import type { AcceleratorIds, ActorRefusal, WorkerExitedHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
@@ -16,6 +16,23 @@ export interface HeadPeer {
   /** Under which process its references are counted. */
   readonly holderId: ProcessId;
   readonly connection: PeerConnection;
+}
+
+/** An actor that is to be started on a node. */
+export interface ActorToPlace {
+  shape: string;
+  resources: Record<string, number>;
+  className: string;
+  /** The head's number for it, and how long it may wait for room before it goes elsewhere; absent on the only node. */
+  sent?: { placement: number; waitMs: number | undefined } | undefined;
+}
+
+/** Bundles of a placement group that a node is to hold; it may wait for room where nodes collect for the group. */
+export interface GroupPreparation {
+  attempt: number;
+  bundles: readonly { index: number; resources: Record<string, number> }[];
+  mayWait: boolean;
+  placement: number;
 }
 
 /** What the head can have done on the node. */
@@ -32,13 +49,21 @@ export interface NodeServices {
   /** Tells people, through the drivers. */
   warn(text: string): void;
   /** Finds a worker for an actor and reports it with `HeadService.placed`. */
-  placeActor(actor: ActorId, options: { shape: string; resources: Record<string, number>; className: string }): void;
+  placeActor(actor: ActorId, options: ActorToPlace): void;
   /** Its resources are free again. */
   actorGone(actor: ActorId): void;
   /** What it has, and what of it is free. */
   view(): NodeView;
   /** Takes the bundles of a placement group out of the node when they fit, and reports that with `HeadService.groupReserved`. */
   reserveGroup(group: string, bundles: readonly { index: number; resources: Record<string, number> }[]): void;
+  /** Holds bundles of a group now, or refuses, and says which by `HeadService.groupPrepared`. */
+  prepareGroup(group: string, preparation: GroupPreparation): void;
+  /** Work may run in what was prepared. */
+  commitGroup(group: string, attempt: number): void;
+  /** What was prepared is given back. */
+  abortGroup(group: string, attempt: number): void;
+  /** Where the leases may be had that it asked for. */
+  leasesPlaced(question: number, answer: LeaseAnswerHeader): void;
   /** Ends the tasks that run in it, and gives its resources back. */
   releaseGroup(group: string): void;
   /** A message for every process of the node. */
@@ -59,6 +84,12 @@ export interface HeadService {
   refused(actor: ActorId, refusal: ActorRefusal): void;
   /** All bundles of a placement group that were asked of the node have been reserved there. */
   groupReserved(group: string, nodeId: NodeId): void;
+  /** It holds the bundles of this attempt, or has no room for them. */
+  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void;
+  /** It had no room for an actor after all. */
+  actorFull(actor: ActorId, nodeId: NodeId): void;
+  /** It has no room for leases that its processes want: answered by `NodeServices.leasesPlaced`. */
+  leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void;
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void;
   /** It is about to end by its own decision. */
   workerLeaves(worker: ProcessId, reason: string | undefined): void;

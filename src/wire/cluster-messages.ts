@@ -4,7 +4,8 @@
  * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `rpc/head-service.ts`. What goes between a process and the head
  * travels inside ROUTED.
  */
-import type { NodeId, ProcessId } from "../base/ids.ts";
+import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
+import type { ActorRefusal } from "./messages.ts";
 
 /**
  * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be
@@ -46,7 +47,17 @@ export interface NodeRegisterHeader extends Omit<NodeInfoHeader, "alive" | "reas
 
 /** What a node tells the head: a method of `HeadService` (`rpc/head-service.ts`) and its arguments. */
 export type HeadEventHeader = [
-  name: "placed" | "refused" | "groupReserved" | "workerExited" | "workerLeaves" | "processGone" | "unheld",
+  name:
+    | "placed"
+    | "refused"
+    | "groupReserved"
+    | "groupPrepared"
+    | "actorFull"
+    | "leasesWanted"
+    | "workerExited"
+    | "workerLeaves"
+    | "processGone"
+    | "unheld",
   ...args: unknown[],
 ];
 
@@ -60,6 +71,10 @@ export type NodeCommandHeader = [
     | "actorGone"
     | "reserveGroup"
     | "releaseGroup"
+    | "prepareGroup"
+    | "commitGroup"
+    | "abortGroup"
+    | "leasesPlaced"
     | "tellAll"
     | "endActor"
     | "processGone"
@@ -70,8 +85,14 @@ export type NodeCommandHeader = [
 /** What is free on a node. */
 export interface NodeReportHeader {
   nodeId: NodeId;
+  /** Grows with each report of the daemon's life. */
+  sequence: number;
   free: [name: string, units: number][];
   total: [name: string, units: number][];
+  /** What would be free if all tasks ended. */
+  freeOfActors: [name: string, units: number][];
+  /** The head's numbers of what it placed there and `free` takes into account. */
+  settled: number[];
 }
 
 /** To the head: a new join token, one that nobody is to use any more, or all of them. */
@@ -84,3 +105,37 @@ export type JoinTokensReply =
       kind: "list";
       tokens: { id: string; createdAtMs: number; expiresAtMs: number | undefined; revokedAtMs: number | undefined }[];
     };
+
+/** Leases that a node asks the head for; a count of 0 withdraws the question. */
+export interface LeaseAskHeader {
+  number: number;
+  owner: ProcessId;
+  shape: string;
+  count: number;
+  /** The node has no room for them itself. */
+  isFromFull: boolean;
+  /** Bytes of their arguments, by the first half of the ids of the nodes that have them. */
+  argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
+  /** What it has been told already: it is answered when there is something else to say. */
+  knows?: "wait" | "infeasible" | undefined;
+}
+
+export type LeaseAnswerHeader =
+  | { kind: "nodes"; nodes: readonly { nodeId: NodeId; count: number; placement: number; waitMs: number | undefined }[] }
+  | { kind: "wait" }
+  | { kind: "infeasible"; text: string }
+  | { kind: "refused"; refusal: ActorRefusal };
+
+/** So many more leases for a process of the sender's node; 0 withdraws those that have not been granted. */
+export interface LeaseSpillHeader {
+  owner: ProcessId;
+  shape: string;
+  count: number;
+  nested: boolean;
+  placement: number;
+  /** Without it they wait as long as it takes. */
+  waitMs: number | undefined;
+}
+
+/** So many of them got no worker in their time. */
+export type LeaseSpillDroppedHeader = [owner: ProcessId, shape: string, count: number];

@@ -4,7 +4,7 @@
  * Groups: who is speaking (1-9), leases (10-19), workers (20-29), definitions (30-39), references (40-49), the object store (50-59),
  * actors (60-69), the node (70-79), calls, which go directly between the caller and a worker (80-89), cancellation (90-93), and the folders of jobs, which travel as packages (170-179).
  */
-import type { ActorId, JobId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
+import type { ActorId, JobId, NodeId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
 
 /** Raised with every incompatible change; peers of another version are refused by name. */
 export const PROTOCOL_VERSION = 1;
@@ -118,6 +118,8 @@ export const MESSAGE = {
   NODE_COMMAND: 130,
   HEAD_EVENT: 131,
   STORE_ADOPT: 132,
+  LEASE_SPILL: 150,
+  LEASE_SPILL_DROPPED: 151,
   OBJECT_FETCH: 160,
   COPY_RELEASE: 161,
   TRANSFER_OPEN: 162,
@@ -243,6 +245,8 @@ export interface StoredHeader {
 export type WireLocation = [arena: string, offset: number, sizeBytes: number, kind: "memory" | "disk"];
 
 export interface LeaseDemandHeader {
+  /** Of the backlog, so many tasks have most of their arguments' bytes on that node. */
+  near?: readonly (readonly [node: NodeTag, tasks: number, bytes: number])[] | undefined;
   /** Canonical text of what is asked for: resources, and where (`scheduling/lease-spec.ts`). */
   shape: string;
   /** How many tasks of this shape wait here now; replaces the last number. */
@@ -533,7 +537,7 @@ export interface GroupHeader {
   /** A label selector for each bundle. */
   labels: Record<string, string>[];
   isDetached: boolean;
-  state: "pending" | "created" | "removed";
+  state: "pending" | "created" | "rescheduling" | "removed";
   /** The node of each bundle. */
   nodeIds: (NodeId | undefined)[];
 }

@@ -1,0 +1,45 @@
+/**
+ * What the head needs of whoever decides on nodes, and what it tells the head.
+ *
+ * Two implement it: `cluster-placement.ts` among many nodes, and `only-node-placement.ts` where there is one, which decides everything itself.
+ */
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import type { NodeServices } from "../rpc/head-service.ts";
+import type { LeaseAskHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
+import type { ActorRefusal } from "../wire/messages.ts";
+import type { ActorRecord } from "./actor-table.ts";
+import type { GroupRecord } from "./placement-group-table.ts";
+
+export interface PlacementEvents {
+  readonly node: (id: NodeId) => NodeServices | undefined;
+  readonly group: (id: string) => GroupRecord | undefined;
+  readonly nowMs: () => number;
+  readonly warn: (text: string) => void;
+  readonly actorRefused: (actor: ActorId, refusal: ActorRefusal) => void;
+  /** All bundles have their nodes. */
+  readonly groupReserved: (group: string, nodeIds: readonly NodeId[]) => void;
+  /** Some bundles are being placed again, as their node is dead. */
+  readonly groupLost: (group: string, indices: readonly number[]) => void;
+  /** No set of nodes could hold it as they are. */
+  readonly groupInfeasible: (group: string) => void;
+}
+
+export interface Placement {
+  nodeJoined(node: NodeServices): void;
+  nodeReported(nodeId: NodeId, report: NodeReportHeader): void;
+  /** @returns the actors that were sent there and have no process yet */
+  nodeGone(nodeId: NodeId): ActorRecord[];
+  processGone(process: ProcessId): void;
+  leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void;
+  place(actor: ActorRecord): void;
+  /** A node has it already, which an earlier head chose. */
+  adopt(actor: ActorRecord, node: NodeServices): void;
+  /** It needs its place no more. */
+  gone(actor: ActorRecord): void;
+  actorFull(actor: ActorId, nodeId: NodeId): void;
+  /** Also for a group that an earlier head has reserved, which is where that head put it. */
+  reserveGroup(group: GroupRecord): void;
+  releaseGroup(group: GroupRecord): void;
+  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void;
+  groupReserved(group: string, nodeId: NodeId): void;
+}

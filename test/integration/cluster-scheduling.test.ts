@@ -1,0 +1,219 @@
+/**
+ * Where tasks, actors and placement groups of a program go when there are several nodes.
+ *
+ * The nodes are real daemons on this machine; a task tells its node by the process that started its worker.
+ */
+import {
+  actors,
+  availableResources,
+  get,
+  init,
+  kill,
+  placementGroup,
+  placementGroupTable,
+  remote,
+  type SchedulingStrategy,
+  shutdown,
+} from "shoal";
+import { TestCluster, type TestNode } from "shoal/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { until } from "./session.ts";
+
+/** The daemon that it runs under, after a while in which it keeps its CPU. */
+async function daemonAfter(ms: number): Promise<number> {
+  await new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+  return process.ppid;
+}
+
+class Place {
+  daemon(): number {
+    return process.ppid;
+  }
+}
+
+const where = remote(daemonAfter);
+
+interface Wanted {
+  labelSelector?: Record<string, string>;
+  resources?: Record<string, number>;
+  schedulingStrategy?: SchedulingStrategy;
+}
+
+describe("three nodes", () => {
+  let cluster: TestCluster;
+  let first: TestNode;
+  let second: TestNode;
+  let third: TestNode;
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ head: { numCpus: 1 } });
+    first = cluster.nodes[0] as TestNode;
+    second = await cluster.addNode({ numCpus: 2, labels: { zone: "east" }, resources: { special: 1 } });
+    third = await cluster.addNode({ numCpus: 1, labels: { zone: "west" } });
+  });
+  afterAll(() => cluster.shutdown());
+  beforeEach(async () => {
+    await init({ address: cluster.address });
+  });
+  afterEach(shutdown);
+
+  test("tasks that find no room on their driver's node run on others, and all at once", async () => {
+    await until(async () => (await availableResources())["CPU"] === 4, "the nodes to be free");
+    const pids = await get(Array.from({ length: 4 }, () => where.remote(4000)));
+    expect(new Set(pids)).toEqual(new Set([first.pid, second.pid, third.pid]));
+    expect(pids.filter((pid) => pid === second.pid)).toHaveLength(2);
+  });
+
+  test("many short tasks are done by all, and nothing is left over", async () => {
+    const pids = await get(Array.from({ length: 300 }, () => where.remote(10)));
+    expect(new Set(pids).size).toBe(3);
+  });
+
+  test("labels, resources and affinities choose the node", async () => {
+    const one = (options: Wanted): Promise<number> => get(where.options(options).remote(0));
+    expect(await one({ labelSelector: { zone: "west" } })).toBe(third.pid);
+    expect(await one({ labelSelector: { zone: "!in(west,nowhere)" }, resources: { special: 1 } })).toBe(second.pid);
+    expect(await one({ schedulingStrategy: { nodeId: third.nodeId } })).toBe(third.pid);
+    expect(await one({ schedulingStrategy: { nodeId: "f".repeat(32), soft: true } })).toBeTypeOf("number");
+    await expect(one({ schedulingStrategy: { nodeId: "f".repeat(32) } })).rejects.toThrow(/there is no node f{32}/);
+  });
+
+  test("spread goes round over the nodes", async () => {
+    await until(async () => (await availableResources())["CPU"] === 4, "the work of earlier tests to have ended");
+    const spread = where.options({ schedulingStrategy: "spread" });
+    const pids = await get(Array.from({ length: 3 }, () => spread.remote(4000)));
+    expect(new Set(pids).size).toBe(3);
+  });
+
+  test("tasks of tasks find other nodes, too, and nobody waits for ever", async () => {
+    const parent = remote(async () => {
+      const children = Array.from({ length: 3 }, () => remote(() => process.ppid).remote());
+      return await Promise.all(children);
+    });
+    const found = await get(Array.from({ length: 6 }, () => parent.remote()));
+    expect(found.flat()).toHaveLength(18);
+  });
+
+  test("actors fill the nodes", async () => {
+    await until(async () => (await availableResources())["CPU"] === 4, "the work of earlier tests to have ended");
+    const Placed = remote(Place).options({ numCpus: 1 });
+    const made = Array.from({ length: 4 }, () => Placed.remote());
+    const pids = await Promise.all(made.map((actor) => actor.daemon.remote()));
+    expect(
+      new Map(
+        Array.from(
+          Map.groupBy(pids, (pid) => pid),
+          ([pid, all]) => [pid, all.length],
+        ),
+      ),
+    ).toEqual(
+      new Map([
+        [first.pid, 1],
+        [second.pid, 2],
+        [third.pid, 1],
+      ]),
+    );
+    // A fifth one has no place until one of them ends, while tasks want what comes back, too.
+    const late = Placed.remote();
+    const tasks = Array.from({ length: 3 }, () => where.remote(10));
+    void kill(made[0] as (typeof made)[0]);
+    expect(await late.daemon.remote()).toBe(pids[0]);
+    void kill(made[1] as (typeof made)[0]);
+    expect(await get(tasks)).toHaveLength(3);
+  }, 60_000);
+
+  test("the bundles of a placement group lie on nodes of their own, and work goes to its bundle", async () => {
+    await using group = await groupOf([{ CPU: 1 }, { CPU: 1 }, { CPU: 1 }], "STRICT_SPREAD");
+    const inBundle = (bundleIndex: number): Promise<number> =>
+      get(where.options({ schedulingStrategy: { placementGroup: group.group, bundleIndex } }).remote(0));
+    const pids = [await inBundle(0), await inBundle(1), await inBundle(2)];
+    expect(new Set(pids).size).toBe(3);
+    const actor = remote(Place)
+      .options({ numCpus: 1, schedulingStrategy: { placementGroup: group.group, bundleIndex: 1 } })
+      .remote();
+    expect(await actor.daemon.remote()).toBe(pids[1]);
+    const anywhere = await get(Array.from({ length: 3 }, () => where.options({ placementGroup: group.group }).remote(300)));
+    expect(anywhere).toHaveLength(3);
+  });
+
+  test("groups that want the same nodes get them one after the other", async () => {
+    await using one = await groupOf([{ CPU: 2 }, { CPU: 1 }], "STRICT_SPREAD");
+    const other = placementGroup([{ CPU: 2 }, { CPU: 1 }], { strategy: "STRICT_SPREAD" });
+    await expect(other.ready({ timeoutMs: 300 })).rejects.toThrow(/not ready|within|300/);
+    await one.group.remove();
+    await other.ready({ timeoutMs: 10_000 });
+    await other.remove();
+  });
+
+  test("a group gets its nodes though tasks without end would fill them", async () => {
+    const over = new AbortController();
+    const stream = (async () => {
+      while (!over.signal.aborted) await get(Array.from({ length: 12 }, () => where.remote(20)));
+    })();
+    await using group = await groupOf([{ CPU: 2 }, { CPU: 1 }, { CPU: 1 }], "STRICT_SPREAD");
+    expect((await placementGroupTable()).find(({ id }) => id === group.group.id)?.state).toBe("created");
+    await group.group.remove();
+    over.abort();
+    await stream;
+  });
+});
+
+describe("nodes that come and go", () => {
+  test("what waits for a node that does not exist yet runs when it joins, and again elsewhere when it dies", async () => {
+    await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine: () => {} });
+    await init({ address: cluster.address, logToDriver: false });
+    try {
+      const special = where.options({ resources: { special: 1 }, maxRetries: 3 });
+      const waiting = [special.remote(200), special.remote(200)];
+      const node = await cluster.addNode({ numCpus: 2, resources: { special: 1 } });
+      expect(await waiting[0]).toBe(node.pid);
+      expect(await waiting[1]).toBe(node.pid);
+      const lost = [special.remote(3000), special.remote(100)];
+      await new Promise((resolve) => {
+        setTimeout(resolve, 500);
+      });
+      await node.kill();
+      const other = await cluster.addNode({ numCpus: 2, resources: { special: 1 } });
+      expect(await get(lost)).toEqual([other.pid, other.pid]);
+    } finally {
+      await shutdown();
+    }
+  }, 60_000);
+
+  test("the bundle of a node that died is placed again, with the actor in it; those of others go on", async () => {
+    await using cluster = await TestCluster.start({ head: { numCpus: 0 }, onLine: () => {} });
+    const nodes = [await cluster.addNode({ numCpus: 1 }), await cluster.addNode({ numCpus: 1 })];
+    await init({ address: cluster.address, logToDriver: false });
+    try {
+      const group = placementGroup([{ CPU: 1 }, { CPU: 1 }], { strategy: "STRICT_SPREAD" });
+      await group.ready();
+      const made = [0, 1].map((bundleIndex) =>
+        remote(Place)
+          .options({ numCpus: 1, maxRestarts: 1, maxTaskRetries: 1, schedulingStrategy: { placementGroup: group, bundleIndex } })
+          .remote(),
+      );
+      const pids = await Promise.all(made.map((actor) => actor.daemon.remote()));
+      const dying = nodes.find(({ pid }) => pid === pids[1]) as TestNode;
+      await dying.kill();
+      await until(
+        async () => (await placementGroupTable()).some(({ id, state }) => id === group.id && state === "rescheduling"),
+        "the group to be placed again",
+      );
+      expect(await made[0]?.daemon.remote()).toBe(pids[0]);
+      const fresh = await cluster.addNode({ numCpus: 1 });
+      expect(await made[1]?.daemon.remote()).toBe(fresh.pid);
+      expect((await placementGroupTable()).find(({ id }) => id === group.id)?.nodeIds).toContain(fresh.nodeId);
+      expect(await actors()).toHaveLength(2);
+    } finally {
+      await shutdown();
+    }
+  }, 60_000);
+});
+
+async function groupOf(bundles: Record<string, number>[], strategy: "STRICT_SPREAD") {
+  const group = placementGroup(bundles, { strategy });
+  await group.ready({ timeoutMs: 20_000 });
+  return { group, [Symbol.asyncDispose]: () => group.remove() };
+}

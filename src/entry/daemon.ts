@@ -52,6 +52,9 @@ export interface DaemonConfiguration {
   cluster?: ClusterConfiguration | undefined;
 }
 
+/** Processes that wait for a job: two cover its first task and its first actor. */
+const SPARE_WORKERS = 2;
+
 /** Written to the parent once callers can connect. */
 const READY = "ready";
 
@@ -99,6 +102,39 @@ const environments = nodeEnvironments({
   peer: (node) => daemon.daemonOf(node),
 });
 
+const launcher = createProcessLauncher({
+  entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
+  execArgv: configuration.workerExecArgv,
+  cpus: configuration.resources["CPU"] ?? 1,
+  configure: (processId, settings) => {
+    workerCount += 1;
+    return {
+      processId,
+      nodeId,
+      daemonId,
+      jobId: settings?.description.job?.jobId ?? jobId,
+      token,
+      namespace: settings?.description.job?.namespace ?? namespace,
+      labels: configuration.labels,
+      daemonAddress: address,
+      address: join(directories.sockets, `w${workerCount}`),
+      remoteAddress: cluster === undefined ? undefined : workerListenAddress(cluster),
+      identity: tlsIdentity(),
+      memoryDirectory: directories.memory,
+      spillDirectory: directories.spill,
+      storeQuotaBytes: objectStoreMemoryBytes,
+      taskOomRetries: configuration.taskOomRetries,
+      runMark: join(directories.memory, `run-${workerCount}`),
+      runtimeEnv: settings?.description,
+      packageFolder: settings?.packageFolder,
+      foreignCode: settings?.foreignCode,
+    };
+  },
+  onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
+  // In a cluster each job has workers of its own.
+  spares: cluster === undefined ? 0 : SPARE_WORKERS,
+});
+
 const daemon: NodeDaemon = new NodeDaemon({
   nodeId,
   processId: daemonId,
@@ -111,36 +147,7 @@ const daemon: NodeDaemon = new NodeDaemon({
   objectStoreMemoryBytes,
   newProcessId: () => newProcessId(randomHex, nodeId),
   nowMs: () => performance.now(),
-  launcher: createProcessLauncher({
-    entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
-    execArgv: configuration.workerExecArgv,
-    cpus: configuration.resources["CPU"] ?? 1,
-    configure: (processId, settings) => {
-      workerCount += 1;
-      return {
-        processId,
-        nodeId,
-        daemonId,
-        jobId: settings?.description.job?.jobId ?? jobId,
-        token,
-        namespace: settings?.description.job?.namespace ?? namespace,
-        labels: configuration.labels,
-        daemonAddress: address,
-        address: join(directories.sockets, `w${workerCount}`),
-        remoteAddress: cluster === undefined ? undefined : workerListenAddress(cluster),
-        identity: tlsIdentity(),
-        memoryDirectory: directories.memory,
-        spillDirectory: directories.spill,
-        storeQuotaBytes: objectStoreMemoryBytes,
-        taskOomRetries: configuration.taskOomRetries,
-        runMark: join(directories.memory, `run-${workerCount}`),
-        runtimeEnv: settings?.description,
-        packageFolder: settings?.packageFolder,
-        foreignCode: settings?.foreignCode,
-      };
-    },
-    onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
-  }),
+  launcher,
   spillDisk: createSpillDisk(directories),
   buildEnvironment: (key, description) => environments.build(key, description),
   folders: cluster === undefined ? undefined : environments.folders,
@@ -159,6 +166,7 @@ const daemon: NodeDaemon = new NodeDaemon({
 end = () => {
   if (isEnding) return;
   isEnding = true;
+  launcher.close();
   void daemon.close().finally(() => {
     membership?.close();
     if (cluster !== undefined) removeNodeFile(nodeId);
@@ -195,6 +203,7 @@ function tellDrivers({ headAddress }: ClusterConfiguration, identity: TlsIdentit
 
 // Workers need some 40 ms to start: they begin before this process listens.
 daemon.start();
+launcher.start();
 await listen(address, (transport) => daemon.accept(transport));
 if (membership !== undefined && cluster !== undefined) {
   await membership.join();

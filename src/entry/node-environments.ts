@@ -62,7 +62,8 @@ export function nodeEnvironments({ node, hostname, directories, sharesFolders, p
   };
   return {
     folders: { ...foldersBy(exchange), remove: (key) => void rm(folderOf(key), { recursive: true, force: true }).catch(() => {}) },
-    build: (key, description) => buildWithFolders(key, description as RuntimeEnvSpec, { here, sharesFolders, packages: exchange, run }),
+    build: (key, description) =>
+      buildWithFolders(key, description as RuntimeEnvSpec, { here, sharesFolders, variables: process.env, packages: exchange, run }),
   };
 }
 

@@ -12,7 +12,7 @@ import { dieWithParent } from "../platform/shared-memory.ts";
 import { setTlsIdentity } from "../platform/tls-identity.ts";
 import type { Transport } from "../platform/transport.ts";
 import { readParentLine } from "../platform/worker-process.ts";
-import type { WorkerConfiguration } from "../node/process-launcher.ts";
+import type { SpareConfiguration, WorkerConfiguration } from "../node/process-launcher.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
 import { markOutput } from "../worker/console-source.ts";
 import { InterruptionGuard } from "../worker/interruption-guard.ts";
@@ -24,14 +24,17 @@ import { registerWellKnownModule } from "../closure/well-known.ts";
 // Most workers never need it, so it is loaded with the first function that does.
 registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
 
-const { configuration } = await readParentLine<WorkerConfiguration>(() => process.exit(0));
+const parentLine = await readParentLine<WorkerConfiguration | SpareConfiguration>(() => process.exit(0));
 dieWithParent();
-const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, ...settings } = configuration;
+process.title = "shoal worker";
+const first = parentLine.configuration;
+const configuration = "isSpare" in first ? ((await parentLine.next()) as WorkerConfiguration) : first;
+const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, workingDirectory, ...settings } = configuration;
+if (workingDirectory !== undefined) process.chdir(workingDirectory);
 if (identity !== undefined) setTlsIdentity(identity);
 if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
 if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
-process.title = "shoal worker";
 // What interrupts a task (worker/interruption-guard.ts) must not end the worker when it comes late.
 process.on("SIGINT", () => {});
 process.on("unhandledRejection", (reason) => {

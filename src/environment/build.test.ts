@@ -56,6 +56,7 @@ function build(spec: RuntimeEnvSpec, here: Place, damage: (place: PackagePlace) 
   return buildWithFolders("key", spec, {
     here,
     sharesFolders: true,
+    variables: {},
     packages: { obtain, obtainAnew },
     run: (key, given, obtained) => buildEnvironment(given, { folder: join(root, here.node, key), variables: {}, here, obtained }),
   });
@@ -117,6 +118,7 @@ test("what cannot be brought is said as it was said", async () => {
   const result = await buildWithFolders("key", job(), {
     here: other,
     sharesFolders: true,
+    variables: {},
     packages: failing,
     run: () => Promise.reject(new Error("never")),
   });

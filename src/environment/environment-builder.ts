@@ -5,7 +5,7 @@
  */
 import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
 import { folderIdentity } from "../platform/paths.ts";
-import type { BuildResult } from "./build.ts";
+import { buildEnvironment, type BuildResult } from "./build.ts";
 import { type EnvironmentFolders, foreignFoldersOf } from "./environment-folders.ts";
 import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
 
@@ -15,6 +15,8 @@ export interface EnvironmentBuilderOptions {
   readonly here: NodePlace;
   /** Whether a driver's folder that is seen here, too, is used as it is. */
   readonly sharesFolders: boolean;
+  /** Of the node's own process. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
   readonly packages: {
     obtain(place: PackagePlace): Promise<ObtainedPackage>;
     obtainAnew(place: PackagePlace): Promise<ObtainedPackage>;
@@ -24,10 +26,11 @@ export interface EnvironmentBuilderOptions {
 }
 
 export async function buildWithFolders(key: string, given: RuntimeEnvSpec, options: EnvironmentBuilderOptions): Promise<BuildResult> {
-  const { here, packages, run, sharesFolders } = options;
+  const { here, packages, run, sharesFolders, variables } = options;
   const spec = sharesFolders ? inPlace(given, here) : given;
   const folders = foreignFoldersOf(spec, here.node);
   try {
+    if (isThere(spec, here)) return await buildEnvironment(spec, { folder: "", variables, here, obtained: {} });
     const result = await run(key, spec, await all(folders, (place) => packages.obtain(place)));
     if ("built" in result || result.isDamaged !== true) return result;
     return await run(key, spec, await all(folders, (place) => packages.obtainAnew(place)));
@@ -41,6 +44,11 @@ function inPlace(spec: RuntimeEnvSpec, here: NodePlace): RuntimeEnvSpec {
   const { job } = spec;
   const isSame = job?.directoryIdentity !== undefined && folderIdentity(job.directory) === job.directoryIdentity;
   return isSame ? { ...spec, job: { ...job, ...here } } : spec;
+}
+
+/** A job that runs where its driver does, with nothing to copy or to install: no other process is needed to find that out. */
+function isThere({ job, workingDir, nodeModules }: RuntimeEnvSpec, { node }: NodePlace): boolean {
+  return job?.node === node && workingDir === undefined && nodeModules === undefined;
 }
 
 async function all(folders: EnvironmentFolders, obtain: (place: PackagePlace) => Promise<ObtainedPackage>): Promise<ObtainedFolders> {

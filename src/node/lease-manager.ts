@@ -78,7 +78,8 @@ export class LeaseManager {
       released: this.#releasedGroups,
     };
     this.#poolTarget = Math.max(1, Math.ceil(options.cpuCount));
-    this.#prewarmed = Math.min(PREWARMED_MAX, this.#poolTarget);
+    // Each job of a cluster has an environment of its own: the launcher keeps processes ready for any.
+    this.#prewarmed = options.isClustered === true ? 0 : Math.min(PREWARMED_MAX, this.#poolTarget);
   }
 
   /** The first effects: the workers that are started before anybody asks. */

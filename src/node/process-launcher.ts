@@ -11,6 +11,7 @@ import { DaemonMark } from "../platform/run-mark.ts";
 import type { TlsIdentity } from "../platform/tls-identity.ts";
 import { Child } from "../platform/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "./environment-table.ts";
+import { SpareWorkers } from "./spare-workers.ts";
 import type { WorkerLauncher } from "./worker-pool.ts";
 
 /** What a worker process is told at its start. */
@@ -41,7 +42,30 @@ export interface WorkerConfiguration {
   packageFolder: string | undefined;
   /** Where the driver's files are, when they are not where the driver has them. */
   foreignCode: ForeignCode | undefined;
+  /** The folder in which it is to run, for one that was started elsewhere; absent for one that was started there. */
+  workingDirectory?: string | undefined;
 }
+
+/** The first line for a process that was started before it was known for whom; the configuration follows. */
+export interface SpareConfiguration {
+  isSpare: true;
+}
+
+/** A launcher that may have processes which nobody has been given. */
+export interface ProcessLauncher extends WorkerLauncher {
+  /** Starts the spare ones. */
+  start(): void;
+  close(): void;
+}
+
+/** What becomes of what a child prints and of its end: a spare one's are its taker's, once there is one. */
+interface Listeners {
+  onLine: ConstructorParameters<typeof Child>[0]["onLine"];
+  onExit: ConstructorParameters<typeof Child>[0]["onExit"];
+}
+
+/** As long as nothing was taken, spare processes are started. */
+const SPARES_AFTER_MS = 1000;
 
 export function createProcessLauncher(options: {
   entry: string;
@@ -50,25 +74,64 @@ export function createProcessLauncher(options: {
   cpus: number;
   configure: (workerId: ProcessId, settings: LaunchSettings | undefined) => WorkerConfiguration;
   onSpawned: (pid: number) => void;
-}): WorkerLauncher {
+  /** How many processes are started ahead for jobs; 0 where there is one job, which has workers of its own ahead. */
+  spares: number;
+}): ProcessLauncher {
   const memoryBytes = usableMemoryBytes();
   const withHeapLimit = (execArgv: readonly string[], settings: LaunchSettings | undefined): string[] => {
     const nodeOptions = settings?.envVars["NODE_OPTIONS"] ?? process.env["NODE_OPTIONS"];
     return [...execArgv, ...workerHeapFlags({ memoryBytes, cpus: options.cpus, execArgv, nodeOptions })];
   };
-  return {
-    launch: ({ workerId, settings, onLine, onExit }) => {
-      const configuration = options.configure(workerId, settings);
-      const mark = new DaemonMark(configuration.runMark);
-      let isGone = false;
-      const child = new Child({
+  const startSpare = (gone: () => void): { child: Child; listeners: Listeners } => {
+    const listeners: Listeners = { onLine: () => {}, onExit: gone };
+    const configuration: SpareConfiguration = { isSpare: true };
+    const child = new Child({
+      entry: options.entry,
+      execArgv: withHeapLimit(options.execArgv, undefined),
+      configuration,
+      onLine: (stream, line) => listeners.onLine(stream, line),
+      onMessage: () => {},
+      onExit: (exit) => listeners.onExit(exit),
+    });
+    return { child, listeners };
+  };
+  const spares = new SpareWorkers({
+    count: options.spares,
+    start: startSpare,
+    end: ({ child }) => child.kill("SIGKILL"),
+    later: (callback) => {
+      const timer = setTimeout(callback, SPARES_AFTER_MS).unref();
+      return () => clearTimeout(timer);
+    },
+  });
+  const spareFor = (settings: LaunchSettings | undefined): ReturnType<typeof startSpare> | undefined =>
+    settings !== undefined && canTakeSpare(settings, options.execArgv) ? spares.take() : undefined;
+  const startFor = (settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child => {
+    const spare = spareFor(settings);
+    if (spare === undefined) {
+      return new Child({
         entry: options.entry,
         // Of a job's driver: what it loads has to be loaded in the same way.
         execArgv: withHeapLimit(settings?.description.job?.execArgv ?? options.execArgv, settings),
         configuration,
         ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
-        onLine,
+        ...listeners,
         onMessage: () => {},
+      });
+    }
+    Object.assign(spare.listeners, listeners);
+    spare.child.configure({ ...configuration, workingDirectory: settings?.workingDirectory });
+    return spare.child;
+  };
+  return {
+    start: () => spares.fill(),
+    close: () => spares.close(),
+    launch: ({ workerId, settings, onLine, onExit }) => {
+      const configuration = options.configure(workerId, settings);
+      const mark = new DaemonMark(configuration.runMark);
+      let isGone = false;
+      const child = startFor(settings, configuration, {
+        onLine,
         onExit: (exit) => {
           mark.remove();
           isGone = true;
@@ -86,4 +149,10 @@ export function createProcessLauncher(options: {
       };
     },
   };
+}
+
+/** Variables and flags have to be there when a process starts: libraries and Node itself look at them then. */
+function canTakeSpare({ envVars, description }: LaunchSettings, execArgv: readonly string[]): boolean {
+  const flags = description.job?.execArgv;
+  return Object.keys(envVars).length === 0 && flags !== undefined && JSON.stringify(flags) === JSON.stringify(execArgv);
 }

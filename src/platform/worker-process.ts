@@ -49,7 +49,7 @@ export class Child {
     this.pid = child.pid ?? 0;
     this.#parentLine = child.stdio[PARENT_FD] as net.Socket;
     this.#parentLine.on("error", () => {});
-    this.#parentLine.write(`${JSON.stringify(options.configuration)}\n`);
+    this.configure(options.configuration);
     onLines(this.#parentLine, options.onMessage, MESSAGE_LENGTH_MAX);
     if (child.stdout !== null) onLines(child.stdout, (line) => options.onLine("stdout", line));
     if (child.stderr !== null) onLines(child.stderr, (line) => options.onLine("stderr", line));
@@ -63,6 +63,11 @@ export class Child {
     };
     child.on("close", report);
     child.on("exit", (code, signal) => setTimeout(report, PIPES_OPEN_MAX_MS, code, signal).unref());
+  }
+
+  /** A further line for a child that waits for one. */
+  configure(configuration: unknown): void {
+    this.#parentLine.write(`${JSON.stringify(configuration)}\n`);
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -112,6 +117,8 @@ export interface ParentLine<Configuration> {
   configuration: Configuration;
   /** Calls back when it has been written, however long it is. */
   send(line: string, onWritten?: () => void): void;
+  /** The parent's next line, for a child that was started before it was known what for. */
+  next(): Promise<Configuration>;
 }
 
 /** In a child: its configuration. `onParentGone` is called when the parent's end of the descriptor closes. */
@@ -119,14 +126,28 @@ export function readParentLine<Configuration>(onParentGone: () => void): Promise
   return new Promise((resolve, reject) => {
     const socket = new net.Socket({ fd: PARENT_FD, readable: true, writable: true });
     let isFirst = true;
+    const following: Configuration[] = [];
+    let onFollowing: (() => void) | undefined;
+    const next = async (): Promise<Configuration> => {
+      // Whoever waits for it lives for nothing else.
+      socket.ref();
+      if (following.length === 0) await new Promise<void>((resume) => (onFollowing = resume));
+      socket.unref();
+      return following.shift() as Configuration;
+    };
     onLines(
       socket,
       (line) => {
-        if (!isFirst) return;
+        const configuration = JSON.parse(line) as Configuration;
+        if (!isFirst) {
+          following.push(configuration);
+          onFollowing?.();
+          return;
+        }
         isFirst = false;
+        resolve({ configuration, next, send: (text, onWritten) => socket.write(`${text}\n`, onWritten) });
         // The line does not keep a child alive; whatever work it has does.
         socket.unref();
-        resolve({ configuration: JSON.parse(line) as Configuration, send: (text, onWritten) => socket.write(`${text}\n`, onWritten) });
       },
       MESSAGE_LENGTH_MAX,
     );

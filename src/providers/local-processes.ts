@@ -11,6 +11,7 @@ import type { DaemonConfiguration } from "../entry/daemon.ts";
 import type { HeadConfiguration, HeadStart } from "../entry/head.ts";
 import { defaultStoreBytes } from "../object/store-quota.ts";
 import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../platform/network-faults.ts";
+import { workerExecArgv } from "../platform/machine.ts";
 import { randomHex } from "../platform/random.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
 import { readFailureLine } from "../platform/start-failure.ts";
@@ -95,7 +96,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
     memoryUsageThreshold: 0.95,
     taskOomRetries: -1,
-    workerExecArgv: [],
+    workerExecArgv: workerExecArgv([]),
     sharesFolders: options.sharesFolders,
     cluster: { headAddress, listenAddress, joinToken },
   };

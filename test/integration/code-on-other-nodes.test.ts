@@ -161,3 +161,15 @@ test("two jobs share no worker, and leave nothing", async () => {
       .flatMap((name) => readdirSync(join(tmpdir(), name)).filter((entry) => entry.startsWith("environment-")));
   await until(() => environments().length === 0, "the environments of ended jobs to go");
 });
+
+test("the first task of a job need not wait for a process to start", async () => {
+  const folder = project("spare", {
+    "main.ts": `const worker = await remote(() => [process.uptime(), process.cwd(), getRuntimeContext().jobId]).remote();
+      say([...worker, process.uptime(), getRuntimeContext().jobId]);`,
+  });
+  await until(async () => {
+    const [worker, cwd, job, driver, driverJob] = (await run(folder)) as [number, string, string, number, string];
+    expect([cwd, job]).toEqual([folder, driverJob]);
+    return worker > driver;
+  }, "a worker that started before the driver");
+});

@@ -1,0 +1,59 @@
+/** When spare workers start, who gets them, and that none is left. */
+import { expect, test } from "vitest";
+import { SpareWorkers } from "./spare-workers.ts";
+
+function make(count: number): { spares: SpareWorkers<number>; log: string[]; timers: (() => void)[]; gone: Map<number, () => void> } {
+  const log: string[] = [];
+  const timers: (() => void)[] = [];
+  const gone = new Map<number, () => void>();
+  let next = 0;
+  const spares = new SpareWorkers<number>({
+    count,
+    start: (ended) => {
+      next += 1;
+      log.push(`start ${next}`);
+      gone.set(next, ended);
+      return next;
+    },
+    end: (spare) => log.push(`end ${spare}`),
+    later: (callback) => {
+      timers.push(callback);
+      return () => timers.splice(timers.indexOf(callback), 1);
+    },
+  });
+  return { spares, log, timers, gone };
+}
+
+test("the oldest is taken first, and others start when nothing was taken for a while", () => {
+  const { spares, log, timers } = make(2);
+  spares.fill();
+  expect([spares.take(), spares.take(), spares.take()]).toEqual([1, 2, undefined]);
+  expect(timers).toHaveLength(1);
+  timers[0]?.();
+  expect(log).toEqual(["start 1", "start 2", "start 3", "start 4"]);
+});
+
+test("one that has ended is not given away", () => {
+  const { spares, gone } = make(1);
+  spares.fill();
+  gone.get(1)?.();
+  expect(spares.take()).toBeUndefined();
+});
+
+test("none is left at the end, and none is started after it", () => {
+  const { spares, log, timers } = make(2);
+  spares.fill();
+  spares.take();
+  spares.close();
+  spares.fill();
+  spares.take();
+  expect(log).toEqual(["start 1", "start 2", "end 2"]);
+  expect(timers).toEqual([]);
+});
+
+test("where none are wanted nothing happens", () => {
+  const { spares, timers } = make(0);
+  spares.fill();
+  expect(spares.take()).toBeUndefined();
+  expect(timers).toEqual([]);
+});

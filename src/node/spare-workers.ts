@@ -1,0 +1,51 @@
+/**
+ * Worker processes that have started and belong to nobody yet: a job takes one instead of waiting for a process to start.
+ *
+ * They have loaded the runtime and no code of a user, have no name and no connection, and are told all of that when they are taken, with the folder in which they run from
+ * then on. New ones start when a while nothing was taken, so as not to be in the way of the first work of the job that took them. They end with the daemon.
+ */
+
+export interface SpareWorkersOptions<Spare> {
+  readonly count: number;
+  /** Starts one; `gone` is called when it ends without having been taken. */
+  readonly start: (gone: () => void) => Spare;
+  readonly end: (spare: Spare) => void;
+  /** Calls back after a while; returns how to forget it. */
+  readonly later: (callback: () => void) => () => void;
+}
+
+export class SpareWorkers<Spare> {
+  readonly #options: SpareWorkersOptions<Spare>;
+  readonly #spares = new Set<Spare>();
+  #forget: () => void = () => {};
+  #isClosed = false;
+
+  constructor(options: SpareWorkersOptions<Spare>) {
+    this.#options = options;
+  }
+
+  /** Starts what is missing. */
+  fill(): void {
+    const { count, start } = this.#options;
+    while (!this.#isClosed && this.#spares.size < count) {
+      const spare: Spare = start(() => this.#spares.delete(spare));
+      this.#spares.add(spare);
+    }
+  }
+
+  /** The one that has had the most time to start. */
+  take(): Spare | undefined {
+    const [spare] = this.#spares;
+    if (spare !== undefined) this.#spares.delete(spare);
+    this.#forget();
+    if (!this.#isClosed && this.#options.count > 0) this.#forget = this.#options.later(() => this.fill());
+    return spare;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#forget();
+    for (const spare of this.#spares) this.#options.end(spare);
+    this.#spares.clear();
+  }
+}

@@ -165,6 +165,47 @@ describe("what the daemon owns", () => {
   });
 });
 
+describe("a large argument by value", () => {
+  const counting = { pin: (entry: ObjectEntry) => void (entry.pins += 1), unpin: (entry: ObjectEntry) => void (entry.pins -= 1) };
+
+  function callWithStored(): { made: CallRecord; argument: ObjectEntry } {
+    const argument = new ObjectEntry(0, -1);
+    numbers += 1;
+    argument.id = `argument ${numbers}` as ObjectId;
+    argument.settlePayload(STORED);
+    const args: Payload = { ...STORED, stored: { id: argument.id, owner: SELF, location: ["arena", 0, 100_000, "memory"] } };
+    return { made: { ...call([STORED], [argument]), args }, argument };
+  }
+
+  test("is kept with its call, and goes with it", () => {
+    const bounded = new Lineage({ table: counting, processId: SELF, storedBytesMax: 100_000 });
+    const { made, argument } = callWithStored();
+    bounded.retain(made);
+    expect(argument.pins).toBe(1);
+    release(bounded, entryOf(made));
+    expect([argument.pins, bounded.size]).toEqual([0, 0]);
+  });
+
+  test("is let go of when others need its place, the oldest first; the call is kept", () => {
+    const bounded = new Lineage({ table: counting, processId: SELF, storedBytesMax: 250_000 });
+    const calls = [callWithStored(), callWithStored(), callWithStored()];
+    for (const { made } of calls) bounded.retain(made);
+    expect(calls.map(({ argument }) => argument.pins)).toEqual([0, 1, 1]);
+    expect(bounded.size).toBe(3);
+    bounded.dropStored();
+    expect(calls.map(({ argument }) => argument.pins)).toEqual([0, 0, 0]);
+    for (const { made } of calls) release(bounded, entryOf(made));
+    expect([bounded.size, bounded.bytes, ...calls.map(({ argument }) => argument.pins)]).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  test("that alone exceeds the limit is not kept", () => {
+    const bounded = new Lineage({ table: counting, processId: SELF, storedBytesMax: 50_000 });
+    const { made, argument } = callWithStored();
+    bounded.retain(made);
+    expect([argument.pins, bounded.size]).toEqual([0, 1]);
+  });
+});
+
 describe("the limit", () => {
   test("beyond it the oldest calls are forgotten, and say so", () => {
     const bounded = new Lineage({ table: { pin: () => {}, unpin: () => {} }, processId: SELF, bytesMax: 10_000 });

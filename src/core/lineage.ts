@@ -3,8 +3,9 @@
  *
  * A call is kept when a result of it lies in the store or contains refs: other results lie in the memory of whoever holds them, and are lost with
  * it alone. It is kept as long as one of these results can be reached, or a kept call has one of them among its arguments: that call may have to
- * run again, and then needs an argument that was freed. What is kept is the call, never the values of its arguments, except small ones that this process
- * has in its memory anyway. All calls together are bounded in bytes; beyond, the oldest are forgotten, which a later failure gives as its reason.
+ * run again, and then needs an argument that was freed. What is kept is the call, never the values of the refs among its arguments, except small ones that this
+ * process has in its memory anyway. What was given by value is kept, too: in the call, or from 64 KB on as an object in the store, within a part of its quota and as long as
+ * the store is not short. All calls together are bounded in bytes; beyond, the oldest are forgotten, which a later failure gives as its reason.
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
@@ -28,18 +29,26 @@ interface Row {
   sources: Row[];
   /** Small arguments, pinned: with them in memory, what made them need not run again. */
   values: ObjectEntry[];
+  /** What was given by value and lies in the store, pinned. */
+  stored: ObjectEntry | undefined;
 }
 
 export interface LineageOptions {
   table: Pick<ObjectTable, "pin" | "unpin">;
   processId: ProcessId;
   bytesMax?: number;
+  /** For arguments by value that lie in the store. */
+  storedBytesMax?: number;
 }
 
 export class Lineage {
   readonly #table: LineageOptions["table"];
   readonly #processId: ProcessId;
   readonly #bytesMax: number;
+  readonly #storedBytesMax: number;
+  /** Rows with an argument in the store, the oldest first. */
+  readonly #withStored = new Set<Row>();
+  #storedBytes = 0;
   readonly #rowOf = new WeakMap<ObjectEntry, Row>();
   /** Oldest first. */
   readonly #rows = new Set<Row>();
@@ -51,6 +60,7 @@ export class Lineage {
     this.#table = options.table;
     this.#processId = options.processId;
     this.#bytesMax = options.bytesMax ?? LINEAGE_BYTES_MAX;
+    this.#storedBytesMax = options.storedBytesMax ?? 0;
   }
 
   get bytes(): number {
@@ -72,6 +82,11 @@ export class Lineage {
     }
     if (row.uses === 0) this.#forget(row);
     this.#evict();
+  }
+
+  /** The store is short: arguments that only lineage keeps are let go of. Their calls cannot run again then, and say so. */
+  dropStored(): void {
+    for (const row of this.#withStored) this.#unstore(row);
   }
 
   /** The call that made an object; "evicted" when it was forgotten for want of room, undefined when no call of this process made it. */
@@ -110,8 +125,20 @@ export class Lineage {
   }
 
   #newRow(record: CallRecord): Row {
-    const row: Row = { record: kept(record), wasEvicted: false, bytes: bytesOf(record), uses: 0, sources: [], values: [] };
+    const row: Row = {
+      record: kept(record),
+      wasEvicted: false,
+      bytes: bytesOf(record),
+      uses: 0,
+      sources: [],
+      values: [],
+      stored: undefined,
+    };
     for (const entry of record.pinned) {
+      if (entry.id !== undefined && entry.id === record.args?.stored?.id) {
+        this.#store(row, entry);
+        continue;
+      }
       const source = this.#rowOf.get(entry);
       if (source?.record !== undefined) {
         source.uses += 1;
@@ -124,6 +151,26 @@ export class Lineage {
     this.#rows.add(row);
     this.#bytes += row.bytes;
     return row;
+  }
+
+  #store(row: Row, entry: ObjectEntry): void {
+    this.#table.pin(entry);
+    row.stored = entry;
+    this.#withStored.add(row);
+    this.#storedBytes += storedBytesOf(entry);
+    for (const oldest of this.#withStored) {
+      if (this.#storedBytes <= this.#storedBytesMax) return;
+      this.#unstore(oldest);
+    }
+  }
+
+  #unstore(row: Row): void {
+    const entry = row.stored;
+    if (entry === undefined) return;
+    row.stored = undefined;
+    this.#withStored.delete(row);
+    this.#storedBytes -= storedBytesOf(entry);
+    this.#table.unpin(entry);
   }
 
   #unuse(row: Row): void {
@@ -143,6 +190,7 @@ export class Lineage {
     const { sources, values } = row;
     row.sources = [];
     row.values = [];
+    this.#unstore(row);
     for (const entry of values) this.#table.unpin(entry);
     return sources;
   }
@@ -165,6 +213,10 @@ function isRemade(entry: ObjectEntry): boolean {
 function isSmallValue(entry: ObjectEntry): boolean {
   if (entry.sequence === 0 || !entry.isSettled || entry.state === "freed") return false;
   return entry.payload?.stored === undefined && entry.contained === undefined;
+}
+
+function storedBytesOf(entry: ObjectEntry): number {
+  return entry.payload?.stored?.location[2] ?? 0;
 }
 
 /** A record without its handles and limits, and without the chunk of 64 KB in which its few bytes lie among those of other calls. */

@@ -94,6 +94,9 @@ export interface RuntimeOptions {
   collectGarbage: () => void;
 }
 
+/** For large arguments that calls were given by value, so that these can run again. */
+const LINEAGE_PART_OF_STORE = 1 / 8;
+
 export class Runtime {
   readonly options: RuntimeOptions;
   readonly daemon: Connection;
@@ -133,7 +136,10 @@ export class Runtime {
       processId,
       idOf: (entry) => this.table.idOf(entry),
       quotaBytes: options.storeQuotaBytes,
-      collectGarbage: options.collectGarbage,
+      collectGarbage: () => {
+        this.lineage.dropStored();
+        options.collectGarbage();
+      },
       channel: this.channel,
       pin: (entry) => this.table.pin(entry),
       unpin: (entry) => this.table.unpin(entry),
@@ -173,7 +179,8 @@ export class Runtime {
       reducer: createReducer(this),
       recover: (error) => this.#waiting.recovered(error),
     });
-    this.lineage = new Lineage({ table: this.table, processId });
+    const storedBytesMax = options.storeQuotaBytes * LINEAGE_PART_OF_STORE;
+    this.lineage = new Lineage({ table: this.table, processId, storedBytesMax });
     this.#recovery = new Recovery({
       processId,
       table: this.table,

@@ -19,18 +19,35 @@ import {
   wait,
 } from "shoal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectGarbage, driverRuntime, failureOf, Log, storeUsedBytes, until, useFolder, useSession } from "./session.ts";
+import { storeTagOf } from "../../src/object/local-store.ts";
+import {
+  collectGarbage,
+  driverRuntime,
+  failureOf,
+  isAlive,
+  Log,
+  shoalProcesses,
+  storeUsedBytes,
+  until,
+  useFolder,
+  useSession,
+} from "./session.ts";
 
 const folder = useFolder();
 const COUNT = 100_000;
 
-/** Empties and deletes the files of the store: a process that has one open still reads what was only deleted. @returns how many files that were */
-function loseStore(): number {
-  const { memoryDirectory, spillDirectory } = driverRuntime().options;
+/**
+ * Empties and deletes the files of the store: a process that has one open still reads what was only deleted. `ofWorkers`: the driver's own are left.
+ *
+ * @returns how many files that were
+ */
+function loseStore(options: { ofWorkers?: boolean } = {}): number {
+  const { memoryDirectory, spillDirectory, processId } = driverRuntime().options;
   let files = 0;
   for (const directory of [memoryDirectory, spillDirectory]) {
     for (const name of readdirSync(directory)) {
       if (!/^[0-9a-f]{28}-\d+$/.test(name)) continue;
+      if (options.ofWorkers === true && name.startsWith(storeTagOf(processId))) continue;
       truncateSync(join(directory, name));
       unlinkSync(join(directory, name));
       files += 1;
@@ -176,6 +193,27 @@ describe("on two CPUs", () => {
     // How the bytes were found missing.
     expect(failure.cause).toMatchObject({ code: "OBJECT_LOST", message: expect.stringContaining("Cannot read an object") });
     expect(await failureOf(first.remote(ref))).toMatchObject({ code: "OBJECT_RECONSTRUCTION_FAILED" });
+  });
+
+  test("a task runs again with the large values that it was given, for as long as its result is kept", async () => {
+    const log = new Log(folder);
+    const before = await storeUsedBytes();
+    let ref: ObjectRef<Float64Array> | undefined = add.remote(log.file, new Float64Array(COUNT).fill(3), 4);
+    await settled(ref);
+    // The worker still has the argument mapped, and would keep it.
+    const workers = shoalProcesses({ kind: "worker" });
+    for (const pid of workers) process.kill(pid, "SIGKILL");
+    await until(() => workers.every((pid) => !isAlive(pid)), "the workers to be gone");
+    await remote(() => 0).remote();
+    await collectGarbage();
+    expect(loseStore({ ofWorkers: true })).toBeGreaterThan(0);
+    expect((await ref)[1]).toBe(7);
+    expect(log.lines).toEqual(["+4", "+4"]);
+    ref = undefined;
+    await until(async () => {
+      await collectGarbage();
+      return (await storeUsedBytes()) <= before;
+    }, "the argument to be freed with the result");
   });
 
   test("a task whose large argument is gone with it cannot run again", async () => {

@@ -10,7 +10,7 @@ import type { ActorId } from "../base/ids.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { Payload } from "../object/payload.ts";
 import type { TaskContext } from "../worker/task-context.ts";
-import type { StreamReceiver } from "./stream-receiver.ts";
+import type { ItemSink } from "./stream-receiver.ts";
 import type { CallTarget } from "./worker-link.ts";
 
 /** What a failed call may do again. */
@@ -41,7 +41,7 @@ export interface CallRecord {
   readonly pinned: readonly ObjectEntry[];
   readonly results: readonly ObjectEntry[];
   /** For a call whose items are a stream: `results` is its completion alone. */
-  readonly stream: StreamReceiver | undefined;
+  readonly stream: ItemSink | undefined;
   readonly retry: RetryPolicy;
   retriesLeft: number;
   /** The worker said that it began and waits. */

@@ -33,10 +33,12 @@ import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
 import { ObjectRefGeneratorHandle, type StreamReader } from "./object-ref-generator.ts";
 import type { StreamLimits } from "./options.ts";
 import { settlePlain } from "./plain-value.ts";
+import { notGivenError } from "./recovery.ts";
 import type { Environments } from "./environments.ts";
 import { inheritedShape, placing } from "./inherited-place.ts";
 import type { Serializer } from "./serializer.ts";
 import { StreamReceiver } from "./stream-receiver.ts";
+import { StreamReplay } from "./stream-replay.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
 import type { CallTarget } from "./worker-link.ts";
 
@@ -124,6 +126,31 @@ export class Calls {
 
   /** Runs a call again whose results were lost. Its arguments are pinned already, and those that were freed are being made. */
   rerun(record: CallRecord): void {
+    this.#runAgain(record.stream === undefined ? record : this.#replayOf(record));
+  }
+
+  /** A call for the items of a stream that were lost; the stream itself may still be running. */
+  #replayOf(record: CallRecord): CallRecord {
+    const { table, serializer, ids } = this.#options;
+    const wanted = record.results.filter((entry) => !entry.isSettled);
+    const sequence = ids.nextSequence();
+    const completion = new ObjectEntry(sequence, 0);
+    completion.label = record.name ?? record.target.name;
+    const stream = new StreamReplay({
+      wanted,
+      completion,
+      table,
+      serializer,
+      discard: (payload) => this.#discard(payload),
+      stopped: () => this.#options.cancellation().streamStopped(replay),
+      notGiven: notGivenError,
+    });
+    const replay: CallRecord = { ...record, sequence, results: [completion], stream };
+    for (const entry of wanted) entry.maker = replay;
+    return replay;
+  }
+
+  #runAgain(record: CallRecord): void {
     const client = this.#actorOf.get(record.actor as ActorId);
     record.isEnded = false;
     record.hasParked = false;
@@ -204,12 +231,16 @@ export class Calls {
         const record = completion.maker as CallRecord | undefined;
         if (record !== undefined) this.#options.cancellation().streamStopped(record);
       },
+      onStored: (item) => {
+        const record = completion.maker as CallRecord | undefined;
+        if (record !== undefined) this.#options.lineage.retainItem(record, item);
+      },
     });
   }
 
   #returned(record: CallRecord): unknown {
     if (record.numReturns === 1) return (record.results[0] as ObjectEntry).returned;
-    if (record.stream !== undefined) return new ObjectRefGeneratorHandle(record.stream, this.#options);
+    if (record.stream !== undefined) return new ObjectRefGeneratorHandle(record.stream as StreamReceiver, this.#options);
     return record.numReturns === 0 ? undefined : record.results.map((entry) => entry.returned);
   }
 

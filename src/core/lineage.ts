@@ -18,9 +18,12 @@ export const LINEAGE_BYTES_MAX: number = 1024 * 1024 * 1024;
 /** A record with its entries and its place here, without the bytes of its arguments. */
 const RECORD_BYTES = 1024;
 
+/** A call as it is kept; of a stream, its items are its results. */
+type KeptCall = Omit<CallRecord, "results"> & { results: readonly ObjectEntry[] };
+
 interface Row {
   /** Undefined once it was forgotten, for which of both reasons. */
-  record: CallRecord | undefined;
+  record: KeptCall | undefined;
   wasEvicted: boolean;
   bytes: number;
   /** Results that can be reached, and kept calls that have one of them among their arguments. */
@@ -31,6 +34,8 @@ interface Row {
   values: ObjectEntry[];
   /** What was given by value and lies in the store, pinned. */
   stored: ObjectEntry | undefined;
+  /** Of a stream: its items that can be reached and could be lost. */
+  items: Set<ObjectEntry> | undefined;
 }
 
 export interface LineageOptions {
@@ -50,6 +55,8 @@ export class Lineage {
   readonly #withStored = new Set<Row>();
   #storedBytes = 0;
   readonly #rowOf = new WeakMap<ObjectEntry, Row>();
+  /** Of streams, by the record of the call, from the first item that is kept. */
+  readonly #rowOfStream = new WeakMap<CallRecord, Row>();
   /** Oldest first. */
   readonly #rows = new Set<Row>();
   /** Results that this process gave up, while the daemon, their owner of record, keeps the value for others. */
@@ -84,6 +91,20 @@ export class Lineage {
     this.#evict();
   }
 
+  /** An item of a stream lies in the store or contains refs; the call may still be running. */
+  retainItem(record: CallRecord, item: ObjectEntry): void {
+    let row = this.#rowOfStream.get(record);
+    if (row?.record === undefined) {
+      row = this.#newRow(record);
+      row.items = new Set();
+      this.#rowOfStream.set(record, row);
+    }
+    row.items?.add(item);
+    this.#rowOf.set(item, row);
+    row.uses += 1;
+    this.#evict();
+  }
+
   /** The store is short: arguments that only lineage keeps are let go of. Their calls cannot run again then, and say so. */
   dropStored(): void {
     for (const row of this.#withStored) this.#unstore(row);
@@ -92,6 +113,8 @@ export class Lineage {
   /** The call that made an object; "evicted" when it was forgotten for want of room, undefined when no call of this process made it. */
   callOf(entry: ObjectEntry): CallRecord | "evicted" | undefined {
     const row = this.#rowOf.get(entry);
+    // All that is lost of a stream is made again by one run.
+    if (row?.record !== undefined && row.items !== undefined) row.record.results = Array.from(row.items);
     return row?.record ?? (row?.wasEvicted === true ? "evicted" : undefined);
   }
 
@@ -99,6 +122,7 @@ export class Lineage {
   released(entry: ObjectEntry): void {
     const row = this.#rowOf.get(entry);
     if (row?.record === undefined) return;
+    row.items?.delete(entry);
     if (entry.owner === undefined || entry.owner === this.#processId) this.#unuse(row);
     else this.#abroad.set(entry.id as ObjectId, entry);
   }
@@ -107,6 +131,7 @@ export class Lineage {
   revived(entry: ObjectEntry): void {
     const row = this.#rowOf.get(entry);
     if (row === undefined) return;
+    row.items?.add(entry);
     if (entry.id === undefined || !this.#abroad.delete(entry.id)) row.uses += 1;
   }
 
@@ -133,6 +158,7 @@ export class Lineage {
       sources: [],
       values: [],
       stored: undefined,
+      items: undefined,
     };
     for (const entry of record.pinned) {
       if (entry.id !== undefined && entry.id === record.args?.stored?.id) {
@@ -187,6 +213,7 @@ export class Lineage {
     if (!this.#rows.delete(row)) return [];
     this.#bytes -= row.bytes;
     row.record = undefined;
+    row.items = undefined;
     const { sources, values } = row;
     row.sources = [];
     row.values = [];
@@ -220,7 +247,7 @@ function storedBytesOf(entry: ObjectEntry): number {
 }
 
 /** A record without its handles and limits, and without the chunk of 64 KB in which its few bytes lie among those of other calls. */
-function kept(record: CallRecord): CallRecord {
+function kept(record: CallRecord): KeptCall {
   const chunk = copyBytes(record.chunk, record.start, record.end);
   return { ...record, parent: undefined, endLimits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };
 }

@@ -25,6 +25,7 @@ export const RECONSTRUCTION_REASON = {
   ACTOR_DIED: "the actor that made it is dead",
   ACTOR_RETRIES_DISABLED: "the actor's method must not run again (maxTaskRetries is 0)",
   ARGUMENT_GONE: "an argument of its task is gone, too, and cannot be made again",
+  ITEM_NOT_GIVEN: "its generator ended before it when it ran again",
   NOT_OWNED: "the process that made it keeps no record of its task",
 } as const;
 
@@ -110,7 +111,12 @@ export class Recovery {
       const call = this.#callFor(entry);
       if (typeof call === "string") {
         this.#open(entry, opened);
-        entry.fail(reconstructionFailed(entry, call, cause));
+        const failure = reconstructionFailed(entry, call, cause);
+        // Both were made while somebody reads. Until a stack is text it keeps what its functions were called with, the ref that is read among it: the entry would
+        // keep its own ref, and never end.
+        void failure.stack;
+        if (cause instanceof Error) void cause.stack;
+        entry.fail(failure);
         continue;
       }
       if (call.retriesLeft > 0) call.retriesLeft -= 1;
@@ -170,6 +176,15 @@ function isGone(argument: ObjectEntry, call: CallRecord): boolean {
 function noRetryLeft(call: CallRecord): Reason {
   if (call.retry.maxRetries !== 0) return RECONSTRUCTION_REASON.RETRIES_EXHAUSTED;
   return call.actor === undefined ? RECONSTRUCTION_REASON.RETRIES_DISABLED : RECONSTRUCTION_REASON.ACTOR_RETRIES_DISABLED;
+}
+
+/** Why an item of a stream was not made again although its generator ran again. */
+export function notGivenError(item: ObjectEntry): ObjectReconstructionFailedError {
+  const reason = RECONSTRUCTION_REASON.ITEM_NOT_GIVEN;
+  return new ObjectReconstructionFailedError(
+    `Cannot get item ${item.index - 1} of ${item.label}: its bytes are lost, and it cannot be made again: ${reason}`,
+    { reason, hint: "Write the generator so that it yields the same items each time, or read its items as values." },
+  );
 }
 
 function reconstructionFailed(entry: ObjectEntry, reason: Reason, cause: unknown): ObjectReconstructionFailedError {

@@ -42,14 +42,14 @@ interface Fixture {
   stream: StreamReceiver;
   completion: ObjectEntry;
   pins: Pins;
-  told: (number | "stop" | "withdraw" | "pursued")[];
+  told: (number | "stop" | "withdraw" | "pursued" | "stored")[];
   item(index: number): void;
 }
 
 function fixture(limits = { items: 4, bytes: 1000 }, isSent = true): Fixture {
   const pins = new Pins();
   const completion = new ObjectEntry(7, 0);
-  const told: (number | "stop" | "withdraw" | "pursued")[] = [];
+  const told: (number | "stop" | "withdraw" | "pursued" | "stored")[] = [];
   const stream = new StreamReceiver({
     completion,
     completionHandle: {},
@@ -58,6 +58,7 @@ function fixture(limits = { items: 4, bytes: 1000 }, isSent = true): Fixture {
     serializer: { decodeParts: (inBand) => inBand[0] },
     withdraw: () => told.push("withdraw"),
     stopped: () => told.push("pursued"),
+    onStored: () => told.push("stored"),
   });
   if (isSent) stream.sentTo({ credit: (consumed) => told.push(consumed), stop: () => told.push("stop") });
   return { stream, completion, pins, told, item: (index) => stream.arrivedPlain(index, Uint8Array.of(index), PLAIN) };

@@ -20,6 +20,17 @@ export interface Producer {
   stop(): void;
 }
 
+/** What takes in the items of a call. */
+export interface ItemSink {
+  /** Nobody reads on: the call is not made again. */
+  readonly isStopped: boolean;
+  /** What goes with the call, each time that it is sent. */
+  header(): StreamHeader;
+  sentTo(producer: Producer): void;
+  arrivedPlain(index: number, bytes: Uint8Array, flags: PlainFlags): void;
+  arrivedPayload(index: number, payload: Payload): void;
+}
+
 export interface StreamReceiverOptions {
   completion: ObjectEntry;
   /** Its handle: a failure that nobody has read when this goes is reported. */
@@ -31,6 +42,8 @@ export interface StreamReceiverOptions {
   withdraw: () => void;
   /** The producer was told to stop. */
   stopped: () => void;
+  /** An item lies in the store or contains refs: it can be lost, and made again. */
+  onStored: (item: ObjectEntry) => void;
 }
 
 interface Arrived {
@@ -38,13 +51,14 @@ interface Arrived {
   readonly sizeBytes: number;
 }
 
-export class StreamReceiver {
+export class StreamReceiver implements ItemSink {
   readonly completion: ObjectEntry;
   readonly #limits: StreamLimits;
   readonly #table: ObjectTable;
   readonly #serializer: PlainReader;
   readonly #withdraw: () => void;
   readonly #stopped: () => void;
+  readonly #onStored: (item: ObjectEntry) => void;
   readonly #arrived = new Fifo<Arrived>();
   #producer: Producer | undefined;
   /** Settles when an item or the end is there; made when somebody asks. */
@@ -58,12 +72,13 @@ export class StreamReceiver {
   #failureTaken = false;
   readonly completionHandle: object;
 
-  constructor({ completion, completionHandle, limits, table, serializer, withdraw, stopped }: StreamReceiverOptions) {
+  constructor({ completion, completionHandle, limits, table, serializer, withdraw, stopped, onStored }: StreamReceiverOptions) {
     this.completion = completion;
     this.completionHandle = completionHandle;
     this.#serializer = serializer;
     this.#withdraw = withdraw;
     this.#stopped = stopped;
+    this.#onStored = onStored;
     this.#limits = limits;
     this.#table = table;
     completion.addWaiter({ entrySettled: () => this.#announce() });
@@ -121,6 +136,7 @@ export class StreamReceiver {
     this.#table.contain(entry, contained);
     if (payload.stored !== undefined) this.#table.track(entry, undefined);
     entry.settlePayload(payload);
+    if (!this.#isOver && (payload.stored !== undefined || contained.length > 0)) this.#onStored(entry);
     this.#keep(entry, payloadSize(payload));
   }
 
@@ -136,9 +152,13 @@ export class StreamReceiver {
     return entry;
   }
 
+  /** Settled already: it was cancelled, and what comes is from a generator that has not heard of it. */
+  get #isOver(): boolean {
+    return this.#isStopped || this.completion.isSettled;
+  }
+
   #keep(entry: ObjectEntry, sizeBytes: number): void {
-    // Settled already: it was cancelled, and this comes from a generator that has not heard of it.
-    if (this.#isStopped || this.completion.isSettled) {
+    if (this.#isOver) {
       this.#table.unpin(entry);
       return;
     }

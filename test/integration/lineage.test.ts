@@ -216,6 +216,93 @@ describe("on two CPUs", () => {
     }, "the argument to be freed with the result");
   });
 
+  describe("items of a stream", () => {
+    /** Tells each item that it makes in a log. */
+    const makeMany = remote(function* (log: string, count: number) {
+      for (let index = 0; index < count; index += 1) {
+        appendFileSync(log, `${index}\n`);
+        yield new Float64Array(COUNT).fill(index);
+      }
+      appendFileSync(log, "end\n");
+    });
+
+    async function refsOf<T>(stream: { refs(): AsyncIterable<{ ref: ObjectRef<T> }> }, count: number): Promise<ObjectRef<T>[]> {
+      const refs: ObjectRef<T>[] = [];
+      for await (const { ref } of stream.refs()) if (refs.push(ref) === count) break;
+      return refs;
+    }
+
+    test("are made again by one run of the generator, up to the last that was lost", async () => {
+      const log = new Log(folder);
+      const refs = await refsOf(makeMany.remote(log.file, 6), 7);
+      expect(log.lines).toEqual(["0", "1", "2", "3", "4", "5", "end"]);
+      const kept = refs.slice(1, 5);
+      for (const ref of [refs[0], refs[5]]) ref?.[Symbol.dispose]();
+      loseStore();
+      expect((await get(kept)).map((array) => array[COUNT - 1])).toEqual([1, 2, 3, 4]);
+      await until(() => log.lines.length > 11, "the run to be seen");
+      expect(log.lines.slice(7, 12)).toEqual(["0", "1", "2", "3", "4"]);
+      expect(log.lines.filter((line) => line === "0")).toHaveLength(2);
+      expect(await first.remote(kept[2] as ObjectRef<Float64Array>)).toBe(3);
+    });
+
+    test("come back while the stream is still being read, and when it has been left early", async () => {
+      const log = new Log(folder);
+      const stream = makeMany.options({ highWaterMark: 2 }).remote(log.file, 100);
+      const early = await refsOf(stream, 3);
+      loseStore();
+      expect((await get(early)).map((array) => array[0])).toEqual([0, 1, 2]);
+
+      const second = makeMany.options({ highWaterMark: 2 }).remote(log.file, 5)[Symbol.asyncIterator]();
+      const refs: ObjectRef<Float64Array>[] = [];
+      const read = makeMany.options({ highWaterMark: 2 }).remote(log.file, 5).refs();
+      for (let index = 0; index < 2; index += 1) refs.push((await read.next()).value?.ref as ObjectRef<Float64Array>);
+      loseStore();
+      expect((await refs[1])?.[0]).toBe(1);
+      for await (const { ref } of read) refs.push(ref);
+      expect((await get(refs)).map((array) => array[0])).toEqual([0, 1, 2, 3, 4]);
+      await second.return?.();
+    });
+
+    test("fail with the reason where the generator gives fewer, throws, or may not run again", async () => {
+      const log = new Log(folder);
+      const changing = remote(function* (file: string, fails: boolean) {
+        appendFileSync(file, "run\n");
+        const isFirst = readFileSync(file, "utf8") === "run\n";
+        yield new Float64Array(COUNT).fill(1);
+        if (!isFirst && fails) throw new RangeError("not this time");
+        if (isFirst) yield new Float64Array(COUNT).fill(2);
+      });
+      const shorter = await refsOf(changing.remote(log.file, false), 3);
+      loseStore();
+      const [one, two] = await Promise.allSettled(shorter);
+      expect(one).toMatchObject({ status: "fulfilled" });
+      expect(two).toMatchObject({ reason: { reason: "its generator ended before it when it ran again" } });
+
+      const other = new Log(folder);
+      const thrown = await refsOf(changing.remote(other.file, true), 3);
+      loseStore();
+      expect(await failureOf(thrown[1] as ObjectRef<Float64Array>)).toMatchObject({ code: "TASK_FAILED", cause: expect.any(RangeError) });
+
+      const once = await refsOf(makeMany.options({ maxRetries: 0 }).remote(new Log(folder).file, 1), 2);
+      loseStore();
+      expect(await failureOf(once[0] as ObjectRef<Float64Array>)).toMatchObject({ reason: expect.stringContaining("must not run again") });
+    });
+
+    test("are forgotten with their refs", async () => {
+      const { lineage } = driverRuntime();
+      await until(async () => {
+        await collectGarbage();
+        return lineage.size === 0;
+      }, "earlier lineage to be forgotten");
+      const log = new Log(folder);
+      const refs = await refsOf(makeMany.remote(log.file, 3), 4);
+      expect(lineage.size).toBe(1);
+      for (const ref of refs) ref[Symbol.dispose]();
+      expect([lineage.size, lineage.bytes]).toEqual([0, 0]);
+    });
+  });
+
   test("a task whose large argument is gone with it cannot run again", async () => {
     const sum = remote((values: Float64Array) => values.map((value) => value + 1));
     const ref = sum.remote(new Float64Array(COUNT));

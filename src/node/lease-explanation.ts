@@ -16,9 +16,14 @@ export interface ExplanationSources {
   /** Where its resources come from; undefined while its placement group is not there. */
   readonly pools: readonly ResourcePool[] | undefined;
   readonly workersStarting: number;
+  /** What this node cannot hold may be held by another: only the head knows what none can. */
+  readonly isClustered: boolean;
 }
 
-export function explainLease(spec: LeaseSpec, { facts, holders, pools, workersStarting }: ExplanationSources): LeaseExplanation {
+export function explainLease(
+  spec: LeaseSpec,
+  { facts, holders, pools, workersStarting, isClustered }: ExplanationSources,
+): LeaseExplanation {
   const pendingGroup = pools === undefined ? spec.bundle?.group : undefined;
   const waiting = facts.groups.waiting.find(({ group }) => group === pendingGroup);
   // What a pending group waits for, it waits for on the node.
@@ -27,8 +32,8 @@ export function explainLease(spec: LeaseSpec, { facts, holders, pools, workersSt
   const lacking = fits ? [] : (from[0] as ResourcePool).lacking(wanted);
   const names = lacking.map(({ name }) => name);
   return {
-    refusal: refusalOf(spec, facts),
-    obstacle: obstacleOf(spec, facts),
+    refusal: isClustered ? undefined : refusalOf(spec, facts),
+    obstacle: isClustered ? undefined : obstacleOf(spec, facts),
     pendingGroup,
     lacking,
     holders: holdersOf(names, from, holders),

@@ -168,6 +168,7 @@ export class LeaseManager {
       holders: this.#holders,
       pools: this.#poolsFor(spec),
       workersStarting: this.#starting.count,
+      isClustered: this.#isClustered,
     });
   }
 

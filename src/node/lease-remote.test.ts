@@ -134,6 +134,16 @@ describe("what finds no room here", () => {
     ]);
   });
 
+  test("whoever asks what it waits for is not told that it can never be: another node may hold it", () => {
+    const manager = managerOf(2);
+    const large = specOf({ CPU: 64 }, { labels: { zone: "b" } });
+    expect(manager.explain(large)).toMatchObject({
+      refusal: undefined,
+      obstacle: undefined,
+      lacking: [{ name: "CPU", wanted: 64, free: 2 }],
+    });
+  });
+
   test("what is not for this node is not granted here until it is let in", () => {
     const manager = managerOf(4);
     expect(of(manager.handle(demand(local, 3, { elsewhere: 2 })), "grant")).toHaveLength(1);

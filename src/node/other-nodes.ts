@@ -53,6 +53,8 @@ export interface OtherNodesOptions {
 
 /** What is free changes with each grant; the head needs it some twenty times a second. */
 const REPORT_AFTER_MS = 50;
+/** What the head takes of all nodes together: of more than a thousand, each reports less often. */
+const REPORTS_PER_SECOND = 20_000;
 const NO_BYTES = new Uint8Array(0);
 
 export class OtherNodes {
@@ -61,6 +63,7 @@ export class OtherNodes {
   readonly #remote: RemoteNodes;
   readonly #objects: ObjectTransfer;
   readonly #dead = new Set<NodeTag>();
+  readonly #alive = new Set<NodeId>();
   #reportTimer: NodeJS.Timeout | undefined;
 
   constructor(cluster: NodeCluster, options: OtherNodesOptions) {
@@ -177,16 +180,23 @@ export class OtherNodes {
 
   nodesChanged(nodes: readonly NodeInfoHeader[]): void {
     this.#cluster.nodesChanged(nodes);
+    for (const { nodeId, alive } of nodes) {
+      if (alive) this.#alive.add(nodeId);
+      else this.#alive.delete(nodeId);
+    }
     for (const { nodeId, alive, reason } of nodes) if (!alive) this.#nodeGone(nodeId, reason ?? "it is dead");
   }
 
   /** The head's view follows what is free here, in one message for all that changes together. */
   viewChanged(): void {
     if (this.#reportTimer !== undefined) return;
-    this.#reportTimer = setTimeout(() => {
-      this.#reportTimer = undefined;
-      if (this.#options.leases()?.hasNews === true) this.#cluster.viewChanged();
-    }, REPORT_AFTER_MS);
+    this.#reportTimer = setTimeout(
+      () => {
+        this.#reportTimer = undefined;
+        if (this.#options.leases()?.hasNews === true) this.#cluster.viewChanged();
+      },
+      Math.max(REPORT_AFTER_MS, (1000 * this.#alive.size) / REPORTS_PER_SECOND),
+    );
     this.#reportTimer.unref();
   }
 

@@ -4,11 +4,12 @@ import { processTerminal } from "../platform/terminal.ts";
 import type { Command } from "./command.ts";
 import { natsInstallCommand } from "./nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
+import { statusCommand } from "./status-command.ts";
 import { startCommand } from "./start-command.ts";
 import { stopCommand } from "./stop-command.ts";
 import { versionCommand } from "./version-command.ts";
 
-const COMMANDS: readonly Command[] = [startCommand, stopCommand, natsInstallCommand, versionCommand];
+const COMMANDS: readonly Command[] = [startCommand, statusCommand, stopCommand, natsInstallCommand, versionCommand];
 
 // Not `process.exit`: what was written to a pipe would be cut off.
 process.exitCode = await runCommandLine(process.argv.slice(2), COMMANDS, processTerminal());

@@ -12,6 +12,7 @@ import { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type {
+  ClusterStatusHeader,
   HeadEventHeader,
   JoinTokensHeader,
   NodeInfoHeader,
@@ -24,6 +25,7 @@ import { decodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
+import { clusterStatus } from "./cluster-status.ts";
 import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
@@ -46,6 +48,7 @@ export class HeadServer {
   readonly #links = new Map<NodeTag, NodeLink>();
   readonly #nodes = new Map<NodeTag, RemoteNode>();
   readonly #dead: NodeInfoHeader[] = [];
+  readonly #startedMs = Date.now();
 
   constructor(options: HeadServerOptions) {
     this.#options = options;
@@ -136,7 +139,7 @@ export class HeadServer {
   /** The link of a node has ended for good. */
   #gone(node: RemoteNode, reason: string): void {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
-    const info: NodeInfoHeader = { ...infoOf(node), alive: false, reason };
+    const info: NodeInfoHeader = { ...infoOf(node), alive: false, reason, goneMs: Date.now() };
     this.#dead.push(info);
     if (this.#dead.length > DEAD_MAX) this.#dead.shift();
     for (const other of this.#nodes.values()) other.nodesChanged([info]);
@@ -188,12 +191,25 @@ export class HeadServer {
       case MESSAGE.RESOURCES:
         peer.connection.reply(callId, { ...this.#resources(), store: (header as { store: unknown }).store });
         return;
+      case MESSAGE.CLUSTER_STATUS:
+        peer.connection.reply(callId, this.#status());
+        return;
       case MESSAGE.JOIN_TOKENS:
         this.#joinTokens(peer, callId, header as JoinTokensHeader);
         return;
       default:
         this.#head.receive(peer, { type, callId, flags, body }, header);
     }
+  }
+
+  #status(): ClusterStatusHeader {
+    return clusterStatus({
+      nodes: this.#nodes.values(),
+      stateOf: () => "alive",
+      gone: this.#dead,
+      waiting: [],
+      startedMs: this.#startedMs,
+    });
   }
 
   #resources(): { total: Record<string, number>; available: Record<string, number> } {

@@ -4,23 +4,37 @@
 import { ShoalError } from "../base/errors.ts";
 import { DeferredTransport } from "../platform/deferred-transport.ts";
 import { connect } from "../platform/endpoint.ts";
+import { readNetworkAddress, shownAddress } from "../platform/network-address.ts";
 import { useNetworkFaults } from "../platform/network-faults.ts";
-import { type NodeFile, readNodeFiles } from "../platform/node-file.ts";
+import { hasNodesOfOthers, type NodeFile, readNodeFiles } from "../platform/node-file.ts";
 import { forgetTlsIdentity, setTlsIdentity } from "../platform/tls-identity.ts";
 import type { LocalNode } from "./daemon-process.ts";
 
-/** The first node of this machine that belongs to the cluster: `"auto"` is any. */
+/**
+ * The oldest node of this machine that belongs to the cluster: `"auto"` is any.
+ *
+ * @throws RangeError for an address that is none, ShoalError when there is no such node, with what to do about it
+ */
 export function findNode(address: string): NodeFile {
+  const wanted = address === "auto" ? undefined : readNetworkAddress(address);
   const nodes = readNodeFiles();
-  const found = nodes.find(({ clusterAddress }) => address === "auto" || clusterAddress === address);
+  const found = nodes.find(({ clusterAddress }) => wanted === undefined || clusterAddress === wanted);
   if (found !== undefined) return found;
-  const known = new Set(nodes.map(({ clusterAddress }) => clusterAddress));
-  const reason =
-    known.size === 0 ? "no node runs on this machine" : `no node of it runs on this machine, but of ${Array.from(known).join(", ")}`;
-  throw new ShoalError(`Cannot connect to the cluster ${address}: ${reason}`, {
-    reason,
-    hint: "Start a node here first: `shoal start --head`, or `shoal start --address ... --token ...`.",
-  });
+  const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${shownAddress(wanted)}`;
+  const reason = whyNoNode(nodes);
+  const start =
+    wanted === undefined
+      ? "Start one: `shoal start --head`, or `shoal start --address HOST:PORT --token TOKEN` for a node of another machine's cluster."
+      : `Make this machine a node of it: \`shoal start --address ${shownAddress(wanted)} --token TOKEN\`, with the token that \`shoal start --head\` printed there.`;
+  throw new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint: start });
+}
+
+function whyNoNode(nodes: readonly NodeFile[]): string {
+  const known = new Set(nodes.map(({ clusterAddress }) => shownAddress(clusterAddress)));
+  if (known.size > 0) return `no node of it runs on this machine, but of ${Array.from(known).join(", ")}`;
+  return hasNodesOfOthers()
+    ? "no node of this user runs on this machine; there are nodes of other users, which only they can use"
+    : "no node runs on this machine";
 }
 
 export function attachTo(file: NodeFile): LocalNode {

@@ -34,6 +34,7 @@ import {
   withDefaults,
 } from "./option-kinds.ts";
 import { SIGNAL } from "./operation-options.ts";
+import { printWarning } from "./output.ts";
 import { groupOption, labelSelector, labels, placedShape, schedulingStrategy } from "./scheduling-options.ts";
 import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } from "./types.ts";
 
@@ -408,9 +409,21 @@ export interface ResolvedInitOptions {
   readonly ignoreReinitError: boolean;
 }
 
+/** A program that starts a node of its own connects to a cluster instead where its environment says so; what it says of its node is then without effect. */
+function withAddressOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const address = process.env["SHOAL_ADDRESS"];
+  if (address === undefined || address === "" || checked["address"] !== undefined || checked["mode"] === "inProcess") return checked;
+  const ignored = OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
+  if (ignored.length > 0)
+    printWarning(
+      `SHOAL_ADDRESS connects to a node that runs already, so ${ignored.join(", ")} of init() ${ignored.length === 1 ? "is" : "are"} without effect.`,
+    );
+  return { ...checked, ...Object.fromEntries(ignored.map((name) => [name, undefined])), address };
+}
+
 /** @throws TypeError, RangeError */
 export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
-  const checked = checkedOptions(options, INIT_OPTIONS, INIT);
+  const checked = withAddressOfEnvironment(checkedOptions(options, INIT_OPTIONS, INIT));
   const ofNode = checked["address"] === undefined ? [] : OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
   if (ofNode.length > 0) {
     const one = ofNode.length === 1 ? "it is an option" : "they are options";

@@ -12,6 +12,7 @@ import { collectGarbage } from "../platform/garbage.ts";
 import { memoryRootNote } from "../platform/session-sweep.ts";
 import { nativeUnavailableReason } from "../platform/shared-memory.ts";
 import { newToken, randomHex } from "../platform/random.ts";
+import { errorOfRefusal } from "../rpc/refusals.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { ActorHandles } from "./actor-handle.ts";
 import { attachTo, findNode } from "./attached-node.ts";
@@ -105,6 +106,8 @@ export class Session {
       await this.runtime.daemon.request(MESSAGE.NODES, undefined);
     } catch (error) {
       await this.close();
+      const { address } = this.options;
+      if (address !== undefined) throw notConnected(address, error as Error);
       throw new ShoalError(`Cannot start Shoal: the node daemon did not come up: ${(error as Error).message}`, {
         reason: "the node daemon did not come up",
         hint: "See the lines that it printed above.",
@@ -154,6 +157,19 @@ export class Session {
       if (session === this) session = undefined;
     });
   }
+}
+
+/** Found by its file, and yet it does not answer as it should. */
+function notConnected(address: string, error: Error): ShoalError {
+  const action = `connect to the node of this machine (address ${JSON.stringify(address)})`;
+  return (
+    errorOfRefusal(action, error.message) ??
+    new ShoalError(`Cannot ${action}: ${error.message}`, {
+      reason: error.message,
+      hint: "It may just be ending, or its head may be away: see `shoal status`, and start it again with `shoal start`.",
+      cause: error,
+    })
+  );
 }
 
 /** The base path works everywhere; whoever runs on it should know, once a session. */

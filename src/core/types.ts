@@ -315,8 +315,9 @@ export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>
 /** The options of `init`. */
 export interface InitOptions {
   /**
-   * Connects to a cluster instead of starting a node: the address that `shoal start --head` printed, of which a node must run on this machine, or `"auto"` for the
-   * cluster of this machine's oldest node. Options that describe a node are refused besides. Default: none; the program starts a node of its own.
+   * Connects to a cluster instead of starting a node: the address that `shoal start --head` printed (`"10.0.0.7:6380"`), of which a node must run on this machine, or `"auto"`
+   * for the cluster of this machine's oldest node. Options that describe a node are refused besides. Default: what `SHOAL_ADDRESS` says, where options that describe a node are without
+   * effect; without it the program starts a node of its own.
    */
   address?: string | undefined;
   /** CPUs of this machine, and with them worker processes at a time. Default: those that the process may use. */

@@ -38,8 +38,15 @@ interface StoredNodeFile extends NodeFile {
   owner: string;
 }
 
+const FOLDER = "shoal-nodes-";
+
 function folder(): string {
-  return join(tmpdir(), `shoal-nodes-${userInfo().uid}`);
+  return join(tmpdir(), FOLDER + userInfo().uid);
+}
+
+/** Whether another user of this machine has, or had, nodes. */
+export function hasNodesOfOthers(): boolean {
+  return namesIn(tmpdir()).some((name) => name.startsWith(FOLDER) && name !== FOLDER + userInfo().uid);
 }
 
 function pathOf(nodeId: string): string {

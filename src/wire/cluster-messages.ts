@@ -35,10 +35,42 @@ export interface NodeInfoHeader {
   alive: boolean;
   /** Why it is not alive. */
   reason?: string | undefined;
+  /** When it was found to be gone, in milliseconds since 1970 by the head's clock. */
+  goneMs?: number | undefined;
+}
+
+/** What an operator is told of the cluster. */
+export interface ClusterStatusHeader {
+  /** When this head began, in milliseconds since 1970. */
+  startedMs: number;
+  nodes: NodeStatusHeader[];
+  /** The newest of the nodes that have gone. */
+  gone: { nodeId: NodeId; hostname: string; reason: string; goneMs: number }[];
+  waiting: WaitingHeader[];
+}
+
+export interface NodeStatusHeader {
+  nodeId: NodeId;
+  hostname: string;
+  address: string;
+  /** Of its daemon. */
+  pid: number;
+  /** `suspect`: its connection is down; `draining`: it ends what it has. */
+  state: "alive" | "suspect" | "draining";
+  labels: Record<string, string>;
+  total: Record<string, number>;
+  free: Record<string, number>;
+}
+
+/** Calls and actors that find no room, by what they need. */
+export interface WaitingHeader {
+  resources: Record<string, number>;
+  count: number;
+  isInfeasible: boolean;
 }
 
 /** What a node tells the head when it joins, and again when the head is another. */
-export interface NodeRegisterHeader extends Omit<NodeInfoHeader, "alive" | "reason"> {
+export interface NodeRegisterHeader extends Omit<NodeInfoHeader, "alive" | "reason" | "goneMs"> {
   version: number;
   pid: number;
   /** A random string for each life of the daemon. */

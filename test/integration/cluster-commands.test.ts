@@ -141,6 +141,64 @@ describe("a head and nodes on one machine", () => {
     expect((await shoal("stop")).stdout).toBe("Nothing of Shoal runs on this machine.\n");
   });
 
+  test("status shows nodes, what is used, actors, and who has gone", async () => {
+    const nothing = await shoal("status");
+    expect(nothing).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(nothing.stderr).toMatch(
+      /^shoal: Cannot connect to the cluster of this machine: no node runs on this machine\.\n {2}Start one: `shoal start --head`/,
+    );
+    const head = await startHead();
+    const second = await joinAgain(head, "--num-cpus", "2", "--labels", "zone=b");
+    const held = join(folder, "held");
+    const running = program(`
+import { existsSync, writeFileSync } from "node:fs";
+import { init, ready, remote, shutdown } from "shoal";
+class Holder {}
+await init({ address: "auto" });
+const holder = remote(Holder).options({ numCpus: 1 }).remote();
+await ready(holder);
+writeFileSync(${JSON.stringify(held)}, "");
+while (existsSync(${JSON.stringify(held)})) await new Promise((resolve) => setTimeout(resolve, 20));
+await shutdown();
+console.log("null");
+`);
+    await until(() => existsSync(held), "the actor to live");
+    const { stdout, stderr } = await shoal("status");
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/^Cluster at 127\.0\.0\.1:\d+, whose head has run for \d+ s\n\nNodes\n/);
+    expect(stdout).toMatch(new RegExp(`^ {2}${head.nodeId.slice(0, 12)} {2}\\S+ +alive {2}CPU [01]/1, memory .*\\(this machine\\)$`, "m"));
+    expect(stdout).toMatch(/^In use\n {2}CPU 1\/3, memory/m);
+    expect(stdout).toMatch(/^Actors\n {2}1 alive$/m);
+    rmSync(held);
+    await running;
+    process.kill(pidOf(`the node ${second.nodeId}`), "SIGKILL");
+    interface Status {
+      nodes: { nodeId: string; state: string; labels: Record<string, string> }[];
+      gone: { nodeId: string; reason: string }[];
+    }
+    const status = async (): Promise<Status> => JSON.parse((await shoal("status", "--json")).stdout) as Status;
+    await until(async () => (await status()).gone.some(({ nodeId }) => nodeId === second.nodeId), "the node to be gone");
+    expect((await status()).gone[0]?.reason).toMatch(/connection/);
+    const elsewhere = await shoal("status", "--address", "127.0.0.1:1");
+    expect(elsewhere.stderr).toContain(
+      "Cannot connect to the cluster at 127.0.0.1:1: no node of it runs on this machine, but of 127.0.0.1:",
+    );
+  });
+
+  test("a program that knows nothing of clusters connects by its environment", async () => {
+    await startHead();
+    const text = `
+import { clusterResources, init, shutdown } from "shoal";
+await init({ numCpus: 7 });
+const { CPU } = await clusterResources();
+await shutdown();
+console.log(JSON.stringify(CPU));
+`;
+    expect(await program(text, { SHOAL_ADDRESS: "auto" })).toBe(1);
+    expect(await program(text)).toBe(7);
+    await expect(program(text, { SHOAL_ADDRESS: "nonsense" })).rejects.toThrow(/Cannot use an address/);
+  });
+
   test("a second node joins, and both end in order", async () => {
     const head = await startHead();
     await joinAgain(head, "--num-cpus", "2");

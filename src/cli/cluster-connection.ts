@@ -1,0 +1,51 @@
+/**
+ * A command's connection to the cluster: through the node of this machine, as a program's, but for one question or two.
+ *
+ * Which node is found by the rule of `init({ address })`, and failures say the same as there.
+ */
+import { type JobId, newProcessId } from "../base/ids.ts";
+import { ShoalError } from "../base/errors.ts";
+import { findNode } from "../core/attached-node.ts";
+import type { NodeFile } from "../platform/node-file.ts";
+import { randomHex } from "../platform/random.ts";
+import { connectPeer } from "../rpc/handshake.ts";
+import { PROTOCOL_VERSION } from "../wire/messages.ts";
+
+export interface ClusterConnection extends Disposable {
+  readonly node: NodeFile;
+  /** @throws ShoalError when the head does not answer, or refuses */
+  ask<Answer>(type: number, header: unknown, options?: { timeoutMs: number }): Promise<Answer>;
+}
+
+/** @throws ShoalError that says why there is none, RangeError for an address that is none */
+export async function connectToCluster(address: string | undefined): Promise<ClusterConnection> {
+  const node = findNode(address ?? "auto");
+  const processId = newProcessId(randomHex, node.nodeId);
+  const { connection } = await connectPeer(node.socket, {
+    version: PROTOCOL_VERSION,
+    token: node.token,
+    processId,
+    holderId: processId,
+    kind: "driver",
+    pid: process.pid,
+    address: "",
+    taskIdPrefix: "",
+    jobId: "" as JobId,
+  });
+  return {
+    node,
+    ask: async <Answer>(type: number, header: unknown, options = { timeoutMs: 10_000 }): Promise<Answer> => {
+      try {
+        return (await connection.request(type, header, options)).header as Answer;
+      } catch (error) {
+        const reason = (error as Error).message;
+        throw new ShoalError(`The head of the cluster did not answer as it should: ${reason}`, {
+          reason,
+          hint: "It may be starting again; try once more. Otherwise see its log on the head's machine.",
+          cause: error,
+        });
+      }
+    },
+    [Symbol.dispose]: () => connection.close(),
+  };
+}

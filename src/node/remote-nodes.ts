@@ -137,6 +137,7 @@ export class RemoteNodes {
       case MESSAGE.CANCEL_RUNNING:
         return this.#splitOne(from, message, header, (header as CancelRunningHeader).worker);
       case MESSAGE.LEASE_RETURN:
+      case MESSAGE.LEASE_ONCE:
         return this.#splitOne(from, message, header, (header as LeaseNameHeader)[0]);
       default:
         return { here: header };

@@ -325,7 +325,13 @@ export class Serializer implements ValueCodec {
     const { store, table } = this.#options;
     if (stored === undefined || store.copies.isOfNode(stored.location)) return undefined;
     const entry = keeper ?? table.lookup(stored.id);
-    return entry === undefined ? undefined : store.copies.bring(stored.location, entry, purpose);
+    return entry === undefined ? undefined : this.#bringTo(entry, stored.location, purpose);
+  }
+
+  /** What was written in an earlier session of this process looks like another node's, and nobody has it. */
+  async #bringTo(entry: ObjectEntry, location: NonNullable<Payload["stored"]>["location"], purpose: number): Promise<void> {
+    this.#options.table.requireOfSession(entry);
+    await this.#options.store.copies.bring(location, entry, purpose);
   }
 
   /** Captures a function or class; what it refers to in the cluster is listed like the refs of a value. */

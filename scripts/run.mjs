@@ -22,6 +22,7 @@ const COMMANDS = {
   bench: { needsDist: true, node: ["bench/main.ts"] },
   conformance: { needsDist: true, node: ["conformance/main.ts"] },
   soak: { needsDist: true, node: ["--expose-gc", "soak/main.ts"] },
+  chaos: { needsDist: true, wantsNats: true, node: ["--expose-gc", "chaos/main.ts"] },
   sim: { needsDist: false, node: ["sim/main.ts"] },
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },

@@ -54,6 +54,7 @@ interface Busy {
 
 /** A task that awaits something else than a ref for so long may be overtaken by others of its worker (worker/executor.ts). */
 const OVERTAKEN_AFTER_MS = 100;
+const UNDER_WAY_MS = 50;
 
 interface Host {
   process: SimulatedProcess;
@@ -121,6 +122,8 @@ export class Application {
   readonly cancelled: Set<string> = new Set();
   /** Generators between their first item and their end. */
   readonly openStreams: Set<{ readonly key: string; readonly process: SimulatedProcess }> = new Set();
+  /** Between which processes a connection broke, and when. */
+  readonly #broken = new Map<string, number>();
   readonly #lastBegunMs = new Map<SimulatedProcess, number>();
   readonly #members = new Map<string, SimulatedProcess>();
   readonly #work: { options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> } };
@@ -168,6 +171,7 @@ export class Application {
 
   async runTask(spec: TaskSpec, inputs: readonly (Outcome | Borrowed)[]): Promise<Outcome> {
     const process = this.#process();
+    process.acts();
     const attempts = this.#begun.get(spec.key) ?? [];
     attempts.push(process);
     this.#begun.set(spec.key, attempts);
@@ -260,7 +264,7 @@ export class Application {
     const names: string[] = [];
     for (const busy of this.#busy) {
       if (!busy.process.isAlive) this.#busy.delete(busy);
-      else if (busy.process.machine === machine && !this.#isOrphan(busy.spec) && !this.#isOvertaken(busy)) {
+      else if (busy.process.machine === machine && !this.#isOrphan(busy) && !this.#isOvertaken(busy)) {
         names.push(`${busy.spec.key} on ${busy.process.name}`);
         used["CPU"] = (used["CPU"] ?? 0) + busy.spec.cpu;
         const { bundle } = busy.spec;
@@ -283,8 +287,17 @@ export class Application {
     return (this.#lastBegunMs.get(busy.process) ?? 0) > busy.sinceMs;
   }
 
+  /** From now on the one knows nothing of what it has sent to the other. */
+  connectionBroke(one: SimulatedProcess, other: SimulatedProcess): void {
+    this.#broken.set(`${one.name} ${other.name}`, this.world.nowMs);
+    this.#broken.set(`${other.name} ${one.name}`, this.world.nowMs);
+  }
+
   /** Nobody waits for it any more, so its worker may run others beside it. */
-  #isOrphan(spec: TaskSpec): boolean {
+  #isOrphan({ spec, process, sinceMs }: Busy): boolean {
+    const brokenMs = this.#broken.get(`${process.name} ${spec.line.at(-1)}`);
+    // One that began a moment after had been under way.
+    if (brokenMs !== undefined && sinceMs < brokenMs + UNDER_WAY_MS) return true;
     for (const key of this.cancelled) if (spec.key === key || spec.key.startsWith(`${key}@`)) return true;
     return spec.line.some((name) => this.world.processes.find((process) => process.name === name)?.isAlive !== true);
   }
@@ -315,6 +328,7 @@ export class Application {
   async runCall(plan: ActorPlan, call: ActorCall, inputs: readonly Outcome[]): Promise<Outcome> {
     const process = this.#process();
     const host = this.actors.get(plan.key) as Host;
+    process.acts();
     const begun = (this.#callsBegun.get(call.key) ?? 0) + 1;
     this.#callsBegun.set(call.key, begun);
     this.callsRun += 1;

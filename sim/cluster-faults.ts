@@ -1,7 +1,7 @@
 /**
  * What goes wrong between the machines of a run: machines that die or stand still, networks that are cut for a time, connections that break; drawn from the seed.
  *
- * Beside `faults.ts`, which ends single processes. The first machine never dies, as its driver's results must come; the head's process is no victim of this file.
+ * Beside `faults.ts`, which ends single processes. Of several machines the first never dies, as its driver's results must come; the head's process is no victim.
  */
 import type { Random } from "../soak/random.ts";
 import type { Cluster } from "./cluster.ts";
@@ -10,6 +10,8 @@ import type { SimulatedProcess, World } from "./world.ts";
 export interface ClusterFaultPlan {
   /** How many machines die at most. */
   readonly deaths: number;
+  /** How many daemons end alone: drivers of theirs live on. */
+  readonly daemons: number;
   readonly cuts: number;
   readonly breaks: number;
   readonly pauses: number;
@@ -17,13 +19,19 @@ export interface ClusterFaultPlan {
   readonly rate: number;
 }
 
+export const NO_CLUSTER_FAULTS: ClusterFaultPlan = { deaths: 0, daemons: 0, cuts: 0, breaks: 0, pauses: 0, rate: 0 };
+
 /** Longer ones count as deaths for whoever waits. */
 const CUT_MAX_MS = 1500;
 
 export function drawClusterFaults(random: Random, nodeCount: number): ClusterFaultPlan {
-  const none = { deaths: 0, cuts: 0, breaks: 0, pauses: 0, rate: 0 };
-  if (random.next() < 0.2) return none;
+  if (nodeCount === 1) {
+    const isRare = random.next() < 0.8;
+    return { ...NO_CLUSTER_FAULTS, daemons: isRare ? 0 : random.below(2), breaks: isRare ? 0 : random.below(3), rate: isRare ? 0 : 0.003 };
+  }
+  if (random.next() < 0.2) return NO_CLUSTER_FAULTS;
   return {
+    daemons: random.pick([0, 0, 1]),
     deaths: random.next() < 0.5 ? random.below(nodeCount) : 0,
     cuts: random.pick([0, 0, 2, 5]),
     breaks: random.pick([0, 0, 2, 5]),
@@ -32,19 +40,28 @@ export function drawClusterFaults(random: Random, nodeCount: number): ClusterFau
   };
 }
 
-type Fault = "deaths" | "cuts" | "breaks" | "pauses";
+export interface ClusterFaultsOptions {
+  readonly random: Random;
+  readonly plan: ClusterFaultPlan;
+  /** A connection between the two broke. */
+  readonly onBroken: (one: SimulatedProcess, other: SimulatedProcess) => void;
+}
+
+type Fault = "deaths" | "daemons" | "cuts" | "breaks" | "pauses";
 
 export class ClusterFaults {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #random: Random;
   readonly #rate: number;
+  readonly #onBroken: ClusterFaultsOptions["onBroken"];
   readonly #left: Record<Fault, number>;
 
-  constructor(world: World, cluster: Cluster, options: { random: Random; plan: ClusterFaultPlan }) {
+  constructor(world: World, cluster: Cluster, options: ClusterFaultsOptions) {
     this.#world = world;
     this.#cluster = cluster;
     this.#random = options.random;
+    this.#onBroken = options.onBroken;
     const { rate, ...left } = options.plan;
     this.#rate = rate;
     this.#left = left;
@@ -52,6 +69,7 @@ export class ClusterFaults {
 
   stop(): void {
     this.#left.deaths = 0;
+    this.#left.daemons = 0;
     this.#left.cuts = 0;
     this.#left.breaks = 0;
     this.#left.pauses = 0;
@@ -78,6 +96,14 @@ export class ClusterFaults {
         node.kill();
         return `machine ${node.process.machine} dies`;
       }
+      case "daemons": {
+        const { nodes, liveNodes } = this.#cluster;
+        const victims = nodes.length === 1 ? liveNodes : liveNodes.slice(1);
+        if (victims.length === 0) return undefined;
+        const node = random.pick(victims);
+        node.killDaemon();
+        return `the daemon of ${node.process.machine} dies, with its workers`;
+      }
       case "cuts": {
         const machines = [...this.#cluster.liveNodes.map((node) => node.process.machine), "head"];
         const one = random.pick(machines);
@@ -88,7 +114,8 @@ export class ClusterFaults {
         return `${one} and ${other} are cut off from each other for ${ms.toFixed(0)} ms`;
       }
       case "breaks": {
-        const to = process.isAlive ? process.breakConnection({ toOtherMachines: true }) : undefined;
+        const to = process.isAlive ? process.breakConnection({ toOtherMachines: this.#cluster.nodes.length > 1 }) : undefined;
+        if (to !== undefined) this.#onBroken(process, to);
         return to === undefined ? undefined : `a connection of ${process.name} to ${to.name} breaks`;
       }
       case "pauses": {

@@ -85,6 +85,7 @@ export class DriverProgram {
       random: options.partRandom,
       hasFaults: options.expects.hasFaults,
       newKey: (kind) => this.#newKey(kind),
+      violate: (text) => this.#violate(text),
       track: (name, work) => this.#track(name, work),
     };
     this.#parts = options.parts.map((name) => new (PARTS[name] as (typeof PARTS)[string])(around));
@@ -112,12 +113,16 @@ export class DriverProgram {
   #track(name: string, work: () => Promise<void>): void {
     this.waiting.add(name);
     const tracked = work()
-      .catch((error: unknown) => this.#app.world.violate(`${name} failed: ${String((error as Error).stack)}`))
+      .catch((error: unknown) => this.#violate(`${name} failed: ${String((error as Error).stack)}`))
       .finally(() => {
         this.#checks.delete(tracked);
         this.waiting.delete(name);
       });
     this.#checks.add(tracked);
+  }
+
+  #violate(text: string): void {
+    if (!this.#driver.hasLostNode) this.#app.world.violate(text);
   }
 
   #sleep(ms: number): Promise<void> {
@@ -235,7 +240,7 @@ export class DriverProgram {
     if (cause.name === "ChosenFailure" && reaches(held, (part) => part.fails)) return;
     if (cause.name === "ActorDiedError" && reaches(held, (part) => part.actor?.isKilled === true)) return;
     // Without its node a driver has nothing any more.
-    if (cause.name === "NodeDiedError" && !this.#driver.node.isAlive) return;
+    if (this.#driver.hasLostNode && CAUSED_BY_FAULTS.has(cause.name)) return;
     if (this.#expects.hasFaults && CAUSED_BY_FAULTS.has(cause.name) && reaches(held, (part) => !part.isSure)) return;
     this.#app.world.say(this.name, String((error as Error).stack));
     this.#app.world.say(this.name, String(cause.stack));

@@ -72,4 +72,14 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (!servers.every((server) => server.isIdleFor(RECLAIM_AFTER_IDLE_MS))) return;\n    for (const server of servers) server.retire();",
     becomes: "for (const server of servers) if (!server.isIdleFor(RECLAIM_AFTER_IDLE_MS)) return;\n    else server.retire();",
   },
+  parkedToldLater: {
+    file: "worker/call-server.ts",
+    text: "take this one for the one that ran, and run that again.\n      this.#connection.flush();",
+    becomes: "",
+  },
+  brokenRunsNext: {
+    file: "core/task-submitter.ts",
+    text: "(record.hasParked || !runningFound || ending === undefined)",
+    becomes: "(record.hasParked || !runningFound)",
+  },
 };

@@ -75,6 +75,8 @@ export interface Driver {
   readonly process: SimulatedProcess;
   readonly runtime: Runtime;
   readonly node: SimulatedNode;
+  /** Its daemon has ended, or the connection to it: nothing that it waits for comes any more. */
+  hasLostNode: boolean;
 }
 
 export class SimulatedNode {
@@ -182,14 +184,17 @@ export class SimulatedNode {
         address: "",
         onLog: () => {},
         onWarning: (text) => process.say(`warning: ${text.split("\n").slice(0, 2).join(" ")}`),
-        onDaemonLost: (reason) => process.say(`lost its daemon: ${reason}`),
+        onDaemonLost: (reason) => {
+          driver.hasLostNode = true;
+          process.say(`lost its daemon: ${reason}`);
+        },
       });
       made.handles = new ActorHandles(made);
       setCurrentRuntime(made);
       return made;
     });
     runtimes.push(runtime);
-    const driver = { process, runtime, node: this };
+    const driver: Driver = { process, runtime, node: this, hasLostNode: false };
     this.drivers.push(driver);
     return driver;
   }

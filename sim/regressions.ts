@@ -95,4 +95,12 @@ export const REGRESSIONS: readonly Regression[] = [
     found:
       "the node heard of a worker's exit before it had read all that the worker wrote, and dropped the holds of an answer that had arrived",
   },
+  {
+    seed: 2,
+    steps: 25,
+    parts: "drawn",
+    mutant: "parkedToldLater",
+    found:
+      "a worker that died in the task behind one that had parked a moment before: the caller took that one for what ran, and ran the other twice",
+  },
 ];

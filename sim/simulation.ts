@@ -11,7 +11,7 @@ import { settle } from "./ambient.ts";
 import { Application } from "./application.ts";
 import { booksOf, openBooks } from "./books.ts";
 import { Cluster } from "./cluster.ts";
-import { ClusterFaults, drawClusterFaults } from "./cluster-faults.ts";
+import { ClusterFaults, drawClusterFaults, NO_CLUSTER_FAULTS } from "./cluster-faults.ts";
 import type { SimulatedNode } from "./node.ts";
 import { closeAll } from "./endpoint.ts";
 import { DriverProgram } from "./driver-program.ts";
@@ -118,8 +118,15 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const cluster = new Cluster(world, { folder, resources, nodes, storeBytes: 64 * 1024 * 1024, failedStarts, watchesMemory });
   const app = new Application(world, new Map(cluster.nodes.map((node) => [node.process.machine, node.resources])));
   const faults = new Faults(world, cluster, { random: random.fork(), plan });
-  const clusterPlan = drawClusterFaults(partRandom.fork(), options.nodes);
-  const clusterFaults = options.nodes > 1 ? new ClusterFaults(world, cluster, { random: partRandom.fork(), plan: clusterPlan }) : undefined;
+  const clusterPlan = options.nodes > 1 || parts.length > 0 ? drawClusterFaults(partRandom.fork(), options.nodes) : NO_CLUSTER_FAULTS;
+  const clusterFaults =
+    options.nodes > 1 || parts.length > 0
+      ? new ClusterFaults(world, cluster, {
+          random: partRandom.fork(),
+          plan: clusterPlan,
+          onBroken: (one, other) => app.connectionBroke(one, other),
+        })
+      : undefined;
   world.onStep = (process) => {
     faults.after(process);
     clusterFaults?.after(process);
@@ -135,7 +142,7 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
     const program = new DriverProgram(app, driver, {
       random: random.fork(),
       expects: {
-        hasFaults: plan.kills > 0 || endsWorkers || (options.nodes > 1 && clusterPlan.rate > 0),
+        hasFaults: plan.kills > 0 || endsWorkers || clusterPlan.rate > 0,
         hasLargeValues: true,
       },
       parts,
@@ -158,9 +165,11 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
       `the programs have not ended (${ended}) after ${Math.round(world.nowMs)} ms; they wait for ${waiting.join(", ") || "nothing"}`,
     );
   }
-  if (world.violations.length === 0 && parts.includes("actors")) await endDetached(world, cluster, app);
+  const hasNode = cluster.drivers[0]?.hasLostNode === false;
+  if (world.violations.length === 0 && hasNode && parts.includes("actors")) await endDetached(world, cluster, app);
   if (world.violations.length === 0) await quieten(world, cluster);
-  for (const { key, process } of app.openStreams) if (process.isAlive) world.violate(`stream ${key} was never ended in ${process.name}`);
+  const streams = world.violations.length === 0 ? app.openStreams : [];
+  for (const { key, process } of streams) if (process.isAlive) world.violate(`stream ${key} was never ended in ${process.name}`);
   return { tasks: app.tasksRun, calls: app.callsRun };
 }
 
@@ -210,8 +219,8 @@ function leftOn(node: SimulatedNode): string[] {
 async function quieten(world: World, cluster: Cluster): Promise<void> {
   const left = (): string[] => {
     const found = cluster.liveNodes.flatMap((node) => leftOn(node));
-    for (const { process, runtime, node } of cluster.drivers) {
-      if (process.isAlive && node.isAlive && runtime.table.publishedCount > 0)
+    for (const { process, runtime, hasLostNode } of cluster.drivers) {
+      if (process.isAlive && !hasLostNode && runtime.table.publishedCount > 0)
         found.push(`${process.name} has ${runtime.table.publishedCount} refs`);
     }
     return found;

@@ -250,6 +250,11 @@ export class SimulatedProcess implements AmbientProcess {
     this.#written = [];
   }
 
+  /** The program does something that is seen: what was written in this turn before that has been written, whenever the process dies. */
+  acts(): void {
+    this.#written = [];
+  }
+
   wrote(write: { cancel(): void }): void {
     this.#written.push(write);
   }

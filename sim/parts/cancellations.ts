@@ -34,14 +34,15 @@ export class CancellationPart implements ProgramPart {
       let settledMs = Number.POSITIVE_INFINITY;
       const settled = get(ref)
         .then((value) => {
-          if (!isOutcome(value, app.expected(spec, []))) app.world.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+          if (!isOutcome(value, app.expected(spec, [])))
+            this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
         })
         .catch((error: unknown) => {
           const cause = rootOf(error);
           const expected = manner === "timeout" ? "TaskTimeoutError" : "TaskCancelledError";
           const isExplained = cause.name === expected || (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
           if (!isExplained)
-            app.world.violate(`${spec.key}, ended by ${manner}, failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+            this.#around.violate(`${spec.key}, ended by ${manner}, failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
         })
         .finally(() => {
           settledMs = app.world.nowMs;
@@ -53,7 +54,7 @@ export class CancellationPart implements ProgramPart {
         else cancel(ref, { force: manner === "force" });
         const cancelledMs = app.world.nowMs;
         await sleep(this.#around, SETTLES_WITHIN_MS);
-        if (settledMs > cancelledMs + SETTLES_WITHIN_MS) app.world.violate(`${spec.key} has not settled when it was ended by ${manner}`);
+        if (settledMs > cancelledMs + SETTLES_WITHIN_MS) this.#around.violate(`${spec.key} has not settled when it was ended by ${manner}`);
       }
       await settled;
       ref[Symbol.dispose]();

@@ -36,11 +36,12 @@ export class EnvironmentPart implements ProgramPart {
     track(spec.key, async () => {
       try {
         const value = await get(ref);
-        if (!isOutcome(value, app.expected(spec, []))) app.world.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+        if (!isOutcome(value, app.expected(spec, [])))
+          this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
       } catch (error) {
         const cause = rootOf(error);
         const isExplained = hasFaults && (cause.name === "RuntimeEnvError" || (spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name)));
-        if (!isExplained) app.world.violate(`${spec.key} in an environment failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+        if (!isExplained) this.#around.violate(`${spec.key} in an environment failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();
       }

@@ -53,7 +53,7 @@ export class GroupPart implements ProgramPart {
       const isReady = await group.ready({ timeoutMs: READY_WITHIN_MS }).then(
         () => true,
         (error: unknown) => {
-          app.world.violate(`group ${key} is not ready: ${(error as Error).message}`);
+          this.#around.violate(`group ${key} is not ready: ${(error as Error).message}`);
           return false;
         },
       );
@@ -95,13 +95,13 @@ export class GroupPart implements ProgramPart {
     const { app, hasFaults } = this.#around;
     try {
       const value = await get(ref);
-      if (!isOutcome(value, app.expected(spec, []))) app.world.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+      if (!isOutcome(value, app.expected(spec, []))) this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
     } catch (error) {
       const cause = rootOf(error);
       const isExplained =
         (isRemovedEarly && ["PlacementGroupRemovedError", "WorkerCrashedError"].includes(cause.name)) ||
         (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
-      if (!isExplained) app.world.violate(`${spec.key} in a group failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+      if (!isExplained) this.#around.violate(`${spec.key} in a group failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
     } finally {
       ref[Symbol.dispose]();
     }

@@ -39,13 +39,14 @@ export class MemoryPart implements ProgramPart {
     track(spec.key, async () => {
       try {
         const value = await get(ref);
-        if (!isOutcome(value, app.expected(spec, []))) app.world.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+        if (!isOutcome(value, app.expected(spec, [])))
+          this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
       } catch (error) {
         const cause = rootOf(error);
         const isExplained =
           (spec.maxRetries === 0 && cause.name === "OutOfMemoryError") ||
           (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
-        if (!isExplained) app.world.violate(`${spec.key} with much memory failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+        if (!isExplained) this.#around.violate(`${spec.key} with much memory failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();
       }

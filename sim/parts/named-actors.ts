@@ -153,7 +153,7 @@ export class NamedActorPart implements ProgramPart {
         else this.#held.push({ name, handle, isKilled: false });
       } catch (error) {
         const cause = rootOf(error);
-        if (cause.name !== "ActorDiedError") app.world.violate(`looking up ${name} failed with ${cause.name}: ${cause.message}`);
+        if (cause.name !== "ActorDiedError") this.#around.violate(`looking up ${name} failed with ${cause.name}: ${cause.message}`);
       }
     });
   }
@@ -173,7 +173,7 @@ export class NamedActorPart implements ProgramPart {
         const isExplained =
           (isEnded && ["ActorDiedError", "ActorNameTakenError"].includes(cause.name)) || (hasFaults && CAUSED_BY_FAULTS.has(cause.name));
         if (!isExplained)
-          app.world.violate(`call ${call.key} of ${name ?? "an actor"} failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+          this.#around.violate(`call ${call.key} of ${name ?? "an actor"} failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();
       }

@@ -22,6 +22,8 @@ export interface PartSurroundings {
   /** Processes or connections end by fault in this run. */
   readonly hasFaults: boolean;
   readonly newKey: (kind: string) => string;
+  /** Breaks the run, unless the driver has lost its node, which explains everything. */
+  readonly violate: (text: string) => void;
   /** The program does not end before this has settled; a rejection breaks the run. */
   readonly track: (name: string, work: () => Promise<void>) => void;
 }

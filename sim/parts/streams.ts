@@ -104,18 +104,18 @@ export class StreamPart implements ProgramPart {
         await generator.return?.();
       }
       const expected = how.stopsAfter ?? spec.count;
-      if (index !== Math.min(expected, spec.count)) app.world.violate(`stream ${spec.key} gave ${index} items, not ${expected}`);
+      if (index !== Math.min(expected, spec.count)) this.#around.violate(`stream ${spec.key} gave ${index} items, not ${expected}`);
     } catch (error) {
       const cause = rootOf(error);
       if (!(hasFaults && !how.isSure && CAUSED_BY_FAULTS.has(cause.name)))
-        app.world.violate(`stream ${spec.key} failed after ${index} items with ${cause.name}: ${cause.message.split("\n")[0]}`);
+        this.#around.violate(`stream ${spec.key} failed after ${index} items with ${cause.name}: ${cause.message.split("\n")[0]}`);
       await generator.return?.();
     }
   }
 
   #compare(spec: StreamSpec, index: number, value: Outcome): void {
     const n = mix(`${spec.key}/${index}`, []);
-    if (!isOutcome(value, n)) this.#around.app.world.violate(`item ${index} of stream ${spec.key} is ${value.n}, not ${n}`);
+    if (!isOutcome(value, n)) this.#around.violate(`item ${index} of stream ${spec.key} is ${value.n}, not ${n}`);
   }
 
   async #pause(): Promise<void> {

@@ -1,9 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { CallRecord } from "./call-record.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
-import type { WorkerLink } from "./worker-link.ts";
+import type { WorkerLink, WorkerLinkEvents } from "./worker-link.ts";
 
 const SHAPE = "CPU:10000";
 
@@ -59,4 +59,37 @@ test("a worker makes a new connection to itself when the last was dropped while 
   runNext(3);
   expect(links.map((link) => link.pushed.length)).toEqual([2, 1]);
   submitter.close();
+});
+
+test("when a connection breaks and the worker lives on, every task on it may have run", async () => {
+  vi.useFakeTimers();
+  const lost: unknown[] = [];
+  let events: WorkerLinkEvents | undefined;
+  const submitter = new TaskSubmitter({
+    daemon: { send: () => {} } as unknown as Connection,
+    connectWorker: (_target, given) => {
+      events = given;
+      return Promise.resolve(new Link() as unknown as WorkerLink);
+    },
+    ownWorker: undefined,
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: (record, exit) => lost.push([record.sequence, exit]),
+    onRefused: () => {},
+    nowMs: () => 0,
+  });
+  const records = [newRecord(1), newRecord(2), newRecord(3)];
+  submitter.submit(records[0] as CallRecord);
+  submitter.granted({ leaseId: 1, shape: SHAPE, workerId: "w" as ProcessId, address: "a", pid: 1, accelerators: undefined });
+  await vi.advanceTimersByTimeAsync(0);
+  events?.onClosed(records, "it broke");
+  // A worker that has died would be reported within that time: then those behind the first had not begun.
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(lost).toEqual([
+    [1, undefined],
+    [2, undefined],
+    [3, undefined],
+  ]);
+  submitter.close();
+  vi.useRealTimers();
 });

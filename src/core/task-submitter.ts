@@ -416,13 +416,16 @@ export class TaskSubmitter {
     });
   }
 
-  /** Tasks run in the order of their pushing; those that parked had begun, and the first that had not was running. */
+  /**
+   * Tasks run in the order of their pushing; those that parked had begun, and the first that had not was running. Where the worker lives on and only the connection
+   * to it is gone, answers are lost with it: any of them may have run.
+   */
   #recover(unanswered: CallRecord[], ending: Ending | undefined): void {
     const notBegun: CallRecord[] = [];
     let runningFound = false;
     for (const record of unanswered) {
       // A cancelled one is not tried again, but it may have been the one that ran.
-      if (ending !== "taken" && (record.hasParked || !runningFound)) {
+      if (ending !== "taken" && (record.hasParked || !runningFound || ending === undefined)) {
         runningFound ||= !record.hasParked;
         this.#options.onWorkerLost(record, ending);
       } else {

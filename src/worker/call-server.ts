@@ -246,7 +246,11 @@ export class CallServer {
   }
 
   #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: Call): void {
-    context.onParked = () => this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
+    context.onParked = () => {
+      this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
+      // Before the next one begins: if this process dies in that, its caller must not take this one for the one that ran, and run that again.
+      this.#connection.flush();
+    };
     this.#open.set(call.callId, context);
     const job: Job = {
       context,

@@ -299,7 +299,7 @@ export class Application {
     // One that began a moment after had been under way.
     if (brokenMs !== undefined && sinceMs < brokenMs + UNDER_WAY_MS) return true;
     for (const key of this.cancelled) if (spec.key === key || spec.key.startsWith(`${key}@`)) return true;
-    return spec.line.some((name) => this.world.processes.find((process) => process.name === name)?.isAlive !== true);
+    return spec.line.some((name) => this.world.processes.find((other) => other.name === name)?.isAlive !== true);
   }
 
   born(plan: ActorPlan): void {

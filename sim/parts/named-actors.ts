@@ -144,7 +144,7 @@ export class NamedActorPart implements ProgramPart {
   }
 
   #find(): void {
-    const { app, random, newKey, track } = this.#around;
+    const { random, newKey, track } = this.#around;
     const name = random.pick(NAMES);
     track(newKey(`find ${name} `), async () => {
       try {

@@ -80,7 +80,7 @@ export class StreamPart implements ProgramPart {
     spec: StreamSpec,
     how: { stopsAfter: number | undefined; manner: "values" | "refs"; isSure: boolean },
   ): Promise<void> {
-    const { app, hasFaults } = this.#around;
+    const { hasFaults } = this.#around;
     let index = 0;
     try {
       if (how.stopsAfter !== 0) {

@@ -219,9 +219,10 @@ class ModelNode {
     const entry = Array.from(this.workers.values()).find(({ incarnation, isReported }) => incarnation !== undefined && !isReported);
     if (entry === undefined) return false;
     entry.isReported = true;
-    const { actorId, incarnation } = entry;
-    this.say(({ head, peer }) =>
-      this.#send(head, peer.bind(this.#head), { type: MESSAGE.ACTOR_STARTED, header: { actorId, incarnation } }),
+    const { actorId, incarnation, worker } = entry;
+    const header = { actorId, incarnation };
+    this.say((model) =>
+      model.head.receive(model.peer(this.nodeId, worker.id), { type: MESSAGE.ACTOR_STARTED, callId: 0, flags: 0, body: NOTHING }, header),
     );
     return true;
   }
@@ -273,10 +274,6 @@ class ModelNode {
   /** As the lease manager does it: a place that is only wanted is given up; a worker ends by `endActor`. */
   #gone(actor: ActorId): void {
     this.#wanted.delete(actor);
-  }
-
-  #send(head: Head, peer: ModelHead["peer"], { type, header }: { type: number; header: unknown }): void {
-    head.receive(peer(this.nodeId, this.driver), { type, callId: 0, flags: 0, body: NOTHING }, header);
   }
 
   #peer(head: ModelHead, id: ProcessId): HeadPeer {

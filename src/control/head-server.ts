@@ -4,10 +4,11 @@
  * A node registers and is told the others, and they of it; from then on its processes' questions go to the head (`head.ts`) and its events, too. What is asked of
  * the whole cluster (its nodes, its resources) is answered here. A node whose link ends is dead: it is told to all, and its place in the head's tables ends.
  */
-import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { RESOURCE_UNIT } from "../base/resources.ts";
 import type { Transport } from "../platform/transport.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
+import { mustHold } from "../rpc/link-abuse.ts";
 import { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
@@ -26,6 +27,7 @@ import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
 import { clusterStatus } from "./cluster-status.ts";
+import { checkRegistration, checkWord, type NodeWord } from "./node-speech.ts";
 import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
@@ -88,13 +90,15 @@ export class HeadServer {
       peerNodeId: nodeId,
       onFrame: (frame) => {
         if (frame.type === MESSAGE.NODE_REGISTER) {
-          const [facts, report] = decodeHeader(frame.header) as [NodeRegisterHeader, NodeReportHeader];
+          const [facts, report] = checkRegistration(nodeId, headerOf(frame));
           link.reply(frame.callId, undefined);
           node = this.#register(link, facts, report);
         } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {
           this.#renew(link, frame, nodeId);
         } else if (node !== undefined) {
-          this.#receive(node, frame);
+          const word = checkWord(nodeId, frame.type, headerOf(frame));
+          if (word.kind === "event") this.#mustCount(nodeId, word.event);
+          this.#receive(node, word, frame.body);
         }
       },
       onUp: () => clearTimeout(timer),
@@ -118,20 +122,19 @@ export class HeadServer {
     return node;
   }
 
-  #receive(node: RemoteNode, frame: Frame): void {
-    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    switch (frame.type) {
-      case MESSAGE.NODE_REPORT:
-        node.reported(header as NodeReportHeader);
-        this.#head.nodeReported(node.nodeId, header as NodeReportHeader);
+  #receive(node: RemoteNode, word: NodeWord, body: Uint8Array): void {
+    switch (word.kind) {
+      case "report":
+        node.reported(word.report);
+        this.#head.nodeReported(node.nodeId, word.report);
         return;
-      case MESSAGE.HEAD_EVENT: {
-        const [name, ...args] = header as HeadEventHeader;
+      case "event": {
+        const [name, ...args] = word.event;
         (this.#head[name] as (...given: unknown[]) => void)(...args);
         return;
       }
-      case MESSAGE.ROUTED:
-        this.#routed(node, header as RoutedHeader, frame.body);
+      case "routed":
+        this.#routed(node, word.routed, body);
         return;
     }
   }
@@ -160,11 +163,18 @@ export class HeadServer {
     return [...Array.from(this.#nodes.values(), infoOf), ...this.#dead];
   }
 
+  /** Only where an actor's handles are counted is known that nobody has one. */
+  #mustCount(node: NodeId, [name, actor]: HeadEventHeader): void {
+    const creator = name === "unheld" ? this.#head.creatorOf(actor as ActorId) : undefined;
+    const isThere = creator === undefined || nodeTagOf(creator) === nodeTagOf(node);
+    mustHold(isThere, `it tells unheld of ${String(actor)}, whose handles another node counts`);
+  }
+
   #renew(link: PeerConnection, frame: Frame, nodeId: NodeId): void {
     try {
       const { security } = this.#options;
       if (security === undefined) throw new Error("this cluster has no certificates");
-      link.reply(frame.callId, security.renew(nodeId, decodeHeader(frame.header)));
+      link.reply(frame.callId, security.renew(nodeId, headerOf(frame)));
     } catch (error) {
       link.replyError(frame.callId, (error as Error).message);
     }
@@ -222,6 +232,10 @@ export class HeadServer {
     }
     return { total, available };
   }
+}
+
+function headerOf(frame: Frame): unknown {
+  return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
 }
 
 function infoOf({ facts }: RemoteNode): NodeInfoHeader {

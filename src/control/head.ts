@@ -121,6 +121,11 @@ export class Head implements HeadService {
     this.#placement.groupPrepared(group, prepared);
   }
 
+  /** Who made an actor: the handles are counted on its node. */
+  creatorOf(actor: ActorId): ProcessId | undefined {
+    return this.#actors.get(actor)?.creator;
+  }
+
   /** A node is dead, with all its processes: what lived there is started elsewhere or dead. */
   nodeGone(nodeId: NodeId, reason: string): void {
     const tag = nodeTagOf(nodeId);
@@ -206,11 +211,13 @@ export class Head implements HeadService {
         return;
       case MESSAGE.ACTOR_STARTED: {
         const { actorId, incarnation } = header as { actorId: ActorId; incarnation: number };
+        if (this.#actors.get(actorId)?.worker?.id !== peer.id) return;
         this.#apply(this.#actors.handle({ kind: "started", id: actorId, incarnation, nowMs: this.#nowMs() }));
         return;
       }
       case MESSAGE.ACTOR_START_FAILED: {
         const { actorId, incarnation, error } = header as { actorId: ActorId; incarnation: number; error: PayloadHeader };
+        if (this.#actors.get(actorId)?.worker?.id !== peer.id) return;
         this.#apply(
           this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error: { header: error, body: copyBytes(frame.body) } }),
         );

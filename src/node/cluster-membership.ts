@@ -11,6 +11,7 @@ import { randomHex } from "../platform/random.ts";
 import type { Listener, Transport } from "../platform/transport.ts";
 import type { TlsIdentity } from "../platform/tls-identity.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
+import { LinkAbuseError } from "../rpc/link-abuse.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
 import type { NodeCommandHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
@@ -18,6 +19,7 @@ import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { CertificateRenewal } from "./certificate-renewal.ts";
+import { checkRouted } from "./link-speech.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "./other-nodes.ts";
 import { RemoteHead } from "./remote-head.ts";
@@ -66,7 +68,7 @@ export class ClusterMembership {
       token,
       connect: (node) => connect(node.address, { nodeId: node.nodeId }),
       connectHead: () => connect(configuration.headAddress, { isHead: true }),
-      onFrame: (frame) => this.#receive(frame),
+      onFrame: (frame, source) => this.#receive(frame, source),
       onHeadUp: ({ isNew }) => {
         if (isNew) this.#register();
       },
@@ -154,11 +156,12 @@ export class ClusterMembership {
       .then(() => this.#joined.resolve(), this.#joined.reject);
   }
 
-  #receive(frame: Frame): void {
-    if (frame.header.length === 0) return;
-    const header = decodeHeader(frame.header);
-    if (frame.type === MESSAGE.ROUTED) this.#options.onRouted(header as RoutedHeader, frame.body);
-    else if (frame.type === MESSAGE.NODE_COMMAND) this.#head?.command(header as NodeCommandHeader);
+  #receive(frame: Frame, source: NodeTag | "head"): void {
+    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    const { daemonId } = this.#facts;
+    if (frame.type === MESSAGE.ROUTED) this.#options.onRouted(checkRouted({ source, daemonId }, header), frame.body);
+    else if (frame.type === MESSAGE.NODE_COMMAND && source === "head") this.#head?.command(header as NodeCommandHeader);
+    else throw new LinkAbuseError(`it sends message ${frame.type}, which is not its to send`);
   }
 }
 

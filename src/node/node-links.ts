@@ -18,7 +18,8 @@ export interface NodeLinksOptions {
   connect: (node: NodeInfoHeader) => Promise<Transport>;
   /** Finds whoever leads now. */
   connectHead: () => Promise<Transport>;
-  onFrame: (frame: Frame) => void;
+  /** `source`: who is at the other end, as the link's hello proved. */
+  onFrame: (frame: Frame, source: NodeTag | "head") => void;
   /** The head answers; `isNew`: it knows nothing of this node yet, and what is sent now goes before all else. */
   onHeadUp: (head: { isNew: boolean }) => void;
   onHeadDown: (reason: string) => void;
@@ -37,7 +38,7 @@ export class NodeLinks {
       self,
       token,
       connect: connectHead,
-      onFrame: (frame) => options.onFrame(frame),
+      onFrame: (frame) => options.onFrame(frame, "head"),
       onUp: onHeadUp,
       onDown: onHeadDown,
     });
@@ -92,7 +93,7 @@ export class NodeLinks {
     let link = this.#links.get(tag);
     if (link === undefined) {
       const { self, token, onFrame } = this.#options;
-      link = new NodeLink({ self, token, peerNodeId: nodeId, connect: () => this.#connect(tag), onFrame: (frame) => onFrame(frame) });
+      link = new NodeLink({ self, token, peerNodeId: nodeId, connect: () => this.#connect(tag), onFrame: (frame) => onFrame(frame, tag) });
       this.#links.set(tag, link);
     }
     return link;

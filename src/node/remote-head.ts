@@ -5,7 +5,7 @@
  * the head wants done comes as NODE_COMMAND; both carry the name of a method of `rpc/head-service.ts` and its arguments. The little that the node must know of
  * actors at once is remembered from the commands.
  */
-import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { HeadEventHeader, LeaseAskHeader, NodeCommandHeader, RoutedHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
@@ -22,6 +22,8 @@ export class RemoteHead implements HeadService {
   }
 
   receive(peer: HeadPeer, { type, callId, flags, body }: Message, header: unknown): void {
+    // Processes of other nodes ask by their own daemons; the head would not believe this one.
+    if (nodeTagOf(peer.id) !== nodeTagOf(this.#node.nodeId)) return;
     const routed: RoutedHeader = [peer.id, "", type, callId, flags, header];
     this.#link.send(MESSAGE.ROUTED, routed, { parts: [body] });
   }

@@ -44,6 +44,8 @@ interface PendingRequest {
 
 const NO_BYTES = new Uint8Array(0);
 const REQUEST_TIMEOUT_MS = 30_000;
+/** How the head signs what it says. */
+const HEAD = "head";
 
 export class RemoteNodes {
   readonly #options: RemoteNodesOptions;
@@ -93,7 +95,7 @@ export class RemoteNodes {
     const [from, to, type, callId, flags, inner] = header;
     const message: Message = { type, callId, flags, body };
     if (to !== "" && to !== this.#options.daemonId) this.#options.deliver(to, message, inner);
-    else if (type === MESSAGE.REPLY) this.#answered(message, inner);
+    else if (type === MESSAGE.REPLY) this.#answered(from, message, inner);
     else this.#options.receive(this.peer(from), message, inner);
   }
 
@@ -220,9 +222,10 @@ export class RemoteNodes {
     });
   }
 
-  #answered({ callId, flags, body }: Message, header: unknown): void {
+  #answered(from: ProcessId, { callId, flags, body }: Message, header: unknown): void {
     const pending = this.#requests.get(callId);
-    if (pending === undefined) return;
+    // What went to the head is pending under this node. Whoever was not asked has nothing to answer.
+    if (pending === undefined || nodeTagOf(from) !== (pending.tag === this.#tag ? HEAD : pending.tag)) return;
     this.#requests.delete(callId);
     clearTimeout(pending.timer);
     if ((flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));

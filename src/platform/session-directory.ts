@@ -85,7 +85,8 @@ export function killLeftWorkers(directories: SessionDirectories): void {
   }
 }
 
-/** Deletes one file of the store. */
+/** Deletes one file of the store. Its name may have come from another machine: a path is none. */
 export function removeArenaFile(directories: SessionDirectories, arena: string, kind: "memory" | "disk"): void {
+  if (!/^[\w.-]+$/.test(arena) || arena.startsWith(".")) return;
   rmSync(join(kind === "memory" ? directories.memory : directories.spill, arena), { force: true });
 }

@@ -76,10 +76,14 @@ function refusalOf(
   if (certifiedNodeId !== undefined && nodeTagOf(hello.processId) !== nodeTagOf(certifiedNodeId))
     return `${WRONG_NODE}: process ${hello.processId} came with the certificate of node ${certifiedNodeId}`;
   if (options.isDead?.(nodeTagOf(hello.processId)) === true) return `${DEAD_NODE}: the node of process ${hello.processId}`;
-  if (!isLink) return undefined;
+  if (!isLink) {
+    const isOwn = typeof hello.holderId === "string" && nodeTagOf(hello.holderId) === nodeTagOf(hello.processId);
+    return isOwn ? undefined : `${WRONG_NODE}: process ${hello.processId} counts under ${String(hello.holderId)}`;
+  }
   const { nodeId, to, incarnation, delivered, oldest } = hello;
   if (typeof nodeId !== "string" || typeof incarnation !== "string" || !Number.isSafeInteger(delivered) || !Number.isSafeInteger(oldest))
     return "the first message is not the hello of a node link";
+  if (nodeTagOf(nodeId) !== nodeTagOf(hello.processId)) return `${WRONG_NODE}: process ${hello.processId} is not of node ${nodeId}`;
   if (certifiedNodeId !== undefined && nodeId !== certifiedNodeId)
     return `${WRONG_NODE}: it is that of ${certifiedNodeId}, not of ${nodeId}`;
   return to === undefined || to === options.nodeId ? undefined : `this is node ${options.nodeId}, not ${String(to)}`;

@@ -13,6 +13,8 @@ import type { Transport } from "../platform/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { DecodeError } from "../wire/value/decode-error.ts";
+import { LinkAbuseError } from "./link-abuse.ts";
 import { errorOfRefusal } from "./refusals.ts";
 import { ConnectionClosedError, type Reply } from "./connection.ts";
 import { LinkCarrier } from "./link-carrier.ts";
@@ -110,6 +112,8 @@ export class NodeLink implements PeerConnection {
   #first: Buffer[] | undefined;
   #wasCongested = false;
   #closeReason: string | undefined;
+  /** Who is at the other end now. */
+  #peerId: NodeId | undefined;
 
   constructor(options: NodeLinkOptions) {
     this.#options = options;
@@ -360,6 +364,7 @@ export class NodeLink implements PeerConnection {
 
   #up(carrier: LinkCarrier, mine: LinkPosition, theirs: LinkHelloHeader): void {
     carrier.trust();
+    this.#peerId = theirs.nodeId;
     const { isNewPeer, resumeAfter } = this.#ledger.meet(mine, theirs);
     this.#carrier = carrier;
     this.#backOffMs = BACK_OFF_MS;
@@ -423,8 +428,9 @@ export class NodeLink implements PeerConnection {
       }
     } catch (error) {
       // The link goes on: the same bytes would do the same again.
-      this.#defect(error as Error);
       this.#settle(receipt);
+      if (error instanceof LinkAbuseError || error instanceof DecodeError) this.#breakOff(error);
+      else this.#defect(error as Error);
       return;
     }
     if (!later) this.#settle(receipt);
@@ -495,6 +501,13 @@ export class NodeLink implements PeerConnection {
     if (!this.#wasCongested || this.#ledger.keptBytes > CONGESTION_BYTES / 2) return;
     this.#wasCongested = false;
     this.#options.onDrain?.();
+  }
+
+  /** The other end says what it may not. */
+  #breakOff(error: Error): void {
+    process.stderr.write(`shoal: ended a connection of node ${this.#peerId ?? "?"}: ${error.message}\n`);
+    this.#carrier?.drop();
+    this.#down(error.message);
   }
 
   #defect(error: Error): void {

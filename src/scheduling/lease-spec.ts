@@ -59,6 +59,17 @@ export function parseLeaseSpec(key: string): LeaseSpec {
   return { ...place, key, resources: vectorOf(amounts), cpus: vectorOf(cpus), rest: vectorOf(rest), environment: place.environment ?? "" };
 }
 
+/** Whether it is text that `leaseKey` makes: of what came from another machine nobody knows. */
+export function isLeaseSpec(value: unknown): boolean {
+  if (typeof value !== "string") return false;
+  try {
+    parseLeaseSpec(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The resources that a key names, in users' units. */
 export function specResources(key: string): Record<string, number> {
   const at = key.indexOf(SEPARATOR);

@@ -57,6 +57,8 @@ interface RunningNode {
 export class TestCluster implements AsyncDisposable {
   /** For `init({ address })`. */
   readonly address: string;
+  /** With it more nodes could join from elsewhere; undefined without TLS. */
+  readonly joinToken: string | undefined;
   readonly #token: string;
   readonly #network: TestNetwork;
   readonly #folder: string;
@@ -76,6 +78,7 @@ export class TestCluster implements AsyncDisposable {
     this.#folder = folder;
     this.#options = options;
     this.address = head.address;
+    this.joinToken = head.joinToken;
   }
 
   /**

@@ -64,7 +64,7 @@ interface Listeners {
   onExit: ConstructorParameters<typeof Child>[0]["onExit"];
 }
 
-/** As long as nothing was taken, spare processes are started. */
+/** Spare processes are started so long after one was taken. */
 const SPARES_AFTER_MS = 1000;
 
 export function createProcessLauncher(options: {

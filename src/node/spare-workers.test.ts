@@ -24,13 +24,17 @@ function make(count: number): { spares: SpareWorkers<number>; log: string[]; tim
   return { spares, log, timers, gone };
 }
 
-test("the oldest is taken first, and others start when nothing was taken for a while", () => {
+test("the oldest is taken first, and others start a while after the first was taken, whoever asks in between", () => {
   const { spares, log, timers } = make(2);
   spares.fill();
-  expect([spares.take(), spares.take(), spares.take()]).toEqual([1, 2, undefined]);
-  expect(timers).toHaveLength(1);
-  timers[0]?.();
+  expect(spares.take()).toBe(1);
+  const [first] = timers;
+  expect([spares.take(), spares.take()]).toEqual([2, undefined]);
+  expect(timers).toEqual([first]);
+  first?.();
   expect(log).toEqual(["start 1", "start 2", "start 3", "start 4"]);
+  expect(spares.take()).toBe(3);
+  expect(timers).toHaveLength(2);
 });
 
 test("one that has ended is not given away", () => {

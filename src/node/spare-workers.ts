@@ -2,7 +2,8 @@
  * Worker processes that have started and belong to nobody yet: a job takes one instead of waiting for a process to start.
  *
  * They have loaded the runtime and no code of a user, have no name and no connection, and are told all of that when they are taken, with the folder in which they run from
- * then on. New ones start when a while nothing was taken, so as not to be in the way of the first work of the job that took them. They end with the daemon.
+ * then on. New ones start a while after one was taken, so as not to be in the way of the first work of the job that took it; takers in between do not put that off, or
+ * jobs that follow each other closely would never find any. They end with the daemon.
  */
 
 export interface SpareWorkersOptions<Spare> {
@@ -17,7 +18,8 @@ export interface SpareWorkersOptions<Spare> {
 export class SpareWorkers<Spare> {
   readonly #options: SpareWorkersOptions<Spare>;
   readonly #spares = new Set<Spare>();
-  #forget: () => void = () => {};
+  /** Forgets that more will be started; undefined where none will. */
+  #forget: (() => void) | undefined;
   #isClosed = false;
 
   constructor(options: SpareWorkersOptions<Spare>) {
@@ -37,14 +39,17 @@ export class SpareWorkers<Spare> {
   take(): Spare | undefined {
     const [spare] = this.#spares;
     if (spare !== undefined) this.#spares.delete(spare);
-    this.#forget();
-    if (!this.#isClosed && this.#options.count > 0) this.#forget = this.#options.later(() => this.fill());
+    if (!this.#isClosed && this.#options.count > 0)
+      this.#forget ??= this.#options.later(() => {
+        this.#forget = undefined;
+        this.fill();
+      });
     return spare;
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#forget();
+    this.#forget?.();
     for (const spare of this.#spares) this.#options.end(spare);
     this.#spares.clear();
   }

@@ -126,7 +126,7 @@ test("sockets and their folder are for their owner alone, and no process shows t
 
 describe.each(["daemon", "worker"] as const)("the %s", (kind) => {
   test("answers the right token", async () => {
-    const friend = new Stranger(addresses[kind]).hello({ kind: "worker", processId: "a".repeat(32) });
+    const friend = new Stranger(addresses[kind]).hello({ kind: "worker", processId: "a".repeat(32), holderId: "a".repeat(32) });
     expect(await eventually(() => friend.replies.length > 0)).toBe(true);
     expect(friend.replies[0]).toMatchObject({ type: MESSAGE.REPLY });
     expect((friend.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).toBe(0);

@@ -206,6 +206,19 @@ test("captured objects are not kept", async () => {
   expect(collected.length).toBeGreaterThan(150);
 });
 
+test("garbage does not make the heap too large for a look into it", () => {
+  const makeCounter = (): { increment: () => number; read: () => number } => {
+    let count = 0;
+    return { increment: () => ++count, read: () => count };
+  };
+  const counter = makeCounter();
+  let dropped: number[] | undefined = new Array<number>(25_000_000).fill(0.5);
+  expect(dropped).toHaveLength(25_000_000);
+  dropped = undefined;
+  expect(process.memoryUsage().heapUsed).toBeGreaterThan(150_000_000);
+  expect(() => captureDefinition(() => [counter.increment(), counter.read()], HOOKS)).not.toThrow();
+});
+
 test("without the inspector the error says how to get it", () => {
   const program = `
     import { captureDefinition } from ${JSON.stringify(new URL("./capture.ts", import.meta.url).href)};

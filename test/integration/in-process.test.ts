@@ -150,6 +150,23 @@ test("a killed actor is dead, or restarts without its state", async () => {
   await kill(phoenix);
 });
 
+test("a call that reaches an actor while it ends hears of that end", async () => {
+  class Counter {
+    count(): number {
+      return 1;
+    }
+  }
+  const counter = remote(Counter).remote();
+  expect(await get(counter.count.remote())).toBe(1);
+  const ended = terminate(counter);
+  // Behind the call that ends it, on the same connection.
+  const late = failureOf(counter.count.remote());
+  await ended;
+  const error = await late;
+  expect(error).toBeInstanceOf(ActorDiedError);
+  expect(error["reason"]).toBe("it was terminated");
+});
+
 test("a constructor that throws ends its actor with the cause", async () => {
   class Impossible {
     constructor() {

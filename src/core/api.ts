@@ -5,11 +5,10 @@
  * where users read what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
  */
 import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actor-class.ts";
-import { interfaceFromWire } from "./actor-interface.ts";
 import { actorHandleState, requireHandle } from "./actor-handle.ts";
-import { ActorDiedError, GetTimeoutError } from "../base/errors.ts";
+import { GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
-import { type ActorInfoHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE, type NodeHeader } from "../wire/messages.ts";
+import { type ActorInfoHeader, type ActorStateHeader, MESSAGE, type NodeHeader } from "../wire/messages.ts";
 import type { StoreStatusHeader } from "../wire/store-messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
@@ -130,26 +129,7 @@ export const getActor: GetActorFunction = (async (name: string, options?: GetAct
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
   const asked = resolveGetActorOptions(options);
   const runtime = requireRuntime();
-  const namespace = asked.namespace ?? runtime.options.namespace;
-  let found: ActorLookupReply;
-  try {
-    found = (await runtime.holdWhile(runtime.daemon.request(MESSAGE.ACTOR_LOOKUP, { name, namespace }))).header as ActorLookupReply;
-  } catch (error) {
-    throw new ActorDiedError(`Cannot get actor ${JSON.stringify(name)}: ${(error as Error).message}`, {
-      reason: "no actor has that name",
-      hint: "Create it first with the option name, and look it up in the same namespace.",
-    });
-  }
-  const face = interfaceFromWire(found.interface);
-  const { actorId } = found;
-  runtime.actorOwners.set(actorId, found.owner);
-  const entry = runtime.table.receive(runtime.actorRef(actorId));
-  const handle = runtime.handles.received({
-    client: runtime.actor(actorId, face.className, { watch: true }),
-    interface: face,
-  });
-  runtime.table.unpin(entry);
-  return handle;
+  return runtime.namedActors.find(name, asked.namespace ?? runtime.options.namespace);
 }) as GetActorFunction;
 
 /** Resolves when the actor's constructor has run. @throws ActorDiedError when it failed */
@@ -177,6 +157,7 @@ export const ready: ReadyFunction = async (actor, options) => {
 /** Ends an actor after the calls that were made before; resolves when it has ended. */
 export const terminate: TerminateFunction = async (actor) => {
   const state = requireHandle(actor, "terminate an actor");
+  state.runtime.namedActors.forget(state.client.resolved.id);
   // With its session it has ended.
   if (state.runtime.isClosed) return;
   const target = {
@@ -212,6 +193,7 @@ export const kill: KillFunction = async (actor, options) => {
   const { client, runtime } = requireHandle(actor, "kill an actor");
   const { noRestart } = resolveKillOptions(options);
   if (runtime.isClosed) return;
+  runtime.namedActors.forget(client.resolved.id);
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
   await runtime.holdWhile(noRestart ? client.ended() : client.left());
 };

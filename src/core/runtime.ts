@@ -45,6 +45,7 @@ import { placing } from "./inherited-place.ts";
 import { FunctionTable } from "./function-table.ts";
 import { Lineage } from "./lineage.ts";
 import { LongWaits } from "./long-waits.ts";
+import { NamedActors } from "./named-actors.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { OpenLinks } from "./open-links.ts";
 import { isKeptAsItIs } from "./plain-value.ts";
@@ -117,6 +118,7 @@ export class Runtime {
   readonly #waiting: Waiting;
   readonly longWaits: LongWaits;
   readonly #actors = new Map<ActorId, ActorClient>();
+  readonly namedActors: NamedActors = new NamedActors(this);
   /** The daemons that count the handles of actors which others created. */
   readonly actorOwners: Map<ActorId, ProcessId> = new Map();
   readonly #links = new OpenLinks();
@@ -340,6 +342,11 @@ export class Runtime {
   /** Keeps a driver alive until the promise has settled, as a pending `get` does. */
   holdWhile<T>(work: Promise<T>): Promise<T> {
     return this.#waiting.holdWhile(work);
+  }
+
+  /** The client of an actor that this process has met. */
+  knownActor(id: ActorId): ActorClient | undefined {
+    return this.#actors.get(id);
   }
 
   /** The client of an actor; one per actor and process. `watch` asks the daemon to tell its state. */

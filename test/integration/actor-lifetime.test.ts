@@ -16,8 +16,9 @@ import {
   shutdown,
   terminate,
 } from "shoal";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { eventually, failureOf, isAlive } from "./sandbox.ts";
+import { driverRuntime } from "./session.ts";
 
 beforeAll(async () => {
   await init({ numCpus: 2, namespace: "tests" });
@@ -189,6 +190,32 @@ test("a named actor is found in its namespace and nowhere else", async () => {
   const again = remote(Cell, { name: "cell" }).remote();
   expect(await again.get.remote()).toBe(0);
   await kill(again);
+});
+
+test("who has found a named actor finds it again without asking, and after its death asks again", async () => {
+  const { daemon } = driverRuntime();
+  const actor = remote(Cell, { name: "known" }).remote();
+  await actor.set.remote(5);
+  const asked = vi.spyOn(daemon, "request");
+  const found = await Promise.all([getActor<Cell>("known"), getActor<Cell>("known")]);
+  asked.mockClear();
+  for (let again = 0; again < 10; again++) found.push(await getActor<Cell>("known"));
+  expect(asked).not.toHaveBeenCalled();
+  expect(await get(found.map((handle) => handle.get.remote()))).toEqual(new Array(12).fill(5));
+  // Not by this process, which would know at once.
+  const killer = remote(async () => await kill(await getActor("known")));
+  await killer.remote();
+  const isKnownToBeDead = (): Promise<boolean> =>
+    getActor("known").then(
+      () => false,
+      (error: unknown) => error instanceof ActorDiedError,
+    );
+  expect(await eventually(isKnownToBeDead)).toBe(true);
+  const successor = remote(Cell, { name: "known" }).remote();
+  expect(await successor.get.remote()).toBe(0);
+  expect(await (await getActor<Cell>("known")).get.remote()).toBe(0);
+  void kill(successor);
+  await expect(getActor("known")).rejects.toThrow(ActorDiedError);
 });
 
 test("getIfExists makes one actor, whoever asks first", async () => {

@@ -8,13 +8,12 @@
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../src/base/ids.ts";
 import type { NodeView } from "../src/base/resources.ts";
-import { Head } from "../src/control/head.ts";
-import { HEAD_PREFIX } from "../src/control/head-records.ts";
+import type { Head } from "../src/control/head.ts";
+import { HEAD_PREFIX, type HeadTables } from "../src/control/head-records.ts";
+import { KeptHead } from "../src/control/kept-head.ts";
 import { Journal } from "../src/control/journal.ts";
 import { claimLeadership, type Leadership } from "../src/control/leadership.ts";
-import { OutputGate } from "../src/control/output-gate.ts";
 import { RecordedTables } from "../src/control/recorded-tables.ts";
-import { reconcile, type RecoveryStep, unplaced } from "../src/control/recovery.ts";
 import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/control/store/control-store.ts";
 import { MemoryStore } from "../src/control/store/memory-store.ts";
 import { MemoryTables } from "../src/control/store/memory-tables.ts";
@@ -27,8 +26,8 @@ export type RecoveryMutation =
   | "none"
   /** Messages go out before what they tell is kept. */
   | "effectsFirst"
-  /** The new head believes its tables and asks no node what it runs. */
-  | "noDigests";
+  /** Nodes do not say what they run. */
+  | "emptyDigests";
 
 const EMPTY: PayloadHeader = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
 const NOTHING = new Uint8Array(0);
@@ -63,36 +62,41 @@ class SteppedStore extends MemoryStore {
   }
 }
 
+interface HeadParts {
+  readonly store: SteppedStore;
+  readonly tables: RecordedTables;
+  readonly leadership: Leadership;
+  readonly kept: HeadTables;
+}
+
 /** One life of a head. */
 class ModelHead {
-  readonly head: Head;
-  readonly gate: OutputGate;
+  readonly kept: KeptHead;
   readonly store: SteppedStore;
   readonly #journal: Journal;
-  readonly #tables: RecordedTables;
-  readonly #gated = new Map<NodeId, NodeServices>();
   isAlive = true;
   /** Messages that still come out before it dies. */
   outputsLeft = Infinity;
 
-  constructor(world: HeadWorld, { store, tables, leadership }: { store: SteppedStore; tables: RecordedTables; leadership: Leadership }) {
+  constructor(world: HeadWorld, { store, tables, leadership, kept }: HeadParts) {
     this.store = store;
-    this.#tables = tables;
-    const effectsFirst = world.mutation === "effectsFirst";
     this.#journal = new Journal({ commit: (writes) => leadership.commit(writes), onLost: () => this.die() });
-    const takeWrites = (): StoreWrite[] => tables.takeWrites();
     const eager = {
       after: (writes: readonly StoreWrite[], run: () => void) => {
         run();
         this.#journal.after(writes, () => {});
       },
     } as Journal;
-    this.gate = new OutputGate({ journal: effectsFirst ? eager : this.#journal, takeWrites });
-    this.head = new Head({ nowMs: () => world.nowMs, isOfDriver: false, tables });
+    const journal = world.mutation === "effectsFirst" ? eager : this.#journal;
+    this.kept = new KeptHead({ journal, tables, kept, nowMs: () => world.nowMs });
+  }
+
+  get head(): Head {
+    return this.kept.head;
   }
 
   get tables(): RecordedTables {
-    return this.#tables;
+    return this.kept.tables;
   }
 
   get isIdle(): boolean {
@@ -114,29 +118,12 @@ class ModelHead {
   }
 
   add(node: ModelNode): void {
-    const gated = this.gate.node(node.servicesFor(this));
-    this.#gated.set(node.nodeId, gated);
-    this.gate.run(() => {
-      this.head.addNode(gated);
-      const { world } = node;
-      if (world.mutation !== "noDigests") this.#recover(reconcile(node.digest(), { actors: this.#tables.actors, owners: [] }));
-    });
-  }
-
-  lose(nodeId: NodeId): void {
-    this.gate.run(() => this.head.nodeGone(nodeId, "it was killed"));
-  }
-
-  begin(): void {
-    this.gate.run(() => this.#recover(unplaced(this.#tables.actors)));
+    const digest = node.digest();
+    this.kept.addNode(node.servicesFor(this), node.world.mutation === "emptyDigests" ? { ...digest, actors: [] } : digest);
   }
 
   peer(node: NodeId, id: ProcessId): HeadPeer {
-    return this.#gated.get(node)?.peer(id) as HeadPeer;
-  }
-
-  #recover(steps: readonly RecoveryStep[]): void {
-    for (const step of steps) this.head.recover(step);
+    return this.kept.peer(node, id) as HeadPeer;
   }
 }
 
@@ -190,7 +177,7 @@ class ModelNode {
     const head = this.#head;
     if (next === undefined || head === undefined || !head.isAlive) return false;
     next.isSent = true;
-    head.gate.run(
+    head.kept.run(
       () => next.say(head),
       () =>
         head.out(() => {
@@ -337,10 +324,9 @@ class HeadWorld {
     const store = new SteppedStore(this.memory);
     const leadership = (await claimLeadership(store, { id: `${this.crashes}` })) as Leadership;
     const tables = new RecordedTables();
-    tables.restore((await store.list(HEAD_PREFIX)).entries);
+    const kept = tables.restore((await store.list(HEAD_PREFIX)).entries);
     store.isStepped = true;
-    this.head = new ModelHead(this, { store, tables, leadership });
-    this.head.begin();
+    this.head = new ModelHead(this, { store, tables, leadership, kept });
   }
 
   answered(callId: number, header: unknown): void {
@@ -443,7 +429,7 @@ class HeadWorld {
     this.deadNodes.add(node.nodeId);
     node.workers.clear();
     node.outbox.length = 0;
-    if (this.head?.isAlive === true) this.head.lose(node.nodeId);
+    if (this.head?.isAlive === true) this.head.kept.nodeGone(node.nodeId, "it was killed");
   }
 
   async crash(): Promise<void> {
@@ -466,7 +452,7 @@ class HeadWorld {
 async function ensureHead(world: HeadWorld): Promise<void> {
   if (world.head?.isAlive === true) return;
   await world.startHead();
-  for (const nodeId of world.deadNodes) world.head?.lose(nodeId as NodeId);
+  for (const nodeId of world.deadNodes) world.head?.kept.nodeGone(nodeId as NodeId, "it was killed");
 }
 
 /** One thing that happens next. */

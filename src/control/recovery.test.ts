@@ -106,7 +106,7 @@ describe("heads that die at any line, workers that crash, nodes that do not come
 
   test.each([
     ["effectsFirst", 1],
-    ["noDigests", 14],
+    ["emptyDigests", 6],
   ] as const)("%s is found", async (mutation, seed) => {
     expect((await simulateHeads({ seed, mutation })).violations).not.toEqual([]);
   });

@@ -119,7 +119,10 @@ class ModelHead {
 
   add(node: ModelNode): void {
     const digest = node.digest();
-    this.kept.addNode(node.servicesFor(this), node.world.mutation === "emptyDigests" ? { ...digest, actors: [] } : digest);
+    this.kept.addNode(node.servicesFor(this), node.world.mutation === "emptyDigests" ? { ...digest, actors: [] } : digest, {
+      incarnation: "1",
+      info: undefined,
+    });
   }
 
   peer(node: NodeId, id: ProcessId): HeadPeer {
@@ -522,7 +525,8 @@ function check(world: HeadWorld): void {
   for (const id of world.acknowledgedGroups) {
     const state = tables.groups.get(id)?.header.state;
     const node = world.removed.get(id);
-    if (state !== "created" && (node === undefined || state !== "removed")) lost.push(`group ${id} is ${state}`);
+    if (state !== "created" && state !== "rescheduling" && (node === undefined || state !== "removed"))
+      lost.push(`group ${id} is ${state}`);
     else if (state === "created" && isSaid(node)) lost.push(`group ${id} is ${state}`);
   }
   const running = new Map<ActorId, number>();

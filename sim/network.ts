@@ -4,8 +4,10 @@
  * Does what `entry/head.ts` and `entry/daemon.ts` do. Owns the head's process; decides nothing.
  */
 import { newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
-import { Head } from "../src/control/head.ts";
 import { HeadServer } from "../src/control/head-server.ts";
+import { Journal } from "../src/control/journal.ts";
+import { KeptHead } from "../src/control/kept-head.ts";
+import { RecordedTables } from "../src/control/recorded-tables.ts";
 import { ClusterMembership } from "../src/node/cluster-membership.ts";
 import { PROTOCOL_VERSION } from "../src/wire/messages.ts";
 import { listen } from "./endpoint.ts";
@@ -32,8 +34,11 @@ export class ClusterNetwork {
     const processId = newProcessId(randomHex, nodeId);
     this.head = world.spawn("head", "head");
     this.head.run(() => {
-      const head = new Head({ nowMs: () => world.nowMs, isOfDriver: false });
-      const server = new HeadServer({ head, self: { nodeId, processId, incarnation: randomHex(8) }, token: TOKEN });
+      // What it keeps is kept at once: this world's head never dies (`head-world.ts` has those that do).
+      const journal = new Journal({ commit: () => Promise.resolve(), onLost: () => {} });
+      const tables = new RecordedTables();
+      const kept = new KeptHead({ journal, tables, kept: tables.restore([]), nowMs: () => world.nowMs });
+      const server = new HeadServer({ kept, self: { nodeId, processId, incarnation: randomHex(8) }, token: TOKEN });
       void listen(HEAD_ADDRESS, (transport) => server.accept(transport));
     });
   }
@@ -54,6 +59,7 @@ export class ClusterNetwork {
         objectStoreMemoryBytes: storeBytes,
       },
       report: () => node().daemon.report,
+      digest: () => node().daemon.digest,
       folders,
       onTransfer: (tag, transport) => node().daemon.acceptTransfer(tag, transport),
       onIdentity: () => {},

@@ -139,9 +139,11 @@ export class ClusterPlacement implements Placement {
         if (actor === undefined || node === undefined) return;
         this.#waiting.delete(actor.id);
         this.#placedOn.set(actor.id, { nodeId: effect.nodeId, actor });
-        const { shape, resources, interface: face } = actor.options;
+        const { id, incarnation, creator, options } = actor;
+        const { shape, resources, interface: face } = options;
         const { placement, waitMs } = effect;
-        node.placeActor(actor.id, { shape, resources, className: face.className, sent: { placement, waitMs } });
+        const facts = { incarnation, creator, options };
+        node.placeActor(id, { shape, resources, className: face.className, sent: { placement, waitMs }, facts });
         return;
       }
       case "actorInfeasible":

@@ -12,29 +12,24 @@ import { mustHold } from "../rpc/link-abuse.ts";
 import { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
-import type {
-  ClusterStatusHeader,
-  HeadEventHeader,
-  JoinTokensHeader,
-  NodeInfoHeader,
-  NodeRegisterHeader,
-  NodeReportHeader,
-  RoutedHeader,
-} from "../wire/cluster-messages.ts";
+import type { ClusterStatusHeader, HeadEventHeader, JoinTokensHeader, NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
 import { clusterStatus } from "./cluster-status.ts";
+import type { KeptHead } from "./kept-head.ts";
 import { checkRegistration, checkWord, type NodeWord } from "./node-speech.ts";
 import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
 const DEAD_MAX = 1000;
 
+type Registration = ReturnType<typeof checkRegistration>;
+
 export interface HeadServerOptions {
-  head: Head;
+  kept: KeptHead;
   self: { nodeId: NodeId; processId: ProcessId; incarnation: string };
   token: string;
   /** Undefined for a head that only its own machine reaches. */
@@ -43,18 +38,31 @@ export interface HeadServerOptions {
 
 /** How long a node whose connection broke may take to come back. */
 const CLOSED_AFTER_MS = 2000;
+/** How long a node of an earlier head may take to come to this one. */
+const MISSING_AFTER_MS = 10_000;
+const NOT_BACK = "it did not come back to the head that was started after the last one";
+
+/** What a node answers to what a head wants of it. The answer to an earlier head is in the registration, or of no interest. */
+const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
 
 export class HeadServer {
   readonly #head: Head;
+  readonly #kept: KeptHead;
   readonly #options: HeadServerOptions;
   readonly #links = new Map<NodeTag, NodeLink>();
   readonly #nodes = new Map<NodeTag, RemoteNode>();
   readonly #dead: NodeInfoHeader[] = [];
   readonly #startedMs = Date.now();
+  #missingTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(options: HeadServerOptions) {
     this.#options = options;
-    this.#head = options.head;
+    this.#kept = options.kept;
+    this.#head = options.kept.head;
+    const dead = options.kept.kept.nodes.filter(({ state }) => state === "dead").slice(-DEAD_MAX);
+    for (const { info, reason } of dead) if (info !== undefined) this.#dead.push({ ...info, alive: false, reason });
+    if (options.kept.missing.length > 0) this.#missingTimer = setTimeout(() => this.#giveUpMissing(), MISSING_AFTER_MS);
   }
 
   /** Somebody connects to the head. */
@@ -83,28 +91,43 @@ export class HeadServer {
   #newLink(nodeId: NodeId): NodeLink {
     const { self, token } = this.#options;
     let node: RemoteNode | undefined;
+    let heads = 0;
     let timer: NodeJS.Timeout | undefined;
     const link: NodeLink = new NodeLink({
       self: { ...self, kind: "head" },
       token,
       peerNodeId: nodeId,
-      onFrame: (frame) => {
+      // A node keeps what it has said until what that changed is kept, and says it again to the next head.
+      acknowledgesLater: true,
+      onFrame: (frame, acknowledge) => {
         if (frame.type === MESSAGE.NODE_REGISTER) {
-          const [facts, report] = checkRegistration(nodeId, headerOf(frame));
+          const registration = checkRegistration(nodeId, headerOf(frame));
+          heads = registration[2].heads;
           link.reply(frame.callId, undefined);
-          node = this.#register(link, facts, report);
+          node = this.#register(link, registration);
+          acknowledge();
         } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {
           this.#renew(link, frame, nodeId);
+          acknowledge();
         } else if (node !== undefined) {
+          const from = node;
           const word = checkWord(nodeId, frame.type, headerOf(frame));
-          if (word.kind === "event") this.#mustCount(nodeId, word.event);
-          this.#receive(node, word, frame.body);
-        }
+          if (word.kind === "event") {
+            this.#mustCount(nodeId, word.event);
+            if (frame.callId < heads && ANSWERS.has(word.event[0])) {
+              acknowledge();
+              return;
+            }
+          }
+          this.#kept.run(() => this.#receive(from, word, frame.body), acknowledge);
+        } else acknowledge();
       },
       onUp: () => clearTimeout(timer),
       onDown: (reason) => {
         clearTimeout(timer);
+        if (this.#isClosed) return;
         timer = setTimeout(() => {
+          if (this.#isClosed) return;
           link.close(reason);
           if (node !== undefined) this.#gone(node, `its connection to the head ended: ${reason}`);
         }, CLOSED_AFTER_MS);
@@ -113,12 +136,12 @@ export class HeadServer {
     return link;
   }
 
-  #register(link: PeerConnection, facts: NodeRegisterHeader, report: NodeReportHeader): RemoteNode {
+  #register(link: PeerConnection, [facts, report, digest]: Registration): RemoteNode {
     const node = new RemoteNode(link, facts, report);
     this.#nodes.set(nodeTagOf(facts.nodeId), node);
     node.nodesChanged(this.list());
     for (const other of this.#nodes.values()) if (other !== node) other.nodesChanged([infoOf(node)]);
-    this.#head.addNode(node);
+    this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
     return node;
   }
 
@@ -142,11 +165,33 @@ export class HeadServer {
   /** The link of a node has ended for good. */
   #gone(node: RemoteNode, reason: string): void {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
-    const info: NodeInfoHeader = { ...infoOf(node), alive: false, reason, goneMs: Date.now() };
+    this.#died(infoOf(node), reason);
+  }
+
+  #died(alive: NodeInfoHeader, reason: string): void {
+    const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs: Date.now() };
     this.#dead.push(info);
     if (this.#dead.length > DEAD_MAX) this.#dead.shift();
-    for (const other of this.#nodes.values()) other.nodesChanged([info]);
-    this.#head.nodeGone(node.nodeId, reason);
+    this.#kept.nodeGone(info.nodeId, reason, () => {
+      for (const other of this.#nodes.values()) other.nodesChanged([info]);
+    });
+  }
+
+  /** Those that an earlier head had, and that have not come to this one: they ended with it, or cannot reach it. */
+  #giveUpMissing(): void {
+    for (const { nodeId, info } of this.#kept.missing) {
+      if (info === undefined) this.#kept.nodeGone(nodeId, NOT_BACK);
+      else this.#died(info, NOT_BACK);
+    }
+  }
+
+  /** This head leads no more: nodes look for another. */
+  close(reason: string): void {
+    this.#isClosed = true;
+    clearTimeout(this.#missingTimer);
+    for (const link of this.#links.values()) link.close(reason);
+    this.#links.clear();
+    this.#nodes.clear();
   }
 
   *livingNodes(): Iterable<NodeId> {
@@ -192,8 +237,11 @@ export class HeadServer {
     );
   }
 
-  #routed(node: RemoteNode, [from, , type, callId, flags, header]: RoutedHeader, body: Uint8Array): void {
-    const peer = node.peer(from);
+  #routed(node: RemoteNode, [from, , type, callId, flags, header, isAgain = false]: RoutedHeader, body: Uint8Array): void {
+    if (isAgain) node.askedAgain.add(`${from} ${callId}`);
+    // The link sends it, too, when no head had acknowledged it.
+    else if (callId !== 0 && node.askedAgain.delete(`${from} ${callId}`)) return;
+    const peer = this.#kept.peer(node.nodeId, from) ?? node.peer(from);
     switch (type) {
       case MESSAGE.NODES:
         peer.connection.reply(callId, this.list());

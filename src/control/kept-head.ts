@@ -7,13 +7,15 @@
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import { Head } from "./head.ts";
-import { HEAD_PREFIX, type HeadTables } from "./head-records.ts";
+import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { Journal } from "./journal.ts";
 import type { Leadership } from "./leadership.ts";
 import { OutputGate } from "./output-gate.ts";
 import { RecordedTables } from "./recorded-tables.ts";
-import { type NodeDigest, reconcile, unplaced } from "./recovery.ts";
+import { actorsOfDigests, type NodeDigest, reconcile, unplaced } from "./recovery.ts";
 import type { ControlStore } from "./store/control-store.ts";
+
+type NodeLife = Pick<NodeRecord, "incarnation" | "info">;
 
 interface KeptHeadParts {
   readonly journal: Journal;
@@ -31,6 +33,7 @@ export class KeptHead {
   readonly #journal: Journal;
   readonly #gate: OutputGate;
   readonly #nodes = new Map<NodeId, NodeServices>();
+  readonly #living = new Map<NodeId, NodeRecord>();
 
   constructor({ journal, tables, kept, nowMs }: KeptHeadParts) {
     this.tables = tables;
@@ -38,6 +41,7 @@ export class KeptHead {
     this.#journal = journal;
     this.#gate = new OutputGate({ journal, takeWrites: () => tables.takeWrites() });
     this.head = new Head({ nowMs, isOfDriver: false, tables });
+    for (const record of kept.nodes) if (record.state !== "dead") this.#living.set(record.nodeId, record);
     this.run(() => {
       for (const step of unplaced(tables.actors)) this.head.recover(step);
     });
@@ -63,20 +67,36 @@ export class KeptHead {
   }
 
   /** A node that has registered with this head for the first time in its present life. */
-  addNode(node: NodeServices, digest: NodeDigest): void {
+  addNode(node: NodeServices, digest: NodeDigest, life: NodeLife): void {
+    const record: NodeRecord = { nodeId: node.nodeId, state: "alive", reason: undefined, ...life };
+    // Every node that has actors was registered before: tables without it are not those of the head that had placed them.
+    const hasLostTables = !this.#living.has(node.nodeId);
+    this.#living.set(node.nodeId, record);
     const gated = this.#gate.node(node);
     this.#nodes.set(node.nodeId, gated);
     const owners = this.kept.groups.flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
     this.run(() => {
+      if (hasLostTables) this.tables.adopt(actorsOfDigests([digest]));
+      this.tables.node(record);
       this.head.addNode(gated);
       for (const step of reconcile(digest, { actors: this.tables.actors, owners })) this.head.recover(step);
     });
   }
 
-  /** It is dead, also when this head has never met it. */
-  nodeGone(nodeId: NodeId, reason: string): void {
+  /** It is dead, also when this head has never met it. @param then runs when that is kept, so that no other node hears of a death that was not */
+  nodeGone(nodeId: NodeId, reason: string, then?: () => void): void {
+    const record = this.#living.get(nodeId);
+    this.#living.delete(nodeId);
     this.#nodes.delete(nodeId);
-    this.run(() => this.head.nodeGone(nodeId, reason));
+    this.run(() => {
+      if (record !== undefined) this.tables.node({ ...record, state: "dead", reason });
+      this.head.nodeGone(nodeId, reason);
+    }, then);
+  }
+
+  /** Nodes of an earlier head that have not come to this one. */
+  get missing(): NodeRecord[] {
+    return Array.from(this.#living.values()).filter(({ nodeId }) => !this.#nodes.has(nodeId));
   }
 
   /** A process of a node, as this head may speak to it. */

@@ -7,7 +7,7 @@
 import { type NodeId, nodeTagOf } from "../base/ids.ts";
 import { LinkAbuseError, mustHold } from "../rpc/link-abuse.ts";
 import { isLeaseSpec } from "../scheduling/lease-spec.ts";
-import type { HeadEventHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { HeadEventHeader, NodeDigestHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import * as shape from "../wire/header-shape.ts";
 import { MESSAGE } from "../wire/messages.ts";
 
@@ -32,6 +32,29 @@ const facts = fields({
 });
 
 const workerFacts = fields({ id, holderId: id, pid: number, address: text, remoteAddress: text });
+const actorOptions = fields({
+  name: optional(text),
+  namespace: text,
+  getIfExists: flag,
+  resources: record(number),
+  shape: leaseSpec,
+  group: optional(text),
+  maxRestarts: number,
+  isDetached: flag,
+  interface: fields({ className: text, methods: record(record(anything)), groups: record(number) }),
+});
+const digest = fields({
+  heads: number,
+  processes: list(id),
+  actors: list(
+    fields({
+      actorId: id,
+      worker: workerFacts,
+      accelerators: optional(record(list(text))),
+      facts: optional(fields({ incarnation: number, creator: id, options: actorOptions })),
+    }),
+  ),
+});
 const workerExit = fields({
   workerId: id,
   pid: number,
@@ -97,17 +120,7 @@ const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
     definition: text,
     args: payload,
     deps: list(payload),
-    options: fields({
-      name: optional(text),
-      namespace: text,
-      getIfExists: flag,
-      resources: record(number),
-      shape: leaseSpec,
-      group: optional(text),
-      maxRestarts: number,
-      isDetached: flag,
-      interface: fields({ className: text, methods: record(record(anything)), groups: record(number) }),
-    }),
+    options: actorOptions,
   }),
   [MESSAGE.ACTOR_LOOKUP]: named,
   [MESSAGE.ACTOR_WATCH]: text,
@@ -133,12 +146,14 @@ const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
 };
 
 /** @throws LinkAbuseError */
-export function checkRegistration(node: NodeId, header: unknown): [NodeRegisterHeader, NodeReportHeader] {
-  mustHold(tuple(facts, report)(header), "its registration is malformed");
-  const [registered, first] = header as [NodeRegisterHeader, NodeReportHeader];
+export function checkRegistration(node: NodeId, header: unknown): [NodeRegisterHeader, NodeReportHeader, NodeDigestHeader] {
+  mustHold(tuple(facts, report, digest)(header), "its registration is malformed");
+  const [registered, first, here] = header as [NodeRegisterHeader, NodeReportHeader, NodeDigestHeader];
   mustHold(registered.nodeId === node, `it registers as node ${registered.nodeId}`);
   mustBeOf(node, registered.daemonId, "registers with the daemon");
-  return [registered, { ...first, nodeId: node }];
+  for (const process of here.processes) mustBeOf(node, process, "registers with the process");
+  for (const { worker } of here.actors) for (const one of [worker.id, worker.holderId]) mustBeOf(node, one, "registers with the worker");
+  return [registered, { ...first, nodeId: node }, { ...here, nodeId: node }];
 }
 
 /** What a node that has registered says. */

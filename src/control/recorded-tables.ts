@@ -6,7 +6,7 @@
  */
 import type { ActorId } from "../base/ids.ts";
 import type { DefinitionHeader, EnvironmentHeader } from "../wire/messages.ts";
-import { type ActorEffect, type ActorEvent, ActorTable } from "./actor-table.ts";
+import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable } from "./actor-table.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
@@ -52,6 +52,13 @@ export class RecordedTables {
     this.#environments.take();
     this.#deadNodes.push(...tables.nodes.filter(({ state }) => state === "dead"));
     return tables;
+  }
+
+  /** Actors of which no table is left, as a node that runs them tells; those that are known stay as they are known. */
+  adopt(actors: readonly ActorRecord[]): void {
+    const unknown = actors.filter(({ id }) => this.#actors.get(id) === undefined);
+    this.#actors.restore(unknown, new Map());
+    for (const { id } of unknown) this.#actors.note(id, true);
   }
 
   node(record: NodeRecord): void {
@@ -101,9 +108,9 @@ class RecordedActors extends ActorTable {
     if (event.kind === "watch") return effects;
     if (event.kind === "found") this.#aliases.set(event.id, this.aliasOf(event.id));
     if (hadAlias) this.#aliases.set((event as { id: ActorId }).id, undefined);
-    if (touched !== undefined) this.#note(touched, isNew);
+    if (touched !== undefined) this.note(touched, isNew);
     for (const { kind, actor } of effects) {
-      this.#note(actor.id, false);
+      this.note(actor.id, false);
       if (kind === "gone" && actor.phase === "dead") this.dead.push(actor.id);
     }
     return effects;
@@ -130,7 +137,7 @@ class RecordedActors extends ActorTable {
     return forgotten;
   }
 
-  #note(id: ActorId, isNew: boolean): void {
+  note(id: ActorId, isNew: boolean): void {
     if (isNew || !this.#changed.has(id)) this.#changed.set(id, isNew ? "new" : "old");
   }
 }

@@ -6,26 +6,12 @@
  * never told to start, as that waits for the commit; so an actor can be placed again at once, and of two workers the one that is heard of second ends. Invariant: every step may be done twice.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
-import type { WorkerFactsHeader } from "../wire/cluster-messages.ts";
-import type { AcceleratorIds, ActorOptionsHeader } from "../wire/messages.ts";
+import type { DigestActorHeader, NodeDigestHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { AcceleratorIds } from "../wire/messages.ts";
 import type { ActorRecord, ActorTable } from "./actor-table.ts";
 
-/** What runs on a node, as it says when it registers. Places for actors that it has only been asked for it forgets with that. */
-export interface NodeDigest {
-  readonly nodeId: NodeId;
-  /** The drivers and workers that are connected to its daemon. */
-  readonly processes: readonly ProcessId[];
-  readonly actors: readonly DigestActor[];
-}
-
-export interface DigestActor {
-  readonly actorId: ActorId;
-  /** A process is one incarnation: it never becomes another. */
-  readonly worker: WorkerFactsHeader;
-  readonly accelerators: AcceleratorIds | undefined;
-  /** For a head that has lost its tables. */
-  readonly facts?: { readonly incarnation: number; readonly creator: ProcessId; readonly options: ActorOptionsHeader } | undefined;
-}
+export type NodeDigest = Omit<NodeDigestHeader, "heads">;
+export type DigestActor = DigestActorHeader;
 
 export type RecoveryStep =
   /** It has a worker that the tables do not have: nothing was started in it yet, as that waits for the commit. */

@@ -26,6 +26,8 @@ export class RemoteNode implements NodeServices {
   readonly nodeId: NodeId;
   readonly daemonId: ProcessId;
   readonly facts: NodeRegisterHeader;
+  /** Questions that came with the registration, as an earlier head had not answered them. */
+  readonly askedAgain: Set<string> = new Set<string>();
   readonly #link: PeerConnection;
   #view: NodeView;
 
@@ -67,8 +69,8 @@ export class RemoteNode implements NodeServices {
     this.#command("warn", text);
   }
 
-  placeActor(actor: ActorId, { shape, resources, className, sent }: ActorToPlace): void {
-    this.#command("placeActor", actor, { shape, resources, className, sent });
+  placeActor(actor: ActorId, { shape, resources, className, sent, facts }: ActorToPlace): void {
+    this.#command("placeActor", actor, { shape, resources, className, sent, facts });
   }
 
   leasesPlaced(question: number, answer: LeaseAnswerHeader): void {

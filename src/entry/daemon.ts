@@ -87,6 +87,7 @@ const membership =
           objectStoreMemoryBytes,
         },
         report: () => daemon.report,
+        digest: () => daemon.digest,
         onRouted: (header, body) => daemon.receiveRouted(header, body),
         onTransfer: (tag, transport) => daemon.acceptTransfer(tag, transport),
         folders: { memoryDirectory: directories.memory, spillDirectory: directories.spill },

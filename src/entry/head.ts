@@ -6,15 +6,16 @@
  */
 import { type NodeId, newProcessId } from "../base/ids.ts";
 import { secretsInFolder, secretsInMemory } from "../control/cluster-secrets.ts";
-import { Head } from "../control/head.ts";
 import { HeadSecurity } from "../control/head-security.ts";
-import { HeadServer } from "../control/head-server.ts";
+import { HeadReign } from "../control/head-reign.ts";
+import { type ControlPlanePlace, openControlPlane } from "../control/open-control-plane.ts";
 import { CertificateRenewal } from "../node/certificate-renewal.ts";
 import { listen } from "../platform/endpoint.ts";
 import { isLoopbackHost, parseNetworkAddress } from "../platform/network-address.ts";
 import { newToken, randomHex } from "../platform/random.ts";
 import { tellingStartFailures } from "../platform/start-failure.ts";
 import { setTlsIdentity } from "../platform/tls-identity.ts";
+import type { Transport } from "../platform/transport.ts";
 import { readParentLine } from "../platform/worker-process.ts";
 
 export interface HeadConfiguration {
@@ -30,6 +31,10 @@ export interface HeadConfiguration {
   tlsOnLoopback?: boolean | undefined;
   /** Names and IP addresses for the head's certificate, for clients of NATS. */
   hosts?: readonly string[] | undefined;
+  /** Where its tables are kept. Default: in its memory, and gone with it. */
+  controlPlane?: ControlPlanePlace | undefined;
+  /** Whether other heads may take over. Default: false. */
+  hasRivals?: boolean | undefined;
 }
 
 /** What the head tells its parent once it listens, as JSON. */
@@ -48,15 +53,27 @@ export interface HeadStart {
 const { configuration, send } = await readParentLine<HeadConfiguration>(() => process.exit(0));
 process.title = "shoal head";
 const started = tellingStartFailures(send);
-const { headId, address, directory, tlsOnLoopback = false, hosts = [] } = configuration;
+const { headId, address, directory, tlsOnLoopback = false, hosts = [], hasRivals = false } = configuration;
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
+let reign: HeadReign | undefined;
 // A head that only this machine reaches, and that ends with who started it, begins sooner without.
 const security = needsCertificates || directory !== undefined ? await openSecurity() : undefined;
 const token = security?.token ?? configuration.token ?? newToken();
-const head = new Head({ nowMs: () => performance.now(), isOfDriver: false });
-const processId = newProcessId(randomHex, headId);
-const server: HeadServer = new HeadServer({ head, self: { nodeId: headId, processId, incarnation: randomHex(8) }, token, security });
-const listener = await listen(address, (transport) => server.accept(transport), security?.listenOptions);
+const plane = await openControlPlane(configuration.controlPlane ?? { kind: "memory" });
+// Who comes before it leads is turned away, and comes again.
+const accept = (transport: Transport): void => (reign === undefined ? transport.end() : reign.accept(transport));
+const listener = await listen(address, accept, security?.listenOptions);
+reign = new HeadReign({
+  plane,
+  address: listener.path,
+  self: { nodeId: headId, processId: newProcessId(randomHex, headId) },
+  token,
+  security,
+  hasRivals,
+  newIncarnation: () => randomHex(8),
+  nowMs: () => performance.now(),
+});
+if (!hasRivals) await reign.leads;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(0));
 const start: HeadStart = {
   address: listener.path,
@@ -74,8 +91,8 @@ async function openSecurity(): Promise<HeadSecurity> {
     token: configuration.token,
     hosts,
     tlsOnLoopback,
-    livingNodes: () => server.livingNodes(),
-    isDead: (node) => server.isDead(node),
+    livingNodes: () => reign?.server?.livingNodes() ?? [],
+    isDead: (node) => reign?.server?.isDead(node) ?? false,
     nowMs: () => Date.now(),
   });
   setTlsIdentity(opened.newIdentity());

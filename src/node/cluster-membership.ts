@@ -14,7 +14,7 @@ import { acceptPeer } from "../rpc/handshake.ts";
 import { LinkAbuseError } from "../rpc/link-abuse.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
-import type { NodeCommandHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { NodeCommandHeader, NodeDigestHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
@@ -39,6 +39,8 @@ export interface ClusterMembershipOptions {
   token: string;
   facts: Omit<NodeRegisterHeader, "address" | "incarnation">;
   report: () => NodeReportHeader | undefined;
+  /** What runs here, for a head that has not met this node; places that only an earlier head had asked for are forgotten with it. */
+  digest: () => NodeDigestHeader;
   onRouted: (header: RoutedHeader, body: Uint8Array) => void;
   /** Another node comes to fetch objects. */
   onTransfer: (tag: NodeTag, transport: Transport) => void;
@@ -151,16 +153,23 @@ export class ClusterMembership {
   }
 
   #register(): void {
+    const here = this.#options.digest();
+    const digest = this.#head?.registering(here) ?? here;
     this.#links.head
-      .request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report()], { timeoutMs: 0 })
+      .request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 })
       .then(() => this.#joined.resolve(), this.#joined.reject);
+    this.#head?.registered();
   }
 
   #receive(frame: Frame, source: NodeTag | "head"): void {
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
     const { daemonId } = this.#facts;
-    if (frame.type === MESSAGE.ROUTED) this.#options.onRouted(checkRouted({ source, daemonId }, header), frame.body);
-    else if (frame.type === MESSAGE.NODE_COMMAND && source === "head") this.#head?.command(header as NodeCommandHeader);
+    if (frame.type === MESSAGE.ROUTED) {
+      const routed = checkRouted({ source, daemonId }, header);
+      const [, to, type, callId] = routed;
+      if (source === "head" && type === MESSAGE.REPLY && to !== "") this.#head?.answered(to, callId);
+      this.#options.onRouted(routed, frame.body);
+    } else if (frame.type === MESSAGE.NODE_COMMAND && source === "head") this.#head?.command(header as NodeCommandHeader);
     else throw new LinkAbuseError(`it sends message ${frame.type}, which is not its to send`);
   }
 }

@@ -14,7 +14,7 @@ import type { Transport } from "../platform/transport.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import type { NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type { NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import {
   type CancelRefHeader,
   type CancelRunningHeader,
@@ -39,6 +39,7 @@ import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { leaseReport } from "./lease-report.ts";
 import { LeaseWatch } from "./lease-watch.ts";
+import { nodeDigest, type PlacedActor } from "./node-digest.ts";
 import { nodeServices } from "./node-services.ts";
 import { nodeHeader } from "./node-header.ts";
 import { OtherNodes } from "./other-nodes.ts";
@@ -74,7 +75,7 @@ export class NodeDaemon {
   readonly #environments: EnvironmentService;
   readonly #memory: MemoryGuard | undefined;
   readonly #peers = new Map<ProcessId, Peer>();
-  readonly #actorWorkers = new Set<ProcessId>();
+  readonly #actorWorkers = new Map<ProcessId, PlacedActor>();
   readonly #intendedExits = new Set<ProcessId>();
   /** Undefined on one machine. */
   readonly #others: OtherNodes | undefined;
@@ -422,7 +423,7 @@ export class NodeDaemon {
           this.#warnInfeasible(effect);
           break;
         case "placeActor":
-          this.#actorWorkers.add(effect.worker);
+          this.#actorWorkers.set(effect.worker, effect);
           this.#memory?.actorPlaced(effect);
           this.#placed(effect);
           break;
@@ -525,6 +526,10 @@ export class NodeDaemon {
   /** Another node comes to fetch objects. */
   acceptTransfer(tag: NodeTag, transport: Transport): void {
     this.#others?.acceptTransfer(tag, transport);
+  }
+
+  get digest(): NodeDigestHeader {
+    return nodeDigest(this.#options.nodeId, { processes: this.#peers, actors: this.#actorWorkers });
   }
 
   get report(): NodeReportHeader | undefined {

@@ -6,15 +6,25 @@
  * actors at once is remembered from the commands.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
-import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
+import { HeadQuestions } from "./head-questions.ts";
+import type { ActorToPlace, HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
-import type { HeadEventHeader, LeaseAskHeader, NodeCommandHeader, RoutedHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type {
+  HeadEventHeader,
+  LeaseAskHeader,
+  NodeCommandHeader,
+  NodeDigestHeader,
+  RoutedHeader,
+  WorkerFactsHeader,
+} from "../wire/cluster-messages.ts";
 import { type AcceleratorIds, type ActorRefusal, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
 
 export class RemoteHead implements HeadService {
   readonly #link: PeerConnection;
   readonly #node: NodeServices;
-  readonly #actors = new Map<ActorId, { shape: string; className: string }>();
+  readonly #questions = new HeadQuestions();
+  readonly #actors = new Map<ActorId, ActorToPlace>();
+  #heads = 0;
 
   constructor(link: PeerConnection, node: NodeServices) {
     this.#link = link;
@@ -24,6 +34,7 @@ export class RemoteHead implements HeadService {
   receive(peer: HeadPeer, { type, callId, flags, body }: Message, header: unknown): void {
     // Processes of other nodes ask by their own daemons; the head would not believe this one.
     if (nodeTagOf(peer.id) !== nodeTagOf(this.#node.nodeId)) return;
+    this.#questions.asked(peer.id, { type, callId, flags, body }, header);
     const routed: RoutedHeader = [peer.id, "", type, callId, flags, header];
     this.#link.send(MESSAGE.ROUTED, routed, { parts: [body] });
   }
@@ -61,6 +72,7 @@ export class RemoteHead implements HeadService {
   }
 
   processGone(process: ProcessId): void {
+    this.#questions.processGone(process);
     this.#tell("processGone", process);
   }
 
@@ -76,15 +88,35 @@ export class RemoteHead implements HeadService {
     return this.#actors.get(actor)?.className;
   }
 
+  /** There is another head: what was only asked for by the last one is asked for again, or not. @returns the digest with what the last one said of the actors */
+  registering({ actors, ...digest }: NodeDigestHeader): NodeDigestHeader {
+    this.#heads += 1;
+    const placed = new Set(actors.map(({ actorId }) => actorId));
+    for (const actor of Array.from(this.#actors.keys()).filter((id) => !placed.has(id))) {
+      this.#actors.delete(actor);
+      this.#node.actorGone(actor);
+    }
+    return { ...digest, heads: this.#heads, actors: actors.map((actor) => ({ ...actor, facts: this.#actors.get(actor.actorId)?.facts })) };
+  }
+
+  /** It knows this node now. */
+  registered(): void {
+    for (const { header, body } of this.#questions.again()) this.#link.send(MESSAGE.ROUTED, header, { parts: [body] });
+  }
+
+  answered(to: ProcessId, callId: number): void {
+    this.#questions.answered(to, callId);
+  }
+
   /** The head wants something done. */
   command([name, ...args]: NodeCommandHeader): void {
-    if (name === "placeActor") this.#actors.set(args[0] as ActorId, args[1] as { shape: string; className: string });
+    if (name === "placeActor") this.#actors.set(args[0] as ActorId, args[1] as ActorToPlace);
     if (name === "actorGone") this.#actors.delete(args[0] as ActorId);
     (this.#node[name] as (...given: unknown[]) => void)(...args);
   }
 
   #tell(name: HeadEventHeader[0], ...args: unknown[]): void {
     const event: HeadEventHeader = [name, ...args];
-    this.#link.send(MESSAGE.HEAD_EVENT, event);
+    this.#link.send(MESSAGE.HEAD_EVENT, event, { callId: this.#heads });
   }
 }

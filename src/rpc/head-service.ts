@@ -6,7 +6,7 @@
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
-import type { LeaseAnswerHeader, LeaseAskHeader, NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { ActorFactsHeader, LeaseAnswerHeader, LeaseAskHeader, NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import type { AcceleratorIds, ActorRefusal, WorkerExitedHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
@@ -25,6 +25,8 @@ export interface ActorToPlace {
   className: string;
   /** The head's number for it, and how long it may wait for room before it goes elsewhere; absent on the only node. */
   sent?: { placement: number; waitMs: number | undefined } | undefined;
+  /** What the node tells a head that has lost its tables; absent on the only node. */
+  facts?: ActorFactsHeader | undefined;
 }
 
 /** Bundles of a placement group that a node is to hold; it may wait for room where nodes collect for the group. */

@@ -4,14 +4,23 @@
  * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `rpc/head-service.ts`. What goes between a process and the head
  * travels inside ROUTED.
  */
-import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
-import type { ActorRefusal } from "./messages.ts";
+import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
+import type { AcceleratorIds, ActorOptionsHeader, ActorRefusal } from "./messages.ts";
 
 /**
  * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be
  * on a connection of the two. The body is the message's.
  */
-export type RoutedHeader = [from: ProcessId, to: ProcessId | "", type: number, callId: number, flags: number, header: unknown];
+export type RoutedHeader = [
+  from: ProcessId,
+  to: ProcessId | "",
+  type: number,
+  callId: number,
+  flags: number,
+  header: unknown,
+  /** To the head: another head may have heard it before, and it may come once more without this. */
+  isAgain?: boolean,
+];
 
 /** A worker as whoever is to talk to it has to know it. */
 export interface WorkerFactsHeader {
@@ -75,6 +84,31 @@ export interface NodeRegisterHeader extends Omit<NodeInfoHeader, "alive" | "reas
   pid: number;
   /** A random string for each life of the daemon. */
   incarnation: string;
+}
+
+/** What runs on a node, as it says when it registers. Places for actors that it was only asked for it forgets with that. */
+export interface NodeDigestHeader {
+  nodeId: NodeId;
+  /** How many heads it has registered with, this one among them. Events carry the number as their call id, so that one from before is told from what was said to this head. */
+  heads: number;
+  /** The drivers and workers that are connected to its daemon. */
+  processes: ProcessId[];
+  actors: DigestActorHeader[];
+}
+
+export interface DigestActorHeader {
+  actorId: ActorId;
+  /** A process is one incarnation: it never becomes another. */
+  worker: WorkerFactsHeader;
+  accelerators: AcceleratorIds | undefined;
+  /** For a head that has lost its tables. */
+  facts?: ActorFactsHeader | undefined;
+}
+
+export interface ActorFactsHeader {
+  incarnation: number;
+  creator: ProcessId;
+  options: ActorOptionsHeader;
 }
 
 /** What a node tells the head: a method of `HeadService` (`rpc/head-service.ts`) and its arguments. */

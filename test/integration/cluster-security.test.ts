@@ -255,6 +255,7 @@ describe("a node that has been taken over", () => {
     return [
       { ...facts, resources: {}, labels: {}, objectStoreMemoryBytes: 0 },
       { nodeId, sequence: 1, total: [], free: [], freeOfActors: [], settled: [] },
+      { nodeId, heads: 1, processes: [], actors: [] },
     ];
   };
 
@@ -305,6 +306,10 @@ describe("a node that has been taken over", () => {
     await eachEnds(head, [
       () => void link.request(MESSAGE.NODE_REGISTER, registration(victim)).catch(() => {}),
       () => link.send(MESSAGE.NODE_REGISTER, [{ nodeId: rogue.nodeId }, {}]),
+      () =>
+        void link
+          .request(MESSAGE.NODE_REGISTER, [...registration(rogue.nodeId).slice(0, 2), { heads: 1, processes: [worker], actors: [] }])
+          .catch(() => {}),
       () => link.send(MESSAGE.NODE_REPORT, { nodeId: victim, total: 7, free: [] }),
       event("nodeGone", victim, "it is dead, I say"),
       event("constructor"),

@@ -1,0 +1,113 @@
+/**
+ * A head that is killed and started again: with its tables in NATS, and nodes, workers and a program that go on meanwhile.
+ *
+ * The processes are real; the head has the address of the one before it, as a supervisor would give it.
+ */
+import { type ActorHandle, actors, get, getActor, init, kill, nodes, ready, remote, shutdown } from "shoal";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type LocalHead, type LocalNodeProcess, startHead, startNode } from "../../src/providers/local-processes.ts";
+import { NatsServers } from "../control-plane/nats-servers.ts";
+import { describeNats } from "../control-plane/planes.ts";
+import { until } from "./session.ts";
+
+class Counter {
+  #count = 0;
+  increment(): number {
+    this.#count += 1;
+    return this.#count;
+  }
+  pid(): number {
+    return process.pid;
+  }
+}
+
+const TOKEN = "token of the test";
+const lines: string[] = [];
+const onLine = (line: string): void => void lines.push(line);
+
+describeNats("a head that dies", () => {
+  let servers: NatsServers;
+  let head: LocalHead;
+  let node: LocalNodeProcess;
+
+  async function start(address: string): Promise<LocalHead> {
+    const controlPlane = { kind: "nats" as const, urls: servers.urls, cluster: "heads", name: "head" };
+    return startHead({ token: TOKEN, address, onLine, controlPlane });
+  }
+
+  async function killHead(): Promise<void> {
+    head.kill("SIGKILL");
+    await head.ended;
+  }
+
+  beforeEach(async () => {
+    servers = await NatsServers.start();
+    head = await start("tcp://127.0.0.1:0");
+    node = await startNode({ token: TOKEN, headAddress: head.address, listenAddress: "tcp://127.0.0.1:0", numCpus: 2, onLine });
+    await init({ address: head.address });
+  });
+
+  afterEach(async () => {
+    await shutdown();
+    node.kill("SIGTERM");
+    head.kill("SIGTERM");
+    await Promise.all([node.ended, head.ended]);
+    await servers.close();
+  });
+
+  test("what runs goes on without it, and the next one knows its actors and restarts them", async () => {
+    const counter = remote(Counter).options({ name: "counter", maxRestarts: 1, numCpus: 0 }).remote();
+    expect(await get(counter.increment.remote())).toBe(1);
+    const pid = await get(counter.pid.remote());
+    await killHead();
+    expect(await get(counter.increment.remote())).toBe(2);
+    expect(await get(remote(() => "a task").remote())).toBe("a task");
+    // Asked of no head, and answered by the next.
+    const late = remote(Counter).options({ name: "late", numCpus: 0 }).remote();
+
+    head = await start(head.address);
+    expect(await get(late.increment.remote())).toBe(1);
+    const found: ActorHandle<Counter> = await getActor<Counter>("counter");
+    expect(await get(found.increment.remote())).toBe(3);
+    expect((await actors()).filter(({ phase }) => phase === "alive").map(({ name }) => name)).toEqual(["counter", "late"]);
+
+    process.kill(pid, "SIGKILL");
+    await until(async () => (await get(counter.pid.remote()).catch(() => pid)) !== pid, "the actor is started again");
+    expect(await get(found.increment.remote())).toBeGreaterThanOrEqual(1);
+    await kill(counter);
+    await expect(get(found.increment.remote())).rejects.toThrow("kill()");
+  });
+
+  test("a node that ended while there was no head is dead for the next one, and its actors live elsewhere", {
+    timeout: 90_000,
+  }, async () => {
+    const other = await startNode({ token: TOKEN, headAddress: head.address, listenAddress: "tcp://127.0.0.1:0", numCpus: 2, onLine });
+    const there = { schedulingStrategy: { nodeId: other.nodeId, soft: true } };
+    const counter = remote(Counter)
+      .options({ name: "counter", maxRestarts: 1, ...there })
+      .remote();
+    const pid = await get(counter.pid.remote());
+    await killHead();
+    other.kill("SIGKILL");
+    await other.ended;
+    head = await start(head.address);
+    await until(async () => (await get(counter.pid.remote()).catch(() => pid)) !== pid, "the actor is started elsewhere");
+    expect((await nodes()).map(({ nodeId, alive }) => [nodeId, alive])).toContainEqual([other.nodeId, false]);
+    // Nor does a head after that one forget it.
+    await killHead();
+    head = await start(head.address);
+    await until(async () => (await nodes()).some(({ nodeId, alive }) => nodeId === other.nodeId && !alive), "the dead node is remembered");
+    expect(await get(counter.increment.remote())).toBe(1);
+  });
+
+  test("an actor that ended while there was no head is started again by the next one", async () => {
+    const counter = remote(Counter).options({ name: "counter", maxRestarts: 1, numCpus: 0 }).remote();
+    await ready(counter);
+    const pid = await get(counter.pid.remote());
+    await killHead();
+    process.kill(pid, "SIGKILL");
+    head = await start(head.address);
+    await until(async () => (await get(counter.pid.remote()).catch(() => pid)) !== pid, "the actor is started again");
+    expect(await get((await getActor<Counter>("counter")).increment.remote())).toBe(1);
+  });
+});

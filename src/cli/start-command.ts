@@ -5,7 +5,7 @@
  * checked before a process is started, and nothing is left when it fails.
  */
 import { ShoalError } from "../base/errors.ts";
-import type { SupervisorConfiguration, SupervisorStarted } from "../entry/supervisor.ts";
+import type { SupervisedHead, SupervisorConfiguration, SupervisorStarted } from "../entry/supervisor.ts";
 import { type DetachedProcess, startDetached } from "../platform/detached-process.ts";
 import {
   formatNetworkAddress,
@@ -14,6 +14,9 @@ import {
   readNetworkAddress,
   shownAddress,
 } from "../platform/network-address.ts";
+import { installedNatsServer } from "../platform/nats-install.ts";
+import { findNatsServer, NatsServerNotFoundError } from "../platform/nats-server-binary.ts";
+import { packageFolder } from "../platform/package-version.ts";
 import { joinPath } from "../platform/paths.ts";
 import { randomHex } from "../platform/random.ts";
 import { ownAddresses, reach } from "../platform/reach.ts";
@@ -46,6 +49,13 @@ const OPTIONS = {
   token: { kind: "value", valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN)" },
   host: { kind: "value", valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
   port: { kind: "value", valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
+  "nats-url": {
+    kind: "value",
+    valueName: "URL",
+    help: "a NATS that runs already, nats://host:port or nats://TOKEN@host:port; several with commas",
+  },
+  "nats-port": { kind: "value", valueName: "PORT", help: "of the nats-server under the head (default: the head's port and 1)" },
+  "no-nats": { kind: "flag", help: "keep the head's tables in its memory: they end with it" },
   name: { kind: "value", valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
   ...NODE_OPTIONS,
   block: { kind: "flag", help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
@@ -62,11 +72,19 @@ export const startCommand: Command = defineCommand({
   run: async ({ options, terminal }) => {
     const plan = await planOf(options, terminal);
     const { started, supervisor, ended } = await start(plan, terminal);
-    const facts = { ...started, isHead: plan.head !== undefined, logs: plan.logs, otherAddresses: ownAddresses() };
+    const facts = {
+      ...started,
+      isHead: plan.head !== undefined,
+      hasNats: plan.head?.nats !== undefined,
+      logs: plan.logs,
+      otherAddresses: ownAddresses(),
+    };
+    // Before anything is said: whoever reads it may end it at once.
+    if (plan.isForeground)
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
     if (options.json) terminal.print(JSON.stringify(facts));
     else terminal.print(startedText(facts, { isForeground: plan.isForeground }));
     if (!plan.isForeground) return supervisor.release();
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
     const how = await ended;
     if (how === "exit code 0") return;
     throw new ShoalError(`The supervisor ended unexpectedly (${how}), and with it the node.`, { reason: how, hint: `See ${plan.logs}.` });
@@ -74,7 +92,8 @@ export const startCommand: Command = defineCommand({
 });
 
 /** @throws UsageError, RangeError for what was typed; ShoalError when the head is not reached */
-async function planOf(values: Values, { environment }: Terminal): Promise<SupervisorConfiguration> {
+async function planOf(values: Values, terminal: Terminal): Promise<SupervisorConfiguration> {
+  const { environment } = terminal;
   const { head: isHead, address, host, name = "default" } = values;
   if (isHead === (address !== undefined)) {
     const problem = isHead
@@ -89,15 +108,18 @@ async function planOf(values: Values, { environment }: Terminal): Promise<Superv
     if (values.token !== undefined)
       throw new UsageError("Cannot run shoal start: --token is for --address; a head makes its own. See `shoal start --help`.");
     const headHost = host ?? DEFAULT_HOST;
+    if (headHost === "0.0.0.0" || headHost === "::")
+      throw misused("host", "takes the address by which other machines reach this one", headHost);
     const headAddress = readNetworkAddress(formatNetworkAddress({ host: headHost, port: port(values.port, DEFAULT_PORT) }));
     refuseSecondHead(name);
     const directory = joinPath(stateFolder(environment), "heads", name);
-    const head = { name, address: headAddress, directory };
+    const nats = await natsOf(values, { terminal, headAddress });
+    const head = { name, address: headAddress, directory, nats: nats.found };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
     return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
   }
-  for (const option of ["port", "name"] as const)
-    if (values[option] !== undefined)
+  for (const option of ["port", "name", "nats-url", "nats-port", "no-nats"] as const)
+    if (values[option] !== undefined && values[option] !== false)
       throw new UsageError(`Cannot run shoal start: --${option} is for --head. See \`shoal start --help\`.`);
   const token = values.token ?? environment["SHOAL_TOKEN"];
   if (token === undefined || token === "") {
@@ -109,6 +131,50 @@ async function planOf(values: Values, { environment }: Terminal): Promise<Superv
   const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
   const joins = { address: headAddress, token };
   return { id, logs: newLogFolder(environment, id), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+}
+
+/**
+ * The nats-server for a head. A head for its own machine does without where there is none, one for others does not: with a head in memory a whole cluster's tables would end.
+ *
+ * @throws NatsServerNotFoundError with every way to get one
+ */
+async function natsOf(values: Values, { terminal, headAddress }: { terminal: Terminal; headAddress: string }): Promise<NatsChoice> {
+  const ways = (["nats-url", "nats-port", "no-nats"] as const).filter((way) => values[way] !== undefined && values[way] !== false);
+  if (ways.length > 1)
+    throw new UsageError(`Cannot run shoal start: --${ways.join(" and --")} exclude each other. See \`shoal start --help\`.`);
+  if (values["no-nats"]) return { found: undefined };
+  if (values["nats-url"] !== undefined) return { found: { kind: "runs", ...natsUrls(values["nats-url"]) } };
+  const headPort = parseNetworkAddress(headAddress).port;
+  const natsPort = port(values["nats-port"], headPort === 0 ? 0 : headPort + 1);
+  const { environment, workingDirectory } = terminal;
+  try {
+    const from = [workingDirectory, packageFolder()];
+    const { path } = await findNatsServer({ environment, from, installed: installedNatsServer(environment) });
+    return { found: { kind: "own", program: path, port: natsPort } };
+  } catch (error) {
+    if (
+      !(error instanceof NatsServerNotFoundError) ||
+      (environment["SHOAL_NATS_BIN"] ?? "") !== "" ||
+      !isLoopbackHost(parseNetworkAddress(headAddress).host)
+    )
+      throw error;
+    return { found: undefined };
+  }
+}
+
+interface NatsChoice {
+  readonly found: SupervisedHead["nats"];
+}
+
+/** @throws UsageError, RangeError */
+function natsUrls(text: string): { urls: string[]; token: string | undefined } {
+  const parsed = text.split(",").map((one) => URL.parse(one));
+  const isGood = (url: URL | null): url is URL => url?.protocol === "nats:" && url.hostname !== "" && url.password === "";
+  if (!parsed.every(isGood)) throw misused("nats-url", "takes nats://host:port, or nats://TOKEN@host:port", text);
+  const tokens = new Set(parsed.map(({ username }) => decodeURIComponent(username)));
+  if (tokens.size > 1) throw misused("nats-url", "takes one token for all servers", text);
+  const [token = ""] = tokens;
+  return { urls: parsed.map(({ host }) => `nats://${host}`), token: token === "" ? undefined : token };
 }
 
 /** Two heads of one name would be two owners of one state. */

@@ -6,6 +6,8 @@ export interface StartedFacts {
   readonly nodeId: string;
   readonly joinToken: string | undefined;
   readonly isHead: boolean;
+  /** The head's tables are kept by a NATS server, and not in its memory. */
+  readonly hasNats: boolean;
   readonly logs: string;
   /** By which other machines may reach this one. */
   readonly otherAddresses: readonly string[];
@@ -24,11 +26,17 @@ export function startedText(facts: StartedFacts, { isForeground }: { isForegroun
     "or unchanged, with SHOAL_ADDRESS=auto in its environment.",
     "",
     ...(isHead ? [...joinLines(facts), ""] : []),
+    ...(isHead && !facts.hasNats ? [...MEMORY_LINES, ""] : []),
     "See what runs:  shoal status",
     isForeground ? "End it:         Ctrl-C" : "End it:         shoal stop",
     `Logs:           ${logs}`,
   ].join("\n");
 }
+
+const MEMORY_LINES = [
+  "There is no nats-server here, so the head keeps what it knows in memory: actors and groups end with it.",
+  "`shoal nats install` gets one; other machines can join only with it.",
+];
 
 function joinLines({ address, joinToken, otherAddresses }: StartedFacts): string[] {
   const { host } = parseNetworkAddress(address);

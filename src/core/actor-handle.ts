@@ -123,26 +123,17 @@ export class ActorHandles {
 
   #newHandle(state: ActorHandleState): object {
     if (state.interface.allowOutOfOrderExecution) state.client.isUnordered = true;
-    const handle = Object.create(prototypeFor(state.interface)) as object;
+    const handle = Object.create(prototypeFor(state)) as object;
     states.set(handle, state);
     return handle;
   }
 }
 
 const prototypes = new Map<string, object>();
-const prototypeByInterface = new WeakMap<ActorInterface, object>();
 
 /** One prototype per list of methods: a handle costs one object. */
-function prototypeFor(face: ActorInterface): object {
-  let prototype = prototypeByInterface.get(face);
-  if (prototype === undefined) {
-    prototype = sharedPrototype(face);
-    prototypeByInterface.set(face, prototype);
-  }
-  return prototype;
-}
-
-function sharedPrototype({ className, methods }: ActorInterface): object {
+function prototypeFor(state: ActorHandleState): object {
+  const { className, methods } = state.interface;
   const key = JSON.stringify([className, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
   let prototype = prototypes.get(key);
   if (prototype === undefined) {

@@ -29,7 +29,7 @@ export class NamedActors {
 
   /** @throws ActorDiedError when no living actor has that name in the namespace */
   async find(name: string, namespace: string): Promise<object> {
-    const key = `${namespace.length}:${namespace}${name}`;
+    const key = JSON.stringify([namespace, name]);
     const known = this.#known.get(key);
     if (known !== undefined && this.#isCurrent(known)) return this.#handleOf(known);
     const runtime = this.#runtime;

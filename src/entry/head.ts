@@ -8,6 +8,7 @@ import { type NodeId, newProcessId } from "../base/ids.ts";
 import { secretsInFolder, secretsInMemory } from "../control/cluster-secrets.ts";
 import { HeadSecurity } from "../control/head-security.ts";
 import { HeadReign } from "../control/head-reign.ts";
+import { headPlace, type NatsOfHead } from "../control/nats/head-place.ts";
 import { type ControlPlanePlace, openControlPlane } from "../control/open-control-plane.ts";
 import { CertificateRenewal } from "../node/certificate-renewal.ts";
 import { listen } from "../platform/endpoint.ts";
@@ -33,6 +34,8 @@ export interface HeadConfiguration {
   hosts?: readonly string[] | undefined;
   /** Where its tables are kept. Default: in its memory, and gone with it. */
   controlPlane?: ControlPlanePlace | undefined;
+  /** The NATS that was started for it, in the place of `controlPlane`. */
+  nats?: NatsOfHead | undefined;
   /** Whether other heads may take over. Default: false. */
   hasRivals?: boolean | undefined;
 }
@@ -59,7 +62,8 @@ let reign: HeadReign | undefined;
 // A head that only this machine reaches, and that ends with who started it, begins sooner without.
 const security = needsCertificates || directory !== undefined ? await openSecurity() : undefined;
 const token = security?.token ?? configuration.token ?? newToken();
-const plane = await openControlPlane(configuration.controlPlane ?? { kind: "memory" });
+const place = configuration.nats === undefined ? configuration.controlPlane : headPlace(configuration.nats, `head-${headId}`);
+const plane = await openControlPlane(place ?? { kind: "memory" });
 // Who comes before it leads is turned away, and comes again.
 const accept = (transport: Transport): void => (reign === undefined ? transport.end() : reign.accept(transport));
 const listener = await listen(address, accept, security?.listenOptions);

@@ -7,7 +7,11 @@
 import { join } from "node:path";
 import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
 import { startHead, startNode } from "../providers/local-processes.ts";
+import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "../providers/supervisor.ts";
+import type { NatsProcessEvent } from "../platform/nats-process.ts";
+import { parseNetworkAddress } from "../platform/network-address.ts";
+import type { HeadConfiguration } from "./head.ts";
 import { RotatingLog } from "../platform/rotating-log.ts";
 import { removeRunFile, runProcess, writeRunFile } from "../platform/run-file.ts";
 import { failureLine } from "../platform/start-failure.ts";
@@ -18,13 +22,36 @@ export interface SupervisorConfiguration {
   /** The folder of its logs. */
   readonly logs: string;
   /** Undefined on a machine that joins the cluster of another. */
-  readonly head: { readonly name: string; readonly address: string; readonly directory: string } | undefined;
+  readonly head: SupervisedHead | undefined;
   readonly join: { readonly address: string; readonly token: string } | undefined;
   /** Where the node listens for other nodes. */
   readonly listenAddress: string;
   readonly node: NodeOptions;
   /** The parent stays, and all of it ends with the parent. */
   readonly isForeground: boolean;
+}
+
+export interface SupervisedHead {
+  readonly name: string;
+  readonly address: string;
+  /** What it must not lose. */
+  readonly directory: string;
+  /** Undefined: it keeps its tables in its memory. */
+  readonly nats: OwnNats | OtherNats | undefined;
+}
+
+/** One that is started under the head. */
+interface OwnNats {
+  readonly kind: "own";
+  readonly program: string;
+  readonly port: number;
+}
+
+/** One that somebody else keeps. */
+interface OtherNats {
+  readonly kind: "runs";
+  readonly urls: readonly string[];
+  readonly token: string | undefined;
 }
 
 /** What the parent is told. */
@@ -49,13 +76,21 @@ const nodeLog = new RotatingLog(join(logs, "node.log"));
 const startedMs = Date.now();
 // A head that is started again has to be where nodes look for it, also when the system chose the port.
 let address = head?.address ?? joins?.address ?? "";
+let nats: SupervisedNats | undefined;
 
 const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
+  startStore: head?.nats?.kind === "own" ? () => startNats(head) : undefined,
   startHead:
     head === undefined
       ? undefined
       : async () => {
-          const started = await startHead({ address, directory: head.directory, onLine: (line) => headLog.write(line) });
+          const started = await startHead({
+            address,
+            directory: head.directory,
+            nats: nats?.access,
+            controlPlane: otherPlane(head),
+            onLine: (line) => headLog.write(line),
+          });
           address = started.address;
           return started;
         },
@@ -73,6 +108,26 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
   nowMs: () => performance.now(),
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 });
+
+async function startNats({ name, directory, nats: wanted }: SupervisedHead): Promise<SupervisedNats["server"]> {
+  if (wanted?.kind !== "own") throw new Error("nobody wants a nats-server");
+  const { program, port } = wanted;
+  const { host } = parseNetworkAddress(address);
+  nats = await startSupervisedNats({ program, cluster: name, directory, host, port, onEvent: natsEvent });
+  return nats.server;
+}
+
+function otherPlane({ name, nats: wanted }: SupervisedHead): HeadConfiguration["controlPlane"] {
+  if (wanted?.kind !== "runs") return undefined;
+  return { kind: "nats", urls: wanted.urls, cluster: name, name: "shoal-head", token: wanted.token };
+}
+
+function natsEvent(event: NatsProcessEvent): void {
+  if (event.kind === "ready") log.write(`The nats-server answers at ${event.url}: process ${event.pid}.`);
+  else if (event.kind === "diskFull") log.write(`The nats-server has no room in ${event.folder}: nothing new is kept until there is.`);
+  else log.write(`The nats-server ended; it starts again in ${event.startsAgainInMs} ms. ${event.error.message}`);
+  writeFile();
+}
 
 /** A node beside its head on the loopback network needs no certificate; any other gets one for a join token. */
 function accessOf(ownHead: LocalHead | undefined): { token?: string; joinToken?: string | undefined } {
@@ -95,7 +150,9 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 function writeFile(): void {
   if (isStopping) return;
+  const natsPid = nats?.server.pid;
   const running = [
+    ...(natsPid === undefined ? [] : [runProcess("the nats-server", natsPid)]),
     ...(supervisor.head === undefined ? [] : [runProcess("the head", supervisor.head.pid)]),
     ...(supervisor.node === undefined ? [] : [runProcess(`the node ${supervisor.node.nodeId}`, supervisor.node.pid)]),
   ];

@@ -3,7 +3,7 @@
  *
  * They have loaded the runtime and no code of a user, have no name and no connection, and are told all of that when they are taken, with the folder in which they run from
  * then on. New ones start a while after one was taken, so as not to be in the way of the first work of the job that took it; takers in between do not put that off, or
- * jobs that follow each other closely would never find any. Who finds none shows that more are wanted now: others start beside its own. They end with the daemon.
+ * jobs that follow each other closely would never find any. They end with the daemon.
  */
 
 export interface SpareWorkersOptions<Spare> {
@@ -38,8 +38,7 @@ export class SpareWorkers<Spare> {
   /** The one that has had the most time to start. */
   take(): Spare | undefined {
     const [spare] = this.#spares;
-    if (spare === undefined) this.fill();
-    else this.#spares.delete(spare);
+    if (spare !== undefined) this.#spares.delete(spare);
     if (!this.#isClosed && this.#options.count > 0)
       this.#forget ??= this.#options.later(() => {
         this.#forget = undefined;

@@ -55,10 +55,7 @@ const LISTEN_FAILURES: Readonly<Record<string, readonly [reason: string, hint: s
     "the port is taken",
     "Another head may run there: `shoal status` shows those of this user, `shoal stop` ends them. Or choose another port with --port.",
   ],
-  EADDRNOTAVAIL: [
-    "it is not an address of this machine",
-    "Give --host an address of this machine (`ip addr` or `ifconfig` lists them), or 0.0.0.0 for all of them.",
-  ],
+  EADDRNOTAVAIL: ["it is not an address of this machine", "Give --host an address of this machine (`ip addr` or `ifconfig` lists them)."],
   EACCES: ["this user may not listen at that port", "Choose a port above 1023 with --port."],
   ENOTFOUND: ["no such host is known", "Give --host an address of this machine."],
 };

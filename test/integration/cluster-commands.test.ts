@@ -3,96 +3,15 @@
  * killed, and that nothing is left.
  */
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { runProgram } from "../house/run-program.ts";
-import { REPOSITORY } from "../house/source-files.ts";
-import { isAlive, until, useFolder } from "./session.ts";
+import { until } from "./session.ts";
+import { SHOAL, useShoal } from "./shoal-program.ts";
 
-const PROGRAM = join(REPOSITORY, "dist", "cli", "main.js");
-const folder = useFolder();
-const temporary = join(folder, "t");
-mkdirSync(temporary);
-const ENV = {
-  XDG_STATE_HOME: join(folder, "state"),
-  XDG_CACHE_HOME: join(folder, "cache"),
-  TMPDIR: temporary,
-  SHOAL_NATS_BIN: "",
-  PATH: "/usr/bin:/bin",
-};
-
-interface Facts {
-  address: string;
-  nodeId: string;
-  joinToken: string;
-  logs: string;
-}
-
-const shoal = (...args: string[]): ReturnType<typeof runProgram> => runProgram([PROGRAM, ...args], { cwd: folder, env: ENV });
-
-async function startHead(...args: string[]): Promise<Facts> {
-  const { exitCode, stdout, stderr } = await shoal("start", "--head", "--port", "0", "--num-cpus", "1", "--json", ...args);
-  expect([exitCode, stderr]).toEqual([0, ""]);
-  return JSON.parse(stdout) as Facts;
-}
-
-async function joinAgain(head: Facts, ...args: string[]): Promise<Facts> {
-  const { exitCode, stdout, stderr } = await shoal("start", "--address", head.address, "--token", head.joinToken, "--json", ...args);
-  expect([exitCode, stderr]).toEqual([0, ""]);
-  return JSON.parse(stdout) as Facts;
-}
-
-interface RunFile {
-  pid: number;
-  role: string;
-  processes: { what: string; pid: number }[];
-}
-
-function runFiles(): RunFile[] {
-  const runs = join(temporary, `shoal-runs-${process.getuid?.() ?? 0}`);
-  if (!existsSync(runs)) return [];
-  const names = readdirSync(runs).filter((name) => name.endsWith(".json"));
-  return names.map((name) => JSON.parse(readFileSync(join(runs, name), "utf8")) as RunFile);
-}
-
-function pidOf(what: string): number {
-  return (
-    runFiles()
-      .flatMap(({ processes }) => processes)
-      .find((process) => process.what.startsWith(what))?.pid ?? 0
-  );
-}
-
-/** Everything that these tests started: its temporary folder is in the environment of all of it. */
-function processesHere(): number[] {
-  return readdirSync("/proc").flatMap((name) => {
-    if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
-    try {
-      const environment = readFileSync(`/proc/${name}/environ`, "utf8");
-      return environment.includes(`TMPDIR=${temporary}\0`) && isAlive(Number(name)) ? [Number(name)] : [];
-    } catch {
-      return [];
-    }
-  });
-}
-
-function sharedMemory(): string[] {
-  return readdirSync("/dev/shm").filter((name) => name.startsWith("shoal-"));
-}
-
-async function program(text: string, env: Record<string, string> = {}): Promise<unknown> {
-  const file = join(REPOSITORY, "test", "integration", `.program-${process.pid}.ts`);
-  writeFileSync(file, text);
-  try {
-    const { exitCode, stdout, stderr } = await runProgram([file], { env: { ...ENV, ...env } });
-    if (exitCode !== 0) throw new Error(`the program failed: ${stderr}`);
-    return JSON.parse(stdout) as unknown;
-  } finally {
-    rmSync(file);
-  }
-}
+const { folder, environment: ENV, run: shoal, startHead, join: joinAgain, program, runFiles, pidOf, processes: processesHere } = useShoal();
 
 const CONNECT = `
 import { init, nodes, remote, shutdown } from "shoal";
@@ -102,26 +21,6 @@ const alive = (await nodes()).filter((node) => node.alive).length;
 await shutdown();
 console.log(JSON.stringify([value, alive]));
 `;
-
-const memoryBefore = sharedMemory();
-
-afterEach(async () => {
-  await shoal("stop", "--force");
-  await until(() => processesHere().length === 0, "all processes to end");
-  const left = [
-    ...runFiles().map(({ pid }) => `the file of the supervisor ${pid}`),
-    ...readdirSync(temporary).filter((name) => /^shoal-(spill-)?[0-9a-f]{12}$/.test(name)),
-    ...sharedMemory().filter((name) => !memoryBefore.includes(name) && existsSync(`/dev/shm/${name}/owner`) && isOfNobody(name)),
-  ];
-  if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);
-});
-
-/** Other tests run at the same time. */
-function isOfNobody(name: string): boolean {
-  return readFileSync(`/dev/shm/${name}/owner`, "utf8")
-    .split("\n")
-    .every((line) => line === "" || !isAlive(Number(line.split(" ")[0])));
-}
 
 describe("a head and nodes on one machine", () => {
   test("start says what to do next; programs connect one after the other; stop ends it and says so", async () => {
@@ -245,7 +144,7 @@ console.log(JSON.stringify(CPU));
   test("in the foreground it ends with its command", async () => {
     const { promise: said, resolve: onSaid } = Promise.withResolvers<void>();
     let child: ChildProcess | undefined;
-    const run = runProgram([PROGRAM, "start", "--head", "--port", "0", "--num-cpus", "1", "--block"], {
+    const run = runProgram([SHOAL, "start", "--head", "--port", "0", "--num-cpus", "1", "--block"], {
       cwd: folder,
       env: ENV,
       onStart: (process) => {
@@ -267,8 +166,18 @@ describe("what cannot be started is said in words, and leaves nothing", () => {
     [["start", "--head", "--address", "h:1"], 2, "--head and --address exclude each other"],
     [["start", "--address", "127.0.0.1:1"], 2, "--token TOKEN is missing"],
     [["start", "--address", "nonsense", "--token", "x"], 2, "not of the form tcp://host:port"],
+    [["start", "--head", "--host", "0.0.0.0"], 2, "--host takes the address by which other machines reach this one: received 0.0.0.0"],
+    [
+      ["start", "--head", "--host", "203.0.113.7"],
+      1,
+      "Cannot start a NATS server: there is none on this machine.\n  One of: (1) `shoal nats install`",
+    ],
+    [["start", "--head", "--nats-url", "http://h:1"], 2, "--nats-url takes nats://host:port"],
+    [["start", "--head", "--nats-url", "nats://h:1", "--no-nats"], 2, "--nats-url and --no-nats exclude each other"],
+    [["start", "--head", "--nats-url", "nats://127.0.0.1:1"], 1, "NATS"],
+    [["start", "--address", "127.0.0.1:1", "--token", "x", "--no-nats"], 2, "--no-nats is for --head"],
     [["start", "--head", "--num-cpus", "many"], 2, "--num-cpus takes a number of 0 or more: received many"],
-    [["start", "--head", "--host", "203.0.113.7"], 1, "it is not an address of this machine"],
+    [["start", "--head", "--no-nats", "--host", "203.0.113.7"], 1, "it is not an address of this machine"],
     [["start", "--address", "127.0.0.1:1", "--token", "x"], 1, "Cannot reach the head at 127.0.0.1:1: nothing listens there."],
   ])("%j", async (args, code, message) => {
     const { exitCode, stdout, stderr } = await shoal(...args);

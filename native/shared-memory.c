@@ -14,6 +14,7 @@
 #include <node_api.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -350,6 +351,14 @@ static napi_value wake_word(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+/* yieldProcessor(): lets another process run that waits for this processor, if there is one, and returns when it is this one's turn again. */
+static napi_value yield_processor(napi_env env, napi_callback_info info) {
+  (void)env;
+  (void)info;
+  sched_yield();
+  return NULL;
+}
+
 /* makeFifo(path): a named pipe that only this user may open. */
 static napi_value make_fifo(napi_env env, napi_callback_info info) {
   napi_value arguments[1];
@@ -385,6 +394,7 @@ NAPI_MODULE_INIT() {
       {"makeFifo", make_fifo},
       {"waitOnWord", wait_on_word},
       {"wakeWord", wake_word},
+      {"yieldProcessor", yield_processor},
   };
   for (size_t index = 0; index < sizeof functions / sizeof functions[0]; index += 1) {
     napi_value function = NULL;

@@ -83,7 +83,7 @@ export class ChannelEngine implements GraphEngine {
       removeGraphFiles(this.#map);
       throw error;
     }
-    this.#wait = newBriefWait({ block: (timeoutUs, condition) => this.#memory.block(timeoutUs, condition), blockUsMax: BLOCK_US_MAX });
+    this.#wait = newBriefWait(this.#memory, BLOCK_US_MAX);
     const channelOptions = (channel: number): ValueChannelOptions => ({
       map: this.#map,
       memory: this.#memory,

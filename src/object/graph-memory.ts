@@ -181,6 +181,10 @@ export class GraphMemory implements ChannelMemory {
     return condition();
   }
 
+  offerProcessor(): void {
+    this.#memory.yieldProcessor();
+  }
+
   setKeepsProcessAlive(keeps: boolean): void {
     this.#listener.setKeepsProcessAlive(keeps);
   }

@@ -295,6 +295,12 @@ describe.skipIf(process.env["SHOAL_NATIVE"] === "0")("the native part", () => {
     expect(() => memory.wakeWord({} as ArrayBuffer, 0)).toThrow(TypeError);
   });
 
+  test("offers the processor and goes on", () => {
+    const startMs = performance.now();
+    for (let offer = 0; offer < 100; offer += 1) memory.yieldProcessor();
+    expect(performance.now() - startMs).toBeLessThan(5000);
+  });
+
   test.runIf(process.platform === "linux")("ties this process to its parent", () => {
     expect(dieWithParent()).toBe(true);
   });

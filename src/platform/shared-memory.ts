@@ -35,6 +35,8 @@ export interface SharedMemory {
   /** Blocks this thread until another process wakes the 32-bit word, the word has another value, or the time is over. Linux only. */
   waitOnWord(memory: ArrayBuffer, word: number, options: { expected: number; timeoutUs: number }): void;
   wakeWord(memory: ArrayBuffer, word: number): void;
+  /** Lets others run that wait for the processor under this thread; where nobody does it costs 0.2 us. */
+  yieldProcessor(): void;
 }
 
 /** What the C file exports; see native/shared-memory.c. */
@@ -47,6 +49,7 @@ interface NativePart {
   makeFifo(path: string): void;
   waitOnWord(memory: ArrayBuffer, word: number, expected: number, microseconds: number): void;
   wakeWord(memory: ArrayBuffer, word: number): void;
+  yieldProcessor(): void;
 }
 
 type Loaded = { part: NativePart; memory: SharedMemory } | { reason: string };
@@ -158,5 +161,6 @@ function memoryOf(part: NativePart): SharedMemory {
     makeFifo: (path) => part.makeFifo(path),
     waitOnWord: (memory, word, { expected, timeoutUs }) => part.waitOnWord(memory, word, expected, timeoutUs),
     wakeWord: (memory, word) => part.wakeWord(memory, word),
+    yieldProcessor: () => part.yieldProcessor(),
   };
 }

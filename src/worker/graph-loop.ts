@@ -68,7 +68,7 @@ class GraphLoop {
     this.#instance = actors.instance as object;
     this.#onEnd = onEnd;
     this.#memory = new GraphMemory(plan.map, plan.self, () => this.#run());
-    this.#wait = newBriefWait({ block: (timeoutUs, condition) => this.#memory.block(timeoutUs, condition), blockUsMax: BLOCK_US_MAX });
+    this.#wait = newBriefWait(this.#memory, BLOCK_US_MAX);
     this.#operations = newOperations(this.#instance, plan, { codec, table, place: actors.place, memory: this.#memory });
     this.#results = this.#operations.map(() => undefined);
   }

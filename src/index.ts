@@ -58,4 +58,5 @@ export type { Item, ObjectRefGenerator, ReturnCount } from "./core/stream-types.
 export type * from "./core/types.ts";
 export { MultiOutputNode } from "./dag/bind.ts";
 export { GraphCapacityExceededError, GraphClosedError } from "./dag/graph-errors.ts";
+export { type Python, python, type PythonTaskOptions } from "./python/python.ts";
 export { type InputAttributeNode, InputNode } from "./dag/input-node.ts";

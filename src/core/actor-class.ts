@@ -21,6 +21,7 @@ import type { FunctionRow } from "./function-table.ts";
 import { isGeneratorFunction } from "./generators.ts";
 import { bindNode } from "./graph-binder.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "./options.ts";
+import { inPython, isPythonId } from "./python-code.ts";
 import type { Runtime } from "./runtime.ts";
 import type { ActorOptions } from "./types.ts";
 
@@ -69,8 +70,10 @@ export function generatorMethodsOf(actorClass: AnyClass): string[] {
   return methodsOf(actorClass).filter((name) => isGeneratorFunction((actorClass.prototype as Record<string, unknown>)[name]));
 }
 
-export function makeActorClass(facts: Omit<ActorClassState, "interface">): object {
-  const state: ActorClassState = { ...facts, interface: actorInterface(facts.name, facts, facts.options) };
+export function makeActorClass(given: Omit<ActorClassState, "interface">): object {
+  const isOpen = isPythonId(given.id);
+  const facts = isOpen ? { ...given, options: inPython(given.options) } : given;
+  const state: ActorClassState = { ...facts, interface: actorInterface(facts.name, { ...facts, isOpen }, facts.options) };
   const callable = function refuse(): never {
     throw new TypeError(`Cannot use ${state.name} directly: it is a remote class: use ${state.name}.remote()`);
   };

@@ -15,7 +15,7 @@ import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
 import { requireRuntime, requireSessionOf } from "./current-runtime.ts";
 import { bindNode } from "./graph-binder.ts";
-import { missingMethods } from "./missing-methods.ts";
+import { isNoMethod, missingMethods } from "./missing-methods.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { CallTarget } from "./worker-link.ts";
@@ -133,11 +133,11 @@ const prototypes = new Map<string, object>();
 
 /** One prototype per list of methods: a handle costs one object. */
 function prototypeFor(state: ActorHandleState): object {
-  const { className, methods } = state.interface;
-  const key = JSON.stringify([className, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
+  const { className, methods, isOpen } = state.interface;
+  const key = JSON.stringify([className, isOpen, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
   let prototype = prototypes.get(key);
   if (prototype === undefined) {
-    prototype = Object.create(missingMethods(className, Object.keys(methods))) as object;
+    prototype = Object.create(isOpen ? openMethods(className) : missingMethods(className, Object.keys(methods))) as object;
     for (const [method, { concurrencyGroup }] of Object.entries(methods)) {
       const target = methodTarget(className, method, concurrencyGroup as string | undefined);
       const cached = new WeakMap<object, object>();
@@ -170,6 +170,21 @@ function prototypeFor(state: ActorHandleState): object {
     prototypes.set(key, prototype);
   }
   return prototype;
+}
+
+/** For an actor whose methods are known to itself alone: each name is a method at its first use. */
+function openMethods(className: string): object {
+  const cached = new WeakMap<object, Map<string, object>>();
+  return new Proxy(Object.create(null) as object, {
+    get: (_target, name, handle: object) => {
+      if (typeof name === "symbol" || isNoMethod(name) || !states.has(handle)) return undefined;
+      const known = cached.get(handle) ?? new Map<string, object>();
+      cached.set(handle, known);
+      const method = known.get(name) ?? makeMethod(handle, methodTarget(className, name, undefined), undefined);
+      known.set(name, method);
+      return method;
+    },
+  });
 }
 
 function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOptions | undefined): object {

@@ -22,6 +22,8 @@ export interface ActorInterface {
   /** -1: without limit. */
   readonly maxPendingCalls: number;
   readonly allowOutOfOrderExecution: boolean;
+  /** The methods are known to the actor alone: any name may be called. */
+  readonly isOpen: boolean;
 }
 
 const NO_OPTIONS: Readonly<Record<string, unknown>> = Object.freeze({});
@@ -30,23 +32,23 @@ const STREAMS: Readonly<Record<string, unknown>> = Object.freeze({ numReturns: "
 /** @throws TypeError for methods and groups that do not exist */
 export function actorInterface(
   className: string,
-  of: { readonly methods: readonly string[]; readonly streaming: readonly string[] },
+  of: { readonly methods: readonly string[]; readonly streaming: readonly string[]; readonly isOpen?: boolean },
   options: ResolvedActorOptions,
 ): ActorInterface {
-  const { methods: methodNames, streaming } = of;
+  const { methods: methodNames, streaming, isOpen = false } = of;
   const groups: Record<string, number> = { [DEFAULT_GROUP]: options.maxConcurrency, ...options.concurrencyGroups };
   const methods: Record<string, Readonly<Record<string, unknown>>> = {};
   for (const name of methodNames) methods[name] = NO_OPTIONS;
   for (const name of streaming) methods[name] = STREAMS;
   for (const [name, given] of Object.entries(options.methods)) {
-    if (!Object.hasOwn(methods, name))
+    if (!isOpen && !Object.hasOwn(methods, name))
       throw new TypeError(`Cannot set options of method ${className}.${name}: ${whatExists(name, methodNames, "method")}`);
     const { concurrencyGroup } = given;
     if (concurrencyGroup !== undefined) requireGroup(concurrencyGroup as string, groups, `${className}.${name}`);
     methods[name] = methods[name] === STREAMS ? generatorOptions(given, `${className}.${name}`) : given;
   }
   const { maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution } = options;
-  return Object.freeze({ className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution });
+  return Object.freeze({ className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution, isOpen });
 }
 
 /** @throws TypeError for a group that the actor does not have */
@@ -83,8 +85,9 @@ export function methodDefaults(of: ActorInterface, method: string): ResolvedTask
 export function interfaceToWire(of: ActorInterface): ActorInterfaceHeader {
   const methods: Record<string, MethodHeader> = {};
   for (const [name, given] of Object.entries(of.methods)) methods[name] = methodToWire(given);
-  const { className, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution } = of;
-  return { className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution };
+  const { className, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution, isOpen } = of;
+  const header = { className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution };
+  return isOpen ? { ...header, isOpen } : header;
 }
 
 export function interfaceFromWire(header: ActorInterfaceHeader): ActorInterface {
@@ -93,8 +96,8 @@ export function interfaceFromWire(header: ActorInterfaceHeader): ActorInterface 
     const { retryOn } = given;
     methods[name] = Array.isArray(retryOn) ? { ...given, retryOn: retryOn.map(errorClassNamed) } : given;
   }
-  const { className, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution } = header;
-  return Object.freeze({ className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution });
+  const { className, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution, isOpen = false } = header;
+  return Object.freeze({ className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution, isOpen });
 }
 
 function methodToWire(given: Readonly<Record<string, unknown>>): MethodHeader {

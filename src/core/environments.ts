@@ -75,6 +75,12 @@ export class Environments {
   #describe(key: string, spec: RuntimeEnvSpec): void {
     if (key === DEFAULT_ENVIRONMENT_KEY || this.#described.has(key)) return;
     if (this.#mode === "inProcess") {
+      if (spec.language === "python") {
+        throw new RuntimeEnvError("Cannot run Python in this session: everything runs in one process, and Python needs one of its own", {
+          reason: 'the session was started with mode: "inProcess"',
+          hint: "Start the session without mode.",
+        });
+      }
       throw new RuntimeEnvError("Cannot use runtimeEnv in this session: everything runs in one process, which has one environment", {
         reason: 'the session was started with mode: "inProcess"',
         hint: "Leave runtimeEnv out for tests in one process, or start the session without mode.",

@@ -36,11 +36,16 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   __ray_terminate__: "use the function terminate(handle)",
 };
 
+/** Whether tools ask any object for such a name, so that it is none of an actor's methods. */
+export function isNoMethod(name: string): boolean {
+  return NOT_METHODS.has(name) || name.startsWith("@@");
+}
+
 /** The end of the chain of prototypes of a class's handles. */
 export function missingMethods(className: string, methods: readonly string[]): object {
   return new Proxy(Object.create(null) as object, {
     get: (_target, name) => {
-      if (typeof name === "symbol" || NOT_METHODS.has(name) || name.startsWith("@@")) return undefined;
+      if (typeof name === "symbol" || isNoMethod(name)) return undefined;
       const refuse = (): never => {
         const why = Object.hasOwn(FUNCTIONS, name)
           ? `there is no method ${name}: ${FUNCTIONS[name]}`

@@ -9,6 +9,7 @@ import type { FunctionRow } from "./function-table.ts";
 import { isGeneratorFunction } from "./generators.ts";
 import { bindNode } from "./graph-binder.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveTaskOptions } from "./options.ts";
+import { inPython, isPythonId } from "./python-code.ts";
 import type { TaskOptions } from "./types.ts";
 
 export interface RemoteFunctionState {
@@ -33,7 +34,8 @@ export function rowOf(state: RemoteFunctionState): FunctionRow {
   return functions.foreign(state.id as string, state.name);
 }
 
-export function makeRemoteFunction(state: RemoteFunctionState): object {
+export function makeRemoteFunction(given: RemoteFunctionState): object {
+  const state = isPythonId(given.id) ? { ...given, options: inPython(given.options) } : given;
   const { name } = state;
   const callable = (): never => {
     throw new TypeError(`Cannot call ${name} directly: it is a remote function: use ${name}.remote()`);
@@ -55,8 +57,8 @@ export function makeRemoteFunction(state: RemoteFunctionState): object {
     remote: submit,
     bind: (...args: unknown[]): object => bindNode({ kind: "task", name, numReturns: state.options.numReturns, args, submit }),
     options: (options: TaskOptions): object => {
-      const given = isGeneratorFunction(state.source) ? generatorOptions(options, name) : options;
-      return makeRemoteFunction({ ...state, options: resolveTaskOptions(given, state.options) });
+      const more = isGeneratorFunction(state.source) ? generatorOptions(options, name) : options;
+      return makeRemoteFunction({ ...state, options: resolveTaskOptions(more, state.options) });
     },
   });
   states.set(callable, state);

@@ -13,6 +13,7 @@ import { isDirectory, joinPath, resolvePath } from "../platform/paths.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./directory-package.ts";
 import { foldersOf } from "./environment-folders.ts";
 import { unpackDirectory } from "./pack-directory.ts";
+import { pythonInterpreter } from "./python-interpreter.ts";
 import type { ObtainedPackage } from "./package-exchange.ts";
 import { expandedVariables, type NodePlace, type RuntimeEnvSpec, SETUP_TIMEOUT_MS } from "./runtime-env.ts";
 
@@ -25,6 +26,8 @@ export interface BuiltEnvironment {
   readonly packageFolder: string | undefined;
   /** Where the driver's files are, when they are not where the driver has them. */
   readonly foreignCode?: ForeignCode;
+  /** The interpreter of its workers, where they speak Python. */
+  readonly interpreter?: string;
 }
 
 export type BuildResult =
@@ -50,7 +53,10 @@ export async function buildEnvironment(spec: RuntimeEnvSpec, options: BuildOptio
     const { workingDirectory } = working;
     if (workingDirectory !== undefined && workingDirectory !== spec.job?.directory)
       await linkPackages(spec, workingDirectory, packageFolder);
-    return { built: { description: spec, envVars: expandedVariables(spec.envVars ?? {}, variables), packageFolder, ...working } };
+    const interpreter = spec.language === "python" ? { interpreter: await interpreterOf(spec, variables) } : {};
+    return {
+      built: { description: spec, envVars: expandedVariables(spec.envVars ?? {}, variables), packageFolder, ...working, ...interpreter },
+    };
   } catch (error) {
     const output = error instanceof PackageInstallError ? error.output : [];
     const isDamaged = error instanceof DamagedContentsError;
@@ -67,6 +73,11 @@ function installedFolder(spec: RuntimeEnvSpec, { folder, variables, obtained }: 
   }
   const cacheFolder = packageCacheFolder(variables);
   return installPackages({ from, cacheFolder, timeoutMs: spec.setupTimeoutMs ?? SETUP_TIMEOUT_MS });
+}
+
+function interpreterOf(spec: RuntimeEnvSpec, variables: BuildOptions["variables"]): Promise<string> {
+  const cacheFolder = packageCacheFolder(variables);
+  return pythonInterpreter(spec, { variables, cacheFolder, timeoutMs: spec.setupTimeoutMs ?? SETUP_TIMEOUT_MS });
 }
 
 /** That of a job where nothing is copied: it was brought from another node, or it is the driver's own. */

@@ -28,7 +28,12 @@ export interface RuntimeEnvInput {
    * `["lodash@4.17.21"]`. Installed by npm, once for each lockfile, Node version and platform, and kept for later sessions.
    */
   readonly nodeModules?: string | readonly string[] | undefined;
-  /** Time that npm may take, in milliseconds. Default: 600,000. */
+  /**
+   * The Python of functions and classes that are named with `python`: the folder of a virtual environment or an interpreter, which must be there on each node, or packages
+   * such as `["numpy==2.1.0"]`, which pip installs once for each list, interpreter and platform. Default: `python3` in PATH.
+   */
+  readonly python?: string | readonly string[] | undefined;
+  /** Time that npm or pip may take, in milliseconds. Default: 600,000. */
   readonly setupTimeoutMs?: number | undefined;
 }
 
@@ -58,6 +63,10 @@ export interface RuntimeEnvSpec {
   readonly excludes?: readonly string[];
   /** A folder with package.json and package-lock.json, or the packages themselves. */
   readonly nodeModules?: string | readonly string[];
+  /** A virtual environment or an interpreter, or packages. */
+  readonly python?: string | readonly string[];
+  /** Which kind of worker runs it; undefined is JavaScript. Not the user's to set: it goes with what is called. */
+  readonly language?: "python";
   readonly setupTimeoutMs?: number;
   /** Undefined where there is one driver, whose node it is. */
   readonly job?: JobEnvironment;
@@ -72,18 +81,21 @@ export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
 export const DEFAULT_ENVIRONMENT_KEY = "";
 export const SETUP_TIMEOUT_MS = 600_000;
 
-const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "setupTimeoutMs"];
+const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "setupTimeoutMs"];
 const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
   working_dir: "it is spelled workingDir",
   env_vars: "it is spelled envVars",
-  pip: "Python packages are no part of a Node environment; npm packages are nodeModules",
-  conda: "Python packages are no part of a Node environment; npm packages are nodeModules",
-  uv: "Python packages are no part of a Node environment; npm packages are nodeModules",
+  pip: 'packages of Python are python: ["numpy"]; npm packages are nodeModules',
+  conda: 'a Python environment is python: "path/to/environment"; npm packages are nodeModules',
+  uv: 'packages of Python are python: ["numpy"]; npm packages are nodeModules',
   npm: "it is spelled nodeModules",
 };
 const VARIABLE_NAME = /^[^=\0]+$/;
 /** `name`, `@scope/name`, each with an optional version or range; no paths, no addresses: a worker's packages come from the registry. */
 const PACKAGE = /^(@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*(@[\w.^~<>=*| -]+)?$/i;
+
+/** `name`, `name[extra]`, each with an optional version; no options of pip, no paths, no addresses. */
+const PYTHON_PACKAGE = /^[a-z0-9]([\w.-]*[a-z0-9])?(\[[\w, .-]+\])?\s*([<>=!~][=<>!~\w.*, -]+)?$/i;
 
 export interface RuntimeEnvFault {
   readonly reason: string;
@@ -119,6 +131,8 @@ function faultOfField(field: string, given: unknown): RuntimeEnvFault | undefine
       return undefined;
     case "nodeModules":
       return faultOfNodeModules(given);
+    case "python":
+      return faultOfPython(given);
     default:
       if (typeof given !== "number") return { reason: "setupTimeoutMs is a number of milliseconds", error: "wrong type" };
       if (!(given > 0 && given < 2 ** 31)) return { reason: "setupTimeoutMs is a number of milliseconds above 0", error: "out of range" };
@@ -161,6 +175,16 @@ function faultOfNodeModules(given: unknown): RuntimeEnvFault | undefined {
   };
 }
 
+function faultOfPython(given: unknown): RuntimeEnvFault | undefined {
+  if (typeof given === "string" && given !== "") return undefined;
+  if (!isTexts(given) || given.length === 0) {
+    return { reason: 'python is the folder of a virtual environment, an interpreter, or packages such as ["numpy"]', error: "wrong type" };
+  }
+  const wrong = given.find((name) => !PYTHON_PACKAGE.test(name));
+  if (wrong === undefined) return undefined;
+  return { reason: `python names packages as pip takes them, such as "numpy==2.1.0": not ${describeValue(wrong)}`, error: "out of range" };
+}
+
 function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
@@ -168,7 +192,7 @@ function isTexts(value: unknown): value is string[] {
 /** With absolute paths, and without what was not set. */
 export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEnvSpec {
   if (input === undefined) return NO_ENVIRONMENT;
-  const { envVars, workingDir, excludes, nodeModules, setupTimeoutMs } = input;
+  const { envVars, workingDir, excludes, nodeModules, python, setupTimeoutMs } = input;
   return Object.freeze({
     ...(envVars === undefined || Object.keys(envVars).length === 0 ? {} : { envVars: { ...envVars } }),
     ...(workingDir === undefined ? {} : { workingDir: resolvePath(workingDir) }),
@@ -176,8 +200,14 @@ export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEn
     ...(nodeModules === undefined
       ? {}
       : { nodeModules: typeof nodeModules === "string" ? resolvePath(nodeModules) : [...nodeModules].sort() }),
+    ...(python === undefined ? {} : { python: typeof python === "string" ? resolvePath(python) : [...python].sort() }),
     ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
   });
+}
+
+/** The same for what is called in Python. */
+export function pythonRuntimeEnv(spec: RuntimeEnvSpec | undefined): RuntimeEnvSpec {
+  return Object.freeze({ ...spec, language: "python" as const });
 }
 
 /** What is inside wins: variables are merged one by one, everything else is replaced, as in Ray. */
@@ -197,11 +227,13 @@ export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): R
 
 /** Equal environments have equal keys; the default one's is empty. */
 export function environmentKey(spec: RuntimeEnvSpec): string {
-  const { envVars, workingDir, excludes, nodeModules, job, workingDirAt, nodeModulesAt } = spec;
-  if (envVars === undefined && workingDir === undefined && nodeModules === undefined && job === undefined) return DEFAULT_ENVIRONMENT_KEY;
+  const { envVars, workingDir, excludes, nodeModules, python, language, job, workingDirAt, nodeModulesAt } = spec;
+  const isDefault = [envVars, workingDir, nodeModules, python, language, job].every((part) => part === undefined);
+  if (isDefault) return DEFAULT_ENVIRONMENT_KEY;
   const variables = Object.entries(envVars ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   const places = job === undefined ? [] : [job.jobId, job.namespace, workingDirAt?.node, nodeModulesAt?.node];
-  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places])).slice(0, 24);
+  const inPython = python === undefined && language === undefined ? [] : [{ python, language }];
+  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places, ...inPython])).slice(0, 24);
 }
 
 /** What the user wrote of it. */

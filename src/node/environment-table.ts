@@ -18,6 +18,8 @@ export interface LaunchSettings {
   readonly packageFolder: string | undefined;
   /** Where the driver's files are, when they are not where the driver has them. */
   readonly foreignCode?: ForeignCode;
+  /** The interpreter of its workers, where they speak Python. */
+  readonly interpreter?: string;
 }
 
 /** What was asked for, in the words of whoever builds it; of a job's, the node looks at what its workers are told. */

@@ -69,6 +69,8 @@ const SPARES_AFTER_MS = 1000;
 
 export function createProcessLauncher(options: {
   entry: string;
+  /** The program of workers that speak Python. */
+  pythonEntry: string;
   execArgv: readonly string[];
   /** How many workers the node has when all of its CPUs are at work. */
   cpus: number;
@@ -107,6 +109,19 @@ export function createProcessLauncher(options: {
   const spareFor = (settings: LaunchSettings | undefined): ReturnType<typeof startSpare> | undefined =>
     settings !== undefined && canTakeSpare(settings, options.execArgv) ? spares.take() : undefined;
   const startFor = (settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child => {
+    if (settings?.interpreter !== undefined) {
+      const { interpreter: program, envVars, workingDirectory: cwd } = settings;
+      return new Child({
+        program,
+        entry: options.pythonEntry,
+        execArgv: [],
+        configuration,
+        env: envVars,
+        cwd,
+        ...listeners,
+        onMessage: () => {},
+      });
+    }
     const spare = spareFor(settings);
     if (spare === undefined) {
       return new Child({

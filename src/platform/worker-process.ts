@@ -20,6 +20,8 @@ export interface ChildExit {
 
 export interface ChildOptions {
   entry: string;
+  /** What runs the entry; this Node by default. */
+  program?: string | undefined;
   execArgv: readonly string[];
   configuration: unknown;
   /** Variables besides those of this process. */
@@ -39,7 +41,7 @@ export class Child {
   readonly pid: number;
 
   constructor(options: ChildOptions) {
-    const child = spawn(process.execPath, [...options.execArgv, options.entry], {
+    const child = spawn(options.program ?? process.execPath, [...options.execArgv, options.entry], {
       detached: true,
       ...(options.env === undefined ? {} : { env: { ...process.env, ...options.env } }),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

@@ -334,6 +334,8 @@ export interface ActorInterfaceHeader {
   /** -1: without limit. */
   maxPendingCalls: number;
   allowOutOfOrderExecution: boolean;
+  /** The methods are known to the actor alone (one in Python): any name may be called. */
+  isOpen?: boolean;
 }
 
 export interface ActorOptionsHeader {

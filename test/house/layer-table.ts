@@ -35,6 +35,8 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Channels lie in shared memory, so they belong to `object`; the loop that an actor runs for a graph belongs to `worker`. What begins and
   // watches a compiled graph is here.
   dag: { layer: 6, mayImport: [...LAYER_0, "wire", "object", "worker", "core"] },
+  // Names Python code; the workers that run it are started by the daemon and live in `python/`, beside `src`.
+  python: { layer: 6, mayImport: [...LAYER_0, "core"] },
   collective: { layer: 6, mayImport: [...LAYER_0, "core"] },
   // Published as `shoal/util`, with the collectives.
   patterns: { layer: 6, mayImport: [...LAYER_0, "core", "collective"] },
@@ -49,7 +51,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
 };
 
 /** Public files begin the public subpaths: `index.ts` is `shoal`. */
-export const PUBLIC_FILES: LayerRow = { layer: 6, mayImport: ["base", "core", "dag"] };
+export const PUBLIC_FILES: LayerRow = { layer: 6, mayImport: ["base", "core", "dag", "python"] };
 
 /** Folders whose files may import `node:*`. `Buffer`, a global, is allowed everywhere. */
 export const MAY_IMPORT_NODE: readonly string[] = ["platform", "closure", "entry"];

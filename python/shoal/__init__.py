@@ -1,0 +1,77 @@
+"""Shoal for Python: what code that runs in a Python worker imports.
+
+Tasks and actors are ordinary functions and classes; nothing has to be imported to be called from TypeScript.
+"""
+
+from ._codec import ArrowData, ObjectRef
+from ._interrupts import TaskInterrupted
+from .errors import (
+    ActorDiedError,
+    ActorUnavailableError,
+    GetTimeoutError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RuntimeEnvError,
+    SerializationError,
+    ShoalError,
+    TaskCancelledError,
+    TaskError,
+    WorkerCrashedError,
+)
+from .values import (
+    AggregateError,
+    DomException,
+    Hole,
+    InvalidDate,
+    JavaScriptError,
+    Match,
+    NullPrototype,
+    OrderedSet,
+    RegExp,
+    SparseArray,
+    Undefined,
+)
+
+
+def exit_actor():
+    """Ends the actor that this code runs in, and does not return. It is not restarted.
+
+    :raises RuntimeError: outside of actors
+    """
+    from . import _runtime
+    from ._worker import ActorExit
+
+    worker = _runtime.current
+    if worker is None or worker.actor.id is None:
+        raise RuntimeError("Cannot exit the actor: exit_actor() is for methods of actors, and this code runs in none: return, or raise, instead")
+    raise ActorExit
+
+
+__all__ = [
+    "ActorDiedError",
+    "ActorUnavailableError",
+    "AggregateError",
+    "ArrowData",
+    "DomException",
+    "GetTimeoutError",
+    "Hole",
+    "InvalidDate",
+    "JavaScriptError",
+    "Match",
+    "NullPrototype",
+    "ObjectLostError",
+    "ObjectRef",
+    "OrderedSet",
+    "OutOfMemoryError",
+    "RegExp",
+    "RuntimeEnvError",
+    "SerializationError",
+    "ShoalError",
+    "SparseArray",
+    "TaskCancelledError",
+    "TaskError",
+    "TaskInterrupted",
+    "Undefined",
+    "WorkerCrashedError",
+    "exit_actor",
+]

@@ -1,0 +1,313 @@
+"""One call that came here: its arguments read, its function run, its answer sent.
+
+A job is run by the worker's loop, in the main thread; every call is answered exactly once, with its values or its error. A call whose items are a stream is
+run piece by piece: it yields the loop when its reader is behind, and goes on when there is room again.
+"""
+
+import asyncio
+import inspect
+import time
+from collections import deque
+
+from . import _messages as message
+from ._codec import PayloadReader, is_plain, payload_header
+from ._interrupts import TaskInterrupted
+from .values import Undefined
+
+#: Each of the first items is sent before the next is asked for: that may take long, and nothing is known of it.
+_SINGLE_ITEMS = 16
+_TURN_AFTER_SECONDS = 0.001
+
+
+class Job:
+    __slots__ = (
+        "server", "worker", "call_id", "target", "shape", "args", "deps", "body", "num_returns", "name", "accelerators",
+        "is_actor_call", "is_cancelled", "is_ended", "stream", "began",
+    )  # fmt: skip
+
+    def __init__(self, server, call_id, target, is_actor_call):
+        self.server = server
+        self.worker = server.worker
+        self.call_id = call_id
+        self.target = target
+        self.shape = ""
+        self.args = None
+        self.deps = ()
+        self.body = None
+        self.num_returns = 1
+        self.name = target.name
+        self.accelerators = None
+        self.is_actor_call = is_actor_call
+        self.is_cancelled = False
+        self.is_ended = False
+        self.stream = None
+        self.began = 0.0
+
+    def tell_parked(self):
+        self.server.connection.send(message.TASK_PARKED, None, self.call_id)
+
+    def read(self, header, body):
+        reader = PayloadReader(body, self.worker.refs)
+        self.args = reader.next(header["args"])
+        self.deps = [reader.next(dep) for dep in header["deps"]]
+        self.num_returns = header["numReturns"]
+        self.accelerators = header.get("accelerators")
+        if header.get("name") is not None:
+            self.name = header["name"]
+        if header.get("stream") is not None:
+            self.stream = Stream(self, header["stream"])
+
+    def run(self):
+        """@returns whether the call has ended"""
+        if self.is_cancelled or (self.stream is not None and self.stream.is_stopped):
+            return self.answer_cancelled()
+        if self.stream is not None and self.stream.iterator is not None:
+            return self._drive()
+        self.began = time.perf_counter()
+        try:
+            function = self.target.load(self.worker)
+            args = self._arguments()
+        except BaseException as error:
+            return self.answer_error(error)
+        try:
+            value = self.guarded(lambda: self._call(function, args))
+        except BaseException as error:
+            return self._failed(error)
+        finally:
+            self.target.measure(time.perf_counter() - self.began)
+        if self.stream is not None:
+            try:
+                self.stream.begin(value)
+            except BaseException as error:
+                return self.answer_error(error)
+            return self._drive()
+        return self.answer(value)
+
+    def _call(self, function, args):
+        value = function(*args)
+        return self.worker.run_coroutine(value) if inspect.iscoroutine(value) else value
+
+    def guarded(self, body):
+        """Runs code of the user's so that it can be stopped; calls of actors never are, as others rely on their state."""
+        if self.is_actor_call:
+            return body()
+        return self.worker.interrupts.run(self.server.caller_id, self.call_id, body)
+
+    def _arguments(self):
+        codec = self.worker.codec
+        if self.body is not None:
+            return codec.decode_plain(self.body)
+        dependencies = [self.worker.decode(dep) for dep in self.deps]
+        args = self.worker.decode(self.args, dependencies)
+        # What was read holds itself what it needs.
+        self.args = None
+        self.deps = ()
+        return args
+
+    def _failed(self, error):
+        if isinstance(error, TaskInterrupted) or (isinstance(error, KeyboardInterrupt) and not self.is_actor_call):
+            self.is_cancelled = True
+            return self.answer_cancelled()
+        if isinstance(error, self.worker.exit_class):
+            self.worker.end_actor("it called exit_actor()")
+            return True
+        return self.answer_error(error)
+
+    # ---- streams
+
+    def _drive(self):
+        try:
+            is_done = self.stream.drive()
+        except BaseException as error:
+            if self.stream.is_stopped and not isinstance(error, TaskInterrupted):
+                return self.answer_cancelled()
+            return self._failed(error)
+        if is_done:
+            self.num_returns = 0
+            return self.answer(Undefined)
+        return False
+
+    # ---- answers
+
+    def answer(self, value):
+        if self.is_cancelled:
+            return self.answer_cancelled()
+        try:
+            if self.num_returns == 1:
+                if inspect.isgenerator(value) or inspect.isasyncgen(value):
+                    raise TypeError(
+                        'Cannot send the result of %s: it is a generator: set numReturns: "streaming": received %s'
+                        % (self.name, type(value).__name__)
+                    )
+                values = (value,)
+            elif self.num_returns == 0:
+                values = ()
+            else:
+                values = self._split(value)
+            encoded = [self.worker.codec.encode(item) for item in values]
+            self.server.send_result(self.call_id, encoded, self.began)
+        except Exception as error:
+            return self.answer_error(error)
+        return self._end()
+
+    def _split(self, value):
+        if not isinstance(value, (list, tuple)) or len(value) != self.num_returns:
+            found = "%s of %d" % (type(value).__name__, len(value)) if isinstance(value, (list, tuple)) else type(value).__name__
+            raise TypeError(
+                "Cannot split the result: numReturns is %d, so a list or tuple of that length must be returned: received %s"
+                % (self.num_returns, found)
+            )
+        return value
+
+    def answer_error(self, error):
+        if self.is_cancelled:
+            return self.answer_cancelled()
+        self.server.connection.send_numbered(
+            message.RESULT, message.FLAG_ERROR, self.call_id, 0, self.worker.codec.error_bytes(error, self.name)
+        )
+        return self._end()
+
+    def answer_cancelled(self):
+        """The caller has settled it already, and only learns that the call has ended."""
+        if self.stream is not None:
+            self.stream.close()
+        self.server.connection.send_numbered(message.RESULT, 0, self.call_id, 0, b"\xc0")
+        return self._end()
+
+    def _end(self):
+        self.args = None
+        self.deps = ()
+        self.is_ended = True
+        self.server.ended(self)
+        return True
+
+
+class Stream:
+    """The items of a generator on their way to the caller, while it has room for them."""
+
+    def __init__(self, job, header):
+        self._job = job
+        self._skip = header["skip"]
+        self._consumed = header["consumed"]
+        self._items_ahead = header["itemsAhead"]
+        self._bytes_ahead = header["bytesAhead"]
+        self._ahead = deque([0] * max(0, self._skip - self._consumed))
+        self._ahead_bytes = 0
+        self._index = 0
+        self.iterator = None
+        self._is_async = False
+        self.is_stopped = False
+        self.is_waiting = False
+
+    def begin(self, value):
+        if hasattr(value, "__aiter__"):
+            self._is_async = True
+            self.iterator = value.__aiter__()
+        elif hasattr(value, "__iter__"):
+            self.iterator = iter(value)
+        else:
+            raise TypeError(
+                'Cannot stream the items of %s: with numReturns: "streaming" something that can be iterated must be returned: received %s'
+                % (self._job.name, type(value).__name__)
+            )
+
+    def credit(self, consumed):
+        while self._consumed < consumed:
+            self._consumed += 1
+            if self._ahead:
+                self._ahead_bytes -= self._ahead.popleft()
+        return self._has_room()
+
+    def _has_room(self):
+        return not self._ahead or (len(self._ahead) < self._items_ahead and self._ahead_bytes < self._bytes_ahead)
+
+    def _next(self):
+        if self._is_async:
+            return self._job.worker.run_coroutine(self.iterator.__anext__())
+        return next(self.iterator)
+
+    def drive(self):
+        """Sends items until the end (True) or until there is no room (False)."""
+        job = self._job
+        pump = job.worker.pump
+        last_turn = time.monotonic()
+        while not self.is_stopped and not job.is_cancelled:
+            try:
+                item = job.guarded(self._next)
+            except (StopIteration, StopAsyncIteration):
+                self.iterator = ()
+                return True
+            index = self._index
+            self._index = index + 1
+            if index < self._skip:
+                continue
+            size = job.server.send_item(job.call_id, index, item)
+            self._ahead.append(size)
+            self._ahead_bytes += size
+            now = time.monotonic()
+            if index < _SINGLE_ITEMS or now - last_turn > _TURN_AFTER_SECONDS:
+                pump.turn(0)
+                last_turn = time.monotonic()
+            if not self._has_room() and not self.is_stopped and not job.is_cancelled:
+                pump.turn(0)
+                if not self._has_room():
+                    self.is_waiting = True
+                    return False
+        self.close()
+        return True
+
+    def close(self):
+        """Ends the generator where it stands, so that its ``finally`` runs."""
+        iterator, self.iterator = self.iterator, ()
+        try:
+            if self._is_async and hasattr(iterator, "aclose"):
+                self._job.worker.run_coroutine(iterator.aclose())
+            elif hasattr(iterator, "close"):
+                iterator.close()
+        except Exception:  # what a generator raises when it is stopped concerns nobody
+            pass
+
+
+class Target:
+    """What a number stands for that a caller gave to a function or method."""
+
+    __slots__ = ("id", "name", "is_method", "mean", "_function")
+
+    def __init__(self, id_, name, is_method):
+        self.id = id_
+        self.name = name
+        self.is_method = is_method
+        #: Seconds that it takes; without end until it has run.
+        self.mean = float("inf")
+        self._function = None
+
+    def load(self, worker):
+        if self._function is None:
+            self._function = worker.actor.method(self.id) if self.is_method else worker.targets.load(self.id)
+        return self._function
+
+    def measure(self, seconds):
+        self.mean = seconds if self.mean == float("inf") else self.mean * 0.8 + seconds * 0.2
+
+
+def run_coroutine_now(loop, coroutine):
+    """A coroutine or awaitable of a serial task, to its end."""
+
+    async def whole():
+        return await coroutine
+
+    return loop.run_until_complete(whole())
+
+
+def new_event_loop():
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    return loop
+
+
+def encoded_size(encoded):
+    in_band, buffers, _ = encoded
+    return len(in_band) + sum(len(buffer) for buffer in buffers)
+
+
+__all__ = ["Job", "Stream", "Target", "encoded_size", "is_plain", "new_event_loop", "payload_header", "run_coroutine_now"]

@@ -1,0 +1,251 @@
+"""Values with what belongs to the cluster in them: references, errors, arrays; and the payloads in which values travel.
+
+Reading a payload takes over the holds that came with it; writing one collects the references that are in it, for which whoever sends it registers holds.
+"""
+
+from . import _messages as message
+from . import _tags as tags
+from ._decode import decode_value
+from ._encode import EncodeError, encode_value
+from ._tracebacks import frames_text, message_of, traceback_text
+from ._arrays import numpy_or_none
+from .errors import RuntimeEnvError, SerializationError, ShoalError, TaskError, from_wire, to_wire
+from ._targets import EnvironmentFault
+from .values import Custom
+
+#: From here on a value lies in the store and is not copied from process to process.
+STORE_FROM_BYTES = 65536
+_MESSAGE_MAX = 8192
+_STACK_MAX = 32768
+_ERROR_BYTES_MAX = 64 * 1024 * 1024
+
+
+class ObjectRef:
+    """A reference to a value of the cluster."""
+
+    __slots__ = ("_entry", "__weakref__")
+
+    def __init__(self, entry):
+        self._entry = entry
+
+    @property
+    def id(self):
+        return self._entry.id
+
+    def __repr__(self):
+        return "ObjectRef(%s)" % self._entry.id
+
+    def __eq__(self, other):
+        return isinstance(other, ObjectRef) and other._entry.id == self._entry.id
+
+    def __hash__(self):
+        return hash(self._entry.id)
+
+
+class ArrowData:
+    """Arrow data as a stream of its interchange format, where pyarrow is not installed."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+
+class Payload:
+    """A value as it travels: its bytes, or where they lie in the store, and the references in it."""
+
+    __slots__ = ("in_band", "buffers", "graph", "error", "refs", "entry", "location")
+
+    def __init__(self, in_band, buffers, graph, error, refs, entry, location):
+        self.in_band = in_band
+        self.buffers = buffers
+        self.graph = graph
+        self.error = error
+        self.refs = refs
+        self.entry = entry
+        self.location = location
+
+
+class PayloadReader:
+    """Cuts payloads out of one body, and takes over their holds."""
+
+    def __init__(self, body, refs):
+        self._body = memoryview(body)
+        self._at = 0
+        self._refs = refs
+
+    def next(self, header):
+        in_band = bytes(self._take(header["inBand"]))
+        buffers = [self._take(size) for size in header["buffers"]]
+        refs = [self._refs.receive(id_, owner) for id_, owner in header["refs"]]
+        stored = header.get("stored")
+        entry = location = None
+        if stored is not None:
+            entry = self._refs.receive(stored["id"], stored["owner"])
+            location = stored["location"]
+        return Payload(in_band, buffers, header["graph"], header["error"], refs, entry, location)
+
+    def _take(self, size):
+        end = self._at + size
+        if size < 0 or end > len(self._body):
+            raise ValueError("Cannot read a message: a value is longer than the body: received %d" % size)
+        part = self._body[self._at : end]
+        self._at = end
+        return part
+
+
+class Codec:
+    def __init__(self, refs, store, where):
+        self._refs = refs
+        self._store = store
+        #: Process and node, for errors.
+        self._where = where
+        self._collected = None
+
+    # ---- reading
+
+    def decode_plain(self, body):
+        return decode_value(body, (), self._revive_plain)
+
+    def decode(self, payload, dependencies=()):
+        """@raises SerializationError for what only JavaScript can read"""
+        if payload.graph:
+            raise SerializationError(
+                "Cannot read a value: it holds a function, an instance of a class or something else that only JavaScript can read",
+                {"reason": "closures and classes of JavaScript do not cross to Python", "hint": "Pass plain data, typed arrays or references."},
+            )
+        if payload.location is None:
+            in_band, buffers = payload.in_band, payload.buffers
+        else:
+            in_band, buffers = self._store.read(payload.location, payload.entry)
+
+        def revive(kind, data):
+            if kind == tags.KIND_REF:
+                return ObjectRef(payload.refs[data])
+            if kind == tags.KIND_DEPENDENCY:
+                return dependencies[data]
+            return self._revive_plain(kind, data)
+
+        return decode_value(in_band, buffers, revive)
+
+    def _revive_plain(self, kind, data):
+        if kind == tags.KIND_SHOAL_ERROR:
+            return from_wire(data)
+        if kind == tags.KIND_ND_ARRAY:
+            return _nd_array(data)
+        if kind == tags.KIND_ARROW:
+            return _arrow_table(data)
+        return Custom(kind, data)
+
+    # ---- writing
+
+    def encode(self, value):
+        """In-band bytes, buffers, and the entries of the references in it."""
+        outer = self._collected
+        self._collected = collected = []
+        try:
+            in_band, buffers = encode_value(value, self._reduce)
+        finally:
+            self._collected = outer
+        return in_band, buffers, collected
+
+    def _reduce(self, value):
+        if isinstance(value, ObjectRef):
+            self._collected.append(value._entry)
+            return tags.KIND_REF, len(self._collected) - 1
+        if isinstance(value, ShoalError):
+            return tags.KIND_SHOAL_ERROR, to_wire(value)
+        if isinstance(value, ArrowData):
+            return tags.KIND_ARROW, value.stream
+        module = type(value).__module__
+        if module.startswith("pyarrow"):
+            return _reduced_arrow(value)
+        return None
+
+    def error_bytes(self, error, task):
+        """The in-band bytes with which a call fails."""
+        failure = self._failure(error, task)
+        try:
+            in_band, buffers, refs = self.encode(failure)
+            if not buffers and not refs and len(in_band) <= _ERROR_BYTES_MAX:
+                return in_band
+        except (EncodeError, RecursionError, ValueError):
+            pass
+        failure = self._failure(error, task)
+        brief = Exception(_brief(message_of(error)))
+        brief.stack = _brief(traceback_text(error))
+        brief.name = type(error).__qualname__
+        failure.__cause__ = brief
+        return self.encode(failure)[0]
+
+    def _failure(self, error, task):
+        if isinstance(error, EncodeError):
+            return SerializationError(
+                "Cannot send the result of %s: %s" % (task, _brief(str(error))),
+                {"reason": error.reason, "path": error.path, **self._where},
+            )
+        if isinstance(error, ShoalError):
+            return error
+        if isinstance(error, EnvironmentFault):
+            text = "Cannot run %s: %s. %s" % (task, error, error.hint)
+            failure = RuntimeEnvError(text, {"reason": str(error), "hint": error.hint, **self._where})
+            failure.__cause__ = error.__cause__
+            return failure
+        text = message_of(error)
+        name = type(error).__qualname__
+        text = _brief("Task %s failed: %s%s" % (task, name, ": " + text if text else ""))
+        stack = traceback_text(error)
+        failure = TaskError(text, {"taskName": task, "remoteStack": stack[:_STACK_MAX], **self._where})
+        failure.__cause__ = error
+        failure.remote_stack = ("TaskError: %s\n%s" % (text, frames_text(error)))[:_STACK_MAX]
+        return failure
+
+
+def is_plain(in_band, buffers, refs):
+    return not buffers and not refs and len(in_band) < STORE_FROM_BYTES
+
+
+def payload_header(in_band, buffers, refs, error, location):
+    """How a value is announced that this process made. One in the store is its receiver's, who names it."""
+    return {
+        "inBand": 0 if location is not None else len(in_band),
+        "buffers": [] if location is not None else [len(buffer) for buffer in buffers],
+        "graph": False,
+        "error": error,
+        "definitions": [],
+        "refs": [[entry.id, entry.owner] for entry in refs],
+        **({} if location is None else {"stored": {"id": "", "owner": "", "location": location}}),
+    }
+
+
+def _brief(text):
+    return text if len(text) <= _MESSAGE_MAX else text[:_MESSAGE_MAX] + "..."
+
+
+def _nd_array(data):
+    dtype, shape, array = data
+    numpy = numpy_or_none()
+    if numpy is None:
+        return Custom(tags.KIND_ND_ARRAY, data)
+    if not isinstance(array, numpy.ndarray):
+        array = numpy.frombuffer(array, dtype="uint8")
+    return (array.view("bool") if dtype == "bool" else array.view(dtype)).reshape(shape)
+
+
+def _arrow_table(stream):
+    try:
+        import pyarrow
+    except ImportError:
+        return ArrowData(stream)
+    return pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)).read_all()
+
+
+def _reduced_arrow(value):
+    import pyarrow
+
+    if isinstance(value, pyarrow.RecordBatch):
+        value = pyarrow.Table.from_batches([value])
+    if not isinstance(value, pyarrow.Table):
+        return None
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, value.schema) as writer:
+        writer.write_table(value)
+    return tags.KIND_ARROW, memoryview(sink.getvalue())

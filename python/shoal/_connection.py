@@ -1,0 +1,206 @@
+"""One connection: frames out, frames in, requests with their replies.
+
+Frames are gathered and written together by ``flush``, which whoever runs the loop calls before it waits. Sockets never block: what the system does not take
+at once is written when it has room. A peer that breaks the protocol loses its connection, never more.
+"""
+
+import socket
+
+from . import _messages as message
+from ._decode import DecodeError, decode_value
+from ._encode import encode_value
+from ._frames import FrameError, FrameParser, frame_parts, numbered_frame
+from .values import Undefined
+
+_CHUNK_BYTES = 256 * 1024
+#: What is gathered beyond this is written in pieces of its own.
+_JOIN_MAX_BYTES = 65536
+
+
+class ConnectionClosed(Exception):
+    pass
+
+
+def encode_header(header):
+    data, buffers = encode_value(header)
+    if buffers:
+        raise ValueError("Cannot send a header: it holds a buffer of 4 KB or more, which belongs into the body")
+    return data
+
+
+def decode_header(data):
+    """Plain data; what is absent in JavaScript is absent here."""
+    return without_undefined(decode_value(data))
+
+
+def without_undefined(value):
+    """Headers come from JavaScript, where a field may be there without a value."""
+    if type(value) is dict:
+        return {key: without_undefined(item) for key, item in value.items() if item is not Undefined}
+    if type(value) is list:
+        return [None if item is Undefined else without_undefined(item) for item in value]
+    return None if value is Undefined else value
+
+
+class Connection:
+    def __init__(self, sock, pump, size_max=message.FRAME_SIZE_MAX):
+        sock.setblocking(False)
+        self._socket = sock
+        self._pump = pump
+        self._parser = FrameParser(size_max)
+        self._out = []
+        self._requests = {}
+        self._next_request = 1
+        self._is_writing = False
+        self.close_reason = None
+        self.on_frame = None
+        self.on_close = None
+        pump.add_reader(sock, self._readable)
+        pump.connections.add(self)
+
+    @property
+    def is_closed(self):
+        return self.close_reason is not None
+
+    @property
+    def has_unsent(self):
+        return bool(self._out)
+
+    def trust(self):
+        """The peer has said who it is: frames of any kind and size are read from now on."""
+        self._parser.size_max = message.FRAME_SIZE_MAX
+
+    # ---- out
+
+    def send_numbered(self, kind, flags, call_id, number, body):
+        self._out.append(numbered_frame(kind, flags, call_id, number, body))
+        self._pump.unflushed.add(self)
+
+    def send(self, kind, header=None, call_id=0, flags=0, parts=()):
+        encoded = None if header is None else encode_header(header)
+        self._out.extend(frame_parts(kind, flags, call_id, encoded, parts))
+        self._pump.unflushed.add(self)
+
+    def reply(self, call_id, header, parts=()):
+        self.send(message.REPLY, header, call_id, parts=parts)
+
+    def reply_error(self, call_id, text):
+        self.send(message.REPLY, text, call_id, message.FLAG_ERROR)
+
+    def request(self, kind, header, parts=(), on_reply=None):
+        """``on_reply(header, body, error)`` is called once; ``error`` is text where the peer refused or is gone."""
+        number = self._next_request
+        self._next_request = number % 0xFFFFFFFF + 1
+        if self.is_closed:
+            on_reply(None, b"", self.close_reason)
+            return
+        self._requests[number] = on_reply
+        self.send(kind, header, number, parts=parts)
+
+    def flush(self):
+        if self._is_writing or not self._out or self.is_closed:
+            return
+        out = self._out
+        if len(out) > 1:
+            out = self._joined(out)
+        try:
+            while out:
+                data = out[0]
+                sent = self._socket.send(data)
+                if sent == len(data):
+                    out.pop(0)
+                else:
+                    out[0] = memoryview(data)[sent:]
+        except (BlockingIOError, InterruptedError):
+            self._out = out
+            self._is_writing = True
+            self._pump.set_writer(self._socket, self._writable)
+            return
+        except OSError as error:
+            self.drop(error.strerror or "the connection broke")
+            return
+        self._out = []
+
+    def _joined(self, out):
+        """Small pieces are one write; large ones are not copied."""
+        joined = []
+        small = []
+        for piece in out:
+            if len(piece) < _JOIN_MAX_BYTES:
+                small.append(piece)
+                continue
+            if small:
+                joined.append(b"".join(small))
+                small = []
+            joined.append(piece)
+        if small:
+            joined.append(b"".join(small))
+        return joined
+
+    def _writable(self):
+        self._is_writing = False
+        self._pump.set_writer(self._socket, None)
+        self.flush()
+
+    # ---- in
+
+    def _readable(self):
+        try:
+            chunk = self._socket.recv(_CHUNK_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.drop(error.strerror or "the connection broke")
+            return
+        if not chunk:
+            self.drop("the other end closed it")
+            return
+        try:
+            for frame in self._parser.push(chunk):
+                if frame[0] == message.REPLY:
+                    self._replied(frame)
+                else:
+                    self.on_frame(frame)
+                if self.is_closed:
+                    return
+        except (FrameError, DecodeError) as error:
+            self.drop("the peer broke the protocol: %s" % error)
+
+    def _replied(self, frame):
+        _, flags, call_id, _, header, body = frame
+        on_reply = self._requests.pop(call_id, None)
+        if on_reply is None:
+            return
+        decoded = None if header is None else decode_header(header)
+        if flags & message.FLAG_ERROR:
+            on_reply(None, b"", str(decoded))
+        else:
+            on_reply(decoded, body, None)
+
+    # ---- end
+
+    def close(self):
+        """Sends what is pending, then closes."""
+        if self.is_closed:
+            return
+        self.flush()
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        self.drop("it was closed")
+
+    def drop(self, reason):
+        if self.is_closed:
+            return
+        self.close_reason = reason
+        self._pump.remove(self._socket)
+        self._pump.connections.discard(self)
+        self._pump.unflushed.discard(self)
+        self._socket.close()
+        requests = self._requests
+        self._requests = {}
+        for on_reply in requests.values():
+            on_reply(None, b"", reason)
+        if self.on_close is not None:
+            self.on_close(reason)

@@ -1,0 +1,533 @@
+"""Writes one value: in-band bytes of the format in docs/value-format.md, and its large buffers, which are passed by reference.
+
+Decides what of Python becomes what of JavaScript. What cannot cross is an ``EncodeError`` that names the way to it (``[0].model.lock``) and what to do. The
+value is written once on the assumption that no object is in it twice; where that proves wrong it is written again, with those objects marked.
+"""
+
+import dataclasses
+import math
+import struct
+from array import array
+from datetime import date, datetime
+
+from . import _tags as tags
+from ._arrays import dtype_of_array, loaded_numpy
+from ._tracebacks import message_of, traceback_text
+from .values import (
+    AggregateError,
+    Custom,
+    DomException,
+    Hole,
+    JavaScriptError,
+    Match,
+    NullPrototype,
+    OrderedSet,
+    RegExp,
+    SparseArray,
+    Undefined,
+)
+
+_f64 = struct.Struct(">d").pack
+_tagged_f64 = struct.Struct(">Bd").pack
+_PATH_STEPS_MAX = 32
+
+
+class EncodeError(TypeError):
+    """A value cannot be sent. ``path``: the way to it."""
+
+    def __init__(self, value, reason):
+        TypeError.__init__(self)
+        self.value = value
+        self.reason = reason
+        self.steps = []
+
+    @property
+    def path(self):
+        steps = list(reversed(self.steps))
+        if len(steps) > _PATH_STEPS_MAX:
+            steps = steps[: _PATH_STEPS_MAX // 2] + [" ... "] + steps[-_PATH_STEPS_MAX // 2 :]
+        return "".join(steps)
+
+    def __str__(self):
+        where = self.path
+        found = "%s.%s" % (type(self.value).__module__, type(self.value).__qualname__)
+        if found.startswith("builtins."):
+            found = found[9:]
+        return "Cannot send a value%s: %s: received %s" % ("" if where == "" else " at " + where, self.reason, found)
+
+
+def encode_value(value, reduce=None):
+    """In-band bytes and the buffers beside them. ``reduce(value)`` gives an application type as ``(kind, payload)``, or None."""
+    writer = Writer(reduce, None)
+    try:
+        writer.write(value, 0)
+        if writer.repeated:
+            # Numbers in the order in which they were met again.
+            shared = {identity: number for number, identity in enumerate(writer.repeated)}
+            writer = Writer(reduce, shared)
+            writer.write(value, 0)
+    except RecursionError as error:
+        raise EncodeError(value, "it is nested too deeply") from error
+    return bytes(writer.out), writer.buffers
+
+
+class Writer:
+    __slots__ = ("out", "buffers", "reduce", "shared", "seen", "repeated")
+
+    def __init__(self, reduce, shared):
+        self.out = bytearray()
+        self.buffers = []
+        self.reduce = reduce
+        #: Numbers of the objects that are in the value more than once; None at the first attempt.
+        self.shared = shared
+        #: Objects by identity, which keeps those alive that were made on the way.
+        self.seen = {}
+        self.repeated = {}
+
+    def write(self, value, depth):
+        kind = type(value)
+        out = self.out
+        if kind is str:
+            self._text(value)
+        elif kind is int:
+            self._integer(value)
+        elif kind is float:
+            out += _tagged_f64(0xCB, value)
+        elif value is None:
+            out.append(0xC0)
+        elif value is True:
+            out.append(0xC3)
+        elif value is False:
+            out.append(0xC2)
+        elif kind is dict:
+            if self._begin(value, depth):
+                self._dict(value, depth + 1)
+        elif kind is list or kind is tuple:
+            if self._begin(value, depth):
+                self._items(value, depth + 1)
+        else:
+            write = _WRITERS.get(kind)
+            if write is None:
+                self._other(value, depth)
+            elif write in _ATOMS or self._begin(value, depth):
+                write(self, value, depth + 1)
+
+    def fail(self, value, reason):
+        raise EncodeError(value, reason)
+
+    # ---- identity
+
+    def _begin(self, value, depth):
+        """Whether an object is to be written now; if not, it stands as a reference."""
+        if depth >= tags.DEPTH_MAX:
+            self.fail(value, "it is nested more than %d levels deep" % tags.DEPTH_MAX)
+        identity = id(value)
+        shared = self.shared
+        if shared is None:
+            if identity in self.seen:
+                self.repeated[identity] = True
+                self.out.append(0xC0)
+                return False
+            self.seen[identity] = value
+            return True
+        number = shared.get(identity)
+        if number is None:
+            return True
+        if identity in self.seen:
+            self._extension(tags.REFERENCE, _number(number))
+            return False
+        self.seen[identity] = value
+        self.out.append(0x92)
+        self._extension(tags.SHARED, _number(number))
+        return True
+
+    # ---- MessagePack
+
+    def _text(self, value):
+        try:
+            data = value.encode("utf-8")
+        except UnicodeEncodeError:
+            self._sized_extension(tags.UTF16_STRING, value.encode("utf-16-le", "surrogatepass"))
+            return
+        length = len(data)
+        out = self.out
+        if length < 32:
+            out.append(0xA0 | length)
+        elif length < 0x100:
+            out += b"\xd9" + length.to_bytes(1, "big")
+        elif length < 0x10000:
+            out += b"\xda" + length.to_bytes(2, "big")
+        else:
+            out += b"\xdb" + length.to_bytes(4, "big")
+        out += data
+
+    def _integer(self, value):
+        out = self.out
+        if 0 <= value < 0x80:
+            out.append(value)
+        elif -32 <= value < 0:
+            out.append(value + 0x100)
+        elif value >= 0:
+            if value < 0x100:
+                out += b"\xcc" + value.to_bytes(1, "big")
+            elif value < 0x10000:
+                out += b"\xcd" + value.to_bytes(2, "big")
+            elif value < 0x100000000:
+                out += b"\xce" + value.to_bytes(4, "big")
+            elif value < 2**64:
+                out += b"\xcf" + value.to_bytes(8, "big")
+            else:
+                self._big_integer(value)
+        elif value >= -0x80:
+            out += b"\xd0" + value.to_bytes(1, "big", signed=True)
+        elif value >= -0x8000:
+            out += b"\xd1" + value.to_bytes(2, "big", signed=True)
+        elif value >= -0x80000000:
+            out += b"\xd2" + value.to_bytes(4, "big", signed=True)
+        elif value >= -(2**63):
+            out += b"\xd3" + value.to_bytes(8, "big", signed=True)
+        else:
+            self._big_integer(value)
+
+    def _big_integer(self, value):
+        self._extension(tags.BIGINT, value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True))
+
+    def _array_header(self, count):
+        if count < 16:
+            self.out.append(0x90 | count)
+        elif count < 0x10000:
+            self.out += b"\xdc" + count.to_bytes(2, "big")
+        else:
+            self.out += b"\xdd" + count.to_bytes(4, "big")
+
+    def _map_header(self, count):
+        if count < 16:
+            self.out.append(0x80 | count)
+        elif count < 0x10000:
+            self.out += b"\xde" + count.to_bytes(2, "big")
+        else:
+            self.out += b"\xdf" + count.to_bytes(4, "big")
+
+    def _extension(self, kind, payload):
+        length = len(payload)
+        if length in (1, 2, 4, 8, 16):
+            self.out.append(0xD4 + length.bit_length() - 1)
+            self.out.append(kind)
+            self.out += payload
+        else:
+            self._sized_extension(kind, payload)
+
+    def _sized_extension(self, kind, payload):
+        length = len(payload)
+        out = self.out
+        if length < 0x100:
+            out += b"\xc7" + length.to_bytes(1, "big")
+        elif length < 0x10000:
+            out += b"\xc8" + length.to_bytes(2, "big")
+        else:
+            out += b"\xc9" + length.to_bytes(4, "big")
+        out.append(kind)
+        out += payload
+
+    def _form(self, form, items):
+        self._array_header(items + 1)
+        self._extension(tags.FORM, bytes((form,)))
+
+    # ---- containers
+
+    def _items(self, items, depth):
+        self._array_header(len(items))
+        write = self.write
+        for index, item in enumerate(items):
+            try:
+                write(item, depth)
+            except EncodeError as error:
+                error.steps.append("[%d]" % index)
+                raise
+
+    def _dict(self, value, depth):
+        write = self.write
+        for key in value:
+            if type(key) is not str:
+                self._pairs(value, depth)
+                return
+        self._map_header(len(value))
+        for key, item in value.items():
+            self._text(key)
+            try:
+                write(item, depth)
+            except EncodeError as error:
+                error.steps.append("." + key if key.isidentifier() else "[%r]" % key)
+                raise
+
+    def _pairs(self, value, depth):
+        self._form(tags.FORM_MAP, len(value) * 2)
+        for key, item in value.items():
+            try:
+                self.write(key, depth)
+                self.write(item, depth)
+            except EncodeError as error:
+                error.steps.append("[%r]" % (key,))
+                raise
+
+    def _set(self, value, depth):
+        self._form(tags.FORM_SET, len(value))
+        for item in value:
+            try:
+                self.write(item, depth)
+            except EncodeError as error:
+                error.steps.append("{...}")
+                raise
+
+    def _null_prototype(self, value, depth):
+        if not all(type(key) is str for key in value):
+            self.fail(value, "an object without a prototype has strings as keys")
+        self._form(tags.FORM_NULL_PROTOTYPE, 1)
+        self._dict(value, depth)
+
+    def _match(self, value, depth):
+        self._form(tags.FORM_MATCH, 2)
+        self._items(value, depth)
+        self._dict(value.properties, depth)
+
+    def _sparse_array(self, value, depth):
+        self._form(tags.FORM_SPARSE_ARRAY, 1 + len(value.items) * 2)
+        self._integer(value.length)
+        for index in sorted(value.items):
+            self._integer(index)
+            self.write(value.items[index], depth)
+
+    # ---- atoms
+
+    def _undefined(self, value, depth):
+        if value is Undefined:
+            self._extension(tags.UNDEFINED, b"\0")
+        elif value is Hole:
+            self._extension(tags.HOLE, b"\0")
+        else:
+            self._extension(tags.DATE, _f64(math.nan))
+
+    def _datetime(self, value, depth):
+        # One without a time zone is a local time, as Python itself takes it.
+        self._extension(tags.DATE, _f64(round(value.timestamp() * 1000)))
+
+    def _reg_exp(self, value, depth):
+        self._form(tags.FORM_REG_EXP, 3 if value.last_index else 2)
+        self._text(value.source)
+        self._text(value.flags)
+        if value.last_index:
+            self._integer(value.last_index)
+
+    def _custom(self, value, depth):
+        self.custom(value.kind, value.payload, depth)
+
+    def custom(self, kind, payload, depth):
+        self.out.append(0x92)
+        self._extension(tags.CUSTOM, bytes((kind,)))
+        self.write(payload, depth)
+
+    # ---- buffers
+
+    def _bytes(self, value, depth):
+        self.buffer(tags.UINT8_ARRAY, value)
+
+    def buffer(self, kind, data):
+        """``data``: contiguous bytes, or something with the buffer protocol."""
+        view = memoryview(data)
+        size = view.nbytes
+        if size >= tags.OUT_OF_BAND_BYTES:
+            self._extension(tags.OUT_OF_BAND_BUFFER, bytes((kind,)) + len(self.buffers).to_bytes(4, "big"))
+            self.buffers.append(view if view.format == "B" and view.ndim == 1 else view.cast("B"))
+        elif kind == tags.UINT8_ARRAY:
+            if size < 0x100:
+                self.out += b"\xc4" + size.to_bytes(1, "big")
+            else:
+                self.out += b"\xc5" + size.to_bytes(2, "big")
+            self.out += view.cast("B") if view.format != "B" or view.ndim != 1 else view
+        else:
+            self._sized_extension(tags.BUFFER, bytes((kind,)) + view.tobytes())
+
+    def _memoryview(self, value, depth):
+        self.buffer(tags.UINT8_ARRAY, value if value.contiguous else value.tobytes())
+
+    def _typed_array(self, value, depth):
+        kind = tags.KIND_OF_DTYPE.get(dtype_of_array(value))
+        if kind is None:
+            self.fail(value, "an array of this type has no counterpart: use a str or a list")
+        self.buffer(kind, value)
+
+    # ---- errors
+
+    def _error(self, error, depth):
+        if isinstance(error, DomException):
+            self._form(tags.FORM_DOM_EXCEPTION, 3)
+            self._text(error.name)
+            self._text(message_of(error))
+            self._property_map(error, {"stack": _stack_of(error)}, depth)
+            return
+        name = _error_class(error)
+        hidden = {"stack": _stack_of(error), "message": message_of(error)}
+        cause = _cause_of(error)
+        if cause is not None:
+            hidden["cause"] = cause
+        errors = getattr(error, "errors", None) if isinstance(error, AggregateError) else getattr(error, "exceptions", None)
+        if name == "AggregateError":
+            hidden["errors"] = list(errors or ())
+        visible = _visible_properties(error)
+        own_name = error.__dict__.get("name") or ("" if isinstance(error, JavaScriptError) else type(error).__qualname__)
+        if own_name not in ("", name, "Exception"):
+            visible = {"name": own_name, **visible}
+        self._form(tags.FORM_ERROR, 3 if visible else 2)
+        self._text(name)
+        self._property_map(error, hidden, depth)
+        if visible:
+            self._property_map(error, visible, depth)
+
+    def _property_map(self, error, properties, depth):
+        """What of them can be sent: an exception must arrive, whatever hangs on it."""
+        kept = {}
+        for name, value in properties.items():
+            probe = Writer(self.reduce, {})
+            try:
+                probe.write(value, depth)
+            except (EncodeError, RecursionError):
+                continue
+            kept[name] = value
+        self._dict(kept, depth)
+
+    # ---- everything else
+
+    def _other(self, value, depth):
+        """Subclasses, NumPy, dataclasses, and what the application knows."""
+        reduced = self.reduce(value) if self.reduce is not None else None
+        if reduced is not None:
+            if self._begin(value, depth):
+                self.custom(reduced[0], reduced[1], depth + 1)
+            return
+        numpy = loaded_numpy()
+        if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+            self._numpy(value, numpy, depth)
+            return
+        for kind, write in _SUBCLASSES:
+            if isinstance(value, kind):
+                if write in _ATOMS or self._begin(value, depth):
+                    write(self, value, depth + 1)
+                return
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            if self._begin(value, depth):
+                self._dict({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, depth + 1)
+            return
+        self.fail(value, _reason(value))
+
+    def _numpy(self, value, numpy, depth):
+        if isinstance(value, numpy.generic) or value.ndim == 0:
+            item = value.item()
+            if type(item) in (bool, int, float, str, bytes):
+                self.write(item, depth)
+                return
+            self.fail(value, "a NumPy value of type %s has no counterpart" % value.dtype)
+        name = value.dtype.name
+        kind = tags.KIND_OF_DTYPE.get(name)
+        if kind is None and name != "bool":
+            self.fail(value, "a NumPy array of type %s has no counterpart: convert it with astype" % value.dtype)
+        if not self._begin(value, depth):
+            return
+        # Without a copy where its bytes lie as they are sent.
+        data = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        if value.ndim == 1 and kind is not None:
+            self.buffer(kind, data)
+            return
+        self.out.append(0x92)
+        self._extension(tags.CUSTOM, bytes((tags.KIND_ND_ARRAY,)))
+        self._array_header(3)
+        self._text(name)
+        self._items(value.shape, depth + 1)
+        self.buffer(tags.UINT8_ARRAY if kind is None else kind, data.reshape(-1).view("uint8") if kind is None else data.reshape(-1))
+
+
+def _number(number):
+    if number < 0x100:
+        return number.to_bytes(1, "big")
+    return number.to_bytes(2 if number < 0x10000 else 4, "big")
+
+
+def _error_class(error):
+    if isinstance(error, JavaScriptError):
+        name = getattr(error, "name", None)
+        if isinstance(error, AggregateError):
+            return "AggregateError"
+        return name if name in ("EvalError", "URIError") else "Error"
+    if isinstance(error, TypeError):
+        return "TypeError"
+    if isinstance(error, SyntaxError):
+        return "SyntaxError"
+    if isinstance(error, NameError):
+        return "ReferenceError"
+    if isinstance(error, ValueError):
+        return "RangeError"
+    return "AggregateError" if hasattr(error, "exceptions") and isinstance(error.exceptions, (list, tuple)) else "Error"
+
+
+def _cause_of(error):
+    if error.__cause__ is not None:
+        return error.__cause__
+    if error.__context__ is not None and not error.__suppress_context__:
+        return error.__context__
+    return error.__dict__.get("cause")
+
+
+def _stack_of(error):
+    stack = error.__dict__.get("stack")
+    if isinstance(stack, str):
+        return stack
+    return traceback_text(error)
+
+
+def _visible_properties(error):
+    hidden = ("stack", "cause", "errors", "name")
+    return {key: value for key, value in error.__dict__.items() if type(key) is str and key not in hidden and not key.startswith("_")}
+
+
+def _reason(value):
+    if isinstance(value, type) or callable(value):
+        return "functions and classes of Python cannot leave their process: send what they return, or name them with shoal.remote"
+    if hasattr(value, "__next__"):
+        return "a generator or iterator belongs to its process: send list(...) of it"
+    if isinstance(value, date):
+        return "a date has no time: send datetime.combine(...), or its isoformat()"
+    if isinstance(value, complex):
+        return "JavaScript has no complex numbers: send [z.real, z.imag]"
+    return "an instance of a class is no plain data: send a dict, or make the class a dataclass"
+
+
+_WRITERS = {
+    bytes: Writer._bytes,
+    bytearray: Writer._bytes,
+    memoryview: Writer._memoryview,
+    array: Writer._typed_array,
+    set: Writer._set,
+    frozenset: Writer._set,
+    OrderedSet: Writer._set,
+    NullPrototype: Writer._null_prototype,
+    Match: Writer._match,
+    SparseArray: Writer._sparse_array,
+    RegExp: Writer._reg_exp,
+    Custom: Writer._custom,
+    datetime: Writer._datetime,
+    type(Undefined): Writer._undefined,
+}
+
+#: A subclass is sent as what it is a kind of.
+_SUBCLASSES = (
+    (int, lambda writer, value, depth: writer._integer(int(value))),
+    (float, lambda writer, value, depth: writer.write(float(value), depth)),
+    (str, lambda writer, value, depth: writer._text(str.__str__(value))),
+    (BaseException, Writer._error),
+    (dict, Writer._dict),
+    ((list, tuple), Writer._items),
+    ((set, frozenset), Writer._set),
+    (datetime, Writer._datetime),
+    ((bytes, bytearray), Writer._bytes),
+)
+#: What has no identity in JavaScript.
+_ATOMS = frozenset((Writer._undefined, _SUBCLASSES[0][1], _SUBCLASSES[1][1], _SUBCLASSES[2][1]))

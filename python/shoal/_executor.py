@@ -1,0 +1,102 @@
+"""Which task runs on this worker, and under which resources.
+
+Tasks run one at a time, in the order in which they came. The worker runs under the resources of one shape (its slot), which the daemon gives and takes; for a task
+of another shape it asks. When its last lease has ended, it says so as soon as nothing runs here. What waits within (a stream whose reader is slow) gives
+its slot back, and takes it again before it goes on.
+"""
+
+from collections import deque
+
+_ANY = object()
+#: A wait shorter than this keeps the slot: giving it back and asking for it costs two messages.
+_PARK_AFTER_SECONDS = 0.002
+
+
+class Executor:
+    def __init__(self, pump, send_park, send_unpark):
+        self._pump = pump
+        self._send_park = send_park
+        self._send_unpark = send_unpark
+        self._queue = deque()
+        self._resumable = deque()
+        self._parked = 0
+        self._slot = _ANY
+        self._slot_asked = False
+        self._slot_is_borrowed = False
+        self._owes_report = False
+        self._park_timer = None
+
+    def enqueue(self, job):
+        self._queue.append(job)
+
+    def resume(self, job):
+        """A parked job may go on."""
+        self._resumable.append(job)
+
+    def park(self, job):
+        """A job has begun and waits."""
+        self._parked += 1
+        job.tell_parked()
+
+    def next(self):
+        """The job that may run now, if there is one."""
+        while self._resumable:
+            job = self._resumable[0]
+            if not self._may_run(job.shape):
+                return None
+            self._resumable.popleft()
+            self._parked -= 1
+            return job
+        while self._queue:
+            job = self._queue[0]
+            if not job.is_ended and not self._may_run(job.shape):
+                return None
+            self._queue.popleft()
+            return job
+        return None
+
+    def idle(self):
+        """Nothing can run now."""
+        if self._queue or self._resumable or self._slot_asked:
+            return
+        if self._owes_report:
+            self._park()
+        elif self._should_park() and self._park_timer is None:
+            self._park_timer = self._pump.after(_PARK_AFTER_SECONDS, self._park_if_idle)
+
+    def slot_granted(self, shape, is_answer, is_leased):
+        # One that crossed with our question is taken back, and the question answered for itself.
+        if self._slot_asked and not is_answer:
+            return
+        self._slot_asked = False
+        self._owes_report = False
+        self._slot_is_borrowed = not is_leased
+        self._slot = shape
+
+    def lease_ended(self, is_last):
+        if is_last:
+            self._owes_report = True
+
+    def _may_run(self, shape):
+        if self._slot is _ANY or self._slot == shape:
+            self._slot = shape
+            return True
+        if not self._slot_asked:
+            self._slot_asked = True
+            self._slot = None
+            self._send_unpark(shape)
+        return False
+
+    def _should_park(self):
+        return self._slot is not None and (self._parked > 0 or self._slot_is_borrowed)
+
+    def _park_if_idle(self):
+        self._park_timer = None
+        if not self._queue and not self._resumable and not self._slot_asked and self._should_park():
+            self._park()
+
+    def _park(self):
+        self._slot = _ANY if self._owes_report and self._parked == 0 else None
+        self._slot_is_borrowed = False
+        self._owes_report = False
+        self._send_park(self._parked)

@@ -1,0 +1,103 @@
+"""Stops the code of one task, and of no other: the signal of the daemon, and the file by which it meets its call.
+
+PROTOCOL.md, "The mark of a worker", has the rules that both sides follow: the worker says which call runs before it looks whether that one is to be stopped, and the
+daemon the other way round, so that at least one of the two sees the other. Signals of Python run in the main thread, between two steps of its code.
+"""
+
+import ctypes
+import mmap
+import os
+import signal
+import struct
+import threading
+import time
+
+_CALL_SIZE = 36
+_WISH_AT = 64
+_NOTHING = bytes(_CALL_SIZE)
+_NO_WISH = bytes(_CALL_SIZE + 1)
+_SIGNAL_WITHIN_SECONDS = 1.0
+_call = struct.Struct("<I32s")
+
+
+class TaskInterrupted(KeyboardInterrupt):
+    """Raised in a task that was cancelled: like Ctrl-C, it passes ``except Exception`` and runs ``finally``."""
+
+
+class Interrupts:
+    """The main thread's part: ``run`` is around the code of a task."""
+
+    def __init__(self, path):
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self._mark = mmap.mmap(file, os.fstat(file).st_size)
+        finally:
+            os.close(file)
+        self._running = None
+        self._thread = None
+        self._is_inside = False
+        self._has_come = False
+        self.was_recursive = False
+        signal.signal(signal.SIGINT, self._signalled)
+
+    def run(self, caller, call_id, body):
+        """@raises TaskInterrupted when it was stopped; otherwise what the body raises"""
+        mark = self._mark
+        name = _call.pack(call_id, caller.encode("ascii"))
+        self._running = name
+        self._thread = threading.get_ident()
+        self._has_come = False
+        self._is_inside = True
+        mark[0:_CALL_SIZE] = name
+        try:
+            return body()
+        finally:
+            self._is_inside = False
+            mark[0:_CALL_SIZE] = _NOTHING
+            if mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
+                self._await_signal(name)
+
+    def _await_signal(self, name):
+        """The call has ended as it was to be stopped: the signal must not meet the next one."""
+        self.was_recursive = self._mark[_WISH_AT + _CALL_SIZE] == 1
+        end = time.monotonic() + _SIGNAL_WITHIN_SECONDS
+        while not self._has_come and time.monotonic() < end:
+            time.sleep(0.001)
+        if self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
+            self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE + 1] = _NO_WISH
+
+    def _signalled(self, _number, _frame):
+        name = self._running
+        if name is None or self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE] != name:
+            # A signal from elsewhere, or one that comes too late: workers do not end by it.
+            return
+        self._has_come = True
+        if not self._is_inside:
+            return
+        if self._thread == threading.get_ident():
+            raise TaskInterrupted("the task was cancelled")
+        raise_in_thread(self._thread, TaskInterrupted)
+
+
+def raise_in_thread(thread, error_class):
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error_class))
+
+
+def die_with_parent(parent):
+    """The system ends this process when its parent dies, whatever this one is doing; where it cannot, a thread sees to it."""
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        is_set = libc.prctl(1, signal.SIGKILL, 0, 0, 0) == 0
+    except (OSError, AttributeError):
+        is_set = False
+    if is_set:
+        if os.getppid() != parent:
+            os._exit(0)
+        return
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="shoal-parent", daemon=True).start()

@@ -1,0 +1,69 @@
+"""Marks the output of this worker with the task or actor that wrote it, and sends it a line at a time.
+
+The mark goes in front of a line whose source differs from the last one's in the same stream; the node daemon takes it off. Output of native code
+comes without, and keeps the last source.
+"""
+
+import io
+import sys
+import threading
+
+_BEGIN = "\x1e"
+_END = "\x1f"
+
+
+class MarkedStream(io.TextIOBase):
+    def __init__(self, stream, source):
+        self._stream = stream
+        self._source = source
+        self._last = ""
+        self._at_line_start = True
+        self._lock = threading.RLock()
+
+    def write(self, text):
+        if not isinstance(text, str):
+            raise TypeError("write() argument must be str, not %s" % type(text).__name__)
+        if not text:
+            return 0
+        with self._lock:
+            source = self._source()
+            if self._at_line_start and source != self._last:
+                self._stream.write(_BEGIN + source + _END)
+                self._last = source
+            self._stream.write(text)
+            self._at_line_start = text.endswith("\n")
+            # What a task has printed outlives it, whatever ends the process.
+            if "\n" in text:
+                self._stream.flush()
+        return len(text)
+
+    def flush(self):
+        self._stream.flush()
+
+    def fileno(self):
+        return self._stream.fileno()
+
+    def isatty(self):
+        return False
+
+    def writable(self):
+        return True
+
+    @property
+    def encoding(self):
+        return self._stream.encoding
+
+    @property
+    def errors(self):
+        return self._stream.errors
+
+    @property
+    def buffer(self):
+        return self._stream.buffer
+
+
+def mark_output(source):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        setattr(sys, name, MarkedStream(stream, source))

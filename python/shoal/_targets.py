@@ -1,0 +1,108 @@
+"""Finds the Python function or class that a call names: ``python:<module or file>:<name>``.
+
+A file ends in ``.py`` or has a slash in it, and is imported as ``python file.py`` would import what lies beside it; anything else is a dotted module, found as
+``python -m`` finds it. What is not there is an error that names the interpreter and how to mend it. Each module is imported once per worker.
+"""
+
+import difflib
+import importlib
+import importlib.util
+import os
+import sys
+
+PREFIX = "python:"
+
+
+class EnvironmentFault(Exception):
+    """The environment lacks what a call needs. ``hint`` says what to do."""
+
+    def __init__(self, text, hint):
+        Exception.__init__(self, text)
+        self.hint = hint
+
+
+class Targets:
+    def __init__(self, places):
+        #: Folders of the driver and where they are here.
+        self._places = places
+        self._found = {}
+
+    def load(self, target):
+        found = self._found.get(target)
+        if found is None:
+            if not target.startswith(PREFIX):
+                raise ValueError("%s is code of JavaScript, and this is a worker of Python" % target)
+            place, _, name = target[len(PREFIX) :].rpartition(":")
+            found = self._attribute(self._module(place), place, name)
+            self._found[target] = found
+        return found
+
+    def _attribute(self, module, place, name):
+        found = module
+        for part in name.split("."):
+            try:
+                found = getattr(found, part)
+            except AttributeError:
+                near = difflib.get_close_matches(part, [known for known in dir(found) if not known.startswith("_")], 3)
+                also = ": did you mean %s?" % " or ".join(near) if near else ""
+                text = "%s has no %s%s; it is %s" % (place, name, also, getattr(module, "__file__", "a package without a file"))
+                raise AttributeError(text) from None
+        return getattr(found, "__shoal_function__", found)
+
+    def _module(self, place):
+        if place.endswith(".py") or "/" in place:
+            return self._file(place)
+        try:
+            return importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            raise missing_module(error, place) from error
+
+    def _file(self, place):
+        path = place
+        for there, here in self._places:
+            if path == there or path.startswith(there.rstrip("/") + "/"):
+                path = here + path[len(there.rstrip("/")) :]
+                break
+        path = os.path.abspath(path)
+        if not os.path.isfile(path):
+            where = "; a relative path is one of the working directory, %s, and new URL(...) names a file beside the caller" % os.getcwd()
+            raise FileNotFoundError("there is no file %s%s" % (path, "" if os.path.isabs(place) else where))
+        folder, file = os.path.split(path)
+        name = file[:-3] if file.endswith(".py") else file
+        known = sys.modules.get(name)
+        if known is not None:
+            if getattr(known, "__file__", None) == path:
+                return known
+            name = "shoal_file_%s" % path.replace("/", "_").replace(".", "_")
+            if name in sys.modules:
+                return sys.modules[name]
+        if folder not in sys.path:
+            sys.path.append(folder)
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError("%s is no Python file: name one that ends in .py" % path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except ModuleNotFoundError as error:
+            del sys.modules[name]
+            raise missing_module(error, place) from error
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+
+def missing_module(error, place):
+    version = ".".join(map(str, sys.version_info[:3]))
+    name = error.name or place
+    text = "Python %s at %s has no module %s, which %s needs" % (version, sys.executable, name, place)
+    if name == place or place.startswith(name + "."):
+        text = "Python %s at %s finds no module %s" % (version, sys.executable, name)
+    hint = "Install it there (%s -m pip install %s), name another environment with runtimeEnv: { python: ... }, or make it importable from %s." % (
+        sys.executable,
+        name.split(".")[0],
+        os.getcwd(),
+    )
+    return EnvironmentFault(text, hint)

@@ -1,0 +1,358 @@
+"""The process of a Python worker: started by the node daemon, which gives it its configuration on descriptor 3 and ends with it.
+
+Joins the loop, the connection to the daemon, the callers and what runs here. One thread does all of it: it reads what has come, runs one task or method, sends
+the answers, and so on, exactly as a JavaScript worker does; so nothing switches threads on the way of a call, and signals can stop a task.
+"""
+
+import gc
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+from . import _messages as message
+from ._actor import Actor
+from ._call_server import CallServer
+from ._calls import new_event_loop, run_coroutine_now
+from ._codec import Codec
+from ._connection import Connection, decode_header
+from ._executor import Executor
+from ._interrupts import Interrupts, die_with_parent
+from ._output import mark_output
+from ._pump import Pump
+from ._refs import RefTable
+from ._store import Store
+from ._targets import Targets
+
+_PARENT_FD = 3
+_HELLO_WITHIN_SECONDS = 1.0
+#: Longer than a caller that attends to its leases keeps an idle one.
+_RECLAIM_AFTER_IDLE_SECONDS = 0.025
+#: What takes longer is not begun before the answers of what came before it have left.
+_FLUSH_BEFORE_SECONDS = 0.0005
+_TURN_AFTER_SECONDS = 0.001
+_TRIM_EVERY_SECONDS = 5.0
+#: How long the end of the interpreter, with the user's own exit handlers, may take.
+_EXIT_WITHIN_SECONDS = 5.0
+_RECURSION_LIMIT = 5000
+
+
+class ActorExit(BaseException):
+    """Unwinds the method that called ``exit_actor``."""
+
+
+class Worker:
+    exit_class = ActorExit
+
+    def __init__(self, configuration):
+        self.configuration = configuration
+        self.process_id = configuration["processId"]
+        self.pump = Pump()
+        self.current = None
+        self.end_after_answer = None
+        self._is_ending = False
+        self._loop = None
+        self._last_turn = 0.0
+        self._callers = set()
+        self._reclaimed = {}
+        self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
+        self.targets = Targets(_places_of(configuration))
+        self.interrupts = Interrupts(configuration["runMark"])
+        self._listener = _listen(configuration["address"])
+        self.pump.add_reader(self._listener, self._accept)
+        self.daemon = self._connect_daemon()
+        self.refs = RefTable(self.daemon)
+        self.store = Store(configuration, self.daemon, self.refs)
+        self.codec = Codec(self.refs, self.store, {"pid": os.getpid(), "nodeId": configuration["nodeId"]})
+        self.executor = Executor(
+            self.pump,
+            lambda left: self.daemon.send(message.WORKER_PARK, left),
+            lambda shape: self.daemon.send(message.WORKER_UNPARK, shape),
+        )
+        self.actor = Actor(self)
+        self.pump.before_wait.append(self._tell_daemon)
+        self._trim_later()
+        self._say_hello()
+
+    # ---- connections
+
+    def _connect_daemon(self):
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.connect(self.configuration["daemonAddress"])
+        connection = Connection(sock, self.pump)
+        connection.on_frame = self._from_daemon
+        # Without its daemon a worker is of no use to anybody.
+        connection.on_close = lambda _reason: os._exit(0)
+        return connection
+
+    def _say_hello(self):
+        configuration = self.configuration
+        hello = {
+            "version": message.PROTOCOL_VERSION,
+            "token": configuration["token"],
+            "processId": self.process_id,
+            "holderId": self.process_id,
+            "kind": "worker",
+            "pid": os.getpid(),
+            "address": configuration["address"],
+            "taskIdPrefix": os.urandom(6).hex(),
+            "jobId": configuration["jobId"],
+        }
+
+        def answered(_header, _body, error):
+            if error is not None:
+                sys.stderr.write("The node daemon refused this worker: %s\n" % error)
+                os._exit(1)
+
+        self.daemon.request(message.HELLO, hello, on_reply=answered)
+
+    def _accept(self):
+        try:
+            sock, _ = self._listener.accept()
+        except (BlockingIOError, InterruptedError):
+            return
+        connection = Connection(sock, self.pump, message.HELLO_SIZE_MAX)
+        timer = self.pump.after(_HELLO_WITHIN_SECONDS, lambda: connection.drop("no hello came"))
+        connection.on_close = lambda _reason: self.pump.cancel(timer)
+
+        def first(frame):
+            self.pump.cancel(timer)
+            self._greeted(connection, frame)
+
+        connection.on_frame = first
+
+    def _greeted(self, connection, frame):
+        kind, _, call_id, _, header, _ = frame
+        hello = decode_header(header) if kind == message.HELLO and header is not None else None
+        refusal = self._refusal_of(hello)
+        if refusal is not None:
+            connection.reply_error(call_id, refusal)
+            connection.close()
+            return
+        connection.trust()
+        connection.reply(call_id, {"nodeId": self.configuration["nodeId"], "processId": self.process_id})
+        server = CallServer(self, connection, hello)
+        self._callers.add(server)
+        if hello.get("leaseId") is not None and hello["leaseId"] <= self._reclaimed.get(server.caller_id, 0):
+            server.retire()
+
+    def _refusal_of(self, hello):
+        if not isinstance(hello, dict) or not isinstance(hello.get("token"), str) or not isinstance(hello.get("processId"), str):
+            return "the first message is not a hello"
+        if hello.get("version") != message.PROTOCOL_VERSION:
+            return "this process speaks version %d of the protocol, the other one version %s" % (message.PROTOCOL_VERSION, hello.get("version"))
+        if not _equal(hello["token"], self.configuration["token"]):
+            return "the token is wrong"
+        return None
+
+    def caller_gone(self, server):
+        self._callers.discard(server)
+
+    # ---- the daemon's orders
+
+    def _from_daemon(self, frame):
+        kind, _, call_id, _, header, body = frame
+        decoded = None if header is None else decode_header(header)
+        if self.store.receive(kind, decoded, gc.collect):
+            return
+        if kind == message.WORKER_SLOT:
+            if isinstance(decoded, bool):
+                self.executor.lease_ended(decoded)
+            else:
+                self.executor.slot_granted(*decoded)
+        elif kind == message.ACTOR_START:
+            self.actor.start(decoded, body)
+        elif kind == message.LEASE_RECLAIM:
+            self._reclaim(*decoded)
+        elif kind == message.WORKER_EXIT:
+            self.actor.end_when_idle()
+        elif kind == message.WHY_REF:
+            self.daemon.reply_error(call_id, "this worker makes no calls")
+
+    def _reclaim(self, owner, lease_id):
+        servers = [server for server in self._callers if server.caller_id == owner]
+        if not all(server.is_idle_for(_RECLAIM_AFTER_IDLE_SECONDS) for server in servers):
+            return
+        for server in servers:
+            server.retire()
+        self._reclaimed[owner] = lease_id
+        self.daemon.send(message.LEASE_RECLAIMED, [owner, lease_id])
+
+    def why(self, job):
+        if job is None or job is self.current:
+            return {"what": "call", "state": "running", "reason": "it runs", "causes": [], "details": {}}
+        return {"what": "call", "state": "waiting", "reason": "it waits for its turn in the worker", "causes": [], "details": {}}
+
+    def _tell_daemon(self):
+        # What is stored and held is known before the answer that names it leaves, whenever this process dies.
+        self.refs.flush()
+        self.store.tell_use()
+        self.daemon.flush()
+
+    def _trim_later(self):
+        def trim():
+            self.store.trim()
+            self._trim_later()
+
+        self.pump.after(_TRIM_EVERY_SECONDS, trim)
+
+    # ---- running
+
+    def run(self):
+        pump = self.pump
+        executor = self.executor
+        actor = self.actor
+        while True:
+            job = executor.next() or actor.next()
+            if job is None:
+                executor.idle()
+                pump.turn(None)
+                self._last_turn = time.monotonic()
+                continue
+            self._run(job)
+            now = time.monotonic()
+            if now - self._last_turn > _TURN_AFTER_SECONDS:
+                pump.turn(0)
+                self._last_turn = now
+
+    def _run(self, job):
+        if job is self.actor:
+            self.pump.flush()
+            self.current = job
+            job.run()
+            self.current = None
+            return
+        # What was answered leaves before what may last, or end the process.
+        if job.target.mean > _FLUSH_BEFORE_SECONDS:
+            self.pump.flush()
+        if not job.is_actor_call:
+            self.use_accelerators(job.accelerators)
+        self.current = job
+        try:
+            has_ended = job.run()
+        finally:
+            self.current = None
+        if not has_ended:
+            if not job.is_actor_call:
+                self.executor.park(job)
+            # There may be room again by now: what was told in between found a job that still ran.
+            if not job.stream.is_waiting:
+                self.goes_on(job)
+        elif job.is_actor_call:
+            self.actor.finished(job)
+            if self.end_after_answer is not None:
+                self.end_actor(self.end_after_answer)
+
+    def goes_on(self, job):
+        """A stream that waited for its reader has room again, or is to end."""
+        if job is self.current:
+            return
+        if job.is_actor_call:
+            self.actor.resume(job)
+        else:
+            self.executor.resume(job)
+
+    def decode(self, payload, dependencies=()):
+        return self.codec.decode(payload, dependencies)
+
+    def run_coroutine(self, coroutine):
+        if self._loop is None:
+            self._loop = new_event_loop()
+        return run_coroutine_now(self._loop, coroutine)
+
+    def use_accelerators(self, accelerators):
+        """What CUDA shows to what runs from now on: it is read at the first import that asks."""
+        gpus = None if accelerators is None else accelerators.get("GPU")
+        value = self._gpus if gpus is None else ",".join(gpus)
+        if value is None:
+            os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+        elif os.environ.get("CUDA_VISIBLE_DEVICES") != value:
+            os.environ["CUDA_VISIBLE_DEVICES"] = value
+
+    def source(self):
+        """Of what is printed now."""
+        job = self.current
+        if job is self.actor or job is None:
+            return "" if self.actor.id is None else self.actor.class_name
+        return job.name
+
+    # ---- the end
+
+    def end_actor(self, reason):
+        """@raises SystemExit"""
+        if self._is_ending:
+            return
+        self._is_ending = True
+        if reason is not None:
+            self.daemon.send(message.WORKER_EXIT, reason)
+        self._send_all()
+        self.actor.instance = None
+        watch = threading.Timer(_EXIT_WITHIN_SECONDS, lambda: os._exit(0))
+        watch.daemon = True
+        watch.start()
+        sys.exit(0)
+
+    def _send_all(self):
+        end = time.monotonic() + 1.0
+        self.pump.flush()
+        while any(connection.has_unsent for connection in self.pump.connections) and time.monotonic() < end:
+            self.pump.turn(0.05)
+
+
+def _places_of(configuration):
+    """Folders that the driver names and where they are on this machine."""
+    places = []
+    foreign = configuration.get("foreignCode")
+    if foreign is not None:
+        places.append((foreign["there"], foreign["here"]))
+    working = (configuration.get("runtimeEnv") or {}).get("workingDir")
+    if working is not None:
+        places.append((working, os.getcwd()))
+    return places
+
+
+def _listen(address):
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        listener.bind(address)
+    finally:
+        os.umask(mask)
+    listener.listen(128)
+    listener.setblocking(False)
+    return listener
+
+
+def _equal(one, other):
+    import hmac
+
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def _read_configuration():
+    data = b""
+    while not data.endswith(b"\n"):
+        chunk = os.read(_PARENT_FD, 65536)
+        if not chunk:
+            os._exit(0)
+        data += chunk
+    return json.loads(data)
+
+
+def main():
+    parent = os.getppid()
+    configuration = _read_configuration()
+    die_with_parent(parent)
+    os.set_inheritable(_PARENT_FD, False)
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
+    # The folder of this package's parent is first on the path of a script; users expect the working directory there.
+    sys.path[0] = os.getcwd()
+    worker = Worker(configuration)
+    from . import _runtime
+
+    _runtime.current = worker
+    mark_output(worker.source)
+    worker.pump.add_reader(_PARENT_FD, lambda: os._exit(0))
+    worker.run()

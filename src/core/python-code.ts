@@ -1,0 +1,27 @@
+/**
+ * What is called in Python: how its functions and classes are named, and that they run in workers which speak Python.
+ *
+ * An id `python:<module or file>:<name>` needs no definition: the worker finds the code by it. The language goes into the runtime environment of the call, and with it
+ * into the shape of its lease, so that a lease for it is one of a Python worker. Called wherever a remote function or an actor class is made, also from one that
+ * travelled.
+ */
+import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../environment/runtime-env.ts";
+import { placing } from "./inherited-place.ts";
+
+const PREFIX = "python:";
+
+/** @param place a file, by its path, or a dotted module */
+export function pythonId(place: string, name: string): string {
+  return `${PREFIX}${place}:${name}`;
+}
+
+export function isPythonId(id: string | undefined): boolean {
+  return id?.startsWith(PREFIX) === true;
+}
+
+/** The options of a call with the language in its environment; from now on, calls of this process have to be looked at. */
+export function inPython<O extends { readonly runtimeEnv?: RuntimeEnvSpec | undefined }>(options: O): O {
+  if (options.runtimeEnv?.language === "python") return options;
+  placing.isInherited = true;
+  return Object.freeze({ ...options, runtimeEnv: pythonRuntimeEnv(options.runtimeEnv) });
+}

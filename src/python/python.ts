@@ -1,0 +1,92 @@
+/**
+ * Functions and classes of Python as remote functions and actor classes: `python.task`, `python.actor`.
+ *
+ * Decides how Python code is named; all else (leases, retries, cancellation, streams) is as for TypeScript, in workers that run Python. The types are what the
+ * user says of the Python code: nothing checks them against it.
+ */
+import { describeValue } from "../base/describe.ts";
+import { makeActorClass } from "../core/actor-class.ts";
+import { resolveActorOptions, resolveTaskOptions } from "../core/options.ts";
+import { pythonId } from "../core/python-code.ts";
+import { makeRemoteFunction } from "../core/remote-function.ts";
+import type { ActorClass, ActorOptions, RemoteFunction, TaskOptions } from "../core/types.ts";
+
+/** The options of a Python task. Several returns are asked for with `.options({ numReturns: 2 })`, by which their types are known. */
+export interface PythonTaskOptions extends Omit<TaskOptions, "numReturns"> {
+  /** `"streaming"` for a generator: its items are a stream. Default: 1. */
+  readonly numReturns?: 1 | "streaming" | undefined;
+}
+
+/** A function of Python, as TypeScript sees it. */
+// oxlint-disable-next-line no-explicit-any -- what a Python function takes is the user's to say
+type PythonFunction = (...args: any[]) => unknown;
+
+export interface Python {
+  /**
+   * A function of Python as a remote function. `F` is its type as TypeScript sees it; `Generator<T>` or `AsyncGenerator<T>` as its result, with
+   * `numReturns: "streaming"`, is a stream.
+   *
+   * @param place a file (`"train.py"`: in the working directory of the workers; `new URL("train.py", import.meta.url)`: beside the caller), or a dotted module
+   * @param name of a function at its top level; `Class.method` for a static one
+   * @throws TypeError for what names no code, and for options that do not exist
+   * @example
+   * const double = python.task<(x: number) => number>("train.py", "double");
+   * await double.remote(21); // 42
+   */
+  task<F extends PythonFunction>(
+    place: string | URL,
+    name: string,
+    options?: PythonTaskOptions,
+  ): RemoteFunction<Parameters<F>, ReturnType<F>>;
+  /**
+   * A class of Python as an actor class. `I` is what its instances look like to TypeScript, `A` are the arguments of its constructor.
+   *
+   * @param place as for `task`
+   * @throws TypeError for what names no code, and for options that do not exist
+   * @example
+   * interface Counter { increment(by: number): number }
+   * using counter = python.actor<Counter, [start: number]>("counter.py", "Counter").remote(1);
+   * await counter.increment.remote(2); // 3
+   */
+  // oxlint-disable-next-line no-explicit-any -- without the second type any arguments are taken
+  actor<I extends object, A extends unknown[] = any[]>(
+    place: string | URL,
+    name: string,
+    options?: ActorOptions<I>,
+  ): ActorClass<new (...args: A) => I>;
+}
+
+/** A name, or several with dots between them. */
+const NAME = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
+
+export const python: Python = {
+  task: (place, name, options = {}) => {
+    const id = idOf(place, name);
+    return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options as TaskOptions) }) as never;
+  },
+  actor: (place, name, options = {}) => {
+    const id = idOf(place, name);
+    const resolved = resolveActorOptions(options as ActorOptions);
+    return makeActorClass({ source: undefined, id, name, methods: [], streaming: [], options: resolved }) as never;
+  },
+};
+
+function idOf(place: unknown, name: unknown): string {
+  const path = place instanceof URL ? pathOf(place) : place;
+  if (typeof path !== "string" || path === "" || path.includes(":") || path.includes("\0"))
+    throw new TypeError(
+      `Cannot name Python code: a file such as "train.py" or a module such as "package.module" is needed: received ${describeValue(place)}`,
+    );
+  if (!path.endsWith(".py") && !path.includes("/") && !NAME.test(path))
+    throw new TypeError(
+      `Cannot name Python code: a file ends in .py, and a module is names with dots between them: received ${describeValue(place)}`,
+    );
+  if (typeof name !== "string" || !NAME.test(name))
+    throw new TypeError(`Cannot name Python code: the name of a function or class in ${path} is needed: received ${describeValue(name)}`);
+  return pythonId(path, name);
+}
+
+function pathOf(url: URL): string {
+  if (url.protocol !== "file:") throw new TypeError(`Cannot name Python code: only file URLs name files: received ${url.href}`);
+  return decodeURIComponent(url.pathname);
+}

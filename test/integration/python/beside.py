@@ -1,0 +1,3 @@
+"""Imported by the file beside it."""
+
+VALUE = "beside"

@@ -1,0 +1,3 @@
+"""Found as a dotted module of the working directory."""
+
+import nowhere_to_be_found  # noqa: F401

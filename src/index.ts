@@ -48,6 +48,7 @@ export {
   wait,
   why,
 } from "./core/api.ts";
+export { ArrowData, NdArray, type NumericData } from "./core/foreign-data.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./core/store-statistics.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";
 export type * from "./core/cluster-types.ts";

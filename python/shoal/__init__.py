@@ -33,6 +33,14 @@ from .values import (
 )
 
 
+def object_store_statistics():
+    """Bytes that this worker has mapped (read without a copy) and written (copied once, into shared memory) since its start."""
+    from . import _runtime
+
+    store = _runtime.require().store
+    return {"mapped_bytes": store.mapped_bytes, "written_bytes": store.written_bytes}
+
+
 def exit_actor():
     """Ends the actor that this code runs in, and does not return. It is not restarted.
 
@@ -74,4 +82,5 @@ __all__ = [
     "Undefined",
     "WorkerCrashedError",
     "exit_actor",
+    "object_store_statistics",
 ]

@@ -226,7 +226,9 @@ def _nd_array(data):
     if numpy is None:
         return Custom(tags.KIND_ND_ARRAY, data)
     if not isinstance(array, numpy.ndarray):
-        array = numpy.frombuffer(array, dtype="uint8")
+        found = numpy.frombuffer(array, dtype="uint8")
+        # Small ones have memory of their own, which their user may write to.
+        array = found.copy() if isinstance(array, bytes) else found
     return (array.view("bool") if dtype == "bool" else array.view(dtype)).reshape(shape)
 
 

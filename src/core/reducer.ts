@@ -10,6 +10,7 @@ import type { ActorInterfaceHeader } from "../wire/messages.ts";
 import type { Reduced } from "../wire/value/encode.ts";
 import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "./actor-class.ts";
 import { actorHandleState } from "./actor-handle.ts";
+import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload } from "./foreign-data.ts";
 import { interfaceFromWire, interfaceToWire } from "./actor-interface.ts";
 import { isObjectRefGenerator } from "./object-ref-generator.ts";
 import { resolveActorOptions, resolveTaskOptions } from "./options.ts";
@@ -70,6 +71,8 @@ export function createReducer(runtime: Runtime): Reducer {
       if (group !== undefined) return { kind: KIND.PLACEMENT_GROUP, payload: group };
       const facts = factsOf(value);
       if (facts !== undefined) return { kind: KIND.CONTEXT, payload: facts };
+      if (value instanceof NdArray) return { kind: KIND.ND_ARRAY, payload: ndArrayPayload(value) };
+      if (value instanceof ArrowData) return { kind: KIND.ARROW, payload: value.stream };
       const registered = registeredFor(value);
       if (registered === undefined) return undefined;
       const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
@@ -103,6 +106,10 @@ export function createReducer(runtime: Runtime): Reducer {
           return receivedGroup(payload);
         case KIND.CONTEXT:
           return contextFrom(payload as ContextFacts);
+        case KIND.ND_ARRAY:
+          return ndArrayFrom(payload);
+        case KIND.ARROW:
+          return new ArrowData(payload as Uint8Array);
         case KIND.LOCAL:
           return localFunctions.get(payload as number);
         default:

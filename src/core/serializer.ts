@@ -37,6 +37,8 @@ export const KIND = {
   LOCAL: 7,
   PLACEMENT_GROUP: 20,
   CONTEXT: 12,
+  ND_ARRAY: 30,
+  ARROW: 31,
 } as const;
 
 /** Takes the place of a top-level ref among the arguments. */

@@ -7,6 +7,7 @@
 import { registerWellKnown } from "../closure/well-known.ts";
 import * as errors from "../base/errors.ts";
 import * as api from "./api.ts";
+import { ArrowData, NdArray } from "./foreign-data.ts";
 import { init, isInitialized, shutdown } from "./init.ts";
 import * as placementGroups from "./placement-group.ts";
 import { deregisterSerializer, registerSerializer } from "./registered-serializers.ts";
@@ -20,6 +21,8 @@ registerExports("shoal", {
   ...errors,
   ...api,
   ...placementGroups,
+  ArrowData,
+  NdArray,
   deregisterSerializer,
   init,
   isInitialized,

@@ -3,7 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { environmentKey, expandedVariables, faultOfRuntimeEnv, mergeRuntimeEnv, NO_ENVIRONMENT, resolveRuntimeEnv } from "./runtime-env.ts";
+import {
+  environmentKey,
+  expandedVariables,
+  faultOfRuntimeEnv,
+  mergeRuntimeEnv,
+  NO_ENVIRONMENT,
+  pythonRuntimeEnv,
+  resolveRuntimeEnv,
+} from "./runtime-env.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "test-shoal-environment-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -48,6 +56,16 @@ describe("faultOfRuntimeEnv", () => {
   });
 });
 
+test("python is a folder, an interpreter, or packages as pip takes them", () => {
+  for (const python of ["venv", "/usr/bin/python3", ["numpy"], ["numpy==2.1.0", "a-b[c,d]>=1,<2"]])
+    expect(faultOfRuntimeEnv({ python })).toBeUndefined();
+  for (const python of ["", [], 5, [5]]) expect(faultOfRuntimeEnv({ python })?.error).toBe("wrong type");
+  for (const python of [["-r file"], ["--index-url=x"], ["./folder"], ["git+https://x"], ["a @ https://x"]])
+    expect(faultOfRuntimeEnv({ python })?.reason).toContain("as pip takes them");
+  expect(resolveRuntimeEnv({ python: ["b", "a"] }).python).toEqual(["a", "b"]);
+  expect(resolveRuntimeEnv({ python: "/x/../venv" }).python).toBe("/venv");
+});
+
 describe("mergeRuntimeEnv", () => {
   const outer = resolveRuntimeEnv({ envVars: { A: "outer", B: "outer" }, workingDir: folder, excludes: ["x"], nodeModules: ["a"] });
 
@@ -90,8 +108,15 @@ describe("environmentKey", () => {
       { workingDir: folder },
       { workingDir: folder, excludes: ["x"] },
       { nodeModules: ["a"] },
+      { python: ["a"] },
+      { python: "/a" },
     ];
     expect(new Set(keys.map((input) => environmentKey(resolveRuntimeEnv(input)))).size).toBe(keys.length);
+  });
+
+  test("differs with the language of what is called", () => {
+    const specs = [NO_ENVIRONMENT, resolveRuntimeEnv({ python: "/a" }), resolveRuntimeEnv({ envVars: { A: "1" } })];
+    expect(new Set([...specs, ...specs.map(pythonRuntimeEnv)].map(environmentKey)).size).toBe(2 * specs.length);
   });
 });
 

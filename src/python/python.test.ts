@@ -22,12 +22,12 @@ test("its calls are in an environment of Python, whatever options are added", ()
 });
 
 test("methods may have options, although nobody knows them here", () => {
-  const open = actorClassState(python.actor("m", "Cls", { methods: { read: { numReturns: "streaming" } } as object }));
+  const open = actorClassState(python.actor("m", "Cls", { methods: { read: { numReturns: "streaming" } } }));
   expect(open?.interface.methods).toEqual({ read: { numReturns: "streaming" } });
 });
 
 test("what names no code is refused", () => {
-  for (const place of ["", "no module", "a:b.py", "file.txt", 5 as never, new URL("http://x/y.py")])
+  for (const place of ["", "no module", "a:b.py", "file-name", 5 as never, new URL("http://x/y.py")])
     expect(() => python.task(place, "f")).toThrow(/Cannot name Python code/);
   for (const name of ["", "a b", "a..b", "f()", undefined as never])
     expect(() => python.actor("m", name)).toThrow(/the name of a function or class in m is needed/);

@@ -48,7 +48,7 @@ export interface Python {
    * using counter = python.actor<Counter, [start: number]>("counter.py", "Counter").remote(1);
    * await counter.increment.remote(2); // 3
    */
-  // oxlint-disable-next-line no-explicit-any -- without the second type any arguments are taken
+  // oxlint-disable-next-line no-explicit-any, no-unnecessary-type-parameters -- users name the arguments by it; without it any are taken
   actor<I extends object, A extends unknown[] = any[]>(
     place: string | URL,
     name: string,
@@ -62,11 +62,11 @@ const NAME = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 export const python: Python = {
   task: (place, name, options = {}) => {
     const id = idOf(place, name);
-    return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options as TaskOptions) }) as never;
+    return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options) }) as never;
   },
   actor: (place, name, options = {}) => {
     const id = idOf(place, name);
-    const resolved = resolveActorOptions(options as ActorOptions);
+    const resolved = resolveActorOptions(options);
     return makeActorClass({ source: undefined, id, name, methods: [], streaming: [], options: resolved }) as never;
   },
 };

@@ -52,6 +52,6 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(`what Python writes, TypeScript reads$
       { revive: (kind, payload) => ({ kind, payload }) },
     );
     const given = Object.hasOwn(OTHERWISE, name) ? OTHERWISE[name] : (runInThisContext(`(${vectors[index]?.javascript})`) as unknown);
-    expect(read, name).toEqual(typeof given === "function" ? custom : given);
+    expect({ name, value: read }).toEqual({ name, value: typeof given === "function" ? custom : given });
   });
 });

@@ -185,7 +185,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       })();
       expect((await failureOf(read)).message).toContain("ValueError: after one");
       expect(found).toEqual([1]);
-      const unasked = await failureOf(python.task<(count: number) => unknown>(THINGS, "numbers").remote(1) as PromiseLike<unknown>);
+      const unasked = await failureOf(python.task<(count: number) => unknown>(THINGS, "numbers").remote(1));
       expect(unasked.message).toContain('set numReturns: "streaming"');
     });
   });
@@ -247,7 +247,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       expect(await get([counter.add.remote(1), counter.add.remote(), counter.add.remote(10)])).toEqual([6, 7, 17]);
       expect(await counter.later.remote(3)).toBe(3);
       const found: number[] = [];
-      for await (const item of counter.numbers.remote(5)) found.push(item as number);
+      for await (const item of counter.numbers.remote(5)) found.push(item);
       expect(found).toEqual([0, 1, 2, 3, 4]);
       const [other, same] = await get([counter.pid.remote(), counter.pid.remote()]);
       expect(other).toBe(same);
@@ -266,7 +266,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       const counter = PyCounter.remote(-1);
       const failure = await failureOf(counter.add.remote());
       expect(failure.code).toBe("ACTOR_DIED");
-      expect(String((failure.cause as Error).message)).toContain("a counter starts at 0 or above");
+      expect((failure.cause as Error).message).toContain("a counter starts at 0 or above");
     });
 
     test("restart, are passed on, are found by name, and end", async () => {

@@ -1,0 +1,19 @@
+/** What an array of several dimensions must be. */
+import { expect, test } from "vitest";
+import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload } from "./foreign-data.ts";
+
+test("an array has a typed array, and as many elements as its shape says", () => {
+  const array = new NdArray(new Float32Array(6), [2, 3]);
+  expect(array).toMatchObject({ dtype: "float32", shape: [2, 3] });
+  expect(new NdArray(new Uint8Array(2), [2], "bool").dtype).toBe("bool");
+  expect(() => new NdArray(new Float32Array(6), [2, 2])).toThrow(RangeError);
+  expect(() => new NdArray(new Float32Array(4), [-2, -2])).toThrow(RangeError);
+  expect(() => new NdArray([1] as never, [1])).toThrow(TypeError);
+  expect(() => new NdArray(new Float32Array(1), [1], "bool")).toThrow(TypeError);
+  expect(() => new ArrowData([] as never)).toThrow(TypeError);
+});
+
+test("its form on the way gives the same array", () => {
+  for (const array of [new NdArray(new BigInt64Array(4), [2, 2]), new NdArray(new Uint8Array(1), [1, 1], "bool")])
+    expect(ndArrayFrom(ndArrayPayload(array))).toEqual(array);
+});

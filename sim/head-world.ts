@@ -256,6 +256,7 @@ class ModelNode {
       releaseGroup: () => {},
       tellAll: () => {},
       endActor: (worker) => out(() => this.crashWorker(worker)),
+      drain: () => {},
       processGone: () => {},
       nodesChanged: () => {},
     } satisfies { [Name in keyof NodeServices]: NodeServices[Name] };

@@ -2,6 +2,7 @@
 /** The program `shoal`: its commands, and the exit code of the one that was asked for. */
 import { processTerminal } from "../platform/terminal.ts";
 import type { Command } from "./command.ts";
+import { drainCommand } from "./drain-command.ts";
 import { natsInstallCommand } from "./nats-install-command.ts";
 import { runCommandLine } from "./run-command-line.ts";
 import { statusCommand } from "./status-command.ts";
@@ -9,7 +10,7 @@ import { startCommand } from "./start-command.ts";
 import { stopCommand } from "./stop-command.ts";
 import { versionCommand } from "./version-command.ts";
 
-const COMMANDS: readonly Command[] = [startCommand, statusCommand, stopCommand, natsInstallCommand, versionCommand];
+const COMMANDS: readonly Command[] = [startCommand, statusCommand, drainCommand, stopCommand, natsInstallCommand, versionCommand];
 
 // Not `process.exit`: what was written to a pipe would be cut off.
 process.exitCode = await runCommandLine(process.argv.slice(2), COMMANDS, processTerminal());

@@ -50,7 +50,7 @@ export type ActorEvent =
   /** Its process is about to end by its own decision: there will be no restart. */
   | { kind: "leaving"; worker: ProcessId; reason: string | undefined }
   | { kind: "workerExited"; worker: ProcessId; exit: WorkerExitedHeader | undefined; intended: boolean; nowMs: number }
-  | { kind: "kill"; id: ActorId; restart: boolean }
+  | { kind: "kill"; id: ActorId; restart: boolean; reason?: string }
   | { kind: "unheld"; id: ActorId }
   | { kind: "processGone"; process: ProcessId }
   | { kind: "watch"; id: ActorId; process: ProcessId }
@@ -204,7 +204,15 @@ export class ActorTable {
         if (event.restart && actor.restartsLeft !== 0) {
           // One that is being made is as new as it would be.
           if (actor.worker === undefined) return [];
-          return [{ kind: "end", actor, worker: actor.worker.id, afterPending: false, reason: "kill() was called with a restart" }];
+          return [
+            {
+              kind: "end",
+              actor,
+              worker: actor.worker.id,
+              afterPending: false,
+              reason: event.reason ?? "kill() was called with a restart",
+            },
+          ];
         }
         return this.#die(actor, "it was killed by kill()");
       }

@@ -15,6 +15,7 @@ import { GroupReservation, type ReservationEffect, type ReservationEvent } from 
 import { placementShapeOf } from "./actor-shape.ts";
 import type { GroupRecord } from "./placement-group-table.ts";
 import type { Placement, PlacementEvents } from "./placement.ts";
+import type { WaitingDemand } from "./placement-waiters.ts";
 
 const TICK_MS = 50;
 
@@ -36,6 +37,14 @@ export class ClusterPlacement implements Placement {
 
   nodeJoined(node: NodeServices): void {
     this.#schedule({ kind: "nodeJoined", node: node.view() });
+  }
+
+  nodeDraining(nodeId: NodeId): void {
+    this.#schedule({ kind: "nodeState", nodeId, state: "draining" });
+  }
+
+  waiting(): WaitingDemand[] {
+    return this.#scheduler.demands();
   }
 
   nodeReported(nodeId: NodeId, { sequence, free, freeOfActors, settled }: NodeReportHeader): void {

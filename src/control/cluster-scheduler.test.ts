@@ -162,6 +162,14 @@ describe("policies", () => {
     expect(countsOf(cluster.ask(shapeOf({ CPU: 1 }, { spread: true }), 6))).toEqual({ a: 2, b: 2, c: 2 });
   });
 
+  test("a node that is drained gets nothing new: what prefers it goes elsewhere, what needs it waits for its end", () => {
+    const cluster = clusterOf(["a", "b"].map((id) => nodeOf(id, { CPU: 1 })));
+    cluster.scheduler.handle({ kind: "nodeState", nodeId: "b" as NodeId, state: "draining" });
+    const to = (soft: boolean) => shapeOf({ CPU: 1 }, { node: { id: "b", soft } });
+    expect(cluster.ask(to(true))).toMatchObject({ kind: "nodes", nodes: [{ nodeId: "a" }] });
+    expect(cluster.ask(to(false))).toEqual({ kind: "wait" });
+  });
+
   test("a hard affinity waits at its node, is refused without it; a soft one goes elsewhere then", () => {
     const cluster = clusterOf([nodeOf("a", { CPU: 2 }), nodeOf("b", { CPU: 1 }, { free: { CPU: 0 } })]);
     const to = (id: string, soft: boolean) => shapeOf({ CPU: 1 }, { node: { id, soft } });

@@ -109,7 +109,8 @@ export class ClusterScheduler {
         return;
       case "nodeState":
         this.view.setState(event.nodeId, event.state);
-        this.#offer(this.view.row(event.nodeId));
+        if (event.state === "draining") this.#askAgain();
+        else this.#offer(this.view.row(event.nodeId));
         return;
       case "nodeGone":
         this.#nodeGone(event.nodeId);
@@ -155,7 +156,11 @@ export class ClusterScheduler {
   #nodeGone(id: NodeId): void {
     this.view.leave(id);
     for (const { key, ask } of Array.from(this.#waiters.all())) if (ask?.from === id) this.#waiters.remove(key);
-    // What only that node could have held is told so now.
+    this.#askAgain();
+  }
+
+  /** A node is no more: what only that node could have held is told so now. */
+  #askAgain(): void {
     for (const waiter of Array.from(this.#waiters.all())) {
       const { ask, actor, shape } = waiter;
       const isHardElsewhere = shape.spec.node?.soft === false && this.view.row(shape.spec.node.id) === undefined;

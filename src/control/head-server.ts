@@ -12,7 +12,15 @@ import { mustHold } from "../rpc/link-abuse.ts";
 import { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
-import type { ClusterStatusHeader, HeadEventHeader, JoinTokensHeader, NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type {
+  ClusterStatusHeader,
+  HeadEventHeader,
+  JoinTokensHeader,
+  NodeDrainHeader,
+  NodeInfoHeader,
+  NodeReportHeader,
+  RoutedHeader,
+} from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
@@ -36,6 +44,8 @@ export interface HeadServerOptions {
   security?: HeadSecurity | undefined;
 }
 
+/** Fewer digits of a node's id name none: they may be a slip of the keyboard. */
+const NODE_NAME_MIN = 4;
 /** How long a node whose connection broke may take to come back. */
 const CLOSED_AFTER_MS = 2000;
 /** How long a node of an earlier head may take to come to this one. */
@@ -53,6 +63,7 @@ export class HeadServer {
   readonly #nodes = new Map<NodeTag, RemoteNode>();
   readonly #dead: NodeInfoHeader[] = [];
   readonly #startedMs = Date.now();
+  readonly #draining = new Set<NodeId>();
   #missingTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -114,6 +125,10 @@ export class HeadServer {
           const word = checkWord(nodeId, frame.type, headerOf(frame));
           if (word.kind === "event") {
             this.#mustCount(nodeId, word.event);
+            if (word.event[0] === "left") {
+              this.#gone(from, String(word.event[1]), acknowledge);
+              return;
+            }
             if (frame.callId < heads && ANSWERS.has(word.event[0])) {
               acknowledge();
               return;
@@ -142,6 +157,7 @@ export class HeadServer {
     node.nodesChanged(this.list());
     for (const other of this.#nodes.values()) if (other !== node) other.nodesChanged([infoOf(node)]);
     this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
+    this.#kept.run(() => this.#saysItDrains(facts.nodeId, report));
     return node;
   }
 
@@ -150,10 +166,11 @@ export class HeadServer {
       case "report":
         node.reported(word.report);
         this.#head.nodeReported(node.nodeId, word.report);
+        this.#saysItDrains(node.nodeId, word.report);
         return;
       case "event": {
         const [name, ...args] = word.event;
-        (this.#head[name] as (...given: unknown[]) => void)(...args);
+        if (name !== "left") (this.#head[name] as (...given: unknown[]) => void)(...args);
         return;
       }
       case "routed":
@@ -163,17 +180,19 @@ export class HeadServer {
   }
 
   /** The link of a node has ended for good. */
-  #gone(node: RemoteNode, reason: string): void {
+  #gone(node: RemoteNode, reason: string, then?: () => void): void {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
-    this.#died(infoOf(node), reason);
+    this.#draining.delete(node.nodeId);
+    this.#died(infoOf(node), reason, then);
   }
 
-  #died(alive: NodeInfoHeader, reason: string): void {
+  #died(alive: NodeInfoHeader, reason: string, then?: () => void): void {
     const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs: Date.now() };
     this.#dead.push(info);
     if (this.#dead.length > DEAD_MAX) this.#dead.shift();
     this.#kept.nodeGone(info.nodeId, reason, () => {
       for (const other of this.#nodes.values()) other.nodesChanged([info]);
+      then?.();
     });
   }
 
@@ -249,6 +268,9 @@ export class HeadServer {
       case MESSAGE.RESOURCES:
         peer.connection.reply(callId, { ...this.#resources(), store: (header as { store: unknown }).store });
         return;
+      case MESSAGE.NODE_DRAIN:
+        this.#drain(peer, callId, header as NodeDrainHeader);
+        return;
       case MESSAGE.CLUSTER_STATUS:
         peer.connection.reply(callId, this.#status());
         return;
@@ -260,12 +282,38 @@ export class HeadServer {
     }
   }
 
+  /** Answered with the node's id at once: that it has gone shows in the list of nodes. */
+  #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs }: NodeDrainHeader): void {
+    const found = Array.from(this.#nodes.values()).filter(({ nodeId }) => name.length >= NODE_NAME_MIN && nodeId.startsWith(name));
+    const [node] = found;
+    if (node === undefined || found.length > 1) {
+      peer.connection.replyError(
+        callId,
+        `${found.length === 0 ? "no node" : "more than one node"} of the cluster has an id that begins with "${name}"`,
+      );
+      return;
+    }
+    this.#beginDrain(node.nodeId);
+    node.drain(deadlineMs);
+    peer.connection.reply(callId, node.nodeId);
+  }
+
+  /** What it knows of itself: this head may have taken over, and an actor may have been on its way there. */
+  #saysItDrains(nodeId: NodeId, { isDraining }: NodeReportHeader): void {
+    if (isDraining === true) this.#beginDrain(nodeId);
+  }
+
+  #beginDrain(nodeId: NodeId): void {
+    this.#draining.add(nodeId);
+    this.#head.drain(nodeId);
+  }
+
   #status(): ClusterStatusHeader {
     return clusterStatus({
       nodes: this.#nodes.values(),
-      stateOf: () => "alive",
+      stateOf: ({ nodeId }) => (this.#draining.has(nodeId) ? "draining" : "alive"),
       gone: this.#dead,
-      waiting: [],
+      waiting: this.#head.waiting(),
       startedMs: this.#startedMs,
     });
   }

@@ -29,6 +29,7 @@ import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "
 import { ClusterPlacement } from "./cluster-placement.ts";
 import { OnlyNodePlacement } from "./only-node-placement.ts";
 import type { Placement, PlacementEvents } from "./placement.ts";
+import type { WaitingDemand } from "./placement-waiters.ts";
 import { PlacementGroups } from "./placement-groups.ts";
 import { PlacementGroupTable } from "./placement-group-table.ts";
 import type { RecoveryStep } from "./recovery.ts";
@@ -107,6 +108,21 @@ export class Head implements HeadService {
   /** What is free on a node. */
   nodeReported(nodeId: NodeId, report: NodeReportHeader): void {
     this.#placement.nodeReported(nodeId, report);
+  }
+
+  /** What finds no room, by shape. */
+  waiting(): WaitingDemand[] {
+    return this.#placement.waiting();
+  }
+
+  /** A node gets nothing new, and its actors that may be restarted are, elsewhere. */
+  drain(nodeId: NodeId): void {
+    this.#placement.nodeDraining(nodeId);
+    for (const worker of this.#actors.workersOf(nodeTagOf(nodeId))) {
+      const actor = this.#actors.byWorker(worker.id);
+      if (actor === undefined || actor.restartsLeft === 0) continue;
+      this.#apply(this.#actors.handle({ kind: "kill", id: actor.id, restart: true, reason: "its node is being drained" }));
+    }
   }
 
   leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void {

@@ -54,7 +54,7 @@ export class NodePicker {
     if (spec.node !== undefined) {
       const pinned = this.#view.row(spec.node.id);
       if (pinned === undefined && !spec.node.soft) return { kind: "noSuchNode", nodeId: spec.node.id };
-      const canHold = pinned !== undefined && matchesLabels(spec.labels, pinned.labels) && holds(pinned.total, need);
+      const canHold = pinned !== undefined && couldHold(shape, pinned);
       if (!canHold && !spec.node.soft) return INFEASIBLE;
       // A soft affinity waits for its node as long as that could hold it.
       if (canHold) return isFree(pinned, need) ? { kind: "node", row: pinned } : WAIT;
@@ -69,7 +69,7 @@ export class NodePicker {
     const { spec, need } = shape;
     if (spec.node !== undefined && spec.node.id !== row.id) {
       const pinned = this.#view.row(spec.node.id);
-      if (!spec.node.soft || (pinned !== undefined && matchesLabels(spec.labels, pinned.labels) && holds(pinned.total, need))) return false;
+      if (!spec.node.soft || (pinned !== undefined && couldHold(shape, pinned))) return false;
     }
     return row.state !== "draining" && holds(row.total, need) && matchesLabels(spec.labels, row.labels);
   }
@@ -185,6 +185,12 @@ export class NodePicker {
     this.#random = value >>> 0;
     return this.#random % limit;
   }
+}
+
+/** Whether what wants this node waits for it. One that is drained never has room again: who wants just it is refused when it has gone, others look elsewhere now. */
+function couldHold({ spec, need }: Shape, row: NodeRow): boolean {
+  const mayWait = row.state !== "draining" || spec.node?.soft === false;
+  return mayWait && matchesLabels(spec.labels, row.labels) && holds(row.total, need);
 }
 
 export function isFree(row: NodeRow, need: Need): boolean {

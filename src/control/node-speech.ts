@@ -17,7 +17,14 @@ const { anything, definition, fields, flag, id, list, number, optional, payload,
 const leaseSpec = isLeaseSpec;
 
 const amounts = list(tuple(text, number));
-const report = fields({ sequence: number, total: amounts, free: amounts, freeOfActors: amounts, settled: list(number) });
+const report = fields({
+  sequence: number,
+  total: amounts,
+  free: amounts,
+  freeOfActors: amounts,
+  settled: list(number),
+  isDraining: optional(flag),
+});
 const facts = fields({
   version: number,
   pid: number,
@@ -98,6 +105,7 @@ const EVENTS: Readonly<Record<HeadEventHeader[0], { form: shape.Shape; own: (arg
   workerLeaves: { form: tuple(id, optional(text)), own: ([worker]) => [worker] },
   processGone: { form: tuple(id), own: ([process]) => [process] },
   unheld: { form: tuple(id), own: () => [] },
+  left: { form: tuple(text), own: () => [] },
 };
 
 const longWait = fields({
@@ -130,6 +138,7 @@ const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
   [MESSAGE.ACTOR_START_FAILED]: fields({ actorId: text, incarnation: number, error: payload }),
   [MESSAGE.WAITS]: fields({ began: list(longWait), ended: list(number) }),
   [MESSAGE.RESOURCES]: fields({ store: anything }),
+  [MESSAGE.NODE_DRAIN]: fields({ node: text, deadlineMs: optional(number) }),
   [MESSAGE.GROUP_CREATE]: fields({
     id: text,
     name: optional(text),

@@ -1,7 +1,8 @@
 /**
  * Placement on the only node of a machine: everything goes there, and what has no room now waits there, where the lease manager serves it in turn.
  *
- * Part of the head that a daemon hosts. Told is only what the node could never hold.
+ * Part of the head that a daemon hosts, the counterpart of `cluster-placement.ts`. Told is only what the node could never hold; what concerns several nodes
+ * (reports, draining, what waits where) does nothing here.
  */
 import type { ActorId, NodeId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
@@ -61,6 +62,12 @@ export class OnlyNodePlacement implements Placement {
   releaseGroup(): void {}
 
   nodeReported(): void {}
+
+  nodeDraining(): void {}
+
+  waiting(): [] {
+    return [];
+  }
 
   nodeGone(): ActorRecord[] {
     return [];

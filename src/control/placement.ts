@@ -8,6 +8,7 @@ import type { NodeServices } from "../rpc/head-service.ts";
 import type { LeaseAskHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
 import type { ActorRefusal } from "../wire/messages.ts";
 import type { ActorRecord } from "./actor-table.ts";
+import type { WaitingDemand } from "./placement-waiters.ts";
 import type { GroupRecord } from "./placement-group-table.ts";
 
 export interface PlacementEvents {
@@ -26,6 +27,10 @@ export interface PlacementEvents {
 
 export interface Placement {
   nodeJoined(node: NodeServices): void;
+  /** It gets nothing new. */
+  nodeDraining(nodeId: NodeId): void;
+  /** What finds no room, by shape. */
+  waiting(): WaitingDemand[];
   nodeReported(nodeId: NodeId, report: NodeReportHeader): void;
   /** @returns the actors that were sent there and have no process yet */
   nodeGone(nodeId: NodeId): ActorRecord[];

@@ -113,6 +113,10 @@ export class RemoteNode implements NodeServices {
     this.#command("endActor", worker, { afterPending, reason });
   }
 
+  drain(deadlineMs: number | undefined): void {
+    this.#command("drain", deadlineMs);
+  }
+
   processGone(process: ProcessId): void {
     this.#command("processGone", process);
   }

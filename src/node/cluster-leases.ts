@@ -128,7 +128,7 @@ export class ClusterLeases {
   report(): NodeReportHeader {
     const { nodeId, leases } = this.#options;
     this.#reported = amountsKey(leases);
-    const { free, freeOfActors } = leases.amounts();
+    const { free, freeOfActors, isDraining } = leases.amounts();
     this.#reportSequence += 1;
     return {
       nodeId,
@@ -137,6 +137,7 @@ export class ClusterLeases {
       free: Array.from(free),
       freeOfActors: Array.from(freeOfActors),
       settled: leases.takeSettled(),
+      isDraining,
     };
   }
 
@@ -188,6 +189,7 @@ export class ClusterLeases {
       }
       case "elsewhere":
       case "grantedElsewhere":
+      case "settled":
         lease(effect);
         return;
       case "refused":
@@ -202,6 +204,6 @@ export class ClusterLeases {
 }
 
 function amountsKey(leases: LeaseManager): string {
-  const { free, freeOfActors } = leases.amounts();
-  return JSON.stringify([Array.from(free.values()), Array.from(freeOfActors.values())]);
+  const { free, freeOfActors, isDraining } = leases.amounts();
+  return JSON.stringify([Array.from(free.values()), Array.from(freeOfActors.values()), isDraining]);
 }

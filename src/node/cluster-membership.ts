@@ -14,7 +14,14 @@ import { acceptPeer } from "../rpc/handshake.ts";
 import { LinkAbuseError } from "../rpc/link-abuse.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
-import type { NodeCommandHeader, NodeDigestHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
+import type {
+  HeadEventHeader,
+  NodeCommandHeader,
+  NodeDigestHeader,
+  NodeRegisterHeader,
+  NodeReportHeader,
+  RoutedHeader,
+} from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
@@ -46,9 +53,14 @@ export interface ClusterMembershipOptions {
   onTransfer: (tag: NodeTag, transport: Transport) => void;
   /** Where the store's files are. */
   folders: StoreFolders;
+  /** It has left the cluster, and is to end. */
+  onLeft: () => void;
   /** The node has a later certificate; its processes have been told. */
   onIdentity: (identity: TlsIdentity) => void;
 }
+
+/** Acknowledgements come within 50 ms, or when what was said has been kept. */
+const LEAVES_WITHIN_MS = 2_000;
 
 export class ClusterMembership {
   readonly #options: ClusterMembershipOptions;
@@ -102,6 +114,7 @@ export class ClusterMembership {
       // In a promise: an address that is not known is a failure like one that does not answer.
       openTransfer: async (tag) => await openTransferStream(links.addressOf(tag), this.#hello()),
       folders: this.#options.folders,
+      leave: (reason) => void this.leave(reason).then(() => this.#options.onLeft()),
       viewChanged: () => links.head.send(MESSAGE.NODE_REPORT, this.#options.report()),
     };
   }
@@ -128,6 +141,16 @@ export class ClusterMembership {
     this.#facts = { ...this.#facts, address: this.#listener.path };
     this.#links.head.open();
     await this.#joined.promise;
+  }
+
+  /** Tells the head that the node ends by its own decision, so that nobody waits for it. Resolves when the head knows, or cannot be told. */
+  async leave(reason: string): Promise<void> {
+    const { head } = this.#links;
+    const event: HeadEventHeader = ["left", reason];
+    head.send(MESSAGE.HEAD_EVENT, event);
+    const giveUpAt = performance.now() + LEAVES_WITHIN_MS;
+    while (head.isUp && head.unacknowledgedBytes > 0 && performance.now() < giveUpAt)
+      await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
   close(): void {

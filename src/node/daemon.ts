@@ -37,6 +37,7 @@ import type { NodeDaemonOptions } from "./daemon-options.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
+import { Drain } from "./drain.ts";
 import { leaseReport } from "./lease-report.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { nodeDigest, type PlacedActor } from "./node-digest.ts";
@@ -81,6 +82,7 @@ export class NodeDaemon {
   readonly #others: OtherNodes | undefined;
   readonly #elsewhere: ClusterLeases | undefined;
   readonly #watch: LeaseWatch;
+  #drain: Drain | undefined;
   #isClosing = false;
 
   constructor(options: NodeDaemonOptions) {
@@ -178,6 +180,7 @@ export class NodeDaemon {
         clusterLeases: () => this.#elsewhere,
         tellProcesses: (type, header) => this.#tellProcesses(type, header),
         endActor: (worker, how) => this.#endActor(worker, how),
+        drain: (deadlineMs) => this.#drainFor(deadlineMs),
       }),
     );
     this.#workers = new WorkerPool({
@@ -212,6 +215,7 @@ export class NodeDaemon {
 
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.#drain?.close();
     this.#environments.close();
     this.#watch.close();
     this.#others?.close();
@@ -351,6 +355,18 @@ export class NodeDaemon {
       (reply) => peer.connection.reply(callId, reply.header),
       (error: unknown) => peer.connection.replyError(callId, (error as Error).message),
     );
+  }
+
+  #drainFor(deadlineMs: number | undefined): void {
+    this.#drain?.close();
+    this.#lease({ kind: "draining" });
+    const drivers = (): number => Array.from(this.#peers.values()).filter(({ kind }) => kind === "driver").length;
+    this.#drain = new Drain({
+      busy: () => this.#leases.leases().length + this.#actorWorkers.size + drivers(),
+      deadlineMs,
+      nowMs: this.#options.nowMs,
+      onDone: (reason) => this.#options.cluster?.leave(reason),
+    });
   }
 
   #shutdown(peer: HeadPeer, callId: number): void {

@@ -25,6 +25,10 @@ export type LeaseEvent =
   /** The job that it belongs to has ended. */
   | { kind: "environmentEnded"; environment: string }
   | { kind: "processGone"; process: ProcessId }
+  /** The next report is to name it. */
+  | { kind: "settled"; placement: number }
+  /** Nothing begins here any more, and leases are to be given back. */
+  | { kind: "draining" }
   /** Another node is dead, and the owners there with it. */
   | { kind: "nodeGone"; tag: NodeTag }
   | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }

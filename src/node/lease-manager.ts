@@ -33,6 +33,8 @@ import {
   ownersOf,
   type PoolWorker,
   wantedHere,
+  type Waits,
+  whoWaits,
 } from "./lease-records.ts";
 import { StartingWorkers } from "./starting-workers.ts";
 import { reservationOf } from "./remote-placement.ts";
@@ -123,8 +125,8 @@ export class LeaseManager {
   }
 
   /** What the node reports to the head: what is free, and what would be if all tasks ended. */
-  amounts(): { free: ReadonlyMap<string, number>; freeOfActors: ReadonlyMap<string, number> } {
-    return { free: this.#pool.freeAmounts, freeOfActors: freeOfActors(this.#holders) };
+  amounts(): { free: ReadonlyMap<string, number>; freeOfActors: ReadonlyMap<string, number>; isDraining: boolean } {
+    return { free: this.#pool.freeAmounts, freeOfActors: freeOfActors(this.#holders), isDraining: this.#facts.isDraining === true };
   }
 
   /** The bundles that groups have here. */
@@ -149,12 +151,8 @@ export class LeaseManager {
   }
 
   /** Everybody who waits: demands without a grant, and actors without a place. */
-  waiting(): { key: string; actor: ActorId | undefined; sinceMs: number | undefined; spec: LeaseSpec }[] {
-    const actors = this.#actorsWaiting.map(({ actor, spec }) => ({ key: actor, actor, sinceMs: undefined, spec }));
-    const found: ReturnType<LeaseManager["waiting"]> = actors;
-    for (const [key, { backlog, waitsSinceMs, spec }] of this.#demands)
-      if (backlog > 0) found.push({ key, actor: undefined, sinceMs: waitsSinceMs, spec });
-    return found;
+  waiting(): Waits[] {
+    return whoWaits(this.#actorsWaiting, this.#demands);
   }
 
   get isSomebodyWaiting(): boolean {
@@ -189,6 +187,8 @@ export class LeaseManager {
       case "grantedElsewhere":
         this.#demands.grantedElsewhere(event.owner, event.spec);
         return;
+      case "settled":
+        return this.#demands.settle(event.placement);
       case "elsewhere":
         this.#demands.setElsewhere(event.owner, event.spec, event.count);
         return;
@@ -210,6 +210,10 @@ export class LeaseManager {
         return;
       case "nodeGone":
         for (const owner of ownersOf(event.tag, this.#demands.values(), this.#leases.values())) this.#removeProcess(owner);
+        return;
+      case "draining":
+        this.#facts.isDraining = true;
+        for (const lease of this.#leases.values()) this.#revoke(lease);
         return;
       case "processGone":
         this.#removeProcess(event.process);
@@ -270,7 +274,8 @@ export class LeaseManager {
       case "groupPrepare": {
         const { group, attempt, mayWait, placement } = event;
         // What comes back is kept for another group.
-        const isHeld = this.#isCollecting && !mayWait ? false : this.#groups.prepare(event);
+        const isClosed = this.#facts.isDraining === true || (this.#isCollecting && !mayWait);
+        const isHeld = isClosed ? false : this.#groups.prepare(event);
         if (isHeld === undefined) return;
         this.#demands.settle(placement);
         this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld });

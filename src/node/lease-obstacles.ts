@@ -27,10 +27,14 @@ export interface NodeFacts {
   readonly groups: BundleReservations;
   /** Groups that were here and are no more. */
   readonly released: ReadonlySet<string>;
+  /** The node is to leave its cluster: nothing begins here any more. */
+  isDraining?: boolean;
 }
 
 export function refusalOf(spec: LeaseSpec, facts: NodeFacts): Refusal | undefined {
   const { node, bundle } = spec;
+  if (facts.isDraining === true)
+    return { code: "unschedulable", reason: `node ${facts.nodeId} is being drained`, hint: "Let it run on any node that has room." };
   if (bundle !== undefined) {
     if (facts.released.has(bundle.group)) return groupRemoved(bundle.group);
     if (facts.groups.isReserved(bundle.group) && facts.groups.poolsOf(bundle.group, bundle.index).length === 0) {

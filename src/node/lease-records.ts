@@ -117,3 +117,17 @@ export function ownersOf(tag: NodeTag, ...tables: readonly Iterable<Demand | Lea
   const owners = tables.flatMap((table) => Array.from(table, ({ owner }) => owner));
   return new Set(owners.filter((owner) => nodeTagOf(owner) === tag));
 }
+
+export interface Waits {
+  readonly key: string;
+  readonly actor: ActorId | undefined;
+  readonly sinceMs: number | undefined;
+  readonly spec: LeaseSpec;
+}
+
+export function whoWaits(actors: readonly ActorReservation[], demands: Iterable<readonly [string, Demand]>): Waits[] {
+  const found: Waits[] = actors.map(({ actor, spec }) => ({ key: actor, actor, sinceMs: undefined, spec }));
+  for (const [key, { backlog, waitsSinceMs, spec }] of demands)
+    if (backlog > 0) found.push({ key, actor: undefined, sinceMs: waitsSinceMs, spec });
+  return found;
+}

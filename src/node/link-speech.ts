@@ -54,6 +54,7 @@ const OF_OWN_PROCESSES: ReadonlySet<number> = new Set([
   MESSAGE.SHUTDOWN,
   MESSAGE.JOIN_TOKENS,
   MESSAGE.CLUSTER_STATUS,
+  MESSAGE.NODE_DRAIN,
 ]);
 
 interface Told {

@@ -28,6 +28,7 @@ export interface NodeServicesOptions {
   readonly clusterLeases: () => ClusterLeases | undefined;
   readonly tellProcesses: (type: number, header: unknown) => void;
   readonly endActor: NodeServices["endActor"];
+  readonly drain: NodeServices["drain"];
 }
 
 export function nodeServices(options: NodeServicesOptions): NodeServices {
@@ -61,6 +62,7 @@ export function nodeServices(options: NodeServicesOptions): NodeServices {
     leasesPlaced: (question, answer) => options.clusterLeases()?.answered(question, answer),
     tellAll: options.tellProcesses,
     endActor: options.endActor,
+    drain: options.drain,
     processGone: (process) => options.others()?.processGone(process),
     nodesChanged: (nodes) => options.others()?.nodesChanged(nodes),
   };

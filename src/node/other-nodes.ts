@@ -29,6 +29,8 @@ export interface NodeCluster {
   readonly nodesChanged: (nodes: readonly NodeInfoHeader[]) => void;
   /** What is free has changed: the head is to be told. */
   readonly viewChanged: () => void;
+  /** The node leaves: the head is told, and then it ends. */
+  readonly leave: (reason: string) => void;
   /** An authenticated stream to the transfer address of another node. */
   readonly openTransfer: (tag: NodeTag) => Promise<Transport>;
   /** Where the store's files are. */

@@ -163,8 +163,23 @@ describe("spread", () => {
     expect(node.answer(answer)).toMatchObject([
       { kind: "demand", nodeId: there, count: 2 },
       { kind: "elsewhere", count: 2 },
+      { kind: "settled", placement: 1 },
     ]);
     expect(node.review(1, waiting(4, 2))).toEqual([]);
+  });
+
+  test("as is what prefers another node, but not what prefers this one", () => {
+    const node = start();
+    const [preferred, own] = [there, here].map((id) => specOf({ node: { id, soft: true } })) as [LeaseSpec, LeaseSpec];
+    expect(node.demand(own, 4)).toEqual([]);
+    expect(node.demand(preferred, 4)).toMatchObject([{ kind: "elsewhere", count: 4 }]);
+    expect(asked(node.review(0, overflow(0, { spec: preferred, backlog: 4, elsewhere: 4 })))).toEqual([
+      { count: 4, isFromFull: false, knows: undefined },
+    ]);
+    expect(node.answer(nodes(4, here))).toMatchObject([
+      { kind: "elsewhere", count: 0 },
+      { kind: "settled", placement: 7 },
+    ]);
   });
 
   test("what the head thought free here and is not goes elsewhere after a while", () => {

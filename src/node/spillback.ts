@@ -4,7 +4,7 @@
  * A pure state machine between the lease manager and the head. After each change the shell shows it what finds no room here (`review`); it asks the head where
  * that could go, sends demands to the nodes that are named, and hears what came of them: a grant, a drop, the end of the node. All of it is level-triggered: what
  * is asked for is the overflow less what is sought already, so nothing is lost with a question, a node or a head, and leases that come twice are returned by
- * their owner. Local leases go on whatever the head does. Tasks that are spread, or whose arguments lie on another node, are kept from
+ * their owner. Local leases go on whatever the head does. Tasks that are spread or prefer another node, or whose arguments lie there, are kept from
  * this node until the head has said where they go; when it has no room there they are let in here.
  *
  * Invariant: at most one question for an owner and shape is open; a node that dropped a demand is not asked again at once.
@@ -59,6 +59,8 @@ export type SpillEffect =
   | { kind: "elsewhere"; owner: ProcessId; spec: LeaseSpec; count: number }
   /** For the lease manager: another node granted one. */
   | { kind: "grantedElsewhere"; owner: ProcessId; spec: LeaseSpec }
+  /** For the lease manager: what the head placed here is among what this node has granted, or grants. */
+  | { kind: "settled"; owner: ProcessId; spec: LeaseSpec; placement: number }
   /** For the owner, and the lease manager forgets the demand. */
   | { kind: "refused"; owner: ProcessId; spec: LeaseSpec; refusal: Refusal | undefined }
   | { kind: "infeasible"; owner: ProcessId; spec: LeaseSpec; text: string };
@@ -70,7 +72,7 @@ interface Want {
   near: NearTasks;
   /** Not yet: the head had no room where the arguments are. */
   nearAgainMs: number;
-  /** Of what is spread or near: what the head said is for this node after all. */
+  /** Of what is apart or near: what the head said is for this node after all. */
   allowedHere: number;
   /** Since when what it said is for this node finds no room here. */
   stuckSinceMs: number | undefined;
@@ -95,7 +97,7 @@ const BACK_OFF_MAX_MS = 1000;
 /** A question without an answer is asked again: its head may have been replaced. */
 const ASK_AGAIN_MS = 15_000;
 const NEAR_AGAIN_MS = 1000;
-/** How long spread tasks wait for this node when the head had thought it free. */
+/** How long tasks that are apart wait for this node when the head had thought it free. */
 const STUCK_MS = 100;
 
 export class Spillback {
@@ -172,7 +174,7 @@ export class Spillback {
   }
 
   #demand({ owner, spec, backlog, near, nowMs }: Extract<SpillEvent, { kind: "demand" }>): void {
-    const isPlain = spec.spread !== true && near.length === 0;
+    const isPlain = !this.#isApart(spec) && near.length === 0;
     const key = keyOf(owner, spec);
     if (isPlain && !this.#wants.has(key)) return;
     if (backlog === 0) {
@@ -184,6 +186,11 @@ export class Spillback {
     want.near = near.filter(([node]) => node !== nodeTagOf(this.#nodeId));
     want.backlog = backlog;
     this.#keepFromHere(want, nowMs);
+  }
+
+  /** Only the head may say that it is for this node: it is spread, or prefers another. What needs another is hopeless here. */
+  #isApart({ spread, node }: LeaseSpec): boolean {
+    return spread === true || (node?.soft === true && node.id !== this.#nodeId);
   }
 
   #want(owner: ProcessId, spec: LeaseSpec): Want {
@@ -217,14 +224,15 @@ export class Spillback {
   /** How many of the backlog the lease manager may not grant, now that something has changed. */
   #keepFromHere(want: Want, nowMs: number): void {
     const { spec, backlog, near, allowedHere } = want;
-    const isNearWanted = spec.spread !== true && nowMs >= want.nearAgainMs;
-    const apart = spec.spread === true ? backlog : isNearWanted ? Math.min(backlog, sumOf(near)) : 0;
+    const isApart = this.#isApart(spec);
+    const isNearWanted = !isApart && nowMs >= want.nearAgainMs;
+    const apart = isApart ? backlog : isNearWanted ? Math.min(backlog, sumOf(near)) : 0;
     want.elsewhere = Math.max(0, apart - allowedHere);
     this.#effects.push({ kind: "elsewhere", owner: want.owner, spec, count: want.elsewhere });
   }
 
   #letInFromNear(want: Want, nowMs: number): void {
-    if (want.near.length === 0 || want.spec.spread === true) return;
+    if (want.near.length === 0 || this.#isApart(want.spec)) return;
     want.nearAgainMs = nowMs + NEAR_AGAIN_MS;
     this.#keepFromHere(want, nowMs);
   }
@@ -242,7 +250,7 @@ export class Spillback {
       want.backlog = backlog;
       want.elsewhere = elsewhere;
       this.#unstick(want, excess, nowMs);
-      const count = want.spec.spread === true ? want.elsewhere : want.elsewhere + excess;
+      const count = this.#isApart(spec) ? want.elsewhere : want.elsewhere + excess;
       want.askAtMs = undefined;
       if (count === 0) want.sinceMs = undefined;
       else this.#seek(want, { count, isUrgent: isHopeless || want.elsewhere > 0, nowMs });
@@ -250,9 +258,9 @@ export class Spillback {
     for (const [key, want] of this.#wants) if (!known.has(key)) this.#end(want);
   }
 
-  /** The head had thought this node free for spread tasks: now it is to know better. */
+  /** The head had thought this node free for tasks that are apart: now it is to know better. */
   #unstick(want: Want, excess: number, nowMs: number): void {
-    if (want.spec.spread !== true || want.allowedHere === 0 || excess === 0) {
+    if (!this.#isApart(want.spec) || want.allowedHere === 0 || excess === 0) {
       want.stuckSinceMs = undefined;
       return;
     }
@@ -267,7 +275,8 @@ export class Spillback {
     const { question } = want;
     if (question !== undefined && nowMs - question.askedMs >= ASK_AGAIN_MS) want.question = undefined;
     const sought = soughtBy(want);
-    const isForNear = want.spec.spread !== true && want.near.length > 0 && want.elsewhere > sought;
+    const isApart = this.#isApart(want.spec);
+    const isForNear = !isApart && want.near.length > 0 && want.elsewhere > sought;
     const missing = (isForNear ? want.elsewhere : count) - sought;
     // A question that waits for room is asked again only for much more.
     const isAsked = want.question !== undefined && (want.question.knows === undefined || missing < 2 * want.question.count);
@@ -287,7 +296,7 @@ export class Spillback {
         owner: want.owner,
         spec: want.spec,
         count: missing,
-        isFromFull: !isForNear && (want.spec.spread !== true || want.stuckSinceMs !== undefined),
+        isFromFull: !isForNear && (!isApart || want.stuckSinceMs !== undefined),
         argumentBytes: isForNear ? want.near.map(([node, , bytes]) => [node, bytes] as const) : undefined,
         knows: isForNear ? undefined : want.knows,
       },
@@ -304,9 +313,11 @@ export class Spillback {
         want.knows = undefined;
         want.stuckSinceMs = undefined;
         let here = 0;
+        const placements: number[] = [];
         for (const { nodeId, count, placement, waitMs } of answer.nodes) {
           if (nodeId === this.#nodeId) {
             here += count;
+            placements.push(placement);
             continue;
           }
           const tag = nodeTagOf(nodeId);
@@ -320,6 +331,7 @@ export class Spillback {
         } else {
           this.#backOff(want, nowMs);
         }
+        for (const placement of placements) this.#effects.push({ kind: "settled", owner, spec, placement });
         return;
       }
       case "wait":

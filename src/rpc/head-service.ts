@@ -71,6 +71,8 @@ export interface NodeServices {
   /** A message for every process of the node. */
   tellAll(type: number, header: unknown): void;
   endActor(worker: ProcessId, options: { afterPending: boolean; reason: string }): void;
+  /** It is to leave the cluster: no new work, and it goes when what it has has ended, or the time is over. */
+  drain(deadlineMs: number | undefined): void;
   /** A process of another node has ended: what it held and owed here ends. */
   processGone(process: ProcessId): void;
   /** Which nodes there are; those that are not alive have ended for good. */

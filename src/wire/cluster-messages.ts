@@ -71,6 +71,13 @@ export interface NodeStatusHeader {
   free: Record<string, number>;
 }
 
+/** A node is to leave: named by its id, or by the first digits of it. */
+export interface NodeDrainHeader {
+  node: string;
+  /** Undefined: as long as it takes. */
+  deadlineMs: number | undefined;
+}
+
 /** Calls and actors that find no room, by what they need. */
 export interface WaitingHeader {
   resources: Record<string, number>;
@@ -123,7 +130,8 @@ export type HeadEventHeader = [
     | "workerExited"
     | "workerLeaves"
     | "processGone"
-    | "unheld",
+    | "unheld"
+    | "left",
   ...args: unknown[],
 ];
 
@@ -135,6 +143,7 @@ export type NodeCommandHeader = [
     | "warn"
     | "placeActor"
     | "actorGone"
+    | "drain"
     | "reserveGroup"
     | "releaseGroup"
     | "prepareGroup"
@@ -159,6 +168,8 @@ export interface NodeReportHeader {
   freeOfActors: [name: string, units: number][];
   /** The head's numbers of what it placed there and `free` takes into account. */
   settled: number[];
+  /** It is to leave, which a head that has not told it to does not know. */
+  isDraining?: boolean;
 }
 
 /** To the head: a new join token, one that nobody is to use any more, or all of them. */

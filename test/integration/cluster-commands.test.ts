@@ -3,7 +3,7 @@
  * killed, and that nothing is left.
  */
 import type { ChildProcess } from "node:child_process";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -82,6 +82,85 @@ console.log("null");
     expect(elsewhere.stderr).toContain(
       "Cannot connect to the cluster at 127.0.0.1:1: no node of it runs on this machine, but of 127.0.0.1:",
     );
+  });
+
+  test("a drained node ends what it has, gets nothing new, and its actors go elsewhere", async () => {
+    const head = await startHead();
+    const second = await joinAgain(head, "--num-cpus", "1", "--resources", '{"there": 1}');
+    expect((await shoal("drain", "xyz")).stderr).toContain("NODE_ID is the id of a node or its first digits");
+    expect((await shoal("drain", "0123456789")).stderr).toContain('no node of the cluster has an id that begins with "0123456789"');
+    const [began, go, moved] = [join(folder, "began"), join(folder, "go"), join(folder, "moved")];
+    const running = program(`
+import { existsSync, writeFileSync } from "node:fs";
+import { get, init, ready, remote, shutdown } from "shoal";
+const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
+class Mover {
+  daemon(): number {
+    return process.ppid;
+  }
+}
+await init({ address: "auto" });
+const there = { schedulingStrategy: { nodeId: ${JSON.stringify(second.nodeId)}, soft: true } };
+const mover = remote(Mover).options({ ...there, numCpus: 0, maxRestarts: 1, maxTaskRetries: -1 }).remote();
+const before = await mover.daemon.remote();
+const long = remote(async (began: string, go: string) => {
+  const { existsSync, writeFileSync } = await import("node:fs");
+  writeFileSync(began, "");
+  while (!existsSync(go)) await new Promise((resolve) => setTimeout(resolve, 20));
+  return "whole";
+}).options({ ...there, maxRetries: 0, numCpus: 0.5 }).remote(${JSON.stringify(began)}, ${JSON.stringify(go)});
+let after = before;
+while (after === before) {
+  await pause();
+  after = await mover.daemon.remote();
+}
+writeFileSync(${JSON.stringify(moved)}, "");
+const value = await long;
+await shutdown();
+console.log(JSON.stringify(value));
+`);
+    await until(() => existsSync(began), "the task to run");
+    const draining = shoal("drain", second.nodeId.slice(0, 8));
+    await until(() => existsSync(moved), "the actor to have moved");
+    expect((await shoal("status")).stdout).toMatch(new RegExp(`^ {2}${second.nodeId.slice(0, 12)} .* draining `, "m"));
+    expect(existsSync(go)).toBe(false);
+    writeFileSync(go, "");
+    expect(await running).toBe("whole");
+    expect(await draining).toMatchObject({
+      exitCode: 0,
+      stdout: `Node ${second.nodeId} is gone: it was drained.\n`,
+      stderr: `Node ${second.nodeId} gets no new work; waiting for what it has.\n`,
+    });
+    await until(() => runFiles().every(({ role }) => role === "head"), "its supervisor to have ended, too");
+    expect((await shoal("status")).stdout).toMatch(/^Nodes that have gone\n.* it was drained$/m);
+  });
+
+  test("the only node of a machine can be drained through itself", async () => {
+    const { nodeId } = await startHead();
+    const { exitCode, stdout } = await shoal("drain", nodeId, "--json");
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([0, { nodeId, state: "gone" }]);
+  });
+
+  test("a node is gone at its deadline, whatever runs on it", async () => {
+    const head = await startHead();
+    const second = await joinAgain(head, "--num-cpus", "1");
+    const run = program(`
+import { init, remote } from "shoal";
+await init({ address: "auto" });
+const never = remote(() => new Promise(() => {})).options({ schedulingStrategy: { nodeId: ${JSON.stringify(second.nodeId)}, soft: false }, maxRetries: 0 });
+await never.remote();
+`);
+    const failed = run.then(
+      () => "it did not fail",
+      (error: unknown) => String(error),
+    );
+    await until(async () => / CPU 1\/1/.test((await shoal("status")).stdout), "the task to run");
+    const { stdout } = await shoal("drain", second.nodeId, "--deadline-ms", "300", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({
+      state: "gone",
+      reason: expect.stringContaining("its time was over with 1 tasks") as string,
+    });
+    expect(await failed).toContain("drained");
   });
 
   test("a program that knows nothing of clusters connects by its environment", async () => {

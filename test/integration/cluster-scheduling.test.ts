@@ -77,6 +77,7 @@ describe("three nodes", () => {
     expect(await one({ labelSelector: { zone: "!in(west,nowhere)" }, resources: { special: 1 } })).toBe(second.pid);
     expect(await one({ schedulingStrategy: { nodeId: third.nodeId } })).toBe(third.pid);
     expect(await one({ schedulingStrategy: { nodeId: "f".repeat(32), soft: true } })).toBeTypeOf("number");
+    for (const { nodeId, pid } of [first, second, third]) expect(await one({ schedulingStrategy: { nodeId, soft: true } })).toBe(pid);
     await expect(one({ schedulingStrategy: { nodeId: "f".repeat(32) } })).rejects.toThrow(/there is no node f{32}/);
   });
 

@@ -1,0 +1,39 @@
+/**
+ * A node that is to leave its cluster: it takes no new work, waits for what it has, and goes.
+ *
+ * Decides when it is time: when nothing has run for a moment and no program is connected, or when the deadline has passed, whatever runs then. Looks from time to time, as nothing
+ * tells when the last of several things has ended. Owned by the daemon; leaving is its entry point's business.
+ */
+const LOOK_EVERY_MS = 100;
+/** Between the end of one task and the begin of the next a node looks idle. */
+const IDLE_LOOKS = 3;
+
+export interface DrainOptions {
+  /** What still runs: leases, actors, programs. */
+  readonly busy: () => number;
+  /** Undefined: as long as it takes. */
+  readonly deadlineMs: number | undefined;
+  readonly nowMs: () => number;
+  readonly onDone: (reason: string) => void;
+}
+
+export class Drain {
+  readonly #timer: NodeJS.Timeout;
+
+  constructor({ busy, deadlineMs, nowMs, onDone }: DrainOptions) {
+    const beganMs = nowMs();
+    let idleLooks = 0;
+    this.#timer = setInterval(() => {
+      const running = busy();
+      idleLooks = running === 0 ? idleLooks + 1 : 0;
+      const isLate = deadlineMs !== undefined && nowMs() - beganMs >= deadlineMs;
+      if (idleLooks < IDLE_LOOKS && !isLate) return;
+      clearInterval(this.#timer);
+      onDone(running === 0 ? "it was drained" : `it was drained, and its time was over with ${running} tasks, actors and programs on it`);
+    }, LOOK_EVERY_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+}

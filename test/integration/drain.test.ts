@@ -1,0 +1,144 @@
+/**
+ * Nodes that are drained: what becomes of the work, the actors and the programs on them, and what the others hear.
+ *
+ * Asked as `shoal drain` asks (`cluster-commands.test.ts` has the command itself); a task tells its node by the process that started its worker.
+ */
+import { get, getRuntimeContext, init, nodes, type ObjectRef, remote, shutdown } from "shoal";
+import { TestCluster, type TestNode } from "shoal/testing";
+import { expect, test } from "vitest";
+import { connectToCluster } from "../../src/cli/cluster-connection.ts";
+import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
+import { MESSAGE } from "../../src/wire/messages.ts";
+import { until } from "./session.ts";
+
+const lines: string[] = [];
+const onLine = (line: string): void => void lines.push(line);
+
+async function daemonAfter(ms: number): Promise<number> {
+  await new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+  return process.ppid;
+}
+const where = remote(daemonAfter);
+
+class Place {
+  daemon(): number {
+    return process.ppid;
+  }
+}
+
+async function connected(cluster: TestCluster): Promise<AsyncDisposable> {
+  await init({ address: cluster.address, logToDriver: false });
+  return { [Symbol.asyncDispose]: shutdown };
+}
+
+async function drain(cluster: TestCluster, node: string, deadlineMs?: number): Promise<string> {
+  using connection = await connectToCluster(cluster.address);
+  return await connection.ask<string>(MESSAGE.NODE_DRAIN, { node, deadlineMs });
+}
+
+async function status(cluster: TestCluster): Promise<ClusterStatusHeader> {
+  using connection = await connectToCluster(cluster.address);
+  return await connection.ask<ClusterStatusHeader>(MESSAGE.CLUSTER_STATUS, undefined);
+}
+
+async function reasonOf(cluster: TestCluster, { nodeId }: TestNode): Promise<string> {
+  // Asked through the node that goes, it is not always answered.
+  const isGone = (found: ClusterStatusHeader): boolean => found.gone.some((node) => node.nodeId === nodeId);
+  await until(() => status(cluster).then(isGone, () => false), "the node to be gone");
+  return (await status(cluster)).gone.find((node) => node.nodeId === nodeId)?.reason ?? "";
+}
+
+test.each([false, true])(
+  "a node leaves when what it has has ended, and what prefers it or fits nowhere else is not kept waiting (TLS %s)",
+  {
+    timeout: 60_000,
+  },
+  async (tls) => {
+    await using cluster = await TestCluster.start({ head: { numCpus: 1 }, tls, onLine });
+    const first = cluster.nodes[0] as TestNode;
+    const second = await cluster.addNode({ numCpus: 1, resources: { special: 1 } });
+    await using _program = await connected(cluster);
+    const there = { schedulingStrategy: { nodeId: second.nodeId, soft: true } };
+    const mover = remote(Place)
+      .options({ ...there, numCpus: 0, maxRestarts: -1, maxTaskRetries: -1 })
+      .remote();
+    expect(await mover.daemon.remote()).toBe(second.pid);
+    const begun = where.options({ ...there, maxRetries: 0 }).remote(1500);
+    await until(
+      async () => (await status(cluster)).nodes.some(({ nodeId, free }) => nodeId === second.nodeId && free["CPU"] === 0),
+      "the task to run",
+    );
+    const hard = where.options({ schedulingStrategy: { nodeId: second.nodeId, soft: false } }).remote(0);
+
+    expect(await drain(cluster, second.nodeId.slice(0, 6))).toBe(second.nodeId);
+    expect((await status(cluster)).nodes.find(({ nodeId }) => nodeId === second.nodeId)?.state).toBe("draining");
+    await until(async () => (await mover.daemon.remote()) === first.pid, "the actor to have moved");
+    expect(await where.options(there).remote(0)).toBe(first.pid);
+    expect(await begun).toBe(second.pid);
+    expect(await reasonOf(cluster, second)).toBe("it was drained");
+    await expect(get(hard)).rejects.toThrow(second.nodeId);
+    expect((await nodes()).find(({ nodeId }) => nodeId === second.nodeId)?.alive).toBe(false);
+    const special = where.options({ resources: { special: 1 } }).remote(0);
+    const joining = await cluster.addNode({ numCpus: 1, resources: { special: 1 } });
+    expect(await special).toBe(joining.pid);
+  },
+);
+
+test("a program whose own node is drained has its work done elsewhere, and the node waits for it", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+  await using _program = await connected(cluster);
+  const own = cluster.nodes.find(({ nodeId }) => nodeId === getRuntimeContext().nodeId) as TestNode;
+  const other = await cluster.addNode({ numCpus: 1 });
+  expect(await where.options({ schedulingStrategy: { nodeId: own.nodeId, soft: false } }).remote(0)).toBe(own.pid);
+  await drain(cluster, own.nodeId);
+  const pids = await get(Array.from({ length: 20 }, () => where.remote(5)));
+  expect(new Set(pids)).toEqual(new Set([other.pid]));
+  expect((await nodes()).filter(({ alive }) => alive)).toHaveLength(2);
+  await shutdown();
+  expect(await reasonOf(cluster, own)).toBe("it was drained");
+});
+
+test("a head that takes over hears from the node itself that it is to leave", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+  const second = await cluster.addNode({ numCpus: 1 });
+  await using _program = await connected(cluster);
+  const there = { schedulingStrategy: { nodeId: second.nodeId, soft: true } };
+  const begun = where.options({ ...there, maxRetries: 0 }).remote(3000);
+  await until(async () => (await status(cluster)).nodes.some(({ free }) => free["CPU"] === 0), "the task to run");
+  await drain(cluster, second.nodeId);
+  await until(async () => (await status(cluster)).nodes.some(({ state }) => state === "draining"), "the node to know it");
+  await cluster.restartHead();
+  await until(
+    () =>
+      status(cluster).then(
+        ({ nodes: found }) => found.some(({ nodeId, state }) => nodeId === second.nodeId && state === "draining"),
+        () => false,
+      ),
+    "the next head to know it",
+  );
+  expect(await where.options(there).remote(0)).not.toBe(second.pid);
+  expect(await begun).toBe(second.pid);
+  expect(await reasonOf(cluster, second)).toBe("it was drained");
+});
+
+test("drained twice, the later deadline holds; one that dies meanwhile is said to have died", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+  const [second, third] = [await cluster.addNode({ numCpus: 1 }), await cluster.addNode({ numCpus: 1 })];
+  await using _program = await connected(cluster);
+  const never = [second, third].map(({ nodeId }) =>
+    where.options({ maxRetries: 0, schedulingStrategy: { nodeId, soft: false } }).remote(100_000),
+  );
+  await until(async () => (await status(cluster)).nodes.filter(({ free }) => free["CPU"] === 0).length === 2, "the tasks to run");
+  await drain(cluster, second.nodeId);
+  await drain(cluster, third.nodeId);
+  await third.kill();
+  expect(await reasonOf(cluster, third)).toMatch(/^its connection to the head ended/);
+  expect((await status(cluster)).nodes.find(({ nodeId }) => nodeId === second.nodeId)?.state).toBe("draining");
+  await drain(cluster, second.nodeId, 200);
+  expect(await reasonOf(cluster, second)).toBe("it was drained, and its time was over with 1 tasks, actors and programs on it");
+  await expect(get(never[0] as ObjectRef<number>)).rejects.toThrow("drained");
+  await expect(drain(cluster, second.nodeId)).rejects.toThrow("no node of the cluster has an id that begins with");
+  await expect(drain(cluster, "")).rejects.toThrow("no node of the cluster has an id that begins with");
+});

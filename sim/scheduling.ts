@@ -350,6 +350,7 @@ export class SchedulingSimulation {
       }
       case "grantedElsewhere":
       case "elsewhere":
+      case "settled":
         this.#applyLeases(node, node.leases.handle(effect));
         return;
       case "refused":

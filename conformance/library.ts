@@ -65,6 +65,14 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     if (lines(file) <= times) process.kill(process.pid, "SIGKILL");
     return lines(file);
   },
+  /** Calls another task and dies, until it has done so `times` + 1 times. How often that other one ran, and how many names its refs had. */
+  callAndDieTimes: async (file: string, times: number): Promise<[number, number]> => {
+    const child = remote((path: string) => appendFileSync(path, "begun\n")).remote(`${file}-child`);
+    appendFileSync(file, `${child.id}\n`);
+    await child;
+    if (lines(file) <= times) process.kill(process.pid, "SIGKILL");
+    return [lines(`${file}-child`), new Set(readFileSync(file, "utf8").trim().split("\n")).size];
+  },
   exitWith: (code: number): void => process.exit(code),
   failTimes: (file: string, times: number, kind: string): number => {
     appendFileSync(file, "begun\n");

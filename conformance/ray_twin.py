@@ -68,6 +68,15 @@ def die_times(file, times):
     return lines(file)
 
 
+def call_and_die_times(file, times):
+    child = ray.remote(append).remote(f"{file}-child", "begun")
+    append_line(file, child.hex())
+    ray.get(child)
+    if lines(file) <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return [lines(f"{file}-child"), len(set(open(file).read().split()))]
+
+
 def fail_times(file, times, kind):
     append_line(file, "begun")
     if lines(file) <= times:
@@ -125,6 +134,7 @@ FUNCTIONS = {
     "countLines": lines,
     "appendThenSleep": append_then_sleep,
     "dieTimes": die_times,
+    "callAndDieTimes": call_and_die_times,
     "exitWith": lambda code: os._exit(code),
     "failTimes": fail_times,
     "isRefInside": lambda inside: isinstance(inside[0], ray.ObjectRef),

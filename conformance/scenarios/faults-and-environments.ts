@@ -23,6 +23,11 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     section: fault,
+    name: "a retried task makes its own calls anew, under new names",
+    run: async (s) => await s.get(await s.task("callAndDieTimes", [join(s.folder, "parent"), 2])),
+  },
+  {
+    section: fault,
     name: "an object outlives the task that made it",
     run: async (s) => {
       const outcome = await s.get(await s.task("putInside", ["made in a task"]));

@@ -159,6 +159,11 @@ export class RefService {
     // Its maker keeps how it was made.
     if (value.header.stored !== undefined || value.header.refs.length > 0) this.#options.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
     if (value.header.stored !== undefined) this.#options.freeStored(value.header.stored.location, { reused: false });
+    this.#letGoOf(value);
+  }
+
+  /** The daemon keeps a value no more, and so not what it contains. */
+  #letGoOf(value: RefValue): void {
     for (const [id, owner] of value.header.refs) this.count({ id, owner, holder: this.#options.processId, count: -1 });
   }
 
@@ -183,6 +188,7 @@ export class RefService {
       return;
     }
     const effect = this.#values.bytesLost(id, peer.id, location);
+    if ("gone" in effect && effect.gone !== undefined) this.#letGoOf(effect.gone);
     if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
     else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
     else if (effect.kind === "remake") {
@@ -203,7 +209,9 @@ export class RefService {
     }
     const value: RefValue = { header, body: copyBytes(body) };
     if (header.stored !== undefined) this.#options.adoptStored(header.stored.location);
-    for (const watcher of this.#values.provide(id, peer.id, value)) this.#deliver(id, watcher, value);
+    const { watchers, isSpare } = this.#values.provide(id, peer.id, value);
+    if (isSpare) this.#letGoOf(value);
+    for (const watcher of watchers) this.#deliver(id, watcher, value);
   }
 
   /** What the value contains is held for the reader from now on. */

@@ -39,10 +39,10 @@ test("a value that was here outlives its maker", () => {
 test("lost bytes are made again by the maker, once for all readers", () => {
   const first = stored(0);
   const values = valuesWith(first);
-  expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "remake", maker, location: placeOf(first) });
+  expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "remake", maker, location: placeOf(first), gone: first });
   expect(values.bytesLost(ID, "other" as ProcessId, placeOf(first))).toEqual({ kind: "wait" });
   const second = stored(4096);
-  expect(values.provide(ID, maker, second)).toEqual([reader, "other"]);
+  expect(values.provide(ID, maker, second)).toEqual({ watchers: [reader, "other"], isSpare: false });
   // One that comes late with the old place gets the new one.
   expect(values.bytesLost(ID, reader, placeOf(first))).toEqual({ kind: "deliver", value: second });
 });
@@ -51,13 +51,15 @@ test("the maker that finds them lost itself is no watcher", () => {
   const first = stored(0);
   const values = valuesWith(first);
   expect(values.bytesLost(ID, maker, placeOf(first)).kind).toBe("remake");
-  expect(values.provide(ID, maker, stored(4096))).toEqual([]);
+  expect(values.provide(ID, maker, stored(4096)).watchers).toEqual([]);
 });
 
 test("lost bytes of a dead maker, and those that it cannot make again, are lost for good", () => {
   const value = stored(0);
   const orphaned = valuesWith(value);
   orphaned.makerGone(maker);
+  expect(orphaned.bytesLost(ID, reader, placeOf(value))).toEqual({ kind: "lost", gone: value });
+  // What it contained is let go of once.
   expect(orphaned.bytesLost(ID, reader, placeOf(value))).toEqual({ kind: "lost" });
   expect(orphaned.watch(ID, reader)).toBe("lost");
 
@@ -78,7 +80,7 @@ test("a second value beside one that is not lost is freed with it", () => {
   const first = stored(0);
   const second = stored(4096);
   const values = valuesWith(first);
-  expect(values.provide(ID, maker, second)).toEqual([]);
+  expect(values.provide(ID, maker, second)).toEqual({ watchers: [], isSpare: true });
   expect(values.watch(ID, reader)).toBe(first);
   expect(values.free(ID)).toMatchObject({ maker, value: first, spare: [placeOf(second)] });
 });

@@ -2,7 +2,8 @@
  * The values of refs whose owner of record is this daemon (those made inside workers), and the watchers of all refs.
  *
  * Decides where a question for a value goes: to what is kept here, to the driver that owns it, or, when its owner is gone, to an
- * error that says so. Values that lie in the store are kept as their location only.
+ * error that says so. Values that lie in the store are kept as their location only. What a value contains is held for the daemon until the value
+ * goes: a value that is replaced or not kept is handed back, so that its caller lets go of that.
  */
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { PayloadHeader, WireLocation } from "../wire/messages.ts";
@@ -28,10 +29,18 @@ export type LostValueEffect =
   /** It lies elsewhere by now. */
   | { kind: "deliver"; value: RefValue }
   /** Its maker is to make it again; the reader is told when it has. */
-  | { kind: "remake"; maker: ProcessId; location: WireLocation }
+  | { kind: "remake"; maker: ProcessId; location: WireLocation; gone: RefValue }
   /** That is under way. */
   | { kind: "wait" }
-  | { kind: "lost" };
+  | { kind: "lost"; gone?: RefValue };
+
+/** What became of a value that arrived. */
+export interface ProvidedValue {
+  /** Those who asked for it before it was here. */
+  readonly watchers: readonly ProcessId[];
+  /** Its place is noted to be freed, and nobody will read it. */
+  readonly isSpare: boolean;
+}
 
 export class RefValues {
   readonly #rows = new Map<ObjectId, Row>();
@@ -44,18 +53,17 @@ export class RefValues {
     this.#row(id, maker);
   }
 
-  /** @returns those who asked for it before it was here. */
-  provide(id: ObjectId, maker: ProcessId, value: RefValue): ProcessId[] {
+  provide(id: ObjectId, maker: ProcessId, value: RefValue): ProvidedValue {
     const row = this.#row(id, maker);
     if (row.value !== undefined) {
       // Its readers have mapped the first one.
       if (value.header.stored !== undefined) row.spare.push(value.header.stored.location);
-      return [];
+      return { watchers: [], isSpare: true };
     }
     row.value = value;
     const watchers = row.watchers;
     row.watchers = [];
-    return watchers;
+    return { watchers, isSpare: false };
   }
 
   /** The value, or "lost", or undefined when the watcher will be told later. */
@@ -84,14 +92,13 @@ export class RefValues {
     const { value, maker } = row;
     const known = value?.header.stored?.location;
     if (value !== undefined && (known === undefined || !isSamePlace(known, location))) return { kind: "deliver", value };
+    row.value = undefined;
     if (row.makerIsGone) {
       row.lost = true;
-      row.value = undefined;
-      return { kind: "lost" };
+      return value === undefined ? { kind: "lost" } : { kind: "lost", gone: value };
     }
     if (reader !== maker) row.watchers.push(reader);
-    row.value = undefined;
-    return known === undefined ? { kind: "wait" } : { kind: "remake", maker, location: known };
+    return value === undefined || known === undefined ? { kind: "wait" } : { kind: "remake", maker, location: known, gone: value };
   }
 
   /** Its maker cannot make it again. @returns who waits for it */

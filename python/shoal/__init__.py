@@ -3,6 +3,7 @@
 Tasks and actors are ordinary functions and classes; nothing has to be imported to be called from TypeScript.
 """
 
+from ._api import ActorHandle, get, get_actor, put, wait
 from ._codec import ArrowData, ObjectRef
 from ._interrupts import TaskInterrupted
 from .errors import (
@@ -57,6 +58,7 @@ def exit_actor():
 
 __all__ = [
     "ActorDiedError",
+    "ActorHandle",
     "ActorUnavailableError",
     "AggregateError",
     "ArrowData",
@@ -82,5 +84,9 @@ __all__ = [
     "Undefined",
     "WorkerCrashedError",
     "exit_actor",
+    "get",
+    "get_actor",
     "object_store_statistics",
+    "put",
+    "wait",
 ]

@@ -4,7 +4,6 @@ Calls run one at a time, in the order in which they came; the constructor runs f
 the daemon first, as it is no crash.
 """
 
-import difflib
 from collections import deque
 
 from . import _messages as message
@@ -108,6 +107,8 @@ class Actor:
         method = None if name.startswith("_") and name != "__call__" else getattr(self.instance, name, None)
         if not callable(method):
             known = [known for known in dir(self.instance) if not known.startswith("_") and callable(getattr(self.instance, known, None))]
+            import difflib
+
             near = difflib.get_close_matches(name, known, 3)
             also = "did you mean %s?" % " or ".join(near) if near else "there are %s" % ", ".join(known) if known else "there is none"
             raise AttributeError("%s has no method %s: %s" % (self.class_name, name, also))

@@ -4,10 +4,9 @@ A job is run by the worker's loop, in the main thread; every call is answered ex
 run piece by piece: it yields the loop when its reader is behind, and goes on when there is room again.
 """
 
-import asyncio
-import inspect
 import time
 from collections import deque
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from . import _messages as message
 from ._codec import PayloadReader, is_plain, payload_header
@@ -22,7 +21,7 @@ _TURN_AFTER_SECONDS = 0.001
 class Job:
     __slots__ = (
         "server", "worker", "call_id", "target", "shape", "args", "deps", "body", "num_returns", "name", "accelerators",
-        "is_actor_call", "is_cancelled", "is_ended", "stream", "began",
+        "is_actor_call", "is_cancelled", "is_ended", "stream", "began", "was_told",
     )  # fmt: skip
 
     def __init__(self, server, call_id, target, is_actor_call):
@@ -42,6 +41,8 @@ class Job:
         self.is_ended = False
         self.stream = None
         self.began = 0.0
+        #: It has heard of its cancellation: what it waits for after that is its cleaning up.
+        self.was_told = False
 
     def tell_parked(self):
         self.server.connection.send(message.TASK_PARKED, None, self.call_id)
@@ -85,7 +86,7 @@ class Job:
 
     def _call(self, function, args):
         value = function(*args)
-        return self.worker.run_coroutine(value) if inspect.iscoroutine(value) else value
+        return self.worker.run_coroutine(value) if isinstance(value, CoroutineType) else value
 
     def guarded(self, body):
         """Runs code of the user's so that it can be stopped; calls of actors never are, as others rely on their state."""
@@ -134,7 +135,7 @@ class Job:
             return self.answer_cancelled()
         try:
             if self.num_returns == 1:
-                if inspect.isgenerator(value) or inspect.isasyncgen(value):
+                if isinstance(value, (GeneratorType, AsyncGeneratorType)):
                     raise TypeError(
                         'Cannot send the result of %s: it is a generator: set numReturns: "streaming": received %s'
                         % (self.name, type(value).__name__)
@@ -300,6 +301,9 @@ def run_coroutine_now(loop, coroutine):
 
 
 def new_event_loop():
+    # Loaded with the first coroutine: it takes longer than all else that a worker loads.
+    import asyncio
+
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     return loop

@@ -63,6 +63,29 @@ class Payload:
         self.entry = entry
         self.location = location
 
+    def header(self):
+        """How it is announced: stored bytes by the object that they are, or as their receiver's."""
+        stored = {}
+        if self.location is not None:
+            named = ("", "") if self.entry is None else (self.entry.id, self.entry.owner)
+            stored = {"stored": {"id": named[0], "owner": named[1], "location": self.location}}
+        return {
+            "inBand": len(self.in_band),
+            "buffers": [len(buffer) for buffer in self.buffers],
+            "graph": self.graph,
+            "error": self.error,
+            "definitions": [],
+            "refs": [[entry.id, entry.owner] for entry in self.refs],
+            **stored,
+        }
+
+    def parts(self):
+        return (self.in_band, *self.buffers)
+
+    def held_by(self, entry):
+        """The same as the value of an object, which holds it."""
+        return Payload(self.in_band, self.buffers, self.graph, self.error, self.refs, entry, self.location)
+
 
 class PayloadReader:
     """Cuts payloads out of one body, and takes over their holds."""
@@ -72,14 +95,17 @@ class PayloadReader:
         self._at = 0
         self._refs = refs
 
-    def next(self, header):
+    def next(self, header, holds_stored=True):
+        """``holds_stored``: a hold for the stored bytes came along, as with all but the value of a reference."""
         in_band = bytes(self._take(header["inBand"]))
         buffers = [self._take(size) for size in header["buffers"]]
         refs = [self._refs.receive(id_, owner) for id_, owner in header["refs"]]
         stored = header.get("stored")
         entry = location = None
         if stored is not None:
-            entry = self._refs.receive(stored["id"], stored["owner"])
+            # Without a name it was written for this process, which names it.
+            if stored["id"] != "" and holds_stored:
+                entry = self._refs.receive(stored["id"], stored["owner"])
             location = stored["location"]
         return Payload(in_band, buffers, header["graph"], header["error"], refs, entry, location)
 
@@ -133,6 +159,10 @@ class Codec:
             return _nd_array(data)
         if kind == tags.KIND_ARROW:
             return _arrow_table(data)
+        if kind == tags.KIND_ACTOR:
+            from ._api import revive_handle
+
+            return revive_handle(data)
         return Custom(kind, data)
 
     # ---- writing
@@ -149,16 +179,32 @@ class Codec:
 
     def _reduce(self, value):
         if isinstance(value, ObjectRef):
+            # It is about to be named in bytes that leave.
+            self._refs.publish(value._entry)
             self._collected.append(value._entry)
             return tags.KIND_REF, len(self._collected) - 1
         if isinstance(value, ShoalError):
             return tags.KIND_SHOAL_ERROR, to_wire(value)
         if isinstance(value, ArrowData):
             return tags.KIND_ARROW, value.stream
-        module = type(value).__module__
-        if module.startswith("pyarrow"):
+        if type(value).__name__ == "ActorHandle":
+            from ._api import reduce_handle
+
+            return reduce_handle(value, self._collected)
+        if type(value).__module__.startswith("pyarrow"):
             return _reduced_arrow(value)
         return None
+
+    def to_payload(self, value, owner):
+        """A value as it is kept or sent; a large one is written to the store, for its owner."""
+        in_band, buffers, refs = self.encode(value)
+        if len(in_band) + sum(map(len, buffers)) >= STORE_FROM_BYTES:
+            return Payload(b"", (), False, False, refs, None, self._store.write(in_band, buffers, owner))
+        # The user may change what the buffers show.
+        return Payload(in_band, [bytes(buffer) for buffer in buffers], False, False, refs, None, None)
+
+    def error_payload(self, error):
+        return Payload(self.error_bytes(error, ""), (), False, True, (), None, None)
 
     def error_bytes(self, error, task):
         """The in-band bytes with which a call fails."""

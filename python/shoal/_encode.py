@@ -4,7 +4,6 @@ Decides what of Python becomes what of JavaScript. What cannot cross is an ``Enc
 value is written once on the assumption that no object is in it twice; where that proves wrong it is written again, with those objects marked.
 """
 
-import dataclasses
 import math
 import struct
 from array import array
@@ -413,9 +412,12 @@ class Writer:
                 if write in _ATOMS or self._begin(value, depth):
                     write(self, value, depth + 1)
                 return
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        if hasattr(type(value), "__dataclass_fields__"):
+            # Whoever has one has loaded the module: it takes 5 ms, which most workers need not spend.
+            from dataclasses import fields
+
             if self._begin(value, depth):
-                self._dict({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, depth + 1)
+                self._dict({field.name: getattr(value, field.name) for field in fields(value)}, depth + 1)
             return
         self.fail(value, _reason(value))
 

@@ -57,6 +57,26 @@ class Interrupts:
             if mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
                 self._await_signal(name)
 
+    def pause(self):
+        """The task waits: it cannot be stopped by a signal, but hears that it is cancelled. @returns what ``resume`` takes"""
+        name = self._running if self._is_inside else None
+        if name is None:
+            return None
+        self._is_inside = False
+        self._mark[0:_CALL_SIZE] = _NOTHING
+        if self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
+            self._await_signal(name)
+        return name
+
+    def resume(self, name):
+        if name is None:
+            return
+        self._running = name
+        self._thread = threading.get_ident()
+        self._has_come = False
+        self._is_inside = True
+        self._mark[0:_CALL_SIZE] = name
+
     def _await_signal(self, name):
         """The call has ended as it was to be stopped: the signal must not meet the next one."""
         self.was_recursive = self._mark[_WISH_AT + _CALL_SIZE] == 1

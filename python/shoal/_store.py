@@ -252,15 +252,24 @@ class Store:
         self._daemon.send(message.STORE_ARENA, [name, kind, 0])
 
     def free(self, location):
-        """Nobody can reach the object any more."""
+        """Nobody can reach the object any more; returns whether its pages are had back."""
         name, _, _, kind = location
         if kind == "disk":
             if name.startswith(self._tag):
                 self._remove(name, "disk")
-            return
+            return name.startswith(self._tag)
         capacity = self._full.pop(name, None)
         if capacity is not None:
             self._empty[name] = (capacity, time.monotonic())
+        return capacity is not None
+
+    def free_own(self, location):
+        """The same for an object of this process; returns whether its pages are had back."""
+        is_had = self.free(location)
+        # A loop that puts and drops must not seem to fill the store.
+        if is_had and location[3] == "memory":
+            self._written_bytes -= location[2]
+        return is_had
 
     def trim(self, older_than=_EMPTY_KEPT_SECONDS):
         """Deletes files that have been empty for a while; returns whether some are left."""

@@ -4,7 +4,6 @@ A file ends in ``.py`` or has a slash in it, and is imported as ``python file.py
 ``python -m`` finds it. What is not there is an error that names the interpreter and how to mend it. Each module is imported once per worker.
 """
 
-import difflib
 import importlib
 import importlib.util
 import os
@@ -43,6 +42,8 @@ class Targets:
             try:
                 found = getattr(found, part)
             except AttributeError:
+                import difflib
+
                 near = difflib.get_close_matches(part, [known for known in dir(found) if not known.startswith("_")], 3)
                 also = ": did you mean %s?" % " or ".join(near) if near else ""
                 text = "%s has no %s%s; it is %s" % (place, name, also, getattr(module, "__file__", "a package without a file"))

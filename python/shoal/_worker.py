@@ -14,15 +14,18 @@ import time
 
 from . import _messages as message
 from ._actor import Actor
+from ._actor_client import ActorClient
+from ._api import lost
 from ._call_server import CallServer
 from ._calls import new_event_loop, run_coroutine_now
-from ._codec import Codec
+from ._codec import Codec, PayloadReader
 from ._connection import Connection, decode_header
 from ._executor import Executor
 from ._interrupts import Interrupts, die_with_parent
 from ._output import mark_output
 from ._pump import Pump
 from ._refs import RefTable
+from ._stacks import SideStack
 from ._store import Store
 from ._targets import Targets
 
@@ -52,6 +55,17 @@ class Worker:
         self.pump = Pump()
         self.current = None
         self.end_after_answer = None
+        #: The thread beside the main one that has the turn.
+        self.side_stack = None
+        self._sides = {}
+        self._main_thread = threading.get_ident()
+        self._prefix = os.urandom(6).hex()
+        self._sequence = 0
+        self._actors = {}
+        #: Connections to actors by their number, as long as the daemon may ask about them.
+        self.links = {}
+        self._link_number = 0
+        self._claims = []
         self._is_ending = False
         self._loop = None
         self._last_turn = 0.0
@@ -63,8 +77,10 @@ class Worker:
         self._listener = _listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)
         self.daemon = self._connect_daemon()
-        self.refs = RefTable(self.daemon)
+        self.refs = RefTable(self.daemon, self.process_id, configuration["daemonId"])
         self.store = Store(configuration, self.daemon, self.refs)
+        self.refs.free_stored = self.store.free_own
+        self.refs.on_settled = self._settled
         self.codec = Codec(self.refs, self.store, {"pid": os.getpid(), "nodeId": configuration["nodeId"]})
         self.executor = Executor(
             self.pump,
@@ -89,7 +105,7 @@ class Worker:
 
     def _say_hello(self):
         configuration = self.configuration
-        hello = {
+        self.hello = {
             "version": message.PROTOCOL_VERSION,
             "token": configuration["token"],
             "processId": self.process_id,
@@ -97,7 +113,7 @@ class Worker:
             "kind": "worker",
             "pid": os.getpid(),
             "address": configuration["address"],
-            "taskIdPrefix": os.urandom(6).hex(),
+            "taskIdPrefix": self._prefix,
             "jobId": configuration["jobId"],
         }
 
@@ -106,7 +122,7 @@ class Worker:
                 sys.stderr.write("The node daemon refused this worker: %s\n" % error)
                 os._exit(1)
 
-        self.daemon.request(message.HELLO, hello, on_reply=answered)
+        self.daemon.request(message.HELLO, self.hello, on_reply=answered)
 
     def _accept(self):
         try:
@@ -168,8 +184,72 @@ class Worker:
             self._reclaim(*decoded)
         elif kind == message.WORKER_EXIT:
             self.actor.end_when_idle()
+        elif kind == message.REF_VALUE:
+            self._value_came(decoded, body)
+        elif kind == message.ACTOR_STATE:
+            client = self._actors.get(decoded["actorId"])
+            if client is not None:
+                client.state_changed(decoded, body)
+        elif kind == message.STORE_CLAIM:
+            self._claims.append(decoded)
+            self._answer_claims()
+        elif kind == message.ANSWERS_ENDED:
+            process, number = decoded
+            link = self.links.pop(number, None)
+            self.daemon.send(message.ANSWERS_READ, [process, number, 0 if link is None else link.held_read, True])
         elif kind == message.WHY_REF:
-            self.daemon.reply_error(call_id, "this worker makes no calls")
+            self.daemon.reply_error(call_id, "calls that Python makes are not explained")
+
+    # ---- what this process makes and waits for
+
+    def new_sequence(self):
+        self._sequence += 1
+        return self._sequence
+
+    def new_object_id(self, sequence, index):
+        return "%s%012x%s%08x" % (self._prefix, sequence, self.configuration["jobId"], index)
+
+    def new_link_number(self):
+        self._link_number += 1
+        return self._link_number
+
+    def actor_client(self, id_, class_name):
+        client = self._actors.get(id_)
+        if client is None:
+            client = self._actors[id_] = ActorClient(self, id_, class_name)
+        return client
+
+    def _value_came(self, header, body):
+        entry = self.refs.lookup(header[0])
+        if len(header) < 2 or header[1] is None:
+            if entry is not None and not entry.is_settled:
+                lost(entry, len(header) > 2)
+                self._settled()
+            return
+        # Its holds are taken over, and given back at once where nobody waits any more.
+        payload = PayloadReader(body, self.refs).next(header[1], holds_stored=False)
+        if entry is not None:
+            self.refs.settle(entry, payload)
+
+    def _settled(self):
+        for client in self._actors.values():
+            client.pump()
+
+    def link_ended(self, _link):
+        self._answer_claims()
+
+    def _answer_claims(self):
+        """Of what a process wrote for this one before it ended, that of which nothing was heard, once all that it sent has been read."""
+        open_links = {link.process_id for link in self.links.values() if not link.connection.is_closed}
+        for claim in list(self._claims):
+            writer, locations = claim
+            if writer in open_links:
+                continue
+            self._claims.remove(claim)
+            unknown = self.refs.unclaimed(locations)
+            if unknown:
+                self.refs.flush()
+                self.daemon.send(message.STORE_CLAIM, unknown)
 
     def _reclaim(self, owner, lease_id):
         servers = [server for server in self._callers if server.caller_id == owner]
@@ -200,24 +280,79 @@ class Worker:
 
     # ---- running
 
-    def run(self):
+    def loop(self, waiter):
+        """Runs what comes, in the main thread: for good, or until what the task that has this stack waits for is there, and it may go on."""
         pump = self.pump
         executor = self.executor
-        actor = self.actor
+        waiting = None if waiter is None else waiter.job
+        parks = waiting is not None and not waiting.is_actor_call
+        if parks:
+            executor.park(waiting)
+        suspended, self.current = self.current, None
+        is_over = False
         while True:
-            job = executor.next() or actor.next()
+            if waiter is not None and not is_over and waiter.is_over():
+                if not parks:
+                    break
+                is_over = True
+                executor.resume(waiting)
+            if self._sides:
+                self._resume_sides()
+            job = executor.next() or self.actor.next()
             if job is None:
                 executor.idle()
-                pump.turn(None)
+                pump.turn(self._patience(waiter))
                 self._last_turn = time.monotonic()
                 continue
-            self._run(job)
+            if job is waiting:
+                break
+            if job in self._sides:
+                self._switch(self._sides[job])
+            elif waiter is None:
+                self.run_job(job)
+            else:
+                self._sides[job] = SideStack(self, job)
+                self._switch(self._sides[job])
             now = time.monotonic()
             if now - self._last_turn > _TURN_AFTER_SECONDS:
                 pump.turn(0)
                 self._last_turn = now
+        self.current = suspended
 
-    def _run(self, job):
+    def _switch(self, side):
+        self.side_stack = side
+        side.switch()
+        self.side_stack = None
+        self.current = None
+        if side.has_ended:
+            del self._sides[side.job]
+
+    def wait_aside(self, side, waiter):
+        """On a side stack: hands the turn back until what the task waits for is there, and it may go on."""
+        self.executor.park(side.job)
+        suspended = self.current
+        side.waiter = waiter
+        side.hand_back()
+        self.current = suspended
+
+    def _resume_sides(self):
+        for side in self._sides.values():
+            if side.waiter is not None and side.waiter.is_over():
+                side.waiter = None
+                self.executor.resume(side.job)
+
+    def _patience(self, waiter):
+        """Seconds until a wait is over in any case."""
+        waiters = [waiter, *(side.waiter for side in self._sides.values())] if self._sides else [waiter]
+        ends = [one.deadline for one in waiters if one is not None and one.deadline is not None]
+        return max(0.0, min(ends) - time.monotonic()) if ends else None
+
+    def has_turn(self):
+        """Whether the calling thread is the one that may touch anything here."""
+        thread = threading.get_ident()
+        return thread == (self._main_thread if self.side_stack is None else self.side_stack.thread)
+
+    def run_job(self, job):
         if job is self.actor:
             self.pump.flush()
             self.current = job
@@ -355,4 +490,4 @@ def main():
     _runtime.current = worker
     mark_output(worker.source)
     worker.pump.add_reader(_PARENT_FD, lambda: os._exit(0))
-    worker.run()
+    worker.loop(None)

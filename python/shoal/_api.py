@@ -1,0 +1,187 @@
+"""What code in a Python worker does with the cluster: ``get``, ``put``, ``wait``, actors by handle and by name."""
+
+from . import _messages as message
+from . import _runtime
+from . import _tags as tags
+from ._actor_client import Call
+from ._codec import ObjectRef, Payload
+from ._stacks import Waiter
+from .errors import ActorDiedError, GetTimeoutError, ObjectLostError
+from .values import Custom
+
+_PUT_INDEX = 0x80000000
+#: The counted reference that stands for an actor.
+_ACTOR_SUFFIX = "ffffffff"
+
+
+def get(refs, timeout=None):
+    """The value of a reference, or the values of a list of them, in order. The first failure is raised.
+
+    :param timeout: in seconds; None waits without end
+    :raises GetTimeoutError: when the time is over
+    :raises TaskError: what the task raised that makes it, as its cause
+    """
+    worker = _runtime.require_task()
+    if isinstance(refs, ObjectRef):
+        _await(worker, [refs], 1, timeout)
+        return _value_of(worker, refs)
+    several = list(refs)
+    for index, ref in enumerate(several):
+        if not isinstance(ref, ObjectRef):
+            raise TypeError("Cannot get: element %d is not an ObjectRef: received %s" % (index, type(ref).__name__))
+    _await(worker, several, len(several), timeout)
+    return [_value_of(worker, ref) for ref in several]
+
+
+def put(value):
+    """Stores a value and returns its reference. From 64 KB on it lies in shared memory.
+
+    :raises TypeError: for a reference, and for what cannot be sent
+    """
+    worker = _runtime.require_task()
+    if isinstance(value, ObjectRef):
+        raise TypeError("Cannot put an ObjectRef: it is a reference already: pass it on, or put a list that holds it")
+    payload = worker.codec.to_payload(value, worker.process_id)
+    entry = worker.refs.own(worker.new_object_id(worker.new_sequence(), _PUT_INDEX))
+    worker.refs.settle(entry, payload)
+    return ObjectRef(entry)
+
+
+def wait(refs, num_returns=1, timeout=None):
+    """Splits references into those that are ready and those that are not, once ``num_returns`` are, or after ``timeout`` seconds."""
+    worker = _runtime.require_task()
+    several = list(refs)
+    if not 0 < num_returns <= len(several):
+        raise ValueError("Cannot wait: num_returns is from 1 to the number of references, %d: received %r" % (len(several), num_returns))
+    try:
+        _await(worker, several, num_returns, timeout)
+    except GetTimeoutError:
+        pass
+    ready = [ref for ref in several if ref._entry.is_settled][:num_returns]
+    return ready, [ref for ref in several if ref not in ready]
+
+
+def get_actor(name, namespace=None):
+    """The handle of a living actor, by its name.
+
+    :raises ActorDiedError: when no living actor has that name in the namespace
+    """
+    worker = _runtime.require_task()
+    answer = []
+    asked = {"name": name, "namespace": namespace if namespace is not None else worker.configuration["namespace"]}
+    worker.daemon.request(message.ACTOR_LOOKUP, asked, on_reply=lambda header, _body, error: answer.append((header, error)))
+    Waiter(worker, lambda: answer, None).run()
+    header, error = answer[0]
+    if error is not None:
+        raise ActorDiedError("Cannot get actor %r: %s" % (name, error), {"reason": "no actor has that name"})
+    entry = worker.refs.receive(header["actorId"] + _ACTOR_SUFFIX, header["owner"])
+    return ActorHandle(worker, header["actorId"], header["interface"], entry)
+
+
+class ActorHandle:
+    """A handle of an actor: ``handle.method.remote(...)`` calls a method and returns a reference to its result."""
+
+    def __init__(self, worker, id_, interface, entry):
+        self.__dict__.update(_worker=worker, _id=id_, _interface=interface, _entry=entry)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        interface = self._interface
+        if name not in interface["methods"] and not interface.get("isOpen"):
+            known = ", ".join(interface["methods"])
+            raise AttributeError("actor %s has no method %s: there are %s" % (interface["className"], name, known))
+        return ActorMethod(self, name)
+
+    def __repr__(self):
+        return "ActorHandle(%s, %s)" % (self._interface["className"], self._id)
+
+
+class ActorMethod:
+    __slots__ = ("_handle", "_name")
+
+    def __init__(self, handle, name):
+        self._handle = handle
+        self._name = name
+
+    def remote(self, *args):
+        """Submits a call; arguments are taken as they are now. A reference among them is its value; one inside a list stays a reference."""
+        handle = self._handle
+        worker = _runtime.require_task()
+        options = handle._interface["methods"].get(self._name) or {}
+        count = options.get("numReturns", 1)
+        if count == "streaming":
+            raise TypeError("Cannot call %s from Python: its items are a stream, which only JavaScript reads" % self._name)
+        sequence = worker.new_sequence()
+        deps = []
+        marked = []
+        for arg in args:
+            if isinstance(arg, ObjectRef):
+                marked.append(Custom(tags.KIND_DEPENDENCY, len(deps)))
+                deps.append(arg._entry)
+                worker.refs.watch(arg._entry)
+            else:
+                marked.append(arg)
+        payload = worker.codec.to_payload(marked, worker.process_id)
+        if payload.location is not None:
+            # Large arguments are an object of their own, which lives as long as the call.
+            entry = worker.refs.own(worker.new_object_id(worker.new_sequence(), _PUT_INDEX))
+            worker.refs.settle(entry, payload)
+            worker.refs.publish(entry)
+            payload = payload.held_by(entry)
+        results = [worker.refs.own(worker.new_object_id(sequence, index)) for index in range(max(1, count))]
+        name = "%s.%s" % (handle._interface["className"], self._name)
+        call = Call(sequence, self._name, name, payload, deps, results, count)
+        for entry in results:
+            entry.maker = call
+        worker.actor_client(handle._id, handle._interface["className"]).submit(call)
+        if count == 0:
+            return None
+        refs = [ObjectRef(entry) for entry in results]
+        return refs[0] if count == 1 else refs
+
+
+def reduce_handle(value, collected):
+    """A handle as it is sent."""
+    if not isinstance(value, ActorHandle):
+        return None
+    collected.append(value._entry)
+    return tags.KIND_ACTOR, [value._id, value._interface]
+
+
+def revive_handle(data):
+    worker = _runtime.require()
+    id_, interface = data
+    return ActorHandle(worker, id_, interface, worker.refs.lookup(id_ + _ACTOR_SUFFIX))
+
+
+def _await(worker, refs, count, timeout):
+    for ref in refs:
+        worker.refs.watch(ref._entry)
+    entries = [ref._entry for ref in refs]
+    missing = len(entries) - count
+
+    def is_done():
+        return sum(not entry.is_settled for entry in entries) <= missing
+
+    if not is_done() and not Waiter(worker, is_done, timeout).run():
+        waiting = sum(not entry.is_settled for entry in entries)
+        raise GetTimeoutError("Cannot get: %d of %d values were not there after %s s" % (waiting, len(entries), timeout))
+
+
+def _value_of(worker, ref):
+    entry = ref._entry
+    if entry.failure is not None:
+        raise entry.failure
+    payload = entry.payload
+    if payload.location is not None:
+        payload = Payload(b"", (), payload.graph, payload.error, payload.refs, entry, payload.location)
+    value = worker.codec.decode(payload)
+    if payload.error and isinstance(value, BaseException):
+        raise value
+    return value
+
+
+def lost(entry, by_bytes):
+    why = "its bytes are lost" if by_bytes else "the process that made it ended"
+    entry.failure = ObjectLostError("Cannot get an object: %s" % why, {"reason": why})

@@ -40,6 +40,8 @@ export interface WorkerRuntimeOptions {
   taskOomRetries: number;
   daemonTransport: Transport;
   collectGarbage: () => void;
+  /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
+  showActor?: ((className: string) => void) | undefined;
   /** Absent where code cannot be stopped. */
   guard?: InterruptionGuard | undefined;
   /** Functions of other processes, where all share one heap. */
@@ -97,6 +99,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     parentOf: (callId) => own?.recordOf(callId)?.parent,
     explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
+    showActor: options.showActor,
     ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: options.exit,
   });

@@ -53,6 +53,9 @@ const host = startWorkerRuntime({
   runtimeEnv: runtimeEnv as RuntimeEnvSpec | undefined,
   daemonTransport,
   collectGarbage,
+  showActor: (className) => {
+    process.title = `shoal worker: ${className}`;
+  },
   guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),
   exit: () => {
     listener.close();

@@ -58,6 +58,8 @@ export interface WorkerHostOptions {
   explain: (context: TaskContext | undefined, begun: readonly TaskContext[], trail: WhyTrail) => Promise<WhyHeader>;
   /** Shows what runs here the accelerators that it was given. */
   useAccelerators: (accelerators: AcceleratorIds | undefined) => void;
+  /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
+  showActor?: ((className: string) => void) | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
   /** Ends this worker after what it has answered has been sent. */
@@ -224,6 +226,7 @@ export class WorkerHost {
     if (capturesChildren(shape)) placing.isInherited = true;
     if (accelerators !== undefined) this.#options.useAccelerators(accelerators);
     this.actors.begin(place, name, groups);
+    this.#options.showActor?.(name);
     const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
     try {
       const decoded = await codec.decodeArguments(args, deps);

@@ -1,6 +1,7 @@
 /**
  * Actors as their users know them: state, order, errors, and handles that travel. Their beginnings and ends are in actor-lifetime.test.ts.
  */
+import { readFileSync } from "node:fs";
 import { ActorDiedError, DeadlockError, get, init, ready, remote, shutdown, TaskError } from "shoal";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { failureOf } from "./sandbox.ts";
@@ -52,6 +53,11 @@ test("an actor keeps its state between calls, in a process of its own", async ()
   const pids = await get([first.pid.remote(), second.pid.remote(), first.pid.remote()]);
   expect(pids[2]).toBe(pids[0]);
   expect(new Set([...pids, process.pid]).size).toBe(3);
+});
+
+test.runIf(process.platform === "linux")("the process of an actor is called after its class", async () => {
+  const pid = await remote(Counter).remote().pid.remote();
+  expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", "")).toBe("shoal worker: Counter");
 });
 
 test("calls of one caller run in the order in which they were made", async () => {

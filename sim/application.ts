@@ -56,6 +56,14 @@ interface Busy {
 const OVERTAKEN_AFTER_MS = 100;
 const UNDER_WAY_MS = 50;
 
+/** The task of a process that began last, or went on after a wait for refs. */
+interface Turn {
+  readonly key: string;
+  readonly atMs: number;
+  /** When another one of the process did last. */
+  readonly beforeMs: number;
+}
+
 interface Host {
   process: SimulatedProcess;
   readonly births: SimulatedProcess[];
@@ -124,7 +132,7 @@ export class Application {
   readonly openStreams: Set<{ readonly key: string; readonly process: SimulatedProcess }> = new Set();
   /** Between which processes a connection broke, and when. */
   readonly #broken = new Map<string, number>();
-  readonly #lastBegunMs = new Map<SimulatedProcess, number>();
+  readonly #turns = new Map<SimulatedProcess, Turn>();
   readonly #members = new Map<string, SimulatedProcess>();
   readonly #work: { options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> } };
   readonly #accounts: { options(options: ActorOptions): { remote(plan: ActorPlan): AccountHandle } };
@@ -186,7 +194,7 @@ export class Application {
       this.world.violate(`task ${spec.key} of environment ${spec.setting ?? "none"} runs in a worker of ${process.setting ?? "none"}`);
     const held: Disposable[] = [];
     const sinceMs = this.world.nowMs;
-    this.#lastBegunMs.set(process, sinceMs);
+    this.goesOn(spec.key, process);
     try {
       const values: number[] = [];
       await this.#use(spec, process, sinceMs);
@@ -198,6 +206,7 @@ export class Application {
         }
         held.push(input.ref);
         if (input.reads) values.push((await get(input.ref)).n);
+        this.goesOn(spec.key, process);
       }
       const returned = await this.#runChildren(spec, { values, attempt: begun, process, held });
       await this.#use(spec, process, sinceMs);
@@ -222,9 +231,11 @@ export class Application {
     switch (spec.after) {
       case "get":
         for (const value of await get(refs)) run.values.push(value.n);
+        this.goesOn(spec.key, run.process);
         return [];
       case "wait":
         await wait(refs, { numReturns: refs.length, timeoutMs: 30 });
+        this.goesOn(spec.key, run.process);
         return [];
       case "return":
         return refs;
@@ -282,9 +293,17 @@ export class Application {
     }
   }
 
+  /** A task begins there, or goes on after a wait for others: it may have overtaken one. */
+  goesOn(key: string, process: SimulatedProcess): void {
+    const last = this.#turns.get(process);
+    const beforeMs = last?.key === key ? last.beforeMs : last?.atMs;
+    this.#turns.set(process, { key, atMs: this.world.nowMs, beforeMs: beforeMs ?? 0 });
+  }
+
   #isOvertaken(busy: Busy): boolean {
     if (this.world.nowMs - busy.sinceMs < OVERTAKEN_AFTER_MS) return false;
-    return (this.#lastBegunMs.get(busy.process) ?? 0) > busy.sinceMs;
+    const last = this.#turns.get(busy.process);
+    return last !== undefined && (last.key === busy.spec.key ? last.beforeMs : last.atMs) > busy.sinceMs;
   }
 
   /** From now on the one knows nothing of what it has sent to the other. */

@@ -67,11 +67,6 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
     becomes: "if (this.#peers.has(worker)) this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
   },
-  someConnectionsRetired: {
-    file: "worker/worker-host.ts",
-    text: "if (!servers.every((server) => server.isIdleFor(RECLAIM_AFTER_IDLE_MS))) return;\n    for (const server of servers) server.retire();",
-    becomes: "for (const server of servers) if (!server.isIdleFor(RECLAIM_AFTER_IDLE_MS)) return;\n    else server.retire();",
-  },
   parkedToldLater: {
     file: "worker/call-server.ts",
     text: "take this one for the one that ran, and run that again.\n      this.#connection.flush();",
@@ -81,5 +76,25 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "core/task-submitter.ts",
     text: "(record.hasParked || !runningFound || ending === undefined)",
     becomes: "(record.hasParked || !runningFound)",
+  },
+  onceIsAbuse: {
+    file: "node/link-speech.ts",
+    text: "  MESSAGE.LEASE_RECLAIMED,\n",
+    becomes: "  MESSAGE.LEASE_RECLAIMED,\n  MESSAGE.LEASE_ONCE,\n",
+  },
+  groupsOfDeadNodeStay: {
+    file: "control/head.ts",
+    text: ", ...this.#groups.ownersOf(tag)",
+    becomes: "",
+  },
+  grantOfDeadKept: {
+    file: "node/other-nodes.ts",
+    text: "if (process === undefined && type === MESSAGE.LEASE_GRANT)",
+    becomes: "if (process === null && type === MESSAGE.LEASE_GRANT)",
+  },
+  adopterIsAsked: {
+    file: "object/store-ledger.ts",
+    text: "if (arena.maker !== process || object.isAdopted) continue;",
+    becomes: "if (arena.maker !== process) continue;",
   },
 };

@@ -62,19 +62,11 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "an actor whose handle was disposed of before its last call, which failed by its argument, was kept for ever",
   },
   {
-    seed: 43,
+    seed: 85,
     steps: 40,
     nodes: 3,
     mutant: "placedInGoneWorker",
     found: "an actor that was placed in a worker which had just closed its connection was never heard of again",
-  },
-  {
-    seed: 51,
-    steps: 20,
-    parts: "drawn",
-    mutant: "someConnectionsRetired",
-    found:
-      "a worker that calls itself closed one of its two connections for others that starve, and its tasks on it failed two seconds later",
   },
   {
     seed: 161,
@@ -102,5 +94,36 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "parkedToldLater",
     found:
       "a worker that died in the task behind one that had parked a moment before: the caller took that one for what ran, and ran the other twice",
+  },
+  {
+    seed: 4,
+    steps: 20,
+    nodes: 3,
+    mutant: "onceIsAbuse",
+    found:
+      "the word that a lease has tasks which may not run twice was taken for an abuse by the node of the lease's worker, which ended the link",
+  },
+  {
+    seed: 88,
+    steps: 20,
+    parts: ["groups"],
+    nodes: 3,
+    mutant: "groupsOfDeadNodeStay",
+    found: "placement groups of a driver that died with its node kept their resources on the others",
+  },
+  {
+    seed: 15,
+    steps: 20,
+    parts: ["groups"],
+    nodes: 3,
+    mutant: "grantOfDeadKept",
+    found: "a lease that another node granted to a process which had died meanwhile was never given back",
+  },
+  {
+    seed: 66,
+    steps: 20,
+    nodes: 3,
+    mutant: "adopterIsAsked",
+    found: "a daemon that had taken over a value was asked by another node whether it had heard of it, in words that ended the link",
   },
 ];

@@ -228,7 +228,7 @@ export class SimulatedProcess implements AmbientProcess {
   /** Shoal prints where it meets something that must not be. */
   printed(text: string): void {
     this.say(`printed: ${text.trim()}`);
-    if (/could not be handled|Unhandled/.test(text)) this.world.violate(`${this.name} printed: ${text.trim()}`);
+    if (/could not be handled|Unhandled|ended a connection of/.test(text)) this.world.violate(`${this.name} printed: ${text.trim()}`);
   }
 
   exit(code: number): void {

@@ -29,6 +29,7 @@ function streamFunction(app: Application): StreamFunction {
     const stream = async function* stream(spec: StreamSpec): AsyncGenerator<Outcome> {
       const process = currentProcess() as SimulatedProcess;
       process.say(`streams ${spec.key}`);
+      app.goesOn(spec.key, process);
       const open = { key: spec.key, process };
       app.openStreams.add(open);
       try {
@@ -36,6 +37,7 @@ function streamFunction(app: Application): StreamFunction {
           await new Promise<void>((resolve) => process.schedule(spec.ms, resolve));
           const n = mix(`${spec.key}/${index}`, []);
           yield { n, bytes: spec.size === "large" ? bytesOf(n) : undefined, refs: [] };
+          app.goesOn(spec.key, process);
         }
       } finally {
         app.openStreams.delete(open);

@@ -151,7 +151,7 @@ export class Head implements HeadService {
     for (const worker of this.#actors.workersOf(tag)) {
       this.workerExited(worker.id, exitOf(worker, reason), { intended: false });
     }
-    for (const process of this.#actors.creatorsOf(tag)) this.processGone(process);
+    for (const process of new Set([...this.#actors.creatorsOf(tag), ...this.#groups.ownersOf(tag)])) this.processGone(process);
   }
 
   /** Makes good what an earlier head may have left undone (`recovery.ts`). */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ActorId, NodeId } from "../base/ids.ts";
+import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { GroupCreateHeader } from "../wire/messages.ts";
 import { type GroupEvent, PlacementGroupTable } from "./placement-group-table.ts";
 
@@ -48,6 +48,18 @@ describe("the placement-group table", () => {
     table.handle({ kind: "remove", id: "g", reason: "x" });
     expect(kinds(table, { kind: "lost", id: "g", indices: [0] })).toEqual([]);
     expect(table.get("g")?.header.state).toBe("removed");
+  });
+
+  test("tells which processes of a node made groups that are still there, whose end is theirs", () => {
+    const table = new PlacementGroupTable();
+    const [tag, driver] = ["a".repeat(16) as NodeTag, `${"a".repeat(16)}1` as ProcessId];
+    table.handle(create("g", { owner: driver }));
+    table.handle(create("h", { owner: `${"b".repeat(16)}1` as ProcessId }));
+    table.handle(create("i", { owner: `${"a".repeat(16)}2` as ProcessId }));
+    table.handle({ kind: "remove", id: "i", reason: "x" });
+    expect([...table.ownersOf(tag)]).toEqual([driver]);
+    expect(kinds(table, { kind: "ownerGone", owner: driver })).toEqual(["settled", "release"]);
+    expect([...table.ownersOf(tag)]).toEqual([]);
   });
 
   test("removal is told once, and after it nothing comes back", () => {

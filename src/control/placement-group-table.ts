@@ -5,7 +5,7 @@
  * anybody who has a handle, or with the driver or actor that made it unless it is detached. While bundles of a dead node are placed again it is rescheduling, and
  * what runs in the others goes on. Where bundles go is decided elsewhere (`placement.ts`).
  */
-import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { GroupCreateHeader, GroupHeader } from "../wire/messages.ts";
 
 export interface GroupRecord {
@@ -64,6 +64,14 @@ export class PlacementGroupTable {
 
   list(): GroupHeader[] {
     return Array.from(this.#groups.values(), (group) => group.header);
+  }
+
+  /** The processes of a node that made a group which is still there. Actors end with their own process, which the actor table knows. */
+  ownersOf(tag: NodeTag): Set<ProcessId> {
+    const owners = new Set<ProcessId>();
+    for (const { owner, header } of this.#groups.values())
+      if (owner !== undefined && header.state !== "removed" && nodeTagOf(owner) === tag) owners.add(owner as ProcessId);
+    return owners;
   }
 
   handle(event: GroupEvent): GroupEffect[] {

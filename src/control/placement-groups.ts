@@ -4,7 +4,7 @@
  * Part of the head. Who waits for a group to be reserved is kept here, as one open question a process. What the removal of a group means for the actors in
  * it is the actor table's matter, which the head joins to this.
  */
-import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../wire/messages.ts";
@@ -90,6 +90,11 @@ export class PlacementGroups {
       else this.#watchers.delete(id);
     }
     this.ownerGone(process);
+  }
+
+  /** The processes of a node that made a group which is still there. */
+  ownersOf(tag: NodeTag): Set<ProcessId> {
+    return this.#table.ownersOf(tag);
   }
 
   ownerGone(owner: ProcessId | ActorId): void {

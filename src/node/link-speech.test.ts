@@ -34,6 +34,13 @@ describe("a node", () => {
     expect(() => fromNode(THEIRS, MINE, MESSAGE.LEASE_REVOKE, [THIRD, 1])).toThrow("another node's");
   });
 
+  test("gives back leases that its processes have here, and says whose tasks may not run twice", () => {
+    for (const type of [MESSAGE.LEASE_RETURN, MESSAGE.LEASE_ONCE]) {
+      expect(fromNode(THEIRS, "", type, [MINE, 1])[2]).toBe(type);
+      expect(() => fromNode(THEIRS, "", type, [MINE])).toThrow("malformed");
+    }
+  });
+
   test("says neither what the head decides nor what a process of this node asks of its daemon", () => {
     expect(() => fromNode(THEIRS, MINE, MESSAGE.ACTOR_STATE, {})).toThrow("not another node's to send");
     expect(() => fromNode(THEIRS, "", MESSAGE.WORKER_EXIT, "so")).toThrow("not another node's to send");

@@ -38,7 +38,6 @@ const OF_OWN_PROCESSES: ReadonlySet<number> = new Set([
   MESSAGE.WORKER_EXIT,
   MESSAGE.LEASE_DEMAND,
   MESSAGE.LEASE_RECLAIMED,
-  MESSAGE.LEASE_ONCE,
   MESSAGE.WHY_LEASE,
   MESSAGE.OBJECT_FETCH,
   MESSAGE.COPY_RELEASE,
@@ -87,6 +86,7 @@ const TO_DAEMON: Readonly<Record<number, Told>> = {
   [MESSAGE.CANCEL_REF]: { form: fields({ id: text, owner: id, force: flag, recursive: flag }) },
   [MESSAGE.CANCEL_RUNNING]: { form: fields({ worker: id, callId: number, recursive: flag, kill: flag }) },
   [MESSAGE.LEASE_RETURN]: { form: leaseName },
+  [MESSAGE.LEASE_ONCE]: { form: leaseName },
   [MESSAGE.LEASE_SPILL]: {
     form: fields({ owner: id, shape: isLeaseSpec, count: number, nested: flag, placement: number, waitMs: optional(number) }),
     own: ({ owner }: { owner: unknown }) => owner,

@@ -8,7 +8,7 @@ import { type JobId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
-import { MESSAGE, type WireLocation } from "../wire/messages.ts";
+import { type LeaseGrantHeader, type LeaseNameHeader, MESSAGE, type WireLocation } from "../wire/messages.ts";
 import type { ClusterLeases } from "./cluster-leases.ts";
 import type { EnvironmentDescription } from "./environment-table.ts";
 import type { StoreFolders } from "../object/transfer/served-object.ts";
@@ -77,7 +77,9 @@ export class OtherNodes {
       linked: cluster.linked,
       deliver: (to, { type, callId, flags, body }, header) => {
         options.leases()?.passing(to, type, header);
-        options.local(to)?.send(type, header, { callId, flags, parts: [body] });
+        const process = options.local(to);
+        process?.send(type, header, { callId, flags, parts: [body] });
+        if (process === undefined && type === MESSAGE.LEASE_GRANT) this.#returnUnwanted(to, header as LeaseGrantHeader);
       },
       receive: (from, message, header) => this.#receive(from, message, header),
     });
@@ -222,6 +224,12 @@ export class OtherNodes {
       default:
         if (this.#options.leases()?.receive(from.id, message.type, header) !== true) this.#options.handle(from, message, header);
     }
+  }
+
+  /** Who asked for it has ended. The other node may have heard of that before the question, which it then answered all the same. */
+  #returnUnwanted(owner: ProcessId, { workerId, leaseId }: LeaseGrantHeader): void {
+    const header: LeaseNameHeader = [workerId, leaseId];
+    this.#remote.split(owner, { type: MESSAGE.LEASE_RETURN, callId: 0, flags: 0, body: NO_BYTES }, header);
   }
 
   #tellAt(location: WireLocation, type: number, header: unknown): boolean {

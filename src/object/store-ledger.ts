@@ -80,6 +80,8 @@ interface Arena extends ArenaFile {
 
 interface StoredObject {
   owner: ProcessId;
+  /** Its owner has taken it over, and so has heard of it. */
+  isAdopted: boolean;
   location: ObjectLocation;
   /** Where it lies since it was spilled. */
   moved: { file: string; fileOffset: number } | undefined;
@@ -154,7 +156,7 @@ export class StoreLedger {
     const adopter = this.#earlyAdopters.get(placeOf(location));
     this.#earlyAdopters.delete(placeOf(location));
     if (adopter === undefined && this.#gone.has(owner)) return this.#afterFree(arena);
-    const object: StoredObject = { owner: adopter ?? owner, location, moved: undefined };
+    const object: StoredObject = { owner: adopter ?? owner, isAdopted: adopter !== undefined, location, moved: undefined };
     arena.objects.set(location.offset, object);
     this.#count(arena, object, 1);
     return NOTHING;
@@ -164,8 +166,12 @@ export class StoreLedger {
   adopt({ location, owner }: { location: ObjectLocation; owner: ProcessId }): void {
     const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
     // The notice comes from the writer and this from another: it may be the first. With the notice's owner, the object would end with that.
-    if (object === undefined) this.#earlyAdopters.set(placeOf(location), owner);
-    else object.owner = owner;
+    if (object === undefined) {
+      this.#earlyAdopters.set(placeOf(location), owner);
+      return;
+    }
+    object.owner = owner;
+    object.isAdopted = true;
   }
 
   /**
@@ -199,7 +205,7 @@ export class StoreLedger {
       arena.readers.delete(process);
       for (const object of Array.from(arena.objects.values())) {
         if (object.owner !== process) {
-          if (arena.maker !== process) continue;
+          if (arena.maker !== process || object.isAdopted) continue;
           const written = effects.written.get(object.owner);
           if (written === undefined) effects.written.set(object.owner, [object.location]);
           else written.push(object.location);

@@ -1,5 +1,5 @@
 /** Options: defaults, what is refused and in which words, and what `.options()` keeps. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { resolveActorOptions, resolveInitOptions, resolveMethodOptions, resolveTaskOptions } from "./options.ts";
 import { resolveGetOptions, resolveWaitOptions } from "./operation-options.ts";
 
@@ -287,6 +287,15 @@ describe("the options of init", () => {
       ignoreReinitError: false,
     });
     expect(Object.isFrozen(resolveInitOptions().resources)).toBe(true);
+  });
+
+  test("take the namespace of the environment where the program names none", () => {
+    vi.stubEnv("SHOAL_NAMESPACE", "team");
+    expect(resolveInitOptions().namespace).toBe("team");
+    expect(resolveInitOptions({ namespace: "own" }).namespace).toBe("own");
+    vi.stubEnv("SHOAL_NAMESPACE", "");
+    expect(resolveInitOptions().namespace).toBeUndefined();
+    vi.unstubAllEnvs();
   });
 
   test.each([

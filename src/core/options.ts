@@ -421,9 +421,15 @@ function withAddressOfEnvironment(checked: Readonly<Record<string, unknown>>): R
   return { ...checked, ...Object.fromEntries(ignored.map((name) => [name, undefined])), address };
 }
 
+/** Programs that are to find each other's actors share a namespace without being changed. */
+function withNamespaceOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const namespace = process.env["SHOAL_NAMESPACE"];
+  return namespace === undefined || namespace === "" || checked["namespace"] !== undefined ? checked : { ...checked, namespace };
+}
+
 /** @throws TypeError, RangeError */
 export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
-  const checked = withAddressOfEnvironment(checkedOptions(options, INIT_OPTIONS, INIT));
+  const checked = withNamespaceOfEnvironment(withAddressOfEnvironment(checkedOptions(options, INIT_OPTIONS, INIT)));
   const ofNode = checked["address"] === undefined ? [] : OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
   if (ofNode.length > 0) {
     const one = ofNode.length === 1 ? "it is an option" : "they are options";

@@ -342,7 +342,7 @@ export interface InitOptions {
   taskOomRetries?: number | undefined;
   /** Folder for objects that memory has no room for. Default: one in the system's folder for temporary files. */
   spillDirectory?: string | undefined;
-  /** Where the names of actors live. Default: one of its own for each `init`. */
+  /** Where the names of actors live. Default: what `SHOAL_NAMESPACE` says, else one of its own for each `init`. */
   namespace?: string | undefined;
   /** What the workers of this program have besides what the node has; tasks and actors may add to it. Default: nothing. */
   runtimeEnv?: RuntimeEnv | undefined;

@@ -21,7 +21,7 @@ export function clusterProcesses(mark: string): ClusterProcess[] {
     // The one that has ended is nobody's leftover: its parent has not looked yet.
     if (/^State:\s*Z/m.test(status)) continue;
     const line = read(`/proc/${name}/cmdline`);
-    const kind = /entry\/(daemon|worker|head)\.[jt]s|^shoal (worker|head)/.exec(line);
+    const kind = /entry\/(daemon|worker|head)\.[jt]s|^shoal (daemon|worker|head)/.exec(line);
     found.push({
       pid,
       parent: Number(/^PPid:\s*(\d+)/m.exec(status)?.[1]),

@@ -30,7 +30,7 @@ export function processes(kind: "daemon" | "worker"): number[] {
     return parent === process.pid || (parent !== undefined && parent > 1 && isOurs(parent));
   };
   // Workers name themselves once they run.
-  const isKind = kind === "daemon" ? /entry\/daemon\.[jt]s/ : /entry\/worker\.[jt]s|^shoal worker/;
+  const isKind = kind === "daemon" ? /entry\/daemon\.[jt]s|^shoal daemon/ : /entry\/worker\.[jt]s|^shoal worker/;
   return Array.from(parents.keys()).filter((pid) => isOurs(pid) && isKind.test(readProc(`/proc/${pid}/cmdline`)));
 }
 

@@ -81,6 +81,12 @@ const RESTART_DELAY_MAX_MS = 10_000;
 /** One that lived so long did not die of its start. */
 const STABLE_AFTER_MS = 10_000;
 
+/** What finds a named actor. */
+export interface ActorName {
+  name: string;
+  namespace: string;
+}
+
 export class ActorTable {
   readonly #actors = new Map<ActorId, ActorRecord>();
   readonly #byWorker = new Map<ProcessId, ActorRecord>();
@@ -123,8 +129,8 @@ export class ActorTable {
     return id === undefined ? undefined : this.#actors.get(id);
   }
 
-  names(): { name: string; namespace: string }[] {
-    const found: { name: string; namespace: string }[] = [];
+  names(): ActorName[] {
+    const found: ActorName[] = [];
     for (const id of this.#names.values()) {
       const options = this.#actors.get(id)?.options;
       if (options?.name !== undefined) found.push({ name: options.name, namespace: options.namespace });

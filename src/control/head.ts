@@ -25,7 +25,7 @@ import {
   type WaitsHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
-import { type ActorEffect, type ActorRecord, type ActorSpec, ActorTable } from "./actor-table.ts";
+import { type ActorEffect, type ActorRecord, type ActorSpec, type ActorName, ActorTable } from "./actor-table.ts";
 import { ClusterPlacement } from "./cluster-placement.ts";
 import { OnlyNodePlacement } from "./only-node-placement.ts";
 import type { Placement, PlacementEvents } from "./placement.ts";
@@ -357,15 +357,10 @@ export class Head implements HeadService {
     return found;
   }
 
-  #lookup(peer: HeadPeer, callId: number, query: { name: string; namespace: string }): void {
+  #lookup(peer: HeadPeer, callId: number, query: ActorName): void {
     const found = this.#actors.named(query.name, query.namespace);
     if (found === undefined) {
-      const known = this.#actors.names().filter((other) => other.namespace === query.namespace);
-      const list = known.length === 0 ? "no named actor is alive there" : `alive there: ${known.map((other) => other.name).join(", ")}`;
-      peer.connection.replyError(
-        callId,
-        `no actor named ${JSON.stringify(query.name)} in namespace ${JSON.stringify(query.namespace)}; ${list}`,
-      );
+      peer.connection.replyError(callId, unknownName(query, this.#actors.names()));
       return;
     }
     this.#holdActor(found, peer);
@@ -518,4 +513,16 @@ function refsOf(spec: ActorSpec): { id: ObjectId; owner: ProcessId }[] {
     if (payload.stored !== undefined) refs.push(payload.stored);
   }
   return refs;
+}
+
+/** Says what is there instead: in the namespace, or of the name in others, which a program without a namespace of its own cannot guess. */
+function unknownName({ name, namespace }: ActorName, known: ActorName[]): string {
+  const here = known.filter((other) => other.namespace === namespace).map((other) => other.name);
+  const elsewhere = known.filter((other) => other.name === name).map((other) => JSON.stringify(other.namespace));
+  const list = here.length === 0 ? "no named actor is alive there" : `alive there: ${here.join(", ")}`;
+  const hint =
+    elsewhere.length === 0
+      ? ""
+      : `; one of that name is in namespace ${elsewhere.join(", ")}: give it as the option namespace, here and where it is made`;
+  return `no actor named ${JSON.stringify(name)} in namespace ${JSON.stringify(namespace)}; ${list}${hint}`;
 }

@@ -60,6 +60,7 @@ const READY = "ready";
 
 let end = (): void => process.exit(0);
 const { configuration, send } = await readParentLine<DaemonConfiguration>(() => end());
+process.title = "shoal daemon";
 const started = tellingStartFailures(send);
 const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
 const address = join(directories.sockets, "daemon");

@@ -175,6 +175,7 @@ test("a named actor is found in its namespace and nowhere else", async () => {
   expect(await (await getActor<Cell>("cell", { namespace: "tests" })).get.remote()).toBe(9);
   const elsewhere = await failureOf(getActor("cell", { namespace: "other" }));
   expect(elsewhere).toBeInstanceOf(ActorDiedError);
+  expect(elsewhere.message).toContain('one of that name is in namespace "tests": give it as the option namespace');
   const unknown = await failureOf(getActor("sell"));
   expect(unknown.message).toContain('"sell"');
   expect(unknown.message).toContain("cell");

@@ -86,7 +86,7 @@ export class Sandbox {
   /** The daemon and the workers of its sessions. */
   daemons(): number[] {
     return this.processes()
-      .filter(({ command }) => command.includes("entry/daemon"))
+      .filter(({ command }) => /entry\/daemon|^shoal daemon/.test(command))
       .map(({ pid }) => pid);
   }
 

@@ -53,7 +53,9 @@ export async function storeUsedBytes(): Promise<number> {
 export function shoalProcesses(options: { under?: number; kind?: "daemon" | "worker" } = {}): number[] {
   const { under = process.pid, kind } = options;
   // Workers name themselves once they run; before, and for the daemon, the command line tells.
-  const isKind = new RegExp(`entry/${kind ?? "(daemon|worker)"}\\.[jt]s${kind === "daemon" ? "" : "|^shoal worker|python/worker\\.py"}`);
+  const isKind = new RegExp(
+    `entry/${kind ?? "(daemon|worker)"}\\.[jt]s${kind === "worker" ? "" : "|^shoal daemon"}${kind === "daemon" ? "" : "|^shoal worker|python/worker\\.py"}`,
+  );
   const parents = new Map<number, number>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;

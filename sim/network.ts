@@ -63,6 +63,7 @@ export class ClusterNetwork {
       folders,
       onTransfer: (tag, transport) => node().daemon.acceptTransfer(tag, transport),
       onIdentity: () => {},
+      onRegistered: () => node().daemon.headUp(),
       onLeft: () => {},
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });

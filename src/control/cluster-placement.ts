@@ -11,6 +11,7 @@ import type { NodeServices } from "../rpc/head-service.ts";
 import type { ActorRecord } from "./actor-table.ts";
 import type { GroupPlace } from "./cluster-obstacles.ts";
 import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "./cluster-scheduler.ts";
+import type { NodeState } from "./cluster-view.ts";
 import { GroupReservation, type ReservationEffect, type ReservationEvent } from "./group-reservation.ts";
 import { placementShapeOf } from "./actor-shape.ts";
 import type { GroupRecord } from "./placement-group-table.ts";
@@ -39,8 +40,8 @@ export class ClusterPlacement implements Placement {
     this.#schedule({ kind: "nodeJoined", node: node.view() });
   }
 
-  nodeDraining(nodeId: NodeId): void {
-    this.#schedule({ kind: "nodeState", nodeId, state: "draining" });
+  nodeState(nodeId: NodeId, state: NodeState): void {
+    this.#schedule({ kind: "nodeState", nodeId, state });
   }
 
   waiting(): WaitingDemand[] {

@@ -27,6 +27,7 @@ import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
 import { clusterStatus } from "./cluster-status.ts";
+import type { NodeState } from "./cluster-view.ts";
 import type { KeptHead } from "./kept-head.ts";
 import { checkRegistration, checkWord, type NodeWord } from "./node-speech.ts";
 import { RemoteNode } from "./remote-node.ts";
@@ -64,6 +65,7 @@ export class HeadServer {
   readonly #dead: NodeInfoHeader[] = [];
   readonly #startedMs = Date.now();
   readonly #draining = new Set<NodeId>();
+  readonly #suspects = new Set<NodeId>();
   #missingTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -137,10 +139,14 @@ export class HeadServer {
           this.#kept.run(() => this.#receive(from, word, frame.body), acknowledge);
         } else acknowledge();
       },
-      onUp: () => clearTimeout(timer),
+      onUp: () => {
+        clearTimeout(timer);
+        this.#suspect(nodeId, false);
+      },
       onDown: (reason) => {
         clearTimeout(timer);
         if (this.#isClosed) return;
+        this.#suspect(nodeId, true);
         timer = setTimeout(() => {
           if (this.#isClosed) return;
           link.close(reason);
@@ -149,6 +155,18 @@ export class HeadServer {
       },
     });
     return link;
+  }
+
+  /** Its link is down: it may come back, but nothing begins there until it does. */
+  #suspect(nodeId: NodeId, isSuspect: boolean): void {
+    if (isSuspect) this.#suspects.add(nodeId);
+    else if (!this.#suspects.delete(nodeId)) return;
+    if (!this.#draining.has(nodeId)) this.#kept.run(() => this.#head.suspect(nodeId, isSuspect));
+  }
+
+  #stateOf(nodeId: NodeId): NodeState {
+    if (this.#suspects.has(nodeId)) return "suspect";
+    return this.#draining.has(nodeId) ? "draining" : "alive";
   }
 
   #register(link: PeerConnection, [facts, report, digest]: Registration): RemoteNode {
@@ -183,6 +201,7 @@ export class HeadServer {
   #gone(node: RemoteNode, reason: string, then?: () => void): void {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
     this.#draining.delete(node.nodeId);
+    this.#suspects.delete(node.nodeId);
     this.#died(infoOf(node), reason, then);
   }
 
@@ -311,7 +330,7 @@ export class HeadServer {
   #status(): ClusterStatusHeader {
     return clusterStatus({
       nodes: this.#nodes.values(),
-      stateOf: ({ nodeId }) => (this.#draining.has(nodeId) ? "draining" : "alive"),
+      stateOf: ({ nodeId }) => this.#stateOf(nodeId),
       gone: this.#dead,
       waiting: this.#head.waiting(),
       startedMs: this.#startedMs,

@@ -115,9 +115,14 @@ export class Head implements HeadService {
     return this.#placement.waiting();
   }
 
+  /** Nothing is heard of a node, which may come back: it gets nothing new meanwhile. */
+  suspect(nodeId: NodeId, isSuspect: boolean): void {
+    this.#placement.nodeState(nodeId, isSuspect ? "suspect" : "alive");
+  }
+
   /** A node gets nothing new, and its actors that may be restarted are, elsewhere. */
   drain(nodeId: NodeId): void {
-    this.#placement.nodeDraining(nodeId);
+    this.#placement.nodeState(nodeId, "draining");
     for (const worker of this.#actors.workersOf(nodeTagOf(nodeId))) {
       const actor = this.#actors.byWorker(worker.id);
       if (actor === undefined || actor.restartsLeft === 0) continue;

@@ -63,7 +63,7 @@ export class OnlyNodePlacement implements Placement {
 
   nodeReported(): void {}
 
-  nodeDraining(): void {}
+  nodeState(): void {}
 
   waiting(): [] {
     return [];

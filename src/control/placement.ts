@@ -8,6 +8,7 @@ import type { NodeServices } from "../rpc/head-service.ts";
 import type { LeaseAskHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
 import type { ActorRefusal } from "../wire/messages.ts";
 import type { ActorRecord } from "./actor-table.ts";
+import type { NodeState } from "./cluster-view.ts";
 import type { WaitingDemand } from "./placement-waiters.ts";
 import type { GroupRecord } from "./placement-group-table.ts";
 
@@ -27,8 +28,8 @@ export interface PlacementEvents {
 
 export interface Placement {
   nodeJoined(node: NodeServices): void;
-  /** It gets nothing new. */
-  nodeDraining(nodeId: NodeId): void;
+  /** One that is not alive gets nothing new. */
+  nodeState(nodeId: NodeId, state: NodeState): void;
   /** What finds no room, by shape. */
   waiting(): WaitingDemand[];
   nodeReported(nodeId: NodeId, report: NodeReportHeader): void;

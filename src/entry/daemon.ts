@@ -92,6 +92,7 @@ const membership =
         onRouted: (header, body) => daemon.receiveRouted(header, body),
         onTransfer: (tag, transport) => daemon.acceptTransfer(tag, transport),
         folders: { memoryDirectory: directories.memory, spillDirectory: directories.spill },
+        onRegistered: () => daemon.headUp(),
         onLeft: () => end(),
         onIdentity: (identity) => tellDrivers(cluster, identity),
       });

@@ -53,6 +53,8 @@ export interface ClusterMembershipOptions {
   onTransfer: (tag: NodeTag, transport: Transport) => void;
   /** Where the store's files are. */
   folders: StoreFolders;
+  /** A head that has not met this node hears of it now. */
+  onRegistered: () => void;
   /** It has left the cluster, and is to end. */
   onLeft: () => void;
   /** The node has a later certificate; its processes have been told. */
@@ -182,6 +184,7 @@ export class ClusterMembership {
       .request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 })
       .then(() => this.#joined.resolve(), this.#joined.reject);
     this.#head?.registered();
+    this.#options.onRegistered();
   }
 
   #receive(frame: Frame, source: NodeTag | "head"): void {

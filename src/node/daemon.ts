@@ -136,7 +136,7 @@ export class NodeDaemon {
             store: this.#store,
             local: (id) => this.#peers.get(id)?.connection,
             tellProcesses: (type, header) => this.#tellProcesses(type, header),
-            tellDrivers: (type, header) => this.#tellDrivers(type, header),
+            logged: (entry) => this.#tellDriversOfJob(entry),
             handle: (from, message, header) => this.#handle(from, message, header),
             lease: (event) => this.#lease(event),
             head: () => this.#head,
@@ -187,7 +187,7 @@ export class NodeDaemon {
       launcher: options.launcher,
       newId: options.newProcessId,
       events: {
-        onOutput: (line) => this.#log({ pid: line.pid, source: line.source, stream: line.stream, lines: [line.text] }),
+        onOutput: ({ text, environment, ...line }) => this.#log({ ...line, lines: [text] }, environment),
         onExit: (exit, worker) => this.#exited(exit, worker),
       },
     });
@@ -494,7 +494,10 @@ export class NodeDaemon {
       if (environment !== "") this.#environments.workerStartFailed(environment, exit.lastOutput);
       this.#lease({ kind: "workerStartFailed", environment });
       if (exit.reason === undefined)
-        this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] });
+        this.#log(
+          { pid: exit.pid, source: "worker", stream: "stderr", lines: [`A worker could not start (${describeExit(exit)}).`] },
+          environment,
+        );
       return;
     }
     this.#tellProcesses(MESSAGE.WORKER_EXITED, exit);
@@ -548,6 +551,11 @@ export class NodeDaemon {
     return nodeDigest(this.#options.nodeId, { processes: this.#peers, actors: this.#actorWorkers });
   }
 
+  /** Another head leads: what it does not know of the leases that are sought is asked again. */
+  headUp(): void {
+    this.#elsewhere?.headUp();
+  }
+
   get report(): NodeReportHeader | undefined {
     return this.#elsewhere?.report();
   }
@@ -556,9 +564,16 @@ export class NodeDaemon {
     this.#tellDrivers(MESSAGE.WARNING, text);
   }
 
-  #log(entry: LogHeader): void {
-    this.#tellDrivers(MESSAGE.LOG, entry);
+  /** For the driver of the worker's job, which may be on another node, or have gone. */
+  #log(line: LogHeader, environment: string): void {
+    const entry: LogHeader = { ...line, job: this.#environments.jobOf(environment) };
+    this.#tellDriversOfJob(entry);
     this.#others?.tellAll(MESSAGE.LOG, entry);
+  }
+
+  #tellDriversOfJob(entry: LogHeader): void {
+    const isFor = ({ kind, jobId }: Peer): boolean => kind === "driver" && (entry.job === undefined || entry.job === jobId);
+    for (const peer of this.#peers.values()) if (isFor(peer)) peer.connection.send(MESSAGE.LOG, entry);
   }
 
   #tellDrivers(type: number, header: unknown): void {

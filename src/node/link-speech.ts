@@ -70,7 +70,7 @@ const TO_DAEMON: Readonly<Record<number, Told>> = {
     form: fields({ workerId: id, pid: number, lastOutput: list(text), reason: optional(text) }),
     own: ({ workerId }: { workerId: unknown }) => workerId,
   },
-  [MESSAGE.LOG]: { form: fields({ pid: number, source: text, stream: text, lines: list(text) }) },
+  [MESSAGE.LOG]: { form: fields({ pid: number, source: text, stream: text, lines: list(text), job: optional(text) }) },
   [MESSAGE.REF_HOLD]: { form: list(tuple(text, id, id, optional(number), optional(number))) },
   [MESSAGE.REF_RELEASE]: { form: list(tuple(text, number, id)) },
   [MESSAGE.REF_ADOPT]: { form: list(text) },

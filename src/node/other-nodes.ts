@@ -8,7 +8,7 @@ import { type JobId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { NodeInfoHeader, RoutedHeader } from "../wire/cluster-messages.ts";
-import { type LeaseGrantHeader, type LeaseNameHeader, MESSAGE, type WireLocation } from "../wire/messages.ts";
+import { type LeaseGrantHeader, type LeaseNameHeader, type LogHeader, MESSAGE, type WireLocation } from "../wire/messages.ts";
 import type { ClusterLeases } from "./cluster-leases.ts";
 import type { EnvironmentDescription } from "./environment-table.ts";
 import type { StoreFolders } from "../object/transfer/served-object.ts";
@@ -45,7 +45,8 @@ export interface OtherNodesOptions {
   /** The connection of a process of this node. */
   readonly local: (id: ProcessId) => PeerConnection | undefined;
   readonly tellProcesses: (type: number, header: unknown) => void;
-  readonly tellDrivers: (type: number, header: unknown) => void;
+  /** A worker of another node has printed something. */
+  readonly logged: (entry: LogHeader) => void;
   readonly handle: (from: HeadPeer, message: Message, header: unknown) => void;
   readonly lease: (event: LeaseEvent) => void;
   readonly head: () => HeadService;
@@ -216,7 +217,7 @@ export class OtherNodes {
         this.#options.tellProcesses(MESSAGE.WORKER_EXITED, header);
         return;
       case MESSAGE.LOG:
-        this.#options.tellDrivers(MESSAGE.LOG, header);
+        this.#options.logged(header as LogHeader);
         return;
       case MESSAGE.STORE_ADOPT:
         this.#options.store.adopt(...(header as [WireLocation, ProcessId]));

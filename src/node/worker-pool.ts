@@ -56,7 +56,7 @@ export const SOURCE_BEGIN = "\u001e";
 export const SOURCE_END = "\u001f";
 
 export interface WorkerPoolEvents {
-  onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string }) => void;
+  onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string; environment: string }) => void;
   onExit: (exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }) => void;
 }
 
@@ -121,7 +121,7 @@ export class WorkerPool {
         }
         if (!text.includes(SIGNAL)) lastOutput.push(text);
         if (lastOutput.length > LAST_OUTPUT_LINES_MAX) lastOutput.shift();
-        this.#events.onOutput({ pid: record.running.pid, source: sources[stream], stream, text });
+        this.#events.onOutput({ pid: record.running.pid, source: sources[stream], stream, text, environment });
       },
       onExit: (exit) => this.#exited(record, exit),
     });

@@ -519,6 +519,8 @@ export interface LogHeader {
   source: string;
   stream: "stdout" | "stderr";
   lines: string[];
+  /** Whose drivers it is for; undefined where there is one job. */
+  job?: JobId | undefined;
 }
 
 export interface NodeHeader {

@@ -6,7 +6,16 @@
  * keeps it.
  */
 import { copyBytes } from "../base/bytes.ts";
-import { type ActorId, actorObjectId, type IdSource, type JobId, type NodeId, type ObjectId, type ProcessId } from "../base/ids.ts";
+import {
+  type ActorId,
+  actorObjectId,
+  type IdSource,
+  type JobId,
+  type NodeId,
+  nodeTagOf,
+  type ObjectId,
+  type ProcessId,
+} from "../base/ids.ts";
 import { ownCode } from "../base/own-code.ts";
 import { NodeDiedError, ShoalError } from "../base/errors.ts";
 import type { Definition } from "../closure/capture.ts";
@@ -245,6 +254,7 @@ export class Runtime {
     const { ownWorker } = options;
     this.submitter = new TaskSubmitter({
       daemon,
+      node: nodeTagOf(options.nodeId),
       connectWorker: (target, events) => this.#connectWorker(target, events),
       ownWorker:
         ownWorker === undefined

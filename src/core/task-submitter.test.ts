@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { ProcessId } from "../base/ids.ts";
+import type { NodeTag, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { CallRecord } from "./call-record.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
@@ -32,6 +32,7 @@ function newRecord(sequence: number): CallRecord {
 test("a worker makes a new connection to itself when the last was dropped while it was idle", () => {
   const links: Link[] = [];
   const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
     connectWorker: () => Promise.reject(new Error("there is no other worker")),
     ownWorker: {
@@ -66,6 +67,7 @@ test("when a connection breaks and the worker lives on, every task on it may hav
   const lost: unknown[] = [];
   let events: WorkerLinkEvents | undefined;
   const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
     connectWorker: (_target, given) => {
       events = given;

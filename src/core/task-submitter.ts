@@ -12,6 +12,7 @@ import type { Connection } from "../rpc/connection.ts";
 import { holdsOnlyCpus } from "../scheduling/lease-spec.ts";
 import { type AcceleratorIds, type LeaseGrantHeader, type LeaseRefusedHeader, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
 import type { Payload } from "../object/payload.ts";
+import { ArgumentPlaces, placeOf } from "./argument-places.ts";
 import type { CallRecord } from "./call-record.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
@@ -28,6 +29,8 @@ const EXIT_REPORT_WITHIN_MS = 2000;
 
 export interface SubmitterOptions {
   daemon: Connection;
+  /** This process' node, where arguments need not be followed to. */
+  node: NodeTag;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
   /** This worker itself, for its nested tasks; undefined in a driver. */
   ownWorker: { link: () => WorkerLink; isFree: (shape: string) => boolean } | undefined;
@@ -64,6 +67,8 @@ interface Group {
   readonly queue: Fifo<CallRecord>;
   readonly leases: Lease[];
   sentBacklog: number;
+  /** Of what is in the queue: the calls whose arguments lie elsewhere. */
+  readonly places: ArgumentPlaces;
   /** Cancelled calls that are still in the queue. Never at its head. */
   dropped: number;
 }
@@ -118,7 +123,10 @@ export class TaskSubmitter {
     group.dropped += 1;
     // Many are taken out at once: each alone would move the whole queue.
     if (group.dropped * 2 > group.queue.size) {
-      for (const dropped of group.queue.removeWhere((queued) => queued.isEnded)) dropped.isQueued = false;
+      for (const dropped of group.queue.removeWhere((queued) => queued.isEnded)) {
+        dropped.isQueued = false;
+        if (!group.places.isEmpty) group.places.remove(dropped);
+      }
       group.dropped = 0;
     }
     this.#dropHead(group);
@@ -135,15 +143,20 @@ export class TaskSubmitter {
 
   #dequeue(group: Group): void {
     const record = group.queue.shift();
-    if (record !== undefined) record.isQueued = false;
+    if (record === undefined) return;
+    record.isQueued = false;
+    if (!group.places.isEmpty) group.places.remove(record);
   }
 
   submit(record: CallRecord): void {
     const group = this.#lastGroup?.shape === record.shape ? this.#lastGroup : this.#group(record.shape);
     this.#lastGroup = group;
+    const place = record.dependencies.length === 0 ? undefined : placeOf(record, this.#options.node);
+    if (place !== undefined) group.places.add(record, place);
     if (group.queue.size === 0) {
-      const lease = this.#leaseFor(group, record);
+      const lease = place === undefined ? this.#leaseFor(group, record) : this.#idleLeaseOn(group, place.node);
       if (lease !== undefined) {
+        if (place !== undefined) group.places.remove(record);
         this.#push(lease, record);
         return;
       }
@@ -219,6 +232,7 @@ export class TaskSubmitter {
     if (group === undefined) return;
     group.sentBacklog = 0;
     group.dropped = 0;
+    group.places.clear();
     for (let record = group.queue.shift(); record !== undefined; record = group.queue.shift()) {
       record.isQueued = false;
       if (!record.isEnded) this.#options.onRefused(record, refusal);
@@ -302,7 +316,15 @@ export class TaskSubmitter {
   #group(shape: string): Group {
     let group = this.#groups.get(shape);
     if (group === undefined) {
-      group = { shape, isExclusive: !holdsOnlyCpus(shape), queue: new Fifo(), leases: [], sentBacklog: 0, dropped: 0 };
+      group = {
+        shape,
+        isExclusive: !holdsOnlyCpus(shape),
+        queue: new Fifo(),
+        leases: [],
+        sentBacklog: 0,
+        places: new ArgumentPlaces(),
+        dropped: 0,
+      };
       this.#groups.set(shape, group);
     }
     return group;
@@ -312,13 +334,18 @@ export class TaskSubmitter {
     for (;;) {
       const record = group.queue.peek();
       if (record === undefined) break;
-      const lease = this.#leaseFor(group, record);
+      const node = group.places.isEmpty ? undefined : group.places.nodeOf(record);
+      const lease = (node === undefined ? undefined : this.#idleLeaseOn(group, node)) ?? this.#leaseFor(group, record);
       if (lease === undefined) break;
       this.#dequeue(group);
       if (group.dropped > 0) this.#dropHead(group);
       this.#push(lease, record);
     }
     this.#scheduleDemand();
+  }
+
+  #idleLeaseOn(group: Group, node: NodeTag): Lease | undefined {
+    return group.leases.find(({ revoked, inFlight, link }) => !revoked && inFlight === 0 && nodeTagOf(link.processId) === node);
   }
 
   #leaseFor(group: Group, record: CallRecord): Lease | undefined {
@@ -466,7 +493,8 @@ export class TaskSubmitter {
         // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
         if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) continue;
         group.sentBacklog = backlog;
-        this.#options.daemon.send(MESSAGE.LEASE_DEMAND, { shape: group.shape, backlog });
+        const { shape, places } = group;
+        this.#options.daemon.send(MESSAGE.LEASE_DEMAND, places.isEmpty ? { shape, backlog } : { shape, backlog, near: places.near });
       }
     });
   }
@@ -478,7 +506,9 @@ export class TaskSubmitter {
       let held = 0;
       for (const group of this.#groups.values()) {
         for (const lease of Array.from(group.leases)) {
-          if (lease.inFlight === 0 && group.queue.size === 0 && nowMs - lease.idleSinceMs >= LEASE_IDLE_MS) this.#giveBack(lease);
+          // What waits for its arguments' node may be let in here by the daemon, which has to have this one for it.
+          const isUnused = lease.inFlight === 0 && (group.queue.size === 0 || !group.places.isEmpty);
+          if (isUnused && nowMs - lease.idleSinceMs >= LEASE_IDLE_MS) this.#giveBack(lease);
           else held += 1;
         }
       }

@@ -14,6 +14,7 @@ import {
   remote,
   type SchedulingStrategy,
   shutdown,
+  wait,
 } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -39,6 +40,14 @@ interface Wanted {
   labelSelector?: Record<string, string>;
   resources?: Record<string, number>;
   schedulingStrategy?: SchedulingStrategy;
+}
+
+/** Also as the head sees it, to which a node's last report may be on the way. */
+async function allFree(): Promise<void> {
+  await new Promise((resolve) => {
+    setTimeout(resolve, 200);
+  });
+  await until(async () => (await availableResources())["CPU"] === 4, "the work of earlier tests to have ended");
 }
 
 describe("three nodes", () => {
@@ -82,10 +91,32 @@ describe("three nodes", () => {
   });
 
   test("spread goes round over the nodes", async () => {
-    await until(async () => (await availableResources())["CPU"] === 4, "the work of earlier tests to have ended");
+    await allFree();
     const spread = where.options({ schedulingStrategy: "spread" });
     const pids = await get(Array.from({ length: 3 }, () => spread.remote(4000)));
     expect(new Set(pids).size).toBe(3);
+  });
+
+  test("a task goes to the node where its arguments lie, and elsewhere when that is full", async () => {
+    await allFree();
+    for (const { nodeId, pid } of [first, second, third]) {
+      const bytes = remote(() => new Uint8Array(8 * 1024 * 1024))
+        .options({ schedulingStrategy: { nodeId } })
+        .remote();
+      const reader = remote((data: Uint8Array) => [data.length, process.ppid] as const);
+      await wait([bytes], { fetchLocal: false });
+      await allFree();
+      expect(await reader.remote(bytes)).toEqual([8 * 1024 * 1024, pid]);
+    }
+    const bytes = remote(() => new Uint8Array(8 * 1024 * 1024))
+      .options({ schedulingStrategy: { nodeId: third.nodeId } })
+      .remote();
+    await wait([bytes], { fetchLocal: false });
+    await allFree();
+    const busy = where.options({ schedulingStrategy: { nodeId: third.nodeId } }).remote(3000);
+    await until(async () => (await availableResources())["CPU"] === 3, "the node to be full");
+    expect(await remote((_data: Uint8Array) => process.ppid).remote(bytes)).not.toBe(third.pid);
+    expect(await busy).toBe(third.pid);
   });
 
   test("tasks of tasks find other nodes, too, and nobody waits for ever", async () => {
@@ -98,7 +129,7 @@ describe("three nodes", () => {
   });
 
   test("actors fill the nodes", async () => {
-    await until(async () => (await availableResources())["CPU"] === 4, "the work of earlier tests to have ended");
+    await allFree();
     const Placed = remote(Place).options({ numCpus: 1 });
     const made = Array.from({ length: 4 }, () => Placed.remote());
     const pids = await Promise.all(made.map((actor) => actor.daemon.remote()));

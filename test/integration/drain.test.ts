@@ -100,6 +100,22 @@ test("a program whose own node is drained has its work done elsewhere, and the n
   expect(await reasonOf(cluster, own)).toBe("it was drained");
 });
 
+test("a node that is silent gets nothing new until it is heard of again", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+  const second = await cluster.addNode({ numCpus: 1 });
+  await using _program = await connected(cluster);
+  const there = { schedulingStrategy: { nodeId: second.nodeId, soft: false } };
+  expect(await where.options(there).remote(0)).toBe(second.pid);
+  await until(async () => (await status(cluster)).nodes.every(({ free }) => free["CPU"] === 1), "both to be free");
+  const stateIs = (wanted: string) => async () =>
+    (await status(cluster)).nodes.some(({ nodeId, state }) => nodeId === second.nodeId && state === wanted);
+  await cluster.partition([second], ["head"]);
+  await until(stateIs("suspect"), "the node to be suspect");
+  await cluster.heal();
+  await until(stateIs("alive"), "the node to be back");
+  expect(await where.options(there).remote(0)).toBe(second.pid);
+});
+
 test("a head that takes over hears from the node itself that it is to leave", { timeout: 60_000 }, async () => {
   await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
   const second = await cluster.addNode({ numCpus: 1 });

@@ -100,6 +100,24 @@ describeNats("a head that dies", () => {
     expect(await get(counter.increment.remote())).toBe(1);
   });
 
+  test("what waited for room is asked of the next head at once", { timeout: 60_000 }, async () => {
+    const waiting = remote(() => process.ppid)
+      .options({ resources: { special: 1 } })
+      .remote();
+    await new Promise((resolve) => {
+      setTimeout(resolve, 500);
+    });
+    await killHead();
+    head = await start(head.address);
+    const options = { token: TOKEN, headAddress: head.address, listenAddress: "tcp://127.0.0.1:0", onLine };
+    const other = await startNode({ ...options, numCpus: 1, resources: { special: 1 } });
+    const joinedMs = performance.now();
+    expect(await waiting).toBe(other.pid);
+    expect(performance.now() - joinedMs).toBeLessThan(5000);
+    other.kill("SIGTERM");
+    await other.ended;
+  });
+
   test("an actor that ended while there was no head is started again by the next one", async () => {
     const counter = remote(Counter).options({ name: "counter", maxRestarts: 1, numCpus: 0 }).remote();
     await ready(counter);

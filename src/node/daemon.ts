@@ -35,6 +35,7 @@ import { EnvironmentService } from "./environment-service.ts";
 import { ClusterLeases } from "./cluster-leases.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
+import type { Peer } from "./local-peer.ts";
 import { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 import { Drain } from "./drain.ts";
@@ -48,16 +49,6 @@ import { MemoryGuard } from "./memory-guard.ts";
 import { RefService } from "./ref-service.ts";
 import { StoreService } from "./store-service.ts";
 import { describeExit, WorkerPool } from "./worker-pool.ts";
-
-/** A process of this node. */
-interface Peer extends HeadPeer {
-  readonly kind: HelloHeader["kind"];
-  readonly pid: number;
-  readonly address: string;
-  readonly remoteAddress: string;
-  readonly jobId: JobId;
-  readonly connection: Connection;
-}
 
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;
@@ -136,7 +127,7 @@ export class NodeDaemon {
             store: this.#store,
             local: (id) => this.#peers.get(id)?.connection,
             tellProcesses: (type, header) => this.#tellProcesses(type, header),
-            logged: (entry) => this.#tellDriversOfJob(entry),
+            logged: (entry) => this.#tellDrivers(MESSAGE.LOG, entry, entry.job),
             handle: (from, message, header) => this.#handle(from, message, header),
             lease: (event) => this.#lease(event),
             head: () => this.#head,
@@ -567,17 +558,13 @@ export class NodeDaemon {
   /** For the driver of the worker's job, which may be on another node, or have gone. */
   #log(line: LogHeader, environment: string): void {
     const entry: LogHeader = { ...line, job: this.#environments.jobOf(environment) };
-    this.#tellDriversOfJob(entry);
+    this.#tellDrivers(MESSAGE.LOG, entry, entry.job);
     this.#others?.tellAll(MESSAGE.LOG, entry);
   }
 
-  #tellDriversOfJob(entry: LogHeader): void {
-    const isFor = ({ kind, jobId }: Peer): boolean => kind === "driver" && (entry.job === undefined || entry.job === jobId);
-    for (const peer of this.#peers.values()) if (isFor(peer)) peer.connection.send(MESSAGE.LOG, entry);
-  }
-
-  #tellDrivers(type: number, header: unknown): void {
-    for (const peer of this.#peers.values()) if (peer.kind === "driver") peer.connection.send(type, header);
+  #tellDrivers(type: number, header: unknown, job?: JobId): void {
+    for (const { kind, jobId, connection } of this.#peers.values())
+      if (kind === "driver" && (job === undefined || job === jobId)) connection.send(type, header);
   }
 
   // ---- cancellation

@@ -79,7 +79,7 @@ test("the quick start compiles against the published types", async () => {
 test("the package holds what it needs to run, and nothing else", () => {
   expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"]));
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/.*\.(js|d\.ts|js\.map)|python\/(worker|shoal\/\w+)\.py|prebuilds\/[^/]+\.(node|json))$/;
+    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/.*\.(js|d\.ts|js\.map)|python\/(worker|zygote|shoal\/\w+)\.py|prebuilds\/[^/]+\.(node|json))$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
 });
 

@@ -466,19 +466,21 @@ def _equal(one, other):
     return hmac.compare_digest(one.encode(), other.encode())
 
 
-def _read_configuration():
+def read_line():
+    """The first line of the parent, and what has come after it."""
     data = b""
-    while not data.endswith(b"\n"):
+    while b"\n" not in data:
         chunk = os.read(_PARENT_FD, 65536)
         if not chunk:
             os._exit(0)
         data += chunk
-    return json.loads(data)
+    line, _, rest = data.partition(b"\n")
+    return json.loads(line), rest
 
 
 def main():
     parent = os.getppid()
-    configuration = _read_configuration()
+    configuration, _ = read_line()
     die_with_parent(parent)
     os.set_inheritable(_PARENT_FD, False)
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))

@@ -108,7 +108,7 @@ const environments = nodeEnvironments({
 
 const launcher = createProcessLauncher({
   entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
-  pythonEntry: new URL("../../python/worker.py", import.meta.url).pathname,
+  pythonFolder: new URL("../../python", import.meta.url).pathname,
   execArgv: configuration.workerExecArgv,
   cpus: configuration.resources["CPU"] ?? 1,
   configure: (processId, settings) => {

@@ -28,6 +28,8 @@ export interface BuiltEnvironment {
   readonly foreignCode?: ForeignCode;
   /** The interpreter of its workers, where they speak Python. */
   readonly interpreter?: string;
+  /** What is imported before they are forked; empty where they are started one by one. */
+  readonly preload?: readonly string[];
 }
 
 export type BuildResult =
@@ -53,7 +55,8 @@ export async function buildEnvironment(spec: RuntimeEnvSpec, options: BuildOptio
     const { workingDirectory } = working;
     if (workingDirectory !== undefined && workingDirectory !== spec.job?.directory)
       await linkPackages(spec, workingDirectory, packageFolder);
-    const interpreter = spec.language === "python" ? { interpreter: await interpreterOf(spec, variables) } : {};
+    const interpreter =
+      spec.language === "python" ? { interpreter: await interpreterOf(spec, variables), preload: spec.pythonPreload ?? [] } : {};
     return {
       built: { description: spec, envVars: expandedVariables(spec.envVars ?? {}, variables), packageFolder, ...working, ...interpreter },
     };

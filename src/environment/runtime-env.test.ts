@@ -59,6 +59,8 @@ describe("faultOfRuntimeEnv", () => {
 test("python is a folder, an interpreter, or packages as pip takes them", () => {
   for (const python of ["venv", "/usr/bin/python3", ["numpy"], ["numpy==2.1.0", "a-b[c,d]>=1,<2"]])
     expect(faultOfRuntimeEnv({ python })).toBeUndefined();
+  expect(faultOfRuntimeEnv({ pythonPreload: ["numpy", "a.b"] })).toBeUndefined();
+  for (const pythonPreload of ["numpy", [""], ["a b"], [5]]) expect(faultOfRuntimeEnv({ pythonPreload })?.error).toBe("wrong type");
   for (const python of ["", [], 5, [5]]) expect(faultOfRuntimeEnv({ python })?.error).toBe("wrong type");
   for (const python of [["-r file"], ["--index-url=x"], ["./folder"], ["git+https://x"], ["a @ https://x"]])
     expect(faultOfRuntimeEnv({ python })?.reason).toContain("as pip takes them");
@@ -110,6 +112,7 @@ describe("environmentKey", () => {
       { nodeModules: ["a"] },
       { python: ["a"] },
       { python: "/a" },
+      { pythonPreload: ["numpy"] },
     ];
     expect(new Set(keys.map((input) => environmentKey(resolveRuntimeEnv(input)))).size).toBe(keys.length);
   });

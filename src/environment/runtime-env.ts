@@ -33,6 +33,11 @@ export interface RuntimeEnvInput {
    * such as `["numpy==2.1.0"]`, which pip installs once for each list, interpreter and platform. Default: `python3` in PATH.
    */
   readonly python?: string | readonly string[] | undefined;
+  /**
+   * Modules of Python that are imported once, before workers are forked from the process that did: a worker with heavy imports is there in milliseconds. They must not start
+   * threads that are needed later, nor use CUDA. On Linux; without effect elsewhere.
+   */
+  readonly pythonPreload?: readonly string[] | undefined;
   /** Time that npm or pip may take, in milliseconds. Default: 600,000. */
   readonly setupTimeoutMs?: number | undefined;
 }
@@ -65,6 +70,7 @@ export interface RuntimeEnvSpec {
   readonly nodeModules?: string | readonly string[];
   /** A virtual environment or an interpreter, or packages. */
   readonly python?: string | readonly string[];
+  readonly pythonPreload?: readonly string[];
   /** Which kind of worker runs it; undefined is JavaScript. Not the user's to set: it goes with what is called. */
   readonly language?: "python";
   readonly setupTimeoutMs?: number;
@@ -81,7 +87,7 @@ export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
 export const DEFAULT_ENVIRONMENT_KEY = "";
 export const SETUP_TIMEOUT_MS = 600_000;
 
-const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "setupTimeoutMs"];
+const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "pythonPreload", "setupTimeoutMs"];
 const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
   working_dir: "it is spelled workingDir",
   env_vars: "it is spelled envVars",
@@ -96,6 +102,8 @@ const PACKAGE = /^(@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*(@[\w.^~<>
 
 /** `name`, `name[extra]`, each with an optional version; no options of pip, no paths, no addresses. */
 const PYTHON_PACKAGE = /^[a-z0-9]([\w.-]*[a-z0-9])?(\[[\w, .-]+\])?\s*([<>=!~][=<>!~\w.*, -]+)?$/i;
+
+const PYTHON_MODULE = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
 export interface RuntimeEnvFault {
   readonly reason: string;
@@ -133,6 +141,10 @@ function faultOfField(field: string, given: unknown): RuntimeEnvFault | undefine
       return faultOfNodeModules(given);
     case "python":
       return faultOfPython(given);
+    case "pythonPreload":
+      if (!isTexts(given) || !given.every((name) => PYTHON_MODULE.test(name)))
+        return { reason: 'pythonPreload is an array of modules, such as ["numpy"]', error: "wrong type" };
+      return undefined;
     default:
       if (typeof given !== "number") return { reason: "setupTimeoutMs is a number of milliseconds", error: "wrong type" };
       if (!(given > 0 && given < 2 ** 31)) return { reason: "setupTimeoutMs is a number of milliseconds above 0", error: "out of range" };
@@ -192,7 +204,7 @@ function isTexts(value: unknown): value is string[] {
 /** With absolute paths, and without what was not set. */
 export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEnvSpec {
   if (input === undefined) return NO_ENVIRONMENT;
-  const { envVars, workingDir, excludes, nodeModules, python, setupTimeoutMs } = input;
+  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, setupTimeoutMs } = input;
   return Object.freeze({
     ...(envVars === undefined || Object.keys(envVars).length === 0 ? {} : { envVars: { ...envVars } }),
     ...(workingDir === undefined ? {} : { workingDir: resolvePath(workingDir) }),
@@ -201,6 +213,7 @@ export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEn
       ? {}
       : { nodeModules: typeof nodeModules === "string" ? resolvePath(nodeModules) : [...nodeModules].sort() }),
     ...(python === undefined ? {} : { python: typeof python === "string" ? resolvePath(python) : [...python].sort() }),
+    ...(pythonPreload === undefined || pythonPreload.length === 0 ? {} : { pythonPreload: [...pythonPreload] }),
     ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
   });
 }
@@ -227,12 +240,12 @@ export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): R
 
 /** Equal environments have equal keys; the default one's is empty. */
 export function environmentKey(spec: RuntimeEnvSpec): string {
-  const { envVars, workingDir, excludes, nodeModules, python, language, job, workingDirAt, nodeModulesAt } = spec;
-  const isDefault = [envVars, workingDir, nodeModules, python, language, job].every((part) => part === undefined);
+  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, language, job, workingDirAt, nodeModulesAt } = spec;
+  const isDefault = [envVars, workingDir, nodeModules, python, pythonPreload, language, job].every((part) => part === undefined);
   if (isDefault) return DEFAULT_ENVIRONMENT_KEY;
   const variables = Object.entries(envVars ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   const places = job === undefined ? [] : [job.jobId, job.namespace, workingDirAt?.node, nodeModulesAt?.node];
-  const inPython = python === undefined && language === undefined ? [] : [{ python, language }];
+  const inPython = [python, pythonPreload, language].every((part) => part === undefined) ? [] : [{ python, pythonPreload, language }];
   return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places, ...inPython])).slice(0, 24);
 }
 

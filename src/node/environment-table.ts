@@ -20,6 +20,8 @@ export interface LaunchSettings {
   readonly foreignCode?: ForeignCode;
   /** The interpreter of its workers, where they speak Python. */
   readonly interpreter?: string;
+  /** What is imported before they are forked; empty where they are started one by one. */
+  readonly preload?: readonly string[];
 }
 
 /** What was asked for, in the words of whoever builds it; of a job's, the node looks at what its workers are told. */

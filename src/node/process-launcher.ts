@@ -11,6 +11,7 @@ import { DaemonMark } from "../platform/run-mark.ts";
 import type { TlsIdentity } from "../platform/tls-identity.ts";
 import { Child } from "../platform/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "./environment-table.ts";
+import { PythonWorkers, type StartedWorker } from "./python-workers.ts";
 import { SpareWorkers } from "./spare-workers.ts";
 import type { WorkerLauncher } from "./worker-pool.ts";
 
@@ -69,8 +70,8 @@ const SPARES_AFTER_MS = 1000;
 
 export function createProcessLauncher(options: {
   entry: string;
-  /** The program of workers that speak Python. */
-  pythonEntry: string;
+  /** The folder of the programs of workers that speak Python. */
+  pythonFolder: string;
   execArgv: readonly string[];
   /** How many workers the node has when all of its CPUs are at work. */
   cpus: number;
@@ -109,19 +110,6 @@ export function createProcessLauncher(options: {
   const spareFor = (settings: LaunchSettings | undefined): ReturnType<typeof startSpare> | undefined =>
     settings !== undefined && canTakeSpare(settings, options.execArgv) ? spares.take() : undefined;
   const startFor = (settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child => {
-    if (settings?.interpreter !== undefined) {
-      const { interpreter: program, envVars, workingDirectory: cwd } = settings;
-      return new Child({
-        program,
-        entry: options.pythonEntry,
-        execArgv: [],
-        configuration,
-        env: envVars,
-        cwd,
-        ...listeners,
-        onMessage: () => {},
-      });
-    }
     const spare = spareFor(settings);
     if (spare === undefined) {
       return new Child({
@@ -138,24 +126,50 @@ export function createProcessLauncher(options: {
     spare.child.configure({ ...configuration, workingDirectory: settings?.workingDirectory });
     return spare.child;
   };
+  const python = new PythonWorkers({
+    entry: `${options.pythonFolder}/worker.py`,
+    zygoteEntry: `${options.pythonFolder}/zygote.py`,
+    onSpawned: options.onSpawned,
+  });
+  const start = (
+    {
+      environment,
+      settings,
+      configuration,
+    }: { environment: string; settings: LaunchSettings | undefined; configuration: WorkerConfiguration },
+    listeners: Listeners,
+  ): StartedWorker => {
+    if (settings?.interpreter !== undefined)
+      return python.start({ environment, settings: { ...settings, interpreter: settings.interpreter }, configuration, listeners });
+    const child = startFor(settings, configuration, listeners);
+    options.onSpawned(child.pid);
+    return child;
+  };
   return {
     start: () => spares.fill(),
-    close: () => spares.close(),
-    launch: ({ workerId, settings, onLine, onExit }) => {
+    close: () => {
+      spares.close();
+      python.close();
+    },
+    launch: ({ workerId, environment, settings, onLine, onExit }) => {
       const configuration = options.configure(workerId, settings);
       const mark = new DaemonMark(configuration.runMark);
       let isGone = false;
-      const child = startFor(settings, configuration, {
-        onLine,
-        onExit: (exit) => {
-          mark.remove();
-          isGone = true;
-          onExit(exit);
+      const child = start(
+        { environment, settings, configuration },
+        {
+          onLine,
+          onExit: (exit) => {
+            mark.remove();
+            isGone = true;
+            onExit(exit);
+          },
         },
-      });
-      options.onSpawned(child.pid);
+      );
       return {
-        pid: child.pid,
+        get pid() {
+          return child.pid;
+        },
         kill: () => child.kill("SIGKILL"),
         interrupt: (call) => {
           if (!isGone && mark.wishEnd(call)) child.kill("SIGINT");

@@ -91,9 +91,9 @@ export class Child {
 /** The longest line that is kept whole: a program that never ends its line must not fill the memory of its daemon. */
 const LINE_LENGTH_MAX = 64 * 1024;
 /** Between a parent and its child: a configuration or a result is one line, however long. */
-const MESSAGE_LENGTH_MAX = 16 * 1024 * 1024;
+export const MESSAGE_LENGTH_MAX: number = 16 * 1024 * 1024;
 
-function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void, lengthMax = LINE_LENGTH_MAX): void {
+export function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void, lengthMax: number = LINE_LENGTH_MAX): void {
   const decoder = new StringDecoder("utf8");
   let rest = "";
   stream.on("data", (chunk: Buffer) => {

@@ -1,0 +1,180 @@
+/**
+ * Workers that are forked from a process which has imported what they need (`python/zygote.py`): a worker is there in milliseconds, and shares its pages.
+ *
+ * One for each environment and list of imports. The process forks and kills on order, as it alone knows which of its children have not been reaped, and says which have ended. A
+ * forked worker connects its output and its parent's line to a socket here. It ends with the last of its workers after a while, and all of them with it.
+ */
+import { rmSync } from "node:fs";
+import net from "node:net";
+import { Child, type ChildExit, type ChildOptions, MESSAGE_LENGTH_MAX, onLines } from "./worker-process.ts";
+
+export interface ForkedWorker {
+  /** That of the process which forks it, until it has. */
+  readonly pid: number;
+  kill(signal: "SIGKILL" | "SIGINT"): void;
+}
+
+export interface ForkOptions {
+  readonly configuration: unknown;
+  readonly onForked: (pid: number) => void;
+  readonly onLine: ChildOptions["onLine"];
+  readonly onExit: ChildOptions["onExit"];
+}
+
+export interface ForkedWorkersOptions {
+  readonly program: string;
+  readonly entry: string;
+  /** Modules that are imported before anything is forked. */
+  readonly preload: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | undefined;
+  /** Where it listens for its workers' streams. */
+  readonly socket: string;
+  /** It has ended, whatever ended it. */
+  readonly onEnd: () => void;
+}
+
+interface Fork extends ForkOptions {
+  pid: number;
+  sockets: net.Socket[];
+  /** Streams of output that are open, and how the process ended, once that is known. */
+  openStreams: number;
+  exit: ChildExit | undefined;
+}
+
+/** What workers that come and go may leave between them. */
+const IDLE_KEPT_MS = 60_000;
+/** How long output is waited for after a worker has ended. */
+const STREAMS_OPEN_MAX_MS = 500;
+const SIGNAL_NUMBERS = { SIGINT: 2, SIGKILL: 9 } as const;
+const DESCRIPTOR = { 1: "stdout", 2: "stderr" } as const;
+
+export class ForkedWorkers {
+  readonly #options: ForkedWorkersOptions;
+  readonly #child: Child;
+  readonly #server: net.Server;
+  readonly #forks = new Map<number, Fork>();
+  /** Its last lines, for those who wait for a worker that never comes. */
+  readonly #printed: string[] = [];
+  readonly #isListening: Promise<void>;
+  #nextNumber = 1;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #isEnded = false;
+
+  constructor(options: ForkedWorkersOptions) {
+    this.#options = options;
+    const { program, entry, preload, env, cwd, socket } = options;
+    this.#server = net.createServer((stream) => this.#connected(stream));
+    this.#server.on("error", () => this.#child.kill("SIGKILL"));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#isListening = promise;
+    this.#server.listen(socket, resolve);
+    this.#child = new Child({
+      program,
+      entry,
+      execArgv: [],
+      configuration: { preload },
+      env,
+      cwd,
+      onLine: (_stream, line) => this.#printed.push(line),
+      onMessage: (line) => this.#told(JSON.parse(line) as Record<string, number | string>),
+      onExit: (exit) => this.#ended(exit),
+    });
+  }
+
+  fork(options: ForkOptions): ForkedWorker {
+    clearTimeout(this.#idleTimer);
+    const number = this.#nextNumber;
+    this.#nextNumber += 1;
+    const fork: Fork = { ...options, pid: this.#child.pid, sockets: [], openStreams: 2, exit: undefined };
+    this.#forks.set(number, fork);
+    void this.#isListening.then(() => this.#child.configure({ fork: number, socket: this.#options.socket }));
+    return {
+      get pid() {
+        return fork.pid;
+      },
+      kill: (signal) => this.#child.configure({ kill: number, signal: SIGNAL_NUMBERS[signal] }),
+    };
+  }
+
+  close(): void {
+    clearTimeout(this.#idleTimer);
+    this.#child.kill("SIGKILL");
+  }
+
+  #told(message: Record<string, number | string>): void {
+    const fork = this.#forks.get(Number(message["forked"] ?? message["exited"]));
+    if (fork === undefined) return;
+    if (message["forked"] !== undefined) {
+      fork.pid = Number(message["pid"]);
+      fork.onForked(fork.pid);
+      return;
+    }
+    const { code, signal } = message;
+    this.#exited(Number(message["exited"]), fork, {
+      exitCode: code === undefined ? undefined : Number(code),
+      signal: signal === undefined ? undefined : String(signal),
+    });
+  }
+
+  /** A stream of a worker says first which worker's it is, and which of its descriptors. */
+  #connected(stream: net.Socket): void {
+    stream.on("error", () => {});
+    stream.once("readable", () => {
+      const chunk = stream.read() as Buffer | null;
+      const end = chunk?.indexOf("\n") ?? -1;
+      const [number, descriptor] = chunk === null ? [] : chunk.subarray(0, Math.max(0, end)).toString("latin1").split(" ").map(Number);
+      const fork = number === undefined ? undefined : this.#forks.get(number);
+      if (chunk === null || fork === undefined || number === undefined) {
+        stream.destroy();
+        return;
+      }
+      fork.sockets.push(stream);
+      if (end + 1 < chunk.length) stream.unshift(chunk.subarray(end + 1));
+      const name = DESCRIPTOR[descriptor as 1 | 2] as "stdout" | "stderr" | undefined;
+      if (name === undefined) {
+        stream.write(`${JSON.stringify(fork.configuration)}\n`);
+        onLines(stream, () => {}, MESSAGE_LENGTH_MAX);
+        return;
+      }
+      onLines(stream, (line) => fork.onLine(name, line));
+      stream.on("close", () => {
+        fork.openStreams -= 1;
+        this.#report(number, fork);
+      });
+    });
+  }
+
+  #exited(number: number, fork: Fork, exit: ChildExit): void {
+    fork.exit = exit;
+    // As with other children, a grandchild may hold the streams open for ever.
+    setTimeout(() => {
+      fork.openStreams = 0;
+      this.#report(number, fork);
+    }, STREAMS_OPEN_MAX_MS).unref();
+    this.#report(number, fork);
+  }
+
+  #report(number: number, fork: Fork): void {
+    if (fork.exit === undefined || fork.openStreams > 0 || !this.#forks.delete(number)) return;
+    for (const socket of fork.sockets) socket.destroy();
+    fork.onExit(fork.exit);
+    if (this.#forks.size > 0) return;
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => this.close(), IDLE_KEPT_MS).unref();
+  }
+
+  #ended(exit: ChildExit): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#server.close();
+    rmSync(this.#options.socket, { force: true });
+    this.#options.onEnd();
+    for (const [number, fork] of this.#forks) {
+      // Those that it has forked die with it; those that wait for it hear why they never come.
+      for (const line of this.#printed) fork.onLine("stderr", line);
+      fork.openStreams = 0;
+      this.#exited(number, fork, exit);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/** Workers that are forked from a process with their imports: quick to start, unlike each other, and with the ends of ordinary ones. */
+import { cancel, init, python, ready, shutdown, TaskCancelledError, terminate } from "shoal";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { scientificPython, unless } from "./python-places.ts";
+import { failureOf, isAlive, until } from "./session.ts";
+
+const found = scientificPython();
+const problem = process.platform !== "linux" ? "only on Linux" : "problem" in found ? found.problem : undefined;
+const runtimeEnv = { python: "venv" in found ? found.venv : "", pythonPreload: ["numpy"] };
+const FORKED = new URL("python/forked.py", import.meta.url);
+const SPAWN_MAX_MS = 50;
+
+interface Facts {
+  pid: number;
+  parent: number;
+  random: number[];
+  total: number;
+}
+interface Holder {
+  facts(): Facts;
+  say(): void;
+  crash(): void;
+}
+
+const PyHolder = python.actor<Holder, []>(FORKED, "Holder", { runtimeEnv, numCpus: 0 });
+const facts = python.task<() => Facts>(FORKED, "facts", { runtimeEnv });
+
+describe.skipIf(problem !== undefined)(`forked workers${unless(problem)}`, () => {
+  beforeAll(() => init({ numCpus: 2, logToDriver: false }));
+  afterAll(() => shutdown());
+
+  test("have one parent, their own seeds, and start in milliseconds", async () => {
+    const first = await facts.remote();
+    const times: number[] = [];
+    const actors = [];
+    for (let round = 0; round < 8; round += 1) {
+      const start = performance.now();
+      const holder = PyHolder.remote();
+      await ready(holder);
+      times.push(performance.now() - start);
+      actors.push(holder);
+    }
+    const all = await Promise.all(actors.map(async (actor) => await actor.facts.remote()));
+    expect(new Set(all.map(({ pid }) => pid)).size).toBe(8);
+    expect(new Set(all.map(({ parent }) => parent))).toEqual(new Set([first.parent]));
+    // Both Python's numbers and NumPy's.
+    for (const index of [0, 1]) expect(new Set(all.map(({ random }) => random[index])).size).toBe(8);
+    expect(all.every(({ total }) => total === 1000)).toBe(true);
+    // The machine may be busy with other things; the quickest show what it takes.
+    expect(Math.min(...times)).toBeLessThan(SPAWN_MAX_MS);
+    const [shared, resident] = await python.task<() => [number, number]>(FORKED, "shared_kilobytes", { runtimeEnv }).remote();
+    expect(shared).toBeGreaterThan(resident / 10);
+    for (const actor of actors) await terminate(actor);
+  });
+
+  test("are interrupted, crash, and end as others do", async () => {
+    const { pid } = await facts.remote();
+    const spin = python.task<() => void>(FORKED, "spin", { runtimeEnv }).remote();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    cancel(spin);
+    expect(await failureOf(spin)).toBeInstanceOf(TaskCancelledError);
+    expect((await facts.remote()).parent).toBeGreaterThan(0);
+    expect(isAlive(pid)).toBe(true);
+    const holder = PyHolder.remote();
+    await holder.say.remote();
+    const failure = (await failureOf(holder.crash.remote())) as Error & { signal?: string };
+    expect(failure).toMatchObject({ code: "ACTOR_DIED", signal: "SIGSEGV", lastOutput: ["from a forked worker", "and its errors"] });
+  });
+
+  test("what cannot be imported ahead is told, with the remedy", async () => {
+    const wrong = facts.options({ runtimeEnv: { ...runtimeEnv, pythonPreload: ["no_such_module"] } });
+    expect((await failureOf(wrong.remote())).message).toMatch(/Cannot preload no_such_module.*-m pip install no_such_module/s);
+  });
+
+  test("all of them end with the session", async () => {
+    const { pid, parent } = await facts.remote();
+    await shutdown();
+    await until(() => !isAlive(pid) && !isAlive(parent), "the workers and their parent to end");
+  });
+});

@@ -55,6 +55,8 @@ interface Busy {
 /** A task that awaits something else than a ref for so long may be overtaken by others of its worker (worker/executor.ts). */
 const OVERTAKEN_AFTER_MS = 100;
 const UNDER_WAY_MS = 50;
+/** After its caller is gone a task that goes on is given up (worker/open-calls.ts). */
+const GIVEN_UP_AFTER_MS = 3500;
 
 /** The task of a process that began last, or went on after a wait for refs. */
 interface Turn {
@@ -314,9 +316,13 @@ export class Application {
 
   /** Nobody waits for it any more, so its worker may run others beside it. */
   #isOrphan({ spec, process, sinceMs }: Busy): boolean {
-    const brokenMs = this.#broken.get(`${process.name} ${spec.line.at(-1)}`);
-    // One that began a moment after had been under way.
-    if (brokenMs !== undefined && sinceMs < brokenMs + UNDER_WAY_MS) return true;
+    const chain = [...spec.line, process.name];
+    for (let index = 1; index < chain.length; index += 1) {
+      const brokenMs = this.#broken.get(`${chain[index]} ${chain[index - 1]}`);
+      // One that began a moment after had been under way; what its parent submits until it is given up is as much nobody's.
+      const withinMs = index === chain.length - 1 ? UNDER_WAY_MS : GIVEN_UP_AFTER_MS;
+      if (brokenMs !== undefined && sinceMs < brokenMs + withinMs) return true;
+    }
     for (const key of this.cancelled) if (spec.key === key || spec.key.startsWith(`${key}@`)) return true;
     return spec.line.some((name) => this.world.processes.find((other) => other.name === name)?.isAlive !== true);
   }

@@ -97,4 +97,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (arena.maker !== process || object.isAdopted) continue;",
     becomes: "if (arena.maker !== process) continue;",
   },
+  brokenCountsAsTaken: {
+    file: "worker/worker-host.ts",
+    text: "if (servers.length === 0 && this.#broken.has(owner)) return;",
+    becomes: "",
+  },
 };

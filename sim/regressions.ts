@@ -126,4 +126,12 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "adopterIsAsked",
     found: "a daemon that had taken over a value was asked by another node whether it had heard of it, in words that ended the link",
   },
+  {
+    seed: 320,
+    steps: 20,
+    nodes: 3,
+    mutant: "brokenCountsAsTaken",
+    found:
+      "a worker to which the connection had broken said that it had given up an idle lease, and the caller took what ran there for never begun: it ran twice",
+  },
 ];

@@ -19,7 +19,7 @@ import { drawFaults, Faults } from "./faults.ts";
 import { MUTATIONS } from "./mutations.ts";
 import { endDetachedActors } from "./parts/named-actors.ts";
 import { drawParts } from "./parts/index.ts";
-import { World } from "./world.ts";
+import { type SimulatedProcess, World } from "./world.ts";
 import { Random } from "../soak/random.ts";
 
 export interface SimulationOptions {
@@ -51,6 +51,8 @@ export interface SimulationResult {
 const END_WITHIN_MS = 120_000;
 /** Idle leases, empty arenas and collections take seconds. */
 const QUIET_WITHIN_MS = 30_000;
+/** A dead process has no lease any more: its node is told at once, others when they hear of its node's death, cuts and pauses included. */
+const LEASE_OF_DEAD_WITHIN_MS = 10_000;
 const EVENTS_MAX = 400_000;
 const PART_SEED = 0x5eed;
 
@@ -91,6 +93,7 @@ function leaseLine(event: object, effects: readonly object[], names: ReadonlyMap
 
 async function runWorld(world: World, folder: string, options: SimulationOptions): Promise<{ tasks: number; calls: number }> {
   const names = new Map<string, string>();
+  const processes = new Map<string, SimulatedProcess>();
   closeAll();
   openBooks({
     ...(options.mutation === undefined ? {} : MUTATIONS[options.mutation]?.()),
@@ -130,10 +133,13 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   world.onStep = (process) => {
     faults.after(process);
     clusterFaults?.after(process);
-    for (const node of cluster.nodes) if (node.isAlive) checkBooks(world, node);
+    for (const node of cluster.nodes) if (node.isAlive) checkBooks(world, node, processes);
   };
   for (const node of cluster.nodes) names.set(node.daemonId, node.process.name);
-  cluster.onSpawned = (id, worker) => names.set(id, worker.name);
+  cluster.onSpawned = (id, worker) => {
+    names.set(id, worker.name);
+    processes.set(id, worker);
+  };
   cluster.start();
   const driverCount = random.pick([1, 1, 2, 3]);
   const programs: DriverProgram[] = [];
@@ -150,6 +156,7 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
     });
     programs.push(program);
     names.set(driver.runtime.options.processId, driver.process.name);
+    processes.set(driver.runtime.options.processId, driver.process);
     driver.process.schedule(random.next() * 50, () => void program.run(options.steps));
   }
   const isOver = (): boolean => programs.every((program, index) => program.isOver || cluster.drivers[index]?.process.isAlive === false);
@@ -188,13 +195,19 @@ async function endDetached(world: World, cluster: Cluster, app: Application): Pr
   if (!isOver) world.violate("detached actors were not ended");
 }
 
-function checkBooks(world: World, node: SimulatedNode): void {
+function checkBooks(world: World, node: SimulatedNode, processes: ReadonlyMap<string, SimulatedProcess>): void {
   const { leases } = booksOf(node.process);
   if (leases === undefined) return;
   const { free, total } = leases.view();
   for (const [name, units] of free) {
     if (units < 0 || units > (total.get(name) ?? 0))
       world.violate(`${units} of ${total.get(name) ?? 0} units of ${name} are free on ${node.process.name}`);
+  }
+  const longDeadMs = world.nowMs - LEASE_OF_DEAD_WITHIN_MS;
+  for (const { id, worker, owner } of leases.leases()) {
+    const dead = [processes.get(worker), processes.get(owner)].find((process) => process !== undefined && process.diedMs < longDeadMs);
+    if (dead !== undefined)
+      world.violate(`lease ${id} on ${node.process.name} is of ${dead.name}, which died at ${dead.diedMs.toFixed(0)} ms`);
   }
 }
 

@@ -190,6 +190,8 @@ export class SimulatedProcess implements AmbientProcess {
   readonly machine: string;
   readonly finalizers: Finalizers = new Finalizers();
   isAlive = true;
+  /** When it ended. */
+  diedMs: number = Number.POSITIVE_INFINITY;
   /** The node has ended it: for a cancellation, for memory, or because whoever it worked for is gone. */
   wasEndedByNode = false;
   /** Memory that the program in it has taken. */
@@ -287,6 +289,7 @@ export class SimulatedProcess implements AmbientProcess {
 
   #end(death: { exitCode: number | undefined; signal: string | undefined }): void {
     this.isAlive = false;
+    this.diedMs = this.world.nowMs;
     for (const end of this.#ends) end.abandoned();
     this.#ends.clear();
     this.onDeath(death);

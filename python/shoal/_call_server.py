@@ -26,7 +26,7 @@ class CallServer:
         self._targets = {}
         self._open = {}
         self._last_call = time.monotonic()
-        self._is_retired = False
+        self.is_retired = False
         connection.on_frame = self._receive
         connection.on_close = self._closed
 
@@ -35,7 +35,7 @@ class CallServer:
 
     def retire(self):
         """Nothing of this caller begins any more: what it had sent before it knows that goes back to it."""
-        self._is_retired = True
+        self.is_retired = True
         self.connection.close()
 
     # ---- in
@@ -75,7 +75,7 @@ class CallServer:
         else:
             job.shape = facts["shape"]
             job.read(facts, body)
-        if self._is_retired:
+        if self.is_retired:
             return
         self._open[call_id] = job
         if is_actor_call:

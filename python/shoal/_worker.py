@@ -71,6 +71,8 @@ class Worker:
         self._last_turn = 0.0
         self._callers = set()
         self._reclaimed = {}
+        # Owners that lost a connection which this worker had not closed: what came over it may have run.
+        self._broken = set()
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
         self.targets = Targets(_places_of(configuration))
         self.interrupts = Interrupts(configuration["runMark"])
@@ -151,6 +153,7 @@ class Worker:
         connection.reply(call_id, {"nodeId": self.configuration["nodeId"], "processId": self.process_id})
         server = CallServer(self, connection, hello)
         self._callers.add(server)
+        self._broken.discard(server.caller_id)
         if hello.get("leaseId") is not None and hello["leaseId"] <= self._reclaimed.get(server.caller_id, 0):
             server.retire()
 
@@ -165,6 +168,8 @@ class Worker:
 
     def caller_gone(self, server):
         self._callers.discard(server)
+        if not server.is_retired:
+            self._broken.add(server.caller_id)
 
     # ---- the daemon's orders
 
@@ -254,6 +259,9 @@ class Worker:
     def _reclaim(self, owner, lease_id):
         servers = [server for server in self._callers if server.caller_id == owner]
         if not all(server.is_idle_for(_RECLAIM_AFTER_IDLE_SECONDS) for server in servers):
+            return
+        # It ends the lease itself when it notices. Told that the lease was taken, it would believe that nothing of what it had sent ran.
+        if not servers and owner in self._broken:
             return
         for server in servers:
             server.retire()

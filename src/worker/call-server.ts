@@ -80,6 +80,7 @@ interface Call {
 }
 
 export class CallServer {
+  isRetired = false;
   readonly #options: CallServerOptions;
   readonly #connection: Connection;
   readonly #codec: ValueCodec;
@@ -152,6 +153,7 @@ export class CallServer {
 
   /** From now on nothing of this caller begins: what it had sent before it knows that goes back to it. Its refs have come with holds for this process. */
   retire(): void {
+    this.isRetired = true;
     this.#connection.onFrame = (frame) => {
       if (frame.type === MESSAGE.DEFINITION) this.#receive(frame);
       if (frame.type !== MESSAGE.TASK_CALL || (frame.flags & FRAME_FLAG.NUMBER) !== 0) return;

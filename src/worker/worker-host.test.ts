@@ -74,3 +74,23 @@ test("one connection in use keeps all of its owner's: whoever loses one alone wa
   expect(world.told).toEqual([]);
   expect([idle.isClosed, used.isClosed]).toEqual([false, false]);
 });
+
+test("of an owner whose connection broke no lease is said to be taken, as what it had sent may have run, until it has come again", async () => {
+  const world = new World();
+  const broken = await world.connect(OWNER);
+  broken.drop("it broke");
+  await vi.advanceTimersByTimeAsync(IDLE_MS);
+  await world.reclaim();
+  expect(world.told).toEqual([]);
+  const again = await world.connect(OWNER);
+  await vi.advanceTimersByTimeAsync(IDLE_MS);
+  await world.reclaim();
+  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE]]]);
+  expect(again.isClosed).toBe(true);
+});
+
+test("one that is still to connect for its lease loses it", async () => {
+  const world = new World();
+  await world.reclaim();
+  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE]]]);
+});

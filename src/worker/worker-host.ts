@@ -73,6 +73,8 @@ export class WorkerHost {
   readonly #callers = new Map<Connection, CallServer>();
   /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
   readonly #reclaimed = new Map<ProcessId, number>();
+  /** Owners that lost a connection which this worker had not closed: what came over it may have run. */
+  readonly #broken = new Set<ProcessId>();
   #isEnding = false;
 
   constructor(options: WorkerHostOptions) {
@@ -130,6 +132,8 @@ export class WorkerHost {
     const servers = Array.from(this.#callers.values()).filter((server) => server.callerId === owner);
     // All or none: a worker that calls itself has more than one, and who loses a connection waits for the word that its lease has ended.
     if (!servers.every((server) => server.isIdleFor(RECLAIM_AFTER_IDLE_MS))) return;
+    // It ends the lease itself when it notices. Told that the lease was taken, it would believe that nothing of what it had sent ran.
+    if (servers.length === 0 && this.#broken.has(owner)) return;
     for (const server of servers) server.retire();
     this.#reclaimed.set(owner, leaseId);
     this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, [owner, leaseId]);
@@ -143,6 +147,7 @@ export class WorkerHost {
     const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
     connection.onClose = () => {
       this.#callers.delete(connection);
+      if (!server.isRetired) this.#broken.add(caller.processId);
       server.callerGone();
     };
     const server: CallServer = new CallServer({
@@ -166,6 +171,7 @@ export class WorkerHost {
       },
     });
     this.#callers.set(connection, server);
+    this.#broken.delete(caller.processId);
     if (caller.leaseId !== undefined && caller.leaseId <= (this.#reclaimed.get(caller.processId) ?? 0)) server.retire();
   }
 

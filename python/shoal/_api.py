@@ -176,7 +176,7 @@ def _value_of(worker, ref):
     payload = entry.payload
     if payload.location is not None:
         payload = Payload(b"", (), payload.graph, payload.error, payload.refs, entry, payload.location)
-    value = worker.codec.decode(payload)
+    value = worker.decode(payload)
     if payload.error and isinstance(value, BaseException):
         raise value
     return value

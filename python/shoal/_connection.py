@@ -15,6 +15,8 @@ from .values import Undefined
 _CHUNK_BYTES = 256 * 1024
 #: What is gathered beyond this is written in pieces of its own.
 _JOIN_MAX_BYTES = 65536
+#: What TLS says where a socket would say that it must wait. Named, as most workers never load it.
+_TLS_WAITS = ("SSLWantReadError", "SSLWantWriteError")
 
 
 class ConnectionClosed(Exception):
@@ -46,6 +48,7 @@ class Connection:
     def __init__(self, sock, pump, size_max=message.FRAME_SIZE_MAX):
         sock.setblocking(False)
         self._socket = sock
+        self._pending = getattr(sock, "pending", None)
         self._pump = pump
         self._parser = FrameParser(size_max)
         self._out = []
@@ -117,6 +120,11 @@ class Connection:
             self._pump.set_writer(self._socket, self._writable)
             return
         except OSError as error:
+            if type(error).__name__ in _TLS_WAITS:
+                self._out = out
+                self._is_writing = True
+                self._pump.set_writer(self._socket, self._writable)
+                return
             self.drop(error.strerror or "the connection broke")
             return
         self._out = []
@@ -145,12 +153,19 @@ class Connection:
     # ---- in
 
     def _readable(self):
+        self._read()
+        # TLS may have more than the socket shows.
+        while not self.is_closed and self._pending is not None and self._pending() > 0:
+            self._read()
+
+    def _read(self):
         try:
             chunk = self._socket.recv(_CHUNK_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self.drop(error.strerror or "the connection broke")
+            if type(error).__name__ not in _TLS_WAITS:
+                self.drop(error.strerror or "the connection broke")
             return
         if not chunk:
             self.drop("the other end closed it")

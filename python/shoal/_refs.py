@@ -43,6 +43,20 @@ class Entry:
             self.table.freed_own.append(self.payload.location)
 
 
+class CopyHold:
+    """Keeps a copy of another node's object, and the hold of the object, for as long as something shows it."""
+
+    __slots__ = ("_table", "_location", "_entry")
+
+    def __init__(self, table, location, entry):
+        self._table = table
+        self._location = location
+        self._entry = entry
+
+    def __del__(self):
+        self._table.copies.append(self._location)
+
+
 class RefTable:
     def __init__(self, daemon, process_id, daemon_id):
         self._daemon = daemon
@@ -57,6 +71,8 @@ class RefTable:
         self.freed = []
         #: Places of own objects that nobody needs any more.
         self.freed_own = []
+        #: Copies of other nodes' objects that are needed no more.
+        self.copies = []
         self.free_stored = None
         #: What others wrote for this process, by place.
         self.claimed = {}
@@ -135,12 +151,13 @@ class RefTable:
             location = self.freed_own.pop()
             self.claimed.pop(_place_of(location), None)
             self.freed.append([location, self.free_stored(location)])
-        if not (self.holds or self.releases or self.sealed or self.freed):
+        if not (self.holds or self.releases or self.sealed or self.freed or self.copies):
             return
         self._send("sealed", message.STORE_SEALED)
         self._send("holds", message.REF_HOLD)
         self._send("releases", message.REF_RELEASE)
         self._send("freed", message.STORE_FREED)
+        self._send("copies", message.COPY_RELEASE)
 
     def _send(self, name, kind):
         batch = getattr(self, name)

@@ -18,16 +18,18 @@ from ._actor_client import ActorClient
 from ._api import lost
 from ._call_server import CallServer
 from ._calls import new_event_loop, run_coroutine_now
-from ._codec import Codec, PayloadReader
+from ._codec import Codec, Payload, PayloadReader
 from ._connection import Connection, decode_header
 from ._executor import Executor
 from ._interrupts import Interrupts, die_with_parent
+from ._network import NetworkListener
 from ._output import mark_output
 from ._pump import Pump
-from ._refs import RefTable
-from ._stacks import SideStack
+from ._refs import CopyHold, RefTable
+from ._stacks import SideStack, Waiter
 from ._store import Store
 from ._targets import Targets
+from .errors import ObjectLostError
 
 _PARENT_FD = 3
 _HELLO_WITHIN_SECONDS = 1.0
@@ -37,9 +39,13 @@ _RECLAIM_AFTER_IDLE_SECONDS = 0.025
 _FLUSH_BEFORE_SECONDS = 0.0005
 _TURN_AFTER_SECONDS = 0.001
 _TRIM_EVERY_SECONDS = 5.0
+#: Why an object is fetched: an argument, which a task waits for.
+_FETCH_FOR_WAIT = 1
 #: How long the end of the interpreter, with the user's own exit handlers, may take.
 _EXIT_WITHIN_SECONDS = 5.0
 _RECURSION_LIMIT = 5000
+#: What the ids of a node, of its processes and of its store's files begin with.
+_NODE_TAG = 16
 
 
 class ActorExit(BaseException):
@@ -78,6 +84,9 @@ class Worker:
         self.interrupts = Interrupts(configuration["runMark"])
         self._listener = _listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)
+        self._network = None
+        if configuration.get("remoteAddress") is not None:
+            self._network = NetworkListener(configuration["remoteAddress"], configuration.get("identity"), self.pump, self._accepted)
         self.daemon = self._connect_daemon()
         self.refs = RefTable(self.daemon, self.process_id, configuration["daemonId"])
         self.store = Store(configuration, self.daemon, self.refs)
@@ -118,6 +127,8 @@ class Worker:
             "taskIdPrefix": self._prefix,
             "jobId": configuration["jobId"],
         }
+        if self._network is not None:
+            self.hello["remoteAddress"] = self._network.address
 
         def answered(_header, _body, error):
             if error is not None:
@@ -131,20 +142,24 @@ class Worker:
             sock, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError):
             return
+        self._accepted(sock, None)
+
+    def _accepted(self, sock, node):
+        """``node``: that of the certificate which the caller has shown; None for one of this machine."""
         connection = Connection(sock, self.pump, message.HELLO_SIZE_MAX)
         timer = self.pump.after(_HELLO_WITHIN_SECONDS, lambda: connection.drop("no hello came"))
         connection.on_close = lambda _reason: self.pump.cancel(timer)
 
         def first(frame):
             self.pump.cancel(timer)
-            self._greeted(connection, frame)
+            self._greeted(connection, frame, node)
 
         connection.on_frame = first
 
-    def _greeted(self, connection, frame):
+    def _greeted(self, connection, frame, node):
         kind, _, call_id, _, header, _ = frame
         hello = decode_header(header) if kind == message.HELLO and header is not None else None
-        refusal = self._refusal_of(hello)
+        refusal = self._refusal_of(hello, node)
         if refusal is not None:
             connection.reply_error(call_id, refusal)
             connection.close()
@@ -157,13 +172,15 @@ class Worker:
         if hello.get("leaseId") is not None and hello["leaseId"] <= self._reclaimed.get(server.caller_id, 0):
             server.retire()
 
-    def _refusal_of(self, hello):
+    def _refusal_of(self, hello, node):
         if not isinstance(hello, dict) or not isinstance(hello.get("token"), str) or not isinstance(hello.get("processId"), str):
             return "the first message is not a hello"
         if hello.get("version") != message.PROTOCOL_VERSION:
             return "this process speaks version %d of the protocol, the other one version %s" % (message.PROTOCOL_VERSION, hello.get("version"))
         if not _equal(hello["token"], self.configuration["token"]):
             return "the token is wrong"
+        if node is not None and hello["processId"][:_NODE_TAG] != node[:_NODE_TAG]:
+            return "process %s came with the certificate of node %s" % (hello["processId"], node)
         return None
 
     def caller_gone(self, server):
@@ -189,6 +206,9 @@ class Worker:
             self._reclaim(*decoded)
         elif kind == message.WORKER_EXIT:
             self.actor.end_when_idle()
+        elif kind == message.CERTIFICATE:
+            if self._network is not None:
+                self._network.identify(decoded)
         elif kind == message.REF_VALUE:
             self._value_came(decoded, body)
         elif kind == message.ACTOR_STATE:
@@ -398,7 +418,19 @@ class Worker:
             self.executor.resume(job)
 
     def decode(self, payload, dependencies=()):
-        return self.codec.decode(payload, dependencies)
+        location = payload.location
+        if location is None or location[0][:_NODE_TAG] == self.process_id[:_NODE_TAG]:
+            return self.codec.decode(payload, dependencies)
+        answer = []
+        self.refs.flush()
+        asked = [payload.entry.id, location, _FETCH_FOR_WAIT]
+        self.daemon.request(message.OBJECT_FETCH, asked, on_reply=lambda header, _body, error: answer.append((header, error)))
+        Waiter(self, lambda: answer, None).run()
+        here, error = answer[0]
+        if error is not None:
+            raise ObjectLostError("Cannot fetch an object from another node: %s" % error, {"reason": error})
+        copy = Payload(b"", (), payload.graph, payload.error, payload.refs, CopyHold(self.refs, here, payload.entry), here)
+        return self.codec.decode(copy, dependencies)
 
     def run_coroutine(self, coroutine):
         if self._loop is None:

@@ -1,0 +1,53 @@
+/** Python workers on another node than their driver: reached over the network, with arguments and results in either node's store. */
+import { get, init, put, python, shutdown } from "shoal";
+import { TestCluster, type TestNode } from "shoal/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { unless, WITHOUT_PYTHON } from "./python-places.ts";
+
+interface Counter {
+  add(by?: number): number;
+}
+
+const THINGS = new URL("python/things.py", import.meta.url);
+
+describe.skipIf(WITHOUT_PYTHON !== undefined).each([{ tls: false }, { tls: true }])(
+  `Python on another node, tls: $tls${unless(WITHOUT_PYTHON)}`,
+  ({ tls }) => {
+    let cluster: TestCluster;
+    let second: TestNode;
+    const there = { resources: { special: 0.1 } };
+    const echo = python.task<(...values: unknown[]) => unknown>(THINGS, "echo", there);
+
+    beforeAll(async () => {
+      cluster = await TestCluster.start({ head: { numCpus: 1 }, ...(tls ? { tls } : {}) });
+      second = await cluster.addNode({ numCpus: 2, resources: { special: 1 } });
+      await init({ address: cluster.address });
+    });
+    afterAll(async () => {
+      await shutdown();
+      await cluster.shutdown();
+    });
+
+    test("tasks run there", async () => {
+      expect(await echo.remote({ a: [1, 2] })).toEqual({ a: [1, 2] });
+      const double = python.task<(x: number) => number>(THINGS, "double", there);
+      expect(await get(Array.from({ length: 50 }, (_, index) => double.remote(index)))).toEqual(
+        Array.from({ length: 50 }, (_, index) => index * 2),
+      );
+      expect(second.pid).toBeGreaterThan(0);
+    });
+
+    test("large arguments and results cross", async () => {
+      const big = new Float64Array(200_000).fill(0.5);
+      expect(await python.task<(values: Float64Array) => number>(THINGS, "total", there).remote(put(big))).toBe(100_000);
+      expect(await echo.remote(big)).toEqual(big);
+      const text = "x".repeat(3_000_000);
+      expect(await echo.remote(text)).toBe(text);
+    });
+
+    test("actors live there", async () => {
+      using counter = python.actor<Counter, [number]>(THINGS, "Counter", there).remote(1);
+      expect(await counter.add.remote(2)).toBe(3);
+    });
+  },
+);

@@ -10,7 +10,7 @@ import { KeptHead } from "../src/control/kept-head.ts";
 import { RecordedTables } from "../src/control/recorded-tables.ts";
 import { ClusterMembership } from "../src/node/cluster-membership.ts";
 import { PROTOCOL_VERSION } from "../src/wire/messages.ts";
-import { listen } from "./endpoint.ts";
+import { connect, listen } from "./endpoint.ts";
 import { type SimulatedNode, TOKEN } from "./node.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
@@ -38,7 +38,15 @@ export class ClusterNetwork {
       const journal = new Journal({ commit: () => Promise.resolve(), onLost: () => {} });
       const tables = new RecordedTables();
       const kept = new KeptHead({ journal, tables, kept: tables.restore([]), nowMs: () => world.nowMs });
-      const server = new HeadServer({ kept, self: { nodeId, processId, incarnation: randomHex(8) }, token: TOKEN });
+      const server = new HeadServer({
+        kept,
+        self: { nodeId, processId, incarnation: randomHex(8) },
+        token: TOKEN,
+        isConnected: () => true,
+        mayAnswer: () => true,
+        refuses: refusesAt,
+        nowMs: () => world.nowMs,
+      });
       void listen(HEAD_ADDRESS, (transport) => server.accept(transport));
     });
   }
@@ -64,8 +72,18 @@ export class ClusterNetwork {
       onTransfer: (tag, transport) => node().daemon.acceptTransfer(tag, transport),
       onIdentity: () => {},
       onRegistered: () => node().daemon.headUp(),
+      onDeclaredDead: () => process.exit(1),
       onLeft: () => {},
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });
+  }
+}
+
+async function refusesAt(address: string): Promise<boolean> {
+  try {
+    (await connect(address)).destroy();
+    return false;
+  } catch {
+    return true;
   }
 }

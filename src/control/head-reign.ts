@@ -42,7 +42,16 @@ export class HeadReign {
       lead: async (leadership, election) => {
         const onLost = (error: Error): void => election.stepDown(error.message);
         const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, onLost });
-        const server = new HeadServer({ kept, self: { ...self, incarnation: newIncarnation() }, token, security });
+        const server = new HeadServer({
+          kept,
+          self: { ...self, incarnation: newIncarnation() },
+          token,
+          security,
+          hasRivals,
+          isConnected: plane.isConnected,
+          mayAnswer: () => election.mayAnswer,
+          nowMs,
+        });
         this.#server = server;
         this.#leads.resolve();
         return {

@@ -2,10 +2,11 @@
  * The head's side of its links: which nodes there are, and what becomes of what they say.
  *
  * A node registers and is told the others, and they of it; from then on its processes' questions go to the head (`head.ts`) and its events, too. What is asked of
- * the whole cluster (its nodes, its resources) is answered here. A node whose link ends is dead: it is told to all, and its place in the head's tables ends.
+ * the whole cluster (its nodes, its resources) is answered here. A node that is found dead (`node-watch.ts`) is told to all, and its place in the head's tables ends.
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { RESOURCE_UNIT } from "../base/resources.ts";
+import { refusesConnections } from "../platform/reach.ts";
 import type { Transport } from "../platform/transport.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import { mustHold } from "../rpc/link-abuse.ts";
@@ -28,8 +29,10 @@ import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
 import { clusterStatus } from "./cluster-status.ts";
 import type { NodeState } from "./cluster-view.ts";
+import type { NodeRecord } from "./head-records.ts";
 import type { KeptHead } from "./kept-head.ts";
 import { checkRegistration, checkWord, type NodeWord } from "./node-speech.ts";
+import { NodeWatch } from "./node-watch.ts";
 import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
@@ -43,15 +46,21 @@ export interface HeadServerOptions {
   token: string;
   /** Undefined for a head that only its own machine reaches. */
   security?: HeadSecurity | undefined;
+  /** Whether another head may have led before this one. Default: false. */
+  hasRivals?: boolean;
+  /** Whether its own connection to the bus is there. */
+  isConnected: () => boolean;
+  /** Whether it may tell a node that it is alive: no other head can have found it dead. */
+  mayAnswer: () => boolean;
+  /** Whether a process refuses connections at an address. Default: asks there. */
+  refuses?: (address: string) => Promise<boolean | undefined>;
+  nowMs: () => number;
 }
 
 /** Fewer digits of a node's id name none: they may be a slip of the keyboard. */
 const NODE_NAME_MIN = 4;
-/** How long a node whose connection broke may take to come back. */
+/** How long a link that nobody has registered over is kept without a connection. */
 const CLOSED_AFTER_MS = 2000;
-/** How long a node of an earlier head may take to come to this one. */
-const MISSING_AFTER_MS = 10_000;
-const NOT_BACK = "it did not come back to the head that was started after the last one";
 
 /** What a node answers to what a head wants of it. The answer to an earlier head is in the registration, or of no interest. */
 const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
@@ -65,17 +74,29 @@ export class HeadServer {
   readonly #dead: NodeInfoHeader[] = [];
   readonly #startedMs = Date.now();
   readonly #draining = new Set<NodeId>();
-  readonly #suspects = new Set<NodeId>();
-  #missingTimer: NodeJS.Timeout | undefined;
+  readonly #watch: NodeWatch;
   #isClosed = false;
 
   constructor(options: HeadServerOptions) {
     this.#options = options;
     this.#kept = options.kept;
     this.#head = options.kept.head;
-    const dead = options.kept.kept.nodes.filter(({ state }) => state === "dead").slice(-DEAD_MAX);
-    for (const { info, reason } of dead) if (info !== undefined) this.#dead.push({ ...info, alive: false, reason });
-    if (options.kept.missing.length > 0) this.#missingTimer = setTimeout(() => this.#giveUpMissing(), MISSING_AFTER_MS);
+    const { kept, nowMs, hasRivals = false, isConnected, refuses = refusesConnections } = options;
+    this.#watch = new NodeWatch({
+      hasRivals,
+      nowMs,
+      isConnected,
+      refuses,
+      keep: (nodeId, state, then) => {
+        // One that drains gets nothing new either way.
+        if (!this.#draining.has(nodeId)) kept.run(() => this.#head.suspect(nodeId, state === "suspect"));
+        kept.nodeState(nodeId, state, then);
+      },
+      dead: (nodeId, reason) => this.#foundDead(nodeId, reason),
+      say: (text) => console.error(`shoal: ${text}`),
+    });
+    for (const record of kept.kept.nodes) if (record.state === "dead") this.#restoreDead(record);
+    for (const { nodeId, incarnation, info } of kept.missing) this.#watch.expected({ nodeId, incarnation, address: info?.address });
   }
 
   /** Somebody connects to the head. */
@@ -122,7 +143,13 @@ export class HeadServer {
         } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {
           this.#renew(link, frame, nodeId);
           acknowledge();
-        } else if (node !== undefined) {
+        } else if (node === undefined) {
+          acknowledge();
+        } else if (frame.type === MESSAGE.HEARTBEAT) {
+          this.#watch.heard(nodeId);
+          if (this.#options.mayAnswer()) link.reply(frame.callId, undefined);
+          acknowledge();
+        } else {
           const from = node;
           const word = checkWord(nodeId, frame.type, headerOf(frame));
           if (word.kind === "event") {
@@ -137,35 +164,25 @@ export class HeadServer {
             }
           }
           this.#kept.run(() => this.#receive(from, word, frame.body), acknowledge);
-        } else acknowledge();
+        }
       },
       onUp: () => {
         clearTimeout(timer);
-        this.#suspect(nodeId, false);
+        if (node !== undefined) this.#watch.linkUp(nodeId);
       },
       onDown: (reason) => {
         clearTimeout(timer);
         if (this.#isClosed) return;
-        this.#suspect(nodeId, true);
-        timer = setTimeout(() => {
-          if (this.#isClosed) return;
-          link.close(reason);
-          if (node !== undefined) this.#gone(node, `its connection to the head ended: ${reason}`);
-        }, CLOSED_AFTER_MS);
+        if (node !== undefined && this.#nodes.get(nodeTagOf(nodeId)) === node) this.#watch.linkDown(nodeId);
+        else timer = setTimeout(() => this.#forget(link, nodeId, reason), CLOSED_AFTER_MS);
       },
     });
     return link;
   }
 
   /** Its link is down: it may come back, but nothing begins there until it does. */
-  #suspect(nodeId: NodeId, isSuspect: boolean): void {
-    if (isSuspect) this.#suspects.add(nodeId);
-    else if (!this.#suspects.delete(nodeId)) return;
-    if (!this.#draining.has(nodeId)) this.#kept.run(() => this.#head.suspect(nodeId, isSuspect));
-  }
-
   #stateOf(nodeId: NodeId): NodeState {
-    if (this.#suspects.has(nodeId)) return "suspect";
+    if (this.#watch.isSuspect(nodeId)) return "suspect";
     return this.#draining.has(nodeId) ? "draining" : "alive";
   }
 
@@ -175,6 +192,7 @@ export class HeadServer {
     node.nodesChanged(this.list());
     for (const other of this.#nodes.values()) if (other !== node) other.nodesChanged([infoOf(node)]);
     this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
+    this.#watch.registered(facts);
     this.#kept.run(() => this.#saysItDrains(facts.nodeId, report));
     return node;
   }
@@ -197,12 +215,37 @@ export class HeadServer {
     }
   }
 
-  /** The link of a node has ended for good. */
+  /** It has left by its own decision. */
   #gone(node: RemoteNode, reason: string, then?: () => void): void {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
+    this.#watch.left(node.nodeId);
     this.#draining.delete(node.nodeId);
-    this.#suspects.delete(node.nodeId);
     this.#died(infoOf(node), reason, then);
+  }
+
+  #forget(link: NodeLink, nodeId: NodeId, reason: string): void {
+    link.close(reason);
+    const tag = nodeTagOf(nodeId);
+    if (this.#links.get(tag) === link) this.#links.delete(tag);
+  }
+
+  #foundDead(nodeId: NodeId, reason: string): void {
+    const tag = nodeTagOf(nodeId);
+    const link = this.#links.get(tag);
+    if (link !== undefined) this.#forget(link, nodeId, reason);
+    const node = this.#nodes.get(tag);
+    const info = node === undefined ? this.#kept.missing.find((record) => record.nodeId === nodeId)?.info : infoOf(node);
+    this.#nodes.delete(tag);
+    this.#draining.delete(nodeId);
+    if (info === undefined) this.#kept.nodeGone(nodeId, reason);
+    else this.#died(info, reason);
+  }
+
+  #restoreDead({ nodeId, incarnation, info, reason }: NodeRecord): void {
+    this.#watch.restoreDead({ nodeId, incarnation, address: undefined });
+    if (info === undefined) return;
+    this.#dead.push({ ...info, alive: false, reason });
+    if (this.#dead.length > DEAD_MAX) this.#dead.shift();
   }
 
   #died(alive: NodeInfoHeader, reason: string, then?: () => void): void {
@@ -215,18 +258,10 @@ export class HeadServer {
     });
   }
 
-  /** Those that an earlier head had, and that have not come to this one: they ended with it, or cannot reach it. */
-  #giveUpMissing(): void {
-    for (const { nodeId, info } of this.#kept.missing) {
-      if (info === undefined) this.#kept.nodeGone(nodeId, NOT_BACK);
-      else this.#died(info, NOT_BACK);
-    }
-  }
-
   /** This head leads no more: nodes look for another. */
   close(reason: string): void {
     this.#isClosed = true;
-    clearTimeout(this.#missingTimer);
+    this.#watch.close();
     for (const link of this.#links.values()) link.close(reason);
     this.#links.clear();
     this.#nodes.clear();

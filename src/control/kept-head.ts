@@ -94,6 +94,18 @@ export class KeptHead {
     }, then);
   }
 
+  /** It is suspected to be dead, or no longer. @param then runs when that is kept */
+  nodeState(nodeId: NodeId, state: "alive" | "suspect", then: () => void): void {
+    const record = this.#living.get(nodeId);
+    this.run(() => {
+      if (record !== undefined && record.state !== state) {
+        const changed = { ...record, state };
+        this.#living.set(nodeId, changed);
+        this.tables.node(changed);
+      }
+    }, then);
+  }
+
   /** Nodes of an earlier head that have not come to this one. */
   get missing(): NodeRecord[] {
     return Array.from(this.#living.values()).filter(({ nodeId }) => !this.#nodes.has(nodeId));

@@ -94,6 +94,7 @@ const membership =
         folders: { memoryDirectory: directories.memory, spillDirectory: directories.spill },
         onRegistered: () => daemon.headUp(),
         onLeft: () => end(),
+        onDeclaredDead: () => fence("the head has declared this node dead"),
         onIdentity: (identity) => tellDrivers(cluster, identity),
       });
 
@@ -180,6 +181,24 @@ end = () => {
   });
 };
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end());
+
+/** Its work may run elsewhere by now: what runs here ends at once, whatever it is doing. Whoever keeps the node starts another, under a new id. */
+function fence(reason: string): void {
+  isEnding = true;
+  console.error(`The node ends: ${reason}.`);
+  for (const pid of daemon.workerPids) killAtOnce(pid);
+  removeNodeFile(nodeId);
+  removeSessionDirectories(directories);
+  process.exit(1);
+}
+
+function killAtOnce(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
 
 async function joinFor(headAddress: string, joinToken: string): Promise<Joined> {
   const found = await joinCluster({ address: headAddress, joinToken, nodeId });

@@ -26,6 +26,7 @@ import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { CertificateRenewal } from "./certificate-renewal.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { checkRouted } from "./link-speech.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "./other-nodes.ts";
@@ -57,6 +58,8 @@ export interface ClusterMembershipOptions {
   onRegistered: () => void;
   /** It has left the cluster, and is to end. */
   onLeft: () => void;
+  /** The head has given its work to others: nothing of it may run on. */
+  onDeclaredDead: () => void;
   /** The node has a later certificate; its processes have been told. */
   onIdentity: (identity: TlsIdentity) => void;
 }
@@ -70,6 +73,7 @@ export class ClusterMembership {
   readonly #joined = Promise.withResolvers<void>();
   #facts: NodeRegisterHeader;
   readonly #renewal: CertificateRenewal;
+  readonly #heartbeat: Heartbeat;
   #head: RemoteHead | undefined;
   #node: NodeServices | undefined;
   #listener: Listener | undefined;
@@ -89,7 +93,9 @@ export class ClusterMembership {
         if (isNew) this.#register();
       },
       onHeadDown: () => {},
+      onDeclaredDead: () => options.onDeclaredDead(),
     });
+    this.#heartbeat = new Heartbeat({ link: this.#links.head });
     this.#renewal = new CertificateRenewal({
       renew: async (publicKey) => (await this.#links.head.request(MESSAGE.CERTIFICATE_RENEW, publicKey)).header as string,
       store: (identity) => {
@@ -142,6 +148,7 @@ export class ClusterMembership {
     this.#renewal.start();
     this.#facts = { ...this.#facts, address: this.#listener.path };
     this.#links.head.open();
+    this.#heartbeat.start();
     await this.#joined.promise;
   }
 
@@ -157,6 +164,7 @@ export class ClusterMembership {
 
   close(): void {
     this.#renewal.stop();
+    this.#heartbeat.stop();
     this.#listener?.close();
     this.#links.close();
   }

@@ -7,6 +7,7 @@
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { Transport } from "../platform/transport.ts";
 import { NodeLink } from "../rpc/node-link.ts";
+import { DEAD_NODE } from "../rpc/refusals.ts";
 import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { NodeInfoHeader } from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
@@ -23,6 +24,8 @@ export interface NodeLinksOptions {
   /** The head answers; `isNew`: it knows nothing of this node yet, and what is sent now goes before all else. */
   onHeadUp: (head: { isNew: boolean }) => void;
   onHeadDown: (reason: string) => void;
+  /** The head has declared this node dead: its place was given to others. */
+  onDeclaredDead: (reason: string) => void;
 }
 
 export class NodeLinks {
@@ -41,6 +44,9 @@ export class NodeLinks {
       onFrame: (frame) => options.onFrame(frame, "head"),
       onUp: onHeadUp,
       onDown: onHeadDown,
+      onRefused: ({ reason = "" }) => {
+        if (reason.startsWith(DEAD_NODE)) options.onDeclaredDead(reason);
+      },
     });
   }
 

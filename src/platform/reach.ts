@@ -6,9 +6,11 @@
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import { ShoalError } from "../base/errors.ts";
+import { networkFaults } from "./network-faults.ts";
 import { parseNetworkAddress, shownAddress } from "./network-address.ts";
 
 const ANSWERS_WITHIN_MS = 5_000;
+const REFUSES_WITHIN_MS = 1_500;
 
 /** @returns this machine's address on the way there. @throws ShoalError that says why nobody is reached */
 export function reach(address: string, what: string): Promise<string> {
@@ -27,6 +29,22 @@ export function reach(address: string, what: string): Promise<string> {
       socket.destroy();
       resolve(near.replace(/^::ffff:/, ""));
     });
+  });
+}
+
+/** Whether the system there refuses connections, as it does when the process that listened has ended. Undefined: nothing is heard from it. */
+export async function refusesConnections(address: string): Promise<boolean | undefined> {
+  const { host, port } = parseNetworkAddress(address);
+  if (networkFaults()?.isConnected(host) === false) return undefined;
+  return await new Promise((resolve) => {
+    const socket = net.connect({ host, port });
+    const end = (refuses: boolean | undefined): void => {
+      socket.destroy();
+      resolve(refuses);
+    };
+    socket.setTimeout(REFUSES_WITHIN_MS, () => end(undefined));
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => end(code === "ECONNREFUSED" ? true : undefined));
+    socket.once("connect", () => end(false));
   });
 }
 

@@ -4,7 +4,7 @@
 import { get, init, nodes, ready, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { until } from "./session.ts";
+import { isAlive, until } from "./session.ts";
 
 class Counter {
   #count = 0;
@@ -54,5 +54,25 @@ describe.skipIf(process.platform !== "linux")("a network that is cut", () => {
     expect(await call).toBe(2);
     expect(performance.now() - begunMs).toBeGreaterThan(600);
     expect((await nodes()).filter(({ alive }) => alive)).toHaveLength(2);
+  });
+});
+
+describe("a node that stands still", () => {
+  test("is dead after ten seconds and no sooner, its actors live elsewhere, and it ends when it wakes up", {
+    timeout: 60_000,
+  }, async () => {
+    const third = await cluster.addNode({ numCpus: 1 });
+    const counter = remote(Counter)
+      .options({ maxRestarts: 1, schedulingStrategy: { nodeId: third.nodeId, soft: true } })
+      .remote();
+    expect(await counter.increment.remote()).toBe(1);
+    third.pause();
+    const stoppedMs = performance.now();
+    const isDead = async (): Promise<boolean> => (await nodes()).some(({ nodeId, alive }) => nodeId === third.nodeId && !alive);
+    await until(isDead, "the node to be dead");
+    expect(performance.now() - stoppedMs).toBeGreaterThan(8_000);
+    await until(async () => (await get(counter.increment.remote()).catch(() => 0)) === 1, "the actor to live elsewhere");
+    third.resume();
+    await until(() => !isAlive(third.pid), "the node to end");
   });
 });

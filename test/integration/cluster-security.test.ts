@@ -229,6 +229,7 @@ function linkTo(
 
 describe("a node that has been taken over", () => {
   let head: ReturnType<typeof linkTo>;
+  let beats: NodeJS.Timeout | undefined;
   const heard: RoutedHeader[] = [];
 
   beforeAll(async () => {
@@ -236,8 +237,11 @@ describe("a node that has been taken over", () => {
       if (frame.type === MESSAGE.ROUTED) heard.push(decodeHeader(frame.header) as RoutedHeader);
     });
     await head.link.request(MESSAGE.NODE_REGISTER, registration(rogue.nodeId));
+    // It stays a living node, as far as the head knows.
+    beats = setInterval(() => head.link.request(MESSAGE.HEARTBEAT, undefined).catch(() => {}), 1_000);
   });
   afterAll(() => {
+    clearInterval(beats);
     for (const link of links) link.close("the test is over");
   });
   afterEach(works);

@@ -150,7 +150,7 @@ test("drained twice, the later deadline holds; one that dies meanwhile is said t
   await drain(cluster, second.nodeId);
   await drain(cluster, third.nodeId);
   await third.kill();
-  expect(await reasonOf(cluster, third)).toMatch(/^its connection to the head ended/);
+  expect(await reasonOf(cluster, third)).toMatch(/^it has had no link to the head/);
   expect((await status(cluster)).nodes.find(({ nodeId }) => nodeId === second.nodeId)?.state).toBe("draining");
   await drain(cluster, second.nodeId, 200);
   expect(await reasonOf(cluster, second)).toBe("it was drained, and its time was over with 1 tasks, actors and programs on it");

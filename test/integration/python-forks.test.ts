@@ -8,7 +8,6 @@ const found = scientificPython();
 const problem = process.platform !== "linux" ? "only on Linux" : "problem" in found ? found.problem : undefined;
 const runtimeEnv = { python: "venv" in found ? found.venv : "", pythonPreload: ["numpy"] };
 const FORKED = new URL("python/forked.py", import.meta.url);
-const SPAWN_MAX_MS = 50;
 
 interface Facts {
   pid: number;
@@ -46,8 +45,12 @@ describe.skipIf(problem !== undefined)(`forked workers${unless(problem)}`, () =>
     // Both Python's numbers and NumPy's.
     for (const index of [0, 1]) expect(new Set(all.map(({ random }) => random[index])).size).toBe(8);
     expect(all.every(({ total }) => total === 1000)).toBe(true);
-    // The machine may be busy with other things; the quickest show what it takes.
-    expect(Math.min(...times)).toBeLessThan(SPAWN_MAX_MS);
+    // In milliseconds only on an idle machine; beside one that imports by itself, always.
+    const byItself = PyHolder.options({ runtimeEnv: { python: runtimeEnv.python } });
+    await terminate(byItself.remote());
+    const start = performance.now();
+    await ready(byItself.remote());
+    expect(Math.min(...times)).toBeLessThan((performance.now() - start) / 2);
     const [shared, resident] = await python.task<() => [number, number]>(FORKED, "shared_kilobytes", { runtimeEnv }).remote();
     expect(shared).toBeGreaterThan(resident / 10);
     for (const actor of actors) await terminate(actor);

@@ -1,26 +1,74 @@
 /**
  * How long calls and gets take while something is wrong elsewhere: one after the other without a pause, between processes that live.
  *
- * A machine that is short of processors stands still, too, so a process that has nothing to do with Shoal is asked beside them: what it was late by at the same time is
- * not held against a call.
+ * A machine that is short of processors stands still, too, so two processes that have nothing to do with Shoal are asked beside them: what it was late by at the same time is
+ * not held against a call. Who was not well when the fault began (its process had just been killed by another fault) is not asked about it; how many were is reported.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { nowMs } from "./clock.ts";
 
-const PAUSE_MS = 5;
+const PAUSE_MS = 10;
+const PAUSE_AFTER_FAILURE_MS = 100;
+/** Its process is gone for good. */
+const FAILURES_MAX = 300;
+/** An answer is never older than this where all is well, but for a machine that stands still. */
+const WELL_MS = 200;
+const SLOW_MS = 20;
+/** Two processes, as many as a call from node to node goes through. */
 const ECHO = `process.stdin.on("data", (chunk) => process.stdout.write(chunk));`;
+const RELAY = `
+const echo = require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(ECHO)}], { stdio: ["pipe", "pipe", "inherit"] });
+process.stdin.on("data", (chunk) => echo.stdin.write(chunk)).on("end", () => process.exit(0));
+echo.stdout.on("data", (chunk) => process.stdout.write(chunk));`;
 
-interface Sample {
+export interface Sample {
   readonly beginMs: number;
   readonly endMs: number;
 }
 
-/** Asks again and again, and writes down what took long enough to matter. */
-class Series {
-  readonly samples: Sample[] = [];
-  #isStopped = false;
+/** What one asker has heard: when answers came, which of them took long, and when there was an error instead. */
+export class Heard {
+  readonly answersMs: number[] = [];
+  readonly slow: Sample[] = [];
+  readonly failuresMs: number[] = [];
   /** Of the question that has no answer yet. */
-  #openMs: number | undefined;
+  openMs: number | undefined;
+
+  answered(beginMs: number, endMs: number): void {
+    this.openMs = undefined;
+    this.answersMs.push(endMs);
+    if (endMs - beginMs > SLOW_MS) this.slow.push({ beginMs, endMs });
+  }
+
+  failed(atMs: number): void {
+    this.openMs = undefined;
+    this.failuresMs.push(atMs);
+  }
+
+  /** Whether answers came until then. */
+  wasWell(atMs: number): boolean {
+    const answeredMs = this.answersMs[firstAfter(this.answersMs, atMs) - 1] ?? -Infinity;
+    const failedMs = this.failuresMs[firstAfter(this.failuresMs, atMs) - 1] ?? -Infinity;
+    return answeredMs > failedMs && answeredMs > atMs - WELL_MS;
+  }
+
+  hasFailed(fromMs: number, toMs: number): boolean {
+    return this.failuresMs.some((atMs) => atMs > fromMs && atMs < toMs);
+  }
+
+  /** The longest answer of those that were under way in the time. */
+  worstMs(fromMs: number, toMs: number, untilMs: number): number {
+    let worst = 0;
+    for (const { beginMs, endMs } of this.slow) if (endMs > fromMs && beginMs < toMs) worst = Math.max(worst, endMs - beginMs);
+    const { openMs } = this;
+    return openMs === undefined || openMs > toMs ? worst : Math.max(worst, untilMs - openMs);
+  }
+}
+
+/** Asks again and again until it is stopped, or nobody has answered for long. */
+class Series {
+  readonly heard = new Heard();
+  #isStopped = false;
   readonly #ask: () => Promise<unknown>;
 
   constructor(ask: () => Promise<unknown>) {
@@ -32,31 +80,36 @@ class Series {
     this.#isStopped = true;
   }
 
-  /** The longest answer of those that were under way in the time. */
-  worstMs(fromMs: number, toMs: number): number {
-    let worst = 0;
-    for (const { beginMs, endMs } of this.samples) if (endMs > fromMs && beginMs < toMs) worst = Math.max(worst, endMs - beginMs);
-    const openMs = this.#openMs;
-    return openMs === undefined || openMs > toMs ? worst : Math.max(worst, nowMs() - openMs);
-  }
-
   async #run(): Promise<void> {
-    while (!this.#isStopped) {
+    let failures = 0;
+    while (!this.#isStopped && failures < FAILURES_MAX) {
       const beginMs = nowMs();
-      this.#openMs = beginMs;
+      this.heard.openMs = beginMs;
+      let pauseMs = PAUSE_MS;
       try {
         await this.#ask();
-        const endMs = nowMs();
-        this.#openMs = undefined;
-        if (endMs - beginMs > 20) this.samples.push({ beginMs, endMs });
+        failures = 0;
+        if (!this.#isStopped) this.heard.answered(beginMs, nowMs());
       } catch {
-        this.#openMs = undefined;
-        // Its process is gone; what that means is for others to say.
-        return;
+        failures += 1;
+        if (!this.#isStopped) this.heard.failed(nowMs());
+        pauseMs = PAUSE_AFTER_FAILURE_MS;
       }
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
+    this.heard.openMs = undefined;
   }
+}
+
+export interface Gap {
+  readonly name: string;
+  readonly ms: number;
+  /** How many were asked. */
+  readonly watched: number;
+  /** Those who got an error. */
+  readonly failed: readonly string[];
+  /** What the machine itself was late by. */
+  readonly echoMs: number;
 }
 
 export class Gaps {
@@ -64,7 +117,7 @@ export class Gaps {
   readonly #echo: ChildProcess;
 
   constructor() {
-    const echo = spawn(process.execPath, ["-e", ECHO], { stdio: ["pipe", "pipe", "inherit"] });
+    const echo = spawn(process.execPath, ["-e", RELAY], { stdio: ["pipe", "pipe", "inherit"] });
     this.#echo = echo;
     let answer = (): void => {};
     echo.stdout.on("data", () => answer());
@@ -82,18 +135,40 @@ export class Gaps {
   }
 
   /** Of all, less what the machine itself was late by. */
-  worst(fromMs: number, toMs: number): { name: string; ms: number } {
-    const echoMs = this.#series.get("echo")?.worstMs(fromMs, toMs) ?? 0;
-    let worst = { name: "none", ms: 0 };
-    for (const [name, series] of this.#series) {
-      const ms = Math.max(0, series.worstMs(fromMs, toMs) - echoMs);
-      if (name !== "echo" && ms > worst.ms) worst = { name, ms };
-    }
-    return worst;
+  worst(fromMs: number, toMs: number): Gap {
+    const heard = Array.from(this.#series, ([name, series]) => [name, series.heard] as const);
+    return worstGap(new Map(heard), { fromMs, toMs, untilMs: nowMs() });
   }
 
   stop(): void {
     for (const series of this.#series.values()) series.stop();
-    this.#echo.kill("SIGKILL");
+    this.#echo.stdin?.end();
   }
+}
+
+export function worstGap(all: ReadonlyMap<string, Heard>, time: { fromMs: number; toMs: number; untilMs: number }): Gap {
+  const { fromMs, toMs, untilMs } = time;
+  const echoMs = all.get("echo")?.worstMs(fromMs, toMs, untilMs) ?? 0;
+  let worst = { name: "none", ms: 0 };
+  let watched = 0;
+  const failed: string[] = [];
+  for (const [name, heard] of all) {
+    if (name === "echo" || !heard.wasWell(fromMs)) continue;
+    watched += 1;
+    if (heard.hasFailed(fromMs, toMs)) failed.push(name);
+    const ms = Math.max(0, heard.worstMs(fromMs, toMs, untilMs) - echoMs);
+    if (ms > worst.ms) worst = { name, ms };
+  }
+  return { ...worst, watched, failed, echoMs };
+}
+
+/** The index of the first time after this one; times are in order. */
+function firstAfter(timesMs: readonly number[], atMs: number): number {
+  let [low, high] = [0, timesMs.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((timesMs[middle] ?? Infinity) > atMs) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

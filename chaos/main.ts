@@ -15,6 +15,7 @@ twice, nothing acknowledged is lost, every ref ends and nothing is left behind. 
   --faults N      how many (default 100)
   --seed N        which ones, and what is submitted (default: drawn, and printed)
   --pause-ms N    the longest pause or cut (default 15,000)
+  --nats N        servers of NATS under the head: 1, or 3 with TLS, or 0 (default 1)
   --kinds A,B     only these: ${FAULT_KINDS.join(", ")}
   --help          this text
 `;
@@ -25,6 +26,7 @@ async function main(): Promise<number> {
       faults: { type: "string", default: "100" },
       seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
       "pause-ms": { type: "string", default: "15000" },
+      nats: { type: "string", default: "1" },
       kinds: { type: "string" },
       help: { type: "boolean", default: false },
     },
@@ -39,9 +41,11 @@ async function main(): Promise<number> {
     seed: numberOf("seed", values.seed),
     pauseMaxMs: numberOf("pause-ms", values["pause-ms"]),
   };
-  const kinds = values.kinds === undefined ? FAULT_KINDS.filter((kind) => !kind.endsWith("NATS")) : kindsOf(values.kinds);
-  print(`seed ${settings.seed}: ${settings.faults} faults, pauses of up to ${settings.pauseMaxMs} ms`);
-  const { problems, summary } = await runChaos({ ...settings, kinds, print });
+  const nats = numberOf("nats", values.nats);
+  if (nats !== 0 && nats !== 1 && nats !== 3) throw new RangeError(`Cannot use --nats: 0, 1 or 3 is needed: received ${nats}`);
+  const kinds = values.kinds === undefined ? kindsWith(nats) : kindsOf(values.kinds);
+  print(`seed ${settings.seed}: ${settings.faults} faults, pauses of up to ${settings.pauseMaxMs} ms, ${nats} servers of NATS`);
+  const { problems, summary } = await runChaos({ ...settings, kinds, nats, print });
   for (const line of summary) print(line);
   print(problems.length === 0 ? "chaos passed" : `chaos failed: ${problems.length} problems (seed ${settings.seed})`);
   return problems.length === 0 ? 0 : 1;
@@ -52,6 +56,14 @@ function numberOf(name: string, text: string): number {
   if (!(Number.isInteger(value) && value >= 0))
     throw new RangeError(`Cannot use --${name}: a whole number from 0 is needed: received ${text}`);
   return value;
+}
+
+/** Without NATS a head that dies takes its tables with it; one server is all of them. */
+function kindsWith(nats: number): FaultKind[] {
+  return FAULT_KINDS.filter((kind) => {
+    if (kind.includes("all NATS")) return nats > 1;
+    return nats > 0 || !(kind.endsWith("NATS") || kind.startsWith("kill head"));
+  });
 }
 
 function kindsOf(text: string): FaultKind[] {

@@ -7,14 +7,16 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
-import { get, init, put, remote, shutdown } from "shoal";
+import { type ActorHandle, get, init, put, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { Random } from "../soak/random.ts";
 import { nowMs } from "./clock.ts";
 import { type Fault, type FaultKind, Faults } from "./faults.ts";
 import { Gaps } from "./gaps.ts";
 import { clusterProcesses, signal } from "./processes.ts";
-import { type Incarnation, readWitnesses, secondLives, worstOverlapMs } from "./witness.ts";
+import { livesAfterKill, twoLives, worstRecovery, wrongCalls } from "./checks.ts";
+import { ChaosNats } from "./nats.ts";
+import { readWitnesses } from "./witness.ts";
 import { Workload } from "./workload.ts";
 
 export interface ChaosSettings {
@@ -22,6 +24,8 @@ export interface ChaosSettings {
   readonly seed: number;
   readonly kinds: readonly FaultKind[];
   readonly pauseMaxMs: number;
+  /** Servers of NATS under the head: 0, or 1, or 3 with TLS. */
+  readonly nats: 0 | 1 | 3;
   readonly print: (line: string) => void;
 }
 
@@ -41,8 +45,12 @@ const RECOVERY_MAX_MS = 5000;
 /** What calls notice of a head that is away, they notice within this after it, too. */
 const AFTERMATH_MS = 500;
 const RUN = "SHOAL_CHAOS_RUN";
+/** A worker that is told to end by a daemon that has much to do. */
+const KILLED_WITHIN_MS = 1000;
 /** Faults of which calls between nodes that are not part of them must notice nothing. */
-const UNNOTICED: readonly FaultKind[] = ["kill head", "stop head", "kill NATS", "stop NATS"];
+const UNNOTICED: readonly FaultKind[] = ["kill head", "stop head", "kill NATS", "stop NATS", "kill all NATS", "stop all NATS"];
+/** So small that a few large results fill it. */
+const STORE_BYTES = 64 * 1024 * 1024;
 
 class Box {
   pass(value: number): number {
@@ -50,6 +58,9 @@ class Box {
   }
   make(value: number): { ref: PromiseLike<number> } {
     return { ref: put(value) };
+  }
+  async passOn(to: ActorHandle<Box>, value: number): Promise<number> {
+    return await to.pass.remote(value);
   }
 }
 
@@ -66,14 +77,17 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   mkdirSync(logs);
   const random = new Random(settings.seed);
   const printed: string[] = [];
-  const cluster = await TestCluster.start({ head: { numCpus: 2 }, onLine: (line) => void printed.push(line) });
+  const nats = settings.nats === 0 ? undefined : await ChaosNats.start(folder, settings.nats);
+  const offer = { numCpus: 2, objectStoreMemoryBytes: STORE_BYTES };
+  const cluster = await TestCluster.start({ head: offer, nats: nats?.access, onLine: (line) => void printed.push(line) });
   const places = new Set<string>();
   const gaps = new Gaps();
+  const probes = new Probes(gaps);
   try {
     const addNode = async (): Promise<TestNode> => {
-      const node = await cluster.addNode({ numCpus: 2 });
+      const node = await cluster.addNode(offer);
       for (const place of placesOf(cluster.address)) places.add(place);
-      probe(gaps, node);
+      probes.add(node);
       return node;
     };
     await init({ address: cluster.address, logToDriver: false, runtimeEnv: { workingDir: folder } });
@@ -82,7 +96,8 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     const workload = new Workload({ folder: logs, random: random.fork(), onProblem });
     await workload.start();
     const { kinds, pauseMaxMs } = settings;
-    const faults = new Faults({ cluster, mark, random: random.fork(), kinds, pauseMaxMs, addNode });
+    const fillStore = (node: TestNode): Promise<void> => workload.fillStore(node);
+    const faults = new Faults({ cluster, nats, mark, random: random.fork(), kinds, pauseMaxMs, nodes: NODES, addNode, fillStore });
     const beginMs = nowMs();
     while (faults.done.length < settings.faults && problems.length < 50) {
       const { kind, detail, beginMs: atMs, endMs } = await faults.inject();
@@ -93,25 +108,29 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     }
     for (const open of await workload.finish(LAST_WORK_WITHIN_MS))
       onProblem(`${open} had not ended ${LAST_WORK_WITHIN_MS / 1000} s after the last fault`);
-    await workload.checkNamed();
+    await workload.checkKept();
     gaps.stop();
     const witnesses = readWitnesses(logs);
-    for (const problem of secondLives(witnesses)) onProblem(problem);
-    const gap = worstGap(faults.done, gaps, settings.print);
+    const { promised } = workload;
+    for (const problem of twoLives(witnesses, faults.done)) onProblem(problem);
+    for (const problem of wrongCalls(witnesses, promised)) onProblem(problem);
+    for (const problem of livesAfterKill(witnesses, promised, KILLED_WITHIN_MS)) onProblem(problem);
+    const gap = worstGap(faults.done, gaps, { print: settings.print, onProblem });
     if (gap.ms > GAP_MAX_MS) onProblem(`a call took ${gap.ms.toFixed(0)} ms (${gap.name}) during "${gap.during}"`);
-    const recovery = worstRecovery(faults.done, witnesses);
+    const recovery = worstRecovery(witnesses, faults.done, promised);
     if (recovery.ms > RECOVERY_MAX_MS) onProblem(`${recovery.actor} was back only ${recovery.ms.toFixed(0)} ms after its node was killed`);
     await workload.letGo(FREE_WITHIN_MS);
     await shutdown();
     await cluster.shutdown();
+    await nats?.close();
     await checkLeftovers({ mark, places, onProblem });
     return {
       problems,
       summary: [
         `faults: ${countsOf(faults.done)}`,
-        `work: ${workload.ended} pieces, ${workload.failedByFaults} errors that faults explain, ${workload.named.length} named actors`,
-        `actors: ${witnesses.size}, with ${Array.from(witnesses.values(), (all) => all.length).reduce((sum, each) => sum + each, 0)} incarnations; signs of life of an older one after a newer began: ${worstOverlapMs(witnesses).toFixed(0)} ms at most`,
-        `worst gap of calls and gets without a head or NATS: ${gap.ms.toFixed(0)} ms (${gap.name})`,
+        `work: ${workload.ended} pieces, ${workload.failedByFaults} calls that may run once failed by faults, ${workload.named.length} named actors kept, ${workload.killed.length} killed`,
+        `actors: ${witnesses.size}, with ${Array.from(witnesses.values(), (all) => all.length).reduce((sum, each) => sum + each, 0)} incarnations, ${Array.from(promised.answered.values(), ({ size }) => size).reduce((sum, each) => sum + each, 0)} calls answered`,
+        `worst gap of calls and gets without a head or NATS: ${gap.ms.toFixed(0)} ms (${gap.name}) in ${gap.watched} series`,
         `worst time until an actor of a killed node answered elsewhere: ${recovery.ms.toFixed(0)} ms (${recovery.count} actors)`,
       ],
     };
@@ -119,6 +138,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     gaps.stop();
     await shutdown().catch(() => {});
     await cluster.shutdown().catch(() => {});
+    await nats?.close();
     for (const { pid } of clusterProcesses(mark)) signal(pid, "SIGKILL");
     delete process.env[RUN];
     if (problems.length === 0) rmSync(folder, { recursive: true, force: true });
@@ -129,55 +149,56 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   }
 }
 
-/** Calls to an actor of the node, and gets of what it made. */
-function probe(gaps: Gaps, node: TestNode): void {
-  const box = remote(Box)
-    .options({ numCpus: 0, schedulingStrategy: { nodeId: node.nodeId, soft: false } })
-    .remote();
-  let asked = 0;
-  const ask = async (): Promise<void> => {
-    asked += 1;
-    const { ref } = await box.make.remote(asked);
-    if ((await get([box.pass.remote(asked), ref as never])).some((value) => value !== asked)) throw new Error("a wrong value");
-  };
-  // Its creation is the head's business and may wait for it; what runs may not.
-  ask().then(
-    () => gaps.watch(String(node.pid), ask),
-    () => {},
-  );
+/** Calls from the driver to an actor of each node, and from there to one of the next node, and gets of what they made. */
+class Probes {
+  readonly #gaps: Gaps;
+  #last: { box: ActorHandle<Box>; pid: number } | undefined;
+
+  constructor(gaps: Gaps) {
+    this.#gaps = gaps;
+  }
+
+  add({ nodeId, pid }: TestNode): void {
+    const box = remote(Box)
+      .options({ numCpus: 0, maxRestarts: -1, schedulingStrategy: { nodeId, soft: false } })
+      .remote();
+    const last = this.#last;
+    this.#last = { box, pid };
+    let asked = 0;
+    const ask = async (): Promise<void> => {
+      asked += 1;
+      const { ref } = await box.make.remote(asked);
+      if ((await get([box.pass.remote(asked), ref as never])).some((value) => value !== asked)) throw new Error("a wrong value");
+    };
+    // Its creation is the head's business and may wait for it; what runs may not.
+    ask().then(
+      () => {
+        this.#gaps.watch(String(pid), ask);
+        if (last !== undefined) this.#gaps.watch(`${pid} to ${last.pid}`, () => get(box.passOn.remote(last.box, 1)));
+      },
+      () => {},
+    );
+  }
 }
 
-function worstGap(faults: readonly Fault[], gaps: Gaps, print: (line: string) => void): { name: string; ms: number; during: string } {
+function worstGap(
+  faults: readonly Fault[],
+  gaps: Gaps,
+  { print, onProblem }: { print: (line: string) => void; onProblem: (problem: string) => void },
+): { name: string; ms: number; during: string; watched: number } {
   let worst = { name: "none", ms: 0, during: "nothing" };
+  let watched = 0;
   for (const { kind, beginMs, endMs } of faults) {
     if (!UNNOTICED.includes(kind)) continue;
     const found = gaps.worst(beginMs, endMs + AFTERMATH_MS);
-    if (found.ms > 100) print(`gap of ${found.ms.toFixed(0)} ms at ${found.name} during "${kind}"`);
-    if (found.ms > worst.ms) worst = { ...found, during: kind };
+    watched += found.watched;
+    if (found.ms > 100)
+      print(`gap of ${found.ms.toFixed(0)} ms at ${found.name} during "${kind}", with the machine late by ${found.echoMs.toFixed(0)} ms`);
+    for (const name of found.failed) onProblem(`a call of ${name} failed during "${kind}"`);
+    if (found.ms > worst.ms) worst = { name: found.name, ms: found.ms, during: kind };
   }
-  return worst;
-}
-
-/** From the death of a node to the first answer of each of its actors elsewhere, or to its beginning. */
-function worstRecovery(
-  faults: readonly Fault[],
-  witnesses: ReadonlyMap<string, readonly Incarnation[]>,
-): { actor: string; ms: number; count: number } {
-  let worst = { actor: "none", ms: 0 };
-  let count = 0;
-  for (const { kind, beginMs, daemons } of faults) {
-    if (kind !== "kill node") continue;
-    for (const [actor, incarnations] of witnesses) {
-      const index = incarnations.findIndex(({ daemon }) => daemons.includes(daemon));
-      const next = index < 0 || (incarnations[index]?.lastMs ?? 0) < beginMs - 1000 ? undefined : incarnations[index + 1];
-      if (next === undefined) continue;
-      // Named ones are called again only at the end.
-      const answeredMs = actor.startsWith("named") ? next.startMs : (next.calls[0]?.endMs ?? Infinity);
-      count += 1;
-      if (answeredMs - beginMs > worst.ms) worst = { actor, ms: answeredMs - beginMs };
-    }
-  }
-  return { ...worst, count };
+  if (watched === 0 && faults.some(({ kind }) => UNNOTICED.includes(kind))) onProblem("nobody was asked while the head or NATS was away");
+  return { ...worst, watched };
 }
 
 function countsOf(faults: readonly Fault[]): string {

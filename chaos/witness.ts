@@ -37,72 +37,58 @@ export class Witness {
   }
 }
 
+export interface WitnessedCall {
+  readonly call: number;
+  readonly beginMs: number;
+  /** Undefined where it did not come so far. */
+  readonly endMs: number | undefined;
+}
+
 export interface Incarnation {
   readonly actor: string;
   readonly pid: number;
   /** The process id of the daemon under which it was started. */
   readonly daemon: number;
   readonly startMs: number;
-  /** Its calls: when each began, and when it ended, if it did. */
-  readonly calls: readonly { readonly call: number; readonly beginMs: number; readonly endMs: number | undefined }[];
+  /** In the order in which they began; one that came twice is here twice. */
+  readonly calls: readonly WitnessedCall[];
+  readonly ticksMs: readonly number[];
   /** The last sign of life. */
   readonly lastMs: number;
 }
 
 /** All incarnations of each actor, in the order of their beginnings. */
-export function readWitnesses(folder: string): Map<string, Incarnation[]> {
+export type Witnesses = ReadonlyMap<string, readonly Incarnation[]>;
+
+export function readWitnesses(folder: string): Witnesses {
   const found = new Map<string, Incarnation[]>();
   for (const name of readdirSync(folder)) {
     if (!name.endsWith(".log")) continue;
-    const lines = readFileSync(join(folder, name), "utf8")
-      .split("\n")
-      .slice(0, -1)
-      .map((text) => JSON.parse(text) as Line);
-    const [start] = lines;
-    if (start?.kind !== "start") continue;
-    const calls = new Map<number, { call: number; beginMs: number; endMs: number | undefined }>();
-    for (const line of lines) {
-      if (line.kind === "begin") calls.set(line.call, { call: line.call, beginMs: line.atMs, endMs: undefined });
-      else if (line.kind === "end") {
-        const begun = calls.get(line.call);
-        if (begun !== undefined) begun.endMs = line.atMs;
-      }
-    }
-    const { actor, pid, daemon, atMs: startMs } = start;
-    const incarnation = { actor, pid, daemon, startMs, calls: Array.from(calls.values()), lastMs: lines.at(-1)?.atMs ?? startMs };
-    found.set(actor, [...(found.get(actor) ?? []), incarnation]);
+    const incarnation = parseWitness(readFileSync(join(folder, name), "utf8"));
+    if (incarnation !== undefined) found.set(incarnation.actor, [...(found.get(incarnation.actor) ?? []), incarnation]);
   }
   for (const incarnations of found.values()) incarnations.sort((a, b) => a.startMs - b.startMs);
   return found;
 }
 
-/** A call that an incarnation began after a newer one had answered. */
-export function secondLives(witnesses: ReadonlyMap<string, readonly Incarnation[]>): string[] {
-  const problems: string[] = [];
-  for (const [actor, incarnations] of witnesses) {
-    for (const [index, older] of incarnations.entries()) {
-      for (const newer of incarnations.slice(index + 1)) {
-        const answeredMs = newer.calls.find(({ endMs }) => endMs !== undefined)?.endMs ?? Infinity;
-        const late = older.calls.filter(({ beginMs }) => beginMs > answeredMs);
-        if (late.length === 0) continue;
-        const byMs = ((late.at(-1)?.beginMs ?? 0) - answeredMs).toFixed(0);
-        problems.push(
-          `two lives of ${actor}: process ${older.pid} began ${late.length} calls after process ${newer.pid} had answered, up to ${byMs} ms later`,
-        );
-      }
+/** Undefined for one that was killed before its first line was whole. */
+function parseWitness(text: string): Incarnation | undefined {
+  const lines = text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
+  const [start] = lines;
+  if (start?.kind !== "start") return undefined;
+  const calls: { call: number; beginMs: number; endMs: number | undefined }[] = [];
+  const ticksMs: number[] = [];
+  for (const line of lines) {
+    if (line.kind === "begin") calls.push({ call: line.call, beginMs: line.atMs, endMs: undefined });
+    else if (line.kind === "tick") ticksMs.push(line.atMs);
+    else if (line.kind === "end") {
+      const begun = calls.findLast(({ call, endMs }) => call === line.call && endMs === undefined);
+      if (begun !== undefined) begun.endMs = line.atMs;
     }
   }
-  return problems;
-}
-
-/** For how long two incarnations of an actor showed signs of life, at most: what timers of the older one did, called by nobody. */
-export function worstOverlapMs(witnesses: ReadonlyMap<string, readonly Incarnation[]>): number {
-  let worst = 0;
-  for (const incarnations of witnesses.values()) {
-    for (const [index, { lastMs }] of incarnations.entries()) {
-      const next = incarnations[index + 1];
-      if (next !== undefined) worst = Math.max(worst, lastMs - next.startMs);
-    }
-  }
-  return worst;
+  const { actor, pid, daemon, atMs: startMs } = start;
+  return { actor, pid, daemon, startMs, calls, ticksMs, lastMs: lines.at(-1)?.atMs ?? startMs };
 }

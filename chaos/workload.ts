@@ -1,8 +1,9 @@
 /**
- * What a driver does while its cluster is hurt: actors on all nodes that are called one call after another, named actors that outlive everything, tasks, large
- * objects that travel, streams and placement groups.
+ * What a driver does while its cluster is hurt: actors on all nodes that are called one call after another, named actors that outlive everything or are killed, tasks, large
+ * objects that travel or are kept, streams and placement groups.
  *
- * Each piece of work ends with its right value, with an error that a fault explains, or as a problem. A few are under way at a time, so that the machine has time for the faults.
+ * Each piece of work ends with its right value, with an error that a fault explains, or as a problem: work that may be tried again as often as it takes fails for no fault. A few are
+ * under way at a time, so that the machine has time for the faults. What the driver was promised is kept for the checks afterwards.
  */
 import {
   type ActorHandle,
@@ -12,34 +13,37 @@ import {
   getActor,
   kill,
   type ObjectRef,
+  type PlacementGroup,
   placementGroup,
   put,
   ready,
   remote,
   ShoalError,
   TaskError,
+  wait,
 } from "shoal";
+import type { TestNode } from "shoal/testing";
 import type { Random } from "../soak/random.ts";
+import type { Promised } from "./checks.ts";
+import { nowMs } from "./clock.ts";
 import { Witness } from "./witness.ts";
 
 const ACTORS = 6;
+/** Whose calls may run once only. */
+const ONCE = 3;
 const NAMED_MAX = 12;
+const KEPT_MAX = 8;
 const IN_FLIGHT = 6;
 const LARGE_BYTES = 1_500_000;
 const CALL_PAUSE_MS = 20;
 /** What is asked when everything is healed. */
 const FOUND_WITHIN_MS = 20_000;
 
-/** What the death of a process or a node may do to a call. */
-const EXPLAINED = new Set([
-  "ActorDiedError",
-  "ActorUnavailableError",
-  "NodeDiedError",
-  "ObjectLostError",
-  "ObjectReconstructionFailedError",
-  "OwnerDiedError",
-  "WorkerCrashedError",
-]);
+/** What the death of a process or a node may do to a call that is not tried again. */
+const EXPLAINED = new Set(["ActorDiedError", "ActorUnavailableError", "NodeDiedError", "WorkerCrashedError"]);
+/** Bytes of a full store: more than a node of the run has. */
+const FILLING = 20;
+const FILLING_BYTES = 6_000_000;
 
 const spread = { schedulingStrategy: "spread" } as const;
 const add = remote((a: number, b: number): number => a + b, { ...spread, maxRetries: -1 });
@@ -56,15 +60,25 @@ const count = remote(
 );
 const WitnessActor = remote(Witness, { ...spread, numCpus: 0, maxRestarts: -1, maxTaskRetries: -1 });
 
+interface Kept {
+  readonly byte: number;
+  readonly ref: ObjectRef<Uint8Array>;
+}
+
 export class Workload {
   ended = 0;
   failedByFaults = 0;
   readonly named: string[] = [];
+  readonly killed: string[] = [];
+  readonly #answered = new Map<string, Set<number>>();
+  readonly #killedMs = new Map<string, number>();
+  readonly #kept: Kept[] = [];
+  #keptGroup: PlacementGroup | undefined;
   readonly #folder: string;
   readonly #random: Random;
   readonly #onProblem: (problem: string) => void;
   readonly #open = new Map<Promise<void>, string>();
-  readonly #actors: ActorHandle<Witness>[] = [];
+  readonly #actors = new Map<string, ActorHandle<Witness>>();
   #isStopped = false;
   #calls = 0;
 
@@ -75,10 +89,30 @@ export class Workload {
   }
 
   async start(): Promise<void> {
-    for (let index = 0; index < ACTORS; index += 1) this.#actors.push(WitnessActor.remote(this.#folder, `actor-${index}`));
-    await Promise.all(this.#actors.map((actor) => ready(actor)));
-    for (const [index, actor] of this.#actors.entries()) void this.#track(`calls of actor-${index}`, () => this.#callOn(actor));
+    for (let index = 0; index < ACTORS + ONCE; index += 1) {
+      const name = index < ACTORS ? `actor-${index}` : `once-${index - ACTORS}`;
+      const actor = WitnessActor.options({ maxTaskRetries: index < ACTORS ? -1 : 0 }).remote(this.#folder, name);
+      this.#actors.set(name, actor);
+    }
+    await Promise.all(Array.from(this.#actors.values(), (actor) => ready(actor)));
+    this.#keptGroup = placementGroup([{ CPU: 0.1 }, { CPU: 0.1 }], { strategy: "SPREAD" });
+    await this.#keptGroup.ready();
+    for (const [name, actor] of this.#actors) void this.#track(`calls of ${name}`, () => this.#callOn(name, actor));
     for (let index = 0; index < IN_FLIGHT; index += 1) void this.#workOn();
+  }
+
+  get promised(): Promised {
+    const once = new Set(Array.from(this.#actors.keys()).filter((name) => name.startsWith("once-")));
+    return { answered: this.#answered, killedMs: this.#killedMs, once };
+  }
+
+  /** Makes more on a node than its store holds, and reads all of it. */
+  fillStore({ nodeId }: TestNode): Promise<void> {
+    return this.#track("filling a store", async () => {
+      const there = fill.options({ schedulingStrategy: { nodeId, soft: true } });
+      const made = Array.from({ length: FILLING }, (_, byte) => ({ byte, ref: there.remote(FILLING_BYTES, byte) }));
+      for (const { byte, ref } of made) await expectEnds(ref, byte, FILLING_BYTES);
+    });
   }
 
   /** Begins nothing more, and waits for what is under way. @returns what had not ended in time */
@@ -93,14 +127,38 @@ export class Workload {
     return Array.from(this.#open.values());
   }
 
-  /** Whether every actor whose creation was acknowledged is there, when nothing is wrong any more. */
-  async checkNamed(): Promise<void> {
+  /** Whether everything that was acknowledged is there, when nothing is wrong any more. */
+  async checkKept(): Promise<void> {
+    await Promise.all([
+      this.#checkNamed(),
+      this.#checkKilled(),
+      ...this.#kept.map(({ byte, ref }) =>
+        expectEnds(ref, byte, LARGE_BYTES).catch((error: unknown) => this.#onProblem(`a kept object is lost: ${describe(error)}`)),
+      ),
+      expect(
+        add.options({ numCpus: 0.1, schedulingStrategy: { placementGroup: this.#keptGroup as PlacementGroup } }).remote(1, 2),
+        3,
+      ).catch((error: unknown) => this.#onProblem(`a placement group that was ready is lost: ${describe(error)}`)),
+    ]);
+  }
+
+  async #checkKilled(): Promise<void> {
+    await Promise.all(
+      this.killed.map((name) =>
+        getActor<Witness>(name).then(
+          () => this.#onProblem(`the actor named ${name} was killed and is there`),
+          () => {},
+        ),
+      ),
+    );
+  }
+
+  async #checkNamed(): Promise<void> {
     await Promise.all(
       this.named.map(async (name) => {
         try {
           const found = await getActor<Witness>(name);
-          this.#calls += 1;
-          await get(found.call.remote(this.#calls), { timeoutMs: FOUND_WITHIN_MS });
+          await this.#call(name, found, FOUND_WITHIN_MS);
         } catch (error) {
           this.#onProblem(`the actor named ${name} was acknowledged and is lost: ${describe(error)}`);
         }
@@ -110,7 +168,10 @@ export class Workload {
 
   /** Lets go of everything, and looks whether the cluster has everything back. */
   async letGo(withinMs: number): Promise<void> {
-    for (const actor of this.#actors) actor[Symbol.dispose]();
+    for (const actor of this.#actors.values()) actor[Symbol.dispose]();
+    this.#actors.clear();
+    this.#kept.length = 0;
+    await this.#keptGroup?.remove();
     for (const name of this.named) {
       await getActor<Witness>(name).then(
         (found) => kill(found),
@@ -127,18 +188,25 @@ export class Workload {
     if (total !== free) this.#onProblem(`resources are not free at the end: ${free} of ${total}`);
   }
 
-  async #callOn(actor: ActorHandle<Witness>): Promise<void> {
+  async #callOn(name: string, actor: ActorHandle<Witness>): Promise<void> {
     while (!this.#isStopped) {
-      this.#calls += 1;
-      const call = this.#calls;
       try {
-        const value = await actor.call.remote(call);
-        if (value !== call) this.#onProblem(`call ${call} gave ${value}`);
+        await this.#call(name, actor);
       } catch (error) {
-        this.#failed("a call", error);
+        this.#failed(`a call of ${name}`, error);
       }
       await new Promise((resolve) => setTimeout(resolve, CALL_PAUSE_MS));
     }
+  }
+
+  async #call(name: string, actor: ActorHandle<Witness>, timeoutMs?: number): Promise<void> {
+    this.#calls += 1;
+    const call = this.#calls;
+    const value = await get(actor.call.remote(call), timeoutMs === undefined ? {} : { timeoutMs });
+    if (value !== call) throw new WrongValueError(`call ${call} gave ${value}`);
+    const answered = this.#answered.get(name);
+    if (answered === undefined) this.#answered.set(name, new Set([call]));
+    else answered.add(call);
   }
 
   async #workOn(): Promise<void> {
@@ -155,10 +223,12 @@ export class Workload {
     const kind = random.below(100);
     if (kind < 40) return ["a task", () => expect(add.remote(a, 1), a + 1)];
     if (kind < 50) return ["a chain", () => expect(add.remote(add.remote(a, 1), 1), a + 2)];
-    if (kind < 60) return ["a large result", () => expectEnds(fill.remote(LARGE_BYTES, a % 256), a % 256)];
-    if (kind < 70) return ["a large argument", () => expectEnds(put(new Uint8Array(LARGE_BYTES).fill(a % 256)), a % 256)];
-    if (kind < 80) return ["a stream", () => this.#stream(random.below(20))];
-    if (kind < 90) return ["a placement group", () => this.#group(a)];
+    if (kind < 57) return ["a large result", () => expectEnds(fill.remote(LARGE_BYTES, a % 256), a % 256)];
+    if (kind < 64) return ["a large argument", () => expectEnds(put(new Uint8Array(LARGE_BYTES).fill(a % 256)), a % 256)];
+    if (kind < 70) return ["a kept object", () => this.#keep(a % 256)];
+    if (kind < 78) return ["a stream", () => this.#stream(random.below(20))];
+    if (kind < 88) return ["a placement group", () => this.#group(a)];
+    if (kind < 94) return ["an actor that is killed", () => this.#kill()];
     return ["a named actor", () => this.#name()];
   }
 
@@ -187,8 +257,27 @@ export class Workload {
     this.#calls += 1;
     const name = `named-${this.#calls}`;
     const actor = WitnessActor.options({ name, lifetime: "detached" }).remote(this.#folder, name);
-    await actor.call.remote(this.#calls);
+    await this.#call(name, actor);
     this.named.push(name);
+  }
+
+  /** When its end was acknowledged it must be over, whatever happens. */
+  async #kill(): Promise<void> {
+    this.#calls += 1;
+    const name = `killed-${this.#calls}`;
+    const actor = WitnessActor.options({ name, lifetime: "detached" }).remote(this.#folder, name);
+    await this.#call(name, actor);
+    await kill(actor);
+    this.#killedMs.set(name, nowMs());
+    this.killed.push(name);
+  }
+
+  /** Made by the driver, or by a task elsewhere that can be run again. */
+  async #keep(byte: number): Promise<void> {
+    if (this.#kept.length >= KEPT_MAX) return;
+    const ref = byte % 2 === 0 ? put(new Uint8Array(LARGE_BYTES).fill(byte)) : fill.remote(LARGE_BYTES, byte);
+    this.#kept.push({ byte, ref });
+    await wait([ref]);
   }
 
   async #track(what: string, work: () => Promise<void>): Promise<void> {
@@ -201,7 +290,8 @@ export class Workload {
 
   #failed(what: string, error: unknown): void {
     const cause = error instanceof TaskError && error.cause instanceof ShoalError ? error.cause : (error as Error);
-    if (EXPLAINED.has(cause.constructor.name) && cause instanceof ShoalError && cause.reason !== "") this.failedByFaults += 1;
+    if (what.includes("once-") && EXPLAINED.has(cause.constructor.name) && cause instanceof ShoalError && cause.reason !== "")
+      this.failedByFaults += 1;
     else this.#onProblem(`${what}: ${describe(error)}`);
   }
 }
@@ -213,8 +303,8 @@ async function expect(ref: ObjectRef<number>, wanted: number): Promise<void> {
   if (value !== wanted) throw new WrongValueError(`it gave ${value} instead of ${wanted}`);
 }
 
-async function expectEnds(ref: ObjectRef<Uint8Array>, byte: number): Promise<void> {
-  const wanted = `${LARGE_BYTES},${byte},${byte}`;
+async function expectEnds(ref: ObjectRef<Uint8Array>, byte: number, bytes: number = LARGE_BYTES): Promise<void> {
+  const wanted = `${bytes},${byte},${byte}`;
   const there = String(await ends.remote(ref));
   if (there !== wanted) throw new WrongValueError(`a task read ${there} instead of ${wanted}`);
   const here = await ref;

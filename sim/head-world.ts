@@ -18,7 +18,7 @@ import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/con
 import { MemoryStore } from "../src/control/store/memory-store.ts";
 import { MemoryTables } from "../src/control/store/memory-tables.ts";
 import type { HeadPeer, NodeServices } from "../src/rpc/head-service.ts";
-import type { WorkerFactsHeader } from "../src/wire/cluster-messages.ts";
+import type { DigestActorHeader, WorkerFactsHeader } from "../src/wire/cluster-messages.ts";
 import { type ActorCreateHeader, type ActorStartHeader, MESSAGE, type PayloadHeader } from "../src/wire/messages.ts";
 import { SeededNumbers } from "./virtual-time.ts";
 
@@ -229,9 +229,9 @@ class ModelNode {
     this.say((model) => model.head.receive(model.peer(this.nodeId, this.driver), { type, callId, flags: 0, body: NOTHING }, header));
   }
 
-  digest(): { nodeId: NodeId; processes: ProcessId[]; actors: { actorId: ActorId; worker: WorkerFactsHeader; accelerators: undefined }[] } {
+  digest(): { nodeId: NodeId; processes: ProcessId[]; actors: DigestActorHeader[]; bundles: [] } {
     const actors = Array.from(this.workers.values(), ({ actorId, worker }) => ({ actorId, worker, accelerators: undefined }));
-    return { nodeId: this.nodeId, processes: [this.driver, ...this.workers.keys()], actors };
+    return { nodeId: this.nodeId, processes: [this.driver, ...this.workers.keys()], actors, bundles: [] };
   }
 
   servicesFor(head: ModelHead): NodeServices {

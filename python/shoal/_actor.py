@@ -27,6 +27,11 @@ class Actor:
         self._ends_when_idle = False
 
     def start(self, header, body):
+        if self.id is not None:
+            # A head that has taken over does not know what the last one had said.
+            if self._is_constructed:
+                self._worker.daemon.send(message.ACTOR_STARTED, {"actorId": self.id, "incarnation": self.incarnation})
+            return
         self.id = header["actorId"]
         self.incarnation = header["incarnation"]
         self.class_name = header["name"]

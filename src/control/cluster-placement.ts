@@ -40,6 +40,10 @@ export class ClusterPlacement implements Placement {
     this.#schedule({ kind: "nodeJoined", node: node.view() });
   }
 
+  nodeHolds(nodeId: NodeId, bundles: readonly (readonly [group: string, index: number])[]): void {
+    this.#reserve({ kind: "nodeHas", nodeId, bundles, nowMs: this.#events.nowMs() });
+  }
+
   nodeState(nodeId: NodeId, state: NodeState): void {
     this.#schedule({ kind: "nodeState", nodeId, state });
   }

@@ -105,6 +105,11 @@ export class Head implements HeadService {
     this.#placement.nodeJoined(node);
   }
 
+  /** What groups have on a node that an earlier head had: some may have been removed, or be placed elsewhere, since that head told it. */
+  nodeHolds(nodeId: NodeId, bundles: readonly (readonly [group: string, index: number])[]): void {
+    this.#placement.nodeHolds(nodeId, bundles);
+  }
+
   /** What is free on a node. */
   nodeReported(nodeId: NodeId, report: NodeReportHeader): void {
     this.#placement.nodeReported(nodeId, report);

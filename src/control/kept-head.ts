@@ -79,6 +79,8 @@ export class KeptHead {
       if (hasLostTables) this.tables.adopt(actorsOfDigests([digest]));
       this.tables.node(record);
       this.head.addNode(gated);
+      // A head without the tables does not know which groups there are.
+      if (!hasLostTables) this.head.nodeHolds(node.nodeId, digest.bundles);
       for (const step of reconcile(digest, { actors: this.tables.actors, owners })) this.head.recover(step);
     });
   }

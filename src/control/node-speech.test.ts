@@ -27,12 +27,12 @@ const workerFacts = { id: OWN_WORKER, holderId: OWN_WORKER, pid: 1, address: "",
 const ask = { number: 1, owner: OWN_WORKER, shape: "CPU:10000", count: 1, isFromFull: true };
 const exit = { workerId: OWN_WORKER, pid: 1, exitCode: 1, signal: undefined, lastOutput: [], reason: undefined };
 
-const digest = { nodeId: NODE, heads: 1, processes: [OWN_WORKER], actors: [{ actorId: ACTOR, worker: workerFacts }] };
+const digest = { nodeId: NODE, heads: 1, processes: [OWN_WORKER], bundles: [], actors: [{ actorId: ACTOR, worker: workerFacts }] };
 
 test("a node registers under the id of its link, with a daemon of its own and what runs there", () => {
   expect(checkRegistration(NODE, [facts, report, { ...digest, nodeId: OTHER }])).toMatchObject([{ nodeId: NODE }, {}, { nodeId: NODE }]);
   const others = { actors: [{ actorId: ACTOR, worker: { ...workerFacts, id: OTHER_WORKER } }] };
-  for (const wrong of [{ processes: [OTHER_WORKER] }, others, { processes: 7 }, { actors: [{ actorId: ACTOR }] }])
+  for (const wrong of [{ processes: [OTHER_WORKER] }, others, { processes: 7 }, { bundles: [[1, 0]] }, { actors: [{ actorId: ACTOR }] }])
     expect(() => checkRegistration(NODE, [facts, report, { ...digest, ...wrong }])).toThrow(LinkAbuseError);
   for (const wrong of [{ nodeId: OTHER }, { daemonId: OTHER_WORKER }, { labels: 7 }, { resources: { CPU: "x" } }])
     expect(() => checkRegistration(NODE, [{ ...facts, ...wrong }, report, digest])).toThrow(LinkAbuseError);

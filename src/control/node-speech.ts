@@ -53,6 +53,7 @@ const actorOptions = fields({
 const digest = fields({
   heads: number,
   processes: list(id),
+  bundles: list(tuple(text, number)),
   actors: list(
     fields({
       actorId: id,

@@ -63,6 +63,8 @@ export class OnlyNodePlacement implements Placement {
 
   nodeReported(): void {}
 
+  nodeHolds(): void {}
+
   nodeState(): void {}
 
   waiting(): [] {

@@ -28,6 +28,8 @@ export interface PlacementEvents {
 
 export interface Placement {
   nodeJoined(node: NodeServices): void;
+  /** What it says it has for groups, when it comes to a head that has not met it: what is too much is given back, and what is missing is placed again. */
+  nodeHolds(nodeId: NodeId, bundles: readonly (readonly [group: string, index: number])[]): void;
   /** One that is not alive gets nothing new. */
   nodeState(nodeId: NodeId, state: NodeState): void;
   /** What finds no room, by shape. */

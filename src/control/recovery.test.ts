@@ -36,7 +36,7 @@ function tableWith(...workers: WorkerFactsHeader[]): ActorTable {
 }
 
 function kinds(table: ActorTable, actors: DigestActor[], processes = [driver]): string[] {
-  return reconcile({ nodeId, processes, actors }, { actors: table, owners: [] }).map(({ kind }: RecoveryStep) => kind);
+  return reconcile({ nodeId, processes, actors, bundles: [] }, { actors: table, owners: [] }).map(({ kind }: RecoveryStep) => kind);
 }
 
 const there = (number: number): DigestActor => ({ actorId: id, worker: worker(number), accelerators: undefined });
@@ -71,7 +71,7 @@ describe("a node that registers with a new head", () => {
 
   test("has lost a process that had made an actor, or owned something", () => {
     expect(kinds(tableWith(worker(1)), [there(1)], [])).toEqual(["adopt", "startAgain", "processGone"]);
-    const steps = reconcile({ nodeId, processes: [], actors: [] }, { actors: new ActorTable(), owners: [driver] });
+    const steps = reconcile({ nodeId, processes: [], actors: [], bundles: [] }, { actors: new ActorTable(), owners: [driver] });
     expect(steps).toEqual([{ kind: "processGone", process: driver }]);
   });
 });
@@ -83,8 +83,8 @@ test("without tables the later of two incarnations is the actor, under its name"
   });
   const [first, second] = [digest(1, 3), digest(2, 4)];
   const records = actorsOfDigests([
-    { nodeId, processes: [], actors: [second] },
-    { nodeId, processes: [], actors: [first] },
+    { nodeId, processes: [], actors: [second], bundles: [] },
+    { nodeId, processes: [], actors: [first], bundles: [] },
   ]);
   expect(records).toMatchObject([{ id, incarnation: 4, phase: "alive", restartsLeft: 0, worker: { pid: 2 } }]);
   const table = new ActorTable();

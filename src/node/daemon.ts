@@ -539,7 +539,8 @@ export class NodeDaemon {
   }
 
   get digest(): NodeDigestHeader {
-    return nodeDigest(this.#options.nodeId, { processes: this.#peers, actors: this.#actorWorkers });
+    const bundles = this.#leases.bundles();
+    return nodeDigest(this.#options.nodeId, { processes: this.#peers, actors: this.#actorWorkers, bundles });
   }
 
   /** Another head leads: what it does not know of the leases that are sought is asked again. */

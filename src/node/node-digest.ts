@@ -15,10 +15,11 @@ export interface NodeContents {
   readonly processes: ReadonlyMap<ProcessId, WorkerFactsHeader>;
   /** By their workers. */
   readonly actors: ReadonlyMap<ProcessId, PlacedActor>;
+  readonly bundles: (readonly [group: string, index: number])[];
 }
 
-export function nodeDigest(nodeId: NodeId, { processes, actors }: NodeContents): NodeDigestHeader {
-  const digest: NodeDigestHeader = { nodeId, heads: 0, processes: Array.from(processes.keys()), actors: [] };
+export function nodeDigest(nodeId: NodeId, { processes, actors, bundles }: NodeContents): NodeDigestHeader {
+  const digest: NodeDigestHeader = { nodeId, heads: 0, processes: Array.from(processes.keys()), actors: [], bundles };
   for (const [process, { actor: actorId, accelerators }] of actors) {
     const facts = processes.get(process);
     if (facts === undefined) continue;

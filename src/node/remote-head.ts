@@ -7,7 +7,7 @@
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { HeadQuestions } from "./head-questions.ts";
-import type { ActorToPlace, HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
+import type { ActorToPlace, GroupPreparation, HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type {
   HeadEventHeader,
@@ -24,6 +24,8 @@ export class RemoteHead implements HeadService {
   readonly #node: NodeServices;
   readonly #questions = new HeadQuestions();
   readonly #actors = new Map<ActorId, ActorToPlace>();
+  /** Attempts for groups that the head has not decided on. */
+  readonly #prepared = new Map<string, { group: string; attempt: number }>();
   #heads = 0;
 
   constructor(link: PeerConnection, node: NodeServices) {
@@ -96,6 +98,9 @@ export class RemoteHead implements HeadService {
       this.#actors.delete(actor);
       this.#node.actorGone(actor);
     }
+    // The next head counts its attempts anew.
+    for (const { group, attempt } of this.#prepared.values()) this.#node.abortGroup(group, attempt);
+    this.#prepared.clear();
     return { ...digest, heads: this.#heads, actors: actors.map((actor) => ({ ...actor, facts: this.#actors.get(actor.actorId)?.facts })) };
   }
 
@@ -112,7 +117,16 @@ export class RemoteHead implements HeadService {
   command([name, ...args]: NodeCommandHeader): void {
     if (name === "placeActor") this.#actors.set(args[0] as ActorId, args[1] as ActorToPlace);
     if (name === "actorGone") this.#actors.delete(args[0] as ActorId);
+    if (name === "prepareGroup" || name === "commitGroup" || name === "abortGroup") this.#groupTried(name, args);
     (this.#node[name] as (...given: unknown[]) => void)(...args);
+  }
+
+  #groupTried(name: "prepareGroup" | "commitGroup" | "abortGroup", args: readonly unknown[]): void {
+    const group = args[0] as string;
+    const attempt = name === "prepareGroup" ? (args[1] as GroupPreparation).attempt : (args[1] as number);
+    const key = `${group} ${attempt}`;
+    if (name === "prepareGroup") this.#prepared.set(key, { group, attempt });
+    else this.#prepared.delete(key);
   }
 
   #tell(name: HeadEventHeader[0], ...args: unknown[]): void {

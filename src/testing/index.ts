@@ -4,6 +4,7 @@ export {
   type PartitionOptions,
   TestCluster,
   type TestClusterOptions,
+  type TestNats,
   type TestNode,
   type TestSide,
 } from "./test-cluster.ts";

@@ -5,10 +5,18 @@
  * connections, so a program that passes here passes between machines as far as Shoal is concerned. Nodes and the head can be killed, stopped and woken up, and cut off
  * from each other (`test-network.ts`).
  */
+import { sha256Hex } from "../platform/digest.ts";
 import { parseNetworkAddress } from "../platform/network-address.ts";
 import { newToken } from "../platform/random.ts";
 import { newTemporaryFolder, removeFolder } from "../platform/temporary-folder.ts";
-import { type LocalHead, type LocalNodeProcess, type NodeOptions, startHead, startNode } from "../providers/local-processes.ts";
+import {
+  type LocalHead,
+  type LocalNodeProcess,
+  type NodeOptions,
+  type StartHeadOptions,
+  startHead,
+  startNode,
+} from "../providers/local-processes.ts";
 import { TestNetwork } from "./test-network.ts";
 
 export type { NodeOptions } from "../providers/local-processes.ts";
@@ -18,8 +26,21 @@ export interface TestClusterOptions {
   head?: NodeOptions | undefined;
   /** TLS between all processes, as between machines; without it they speak plainly, as on one. Default: false. */
   tls?: boolean | undefined;
+  /** Where the head keeps its tables, so that one that is started again knows what the last one knew. Default: in its memory, and gone with it. */
+  nats?: TestNats | undefined;
   /** Lines that processes of the cluster print. Default: to standard error. */
   onLine?: ((line: string) => void) | undefined;
+}
+
+/** Servers of NATS that run already. */
+export interface TestNats {
+  /** `nats://host:port`, one or several servers of the same NATS. */
+  readonly urls: readonly string[];
+  readonly token?: string | undefined;
+  /** With it they are spoken to over TLS. */
+  readonly tls?: { readonly ca: string; readonly serverName?: string } | undefined;
+  /** Servers that keep each change: 1, or 3 where there are three. Default: 1. */
+  readonly replicas?: number | undefined;
 }
 
 export interface TestNode {
@@ -219,6 +240,12 @@ export class TestCluster implements AsyncDisposable {
   }
 }
 
+/** Clusters of tests may share servers. */
+function controlPlaneOf({ urls, token, tls, replicas = 1 }: TestNats, folder: string): NonNullable<StartHeadOptions["controlPlane"]> {
+  const cluster = `test-${sha256Hex(folder).slice(0, 12)}`;
+  return { kind: "nats", urls, cluster, name: "head of a test", replicas, ...(token !== undefined && { token }), ...(tls && { tls }) };
+}
+
 function startTestHead({ token, network, folder, options }: Omit<Parts, "head">, address: string): Promise<LocalHead> {
   return startHead({
     address,
@@ -226,6 +253,7 @@ function startTestHead({ token, network, folder, options }: Omit<Parts, "head">,
     tlsOnLoopback: options.tls,
     // A head that is started again has the authority of the one before it.
     directory: options.tls === true ? folder : undefined,
+    controlPlane: options.nats === undefined ? undefined : controlPlaneOf(options.nats, folder),
     networkFaults: network.placeOf(parseNetworkAddress(address).host),
     onLine: onLineOf(options),
   });

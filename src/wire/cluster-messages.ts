@@ -101,6 +101,8 @@ export interface NodeDigestHeader {
   /** The drivers and workers that are connected to its daemon. */
   processes: ProcessId[];
   actors: DigestActorHeader[];
+  /** What placement groups have there; what a head had only prepared is given back with that head. */
+  bundles: (readonly [group: string, index: number])[];
 }
 
 export interface DigestActorHeader {

@@ -218,6 +218,11 @@ export class WorkerHost {
   async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {
     const { actorId, incarnation, definition, name, actorName, shape, resources, accelerators, groups } = header;
     const { daemon, codec, definitions, localFunction } = this.#options;
+    if (this.actors.actorId !== undefined) {
+      // A head that has taken over does not know what the last one had said.
+      if (this.actors.instance !== undefined) daemon.send(MESSAGE.ACTOR_STARTED, { actorId, incarnation });
+      return;
+    }
     const place: CallPlace = {
       actor: actorId,
       actorName,

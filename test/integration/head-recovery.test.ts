@@ -3,12 +3,26 @@
  *
  * The processes are real; the head has the address of the one before it, as a supervisor would give it.
  */
-import { type ActorHandle, actors, get, getActor, init, kill, nodes, ready, remote, shutdown } from "shoal";
+import { appendFileSync } from "node:fs";
+import {
+  type ActorHandle,
+  actors,
+  availableResources,
+  get,
+  getActor,
+  init,
+  kill,
+  nodes,
+  placementGroup,
+  ready,
+  remote,
+  shutdown,
+} from "shoal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type LocalHead, type LocalNodeProcess, startHead, startNode } from "../../src/providers/local-processes.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";
-import { until } from "./session.ts";
+import { Log, until, useFolder } from "./session.ts";
 
 class Counter {
   #count = 0;
@@ -22,6 +36,7 @@ class Counter {
 }
 
 const TOKEN = "token of the test";
+const folder = useFolder();
 const lines: string[] = [];
 const onLine = (line: string): void => void lines.push(line);
 
@@ -114,6 +129,42 @@ describeNats("a head that dies", () => {
     const joinedMs = performance.now();
     expect(await waiting).toBe(other.pid);
     expect(performance.now() - joinedMs).toBeLessThan(5000);
+    other.kill("SIGTERM");
+    await other.ended;
+  });
+
+  test("an actor whose constructor runs while the head dies is constructed once", async () => {
+    const log = new Log(folder);
+    class Slow {
+      constructor(file: string) {
+        appendFileSync(file, "begun\n");
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+        appendFileSync(file, "constructed\n");
+      }
+      lines(): number {
+        return 1;
+      }
+    }
+    const slow = remote(Slow).options({ numCpus: 0 }).remote(log.file);
+    await until(() => log.lines.length === 1, "the constructor to run");
+    await killHead();
+    head = await start(head.address);
+    expect(await get(slow.lines.remote())).toBe(1);
+    // Whatever waited behind the constructor has been done when a second call is answered.
+    expect(await get(slow.lines.remote())).toBe(1);
+    expect(log.lines).toEqual(["begun", "constructed"]);
+  });
+
+  test("a placement group that is removed before a node of it has come to the new head is given back there, too", async () => {
+    const other = await startNode({ token: TOKEN, headAddress: head.address, listenAddress: "tcp://127.0.0.1:0", numCpus: 2, onLine });
+    const group = placementGroup([{ CPU: 1 }, { CPU: 1 }], { strategy: "STRICT_SPREAD" });
+    await group.ready();
+    await killHead();
+    other.kill("SIGSTOP");
+    head = await start(head.address);
+    await group.remove();
+    other.kill("SIGCONT");
+    await until(async () => (await availableResources())["CPU"] === 4, "all of it to be free");
     other.kill("SIGTERM");
     await other.ended;
   });

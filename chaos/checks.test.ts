@@ -1,0 +1,141 @@
+/** That each check of a chaos run finds what it is there for, and nothing else. */
+import { describe, expect, test } from "vitest";
+import { livesAfterKill, type Promised, twoLives, worstRecovery, wrongCalls } from "./checks.ts";
+import type { Fault } from "./faults.ts";
+import { Heard, worstGap } from "./gaps.ts";
+import type { Incarnation, WitnessedCall, Witnesses } from "./witness.ts";
+
+interface Life {
+  actor?: string;
+  daemon?: number;
+  startMs: number;
+  calls?: WitnessedCall[];
+  ticksMs?: number[];
+}
+
+function called(call: number, beginMs: number, endMs: number | undefined = beginMs): WitnessedCall {
+  return { call, beginMs, endMs };
+}
+
+function witnesses(...lives: Life[]): Witnesses {
+  const found = new Map<string, Incarnation[]>();
+  for (const { actor = "actor-0", daemon = 1, startMs, calls = [], ticksMs = [] } of lives) {
+    const lastMs = Math.max(startMs, ...ticksMs, ...calls.map(({ beginMs }) => beginMs));
+    found.set(actor, [...(found.get(actor) ?? []), { actor, pid: 1000 + startMs, daemon, startMs, calls, ticksMs, lastMs }]);
+  }
+  return found;
+}
+
+function fault(kind: Fault["kind"], beginMs: number, endMs: number = beginMs): Fault {
+  return { kind, beginMs, endMs, daemons: [1], detail: "" };
+}
+
+const nothing: Promised = { answered: new Map(), killedMs: new Map(), once: new Set() };
+
+describe("two lives", () => {
+  test("none where one ends before the next begins", () => {
+    const seen = witnesses({ startMs: 0, calls: [called(1, 5)], ticksMs: [10, 20] }, { startMs: 30 });
+    expect(twoLives(seen, [])).toEqual([]);
+  });
+
+  test("a call, or a timer, of the older one after the newer has begun", () => {
+    expect(twoLives(witnesses({ startMs: 0, calls: [called(1, 31)] }, { startMs: 30 }), [])).toHaveLength(1);
+    expect(twoLives(witnesses({ startMs: 0, ticksMs: [31] }, { startMs: 30 }), [])).toHaveLength(1);
+  });
+
+  test("the timer of a process that has just been woken up is none, its call is", () => {
+    const woken = [fault("freeze node", 0, 1000)];
+    expect(twoLives(witnesses({ startMs: 0, ticksMs: [1001] }, { startMs: 30 }), woken)).toEqual([]);
+    expect(twoLives(witnesses({ startMs: 0, ticksMs: [1500] }, { startMs: 30 }), woken)).toHaveLength(1);
+    expect(twoLives(witnesses({ startMs: 0, calls: [called(1, 1001)] }, { startMs: 30 }), woken)).toHaveLength(1);
+    expect(twoLives(witnesses({ startMs: 0, ticksMs: [1001] }, { startMs: 30 }), [fault("cut node", 0, 1000)])).toHaveLength(1);
+  });
+
+  test("also where the first of them was constructed in the same process", () => {
+    expect(twoLives(witnesses({ startMs: 0, ticksMs: [40] }, { startMs: 30 }), [])[0]).toContain("two lives of actor-0");
+  });
+});
+
+describe("calls", () => {
+  test("one that was answered and that nobody ended", () => {
+    const seen = witnesses({ startMs: 0, calls: [called(1, 1), { call: 2, beginMs: 2, endMs: undefined }] });
+    const answered = (...calls: number[]): Promised => ({ ...nothing, answered: new Map([["actor-0", new Set(calls)]]) });
+    expect(wrongCalls(seen, answered(1))).toEqual([]);
+    expect(wrongCalls(seen, answered(1, 2))).toHaveLength(1);
+    expect(wrongCalls(seen, { ...nothing, answered: new Map([["actor-1", new Set([1])]]) })).toHaveLength(1);
+  });
+
+  test("one that ran again and may run once", () => {
+    const again = witnesses(
+      { actor: "once-0", startMs: 0, calls: [called(1, 1)] },
+      { actor: "once-0", startMs: 9, calls: [called(1, 10)] },
+    );
+    expect(wrongCalls(again, { ...nothing, once: new Set(["once-0"]) })).toHaveLength(1);
+    expect(wrongCalls(again, nothing)).toEqual([]);
+  });
+});
+
+test("an actor that lives on, or again, after its kill was acknowledged", () => {
+  const promised = { ...nothing, killedMs: new Map([["actor-0", 100]]) };
+  expect(livesAfterKill(witnesses({ startMs: 0, ticksMs: [105] }), promised, 10)).toEqual([]);
+  expect(livesAfterKill(witnesses({ startMs: 0, ticksMs: [115] }), promised, 10)).toHaveLength(1);
+  expect(livesAfterKill(witnesses({ startMs: 0 }, { startMs: 200 }), promised, 10)).toHaveLength(1);
+});
+
+describe("recovery", () => {
+  const killed = [fault("kill node", 1000)];
+
+  test("is the time until the first answer elsewhere", () => {
+    const seen = witnesses({ startMs: 0 }, { startMs: 3000, daemon: 2, calls: [called(1, 3500)] });
+    expect(worstRecovery(seen, killed, nothing)).toEqual({ actor: "actor-0", ms: 2500, count: 1 });
+  });
+
+  test("has no end for an actor that never came back, or never answered", () => {
+    expect(worstRecovery(witnesses({ startMs: 0 }), killed, nothing).ms).toBe(Infinity);
+    expect(worstRecovery(witnesses({ startMs: 0 }, { startMs: 3000, daemon: 2 }), killed, nothing).ms).toBe(Infinity);
+  });
+
+  test("is not asked of those that were elsewhere, had been killed, or that nobody calls", () => {
+    expect(worstRecovery(witnesses({ startMs: 0 }, { startMs: 500, daemon: 2 }), killed, nothing).count).toBe(0);
+    expect(worstRecovery(witnesses({ startMs: 0 }), killed, { ...nothing, killedMs: new Map([["actor-0", 900]]) }).count).toBe(0);
+    const named = witnesses({ actor: "named-1", startMs: 0 }, { actor: "named-1", startMs: 3000, daemon: 2 });
+    expect(worstRecovery(named, killed, nothing).ms).toBe(2000);
+  });
+});
+
+describe("gaps", () => {
+  const time = { fromMs: 1000, toMs: 2000, untilMs: 3000 };
+  const asked = (...answers: [number, number][]): Heard => {
+    const heard = new Heard();
+    for (const [beginMs, endMs] of [[980, 990] as const, ...answers]) heard.answered(beginMs, endMs);
+    return heard;
+  };
+
+  test("the longest answer, less what the machine was late by", () => {
+    const all = new Map([
+      ["a", asked([1100, 1500])],
+      ["b", asked([1000, 1010])],
+      ["echo", asked([1200, 1300])],
+    ]);
+    expect(worstGap(all, time)).toEqual({ name: "a", ms: 300, watched: 2, failed: [], echoMs: 100 });
+  });
+
+  test("one that has not been answered yet", () => {
+    const heard = asked();
+    heard.openMs = 1400;
+    expect(worstGap(new Map([["a", heard]]), time).ms).toBe(1600);
+  });
+
+  test("an error instead of an answer", () => {
+    const heard = asked();
+    heard.failed(1500);
+    expect(worstGap(new Map([["a", heard]]), time).failed).toEqual(["a"]);
+  });
+
+  test("who was not well before is not asked, and counted as such", () => {
+    const heard = asked();
+    heard.failed(995);
+    heard.answered(1000, 1900);
+    expect(worstGap(new Map([["a", heard]]), time)).toMatchObject({ ms: 0, watched: 0 });
+  });
+});

@@ -1,0 +1,120 @@
+/**
+ * What must hold of a chaos run's actors, as problems found in what they wrote down and in what the driver was told.
+ *
+ * Pure: logs and facts in, sentences out, so that each of them is seen to fail on a log that is wrong (`checks.test.ts`). The driver's facts are what it was
+ * promised: calls that were answered, actors that were killed, actors whose calls may run once.
+ */
+import type { Fault } from "./faults.ts";
+import type { Incarnation, Witnesses } from "./witness.ts";
+
+/** What a stopped process does in the moment in which it goes on, before it looks at the time: a timer that is due. */
+const RESUMED_MS = 200;
+
+export interface Promised {
+  /** Calls whose value the driver has got, by actor. */
+  readonly answered: ReadonlyMap<string, ReadonlySet<number>>;
+  /** When `kill()` of an actor was acknowledged. */
+  readonly killedMs: ReadonlyMap<string, number>;
+  /** Actors whose calls may not be tried again. */
+  readonly once: ReadonlySet<string>;
+}
+
+/** An incarnation that showed a sign of life after a newer one had begun. */
+export function twoLives(witnesses: Witnesses, faults: readonly Fault[]): string[] {
+  const problems: string[] = [];
+  for (const [actor, incarnations] of witnesses) {
+    for (const [index, older] of incarnations.entries()) {
+      const newer = incarnations[index + 1];
+      if (newer === undefined) continue;
+      const calls = older.calls.filter(({ beginMs }) => beginMs > newer.startMs);
+      const ticks = older.ticksMs.filter((atMs) => atMs > newer.startMs && !hasJustResumed(atMs, faults));
+      if (calls.length + ticks.length === 0) continue;
+      const lateMs = (Math.max(...calls.map(({ beginMs }) => beginMs), ...ticks) - newer.startMs).toFixed(0);
+      problems.push(
+        `two lives of ${actor}: process ${older.pid} began ${calls.length} calls and showed ${ticks.length} other signs of life after process ${newer.pid} had begun, up to ${lateMs} ms later`,
+      );
+    }
+  }
+  return problems;
+}
+
+function hasJustResumed(atMs: number, faults: readonly Fault[]): boolean {
+  return faults.some(({ kind, endMs }) => /stop|freeze|two/.test(kind) && atMs >= endMs - RESUMED_MS && atMs <= endMs + RESUMED_MS);
+}
+
+/** A call that the driver had got the answer of, and that no incarnation has ended; or that began twice where it may once. */
+export function wrongCalls(witnesses: Witnesses, { answered, once }: Promised): string[] {
+  const problems: string[] = [];
+  for (const [actor, calls] of answered) {
+    const ended = new Set(
+      (witnesses.get(actor) ?? []).flatMap((each) => each.calls.filter(({ endMs }) => endMs !== undefined).map(({ call }) => call)),
+    );
+    const lost = Array.from(calls).filter((call) => !ended.has(call));
+    if (lost.length > 0) problems.push(`${lost.length} calls of ${actor} were answered and not run: ${lost.slice(0, 5).join(", ")}`);
+  }
+  for (const actor of once) {
+    const begun = new Set<number>();
+    for (const { pid, calls } of witnesses.get(actor) ?? []) {
+      for (const { call } of calls) {
+        if (begun.has(call)) problems.push(`call ${call} of ${actor}, which may run once, ran again in process ${pid}`);
+        begun.add(call);
+      }
+    }
+  }
+  return problems;
+}
+
+/** A sign of life of an actor after the driver was told that it is dead for good. */
+export function livesAfterKill(witnesses: Witnesses, { killedMs }: Promised, withinMs: number): string[] {
+  const problems: string[] = [];
+  for (const [actor, atMs] of killedMs) {
+    for (const { pid, lastMs, startMs } of witnesses.get(actor) ?? []) {
+      if (startMs > atMs)
+        problems.push(`${actor} began again in process ${pid}, ${(startMs - atMs).toFixed(0)} ms after its kill was acknowledged`);
+      else if (lastMs > atMs + withinMs)
+        problems.push(`${actor} lived ${(lastMs - atMs).toFixed(0)} ms after its kill was acknowledged, in process ${pid}`);
+    }
+  }
+  return problems;
+}
+
+export interface Recovery {
+  readonly actor: string;
+  readonly ms: number;
+  readonly count: number;
+}
+
+/**
+ * From the death of a node to the first answer of each of its actors elsewhere, or to its beginning for those that nobody calls. Infinite for one that has not come back.
+ */
+export function worstRecovery(witnesses: Witnesses, faults: readonly Fault[], { killedMs }: Promised): Recovery {
+  let worst = { actor: "none", ms: 0 };
+  let count = 0;
+  for (const { kind, beginMs, daemons } of faults) {
+    if (kind !== "kill node") continue;
+    for (const [actor, incarnations] of witnesses) {
+      const index = incarnations.findIndex((each, at) => daemons.includes(each.daemon) && isNewest(incarnations, at, beginMs));
+      if (index < 0 || (killedMs.get(actor) ?? Infinity) < beginMs + 6000) continue;
+      const later = incarnations.slice(index + 1);
+      // Named ones are called again only at the end.
+      const backMs = isCalled(actor) ? firstAnswerMs(later) : (later[0]?.startMs ?? Infinity);
+      count += 1;
+      if (backMs - beginMs > worst.ms) worst = { actor, ms: backMs - beginMs };
+    }
+  }
+  return { ...worst, count };
+}
+
+/** Whether the driver calls it one call after another. */
+function isCalled(actor: string): boolean {
+  return actor.startsWith("actor-") || actor.startsWith("once-");
+}
+
+function isNewest(incarnations: readonly Incarnation[], index: number, atMs: number): boolean {
+  const next = incarnations[index + 1];
+  return (incarnations[index]?.startMs ?? Infinity) <= atMs && (next === undefined || next.startMs > atMs);
+}
+
+function firstAnswerMs(incarnations: readonly Incarnation[]): number {
+  return Math.min(Infinity, ...incarnations.flatMap(({ calls }) => calls.flatMap(({ endMs }) => endMs ?? [])));
+}

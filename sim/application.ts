@@ -50,6 +50,8 @@ interface Busy {
   readonly process: SimulatedProcess;
   readonly spec: TaskSpec;
   readonly sinceMs: number;
+  /** When this use of its resources began. */
+  readonly usesSinceMs: number;
 }
 
 /** A task that awaits something else than a ref for so long may be overtaken by others of its worker (worker/executor.ts). */
@@ -135,6 +137,10 @@ export class Application {
   /** Between which processes a connection broke, and when. */
   readonly #broken = new Map<string, number>();
   readonly #turns = new Map<SimulatedProcess, Turn>();
+  /** How many tasks have begun in a process and not ended. */
+  readonly #tasksIn = new Map<SimulatedProcess, number>();
+  /** Names of processes that lost the connection to their node, for which they are dead. */
+  readonly #cutOff = new Set<string>();
   readonly #members = new Map<string, SimulatedProcess>();
   readonly #work: { options(options: TaskOptions): { remote(spec: TaskSpec, ...inputs: Outcome[]): ObjectRef<Outcome> } };
   readonly #accounts: { options(options: ActorOptions): { remote(plan: ActorPlan): AccountHandle } };
@@ -197,6 +203,7 @@ export class Application {
     const held: Disposable[] = [];
     const sinceMs = this.world.nowMs;
     this.goesOn(spec.key, process);
+    this.#tasksIn.set(process, (this.#tasksIn.get(process) ?? 0) + 1);
     try {
       const values: number[] = [];
       await this.#use(spec, process, sinceMs);
@@ -216,6 +223,7 @@ export class Application {
       const n = mix(plainKey(spec.key), values);
       return { n, bytes: spec.size === "large" ? bytesOf(n) : undefined, refs: returned };
     } finally {
+      this.#tasksIn.set(process, (this.#tasksIn.get(process) ?? 1) - 1);
       // The collector would find them some time later. What is returned is encoded after this function has ended.
       if (held.length > 0) process.schedule(50, () => held.forEach((ref) => ref[Symbol.dispose]()));
     }
@@ -262,7 +270,7 @@ export class Application {
 
   /** Uses what the task was given for some time. */
   async #use(spec: TaskSpec, process: SimulatedProcess, sinceMs: number): Promise<void> {
-    const busy = { process, spec, sinceMs };
+    const busy = { process, spec, sinceMs, usesSinceMs: this.world.nowMs };
     this.#busy.add(busy);
     this.#checkBooking(spec, process.machine);
     process.usedBytes += spec.usesBytes ?? 0;
@@ -303,7 +311,10 @@ export class Application {
   }
 
   #isOvertaken(busy: Busy): boolean {
-    if (this.world.nowMs - busy.sinceMs < OVERTAKEN_AFTER_MS) return false;
+    const { nowMs } = this.world;
+    if (nowMs - busy.sinceMs < OVERTAKEN_AFTER_MS) return false;
+    // One that goes on and waits again at once is not seen to do so.
+    if (nowMs - busy.usesSinceMs >= OVERTAKEN_AFTER_MS && (this.#tasksIn.get(busy.process) ?? 0) > 1) return true;
     const last = this.#turns.get(busy.process);
     return last !== undefined && (last.key === busy.spec.key ? last.beforeMs : last.atMs) > busy.sinceMs;
   }
@@ -312,11 +323,17 @@ export class Application {
   connectionBroke(one: SimulatedProcess, other: SimulatedProcess): void {
     this.#broken.set(`${one.name} ${other.name}`, this.world.nowMs);
     this.#broken.set(`${other.name} ${one.name}`, this.world.nowMs);
+    for (const [end, far] of [
+      [one, other],
+      [other, one],
+    ] as const)
+      if (far.name === far.machine) this.#cutOff.add(end.name);
   }
 
   /** Nobody waits for it any more, so its worker may run others beside it. */
   #isOrphan({ spec, process, sinceMs }: Busy): boolean {
     const chain = [...spec.line, process.name];
+    if (chain.some((name) => this.#cutOff.has(name))) return true;
     for (let index = 1; index < chain.length; index += 1) {
       const brokenMs = this.#broken.get(`${chain[index]} ${chain[index - 1]}`);
       // One that began a moment after had been under way; what its parent submits until it is given up is as much nobody's.

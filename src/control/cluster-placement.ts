@@ -6,7 +6,7 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
-import type { LeaseAskHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
+import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import type { ActorRecord } from "./actor-table.ts";
 import type { GroupPlace } from "./cluster-obstacles.ts";
@@ -40,7 +40,7 @@ export class ClusterPlacement implements Placement {
     this.#schedule({ kind: "nodeJoined", node: node.view() });
   }
 
-  nodeHolds(nodeId: NodeId, bundles: readonly (readonly [group: string, index: number])[]): void {
+  nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void {
     this.#reserve({ kind: "nodeHas", nodeId, bundles, nowMs: this.#events.nowMs() });
   }
 
@@ -112,10 +112,10 @@ export class ClusterPlacement implements Placement {
 
   // ---- placement groups
 
-  reserveGroup({ header: { id, bundles, labels, strategy, state, nodeIds } }: GroupRecord): void {
+  reserveGroup({ header: { id, bundles, labels, strategy, nodeIds } }: GroupRecord, notWithinMs?: number): void {
     const requests = bundles.map((bundle, index) => ({ resources: resourceVector(bundle), labels: labels[index] ?? {} }));
-    const known = state === "pending" ? {} : { nodeIds };
-    this.#reserve({ kind: "wanted", group: id, requests, strategy, nowMs: this.#events.nowMs(), ...known });
+    const earlier = notWithinMs === undefined ? undefined : { nodeIds, notWithinMs };
+    this.#reserve({ kind: "wanted", group: id, requests, strategy, nowMs: this.#events.nowMs(), earlier });
   }
 
   releaseGroup({ header: { id } }: GroupRecord): void {
@@ -181,9 +181,11 @@ export class ClusterPlacement implements Placement {
     switch (effect.kind) {
       case "prepare": {
         const { attempt, mayWait, placement } = effect;
-        const resources = this.#events.group(group)?.header.bundles ?? [];
-        const bundles = effect.bundles.map(({ index }) => ({ index, resources: resources[index] ?? {} }));
-        node?.prepareGroup(group, { attempt, bundles, mayWait, placement });
+        const record = this.#events.group(group);
+        if (record === undefined) return;
+        const { state: _state, nodeIds: _nodeIds, ...header } = record.header;
+        const bundles = effect.bundles.map(({ index }) => ({ index, resources: header.bundles[index] ?? {} }));
+        node?.prepareGroup(group, { attempt, bundles, mayWait, placement, facts: { ...header, owner: record.owner } });
         return;
       }
       case "commit":

@@ -296,12 +296,64 @@ describe("the death of a node", () => {
     cluster.wanted("g", "PACK", 1);
     cluster.settle();
     const where = cluster.places("g")[0] as NodeId;
-    const effects = cluster.reservation.handle({ kind: "nodeHas", nodeId: where, bundles: [["other", 0]], nowMs: 1 });
+    const effects = cluster.reservation.handle({ kind: "nodeHas", nodeId: where, bundles: [["other", 0, 0]], nowMs: 1 });
     expect(effects).toMatchObject([
       { kind: "release", nodeId: where, group: "other" },
       { kind: "lost", group: "g", indices: [0] },
       { kind: "prepare", group: "g" },
     ]);
+  });
+});
+
+describe("a group that an earlier head knew", () => {
+  const requests = [1, 1].map((cpus) => ({ resources: resourceVector({ CPU: cpus }), labels: {} }));
+  const takenOver = (reservation: GroupReservation, nodeIds: (NodeId | undefined)[]): ReservationEffect[] =>
+    reservation.handle({
+      kind: "wanted",
+      group: "g",
+      requests,
+      strategy: "STRICT_SPREAD",
+      nowMs: 0,
+      earlier: { nodeIds, notWithinMs: 1000 },
+    });
+  const [a, b, c] = ["a", "b", "c"] as NodeId[] as [NodeId, NodeId, NodeId];
+  const has = (nodeId: NodeId, ...bundles: [string, number, number][]): ReservationEvent => ({
+    kind: "nodeHas",
+    nodeId,
+    bundles,
+    nowMs: 1,
+  });
+  const prepares = (effects: ReservationEffect[]): NodeId[] =>
+    effects.flatMap((effect) => (effect.kind === "prepare" ? [effect.nodeId] : []));
+
+  test("is committed where it was prepared and kept, and what was prepared for nothing is given back", () => {
+    const { reservation } = clusterOf({ a: 2, b: 2 });
+    takenOver(reservation, [a, b]);
+    expect(reservation.handle(has(a, ["g", 0, 7]))).toEqual([{ kind: "commit", nodeId: a, group: "g", attempt: 7 }]);
+    expect(reservation.handle(has(b, ["g", 1, 0], ["g", 0, 5]))).toEqual([{ kind: "abort", nodeId: b, group: "g", attempt: 5 }]);
+    expect(reservation.waitingCount).toBe(0);
+  });
+
+  test("waits for its nodes before what is missing is placed", () => {
+    const { reservation } = clusterOf({ a: 2, b: 2 });
+    expect(takenOver(reservation, [a, undefined])).toEqual([]);
+    expect(reservation.handle({ kind: "tick", nowMs: 900 })).toEqual([]);
+    expect(prepares(reservation.handle({ kind: "tick", nowMs: 1000 }))).toEqual([b]);
+  });
+
+  test("is where nodes say that they have it when nobody has kept that, also when it is being placed elsewhere", () => {
+    const { reservation } = clusterOf({ a: 2, b: 2, c: 2 });
+    takenOver(reservation, []);
+    expect(reservation.handle(has(a, ["g", 0, 0]))).toEqual([]);
+    const [asked] = prepares(reservation.handle({ kind: "tick", nowMs: 1200 })) as [NodeId];
+    expect([b, c]).toContain(asked);
+    const late = asked === b ? c : b;
+    expect(reservation.handle(has(late, ["g", 1, 0]))).toMatchObject([
+      { kind: "abort", nodeId: asked, group: "g" },
+      { kind: "reserved", group: "g", nodeIds: [a, late] },
+    ]);
+    // Of two nodes that claim the same bundle the first has it.
+    expect(reservation.handle(has(asked, ["g", 1, 0]))).toEqual([{ kind: "release", nodeId: asked, group: "g" }]);
   });
 });
 

@@ -18,21 +18,23 @@ export interface BundleToPrepare {
   readonly resources: ResourceVector;
 }
 
+export type HeldBundle = readonly [group: string, index: number, attempt: number];
+
 export type ReservationEvent =
-  /** `nodeIds`: where its bundles are already, for a group that is taken over. */
+  /** `earlier`: where its bundles are already, for a group that is taken over; what is missing may be on nodes that are still to come. */
   | {
       kind: "wanted";
       group: string;
       requests: readonly BundleRequest[];
       strategy: BundleStrategy;
       nowMs: number;
-      nodeIds?: readonly (NodeId | undefined)[];
+      earlier?: { readonly nodeIds: readonly (NodeId | undefined)[]; readonly notWithinMs: number } | undefined;
     }
   | { kind: "removed"; group: string }
   | { kind: "prepared"; group: string; attempt: number; nodeId: NodeId; isHeld: boolean; nowMs: number }
   | { kind: "nodeGone"; nodeId: NodeId; nowMs: number }
-  /** What a node that has registered says it holds. */
-  | { kind: "nodeHas"; nodeId: NodeId; bundles: readonly (readonly [group: string, index: number])[]; nowMs: number }
+  /** What a node that has registered says it holds, and for which attempt of an earlier head; 0 for what is committed. */
+  | { kind: "nodeHas"; nodeId: NodeId; bundles: readonly HeldBundle[]; nowMs: number }
   | { kind: "tick"; nowMs: number };
 
 export type ReservationEffect =
@@ -142,31 +144,25 @@ export class GroupReservation {
     }
   }
 
-  #wanted({ group: id, requests, strategy, nowMs, nodeIds }: Extract<ReservationEvent, { kind: "wanted" }>): void {
+  #wanted({ group: id, requests, strategy, nowMs, earlier }: Extract<ReservationEvent, { kind: "wanted" }>): void {
     if (this.#groups.has(id)) return;
+    const notWithinMs = earlier?.notWithinMs ?? 0;
     const group: Group = {
       id,
       requests,
       strategy,
-      nodeIds: requests.map((_, index) => nodeIds?.[index]),
+      nodeIds: requests.map((_, index) => earlier?.nodeIds[index]),
       attempt: undefined,
       sinceMs: nowMs,
       backOffMs: 0,
-      notBeforeMs: nowMs,
-      collectAtMs: nowMs + COLLECT_AFTER_MS,
+      notBeforeMs: nowMs + notWithinMs,
+      collectAtMs: nowMs + notWithinMs + COLLECT_AFTER_MS,
       hasWarned: false,
     };
     this.#groups.set(id, group);
-    const isTakenOver = nodeIds !== undefined;
-    if (isTakenOver && missingOf(group).length === 0) return;
+    if (missingOf(group).length === 0) return;
     this.#waiting.add(group);
-    if (!isTakenOver) {
-      this.#try(group, nowMs);
-      return;
-    }
-    // The nodes that can have its other bundles are about to register.
-    group.notBeforeMs = nowMs + BACK_OFF_MAX_MS;
-    group.hasWarned = true;
+    if (earlier === undefined) this.#try(group, nowMs);
   }
 
   #removed(id: string): void {
@@ -238,11 +234,43 @@ export class GroupReservation {
   }
 
   #nodeHas({ nodeId, bundles, nowMs }: Extract<ReservationEvent, { kind: "nodeHas" }>): void {
-    const held = new Set(bundles.map(([group, index]) => `${group}/${index}`));
-    for (const id of new Set(bundles.map(([group]) => group)))
-      if (!this.#groups.has(id)) this.#effects.push({ kind: "release", nodeId, group: id });
+    const kept = new Set<string>();
+    for (const [id, held] of Map.groupBy(bundles, ([group]) => group)) {
+      const group = this.#groups.get(id);
+      if (group === undefined) this.#effects.push({ kind: "release", nodeId, group: id });
+      else for (const index of this.#keep(group, nodeId, { held, nowMs })) kept.add(`${id}/${index}`);
+    }
     for (const group of Array.from(this.#groups.values()))
-      this.#lose(group, (node, index) => node === nodeId && !held.has(`${group.id}/${index}`), nowMs);
+      this.#lose(group, (node, index) => node === nodeId && !kept.has(`${group.id}/${index}`), nowMs);
+  }
+
+  /**
+   * What a node holds of a group: a place that is kept is committed, in case the earlier head died over that; a bundle that was committed and has no place in the tables,
+   * as they are lost, is where it is; the rest was of an attempt that nobody goes on with. @returns what it has of it now
+   */
+  #keep(group: Group, nodeId: NodeId, { held, nowMs }: { held: readonly HeldBundle[]; nowMs: number }): Set<number> {
+    const { id, nodeIds } = group;
+    const kept = new Set<number>();
+    const committed = held.filter(([, , attempt]) => attempt === 0).map(([, index]) => index);
+    const found = committed.filter((index) => index in nodeIds && nodeIds[index] === undefined);
+    if (found.length > 0) this.#found(group, nodeId, { found, nowMs });
+    for (const index of committed) if (nodeIds[index] === nodeId) kept.add(index);
+    for (const [attempt, prepared] of Map.groupBy(held, ([, , number]) => number)) {
+      if (attempt === 0) continue;
+      const isPlaced = prepared.every(([, index]) => nodeIds[index] === nodeId && !kept.has(index));
+      this.#effects.push({ kind: isPlaced ? "commit" : "abort", nodeId, group: id, attempt });
+      if (isPlaced) for (const [, index] of prepared) kept.add(index);
+    }
+    if (kept.size === 0 && committed.length > 0) this.#effects.push({ kind: "release", nodeId, group: id });
+    return kept;
+  }
+
+  #found(group: Group, nodeId: NodeId, { found, nowMs }: { found: readonly number[]; nowMs: number }): void {
+    this.#fail(group, nowMs);
+    for (const index of found) group.nodeIds[index] = nodeId;
+    if (missingOf(group).length > 0) return;
+    this.#waiting.delete(group);
+    this.#effects.push({ kind: "reserved", group: group.id, nodeIds: group.nodeIds as NodeId[] });
   }
 
   #tick(nowMs: number): void {

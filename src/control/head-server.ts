@@ -193,7 +193,11 @@ export class HeadServer {
     for (const other of this.#nodes.values()) if (other !== node) other.nodesChanged([infoOf(node)]);
     this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
     this.#watch.registered(facts);
-    this.#kept.run(() => this.#saysItDrains(facts.nodeId, report));
+    this.#kept.run(() => {
+      // What it has settled was another head's.
+      this.#head.nodeReported(facts.nodeId, { ...report, settled: [] });
+      this.#saysItDrains(facts.nodeId, report);
+    });
     return node;
   }
 

@@ -9,7 +9,7 @@ import { type ActorId, actorObjectId, type NodeId, type NodeTag, nodeTagOf, type
 import { copyBytes } from "../base/bytes.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import type { LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import {
   type AcceleratorIds,
   type ActorCreateHeader,
@@ -106,7 +106,7 @@ export class Head implements HeadService {
   }
 
   /** What groups have on a node that an earlier head had: some may have been removed, or be placed elsewhere, since that head told it. */
-  nodeHolds(nodeId: NodeId, bundles: readonly (readonly [group: string, index: number])[]): void {
+  nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void {
     this.#placement.nodeHolds(nodeId, bundles);
   }
 
@@ -193,6 +193,9 @@ export class Head implements HeadService {
         return;
       case "place":
         this.#placement.place(step.actor);
+        return;
+      case "group":
+        this.#placement.reserveGroup(step.group, step.notWithinMs);
         return;
     }
   }

@@ -4,7 +4,7 @@
  * One reign of a leading head. What comes from nodes goes through `run`, nodes are added through `addNode`, which makes good what an earlier head left undone there. Used by the head's
  * server; `open` reads what is there.
  */
-import type { NodeId, ProcessId } from "../base/ids.ts";
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import { Head } from "./head.ts";
 import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
@@ -12,7 +12,7 @@ import { Journal } from "./journal.ts";
 import type { Leadership } from "./leadership.ts";
 import { OutputGate } from "./output-gate.ts";
 import { RecordedTables } from "./recorded-tables.ts";
-import { actorsOfDigests, type NodeDigest, reconcile, unplaced } from "./recovery.ts";
+import { actorsOfDigests, BUNDLES_COME_WITHIN_MS, groupsOfDigest, type NodeDigest, reconcile, unplaced } from "./recovery.ts";
 import type { ControlStore } from "./store/control-store.ts";
 
 type NodeLife = Pick<NodeRecord, "incarnation" | "info">;
@@ -34,6 +34,8 @@ export class KeptHead {
   readonly #gate: OutputGate;
   readonly #nodes = new Map<NodeId, NodeServices>();
   readonly #living = new Map<NodeId, NodeRecord>();
+  /** Of the nodes that have registered with this head, as they then were. */
+  readonly #processes = new Map<NodeTag, ReadonlySet<string>>();
 
   constructor({ journal, tables, kept, nowMs }: KeptHeadParts) {
     this.tables = tables;
@@ -74,15 +76,23 @@ export class KeptHead {
     this.#living.set(node.nodeId, record);
     const gated = this.#gate.node(node);
     this.#nodes.set(node.nodeId, gated);
-    const owners = this.kept.groups.flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
+    this.#processes.set(nodeTagOf(node.nodeId), new Set(digest.processes));
     this.run(() => {
+      for (const environment of digest.environments ?? []) this.tables.environments.described(environment);
       if (hasLostTables) this.tables.adopt(actorsOfDigests([digest]));
       this.tables.node(record);
       this.head.addNode(gated);
-      // A head without the tables does not know which groups there are.
-      if (!hasLostTables) this.head.nodeHolds(node.nodeId, digest.bundles);
+      const found = hasLostTables ? this.tables.adoptGroups(groupsOfDigest(digest, (owner) => this.#hasEnded(owner))) : [];
+      for (const group of found) this.head.recover({ kind: "group", group, notWithinMs: BUNDLES_COME_WITHIN_MS });
+      this.head.nodeHolds(node.nodeId, digest.bundles);
+      const owners = Array.from(this.tables.groups.all()).flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
       for (const step of reconcile(digest, { actors: this.tables.actors, owners })) this.head.recover(step);
     });
+  }
+
+  /** A process that was not there any more when its node came. */
+  #hasEnded(process: ProcessId | ActorId): boolean {
+    return this.#processes.get(nodeTagOf(process))?.has(process) === false;
   }
 
   /** It is dead, also when this head has never met it. @param then runs when that is kept, so that no other node hears of a death that was not */

@@ -50,10 +50,20 @@ const actorOptions = fields({
   isDetached: flag,
   interface: fields({ className: text, methods: record(record(anything)), groups: record(number) }),
 });
+const group = fields({
+  id: text,
+  name: optional(text),
+  namespace: text,
+  strategy: shape.exactly("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"),
+  bundles: list(record(number)),
+  labels: list(record(text)),
+  isDetached: flag,
+  owner: optional(text),
+});
+const environment = fields({ key: text, description: record(anything) });
 const digest = fields({
   heads: number,
   processes: list(id),
-  bundles: list(tuple(text, number)),
   actors: list(
     fields({
       actorId: id,
@@ -62,6 +72,9 @@ const digest = fields({
       facts: optional(fields({ incarnation: number, creator: id, options: actorOptions })),
     }),
   ),
+  bundles: list(tuple(text, number, number)),
+  groups: optional(list(group)),
+  environments: optional(list(environment)),
 });
 const workerExit = fields({
   workerId: id,
@@ -122,7 +135,7 @@ const named = fields({ name: text, namespace: text });
 const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
   [MESSAGE.DEFINE]: definition,
   [MESSAGE.FETCH_DEFINITION]: text,
-  [MESSAGE.ENVIRONMENT]: fields({ key: text, description: record(anything) }),
+  [MESSAGE.ENVIRONMENT]: environment,
   [MESSAGE.ENVIRONMENT_FETCH]: text,
   [MESSAGE.ACTOR_CREATE]: fields({
     actorId: id,
@@ -140,16 +153,7 @@ const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
   [MESSAGE.WAITS]: fields({ began: list(longWait), ended: list(number) }),
   [MESSAGE.RESOURCES]: fields({ store: anything }),
   [MESSAGE.NODE_DRAIN]: fields({ node: text, deadlineMs: optional(number) }),
-  [MESSAGE.GROUP_CREATE]: fields({
-    id: text,
-    name: optional(text),
-    namespace: text,
-    strategy: shape.exactly("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"),
-    bundles: list(record(number)),
-    labels: list(record(text)),
-    isDetached: flag,
-    owner: optional(text),
-  }),
+  [MESSAGE.GROUP_CREATE]: group,
   [MESSAGE.GROUP_REMOVE]: text,
   [MESSAGE.GROUP_WATCH]: text,
   [MESSAGE.GROUP_LOOKUP]: named,

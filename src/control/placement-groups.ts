@@ -11,6 +11,9 @@ import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../wire/
 import type { Placement } from "./placement.ts";
 import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
 
+/** After a head has taken over: in a cluster of which half is here every group would be placed on that half. */
+const NODES_COME_WITHIN_MS = 1000;
+
 export interface PlacementGroupsOptions {
   nodes: () => Iterable<NodeServices>;
   /** Decides where bundles go. */
@@ -61,7 +64,8 @@ export class PlacementGroups {
 
   /** Those that an earlier head has kept are wanted still. */
   restore(): void {
-    for (const group of this.#table.all()) if (group.header.state !== "removed") this.#options.placement().reserveGroup(group);
+    for (const group of this.#table.all())
+      if (group.header.state !== "removed") this.#options.placement().reserveGroup(group, NODES_COME_WITHIN_MS);
   }
 
   /** All of its bundles are reserved. */

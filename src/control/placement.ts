@@ -5,7 +5,7 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
-import type { LeaseAskHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
+import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader } from "../wire/cluster-messages.ts";
 import type { ActorRefusal } from "../wire/messages.ts";
 import type { ActorRecord } from "./actor-table.ts";
 import type { NodeState } from "./cluster-view.ts";
@@ -29,7 +29,7 @@ export interface PlacementEvents {
 export interface Placement {
   nodeJoined(node: NodeServices): void;
   /** What it says it has for groups, when it comes to a head that has not met it: what is too much is given back, and what is missing is placed again. */
-  nodeHolds(nodeId: NodeId, bundles: readonly (readonly [group: string, index: number])[]): void;
+  nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void;
   /** One that is not alive gets nothing new. */
   nodeState(nodeId: NodeId, state: NodeState): void;
   /** What finds no room, by shape. */
@@ -45,8 +45,8 @@ export interface Placement {
   /** It needs its place no more. */
   gone(actor: ActorRecord): void;
   actorFull(actor: ActorId, nodeId: NodeId): void;
-  /** Also for a group that an earlier head has reserved, which is where that head put it. */
-  reserveGroup(group: GroupRecord): void;
+  /** With a time for one that an earlier head has known: it is where that head put it, and what is missing is not sought before that, as nodes that may have it are still to come. */
+  reserveGroup(group: GroupRecord, notWithinMs?: number): void;
   releaseGroup(group: GroupRecord): void;
   groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void;
   groupReserved(group: string, nodeId: NodeId): void;

@@ -61,6 +61,14 @@ export class RecordedTables {
     for (const { id } of unknown) this.#actors.note(id, true);
   }
 
+  /** Groups of which no table is left. @returns those that were not known */
+  adoptGroups(groups: readonly GroupRecord[]): GroupRecord[] {
+    const unknown = groups.filter(({ header }) => this.#groups.get(header.id) === undefined);
+    this.#groups.restore(unknown);
+    for (const { header } of unknown) this.#groups.note(header.id);
+    return unknown;
+  }
+
   node(record: NodeRecord): void {
     this.#writes.push(...this.#records.node(record));
     if (record.state !== "dead") return;
@@ -160,6 +168,10 @@ class RecordedGroups extends PlacementGroupTable {
   override restore(groups: readonly GroupRecord[]): void {
     super.restore(groups);
     this.#removed.push(...groups.filter(({ header }) => header.state === "removed").map(({ header }) => header.id));
+  }
+
+  note(id: string): void {
+    this.#changed.add(id);
   }
 
   /** Those that the table has forgotten are among them. */

@@ -7,8 +7,9 @@
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import type { DigestActorHeader, NodeDigestHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
-import type { AcceleratorIds } from "../wire/messages.ts";
+import type { AcceleratorIds, GroupCreateHeader } from "../wire/messages.ts";
 import type { ActorRecord, ActorTable } from "./actor-table.ts";
+import type { GroupRecord } from "./placement-group-table.ts";
 
 export type NodeDigest = Omit<NodeDigestHeader, "heads">;
 export type DigestActor = DigestActorHeader;
@@ -25,7 +26,9 @@ export type RecoveryStep =
   | { kind: "workerExited"; worker: WorkerFactsHeader; reason: string }
   | { kind: "endWorker"; worker: ProcessId; actor: ActorId; reason: string }
   | { kind: "processGone"; process: ProcessId }
-  | { kind: "place"; actor: ActorRecord };
+  | { kind: "place"; actor: ActorRecord }
+  /** Nobody had kept it; its bundles are where the nodes say. */
+  | { kind: "group"; group: GroupRecord; notWithinMs: number };
 
 export interface Known {
   readonly actors: ActorTable;
@@ -105,4 +108,16 @@ export function actorsOfDigests(digests: readonly NodeDigest[]): ActorRecord[] {
     });
   }
   return Array.from(found.values());
+}
+
+/** How long nodes may take to come with the other bundles of a group that only they know. */
+export const BUNDLES_COME_WITHIN_MS = 10_000;
+
+/** The groups with bundles on a node when the tables are lost, but for those whose owner is known to have ended. */
+export function groupsOfDigest({ groups = [], bundles }: NodeDigest, hasEnded: (owner: ProcessId | ActorId) => boolean): GroupRecord[] {
+  const there = new Set(bundles.filter(([, , attempt]) => attempt === 0).map(([group]) => group));
+  const isWanted = ({ id, owner }: GroupCreateHeader): boolean => there.has(id) && (owner === undefined || !hasEnded(owner));
+  return groups
+    .filter(isWanted)
+    .map(({ owner, ...header }) => ({ header: { ...header, state: "rescheduling", nodeIds: [] }, owner, reason: undefined }));
 }

@@ -117,9 +117,18 @@ export class BundleReservations {
       for (const bundles of held.values()) for (const bundle of bundles) yield bundle.allocation;
   }
 
-  /** What a node tells a head that does not know it yet. */
-  *committed(): Iterable<readonly [group: string, index: number]> {
-    for (const [group, bundles] of this.#reserved) for (const { index } of bundles) yield [group, index];
+  /** What a node tells a head that does not know it yet, and whose attempts wait. */
+  contents(): { held: [group: string, index: number, attempt: number][]; waiting: { group: string; attempt: number }[] } {
+    return { held: Array.from(this.#held()), waiting: this.#waiting.map(({ group, attempt }) => ({ group, attempt })) };
+  }
+
+  /** The attempt is 0 for what was committed. */
+  *#held(): Iterable<[group: string, index: number, attempt: number]> {
+    for (const [group, bundles] of this.#reserved) for (const { index } of bundles) yield [group, index, 0];
+    for (const [key, bundles] of this.#prepared) {
+      const at = key.lastIndexOf("/");
+      for (const { index } of bundles) yield [key.slice(0, at), index, Number(key.slice(at + 1))];
+    }
   }
 
   /** What a group has taken, bundles together. */

@@ -539,8 +539,10 @@ export class NodeDaemon {
   }
 
   get digest(): NodeDigestHeader {
-    const bundles = this.#leases.bundles();
-    return nodeDigest(this.#options.nodeId, { processes: this.#peers, actors: this.#actorWorkers, bundles });
+    // Only an earlier head waits for what was not held for it.
+    for (const attempt of this.#leases.bundles().waiting) this.#lease({ kind: "groupAbort", ...attempt });
+    const [bundles, environments] = [this.#leases.bundles().held, this.#environments.descriptions()];
+    return nodeDigest(this.#options.nodeId, { processes: this.#peers, actors: this.#actorWorkers, bundles, environments });
   }
 
   /** Another head leads: what it does not know of the leases that are sought is asked again. */

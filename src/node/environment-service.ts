@@ -63,6 +63,11 @@ export class EnvironmentService {
     this.#handle({ kind: "described", key, description });
   }
 
+  /** What it knows of environments that are in use, for a head that has lost its tables. */
+  descriptions(): EnvironmentHeader[] {
+    return this.#table.descriptions();
+  }
+
   /** A message about jobs or their folders; false when it is about something else. */
   receive(from: HeadPeer, message: Message, header: unknown): boolean {
     if (message.type !== MESSAGE.JOB_ENDED) return this.#options.folders?.receive(from, message, header) === true;

@@ -143,6 +143,11 @@ export class EnvironmentTable {
     this.#environments.delete(key);
   }
 
+  /** All of which the meaning is known. */
+  descriptions(): { key: string; description: EnvironmentDescription }[] {
+    return Array.from(this.#environments).flatMap(([key, { description }]) => (description === undefined ? [] : [{ key, description }]));
+  }
+
   describe(key: string): EnvironmentDescription | undefined {
     return this.#environments.get(key)?.description;
   }

@@ -129,9 +129,9 @@ export class LeaseManager {
     return { free: this.#pool.freeAmounts, freeOfActors: freeOfActors(this.#holders), isDraining: this.#facts.isDraining === true };
   }
 
-  /** The bundles that groups have here. */
-  bundles(): (readonly [group: string, index: number])[] {
-    return Array.from(this.#groups.committed());
+  /** The bundles that groups have here, and the attempts of those that wait for them. */
+  bundles(): ReturnType<BundleReservations["contents"]> {
+    return this.#groups.contents();
   }
 
   get hasSettled(): boolean {

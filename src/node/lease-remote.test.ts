@@ -198,7 +198,7 @@ describe("bundles in two phases", () => {
     expect(manager.available()).toEqual({ CPU: 1 });
     expect(of(manager.handle(demand(local, 1, { spec: inGroup })), "grant")).toEqual([]);
     expect(of(manager.handle({ kind: "groupCommit", group: "g", attempt: 1 }), "grant")).toHaveLength(1);
-    expect(manager.bundles()).toEqual([["g", 1]]);
+    expect(manager.bundles().held).toEqual([["g", 1, 0]]);
     expect(of(manager.handle(prepare(2)), "groupPrepared")).toMatchObject([{ attempt: 2, isHeld: false }]);
   });
 
@@ -208,7 +208,7 @@ describe("bundles in two phases", () => {
     manager.handle({ kind: "groupAbort", group: "g", attempt: 1 });
     expect(manager.available()).toEqual({ CPU: 2 });
     manager.handle({ kind: "groupCommit", group: "g", attempt: 1 });
-    expect(manager.bundles()).toEqual([]);
+    expect(manager.bundles().held).toEqual([]);
     expect(of(manager.handle(prepare(2)), "groupPrepared")).toMatchObject([{ isHeld: true }]);
   });
 
@@ -230,11 +230,12 @@ describe("bundles in two phases", () => {
     const more = [{ index: 0, resources: resourceVector({ CPU: 1 }) }];
     manager.handle({ kind: "groupPrepare", group: "g", attempt: 2, placement: 0, bundles: more, mayWait: false, nowMs: 0 });
     manager.handle({ kind: "groupCommit", group: "g", attempt: 2 });
-    expect(manager.bundles()).toEqual([
-      ["g", 0],
-      ["g", 1],
+    expect(manager.bundles().held).toEqual([
+      ["g", 0, 0],
+      ["g", 1, 0],
     ]);
     manager.handle({ kind: "groupPrepare", group: "g", attempt: 3, placement: 0, bundles: more, mayWait: true, nowMs: 0 });
+    expect(manager.bundles().held.at(-1)).toEqual(["g", 0, 3]);
     manager.handle({ kind: "groupReleased", group: "g" });
     expect(manager.available()).toEqual({ CPU: 4 });
   });

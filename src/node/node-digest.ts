@@ -2,8 +2,8 @@
  * What runs on this node, for a head that has not met it: with that and its tables a head knows what an earlier one left undone (`control/recovery.ts`).
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
-import type { NodeDigestHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
-import type { AcceleratorIds } from "../wire/messages.ts";
+import type { DigestBundleHeader, NodeDigestHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { AcceleratorIds, EnvironmentHeader } from "../wire/messages.ts";
 
 /** An actor that was given a worker. */
 export interface PlacedActor {
@@ -15,11 +15,12 @@ export interface NodeContents {
   readonly processes: ReadonlyMap<ProcessId, WorkerFactsHeader>;
   /** By their workers. */
   readonly actors: ReadonlyMap<ProcessId, PlacedActor>;
-  readonly bundles: (readonly [group: string, index: number])[];
+  readonly bundles: DigestBundleHeader[];
+  readonly environments: EnvironmentHeader[];
 }
 
-export function nodeDigest(nodeId: NodeId, { processes, actors, bundles }: NodeContents): NodeDigestHeader {
-  const digest: NodeDigestHeader = { nodeId, heads: 0, processes: Array.from(processes.keys()), actors: [], bundles };
+export function nodeDigest(nodeId: NodeId, { processes, actors, bundles, environments }: NodeContents): NodeDigestHeader {
+  const digest: NodeDigestHeader = { nodeId, heads: 0, processes: Array.from(processes.keys()), actors: [], bundles, environments };
   for (const [process, { actor: actorId, accelerators }] of actors) {
     const facts = processes.get(process);
     if (facts === undefined) continue;

@@ -54,7 +54,7 @@ export function nodeServices(options: NodeServicesOptions): NodeServices {
     actorGone: (actor) => lease({ kind: "actorGone", actor }),
     view: () => leases.view(),
     reserveGroup: (group, bundles) => lease({ kind: "groupWanted", group, bundles: wishes(bundles), nowMs: nowMs() }),
-    prepareGroup: (group, { bundles, ...preparation }) =>
+    prepareGroup: (group, { bundles, facts: _facts, ...preparation }) =>
       lease({ kind: "groupPrepare", group, bundles: wishes(bundles), ...preparation, nowMs: nowMs() }),
     commitGroup: (group, attempt) => lease({ kind: "groupCommit", group, attempt }),
     abortGroup: (group, attempt) => lease({ kind: "groupAbort", group, attempt }),

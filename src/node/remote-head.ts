@@ -17,15 +17,15 @@ import type {
   RoutedHeader,
   WorkerFactsHeader,
 } from "../wire/cluster-messages.ts";
-import { type AcceleratorIds, type ActorRefusal, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
+import { type AcceleratorIds, type ActorRefusal, type GroupCreateHeader, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
 
 export class RemoteHead implements HeadService {
   readonly #link: PeerConnection;
   readonly #node: NodeServices;
   readonly #questions = new HeadQuestions();
   readonly #actors = new Map<ActorId, ActorToPlace>();
-  /** Attempts for groups that the head has not decided on. */
-  readonly #prepared = new Map<string, { group: string; attempt: number }>();
+  /** What the head said of groups with bundles here. */
+  readonly #groups = new Map<string, GroupCreateHeader>();
   #heads = 0;
 
   constructor(link: PeerConnection, node: NodeServices) {
@@ -98,10 +98,14 @@ export class RemoteHead implements HeadService {
       this.#actors.delete(actor);
       this.#node.actorGone(actor);
     }
-    // The next head counts its attempts anew.
-    for (const { group, attempt } of this.#prepared.values()) this.#node.abortGroup(group, attempt);
-    this.#prepared.clear();
-    return { ...digest, heads: this.#heads, actors: actors.map((actor) => ({ ...actor, facts: this.#actors.get(actor.actorId)?.facts })) };
+    const held = new Set(digest.bundles.map(([group]) => group));
+    for (const group of Array.from(this.#groups.keys()).filter((id) => !held.has(id))) this.#groups.delete(group);
+    return {
+      ...digest,
+      heads: this.#heads,
+      actors: actors.map((actor) => ({ ...actor, facts: this.#actors.get(actor.actorId)?.facts })),
+      groups: Array.from(this.#groups.values()),
+    };
   }
 
   /** It knows this node now. */
@@ -117,16 +121,13 @@ export class RemoteHead implements HeadService {
   command([name, ...args]: NodeCommandHeader): void {
     if (name === "placeActor") this.#actors.set(args[0] as ActorId, args[1] as ActorToPlace);
     if (name === "actorGone") this.#actors.delete(args[0] as ActorId);
-    if (name === "prepareGroup" || name === "commitGroup" || name === "abortGroup") this.#groupTried(name, args);
+    if (name === "prepareGroup") this.#remember(args[1] as GroupPreparation);
+    if (name === "releaseGroup") this.#groups.delete(args[0] as string);
     (this.#node[name] as (...given: unknown[]) => void)(...args);
   }
 
-  #groupTried(name: "prepareGroup" | "commitGroup" | "abortGroup", args: readonly unknown[]): void {
-    const group = args[0] as string;
-    const attempt = name === "prepareGroup" ? (args[1] as GroupPreparation).attempt : (args[1] as number);
-    const key = `${group} ${attempt}`;
-    if (name === "prepareGroup") this.#prepared.set(key, { group, attempt });
-    else this.#prepared.delete(key);
+  #remember({ facts }: GroupPreparation): void {
+    if (facts !== undefined) this.#groups.set(facts.id, facts);
   }
 
   #tell(name: HeadEventHeader[0], ...args: unknown[]): void {

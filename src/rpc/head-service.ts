@@ -7,7 +7,7 @@
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
 import type { ActorFactsHeader, LeaseAnswerHeader, LeaseAskHeader, NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
-import type { AcceleratorIds, ActorRefusal, WorkerExitedHeader } from "../wire/messages.ts";
+import type { AcceleratorIds, ActorRefusal, GroupCreateHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
 /** A process of some node, as far as whoever talks to it has to know it. */
@@ -35,6 +35,8 @@ export interface GroupPreparation {
   bundles: readonly { index: number; resources: Record<string, number> }[];
   mayWait: boolean;
   placement: number;
+  /** What the node tells a head that has lost its tables. */
+  facts?: GroupCreateHeader | undefined;
 }
 
 /** What the head can have done on the node. */

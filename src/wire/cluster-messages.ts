@@ -5,7 +5,7 @@
  * travels inside ROUTED.
  */
 import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
-import type { AcceleratorIds, ActorOptionsHeader, ActorRefusal } from "./messages.ts";
+import type { AcceleratorIds, ActorOptionsHeader, ActorRefusal, EnvironmentHeader, GroupCreateHeader } from "./messages.ts";
 
 /**
  * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be
@@ -101,9 +101,16 @@ export interface NodeDigestHeader {
   /** The drivers and workers that are connected to its daemon. */
   processes: ProcessId[];
   actors: DigestActorHeader[];
-  /** What placement groups have there; what a head had only prepared is given back with that head. */
-  bundles: (readonly [group: string, index: number])[];
+  /** What placement groups have there. */
+  bundles: DigestBundleHeader[];
+  /** Of the groups of those bundles, for a head that has lost its tables. */
+  groups?: GroupCreateHeader[] | undefined;
+  /** Those of jobs that go on, also for such a head. */
+  environments?: EnvironmentHeader[] | undefined;
 }
+
+/** A bundle that is held there; the attempt of the head that had it prepared, 0 once it was committed. */
+export type DigestBundleHeader = [group: string, index: number, attempt: number];
 
 export interface DigestActorHeader {
   actorId: ActorId;

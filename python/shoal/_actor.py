@@ -1,17 +1,36 @@
 """The actor that lives in this worker: its instance, and the calls that wait for it.
 
-Calls run one at a time, in the order in which they came; the constructor runs first. The end of the actor comes after the calls that came before it, and is told to
-the daemon first, as it is no crash.
+Each concurrency group has a limit and a queue of its own: calls of one begin in the order in which they came, and as many run at once as its limit says, which is one for an actor
+that asks for nothing else. The constructor runs first. Methods of a class with coroutines run on the asyncio loop, so that between two lines that do not await nothing else happens;
+those of other classes run on threads where several may run at once. The end of the actor comes after the calls that came before it, and is told to the daemon first, as it is no
+crash.
 """
 
 from collections import deque
 
 from . import _messages as message
-from ._call_server import TERMINATE_METHOD
+from ._calls import TERMINATE_METHOD
 from ._codec import PayloadReader, payload_header
 
 
+_DEFAULT_GROUP = "default"
+#: The flags of the code of coroutines and of asynchronous generators.
+_ASYNCHRONOUS = 0x80 | 0x200
+
+
+class _Group:
+    __slots__ = ("limit", "running", "queue")
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.running = 0
+        self.queue = deque()
+
+
 class Actor:
+    #: The constructor runs in the main thread.
+    wants_thread = False
+
     def __init__(self, worker):
         self._worker = worker
         self.id = None
@@ -19,11 +38,15 @@ class Actor:
         self.incarnation = 0
         self.class_name = "actor"
         self.instance = None
-        self.limit = 1
+        #: Its methods run on threads of their own.
+        self.is_threaded = False
         self._start = None
         self._is_constructed = False
-        self._queue = deque()
-        self._busy = None
+        self._groups = {_DEFAULT_GROUP: _Group(1)}
+        #: Streams that waited for their reader: they run already.
+        self._resumable = deque()
+        self._last = None
+        self._is_closed = False
         self._ends_when_idle = False
 
     def start(self, header, body):
@@ -36,6 +59,10 @@ class Actor:
         self.incarnation = header["incarnation"]
         self.class_name = header["name"]
         self.name = header.get("actorName")
+        for name, limit in header["groups"].items():
+            queue = self._groups[name].queue if name in self._groups else deque()
+            self._groups[name] = _Group(limit)
+            self._groups[name].queue = queue
         reader = PayloadReader(body, self._worker.refs)
         args = reader.next(header["args"])
         self._start = (header, args, [reader.next(dep) for dep in header["deps"]])
@@ -44,13 +71,24 @@ class Actor:
         """Something that may run now: the constructor, or the first call."""
         if self._start is not None:
             return self
-        if not self._is_constructed or self._busy is not None:
+        if not self._is_constructed:
             return None
-        if self._queue:
-            job = self._queue.popleft()
-            self._busy = job
-            return job
-        if self._ends_when_idle:
+        if self._resumable:
+            return self._resumable.popleft()
+        is_idle = True
+        for group in self._groups.values():
+            if group.queue:
+                if group.running < group.limit:
+                    group.running += 1
+                    return group.queue.popleft()
+                is_idle = False
+            elif group.running:
+                is_idle = False
+        if is_idle and self._last is not None:
+            last, self._last = self._last, None
+            self._is_constructed = False
+            return last
+        if is_idle and self._ends_when_idle:
             self._worker.end_actor(None)
         return None
 
@@ -58,16 +96,28 @@ class Actor:
         if facts is not None and facts.get("incarnation") != self.incarnation:
             job.answer_error(RuntimeError("the call was meant for incarnation %s of the actor, this is %d" % (facts.get("incarnation"), self.incarnation)))
             return
-        self._queue.append(job)
+        if self._is_closed:
+            # What comes after the last call is answered by the actor's end.
+            return
+        if job.target.id == TERMINATE_METHOD:
+            self._last = job
+            self._is_closed = True
+            return
+        name = job.target.group or _DEFAULT_GROUP
+        group = self._groups.get(name)
+        if group is None:
+            job.answer_error(TypeError("there is no concurrency group %s: there are %s" % (name, ", ".join(self._groups))))
+            return
+        job.group = group
+        group.queue.append(job)
 
     def resume(self, job):
-        """The running call, a stream, may go on."""
-        self._queue.appendleft(job)
-        self._busy = None
+        """A running call, a stream, may go on."""
+        self._resumable.append(job)
 
     def finished(self, job):
-        if self._busy is job:
-            self._busy = None
+        if job.group is not None:
+            job.group.running -= 1
 
     def end_when_idle(self):
         self._ends_when_idle = True
@@ -101,6 +151,8 @@ class Actor:
             daemon.send(message.ACTOR_START_FAILED, {**identity, "error": failure}, parts=(in_band,))
             return True
         self.instance = instance
+        at_once = sum(group.limit for group in self._groups.values())
+        self.is_threaded = at_once > 1 and not _has_coroutines(actor_class)
         self._is_constructed = True
         daemon.send(message.ACTOR_STARTED, identity)
         return True
@@ -121,3 +173,13 @@ class Actor:
 
     def _terminate(self):
         self._worker.end_after_answer = "it was terminated"
+
+
+def _has_coroutines(actor_class):
+    """Whether a method of it is one, as it is written."""
+    for known in getattr(actor_class, "__mro__", (actor_class,)):
+        for member in vars(known).values():
+            code = getattr(getattr(member, "__func__", member), "__code__", None)
+            if code is not None and code.co_flags & _ASYNCHRONOUS:
+                return True
+    return False

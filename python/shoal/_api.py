@@ -14,6 +14,7 @@ _PUT_INDEX = 0x80000000
 _ACTOR_SUFFIX = "ffffffff"
 
 
+@_runtime.in_turn
 def get(refs, timeout=None):
     """The value of a reference, or the values of a list of them, in order. The first failure is raised.
 
@@ -33,6 +34,7 @@ def get(refs, timeout=None):
     return [_value_of(worker, ref) for ref in several]
 
 
+@_runtime.in_turn
 def put(value):
     """Stores a value and returns its reference. From 64 KB on it lies in shared memory.
 
@@ -47,6 +49,7 @@ def put(value):
     return ObjectRef(entry)
 
 
+@_runtime.in_turn
 def wait(refs, num_returns=1, timeout=None):
     """Splits references into those that are ready and those that are not, once ``num_returns`` are, or after ``timeout`` seconds."""
     worker = _runtime.require_task()
@@ -61,6 +64,7 @@ def wait(refs, num_returns=1, timeout=None):
     return ready, [ref for ref in several if ref not in ready]
 
 
+@_runtime.in_turn
 def get_actor(name, namespace=None):
     """The handle of a living actor, by its name.
 
@@ -104,6 +108,7 @@ class ActorMethod:
         self._handle = handle
         self._name = name
 
+    @_runtime.in_turn
     def remote(self, *args):
         """Submits a call; arguments are taken as they are now. A reference among them is its value; one inside a list stays a reference."""
         handle = self._handle
@@ -135,6 +140,7 @@ class ActorMethod:
         for entry in results:
             entry.maker = call
         worker.actor_client(handle._id, handle._interface["className"]).submit(call)
+        worker.sends_from_coroutine()
         if count == 0:
             return None
         refs = [ObjectRef(entry) for entry in results]
@@ -182,6 +188,28 @@ def _value_of(worker, ref):
     return value
 
 
+async def value_later(ref):
+    """What ``await ref`` gives."""
+    from ._coroutines import settled
+
+    await settled(ref._entry, _watch)
+    return _read(ref)
+
+
+@_runtime.in_turn
+def _watch(entry, callback):
+    worker = _runtime.require_task()
+    worker.refs.watch(entry)
+    entry.when_settled(callback)
+    worker.sends_from_coroutine()
+
+
+@_runtime.in_turn
+def _read(ref):
+    return _value_of(_runtime.require_task(), ref)
+
+
 def lost(entry, by_bytes):
     why = "its bytes are lost" if by_bytes else "the process that made it ended"
     entry.failure = ObjectLostError("Cannot get an object: %s" % why, {"reason": why})
+    entry.tell_settled()

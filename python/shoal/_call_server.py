@@ -13,7 +13,6 @@ from ._connection import decode_header
 
 #: The shape of a call without a header.
 _DEFAULT_SHAPE = "CPU:10000"
-TERMINATE_METHOD = "\0terminate"
 
 
 class CallServer:
@@ -49,7 +48,7 @@ class CallServer:
             self._targets[facts["number"]] = Target(facts["id"], facts["name"], False)
         elif kind == message.METHOD:
             facts = decode_header(header)
-            self._targets[facts[0]] = Target(facts[1], "%s.%s" % (self.worker.actor.class_name, facts[1]), True)
+            self._targets[facts[0]] = Target(facts[1], "%s.%s" % (self.worker.actor.class_name, facts[1]), True, facts[2] if len(facts) > 2 else None)
         elif kind == message.CANCEL:
             self._cancel(call_id, decode_header(header))
         elif kind == message.STREAM_CREDIT:
@@ -88,6 +87,8 @@ class CallServer:
         if job is None or job.is_ended:
             return
         job.is_cancelled = True
+        if job.cancel_coroutine is not None:
+            job.cancel_coroutine()
         if job.stream is not None and job.stream.is_waiting:
             self._goes_on(job)
 
@@ -118,6 +119,8 @@ class CallServer:
                 job.stream.is_stopped = True
             if not job.is_actor_call:
                 job.is_cancelled = True
+                if job.cancel_coroutine is not None:
+                    job.cancel_coroutine()
             if job.stream is not None and job.stream.is_waiting:
                 self._goes_on(job)
 

@@ -16,12 +16,14 @@ from .values import Undefined
 #: Each of the first items is sent before the next is asked for: that may take long, and nothing is known of it.
 _SINGLE_ITEMS = 16
 _TURN_AFTER_SECONDS = 0.001
+#: The end of an actor, as a call that comes after all others.
+TERMINATE_METHOD = "\0terminate"
 
 
 class Job:
     __slots__ = (
         "server", "worker", "call_id", "target", "shape", "args", "deps", "body", "num_returns", "name", "accelerators",
-        "is_actor_call", "is_cancelled", "is_ended", "stream", "began", "was_told",
+        "is_actor_call", "is_cancelled", "is_ended", "stream", "began", "was_told", "group", "cancel_coroutine", "is_asynchronous",
     )  # fmt: skip
 
     def __init__(self, server, call_id, target, is_actor_call):
@@ -43,6 +45,15 @@ class Job:
         self.began = 0.0
         #: It has heard of its cancellation: what it waits for after that is its cleaning up.
         self.was_told = False
+        #: Of a call of an actor: the concurrency group that it runs in.
+        self.group = None
+        self.cancel_coroutine = None
+        #: It goes on by itself, as a coroutine.
+        self.is_asynchronous = False
+
+    @property
+    def wants_thread(self):
+        return self.is_actor_call and self.worker.actor.is_threaded and self.target.id != TERMINATE_METHOD
 
     def tell_parked(self):
         self.server.connection.send(message.TASK_PARKED, None, self.call_id)
@@ -76,6 +87,8 @@ class Job:
             return self._failed(error)
         finally:
             self.target.measure(time.perf_counter() - self.began)
+        if self.is_actor_call and (isinstance(value, CoroutineType) or (self.stream is not None and hasattr(value, "__aiter__"))):
+            return self._go_on(value)
         if self.stream is not None:
             try:
                 self.stream.begin(value)
@@ -86,12 +99,40 @@ class Job:
 
     def _call(self, function, args):
         value = function(*args)
-        return self.worker.run_coroutine(value) if isinstance(value, CoroutineType) else value
+        return self.worker.run_coroutine(value) if isinstance(value, CoroutineType) and not self.is_actor_call else value
+
+    # ---- methods that are coroutines
+
+    def _go_on(self, value):
+        self.is_asynchronous = True
+        task = self.worker.start_coroutine(self._whole(value), self, self._coroutine_ended)
+        self.cancel_coroutine = task.cancel
+        return False
+
+    async def _whole(self, value):
+        if isinstance(value, CoroutineType):
+            value = await value
+        if self.stream is None:
+            return value
+        self.stream.begin(value)
+        await self.stream.drive_async()
+        self.num_returns = 0
+        return Undefined
+
+    def _coroutine_ended(self, task):
+        self.cancel_coroutine = None
+        if task.cancelled():
+            self.answer_error(RuntimeError("the coroutine was cancelled from within the actor"))
+        elif task.exception() is None:
+            self.answer(task.result())
+        else:
+            self._failed(task.exception())
+        self.worker.call_ended(self)
 
     def guarded(self, body):
         """Runs code of the user's so that it can be stopped; calls of actors never are, as others rely on their state."""
         if self.is_actor_call:
-            return body()
+            return self.worker.side_stack.outside(body) if self.wants_thread else body()
         return self.worker.interrupts.run(self.server.caller_id, self.call_id, body)
 
     def _arguments(self):
@@ -199,6 +240,8 @@ class Stream:
         self._is_async = False
         self.is_stopped = False
         self.is_waiting = False
+        #: What its coroutine awaits while it waits.
+        self.room = None
 
     def begin(self, value):
         if hasattr(value, "__aiter__"):
@@ -257,6 +300,38 @@ class Stream:
         self.close()
         return True
 
+    async def drive_async(self):
+        """The same in a coroutine, which lets others run while it waits."""
+        try:
+            await self._send_items()
+        finally:
+            iterator, self.iterator = self.iterator, ()
+            if hasattr(iterator, "aclose"):
+                await iterator.aclose()
+            elif hasattr(iterator, "close"):
+                iterator.close()
+
+    async def _send_items(self):
+        job = self._job
+        while not self.is_stopped and not job.is_cancelled:
+            try:
+                item = await self.iterator.__anext__() if self._is_async else next(self.iterator)
+            except (StopIteration, StopAsyncIteration):
+                return
+            index = self._index
+            self._index = index + 1
+            if index < self._skip:
+                continue
+            size = job.server.send_item(job.call_id, index, item)
+            self._ahead.append(size)
+            self._ahead_bytes += size
+            job.worker.sends_from_coroutine()
+            if not self._has_room() and not self.is_stopped and not job.is_cancelled:
+                self.room = job.worker.new_future()
+                self.is_waiting = True
+                await self.room
+                self.room = None
+
     def close(self):
         """Ends the generator where it stands, so that its ``finally`` runs."""
         iterator, self.iterator = self.iterator, ()
@@ -272,9 +347,11 @@ class Stream:
 class Target:
     """What a number stands for that a caller gave to a function or method."""
 
-    __slots__ = ("id", "name", "is_method", "mean", "_function")
+    __slots__ = ("id", "name", "is_method", "group", "mean", "_function")
 
-    def __init__(self, id_, name, is_method):
+    def __init__(self, id_, name, is_method, group=None):
+        #: Of a method: the concurrency group of its calls.
+        self.group = group
         self.id = id_
         self.name = name
         self.is_method = is_method
@@ -291,27 +368,9 @@ class Target:
         self.mean = seconds if self.mean == float("inf") else self.mean * 0.8 + seconds * 0.2
 
 
-def run_coroutine_now(loop, coroutine):
-    """A coroutine or awaitable of a serial task, to its end."""
-
-    async def whole():
-        return await coroutine
-
-    return loop.run_until_complete(whole())
-
-
-def new_event_loop():
-    # Loaded with the first coroutine: it takes longer than all else that a worker loads.
-    import asyncio
-
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    return loop
-
-
 def encoded_size(encoded):
     in_band, buffers, _ = encoded
     return len(in_band) + sum(len(buffer) for buffer in buffers)
 
 
-__all__ = ["Job", "Stream", "Target", "encoded_size", "is_plain", "new_event_loop", "payload_header", "run_coroutine_now"]
+__all__ = ["Job", "Stream", "Target", "encoded_size", "is_plain", "payload_header"]

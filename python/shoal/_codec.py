@@ -32,6 +32,12 @@ class ObjectRef:
     def id(self):
         return self._entry.id
 
+    def __await__(self):
+        """In coroutines: its value, without keeping others from running."""
+        from ._api import value_later
+
+        return value_later(self).__await__()
+
     def __repr__(self):
         return "ObjectRef(%s)" % self._entry.id
 

@@ -30,6 +30,10 @@ class Pump:
         os.set_blocking(self._wake_write, False)
         self._selector.register(self._wake_read, _READ, self._woken)
 
+    def fileno(self):
+        """Becomes readable when something has happened."""
+        return self._selector.fileno()
+
     def add_reader(self, file, callback):
         self._selector.register(file, _READ, callback)
 
@@ -62,7 +66,7 @@ class Pump:
     def cancel(timer):
         timer[2] = None
 
-    def _seconds_to_timer(self):
+    def seconds_to_timer(self):
         timers = self._timers
         while timers and timers[0][2] is None:
             heapq.heappop(timers)
@@ -109,7 +113,7 @@ class Pump:
         """Waits until something happens, at most for so long, and handles it. 0: handles what has happened."""
         self.flush()
         if self._timers:
-            to_timer = self._seconds_to_timer()
+            to_timer = self.seconds_to_timer()
             if to_timer is not None and (seconds is None or to_timer < seconds):
                 seconds = to_timer
         for key, events in self._selector.select(seconds):

@@ -17,7 +17,7 @@ _BATCH_MAX = 20000
 class Entry:
     """One object of the cluster, as far as this process knows it."""
 
-    __slots__ = ("id", "owner", "holds", "table", "payload", "failure", "is_watched", "maker", "__weakref__")
+    __slots__ = ("id", "owner", "holds", "table", "payload", "failure", "is_watched", "maker", "callbacks", "__weakref__")
 
     def __init__(self, id_, owner, table):
         self.id = id_
@@ -30,10 +30,25 @@ class Entry:
         self.is_watched = False
         #: The call that makes it, until it has.
         self.maker = None
+        #: Called once it is settled.
+        self.callbacks = None
 
     @property
     def is_settled(self):
         return self.payload is not None or self.failure is not None
+
+    def when_settled(self, callback):
+        if self.is_settled:
+            callback()
+        elif self.callbacks is None:
+            self.callbacks = [callback]
+        else:
+            self.callbacks.append(callback)
+
+    def tell_settled(self):
+        callbacks, self.callbacks = self.callbacks, None
+        for callback in callbacks or ():
+            callback()
 
     def __del__(self):
         # In whichever thread drops it last.
@@ -121,6 +136,8 @@ class RefTable:
             self.claimed[_place_of(payload.location)] = True
         if self._owed.pop(entry.id, None) is not None:
             self._provide(entry)
+        if entry.callbacks is not None:
+            entry.tell_settled()
         self.on_settled()
 
     def _provide(self, entry):

@@ -13,6 +13,29 @@ def require():
 def require_task():
     """:raises RuntimeError: outside of tasks and actors, and in threads of their own"""
     worker = require()
-    if worker.current is None or not worker.has_turn():
+    if worker.running_job() is None or not worker.has_turn():
         raise RuntimeError("Cannot use the cluster here: call this from the thread of a task or an actor, not from one that it started")
     return worker
+
+
+def in_turn(function):
+    """For what uses the cluster: a method of an actor that runs on a thread of its own takes the turn for it."""
+
+    def within(*args, **kwargs):
+        worker = current
+        if worker is None or worker.has_turn():
+            return function(*args, **kwargs)
+        side = worker.side_of_thread()
+        if side is None:
+            return function(*args, **kwargs)
+        side.take_turn()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            side.leave_turn()
+
+    within.__name__ = function.__name__
+    within.__qualname__ = function.__qualname__
+    within.__doc__ = function.__doc__
+    within.__wrapped__ = function
+    return within

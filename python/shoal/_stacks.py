@@ -2,7 +2,8 @@
 
 A task that waits for a value keeps its stack; the worker's CPU goes to others, so others may run here, too. The task that has the main thread runs the loop itself while it waits, and what
 begins then gets a thread of its own. Of all these threads one runs at a time: it hands the turn on only where it waits or ends, so nothing here is ever touched by two, and a task never
-meets another between two lines that do not wait.
+meets another between two lines that do not wait. Methods of actors that run on threads are another matter: their code runs without the turn, and takes it for
+what it does with the cluster.
 """
 
 import threading
@@ -20,6 +21,8 @@ class SideStack:
         #: What it waits for; None while it may run.
         self.waiter = None
         self.has_ended = False
+        #: It runs beside the others, without the turn.
+        self.is_outside = False
         self._turn = threading.Semaphore(0)
         self._back = threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, name="shoal-task", daemon=True)
@@ -39,9 +42,32 @@ class SideStack:
         self._back.release()
         self._turn.acquire()
 
+    def take_turn(self):
+        """On its own thread, without the turn."""
+        self.worker.wants_turn(self)
+        self._turn.acquire()
+        self.is_outside = False
+
+    def leave_turn(self):
+        # Before the main thread notices, this one may already ask again.
+        self.is_outside = True
+        self._back.release()
+
+    def outside(self, body):
+        """On its own thread: runs what is the user's beside all others."""
+        self.leave_turn()
+        try:
+            return body()
+        finally:
+            self.take_turn()
+
     def _run(self):
         self._turn.acquire()
-        self.worker.run_job(self.job)
+        try:
+            self.worker.run_job(self.job)
+        except SystemExit:
+            # The main thread ends the process.
+            pass
         self.has_ended = True
         self._back.release()
 

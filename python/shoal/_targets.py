@@ -71,7 +71,8 @@ class Targets:
         folder, file = os.path.split(path)
         name = file[:-3] if file.endswith(".py") else file
         known = sys.modules.get(name)
-        if known is not None:
+        # What imports a module of the standard library gets that, whatever the file is called (which Python lists since 3.10).
+        if known is not None or name in getattr(sys, "stdlib_module_names", ()):
             if getattr(known, "__file__", None) == path:
                 return known
             name = "shoal_file_%s" % path.replace("/", "_").replace(".", "_")

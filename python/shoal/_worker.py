@@ -11,13 +11,14 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
+from contextvars import ContextVar
 
 from . import _messages as message
 from ._actor import Actor
 from ._actor_client import ActorClient
 from ._api import lost
 from ._call_server import CallServer
-from ._calls import new_event_loop, run_coroutine_now
 from ._codec import Codec, Payload, PayloadReader
 from ._connection import Connection, decode_header
 from ._executor import Executor
@@ -73,7 +74,11 @@ class Worker:
         self._link_number = 0
         self._claims = []
         self._is_ending = False
-        self._loop = None
+        self._coroutines = None
+        #: The call whose coroutine runs.
+        self.context_job = ContextVar("shoal_job", default=None)
+        #: Threads that want the turn.
+        self._wanting = deque()
         self._last_turn = 0.0
         self._callers = set()
         self._reclaimed = {}
@@ -326,17 +331,19 @@ class Worker:
                 executor.resume(waiting)
             if self._sides:
                 self._resume_sides()
+                while self._wanting:
+                    self._switch(self._wanting.popleft())
             job = executor.next() or self.actor.next()
             if job is None:
                 executor.idle()
-                pump.turn(self._patience(waiter))
+                self._turn(self._patience(waiter))
                 self._last_turn = time.monotonic()
                 continue
             if job is waiting:
                 break
             if job in self._sides:
                 self._switch(self._sides[job])
-            elif waiter is None:
+            elif waiter is None and not job.wants_thread:
                 self.run_job(job)
             else:
                 self._sides[job] = SideStack(self, job)
@@ -347,17 +354,36 @@ class Worker:
                 self._last_turn = now
         self.current = suspended
 
+    def _turn(self, seconds):
+        coroutines = self._coroutines
+        if coroutines is not None and coroutines.turns:
+            coroutines.turn(seconds)
+        else:
+            self.pump.turn(seconds)
+
     def _switch(self, side):
         self.side_stack = side
+        self.current = side.job
         side.switch()
         self.side_stack = None
         self.current = None
         if side.has_ended:
             del self._sides[side.job]
+            if self._is_ending:
+                sys.exit(0)
+
+    def wants_turn(self, side):
+        """From the thread of a side stack that runs without the turn."""
+        self.pump.call(lambda: self._wanting.append(side))
+
+    def side_of_thread(self):
+        thread = threading.get_ident()
+        return next((side for side in list(self._sides.values()) if side.thread == thread), None)
 
     def wait_aside(self, side, waiter):
         """On a side stack: hands the turn back until what the task waits for is there, and it may go on."""
-        self.executor.park(side.job)
+        if not side.job.is_actor_call:
+            self.executor.park(side.job)
         suspended = self.current
         side.waiter = waiter
         side.hand_back()
@@ -367,7 +393,10 @@ class Worker:
         for side in self._sides.values():
             if side.waiter is not None and side.waiter.is_over():
                 side.waiter = None
-                self.executor.resume(side.job)
+                if side.job.is_actor_call:
+                    self._wanting.append(side)
+                else:
+                    self.executor.resume(side.job)
 
     def _patience(self, waiter):
         """Seconds until a wait is over in any case."""
@@ -378,7 +407,8 @@ class Worker:
     def has_turn(self):
         """Whether the calling thread is the one that may touch anything here."""
         thread = threading.get_ident()
-        return thread == (self._main_thread if self.side_stack is None else self.side_stack.thread)
+        side = self.side_stack
+        return thread == self._main_thread if side is None else thread == side.thread and not side.is_outside
 
     def run_job(self, job):
         if job is self.actor:
@@ -397,22 +427,33 @@ class Worker:
             has_ended = job.run()
         finally:
             self.current = None
+        if job.is_asynchronous:
+            return
         if not has_ended:
             if not job.is_actor_call:
                 self.executor.park(job)
             # There may be room again by now: what was told in between found a job that still ran.
             if not job.stream.is_waiting:
                 self.goes_on(job)
-        elif job.is_actor_call:
-            self.actor.finished(job)
-            if self.end_after_answer is not None:
-                self.end_actor(self.end_after_answer)
+        else:
+            self.call_ended(job)
+
+    def call_ended(self, job):
+        if not job.is_actor_call:
+            return
+        self.actor.finished(job)
+        if self.end_after_answer is not None:
+            self.end_actor(self.end_after_answer)
 
     def goes_on(self, job):
         """A stream that waited for its reader has room again, or is to end."""
         if job is self.current:
             return
-        if job.is_actor_call:
+        if job.is_asynchronous:
+            room = job.stream.room
+            if room is not None and not room.done():
+                room.set_result(None)
+        elif job.is_actor_call:
             self.actor.resume(job)
         else:
             self.executor.resume(job)
@@ -432,10 +473,32 @@ class Worker:
         copy = Payload(b"", (), payload.graph, payload.error, payload.refs, CopyHold(self.refs, here, payload.entry), here)
         return self.codec.decode(copy, dependencies)
 
+    # ---- coroutines
+
+    def coroutines(self):
+        if self._coroutines is None:
+            # Loaded with the first of them, as it takes long.
+            from ._coroutines import Coroutines
+
+            self._coroutines = Coroutines(self)
+        return self._coroutines
+
     def run_coroutine(self, coroutine):
-        if self._loop is None:
-            self._loop = new_event_loop()
-        return run_coroutine_now(self._loop, coroutine)
+        return self.coroutines().run(coroutine, self.current)
+
+    def start_coroutine(self, coroutine, job, on_end):
+        return self.coroutines().start(coroutine, job, on_end)
+
+    def new_future(self):
+        return self.coroutines().loop.create_future()
+
+    def sends_from_coroutine(self):
+        """Something is to leave, and asyncio may have the thread."""
+        if self._coroutines is not None:
+            self._coroutines.leave()
+
+    def running_job(self):
+        return self.current if self.current is not None else self.context_job.get()
 
     def use_accelerators(self, accelerators):
         """What CUDA shows to what runs from now on: it is read at the first import that asks."""
@@ -448,7 +511,8 @@ class Worker:
 
     def source(self):
         """Of what is printed now."""
-        job = self.current
+        side = None if not self._sides else self.side_of_thread()
+        job = self.running_job() if side is None else side.job
         if job is self.actor or job is None:
             return "" if self.actor.id is None else self.actor.class_name
         return job.name

@@ -105,7 +105,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const row = actorClassRow(state);
   runtime.functions.prepare(row);
   runtime.functions.publish(row);
-  const encoded = encodeArguments(args, { ...runtime.options, table, serializer });
+  const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actor(actorId, state.name, { watch: false });
   const { options, interface: face } = state;

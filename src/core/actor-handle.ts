@@ -139,7 +139,7 @@ function prototypeFor(state: ActorHandleState): object {
   if (prototype === undefined) {
     prototype = Object.create(isOpen ? openMethods(className) : missingMethods(className, Object.keys(methods))) as object;
     for (const [method, { concurrencyGroup }] of Object.entries(methods)) {
-      const target = methodTarget(className, method, concurrencyGroup as string | undefined);
+      const target = methodTarget(state.interface, method, concurrencyGroup as string | undefined);
       const cached = new WeakMap<object, object>();
       Object.defineProperty(prototype, method, {
         enumerable: true,
@@ -180,7 +180,7 @@ function openMethods(className: string): object {
       if (typeof name === "symbol" || isNoMethod(name) || !states.has(handle)) return undefined;
       const known = cached.get(handle) ?? new Map<string, object>();
       cached.set(handle, known);
-      const method = known.get(name) ?? makeMethod(handle, methodTarget(className, name, undefined), undefined);
+      const method = known.get(name) ?? makeMethod(handle, methodTarget({ className, isOpen: true }, name, undefined), undefined);
       known.set(name, method);
       return method;
     },
@@ -205,21 +205,25 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
       return bindNode({ kind: "method", name, numReturns: resolved.numReturns, args, submit, actor: state, method });
     },
     options: (more: Record<string, unknown>): object => {
-      const { className, groups, methods, maxTaskRetries } = state.interface;
+      const { groups, methods, maxTaskRetries } = state.interface;
       const streams = methods[target.id]?.["numReturns"] === "streaming";
       const given = streams ? generatorOptions(more, target.name) : more;
       const next = resolveMethodOptions(given, { maxRetries: maxTaskRetries, base: resolved });
       if (next.group === target.group) return makeMethod(handle, target, next);
       requireGroup(next.group as string, groups, target.name);
-      return makeMethod(handle, methodTarget(className, target.id, next.group), next);
+      return makeMethod(handle, methodTarget(state.interface, target.id, next.group), next);
     },
   };
 }
 
 /** The default group goes unnamed: most calls are in it. */
-function methodTarget(className: string, method: string, group: string | undefined): CallTarget {
+function methodTarget(
+  { className, isOpen }: Pick<ActorInterface, "className" | "isOpen">,
+  method: string,
+  group: string | undefined,
+): CallTarget {
   const named = group === DEFAULT_GROUP ? undefined : group;
-  return { kind: "method", id: method, name: `${className}.${method}`, group: named, meanMs: 0 };
+  return { kind: "method", id: method, name: `${className}.${method}`, group: named, isOpen, meanMs: 0 };
 }
 
 function refuseBeyond(maxPendingCalls: number, client: ActorClient, call: string): void {

@@ -10,7 +10,9 @@ import type { ObjectTable } from "../object/object-table.ts";
 import { NO_BYTES, type Payload } from "../object/payload.ts";
 import { keepBytes } from "./call-record.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
+import { isPythonId, refusedByPython } from "./python-code.ts";
 import { DependencyMark, type Encoded, type Serializer } from "./serializer.ts";
+import type { CallTarget } from "./worker-link.ts";
 
 export interface ArgumentSurroundings {
   readonly processId: ProcessId;
@@ -34,8 +36,16 @@ export interface EncodedArguments {
   pinned: readonly ObjectEntry[];
 }
 
-/** Arguments as they travel; everything they need is pinned. */
-export function encodeArguments(args: readonly unknown[], surroundings: ArgumentSurroundings): EncodedArguments {
+/**
+ * Arguments as they travel; everything they need is pinned.
+ *
+ * @throws SerializationError for what cannot be sent to any process, or not to one of Python
+ */
+export function encodeArguments(
+  args: readonly unknown[],
+  surroundings: ArgumentSurroundings,
+  target: Pick<CallTarget, "id" | "name" | "isOpen">,
+): EncodedArguments {
   let dependencies: ObjectEntry[] | undefined;
   let marked: unknown[] | undefined;
   for (let index = 0; index < args.length; index += 1) {
@@ -51,6 +61,8 @@ export function encodeArguments(args: readonly unknown[], surroundings: Argument
   const { table, serializer } = surroundings;
   const encoded = serializer.encode(marked ?? args);
   const { graph } = encoded;
+  if (graph && (target.isOpen === true || isPythonId(target.id)))
+    throw refusedByPython(target.name, serializer.whyNotPlain(marked ?? args));
   if (encoded.isPlain) {
     const { chunk, start, end } = keepBytes(encoded.bytes, encoded.start, encoded.end);
     if (dependencies === undefined) return { chunk, start, end, graph, args: undefined, dependencies: NO_ENTRIES, pinned: NO_ENTRIES };

@@ -176,7 +176,7 @@ export class Calls {
 
   #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: CallOptions): CallRecord {
     // What will not be sent needs no arguments.
-    const encoded = encodeArguments(options.limits?.signal?.aborted === true ? [] : args, this.#options);
+    const encoded = encodeArguments(options.limits?.signal?.aborted === true ? [] : args, this.#options, target);
     const sequence = this.#options.ids.nextSequence();
     // Not pushed to an empty array, which would have room for 17.
     const results = [new ObjectEntry(sequence, 0)];

@@ -6,6 +6,9 @@
  * travelled.
  */
 import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../environment/runtime-env.ts";
+import { SerializationError } from "../base/errors.ts";
+import { describeValue } from "../base/describe.ts";
+import type { UnsupportedValueError } from "../wire/value/unsupported-value-error.ts";
 import { placing } from "./inherited-place.ts";
 
 const PREFIX = "python:";
@@ -24,4 +27,13 @@ export function inPython<O extends { readonly runtimeEnv?: RuntimeEnvSpec | unde
   if (options.runtimeEnv?.language === "python") return options;
   placing.isInherited = true;
   return Object.freeze({ ...options, runtimeEnv: pythonRuntimeEnv(options.runtimeEnv) });
+}
+
+/** What only JavaScript can read is not sent to where it cannot be read: an error with the way to it. */
+export function refusedByPython(call: string, { path: steps, value }: UnsupportedValueError): SerializationError {
+  const path = steps.join("");
+  return new SerializationError(
+    `Cannot call ${call}: the argument at ${path} has no form in Python, which reads neither functions nor instances of classes: received ${describeValue(value)}`,
+    { reason: "no form in Python", hint: "Pass plain data, typed arrays, references or handles of actors.", path },
+  );
 }

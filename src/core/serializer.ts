@@ -177,6 +177,20 @@ export class Serializer implements ValueCodec {
     return encoded;
   }
 
+  /** Where in a value that which is no plain data lies, and why: for those who cannot read closures. */
+  whyNotPlain(value: unknown): UnsupportedValueError {
+    const outer = this.#collected;
+    try {
+      encodeValue(value, this.hooks);
+    } catch (error) {
+      if (error instanceof UnsupportedValueError) return error;
+      throw error;
+    } finally {
+      this.#collected = outer;
+    }
+    return new UnsupportedValueError(value, "it changed while it was read");
+  }
+
   encodeError(error: unknown, task: FailedTask): EncodedMessage {
     const where = { taskName: task.name, pid: this.#options.pid, nodeId: this.#options.nodeId, remoteStack: userStack(error) };
     const failure: ShoalError = isWireError(error) ? error : taskErrorFrom(error, where);

@@ -30,6 +30,8 @@ export interface CallTarget {
   readonly name: string;
   /** Of a method: the concurrency group of its calls; undefined is the default one. */
   readonly group?: string | undefined;
+  /** Of a method: it is one of another language, of which nothing is known here. */
+  readonly isOpen?: boolean | undefined;
   /** Mean run time on the worker as measured there; infinite until the first answer. */
   meanMs: number;
   /** The definition in message form, for workers that have not had it. */

@@ -139,7 +139,17 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       const failure = await failureOf(python.task<() => unknown>(THINGS, "unsendable").remote());
       expect(failure.code).toBe("SERIALIZATION_FAILED");
       expect(failure.message).toContain("at .inner[1]: an instance of a class");
-      const there = await failureOf(echo.remote({ f: () => 1 }));
+      class Point {}
+      expect(() => echo.remote(1, { f: [(): number => 1] })).toThrow(
+        /^Cannot call echo: the argument at \[1\]\.f\[0\] has no form in Python/,
+      );
+      expect(() => PyCounter.remote(new Point() as never)).toThrow(/^Cannot call Counter: the argument at \[0\] has no form/);
+      using counter = PyCounter.remote();
+      expect(() => counter.add.remote(new Point() as never)).toThrow(/^Cannot call Counter\.add: the argument at \[0\] has no form/);
+      expect(() => counter.numbers.remote([new Point()] as never)).toThrow(/Counter\.numbers: the argument at \[0\]\[0\]/);
+      expect(await counter.add.remote()).toBe(1);
+      // Within what is put, nobody knows yet who will read it.
+      const there = await failureOf(echo.remote(put({ f: () => 1 })));
       expect(there.message).toContain("only JavaScript can read");
     });
 

@@ -6,9 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { type ProgramRun, runProgram } from "./house/run-program.ts";
+import { unless, WITHOUT_PYTHON } from "./integration/python-places.ts";
 
 const PRIMES = "examples/primes.ts";
 const WORD_COUNT = "examples/word-count.ts";
+const PYTHON_PI = "examples/python-pi.ts";
 const SUPERVISOR = "examples/supervisor.ts";
 /** The sum of the primes below 100,000. */
 const SUM_BELOW_100_000 = "454396537";
@@ -81,6 +83,14 @@ test("supervisor: all jobs are done, although workers die", async () => {
   expect(run.stdout).toContain("workers that died and were replaced: some");
   expect(run.exitCode).toBe(0);
   expect((await runProgram([SUPERVISOR, "0"])).exitCode).toBe(2);
+});
+
+test.skipIf(WITHOUT_PYTHON !== undefined)(`python-pi: tasks and an actor of Python${unless(WITHOUT_PYTHON)}`, async () => {
+  const run = await runProgram([PYTHON_PI, "4", "20000"]);
+  expect(run.stderr).toBe("");
+  expect(run.stdout).toMatch(/^80000 points in 4 tasks: pi is about 3\.1\d+$/m);
+  expect(run.exitCode).toBe(0);
+  expect((await runProgram([PYTHON_PI, "none"])).exitCode).toBe(2);
 });
 
 /** The answers of each part that ran. */

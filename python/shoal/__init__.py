@@ -56,6 +56,17 @@ def exit_actor():
     raise ActorExit
 
 
+def remote(*_args, **_options):
+    """Not there: Python code calls actors, and submits no tasks.
+
+    :raises NotImplementedError: always; it says what to do instead
+    """
+    raise NotImplementedError(
+        "Cannot make a remote function in Python: Python code submits no tasks. Submit the task in TypeScript and pass its reference, return what the next task needs, "
+        "or pass the handle of an actor of TypeScript that submits it, and call handle.method.remote(...)"
+    )
+
+
 __all__ = [
     "ActorDiedError",
     "ActorHandle",
@@ -88,5 +99,6 @@ __all__ = [
     "get_actor",
     "object_store_statistics",
     "put",
+    "remote",
     "wait",
 ]

@@ -492,7 +492,7 @@ def _visible_properties(error):
 
 def _reason(value):
     if isinstance(value, type) or callable(value):
-        return "functions and classes of Python cannot leave their process: send what they return, or name them with shoal.remote"
+        return "functions and classes of Python cannot leave their process: send what they return, or name them with python.task or python.actor in TypeScript"
     if hasattr(value, "__next__"):
         return "a generator or iterator belongs to its process: send list(...) of it"
     if isinstance(value, date):

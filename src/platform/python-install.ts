@@ -15,6 +15,8 @@ const COMPLETE = "shoal-complete";
 const OUTPUT_LINES_MAX = 12;
 const OUTPUT_CHARACTERS_MAX = 65_536;
 const ASK_WITHIN_MS = 20_000;
+/** The first version of pip that knows `--python`. */
+const PIP_FOR_OTHERS = [22, 3] as const;
 /** How often whoever waits for another's install looks whether it is done. */
 const LOOK_EVERY_MS = 200;
 
@@ -63,14 +65,27 @@ export async function installPythonPackages(options: PythonInstallOptions): Prom
       return made;
     }
     await rm(folder, { recursive: true, force: true });
-    await run(interpreter, ["-m", "venv", folder], { timeoutMs, what: `${interpreter} -m venv` });
-    const pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--quiet", ...packages];
-    await run(made, pip, { timeoutMs, what: `pip install ${packages.join(" ")}` });
+    const isServed = await installsElsewhere(interpreter);
+    await run(interpreter, ["-m", "venv", ...(isServed ? ["--without-pip"] : []), folder], { timeoutMs, what: `${interpreter} -m venv` });
+    const pip = ["install", "--disable-pip-version-check", "--no-input", "--quiet", ...packages];
+    const [program, ...first] = isServed ? [interpreter, "-m", "pip", "--python", made] : [made, "-m", "pip"];
+    await run(program, [...first, ...pip], { timeoutMs, what: `pip install ${packages.join(" ")}` });
     await writeFile(join(folder, COMPLETE), packages.join("\n"));
     return made;
   } finally {
     await unlock();
   }
+}
+
+/** Whether the pip of an interpreter can install into another environment, which then needs none of its own: to install one there takes most of the time. */
+async function installsElsewhere(interpreter: string): Promise<boolean> {
+  const script = 'from importlib.metadata import version; print(version("pip"))';
+  const asked = run(interpreter, ["-I", "-c", script], { timeoutMs: ASK_WITHIN_MS, what: `${interpreter} -c` });
+  const [major = 0, minor = 0] = await asked.then(
+    ({ text }) => text.trim().split(".").map(Number),
+    () => [],
+  );
+  return major > PIP_FOR_OTHERS[0] || (major === PIP_FOR_OTHERS[0] && minor >= PIP_FOR_OTHERS[1]);
 }
 
 /** Held by one process; that of one that has died is taken over. */

@@ -259,7 +259,7 @@ describe("a node that has been taken over", () => {
     return [
       { ...facts, resources: {}, labels: {}, objectStoreMemoryBytes: 0 },
       { nodeId, sequence: 1, total: [], free: [], freeOfActors: [], settled: [] },
-      { nodeId, heads: 1, processes: [], actors: [] },
+      { nodeId, heads: 1, processes: [], actors: [], bundles: [] },
     ];
   };
 

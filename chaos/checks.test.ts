@@ -117,7 +117,7 @@ describe("gaps", () => {
       ["b", asked([1000, 1010])],
       ["echo", asked([1200, 1300])],
     ]);
-    expect(worstGap(all, time)).toEqual({ name: "a", ms: 300, watched: 2, failed: [], echoMs: 100 });
+    expect(worstGap(all, time)).toEqual({ name: "a", ms: 300, beginMs: 1100, watched: 2, failed: [], echoMs: 100 });
   });
 
   test("one that has not been answered yet", () => {

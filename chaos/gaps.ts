@@ -7,7 +7,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { nowMs } from "./clock.ts";
 
-const PAUSE_MS = 10;
+const PAUSE_MS = 15;
 const PAUSE_AFTER_FAILURE_MS = 100;
 /** Its process is gone for good. */
 const FAILURES_MAX = 300;
@@ -57,11 +57,11 @@ export class Heard {
   }
 
   /** The longest answer of those that were under way in the time. */
-  worstMs(fromMs: number, toMs: number, untilMs: number): number {
-    let worst = 0;
-    for (const { beginMs, endMs } of this.slow) if (endMs > fromMs && beginMs < toMs) worst = Math.max(worst, endMs - beginMs);
+  worst(fromMs: number, toMs: number, untilMs: number): Sample | undefined {
+    const asked = this.slow.filter(({ beginMs, endMs }) => endMs > fromMs && beginMs < toMs);
     const { openMs } = this;
-    return openMs === undefined || openMs > toMs ? worst : Math.max(worst, untilMs - openMs);
+    if (openMs !== undefined && openMs < toMs) asked.push({ beginMs: openMs, endMs: untilMs });
+    return asked.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0];
   }
 }
 
@@ -104,6 +104,7 @@ class Series {
 export interface Gap {
   readonly name: string;
   readonly ms: number;
+  readonly beginMs: number;
   /** How many were asked. */
   readonly watched: number;
   /** Those who got an error. */
@@ -148,18 +149,23 @@ export class Gaps {
 
 export function worstGap(all: ReadonlyMap<string, Heard>, time: { fromMs: number; toMs: number; untilMs: number }): Gap {
   const { fromMs, toMs, untilMs } = time;
-  const echoMs = all.get("echo")?.worstMs(fromMs, toMs, untilMs) ?? 0;
-  let worst = { name: "none", ms: 0 };
+  const echoMs = lengthOf(all.get("echo")?.worst(fromMs, toMs, untilMs));
+  let worst = { name: "none", ms: 0, beginMs: 0 };
   let watched = 0;
   const failed: string[] = [];
   for (const [name, heard] of all) {
     if (name === "echo" || !heard.wasWell(fromMs)) continue;
     watched += 1;
     if (heard.hasFailed(fromMs, toMs)) failed.push(name);
-    const ms = Math.max(0, heard.worstMs(fromMs, toMs, untilMs) - echoMs);
-    if (ms > worst.ms) worst = { name, ms };
+    const slowest = heard.worst(fromMs, toMs, untilMs);
+    const ms = Math.max(0, lengthOf(slowest) - echoMs);
+    if (ms > worst.ms) worst = { name, ms, beginMs: slowest?.beginMs ?? 0 };
   }
   return { ...worst, watched, failed, echoMs };
+}
+
+function lengthOf(sample: Sample | undefined): number {
+  return sample === undefined ? 0 : sample.endMs - sample.beginMs;
 }
 
 /** The index of the first time after this one; times are in order. */

@@ -165,16 +165,23 @@ class Probes {
     const last = this.#last;
     this.#last = { box, pid };
     let asked = 0;
-    const ask = async (): Promise<void> => {
+    const call = async (): Promise<void> => {
       asked += 1;
-      const { ref } = await box.make.remote(asked);
-      if ((await get([box.pass.remote(asked), ref as never])).some((value) => value !== asked)) throw new Error("a wrong value");
+      const value = asked;
+      if ((await box.pass.remote(value)) !== value) throw new Error("a wrong value");
+    };
+    const getMade = async (): Promise<void> => {
+      asked += 1;
+      const value = asked;
+      const { ref } = await box.make.remote(value);
+      if ((await ref) !== value) throw new Error("a wrong value");
     };
     // Its creation is the head's business and may wait for it; what runs may not.
-    ask().then(
+    call().then(
       () => {
-        this.#gaps.watch(String(pid), ask);
-        if (last !== undefined) this.#gaps.watch(`${pid} to ${last.pid}`, () => get(box.passOn.remote(last.box, 1)));
+        this.#gaps.watch(`calls to ${pid}`, call);
+        this.#gaps.watch(`gets from ${pid}`, getMade);
+        if (last !== undefined) this.#gaps.watch(`calls of ${pid} to ${last.pid}`, () => get(box.passOn.remote(last.box, 1)));
       },
       () => {},
     );

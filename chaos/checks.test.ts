@@ -77,9 +77,14 @@ describe("calls", () => {
 
 test("an actor that lives on, or again, after its kill was acknowledged", () => {
   const promised = { ...nothing, killedMs: new Map([["actor-0", 100]]) };
-  expect(livesAfterKill(witnesses({ startMs: 0, ticksMs: [105] }), promised, 10)).toEqual([]);
-  expect(livesAfterKill(witnesses({ startMs: 0, ticksMs: [115] }), promised, 10)).toHaveLength(1);
-  expect(livesAfterKill(witnesses({ startMs: 0 }, { startMs: 200 }), promised, 10)).toHaveLength(1);
+  const found = (seen: Witnesses, faults: Fault[] = []): string[] => livesAfterKill(seen, promised, faults);
+  expect(found(witnesses({ startMs: 0, ticksMs: [1005] }))).toEqual([]);
+  expect(found(witnesses({ startMs: 0, ticksMs: [2000] }))).toHaveLength(1);
+  expect(found(witnesses({ startMs: 0 }, { startMs: 200 }))).toHaveLength(1);
+  // Whom the order cannot reach lives until its node is heard again, or gives up.
+  expect(found(witnesses({ startMs: 0, ticksMs: [2000] }), [fault("cut node", 50, 1500)])).toEqual([]);
+  expect(found(witnesses({ startMs: 0 }, { startMs: 200 }), [fault("cut node", 50, 1500)])).toHaveLength(1);
+  expect(found(witnesses({ startMs: 0, ticksMs: [30_000] }), [fault("cut node", 50, 1500)])).toHaveLength(1);
 });
 
 describe("recovery", () => {
@@ -104,7 +109,7 @@ describe("recovery", () => {
 });
 
 describe("gaps", () => {
-  const time = { fromMs: 1000, toMs: 2000, untilMs: 3000 };
+  const time = { fromMs: 1000, toMs: 2000 };
   const asked = (...answers: [number, number][]): Heard => {
     const heard = new Heard();
     for (const [beginMs, endMs] of [[980, 990] as const, ...answers]) heard.answered(beginMs, endMs);
@@ -123,7 +128,11 @@ describe("gaps", () => {
   test("one that has not been answered yet", () => {
     const heard = asked();
     heard.openMs = 1400;
-    expect(worstGap(new Map([["a", heard]]), time).ms).toBe(1600);
+    expect(worstGap(new Map([["a", heard]]), time).ms).toBe(600);
+  });
+
+  test("what the next fault adds to a call is not this one's", () => {
+    expect(worstGap(new Map([["a", asked([1950, 5000])]]), time).ms).toBe(50);
   });
 
   test("an error instead of an answer", () => {

@@ -9,6 +9,10 @@ import type { Incarnation, Witnesses } from "./witness.ts";
 
 /** What a stopped process does in the moment in which it goes on, before it looks at the time: a timer that is due. */
 const RESUMED_MS = 200;
+/** A worker that is told to end by a daemon that has much to do. */
+const KILLED_WITHIN_MS = 1000;
+/** After this a node that nobody hears is dead, and has ended its workers. */
+const UNHEARD_MAX_MS = 15_000;
 
 export interface Promised {
   /** Calls whose value the driver has got, by actor. */
@@ -64,15 +68,19 @@ export function wrongCalls(witnesses: Witnesses, { answered, once }: Promised): 
   return problems;
 }
 
-/** A sign of life of an actor after the driver was told that it is dead for good. */
-export function livesAfterKill(witnesses: Witnesses, { killedMs }: Promised, withinMs: number): string[] {
+/** A sign of life of an actor after the driver was told that it is dead for good. One that was cut off may live until its node is heard, or is dead. */
+export function livesAfterKill(witnesses: Witnesses, { killedMs }: Promised, faults: readonly Fault[]): string[] {
   const problems: string[] = [];
   for (const [actor, atMs] of killedMs) {
-    for (const { pid, lastMs, startMs } of witnesses.get(actor) ?? []) {
-      if (startMs > atMs)
-        problems.push(`${actor} began again in process ${pid}, ${(startMs - atMs).toFixed(0)} ms after its kill was acknowledged`);
+    for (const { pid, daemon, lastMs, startMs } of witnesses.get(actor) ?? []) {
+      const wasCutOff = faults.some(
+        ({ daemons, beginMs, endMs }) => daemons.includes(daemon) && beginMs < atMs + KILLED_WITHIN_MS && endMs > atMs - UNHEARD_MAX_MS,
+      );
+      const withinMs = wasCutOff ? UNHEARD_MAX_MS : KILLED_WITHIN_MS;
+      const lateMs = (Math.max(startMs, lastMs) - atMs).toFixed(0);
+      if (startMs > atMs) problems.push(`${actor} began again in process ${pid}, ${lateMs} ms after its kill was acknowledged`);
       else if (lastMs > atMs + withinMs)
-        problems.push(`${actor} lived ${(lastMs - atMs).toFixed(0)} ms after its kill was acknowledged, in process ${pid}`);
+        problems.push(`${actor} lived on in process ${pid}, for ${lateMs} ms after its kill was acknowledged`);
     }
   }
   return problems;

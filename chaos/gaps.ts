@@ -56,12 +56,13 @@ export class Heard {
     return this.failuresMs.some((atMs) => atMs > fromMs && atMs < toMs);
   }
 
-  /** The longest answer of those that were under way in the time. */
-  worst(fromMs: number, toMs: number, untilMs: number): Sample | undefined {
+  /** The longest wait in the time, of those that began in it or before; what comes after it may be the next fault's. */
+  worst(fromMs: number, toMs: number): Sample | undefined {
     const asked = this.slow.filter(({ beginMs, endMs }) => endMs > fromMs && beginMs < toMs);
     const { openMs } = this;
-    if (openMs !== undefined && openMs < toMs) asked.push({ beginMs: openMs, endMs: untilMs });
-    return asked.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0];
+    if (openMs !== undefined && openMs < toMs) asked.push({ beginMs: openMs, endMs: toMs });
+    const within = asked.map(({ beginMs, endMs }) => ({ beginMs, endMs: Math.min(endMs, toMs) }));
+    return within.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0];
   }
 }
 
@@ -138,7 +139,7 @@ export class Gaps {
   /** Of all, less what the machine itself was late by. */
   worst(fromMs: number, toMs: number): Gap {
     const heard = Array.from(this.#series, ([name, series]) => [name, series.heard] as const);
-    return worstGap(new Map(heard), { fromMs, toMs, untilMs: nowMs() });
+    return worstGap(new Map(heard), { fromMs, toMs });
   }
 
   stop(): void {
@@ -147,9 +148,9 @@ export class Gaps {
   }
 }
 
-export function worstGap(all: ReadonlyMap<string, Heard>, time: { fromMs: number; toMs: number; untilMs: number }): Gap {
-  const { fromMs, toMs, untilMs } = time;
-  const echoMs = lengthOf(all.get("echo")?.worst(fromMs, toMs, untilMs));
+export function worstGap(all: ReadonlyMap<string, Heard>, time: { fromMs: number; toMs: number }): Gap {
+  const { fromMs, toMs } = time;
+  const echoMs = lengthOf(all.get("echo")?.worst(fromMs, toMs));
   let worst = { name: "none", ms: 0, beginMs: 0 };
   let watched = 0;
   const failed: string[] = [];
@@ -157,7 +158,7 @@ export function worstGap(all: ReadonlyMap<string, Heard>, time: { fromMs: number
     if (name === "echo" || !heard.wasWell(fromMs)) continue;
     watched += 1;
     if (heard.hasFailed(fromMs, toMs)) failed.push(name);
-    const slowest = heard.worst(fromMs, toMs, untilMs);
+    const slowest = heard.worst(fromMs, toMs);
     const ms = Math.max(0, lengthOf(slowest) - echoMs);
     if (ms > worst.ms) worst = { name, ms, beginMs: slowest?.beginMs ?? 0 };
   }

@@ -45,8 +45,6 @@ const RECOVERY_MAX_MS = 5000;
 /** What calls notice of a head that is away, they notice within this after it, too. */
 const AFTERMATH_MS = 500;
 const RUN = "SHOAL_CHAOS_RUN";
-/** A worker that is told to end by a daemon that has much to do. */
-const KILLED_WITHIN_MS = 1000;
 /** Faults of which calls between nodes that are not part of them must notice nothing. */
 const UNNOTICED: readonly FaultKind[] = ["kill head", "stop head", "kill NATS", "stop NATS", "kill all NATS", "stop all NATS"];
 /** So small that a few large results fill it. */
@@ -114,7 +112,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     const { promised } = workload;
     for (const problem of twoLives(witnesses, faults.done)) onProblem(problem);
     for (const problem of wrongCalls(witnesses, promised)) onProblem(problem);
-    for (const problem of livesAfterKill(witnesses, promised, KILLED_WITHIN_MS)) onProblem(problem);
+    for (const problem of livesAfterKill(witnesses, promised, faults.done)) onProblem(problem);
     const gap = worstGap(faults.done, gaps, { print: settings.print, onProblem });
     if (gap.ms > GAP_MAX_MS) onProblem(`a call took ${gap.ms.toFixed(0)} ms (${gap.name}) during "${gap.during}"`);
     const recovery = worstRecovery(witnesses, faults.done, promised);
@@ -200,7 +198,9 @@ function worstGap(
     const found = gaps.worst(beginMs, endMs + AFTERMATH_MS);
     watched += found.watched;
     if (found.ms > 100)
-      print(`gap of ${found.ms.toFixed(0)} ms at ${found.name} during "${kind}", with the machine late by ${found.echoMs.toFixed(0)} ms`);
+      print(
+        `gap of ${found.ms.toFixed(0)} ms in ${found.name}, ${(found.beginMs - beginMs).toFixed(0)} ms after the begin of "${kind}", with the machine late by ${found.echoMs.toFixed(0)} ms`,
+      );
     for (const name of found.failed) onProblem(`a call of ${name} failed during "${kind}"`);
     if (found.ms > worst.ms) worst = { name: found.name, ms: found.ms, during: kind };
   }

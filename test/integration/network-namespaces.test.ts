@@ -23,11 +23,11 @@ test.skipIf(problem !== undefined)(title, { timeout: 180_000 }, () => {
   const world = new URL("namespaces/world.ts", import.meta.url).pathname;
   const args = [...UNSHARE, process.execPath, "--disable-warning=ExperimentalWarning", world];
   const { stdout, stderr, status } = spawnSync("unshare", args, { encoding: "utf8", timeout: 170_000 });
-  expect(status, stderr).toBe(0);
+  if (status !== 0) expect.fail(stderr);
   const seen = JSON.parse(stdout) as Seen;
-  expect(seen, stderr).toMatchObject({ livesAfterShortCut: 1, left: [] });
+  expect(seen).toMatchObject({ livesAfterShortCut: 1, left: [] });
   // Who is cut off is called by nobody.
-  expect(seen.twoLives.filter((problem) => !problem.includes("began 0 calls"))).toEqual([]);
+  expect(seen.twoLives.filter((text) => !text.includes("began 0 calls"))).toEqual([]);
   // Calls go from process to process.
   expect(seen.worstWithoutHeadMs).toBeLessThan(1000);
   // Ten seconds of silence are death.

@@ -138,14 +138,14 @@ async function main(): Promise<Seen> {
     backMs = (answers().at(-1)?.endMs ?? Infinity) - fromMs;
     await sleep(1000);
   });
-  const { ended = "" } = await (b as Running).next(ENDED_WITHIN_MS).catch(() => ({ ended: "not at all" }));
+  const last = await (b as Running).next(ENDED_WITHIN_MS).catch(() => ({ ended: "not at all" }));
   const problems = twoLives(readWitnesses(LOGS), []);
   await driver.end();
   await Promise.all(nodes.map((node) => node.end()));
   await head.end();
   const giveUpMs = nowMs() + LEFT_WITHIN_MS;
   while (leftovers().length > 0 && nowMs() < giveUpMs) await sleep(50);
-  return { worstWithoutHeadMs, livesAfterShortCut, backMs, twoLives: problems, ended, left: leftovers() };
+  return { worstWithoutHeadMs, livesAfterShortCut, backMs, twoLives: problems, ended: last["ended"] ?? "", left: leftovers() };
 }
 
 /** This is a world of its own: whatever runs in it, or lies in its folders, is left. */

@@ -32,6 +32,12 @@ from ._store import Store
 from ._targets import Targets
 from .errors import ObjectLostError
 
+try:
+    # What hmac shows of it; hmac itself loads OpenSSL, which takes longer than the rest of a forked worker's start.
+    from _operator import _compare_digest as compare_digest
+except ImportError:
+    from hmac import compare_digest
+
 _PARENT_FD = 3
 _HELLO_WITHIN_SECONDS = 1.0
 #: Longer than a caller that attends to its leases keeps an idle one.
@@ -565,9 +571,7 @@ def _listen(address):
 
 
 def _equal(one, other):
-    import hmac
-
-    return hmac.compare_digest(one.encode(), other.encode())
+    return compare_digest(one.encode(), other.encode())
 
 
 def read_line():

@@ -123,9 +123,10 @@ def _become_worker(parent, number, path):
 def _seed_anew():
     """Workers of one zygote must not draw the same numbers."""
     random.seed()
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed()
+    # NumPy imports it at its first use, which takes ten milliseconds; what is imported later draws its own seed.
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
 
 
 def main():

@@ -1,0 +1,23 @@
+"""What the figures of Python call on Shoal: the twins of what ../ray/figures.py calls, plain functions and a class."""
+
+
+def small_value():
+    return b"ok"
+
+
+class SmallValueActor:
+    def small_value(self):
+        return b"ok"
+
+
+def ends_of(array):
+    import shoal
+
+    return [float(array[0] + array[-1]), type(array).__name__, shoal.object_store_statistics()["mapped_bytes"]]
+
+
+class NumpyActor:
+    def __init__(self):
+        import numpy
+
+        self.total = float(numpy.ones(8).sum())

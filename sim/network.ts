@@ -73,6 +73,7 @@ export class ClusterNetwork {
       onIdentity: () => {},
       onRegistered: () => node().daemon.headUp(),
       onDeclaredDead: () => process.exit(1),
+      onDraining: () => {},
       onLeft: () => {},
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });

@@ -19,7 +19,7 @@ export interface ClusterConnection extends Disposable {
 
 /** @throws ShoalError that says why there is none, RangeError for an address that is none */
 export async function connectToCluster(address: string | undefined): Promise<ClusterConnection> {
-  const node = findNode(address ?? "auto");
+  const node = findNode(address ?? "auto", { mayDrain: true });
   const processId = newProcessId(randomHex, node.nodeId);
   const { connection } = await connectPeer(node.socket, {
     version: PROTOCOL_VERSION,

@@ -25,9 +25,12 @@ import type {
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
+import type { PlaceReportHeader } from "../wire/why-messages.ts";
+import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
 import { clusterStatus } from "./cluster-status.ts";
+import { placeReport } from "./place-report.ts";
 import type { NodeState } from "./cluster-view.ts";
 import type { NodeRecord } from "./head-records.ts";
 import type { KeptHead } from "./kept-head.ts";
@@ -332,6 +335,9 @@ export class HeadServer {
       case MESSAGE.CLUSTER_STATUS:
         peer.connection.reply(callId, this.#status());
         return;
+      case MESSAGE.WHY_PLACE:
+        peer.connection.reply(callId, this.#whyPlace(header as { shape?: string; actor?: ActorId }));
+        return;
       case MESSAGE.JOIN_TOKENS:
         this.#joinTokens(peer, callId, header as JoinTokensHeader);
         return;
@@ -364,6 +370,17 @@ export class HeadServer {
   #beginDrain(nodeId: NodeId): void {
     this.#draining.add(nodeId);
     this.#head.drain(nodeId);
+  }
+
+  #whyPlace({ shape, actor }: { shape?: string; actor?: ActorId }): PlaceReportHeader | undefined {
+    const wanted = shape ?? (actor === undefined ? undefined : this.#head.shapeOf(actor));
+    if (wanted === undefined) return undefined;
+    const nodes = Array.from(this.#nodes.values(), (node) => ({
+      view: node.view(),
+      hostname: node.facts.hostname,
+      state: this.#stateOf(node.nodeId),
+    }));
+    return placeReport(parseLeaseSpec(wanted), { nodes, group: (id) => this.#kept.tables.groups.get(id)?.header });
   }
 
   #status(): ClusterStatusHeader {

@@ -153,6 +153,7 @@ const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
   [MESSAGE.WAITS]: fields({ began: list(longWait), ended: list(number) }),
   [MESSAGE.RESOURCES]: fields({ store: anything }),
   [MESSAGE.NODE_DRAIN]: fields({ node: text, deadlineMs: optional(number) }),
+  [MESSAGE.WHY_PLACE]: fields({ shape: optional(leaseSpec), actor: optional(text) }),
   [MESSAGE.GROUP_CREATE]: group,
   [MESSAGE.GROUP_REMOVE]: text,
   [MESSAGE.GROUP_WATCH]: text,

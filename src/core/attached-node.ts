@@ -11,22 +11,33 @@ import { forgetTlsIdentity, setTlsIdentity } from "../platform/tls-identity.ts";
 import type { LocalNode } from "./daemon-process.ts";
 
 /**
- * The oldest node of this machine that belongs to the cluster: `"auto"` is any.
+ * The oldest node of this machine that belongs to the cluster, `"auto"` being any, and that is not about to leave it.
  *
+ * @param options.mayDrain for who looks on and gives it no work: one that is about to leave will do where there is no other
  * @throws RangeError for an address that is none, ShoalError when there is no such node, with what to do about it
  */
-export function findNode(address: string): NodeFile {
+export function findNode(address: string, { mayDrain = false }: { mayDrain?: boolean } = {}): NodeFile {
   const wanted = address === "auto" ? undefined : readNetworkAddress(address);
   const nodes = readNodeFiles();
-  const found = nodes.find(({ clusterAddress }) => wanted === undefined || clusterAddress === wanted);
+  const ofCluster = nodes.filter(({ clusterAddress }) => wanted === undefined || clusterAddress === wanted);
+  const found = ofCluster.find(({ isDraining }) => isDraining !== true) ?? (mayDrain ? ofCluster[0] : undefined);
   if (found !== undefined) return found;
   const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${shownAddress(wanted)}`;
+  if (ofCluster.length > 0) throw onlyDraining(action, ofCluster);
   const reason = whyNoNode(nodes);
   const start =
     wanted === undefined
       ? "Start one: `shoal start --head`, or `shoal start --address HOST:PORT --token TOKEN` for a node of another machine's cluster."
       : `Make this machine a node of it: \`shoal start --address ${shownAddress(wanted)} --token TOKEN\`, with the token that \`shoal start --head\` printed there.`;
   throw new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint: start });
+}
+
+function onlyDraining(action: string, nodes: readonly NodeFile[]): ShoalError {
+  const named = nodes.map(({ nodeId }) => nodeId.slice(0, 12)).join(", ");
+  const reason =
+    nodes.length === 1 ? `the node of this machine (${named}) is being drained` : `all its nodes here (${named}) are being drained`;
+  const hint = "Start another one on this machine: `shoal start --address HOST:PORT --token TOKEN`.";
+  return new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint });
 }
 
 function whyNoNode(nodes: readonly NodeFile[]): string {

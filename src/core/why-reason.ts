@@ -25,7 +25,7 @@ function lackingText(lacking: LeaseReportHeader["lacking"]): string {
   return lacking.map(({ name, wanted, free }) => `it needs ${wanted} ${name}, of which ${free} is free`).join(", ");
 }
 
-function heldText(holders: LeaseReportHeader["holders"]): string {
+export function heldText(holders: LeaseReportHeader["holders"]): string {
   if (holders.length === 0) return "";
   const parts = holders.map(({ name, resources }) => {
     const amounts = Object.entries(resources).map(([resource, amount]) => `${amount} ${resource}`);

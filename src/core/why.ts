@@ -7,15 +7,18 @@
  */
 import type { ObjectEntry } from "../object/object-entry.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { LeaseReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../wire/why-messages.ts";
+import type { LeaseReportHeader, PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../wire/why-messages.ts";
 import type { TaskContext } from "../worker/task-context.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { Runtime } from "./runtime.ts";
 import { leaseReason } from "./why-reason.ts";
+import { placeReason } from "./why-place.ts";
 
 /** How long all of it may take; each hop leaves a part of it to the one before. */
 const WITHIN_MS = 1500;
 const HOP_MS = 100;
+/** A head that is there answers in a millisecond. */
+const HEAD_ANSWERS_WITHIN_MS = 700;
 /** A list of a thousand refs is not explained one by one. */
 const CAUSES_MAX = 10;
 const DEPTH_MAX = 30;
@@ -171,8 +174,19 @@ export class WhyExplainer {
   async #lease(what: string, asked: { shape: string } | { actor: string }, trail: WhyTrail): Promise<WhyHeader> {
     return await this.#ask(what, trail, "the node", async () => {
       const report = (await this.#fromDaemon(MESSAGE.WHY_LEASE, asked, trail)) as LeaseReportHeader;
-      return node({ what, ...leaseReason(report) });
+      if (report.isClustered !== true) return node({ what, ...leaseReason(report) });
+      return node({ what, ...placeReason(report, await this.#place(asked, trail), this.#runtime.options.nodeId) });
     });
+  }
+
+  /** What the head knows of the nodes: undefined where it does not know who waits, "away" when it does not answer. */
+  async #place(asked: { shape: string } | { actor: string }, { withinMs }: WhyTrail): Promise<PlaceReportHeader | "away" | undefined> {
+    const timeoutMs = Math.max(1, Math.min(HEAD_ANSWERS_WITHIN_MS, withinMs - 2 * HOP_MS));
+    try {
+      return (await this.#runtime.daemon.request(MESSAGE.WHY_PLACE, asked, { timeoutMs })).header as PlaceReportHeader | undefined;
+    } catch {
+      return "away";
+    }
   }
 
   async #fromDaemon(type: number, header: unknown, trail: WhyTrail): Promise<WhyHeader | LeaseReportHeader> {

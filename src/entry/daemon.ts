@@ -68,6 +68,8 @@ claimSessionDirectories(directories);
 const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
 let workerCount = 0;
 let isEnding = false;
+let isDraining = false;
+const startedMs = Date.now();
 // Before anything connects or listens: all of it shows the certificate.
 const joined = cluster?.joinToken === undefined ? undefined : await joinFor(cluster.headAddress, cluster.joinToken);
 const token = joined?.token ?? configuration.token;
@@ -93,6 +95,11 @@ const membership =
         onTransfer: (tag, transport) => daemon.acceptTransfer(tag, transport),
         folders: { memoryDirectory: directories.memory, spillDirectory: directories.spill },
         onRegistered: () => daemon.headUp(),
+        onDraining: () => {
+          if (isDraining) return;
+          isDraining = true;
+          tellDrivers(cluster, tlsIdentity());
+        },
         onLeft: () => end(),
         onDeclaredDead: () => fence("the head has declared this node dead"),
         onIdentity: (identity) => tellDrivers(cluster, identity),
@@ -221,7 +228,8 @@ function tellDrivers({ headAddress }: ClusterConfiguration, identity: TlsIdentit
     storeQuotaBytes: objectStoreMemoryBytes,
     labels: configuration.labels,
     pid: process.pid,
-    startedMs: Date.now(),
+    startedMs,
+    isDraining,
   });
 }
 

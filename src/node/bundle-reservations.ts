@@ -117,7 +117,7 @@ export class BundleReservations {
       for (const bundles of held.values()) for (const bundle of bundles) yield bundle.allocation;
   }
 
-  /** What a node tells a head that does not know it yet, and whose attempts wait. */
+  /** What a node tells a head that does not know it yet, and the attempts that wait, of which only an earlier head wanted to hear. */
   contents(): { held: [group: string, index: number, attempt: number][]; waiting: { group: string; attempt: number }[] } {
     return { held: Array.from(this.#held()), waiting: this.#waiting.map(({ group, attempt }) => ({ group, attempt })) };
   }

@@ -56,6 +56,8 @@ export interface ClusterMembershipOptions {
   folders: StoreFolders;
   /** A head that has not met this node hears of it now. */
   onRegistered: () => void;
+  /** It is to leave the cluster: no program should begin on it. Said more than once. */
+  onDraining: () => void;
   /** It has left the cluster, and is to end. */
   onLeft: () => void;
   /** The head has given its work to others: nothing of it may run on. */
@@ -123,8 +125,14 @@ export class ClusterMembership {
       openTransfer: async (tag) => await openTransferStream(links.addressOf(tag), this.#hello()),
       folders: this.#options.folders,
       leave: (reason) => void this.leave(reason).then(() => this.#options.onLeft()),
-      viewChanged: () => links.head.send(MESSAGE.NODE_REPORT, this.#options.report()),
+      viewChanged: () => this.#report(),
     };
+  }
+
+  #report(): void {
+    const report = this.#options.report();
+    if (report?.isDraining === true) this.#options.onDraining();
+    this.#links.head.send(MESSAGE.NODE_REPORT, report);
   }
 
   /** Listens, and resolves when the head has taken the node in. */

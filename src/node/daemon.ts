@@ -335,7 +335,8 @@ export class NodeDaemon {
   }
 
   #leaseReport(asked: Parameters<typeof leaseReport>[0]): LeaseReportHeader {
-    return leaseReport(asked, { leases: this.#leases, head: this.#head, pidOf: (worker) => this.#peers.get(worker)?.pid });
+    const environments = this.#others && this.#environments;
+    return leaseReport(asked, { leases: this.#leases, head: this.#head, peers: this.#peers, environments });
   }
 
   #whyRef(peer: HeadPeer, callId: number, header: WhyRefHeader): void {
@@ -539,7 +540,6 @@ export class NodeDaemon {
   }
 
   get digest(): NodeDigestHeader {
-    // Only an earlier head waits for what was not held for it.
     for (const attempt of this.#leases.bundles().waiting) this.#lease({ kind: "groupAbort", ...attempt });
     const [bundles, environments] = [this.#leases.bundles().held, this.#environments.descriptions()];
     return nodeDigest(this.#options.nodeId, { processes: this.#peers, actors: this.#actorWorkers, bundles, environments });

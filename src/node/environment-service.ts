@@ -63,6 +63,11 @@ export class EnvironmentService {
     this.#handle({ kind: "described", key, description });
   }
 
+  /** What its workers wait for, for `why`. */
+  underWay(key: string): "asked" | "building" | undefined {
+    return this.#table.underWay(key);
+  }
+
   /** What it knows of environments that are in use, for a head that has lost its tables. */
   descriptions(): EnvironmentHeader[] {
     return this.#table.descriptions();

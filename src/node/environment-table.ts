@@ -143,6 +143,11 @@ export class EnvironmentTable {
     this.#environments.delete(key);
   }
 
+  underWay(key: string): "asked" | "building" | undefined {
+    const state = this.#environments.get(key)?.state;
+    return state === "asked" || state === "building" ? state : undefined;
+  }
+
   /** All of which the meaning is known. */
   descriptions(): { key: string; description: EnvironmentDescription }[] {
     return Array.from(this.#environments).flatMap(([key, { description }]) => (description === undefined ? [] : [{ key, description }]));

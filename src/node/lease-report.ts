@@ -7,17 +7,21 @@ import type { ActorId, ProcessId } from "../base/ids.ts";
 import type { HeadService } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import type { LeaseReportHeader } from "../wire/why-messages.ts";
+import type { EnvironmentService } from "./environment-service.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 
 export interface ReportSources {
   readonly leases: LeaseManager;
   readonly head: HeadService;
-  readonly pidOf: (worker: ProcessId) => number | undefined;
+  readonly peers: ReadonlyMap<ProcessId, { readonly pid: number }>;
+  /** The runtime environments of a node that has others beside it. */
+  readonly environments: Pick<EnvironmentService, "underWay"> | undefined;
 }
 
 export function leaseReport(asked: { shape: string } | { actor: ActorId }, sources: ReportSources): LeaseReportHeader {
-  const { leases, head, pidOf } = sources;
+  const { leases, head, peers, environments } = sources;
+  const isClustered = environments !== undefined;
   const shape = "shape" in asked ? asked.shape : head.shapeOf(asked.actor);
   if (shape === undefined) {
     return {
@@ -27,9 +31,11 @@ export function leaseReport(asked: { shape: string } | { actor: ActorId }, sourc
       lacking: [],
       holders: [],
       workersStarting: 0,
+      isClustered,
     };
   }
-  const { refusal, obstacle, pendingGroup, lacking, holders, workersStarting } = leases.explain(parseLeaseSpec(shape));
+  const spec = parseLeaseSpec(shape);
+  const { refusal, obstacle, pendingGroup, lacking, holders, workersStarting } = leases.explain(spec);
   return {
     refusal: refusal?.reason,
     obstacle: obstacle === undefined ? undefined : obstacleText(obstacle),
@@ -37,12 +43,14 @@ export function leaseReport(asked: { shape: string } | { actor: ActorId }, sourc
     lacking: [...lacking],
     holders: holders.map(({ kind, id, resources }) => ({ kind, id, name: nameOf(kind, id), resources })),
     workersStarting,
+    isClustered,
+    environment: environments?.underWay(spec.environment),
   };
 
   function nameOf(kind: "tasks" | "actor" | "group", id: string): string {
     if (kind === "group") return `placement group ${id}`;
     if (kind === "actor") return `actor ${head.describe(id as ActorId) ?? id}`;
-    const pid = pidOf(id as ProcessId);
+    const pid = peers.get(id as ProcessId)?.pid;
     return pid === undefined ? "tasks" : `tasks in process ${pid}`;
   }
 }

@@ -31,6 +31,8 @@ export interface NodeFile {
   labels: Record<string, string>;
   pid: number;
   startedMs: number;
+  /** It is to leave its cluster: no program should hang on it any more. */
+  isDraining?: boolean | undefined;
 }
 
 /** As it lies there: numbers of processes are used again, so who wrote it is told apart by more. */

@@ -40,4 +40,27 @@ export interface LeaseReportHeader {
   lacking: { name: string; wanted: number; free: number }[];
   holders: { kind: "tasks" | "actor" | "group"; id: string; name: string; resources: Record<string, number> }[];
   workersStarting: number;
+  /** Whether the head knows of other nodes, and is to be asked what it waits for there (WHY_PLACE). */
+  isClustered?: boolean;
+  /** Its runtime environment is not ready here. */
+  environment?: "asked" | "building" | undefined;
+}
+
+/** What a demand waits for in the cluster, as the head sees it. */
+export interface PlaceReportHeader {
+  needs: Record<string, number>;
+  /** The end of a sentence that begins with who waits. */
+  infeasible: string | undefined;
+  /** Of the nodes that it could be on; the first of many. */
+  nodes: PlaceNodeHeader[];
+  nodeCount: number;
+}
+
+export interface PlaceNodeHeader {
+  nodeId: string;
+  hostname: string;
+  state: "alive" | "suspect" | "draining";
+  /** Of what it needs. */
+  total: Record<string, number>;
+  free: Record<string, number>;
 }

@@ -7,6 +7,7 @@ import { get, getRuntimeContext, init, nodes, type ObjectRef, remote, shutdown }
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/cli/cluster-connection.ts";
+import { findNode } from "../../src/core/attached-node.ts";
 import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
 import { MESSAGE } from "../../src/wire/messages.ts";
 import { until } from "./session.ts";
@@ -157,4 +158,30 @@ test("drained twice, the later deadline holds; one that dies meanwhile is said t
   await expect(get(never[0] as ObjectRef<number>)).rejects.toThrow("drained");
   await expect(drain(cluster, second.nodeId)).rejects.toThrow("no node of the cluster has an id that begins with");
   await expect(drain(cluster, "")).rejects.toThrow("no node of the cluster has an id that begins with");
+});
+
+test("programs begin on nodes that stay, and where there are none they hear why", { timeout: 60_000 }, async () => {
+  await using cluster = await TestCluster.start({ head: { numCpus: 1 }, onLine });
+  const first = cluster.nodes[0] as TestNode;
+  const second = await cluster.addNode({ numCpus: 1 });
+  await using _ = await connected(cluster);
+  expect(getRuntimeContext().nodeId).toBe(first.nodeId);
+  const place = remote(Place)
+    .options({ numCpus: 0, schedulingStrategy: { nodeId: second.nodeId } })
+    .remote();
+  expect(await place.daemon.remote()).toBe(second.pid);
+  // This program keeps the one, its actor the other.
+  await drain(cluster, first.nodeId);
+  await until(() => findNode(cluster.address).nodeId === second.nodeId, "the file of the node to say that it leaves");
+  await drain(cluster, second.nodeId);
+  const message = /^Cannot connect to the cluster at .*: all its nodes here \([0-9a-f]{12}, [0-9a-f]{12}\) are being drained\.$/;
+  await until(() => {
+    try {
+      findNode(cluster.address);
+      return false;
+    } catch (error) {
+      return message.test((error as Error).message);
+    }
+  }, "nobody to be taken in any more");
+  expect((await status(cluster)).nodes.map(({ state }) => state)).toEqual(["draining", "draining"]);
 });

@@ -126,8 +126,9 @@ describe("top level", () => {
 
   test("10,000 top-level names parse in linear time", () => {
     const names = Array.from({ length: 10_000 }, (_, index) => `const name${index} = ${index};`).join("\n");
-    const start = performance.now();
+    // Processor time, as others may have the processor meanwhile.
+    const start = process.cpuUsage();
     expect(new ModuleTable(names, true).declares("name9999")).toBe(true);
-    expect(performance.now() - start).toBeLessThan(2000);
+    expect(process.cpuUsage(start).user / 1000).toBeLessThan(2000);
   });
 });

@@ -28,9 +28,7 @@ export function placeReport(
   const places = bundle === undefined ? undefined : new Set(group(bundle.group)?.nodeIds);
   const isPlace = ({ view }: KnownNode): boolean => {
     if (places !== undefined) return places.has(view.id as NodeId);
-    return (
-      (node === undefined || node.soft || node.id === view.id) && (labels === undefined || matchesLabels(labels, view.labels))
-    );
+    return (node === undefined || node.soft || node.id === view.id) && (labels === undefined || matchesLabels(labels, view.labels));
   };
   const found = nodes.filter(isPlace);
   const names = Array.from(resources.amounts.keys());

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Executor, type Job, type SlotChannel } from "./executor.ts";
 import { TaskContext } from "./task-context.ts";
 
@@ -186,6 +186,8 @@ describe("the executor", () => {
   });
 
   test("a task that awaits no ref for long is overtaken by a parked one that may go on, and counts as running afterwards", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { executor, log, slots, task } = fixture();
     const parent = task("parent", () => {});
     executor.enqueue(parent);
@@ -198,6 +200,7 @@ describe("the executor", () => {
     executor.waitEnds(parent.context, () => log.push("parent goes on"));
     await turn();
     expect(log).toEqual(["parent begins", "endless begins"]);
+    vi.advanceTimersByTime(100);
     await until(() => log.length === 3);
     expect(log[2]).toBe("parent goes on");
     executor.finished(parent.context);
@@ -211,6 +214,8 @@ describe("the executor", () => {
   });
 
   test("an overtaken task that waits for a ref is parked like any other", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
     const { executor, log, task } = fixture();
     const parent = task("parent", () => {});
     executor.enqueue(parent);
@@ -220,6 +225,8 @@ describe("the executor", () => {
     executor.enqueue(overtaken);
     await turn();
     executor.waitEnds(parent.context, () => log.push("parent goes on"));
+    await turn();
+    vi.advanceTimersByTime(100);
     await until(() => log.includes("parent goes on"));
     executor.waitBegins(overtaken.context);
     executor.waitEnds(overtaken.context, () => log.push("overtaken goes on"));

@@ -72,8 +72,12 @@ export class ClusterNetwork {
       onTransfer: (tag, transport) => node().daemon.acceptTransfer(tag, transport),
       onIdentity: () => {},
       onRegistered: () => node().daemon.headUp(),
-      onDeclaredDead: () => process.exit(1),
       onDraining: () => {},
+      refuses: refusesAt,
+      // This world's workers do not stop one by one; its processes do.
+      onFence: ({ kind }) => {
+        if (kind === "fence") process.exit(1);
+      },
       onLeft: () => {},
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });

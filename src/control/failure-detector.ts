@@ -78,7 +78,7 @@ interface Node {
 
 export const DEAD_AFTER_MS = 10_000;
 export const DEAD_AFTER_MS_MIN = 3_000;
-const CLOSED_AFTER_MS = 2_000;
+export const CLOSED_AFTER_MS = 2_000;
 /** Of `deadAfterMs`: two heartbeats that did not come. */
 const SUSPECT_FRACTION = 0.2;
 /** Of `deadAfterMs`, from the commit of the suspicion to the death: longer than the 0.7 after which a node fences itself and the 0.05 after which its workers notice. */

@@ -15,6 +15,7 @@ import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type {
   ClusterStatusHeader,
+  DeathTimesHeader,
   HeadEventHeader,
   JoinTokensHeader,
   NodeDrainHeader,
@@ -29,6 +30,7 @@ import type { PlaceReportHeader } from "../wire/why-messages.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
+import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "./failure-detector.ts";
 import { clusterStatus } from "./cluster-status.ts";
 import { placeReport } from "./place-report.ts";
 import type { NodeState } from "./cluster-view.ts";
@@ -40,6 +42,9 @@ import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
 const DEAD_MAX = 1000;
+
+/** A node has to know after which silence it is taken for dead. */
+const DEATH_TIMES: DeathTimesHeader = { deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS };
 
 type Registration = ReturnType<typeof checkRegistration>;
 
@@ -63,7 +68,7 @@ export interface HeadServerOptions {
 /** Fewer digits of a node's id name none: they may be a slip of the keyboard. */
 const NODE_NAME_MIN = 4;
 /** How long a link that nobody has registered over is kept without a connection. */
-const CLOSED_AFTER_MS = 2000;
+const UNUSED_LINK_MS = 2000;
 
 /** What a node answers to what a head wants of it. The answer to an earlier head is in the registration, or of no interest. */
 const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
@@ -140,7 +145,7 @@ export class HeadServer {
         if (frame.type === MESSAGE.NODE_REGISTER) {
           const registration = checkRegistration(nodeId, headerOf(frame));
           heads = registration[2].heads;
-          link.reply(frame.callId, undefined);
+          link.reply(frame.callId, DEATH_TIMES);
           node = this.#register(link, registration);
           acknowledge();
         } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {
@@ -177,7 +182,7 @@ export class HeadServer {
         clearTimeout(timer);
         if (this.#isClosed) return;
         if (node !== undefined && this.#nodes.get(nodeTagOf(nodeId)) === node) this.#watch.linkDown(nodeId);
-        else timer = setTimeout(() => this.#forget(link, nodeId, reason), CLOSED_AFTER_MS);
+        else timer = setTimeout(() => this.#forget(link, nodeId, reason), UNUSED_LINK_MS);
       },
     });
     return link;

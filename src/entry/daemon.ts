@@ -101,7 +101,10 @@ const membership =
           tellDrivers(cluster, tlsIdentity());
         },
         onLeft: () => end(),
-        onDeclaredDead: () => fence("the head has declared this node dead"),
+        onFence: (effect) => {
+          if (effect.kind === "fence") fence(effect.reason);
+          else signalWorkers(effect.kind === "pause" ? "SIGSTOP" : "SIGCONT");
+        },
         onIdentity: (identity) => tellDrivers(cluster, identity),
       });
 
@@ -193,17 +196,19 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 function fence(reason: string): void {
   isEnding = true;
   console.error(`The node ends: ${reason}.`);
-  for (const pid of daemon.workerPids) killAtOnce(pid);
+  signalWorkers("SIGKILL");
   removeNodeFile(nodeId);
   removeSessionDirectories(directories);
   process.exit(1);
 }
 
-function killAtOnce(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has ended.
+function signalWorkers(signal: NodeJS.Signals): void {
+  for (const pid of daemon.workerPids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended.
+    }
   }
 }
 

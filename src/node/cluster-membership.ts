@@ -8,6 +8,7 @@ import { type JobId, type NodeTag, nodeTagOf } from "../base/ids.ts";
 import type { StoreFolders } from "../object/transfer/served-object.ts";
 import { connect, listen } from "../platform/endpoint.ts";
 import { randomHex } from "../platform/random.ts";
+import { refusesConnections } from "../platform/reach.ts";
 import type { Listener, Transport } from "../platform/transport.ts";
 import type { TlsIdentity } from "../platform/tls-identity.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
@@ -15,6 +16,7 @@ import { LinkAbuseError } from "../rpc/link-abuse.ts";
 import type { NodeServices } from "../rpc/head-service.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
 import type {
+  DeathTimesHeader,
   HeadEventHeader,
   NodeCommandHeader,
   NodeDigestHeader,
@@ -26,11 +28,13 @@ import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { CertificateRenewal } from "./certificate-renewal.ts";
+import { FenceWatch, type Neighbour } from "./fence-watch.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { checkRouted } from "./link-speech.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "./other-nodes.ts";
 import { RemoteHead } from "./remote-head.ts";
+import type { FenceEffect } from "./self-fence.ts";
 import { openTransferStream } from "./transfer-streams.ts";
 
 /** How the node is reached, as the daemon's configuration has it. */
@@ -60,8 +64,10 @@ export interface ClusterMembershipOptions {
   onDraining: () => void;
   /** It has left the cluster, and is to end. */
   onLeft: () => void;
-  /** The head has given its work to others: nothing of it may run on. */
-  onDeclaredDead: () => void;
+  /** The head has given its work to others, or may soon (`fence`): nothing of it may run on; `pause`: nothing may until `resume`. */
+  onFence: (effect: FenceEffect) => void;
+  /** Whether a process refuses connections at an address. Default: asks there. */
+  refuses?: (address: string) => Promise<boolean | undefined>;
   /** The node has a later certificate; its processes have been told. */
   onIdentity: (identity: TlsIdentity) => void;
 }
@@ -76,7 +82,11 @@ export class ClusterMembership {
   #facts: NodeRegisterHeader;
   readonly #renewal: CertificateRenewal;
   readonly #heartbeat: Heartbeat;
+  /** From when a head has taken the node in. */
+  #fence: FenceWatch | undefined;
   #head: RemoteHead | undefined;
+  #isClosed = false;
+  #neighboursAsked = 0;
   #node: NodeServices | undefined;
   #listener: Listener | undefined;
 
@@ -95,9 +105,9 @@ export class ClusterMembership {
         if (isNew) this.#register();
       },
       onHeadDown: () => {},
-      onDeclaredDead: () => options.onDeclaredDead(),
+      onDeclaredDead: () => options.onFence({ kind: "fence", reason: "the head has declared this node dead" }),
     });
-    this.#heartbeat = new Heartbeat({ link: this.#links.head });
+    this.#heartbeat = new Heartbeat({ link: this.#links.head, onAnswered: (sentMs) => this.#fence?.answered(sentMs) });
     this.#renewal = new CertificateRenewal({
       renew: async (publicKey) => (await this.#links.head.request(MESSAGE.CERTIFICATE_RENEW, publicKey)).header as string,
       store: (identity) => {
@@ -173,6 +183,8 @@ export class ClusterMembership {
   close(): void {
     this.#renewal.stop();
     this.#heartbeat.stop();
+    this.#fence?.close();
+    this.#isClosed = true;
     this.#listener?.close();
     this.#links.close();
   }
@@ -196,11 +208,49 @@ export class ClusterMembership {
   #register(): void {
     const here = this.#options.digest();
     const digest = this.#head?.registering(here) ?? here;
-    this.#links.head
-      .request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 })
-      .then(() => this.#joined.resolve(), this.#joined.reject);
+    this.#links.head.request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 }).then(({ header }) => {
+      this.#fence ??= this.#watchHead(header as DeathTimesHeader);
+      this.#joined.resolve();
+    }, this.#joined.reject);
     this.#head?.registered();
     this.#options.onRegistered();
+  }
+
+  #watchHead({ deadAfterMs, closedAfterMs }: DeathTimesHeader): FenceWatch {
+    const { configuration, refuses = refusesConnections } = this.#options;
+    return new FenceWatch({
+      deadAfterMs,
+      closedAfterMs,
+      nowMs: () => performance.now(),
+      refuses: () => refuses(configuration.headAddress),
+      neighbours: (count) => this.#neighbours(count),
+      onEffect: (effect) => {
+        if (!this.#isClosed) this.#options.onFence(effect);
+      },
+      say: (text) => console.error(`shoal: ${text}`),
+    });
+  }
+
+  #neighbours(count: number): Neighbour[] {
+    const { refuses = refusesConnections } = this.#options;
+    const others = this.#links.others();
+    const start = this.#neighboursAsked % Math.max(1, others.length);
+    this.#neighboursAsked += count;
+    return [...others.slice(start), ...others.slice(0, start)].slice(0, count).map(({ nodeId, address }) => ({
+      headSilence: async (withinMs) => {
+        const link = this.#links.linkTo(nodeTagOf(nodeId));
+        if (link === undefined) throw new Error("it is dead");
+        return Number((await link.request(MESSAGE.HEAD_SILENCE, undefined, { timeoutMs: withinMs })).header);
+      },
+      refuses: () => refuses(address),
+    }));
+  }
+
+  /** Another node is not answered by the head; one that has not been taken in yet does not know. */
+  #tellSilence(source: NodeTag, callId: number): void {
+    const link = this.#links.linkTo(source);
+    if (this.#fence === undefined) link?.replyError(callId, "no head has taken this node in");
+    else link?.reply(callId, this.#fence.silentMs);
   }
 
   #receive(frame: Frame, source: NodeTag | "head"): void {
@@ -211,7 +261,8 @@ export class ClusterMembership {
       const [, to, type, callId] = routed;
       if (source === "head" && type === MESSAGE.REPLY && to !== "") this.#head?.answered(to, callId);
       this.#options.onRouted(routed, frame.body);
-    } else if (frame.type === MESSAGE.NODE_COMMAND && source === "head") this.#head?.command(header as NodeCommandHeader);
+    } else if (frame.type === MESSAGE.HEAD_SILENCE && source !== "head") this.#tellSilence(source, frame.callId);
+    else if (frame.type === MESSAGE.NODE_COMMAND && source === "head") this.#head?.command(header as NodeCommandHeader);
     else throw new LinkAbuseError(`it sends message ${frame.type}, which is not its to send`);
   }
 }

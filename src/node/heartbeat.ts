@@ -13,7 +13,8 @@ export interface HeartbeatOptions {
 }
 
 const BEAT_MS = 1_000;
-const ANSWERED_WITHIN_MS = 3_000;
+/** As long as an answer is of use to who counts from when its question was sent (`self-fence.ts`). */
+const ANSWERED_WITHIN_MS = 7_000;
 
 export class Heartbeat {
   readonly #options: HeartbeatOptions;

@@ -67,6 +67,11 @@ export class NodeLinks {
     return node?.alive === true ? this.#link(node.nodeId) : undefined;
   }
 
+  /** The other nodes that are alive, as far as the head has told. */
+  others(): NodeInfoHeader[] {
+    return Array.from(this.#nodes.values()).filter(({ nodeId, alive }) => alive && nodeId !== this.#options.self.nodeId);
+  }
+
   linked(): Iterable<NodeTag> {
     return this.#links.keys();
   }

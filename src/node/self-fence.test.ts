@@ -7,7 +7,17 @@ function fence(): SelfFence {
   return new SelfFence({ nowMs: 0, deadAfterMs: 10_000, closedAfterMs: 2_000 });
 }
 
+const clocks = new WeakMap<SelfFence, number>();
+
+/** The process has not stood still until then. */
 function kindsAt(machine: SelfFence, nowMs: number): string[] {
+  const kinds: string[] = [];
+  for (let atMs = clocks.get(machine) ?? 0; atMs < nowMs; atMs += 500) kinds.push(...wakesAt(machine, atMs));
+  return [...kinds, ...wakesAt(machine, nowMs)];
+}
+
+function wakesAt(machine: SelfFence, nowMs: number): string[] {
+  clocks.set(machine, nowMs);
   return machine.handle({ kind: "tick", nowMs }).map(({ kind }) => kind);
 }
 
@@ -22,6 +32,7 @@ describe("a node that nobody answers", () => {
 
   test("counts from when the answered question was sent", () => {
     const machine = fence();
+    expect(kindsAt(machine, 5_000)).toEqual([]);
     machine.handle({ kind: "acknowledged", sentMs: 1_000, nowMs: 5_000 });
     expect(machine.runsUntilMs).toBe(8_000);
     expect(kindsAt(machine, 8_000)).toEqual(["fence"]);
@@ -29,6 +40,7 @@ describe("a node that nobody answers", () => {
 
   test("an older answer that comes later takes nothing back", () => {
     const machine = fence();
+    expect(kindsAt(machine, 3_000)).toEqual([]);
     machine.handle({ kind: "acknowledged", sentMs: 3_000, nowMs: 3_001 });
     machine.handle({ kind: "acknowledged", sentMs: 1_000, nowMs: 3_002 });
     expect(kindsAt(machine, 9_999)).toEqual([]);
@@ -42,9 +54,29 @@ describe("a node that nobody answers", () => {
     }
   });
 
-  test("that stood still finds its time over before it reads what came meanwhile", () => {
+  test("that stood still stops its workers before it reads what came meanwhile, and lets them go on when the head answers what it asks now", () => {
     const machine = fence();
-    expect(machine.handle({ kind: "acknowledged", sentMs: 100, nowMs: 60_000 }).map(({ kind }) => kind)).toEqual(["fence"]);
+    expect(machine.handle({ kind: "acknowledged", sentMs: 100, nowMs: 60_000 }).map(({ kind }) => kind)).toEqual(["pause"]);
+    expect(machine.runsUntilMs).toBe(0);
+    expect(machine.handle({ kind: "acknowledged", sentMs: 59_999, nowMs: 60_100 })).toEqual([]);
+    expect(machine.handle({ kind: "acknowledged", sentMs: 60_001, nowMs: 60_200 })).toEqual([{ kind: "resume" }]);
+    expect(machine.runsUntilMs).toBe(67_001);
+  });
+
+  test("that stood still and is not answered after that ends", () => {
+    const machine = fence();
+    expect(wakesAt(machine, 60_000)).toEqual(["pause"]);
+    expect(kindsAt(machine, 69_999)).toEqual([]);
+    expect(kindsAt(machine, 70_000)).toEqual(["fence"]);
+  });
+
+  test("that stood still for a moment stops its workers no later than others end", () => {
+    const machine = fence();
+    expect(kindsAt(machine, 2_000)).toEqual([]);
+    expect(wakesAt(machine, 4_000)).toEqual([]);
+    expect(kindsAt(machine, 6_999)).toEqual([]);
+    expect(kindsAt(machine, 7_000)).toEqual(["pause"]);
+    expect(kindsAt(machine, 14_000)).toEqual(["fence"]);
   });
 
   test("ends when it is told that it is dead", () => {
@@ -55,6 +87,7 @@ describe("a node that nobody answers", () => {
 describe("a node whose connections are closed", () => {
   test("stops its workers before the head takes it for dead, and lets them go on at the next answer", () => {
     const machine = fence();
+    expect(kindsAt(machine, 1_000)).toEqual([]);
     machine.handle({ kind: "linkClosed", nowMs: 1_000 });
     expect(kindsAt(machine, 2_500)).toEqual([]);
     machine.handle({ kind: "busClosed", nowMs: 2_500 });

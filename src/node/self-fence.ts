@@ -4,7 +4,8 @@
  * A pure state machine, the counterpart of `control/failure-detector.ts`. What it counts are questions that were answered, from the time at which they were *sent*: by the head
  * (`acknowledged`), or, where no head leads, by the control plane with a proof that nobody can have declared this node dead (`headless`). Without either for 0.7 of `deadAfterMs` the
  * node fences itself: its workers are killed and it ends. When both of its connections were closed, which the head takes for the end of the process much sooner, the workers
- * are stopped (not killed) until a question is answered. Invariant: `fence` comes once, and nothing comes after it.
+ * are stopped (not killed) until a question is answered. They are stopped, too, when this process itself stood still for so long: perhaps the head did as well (a machine that was suspended), and a question
+ * that is asked now tells. Invariant: `fence` comes once, and nothing comes after it.
  */
 export type FenceEvent =
   | { kind: "acknowledged" | "headless"; sentMs: number; nowMs: number }
@@ -28,10 +29,18 @@ export interface SelfFenceOptions {
 }
 
 export const FENCE_FRACTION = 0.7;
+/** Without an event for so long this process stood still: ticks come several times a second. */
+const STALL_MS = 1_000;
+/** Of `deadAfterMs`: how long one that stood still may wait for an answer. Its workers are stopped meanwhile, so that it hurts nobody. */
+const WOKEN_FRACTION = 1;
 
 export class SelfFence {
   readonly #fenceAfterMs: number;
   readonly #pauseAfterMs: number;
+  readonly #wokenForMs: number;
+  #lastMs: number;
+  /** Until when it waits for an answer after it stood still. */
+  #wokenUntilMs = 0;
   #answeredMs: number;
   #linkClosedMs: number | undefined;
   #busClosedMs: number | undefined;
@@ -43,6 +52,8 @@ export class SelfFence {
     this.#answeredMs = nowMs;
     this.#fenceAfterMs = deadAfterMs * FENCE_FRACTION;
     this.#pauseAfterMs = closedAfterMs * FENCE_FRACTION;
+    this.#wokenForMs = deadAfterMs * WOKEN_FRACTION;
+    this.#lastMs = nowMs;
   }
 
   /** Until when the workers may run, on the clock of the events, as far as is known now. */
@@ -53,6 +64,8 @@ export class SelfFence {
   handle(event: FenceEvent): FenceEffect[] {
     if (this.#isFenced) return [];
     const { nowMs } = event;
+    if (nowMs - this.#lastMs > STALL_MS) this.#wokenUntilMs = nowMs + this.#wokenForMs;
+    this.#lastMs = nowMs;
     switch (event.kind) {
       case "acknowledged":
       case "headless":
@@ -81,15 +94,22 @@ export class SelfFence {
   #tick(nowMs: number): FenceEffect[] {
     const silentMs = this.#silentMs(nowMs);
     if (silentMs >= this.#fenceAfterMs) {
+      if (nowMs < this.#wokenUntilMs)
+        return this.#pause(nowMs, `this process stood still and has not been answered for ${Math.round(silentMs)} ms`);
       return this.#fence(
-        `neither the head nor the bus has answered for ${Math.round(silentMs)} ms, so other nodes may have taken over its work`,
+        `nobody who would know of this node's death has answered for ${Math.round(silentMs)} ms, so other nodes may have taken over its work`,
       );
     }
     if (this.#pausedMs !== undefined || this.#linkClosedMs === undefined || this.#busClosedMs === undefined) return [];
     const closedMs = nowMs - Math.max(this.#linkClosedMs, this.#busClosedMs);
     if (closedMs < this.#pauseAfterMs) return [];
+    return this.#pause(nowMs, `its connections to the head and to the bus have been closed for ${Math.round(closedMs)} ms`);
+  }
+
+  #pause(nowMs: number, reason: string): FenceEffect[] {
+    if (this.#pausedMs !== undefined) return [];
     this.#pausedMs = nowMs;
-    return [{ kind: "pause", reason: `its connections to the head and to the bus have been closed for ${Math.round(closedMs)} ms` }];
+    return [{ kind: "pause", reason }];
   }
 
   #silentMs(nowMs: number): number {

@@ -48,6 +48,12 @@ export interface NodeInfoHeader {
   goneMs?: number | undefined;
 }
 
+/** What a node that registers is told: the head's `FailureDetector` takes it for dead after these, so it has to fence itself before. */
+export interface DeathTimesHeader {
+  deadAfterMs: number;
+  closedAfterMs: number;
+}
+
 /** What an operator is told of the cluster. */
 export interface ClusterStatusHeader {
   /** When this head began, in milliseconds since 1970. */

@@ -1,0 +1,97 @@
+/** When a node that the head does not answer asks whom, and what becomes of it. */
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FenceWatch, type Neighbour } from "./fence-watch.ts";
+
+let refuses: boolean | undefined;
+let neighbours: Neighbour[];
+let effects: string[];
+let said: string[];
+let asked: number;
+let watch: FenceWatch;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  refuses = undefined;
+  neighbours = [];
+  effects = [];
+  said = [];
+  asked = 0;
+  watch = new FenceWatch({
+    deadAfterMs: 10_000,
+    closedAfterMs: 2_000,
+    nowMs: () => performance.now(),
+    refuses: () => {
+      asked += 1;
+      return Promise.resolve(refuses);
+    },
+    neighbours: (count) => neighbours.slice(0, count),
+    onEffect: ({ kind }) => effects.push(kind),
+    say: (text) => said.push(text),
+  });
+});
+
+afterEach(() => {
+  watch.close();
+  vi.useRealTimers();
+});
+
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+const never = (): Promise<undefined> => Promise.resolve(undefined);
+const deaf: Neighbour = { headSilence: () => Promise.resolve(watch.silentMs), refuses: never };
+const hearing: Neighbour = { headSilence: () => Promise.resolve(200), refuses: never };
+const gone: Neighbour = { headSilence: () => Promise.reject(new Error("no answer")), refuses: () => Promise.resolve(true) };
+
+test("a node that is answered asks nobody else and goes on", async () => {
+  for (let beats = 0; beats < 30; beats += 1) {
+    await pass(1_000);
+    watch.answered(performance.now() - 20);
+  }
+  expect([effects, asked, said]).toEqual([[], 0, []]);
+});
+
+test("one that nobody answers ends after seven seconds, and has said why", async () => {
+  await pass(6_900);
+  expect(effects).toEqual([]);
+  await pass(200);
+  expect(effects).toEqual(["fence"]);
+  expect(said).toEqual([expect.stringContaining("nothing is heard from the head's machine")]);
+  await pass(60_000);
+  expect(effects).toEqual(["fence"]);
+});
+
+test("one whose head has ended goes on until there is another, and may then be as silent as before", async () => {
+  refuses = true;
+  await pass(60_000);
+  expect(effects).toEqual([]);
+  refuses = undefined;
+  watch.answered(performance.now());
+  await pass(6_900);
+  expect(effects).toEqual([]);
+  await pass(500);
+  expect(effects).toEqual(["fence"]);
+});
+
+test("one whose head stands still goes on as long as the others are not answered either", async () => {
+  refuses = false;
+  neighbours = [deaf, gone];
+  await pass(60_000);
+  expect(effects).toEqual([]);
+  expect(said).toHaveLength(1);
+  neighbours = [deaf, hearing];
+  await pass(3_500);
+  expect(effects).toEqual([]);
+  await pass(4_000);
+  expect(effects).toEqual(["fence"]);
+  expect(said.at(-1)).toContain("the head answers another node");
+});
+
+test("the others' silence is compared when they tell it, however long the next one takes", async () => {
+  refuses = false;
+  const slow: Neighbour = {
+    headSilence: (withinMs) => new Promise((_, reject) => setTimeout(() => reject(new Error("late")), withinMs)),
+    refuses: () => new Promise((resolve) => setTimeout(() => resolve(undefined), 1_500)),
+  };
+  neighbours = [deaf, slow];
+  await pass(60_000);
+  expect(effects).toEqual([]);
+});

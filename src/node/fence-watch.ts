@@ -1,0 +1,119 @@
+/**
+ * Watches whether the head still answers this node, and has the node end before the head may give its work to others.
+ *
+ * The shell around `self-fence.ts`: a timer, the answers to heartbeats, and, once these stay away, questions to the head's address and to some other nodes, which
+ * `head-silence.ts` judges. Made by the node's membership when a head has taken the node in; the effects are the daemon's to carry out. It says what it found out once for each
+ * silence, since a person who reads of a node that ended wants to know why.
+ */
+import { judgeSilence, type PeerWord } from "./head-silence.ts";
+import { type FenceEffect, SelfFence } from "./self-fence.ts";
+
+/** Another node, as a witness. */
+export interface Neighbour {
+  /** How long ago it has sent its last question that the head answered; rejects when it does not say. */
+  readonly headSilence: (withinMs: number) => Promise<number>;
+  readonly refuses: () => Promise<boolean | undefined>;
+}
+
+export interface FenceWatchOptions {
+  readonly deadAfterMs: number;
+  readonly closedAfterMs: number;
+  readonly nowMs: () => number;
+  /** Whether the head's address refuses connections; undefined when nothing is heard from there. */
+  readonly refuses: () => Promise<boolean | undefined>;
+  /** At most `count` of the other nodes that are alive, each time others. */
+  readonly neighbours: (count: number) => readonly Neighbour[];
+  readonly onEffect: (effect: FenceEffect) => void;
+  /** For people. */
+  readonly say: (text: string) => void;
+}
+
+const TICK_MS = 250;
+/** Two heartbeats were not answered. */
+const ASK_AFTER_MS = 2_500;
+/** Shorter absences need nobody's attention. */
+const SAY_AFTER_MS = 4_000;
+const ASK_EVERY_MS = 1_000;
+const ANSWERS_WITHIN_MS = 1_500;
+const NEIGHBOURS_ASKED = 16;
+
+export class FenceWatch {
+  readonly #options: FenceWatchOptions;
+  readonly #fence: SelfFence;
+  readonly #timer: NodeJS.Timeout;
+  #answeredMs: number;
+  #askedMs = 0;
+  #isAsking = false;
+  #said: string | undefined;
+
+  constructor(options: FenceWatchOptions) {
+    this.#options = options;
+    const nowMs = options.nowMs();
+    this.#answeredMs = nowMs;
+    this.#fence = new SelfFence({ nowMs, deadAfterMs: options.deadAfterMs, closedAfterMs: options.closedAfterMs });
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#timer.unref();
+  }
+
+  /** Since the sending of the last question that the head answered. */
+  get silentMs(): number {
+    return this.#options.nowMs() - this.#answeredMs;
+  }
+
+  answered(sentMs: number): void {
+    this.#answeredMs = Math.max(this.#answeredMs, sentMs);
+    if (this.#said !== undefined && this.silentMs < ASK_AFTER_MS) {
+      this.#said = undefined;
+      this.#options.say("The head answers again.");
+    }
+    this.#do(this.#fence.handle({ kind: "acknowledged", sentMs, nowMs: this.#options.nowMs() }));
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #tick(): void {
+    const nowMs = this.#options.nowMs();
+    this.#do(this.#fence.handle({ kind: "tick", nowMs }));
+    if (this.#isAsking || nowMs - this.#answeredMs < ASK_AFTER_MS || nowMs - this.#askedMs < ASK_EVERY_MS) return;
+    this.#askedMs = nowMs;
+    this.#isAsking = true;
+    void this.#ask(nowMs).finally(() => {
+      this.#isAsking = false;
+    });
+  }
+
+  async #ask(sentMs: number): Promise<void> {
+    const { refuses, neighbours, deadAfterMs, nowMs } = this.#options;
+    const [isRefused, ...peers] = await Promise.all([
+      refuses().catch(() => undefined),
+      ...neighbours(NEIGHBOURS_ASKED).map((neighbour) => this.#wordOf(neighbour)),
+    ]);
+    const verdict = judgeSilence({ refuses: isRefused, peers, silentMs: this.silentMs, deadAfterMs });
+    this.#say(verdict.kind === "headless" ? "no other node is answered either, so this one goes on" : verdict.reason);
+    if (verdict.kind === "headless") this.#do(this.#fence.handle({ kind: "headless", sentMs: sentMs - verdict.ageMs, nowMs: nowMs() }));
+  }
+
+  async #wordOf({ headSilence, refuses }: Neighbour): Promise<PeerWord> {
+    // Both at once: a proof is as old as its question, and one neighbour that does not answer must not make it too old.
+    const hasEnded = refuses().catch(() => undefined);
+    try {
+      const silentMs = await headSilence(ANSWERS_WITHIN_MS);
+      // Compared at this moment: other witnesses may take longer.
+      return { kind: "answered", laterMs: this.silentMs - silentMs };
+    } catch {
+      return { kind: (await hasEnded) === true ? "refused" : "unheard" };
+    }
+  }
+
+  #say(text: string): void {
+    if (text === this.#said || this.silentMs < SAY_AFTER_MS) return;
+    this.#said = text;
+    this.#options.say(`The head has not answered for ${Math.round(this.silentMs)} ms: ${text}.`);
+  }
+
+  #do(effects: readonly FenceEffect[]): void {
+    for (const effect of effects) this.#options.onEffect(effect);
+  }
+}

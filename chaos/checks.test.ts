@@ -1,8 +1,9 @@
 /** That each check of a chaos run finds what it is there for, and nothing else. */
 import { describe, expect, test } from "vitest";
-import { livesAfterKill, type Promised, twoLives, worstRecovery, wrongCalls } from "./checks.ts";
+import { livesAfterKill, type Promised, type Recovery, twoLives, type WaitedMs, worstRecovery, wrongCalls } from "./checks.ts";
 import type { Fault } from "./faults.ts";
 import { Heard, worstGap } from "./gaps.ts";
+import { DRIVER, type Look, waitedBetween } from "./processor-waits.ts";
 import type { Incarnation, WitnessedCall, Witnesses } from "./witness.ts";
 
 interface Life {
@@ -27,7 +28,7 @@ function witnesses(...lives: Life[]): Witnesses {
 }
 
 function fault(kind: Fault["kind"], beginMs: number, endMs: number = beginMs): Fault {
-  return { kind, beginMs, endMs, daemons: [1], detail: "" };
+  return { kind, beginMs, endMs, daemons: [1], heads: [7], home: 8, detail: "" };
 }
 
 const nothing: Promised = { answered: new Map(), killedMs: new Map(), once: new Set() };
@@ -90,21 +91,64 @@ test("an actor that lives on, or again, after its kill was acknowledged", () => 
 describe("recovery", () => {
   const killed = [fault("kill node", 1000)];
 
+  const recovery = (seen: Witnesses, promised = nothing, waitedMs: WaitedMs = () => 0): Recovery =>
+    worstRecovery(seen, killed, { promised, waitedMs });
+
   test("is the time until the first answer elsewhere", () => {
     const seen = witnesses({ startMs: 0 }, { startMs: 3000, daemon: 2, calls: [called(1, 3500)] });
-    expect(worstRecovery(seen, killed, nothing)).toEqual({ actor: "actor-0", ms: 2500, count: 1 });
+    expect(recovery(seen)).toEqual({ actor: "actor-0", ms: 2500, waitedMs: 0, count: 1 });
+  });
+
+  test("leaves out what the machine took from the head until the actor was started, and then from the driver", () => {
+    const seen = witnesses(
+      { startMs: 0 },
+      { startMs: 3000, daemon: 2, calls: [called(1, 3500)] },
+      { startMs: 9000, daemon: 3, calls: [called(2, 9500)] },
+    );
+    const asked: unknown[] = [];
+    const found = recovery(seen, nothing, (...question) => (asked.push(question), 400));
+    expect(found).toMatchObject({ ms: 1700, waitedMs: 800 });
+    expect(asked).toEqual([
+      [[7, 2, 4000], 1000, 3000],
+      [[DRIVER, 8, 2, 4000], 3000, 3500],
+    ]);
   });
 
   test("has no end for an actor that never came back, or never answered", () => {
-    expect(worstRecovery(witnesses({ startMs: 0 }), killed, nothing).ms).toBe(Infinity);
-    expect(worstRecovery(witnesses({ startMs: 0 }, { startMs: 3000, daemon: 2 }), killed, nothing).ms).toBe(Infinity);
+    expect(recovery(witnesses({ startMs: 0 })).ms).toBe(Infinity);
+    expect(recovery(witnesses({ startMs: 0 }, { startMs: 3000, daemon: 2 })).ms).toBe(Infinity);
   });
 
   test("is not asked of those that were elsewhere, had been killed, or that nobody calls", () => {
-    expect(worstRecovery(witnesses({ startMs: 0 }, { startMs: 500, daemon: 2 }), killed, nothing).count).toBe(0);
-    expect(worstRecovery(witnesses({ startMs: 0 }), killed, { ...nothing, killedMs: new Map([["actor-0", 900]]) }).count).toBe(0);
+    expect(recovery(witnesses({ startMs: 0 }, { startMs: 500, daemon: 2 })).count).toBe(0);
+    expect(recovery(witnesses({ startMs: 0 }), { ...nothing, killedMs: new Map([["actor-0", 900]]) }).count).toBe(0);
     const named = witnesses({ actor: "named-1", startMs: 0 }, { actor: "named-1", startMs: 3000, daemon: 2 });
-    expect(worstRecovery(named, killed, nothing).ms).toBe(2000);
+    expect(recovery(named).ms).toBe(2000);
+  });
+});
+
+describe("waits for a processor", () => {
+  const look = (atMs: number, ...waitedMs: [number, number][]): Look => ({ atMs, waitedMs: new Map(waitedMs) });
+  const time = { fromMs: 100, toMs: 400 };
+
+  test("are what each has waited more, of those that are asked about", () => {
+    const looks = [look(100, [1, 50], [2, 0]), look(200, [1, 60], [2, 90]), look(300, [1, 65], [2, 99])];
+    expect(waitedBetween(looks, [1], time)).toBe(15);
+    expect(waitedBetween(looks, [1, 2], time)).toBe(15 + 99);
+    expect(waitedBetween(looks, [3], time)).toBe(0);
+  });
+
+  test("begin with a process and end with it", () => {
+    expect(waitedBetween([look(100), look(200, [1, 60]), look(300, [1, 0])], [1], time)).toBe(60);
+  });
+
+  test("are never more than the time in which they were", () => {
+    expect(waitedBetween([look(100), look(200, [1, 90], [2, 90])], [1, 2], time)).toBe(100);
+  });
+
+  test("before and after it do not count", () => {
+    const looks = [look(0), look(100, [1, 50]), look(400, [1, 60]), look(500, [1, 99])];
+    expect(waitedBetween(looks, [1], time)).toBe(10);
   });
 });
 

@@ -5,6 +5,7 @@
  * promised: calls that were answered, actors that were killed, actors whose calls may run once.
  */
 import type { Fault } from "./faults.ts";
+import { DRIVER } from "./processor-waits.ts";
 import type { Incarnation, Witnesses } from "./witness.ts";
 
 /** What a stopped process does in the moment in which it goes on, before it looks at the time: a timer that is due. */
@@ -88,17 +89,28 @@ export function livesAfterKill(witnesses: Witnesses, { killedMs }: Promised, fau
 
 export interface Recovery {
   readonly actor: string;
+  /** Without what the machine took. */
   readonly ms: number;
+  /** What the machine took from the processes that had to do with it. */
+  readonly waitedMs: number;
   readonly count: number;
 }
+
+/** What processes waited for a processor in a time. */
+export type WaitedMs = (pids: readonly number[], fromMs: number, toMs: number) => number;
 
 /**
  * From the death of a node to the first answer of each of its actors elsewhere, or to its beginning for those that nobody calls. Infinite for one that has not come back.
  */
-export function worstRecovery(witnesses: Witnesses, faults: readonly Fault[], { killedMs }: Promised): Recovery {
-  let worst = { actor: "none", ms: 0 };
+export function worstRecovery(
+  witnesses: Witnesses,
+  faults: readonly Fault[],
+  { promised: { killedMs }, waitedMs }: { promised: Promised; waitedMs: WaitedMs },
+): Recovery {
+  let worst = { actor: "none", ms: 0, waitedMs: 0 };
   let count = 0;
-  for (const { kind, beginMs, daemons } of faults) {
+  for (const fault of faults) {
+    const { kind, beginMs, daemons } = fault;
     if (kind !== "kill node") continue;
     for (const [actor, incarnations] of witnesses) {
       const index = incarnations.findIndex((each, at) => daemons.includes(each.daemon) && isNewest(incarnations, at, beginMs));
@@ -107,10 +119,27 @@ export function worstRecovery(witnesses: Witnesses, faults: readonly Fault[], { 
       // Named ones are called again only at the end.
       const backMs = isCalled(actor) ? firstAnswerMs(later) : (later[0]?.startMs ?? Infinity);
       count += 1;
-      if (backMs - beginMs > worst.ms) worst = { actor, ms: backMs - beginMs };
+      const ofMachineMs = waitedFor(
+        fault,
+        later.findLast(({ startMs }) => startMs <= backMs),
+        { backMs, waitedMs },
+      );
+      const ms = backMs - beginMs - ofMachineMs;
+      if (ms > worst.ms) worst = { actor, ms, waitedMs: ofMachineMs };
     }
   }
   return { ...worst, count };
+}
+
+/** First the head finds the node dead and has the actor started, then the driver finds out where it is and calls it. */
+function waitedFor(
+  { beginMs, heads, home }: Fault,
+  incarnation: Incarnation | undefined,
+  { backMs, waitedMs }: { backMs: number; waitedMs: WaitedMs },
+): number {
+  if (incarnation === undefined) return 0;
+  const { pid, daemon, startMs } = incarnation;
+  return waitedMs([...heads, daemon, pid], beginMs, startMs) + waitedMs([DRIVER, home, daemon, pid], startMs, backMs);
 }
 
 /** Whether the driver calls it one call after another. */

@@ -43,6 +43,9 @@ export interface Fault {
   readonly endMs: number;
   /** Process ids of the daemons that it was about. */
   readonly daemons: readonly number[];
+  /** Process ids of the heads that ran after it, and of the driver's daemon. */
+  readonly heads: readonly number[];
+  readonly home: number;
   readonly detail: string;
 }
 
@@ -59,6 +62,8 @@ export interface FaultOptions {
   readonly addNode: () => Promise<TestNode>;
   /** Makes more on a node than its store holds. */
   readonly fillStore: (node: TestNode) => Promise<void>;
+  /** What the machine took from the run's processes since then. */
+  readonly waitedMs: (fromMs: number, toMs: number) => number;
 }
 
 interface Done {
@@ -74,6 +79,8 @@ const HEAD_AWAY_MAX_MS = 2000;
 const NODE_LOST_WITHIN_MS = 30_000;
 /** Until the actors of a killed node must have been back: what comes earlier would be in their way. */
 const RECOVERED_WITHIN_MS = 5500;
+/** On a machine that has too much to do somebody waits for a processor all the time. */
+const WAITED_MAX_MS = 3000;
 
 export class Faults {
   readonly done: Fault[] = [];
@@ -89,10 +96,10 @@ export class Faults {
     const kind = this.#nextKind();
     const begunMs = nowMs();
     const { daemons, detail } = await this.#do(kind);
-    const fault: Fault = { kind, beginMs: begunMs, endMs: nowMs(), daemons, detail };
+    const fault: Fault = { kind, beginMs: begunMs, endMs: nowMs(), daemons, ...this.#others(), detail };
     this.done.push(fault);
     await this.#replaceLost();
-    if (kind === "kill node") await sleep(Math.max(0, begunMs + RECOVERED_WITHIN_MS - nowMs()));
+    if (kind === "kill node") await this.#untilRecovered(begunMs);
     return fault;
   }
 
@@ -254,6 +261,17 @@ export class Faults {
       daemons: parts.flatMap(({ daemons }) => daemons),
       detail: parts.map(({ detail }, index) => `${both[index]} (${detail})`).join(" with "),
     };
+  }
+
+  #others(): { heads: number[]; home: number } {
+    const heads = clusterProcesses(this.#options.mark).filter(({ kind }) => kind === "head");
+    return { heads: heads.map(({ pid }) => pid), home: this.#options.cluster.nodes[0]?.pid ?? 0 };
+  }
+
+  async #untilRecovered(begunMs: number): Promise<void> {
+    const waitedMs = (): number => Math.min(this.#options.waitedMs(begunMs, nowMs()), WAITED_MAX_MS);
+    const leftMs = (): number => begunMs + RECOVERED_WITHIN_MS + waitedMs() - nowMs();
+    while (leftMs() > 0) await sleep(Math.min(leftMs(), 500));
   }
 
   /** Nodes that were killed, or ended as the cluster took them for dead, are replaced. */

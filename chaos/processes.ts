@@ -16,7 +16,7 @@ export function clusterProcesses(mark: string): ClusterProcess[] {
   const found: ClusterProcess[] = [];
   for (const name of readdirSync("/proc")) {
     const pid = Number(name);
-    if (!(pid > 0) || pid === process.pid || !read(`/proc/${name}/environ`).split("\0").includes(mark)) continue;
+    if (!(pid > 0) || !hasMark(name, mark)) continue;
     const status = read(`/proc/${name}/status`);
     // The one that has ended is nobody's leftover: its parent has not looked yet.
     if (/^State:\s*Z/m.test(status)) continue;
@@ -29,6 +29,11 @@ export function clusterProcesses(mark: string): ClusterProcess[] {
     });
   }
   return found;
+}
+
+/** Whether a process of that number is one of the run's, other than this one. */
+export function hasMark(name: string, mark: string): boolean {
+  return Number(name) !== process.pid && read(`/proc/${name}/environ`).split("\0").includes(mark);
 }
 
 /** @returns false where it has ended by itself */

@@ -16,6 +16,7 @@ import { Gaps } from "./gaps.ts";
 import { clusterProcesses, signal } from "./processes.ts";
 import { livesAfterKill, twoLives, worstRecovery, wrongCalls } from "./checks.ts";
 import { ChaosNats } from "./nats.ts";
+import { ProcessorWaits } from "./processor-waits.ts";
 import { readWitnesses } from "./witness.ts";
 import { Workload } from "./workload.ts";
 
@@ -81,6 +82,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   const places = new Set<string>();
   const gaps = new Gaps();
   const probes = new Probes(gaps);
+  const waits = new ProcessorWaits(mark);
   try {
     const addNode = async (): Promise<TestNode> => {
       const node = await cluster.addNode(offer);
@@ -95,7 +97,9 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     await workload.start();
     const { kinds, pauseMaxMs } = settings;
     const fillStore = (node: TestNode): Promise<void> => workload.fillStore(node);
-    const faults = new Faults({ cluster, nats, mark, random: random.fork(), kinds, pauseMaxMs, nodes: NODES, addNode, fillStore });
+    const waitedMs = (fromMs: number, toMs: number): number => waits.ofAll(fromMs, toMs);
+    const seeded = { random: random.fork(), kinds, pauseMaxMs, nodes: NODES };
+    const faults = new Faults({ ...seeded, cluster, nats, mark, addNode, fillStore, waitedMs });
     const beginMs = nowMs();
     while (faults.done.length < settings.faults && problems.length < 50) {
       const { kind, detail, beginMs: atMs, endMs } = await faults.inject();
@@ -115,8 +119,9 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     for (const problem of livesAfterKill(witnesses, promised, faults.done)) onProblem(problem);
     const gap = worstGap(faults.done, gaps, { print: settings.print, onProblem });
     if (gap.ms > GAP_MAX_MS) onProblem(`a call took ${gap.ms.toFixed(0)} ms (${gap.name}) during "${gap.during}"`);
-    const recovery = worstRecovery(witnesses, faults.done, promised);
-    if (recovery.ms > RECOVERY_MAX_MS) onProblem(`${recovery.actor} was back only ${recovery.ms.toFixed(0)} ms after its node was killed`);
+    const recovery = worstRecovery(witnesses, faults.done, { promised, waitedMs: (...of) => waits.of(...of) });
+    const recovered = `${recovery.ms.toFixed(0)} ms and ${recovery.waitedMs.toFixed(0)} ms of waiting for a processor`;
+    if (recovery.ms > RECOVERY_MAX_MS) onProblem(`${recovery.actor} was back only ${recovered} after its node was killed`);
     await workload.letGo(FREE_WITHIN_MS);
     await shutdown();
     await cluster.shutdown();
@@ -129,11 +134,12 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
         `work: ${workload.ended} pieces, ${workload.failedByFaults} calls that may run once failed by faults, ${workload.named.length} named actors kept, ${workload.killed.length} killed`,
         `actors: ${witnesses.size}, with ${Array.from(witnesses.values(), (all) => all.length).reduce((sum, each) => sum + each, 0)} incarnations, ${Array.from(promised.answered.values(), ({ size }) => size).reduce((sum, each) => sum + each, 0)} calls answered`,
         `worst gap of calls and gets without a head or NATS: ${gap.ms.toFixed(0)} ms (${gap.name}) in ${gap.watched} series`,
-        `worst time until an actor of a killed node answered elsewhere: ${recovery.ms.toFixed(0)} ms (${recovery.count} actors)`,
+        `worst time until an actor of a killed node answered elsewhere: ${recovered} (${recovery.count} actors)`,
       ],
     };
   } finally {
     gaps.stop();
+    waits.stop();
     await shutdown().catch(() => {});
     await cluster.shutdown().catch(() => {});
     await nats?.close();
@@ -199,7 +205,7 @@ function worstGap(
     watched += found.watched;
     if (found.ms > 100)
       print(
-        `gap of ${found.ms.toFixed(0)} ms in ${found.name}, ${(found.beginMs - beginMs).toFixed(0)} ms after the begin of "${kind}", with the machine late by ${found.echoMs.toFixed(0)} ms`,
+        `gap of ${found.ms.toFixed(0)} ms in ${found.name}, ${Math.round(found.beginMs - beginMs)} ms after the begin of "${kind}", with the machine late by ${found.echoMs.toFixed(0)} ms`,
       );
     for (const name of found.failed) onProblem(`a call of ${name} failed during "${kind}"`);
     if (found.ms > worst.ms) worst = { name: found.name, ms: found.ms, during: kind };

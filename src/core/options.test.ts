@@ -289,6 +289,24 @@ describe("the options of init", () => {
     expect(Object.isFrozen(resolveInitOptions().resources)).toBe(true);
   });
 
+  test("take the runtime environment of the environment where the program names none", () => {
+    vi.stubEnv("SHOAL_RUNTIME_ENV", '{ "envVars": { "MODE": "fast" } }');
+    expect(resolveInitOptions().runtimeEnv).toEqual({ envVars: { MODE: "fast" } });
+    expect(resolveInitOptions({ runtimeEnv: {} }).runtimeEnv).toEqual({});
+    expect(resolveInitOptions({ mode: "inProcess" }).runtimeEnv).toBeUndefined();
+    for (const [text, reason] of [
+      ["MODE=fast", 'TypeError: Cannot use SHOAL_RUNTIME_ENV as the runtime environment: JSON is needed: received "MODE=fast"'],
+      ['{"pip":["x"]}', "TypeError: Cannot use SHOAL_RUNTIME_ENV as the runtime environment: there is no field"],
+      ['{"execArgv":["-e"]}', "RangeError: Cannot use SHOAL_RUNTIME_ENV"],
+    ] as const) {
+      vi.stubEnv("SHOAL_RUNTIME_ENV", text);
+      expect(() => resolveInitOptions()).toThrow(
+        expect.objectContaining({ message: expect.stringContaining(reason.slice(reason.indexOf(" ") + 1)), name: reason.split(":")[0] }),
+      );
+    }
+    vi.unstubAllEnvs();
+  });
+
   test("take the namespace of the environment where the program names none", () => {
     vi.stubEnv("SHOAL_NAMESPACE", "team");
     expect(resolveInitOptions().namespace).toBe("team");

@@ -11,7 +11,7 @@ import { STREAMING } from "../wire/messages.ts";
 import { type CallLimits, limitsAmong } from "./call-limits.ts";
 import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import type { RetryPolicy } from "./call-record.ts";
-import { environmentOf, runtimeEnv } from "./environment-options.ts";
+import { environmentOf, runtimeEnv, withRuntimeEnvOfEnvironment } from "./environment-options.ts";
 import {
   amount,
   bytes,
@@ -429,7 +429,8 @@ function withNamespaceOfEnvironment(checked: Readonly<Record<string, unknown>>):
 
 /** @throws TypeError, RangeError */
 export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
-  const checked = withNamespaceOfEnvironment(withAddressOfEnvironment(checkedOptions(options, INIT_OPTIONS, INIT)));
+  const given = checkedOptions(options, INIT_OPTIONS, INIT);
+  const checked = withRuntimeEnvOfEnvironment(withNamespaceOfEnvironment(withAddressOfEnvironment(given)));
   const ofNode = checked["address"] === undefined ? [] : OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
   if (ofNode.length > 0) {
     const one = ofNode.length === 1 ? "it is an option" : "they are options";

@@ -344,7 +344,7 @@ export interface InitOptions {
   spillDirectory?: string | undefined;
   /** Where the names of actors live. Default: what `SHOAL_NAMESPACE` says, else one of its own for each `init`. */
   namespace?: string | undefined;
-  /** What the workers of this program have besides what the node has; tasks and actors may add to it. Default: nothing. */
+  /** What the workers of this program have besides what the node has; tasks and actors may add to it. Default: what `SHOAL_RUNTIME_ENV` says, as JSON; else nothing. */
   runtimeEnv?: RuntimeEnv | undefined;
   /** Print here what workers print. Default: true. */
   logToDriver?: boolean | undefined;

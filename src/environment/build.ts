@@ -13,6 +13,7 @@ import { isDirectory, joinPath, resolvePath } from "../platform/paths.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./directory-package.ts";
 import { foldersOf } from "./environment-folders.ts";
 import { unpackDirectory } from "./pack-directory.ts";
+import { checkedNode } from "./node-program.ts";
 import { pythonInterpreter } from "./python-interpreter.ts";
 import type { ObtainedPackage } from "./package-exchange.ts";
 import { expandedVariables, type NodePlace, type RuntimeEnvSpec, SETUP_TIMEOUT_MS } from "./runtime-env.ts";
@@ -28,6 +29,8 @@ export interface BuiltEnvironment {
   readonly foreignCode?: ForeignCode;
   /** The interpreter of its workers, where they speak Python. */
   readonly interpreter?: string;
+  /** The Node of its workers, where it is not this one. */
+  readonly program?: string;
   /** What is imported before they are forked; empty where they are started one by one. */
   readonly preload?: readonly string[];
 }
@@ -57,9 +60,9 @@ export async function buildEnvironment(spec: RuntimeEnvSpec, options: BuildOptio
       await linkPackages(spec, workingDirectory, packageFolder);
     const interpreter =
       spec.language === "python" ? { interpreter: await interpreterOf(spec, variables), preload: spec.pythonPreload ?? [] } : {};
-    return {
-      built: { description: spec, envVars: expandedVariables(spec.envVars ?? {}, variables), packageFolder, ...working, ...interpreter },
-    };
+    const program = spec.language !== undefined || spec.execPath === undefined ? {} : { program: await checkedNode(spec.execPath) };
+    const envVars = expandedVariables(spec.envVars ?? {}, variables);
+    return { built: { description: spec, envVars, packageFolder, ...working, ...interpreter, ...program } };
   } catch (error) {
     const output = error instanceof PackageInstallError ? error.output : [];
     const isDamaged = error instanceof DamagedContentsError;

@@ -47,8 +47,8 @@ function inPlace(spec: RuntimeEnvSpec, here: NodePlace): RuntimeEnvSpec {
 }
 
 /** A job that runs where its driver does, with nothing to copy or to install: no other process is needed to find that out. */
-function isThere({ job, workingDir, nodeModules, language }: RuntimeEnvSpec, { node }: NodePlace): boolean {
-  return job?.node === node && workingDir === undefined && nodeModules === undefined && language === undefined;
+function isThere({ job, workingDir, nodeModules, execPath, language }: RuntimeEnvSpec, { node }: NodePlace): boolean {
+  return job?.node === node && [workingDir, nodeModules, execPath, language].every((part) => part === undefined);
 }
 
 async function all(folders: EnvironmentFolders, obtain: (place: PackagePlace) => Promise<ObtainedPackage>): Promise<ObtainedFolders> {

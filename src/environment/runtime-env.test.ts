@@ -33,6 +33,14 @@ describe("faultOfRuntimeEnv", () => {
     [{ nodeModules: ["../evil"] }, 'not "../evil"'],
     [{ nodeModules: ["git+ssh://host/x"] }, "names packages of the registry"],
     [{ nodeModules: folder }, `there is no ${join(folder, "package.json")}`],
+    [{ py_executable: "python3" }, "a Node is execPath"],
+    [{ execPath: "" }, "execPath is the path of a Node program"],
+    [{ execArgv: "--inspect" }, "execArgv is an array of flags"],
+    [{ execArgv: ["--import", "./hooks.mjs"] }, 'with their values, such as "--import=./hooks.mjs": not "./hooks.mjs"'],
+    [{ execArgv: ["-e"] }, 'with which Node runs no worker: "-e"'],
+    [{ execArgv: ["--eval=1"] }, "with which Node runs no worker"],
+    [{ execArgv: ["-pe"] }, "with which Node runs no worker"],
+    [{ execArgv: ["--"] }, "with which Node runs no worker"],
     [{ setupTimeoutMs: "1" }, "a number of milliseconds"],
     [{ setupTimeoutMs: 0 }, "above 0"],
   ])("refuses %j", (value, reason) => {
@@ -43,6 +51,7 @@ describe("faultOfRuntimeEnv", () => {
     [{}],
     [{ envVars: { A: "1", B: undefined } as never, workingDir: undefined }],
     [{ workingDir: folder, excludes: ["*.log"] }],
+    [{ execPath: "node-26/bin/node", execArgv: ["--max-old-space-size=8192", "-r=./a.cjs", "--inspect=0", "--expose-gc", "--cpu-prof"] }],
     [{ nodeModules: ["lodash", "lodash@4.17.21", "@types/node@^24", "a@>=1 <2"] }],
   ])("accepts %j", (value) => {
     const withoutUndefined = JSON.parse(JSON.stringify(value));

@@ -38,6 +38,15 @@ export interface RuntimeEnvInput {
    * threads that are needed later, nor use CUDA. On Linux; without effect elsewhere.
    */
   readonly pythonPreload?: readonly string[] | undefined;
+  /**
+   * The Node of the workers: the path of a program that is on each node, version 22.18 or later. Default: the one that the node itself runs. Workers that speak Python have none.
+   */
+  readonly execPath?: string | undefined;
+  /**
+   * Flags of Node for the workers, such as `["--max-old-space-size=8192", "--import=./hooks.mjs"]`, after those that the driver's own command line gives them. A value stands in the same
+   * text as its flag.
+   */
+  readonly execArgv?: readonly string[] | undefined;
   /** Time that npm or pip may take, in milliseconds. Default: 600,000. */
   readonly setupTimeoutMs?: number | undefined;
 }
@@ -71,6 +80,8 @@ export interface RuntimeEnvSpec {
   /** A virtual environment or an interpreter, or packages. */
   readonly python?: string | readonly string[];
   readonly pythonPreload?: readonly string[];
+  readonly execPath?: string;
+  readonly execArgv?: readonly string[];
   /** Which kind of worker runs it; undefined is JavaScript. Not the user's to set: it goes with what is called. */
   readonly language?: "python";
   readonly setupTimeoutMs?: number;
@@ -87,7 +98,7 @@ export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
 export const DEFAULT_ENVIRONMENT_KEY = "";
 export const SETUP_TIMEOUT_MS = 600_000;
 
-const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "pythonPreload", "setupTimeoutMs"];
+const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "pythonPreload", "execPath", "execArgv", "setupTimeoutMs"];
 const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
   working_dir: "it is spelled workingDir",
   env_vars: "it is spelled envVars",
@@ -95,7 +106,11 @@ const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
   conda: 'a Python environment is python: "path/to/environment"; npm packages are nodeModules',
   uv: 'packages of Python are python: ["numpy"]; npm packages are nodeModules',
   npm: "it is spelled nodeModules",
+  py_executable: "a Python is python, a Node is execPath",
 };
+/** They have Node run something else than the worker's program. */
+const OTHER_PROGRAM_FLAG =
+  /^(-[a-z]*[epich]|--(eval|print|interactive|check|help|version|run|test|watch|build-snapshot|build-sea|prof-process|v8-options|completion-bash).*|-v|--|-)$/;
 const VARIABLE_NAME = /^[^=\0]+$/;
 /** `name`, `@scope/name`, each with an optional version or range; no paths, no addresses: a worker's packages come from the registry. */
 const PACKAGE = /^(@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*(@[\w.^~<>=*| -]+)?$/i;
@@ -141,6 +156,11 @@ function faultOfField(field: string, given: unknown): RuntimeEnvFault | undefine
       return faultOfNodeModules(given);
     case "python":
       return faultOfPython(given);
+    case "execPath":
+      if (typeof given !== "string" || given === "") return { reason: "execPath is the path of a Node program", error: "wrong type" };
+      return undefined;
+    case "execArgv":
+      return faultOfFlags(given);
     case "pythonPreload":
       if (!isTexts(given) || !given.every((name) => PYTHON_MODULE.test(name)))
         return { reason: 'pythonPreload is an array of modules, such as ["numpy"]', error: "wrong type" };
@@ -197,6 +217,20 @@ function faultOfPython(given: unknown): RuntimeEnvFault | undefined {
   return { reason: `python names packages as pip takes them, such as "numpy==2.1.0": not ${describeValue(wrong)}`, error: "out of range" };
 }
 
+function faultOfFlags(given: unknown): RuntimeEnvFault | undefined {
+  if (!isTexts(given)) return { reason: 'execArgv is an array of flags, such as ["--max-old-space-size=8192"]', error: "wrong type" };
+  for (const flag of given) {
+    if (!flag.startsWith("-"))
+      return {
+        reason: `execArgv has flags with their values, such as "--import=./hooks.mjs": not ${describeValue(flag)}`,
+        error: "out of range",
+      };
+    if (OTHER_PROGRAM_FLAG.test(flag))
+      return { reason: `execArgv has a flag with which Node runs no worker: ${describeValue(flag)}`, error: "out of range" };
+  }
+  return undefined;
+}
+
 function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
@@ -204,7 +238,7 @@ function isTexts(value: unknown): value is string[] {
 /** With absolute paths, and without what was not set. */
 export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEnvSpec {
   if (input === undefined) return NO_ENVIRONMENT;
-  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, setupTimeoutMs } = input;
+  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, execPath, execArgv, setupTimeoutMs } = input;
   return Object.freeze({
     ...(envVars === undefined || Object.keys(envVars).length === 0 ? {} : { envVars: { ...envVars } }),
     ...(workingDir === undefined ? {} : { workingDir: resolvePath(workingDir) }),
@@ -214,6 +248,8 @@ export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEn
       : { nodeModules: typeof nodeModules === "string" ? resolvePath(nodeModules) : [...nodeModules].sort() }),
     ...(python === undefined ? {} : { python: typeof python === "string" ? resolvePath(python) : [...python].sort() }),
     ...(pythonPreload === undefined || pythonPreload.length === 0 ? {} : { pythonPreload: [...pythonPreload] }),
+    ...(execPath === undefined ? {} : { execPath: resolvePath(execPath) }),
+    ...(execArgv === undefined || execArgv.length === 0 ? {} : { execArgv: [...execArgv] }),
     ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
   });
 }
@@ -240,13 +276,28 @@ export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): R
 
 /** Equal environments have equal keys; the default one's is empty. */
 export function environmentKey(spec: RuntimeEnvSpec): string {
-  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, language, job, workingDirAt, nodeModulesAt } = spec;
-  const isDefault = [envVars, workingDir, nodeModules, python, pythonPreload, language, job].every((part) => part === undefined);
+  const {
+    envVars,
+    workingDir,
+    excludes,
+    nodeModules,
+    python,
+    pythonPreload,
+    execPath,
+    execArgv,
+    language,
+    job,
+    workingDirAt,
+    nodeModulesAt,
+  } = spec;
+  const parts = [envVars, workingDir, nodeModules, python, pythonPreload, execPath, execArgv, language, job];
+  const isDefault = parts.every((part) => part === undefined);
   if (isDefault) return DEFAULT_ENVIRONMENT_KEY;
   const variables = Object.entries(envVars ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   const places = job === undefined ? [] : [job.jobId, job.namespace, workingDirAt?.node, nodeModulesAt?.node];
   const inPython = [python, pythonPreload, language].every((part) => part === undefined) ? [] : [{ python, pythonPreload, language }];
-  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places, ...inPython])).slice(0, 24);
+  const ofNode = [execPath, execArgv].every((part) => part === undefined) ? [] : [{ execPath, execArgv }];
+  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places, ...inPython, ...ofNode])).slice(0, 24);
 }
 
 /** What the user wrote of it. */

@@ -20,6 +20,8 @@ export interface LaunchSettings {
   readonly foreignCode?: ForeignCode;
   /** The interpreter of its workers, where they speak Python. */
   readonly interpreter?: string;
+  /** The Node of its workers, where it is not the daemon's. */
+  readonly program?: string;
   /** What is imported before they are forked; empty where they are started one by one. */
   readonly preload?: readonly string[];
 }
@@ -27,6 +29,8 @@ export interface LaunchSettings {
 /** What was asked for, in the words of whoever builds it; of a job's, the node looks at what its workers are told. */
 export interface EnvironmentDescription {
   readonly envVars?: unknown;
+  /** Flags of Node that workers have besides. */
+  readonly execArgv?: readonly string[];
   readonly job?: { readonly jobId: JobId; readonly namespace: string; readonly node: NodeId; readonly execArgv: readonly string[] };
 }
 

@@ -112,10 +112,12 @@ export function createProcessLauncher(options: {
   const startFor = (settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child => {
     const spare = spareFor(settings);
     if (spare === undefined) {
+      // Of a job's driver: what it loads has to be loaded in the same way.
+      const flags = [...(settings?.description.job?.execArgv ?? options.execArgv), ...(settings?.description.execArgv ?? [])];
       return new Child({
         entry: options.entry,
-        // Of a job's driver: what it loads has to be loaded in the same way.
-        execArgv: withHeapLimit(settings?.description.job?.execArgv ?? options.execArgv, settings),
+        program: settings?.program,
+        execArgv: withHeapLimit(flags, settings),
         configuration,
         ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
         ...listeners,
@@ -181,7 +183,8 @@ export function createProcessLauncher(options: {
 }
 
 /** Variables and flags have to be there when a process starts: libraries and Node itself look at them then. */
-function canTakeSpare({ envVars, description }: LaunchSettings, execArgv: readonly string[]): boolean {
+function canTakeSpare({ envVars, description, program }: LaunchSettings, execArgv: readonly string[]): boolean {
   const flags = description.job?.execArgv;
-  return Object.keys(envVars).length === 0 && flags !== undefined && JSON.stringify(flags) === JSON.stringify(execArgv);
+  const isPlain = Object.keys(envVars).length === 0 && program === undefined && description.execArgv === undefined;
+  return isPlain && flags !== undefined && JSON.stringify(flags) === JSON.stringify(execArgv);
 }

@@ -1,6 +1,6 @@
 /** Runtime environments on real processes: variables, working directories, npm packages, who inherits what, and what happens when one cannot be built. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { get, getRuntimeContext, init, type RuntimeEnv, RuntimeEnvError, remote, shutdown } from "shoal";
 import { afterEach, describe, expect, test } from "vitest";
@@ -186,5 +186,50 @@ describe("in one process", () => {
     await init({ mode: "inProcess" });
     const task = remote(variable, { runtimeEnv: { envVars: { A: "1" } } });
     expect(() => task.remote("A")).toThrow(/Cannot use runtimeEnv in this session: everything runs in one process/);
+  });
+});
+
+describe("the Node of workers", () => {
+  useSession({ numCpus: 2 });
+
+  test("has the flags of the environment, after the driver's", async () => {
+    const flags = remote(() => [process.execArgv.includes("--expose-gc"), typeof (globalThis as { gc?: unknown }).gc]);
+    expect(await flags.remote()).toEqual([false, "undefined"]);
+    expect(await flags.options({ runtimeEnv: { execArgv: ["--expose-gc"] } }).remote()).toEqual([true, "function"]);
+    const heap = remote(async () => {
+      const { getHeapStatistics } = await import("node:v8");
+      return Math.round(getHeapStatistics().heap_size_limit / 2 ** 20);
+    });
+    expect(await heap.options({ runtimeEnv: { execArgv: ["--max-old-space-size=1000"] } }).remote()).toBeLessThan(1200);
+  });
+
+  test("is the program that the environment names", async () => {
+    const program = join(folder, "own-node");
+    symlinkSync(process.execPath, program);
+    class Holder {
+      title(): string {
+        return process.argv0;
+      }
+    }
+    using holder = remote(Holder)
+      .options({ runtimeEnv: { execPath: program } })
+      .remote();
+    expect(await holder.title.remote()).toBe(program);
+  });
+
+  test("is checked before a worker starts", async () => {
+    const old = join(folder, "old-node");
+    writeFileSync(old, '#!/bin/sh\necho \'{"node":"20.11.0"}\'\n', { mode: 0o755 });
+    const other = join(folder, "no-node");
+    writeFileSync(other, "#!/bin/sh\necho hello\n", { mode: 0o755 });
+    for (const [execPath, reason] of [
+      [old, `execPath is Node 20.11.0 (${old}): version 22.18 or later is needed`],
+      [other, `execPath is no Node: ${other}`],
+      [join(folder, "missing"), "execPath cannot be run on this machine"],
+    ] as const) {
+      const error = await failureOf(remote(() => 1, { runtimeEnv: { execPath } }).remote());
+      expect(error).toBeInstanceOf(RuntimeEnvError);
+      expect((error as Error).message).toContain(reason);
+    }
   });
 });

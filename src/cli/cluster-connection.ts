@@ -8,6 +8,7 @@ import { ShoalError } from "../base/errors.ts";
 import { findNode } from "../core/attached-node.ts";
 import type { NodeFile } from "../platform/node-file.ts";
 import { randomHex } from "../platform/random.ts";
+import { ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
 
@@ -39,6 +40,8 @@ export async function connectToCluster(address: string | undefined): Promise<Clu
         return (await connection.request(type, header, options)).header as Answer;
       } catch (error) {
         const reason = (error as Error).message;
+        if (!(error instanceof ConnectionClosedError))
+          throw new ShoalError(`The head of the cluster refuses: ${reason}.`, { reason, cause: error });
         throw new ShoalError(`The head of the cluster did not answer as it should: ${reason}`, {
           reason,
           hint: "It may be starting again; try once more. Otherwise see its log on the head's machine.",

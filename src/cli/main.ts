@@ -8,9 +8,20 @@ import { runCommandLine } from "./run-command-line.ts";
 import { statusCommand } from "./status-command.ts";
 import { startCommand } from "./start-command.ts";
 import { stopCommand } from "./stop-command.ts";
+import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./token-commands.ts";
 import { versionCommand } from "./version-command.ts";
 
-const COMMANDS: readonly Command[] = [startCommand, statusCommand, drainCommand, stopCommand, natsInstallCommand, versionCommand];
+const COMMANDS: readonly Command[] = [
+  startCommand,
+  statusCommand,
+  drainCommand,
+  stopCommand,
+  tokenCreateCommand,
+  tokenListCommand,
+  tokenRevokeCommand,
+  natsInstallCommand,
+  versionCommand,
+];
 
 // Not `process.exit`: what was written to a pipe would be cut off.
 process.exitCode = await runCommandLine(process.argv.slice(2), COMMANDS, processTerminal());

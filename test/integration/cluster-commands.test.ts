@@ -163,6 +163,27 @@ await never.remote();
     expect(await failed).toContain("drained");
   });
 
+  test("tokens to join with are made, listed without their secrets, expire and are revoked", async () => {
+    const head = await startHead();
+    const made = await shoal("token", "create", "--expires-after", "1h");
+    expect(made.stdout).toMatch(/^SHOAL1-[0-9a-f]{64}-[0-9a-f]{64}\n$/);
+    const [, id = ""] = /^Token ([0-9a-f]{12}), good until \S+Z:\n$/.exec(made.stderr) ?? [];
+    const token = made.stdout.trim();
+    await joinAgain({ ...head, joinToken: token });
+    const { stdout } = await shoal("token", "list");
+    expect(stdout).toMatch(new RegExp(`^${id}  made \\S+Z  good until \\S+Z$`, "m"));
+    expect(stdout).not.toContain(token.split("-").at(-1));
+    expect((await shoal("token", "revoke", id.slice(0, 6))).stdout).toBe(`Token ${id} is revoked.\n`);
+    expect((await shoal("token", "list")).stdout).toMatch(new RegExp(`^${id}  made \\S+Z  revoked \\S+Z$`, "m"));
+    const refused = await shoal("start", "--address", head.address, "--token", token);
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stderr).toContain("it was revoked at");
+    // Who has joined stays.
+    expect((JSON.parse((await shoal("status", "--json")).stdout) as { nodes: unknown[] }).nodes).toHaveLength(2);
+    expect((await shoal("token", "revoke", "0000000000")).stderr).toContain("no token of the cluster begins with 0000000000");
+    expect((await shoal("token", "create", "--expires-after", "soon")).exitCode).toBe(2);
+  });
+
   test("a program that knows nothing of clusters connects by its environment", async () => {
     await startHead();
     const text = `

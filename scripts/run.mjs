@@ -24,6 +24,7 @@ const COMMANDS = {
   soak: { needsDist: true, node: ["--expose-gc", "soak/main.ts"] },
   chaos: { needsDist: true, wantsNats: true, node: ["--expose-gc", "chaos/main.ts"] },
   sim: { needsDist: false, node: ["sim/main.ts"] },
+  scale: { needsDist: true, wantsNats: true, node: ["--expose-gc", "scale/main.ts"] },
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },
   format: { needsDist: false, node: ["node_modules/@biomejs/biome/bin/biome", "format", "--write"] },

@@ -7,6 +7,7 @@
  * detached, when nobody holds it any more or the process that created it ends. One that dies again and again is started again after a growing time.
  */
 import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import { SetMap } from "../base/set-map.ts";
 import type { WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import type { ActorOptionsHeader, ActorPhase, ActorRefusal, PayloadHeader, WorkerExitedHeader } from "../wire/messages.ts";
 
@@ -23,6 +24,7 @@ export interface ActorRecord {
   readonly creator: ProcessId;
   /** What it takes to make it again; undefined once it is dead. */
   spec: ActorSpec | undefined;
+  /** Changed by the table alone, which knows them by process, too. */
   readonly watchers: Set<ProcessId>;
   phase: ActorPhase;
   incarnation: number;
@@ -92,6 +94,9 @@ export class ActorTable {
   readonly #byWorker = new Map<ProcessId, ActorRecord>();
   readonly #names = new Map<string, ActorId>();
   readonly #dead: ActorId[] = [];
+  /** Those that live, by who created them, and all, by who watches them: processes end by the thousand, and concern few actors each. */
+  readonly #byCreator = new SetMap<ProcessId, ActorRecord>();
+  readonly #byWatcher = new SetMap<ProcessId, ActorRecord>();
   /** Who asked for an actor before its creation arrived: a handle may travel faster, as creation waits for its arguments. */
   readonly #awaited = new Map<ActorId, Set<ProcessId>>();
   /** Ids of handles for which `getIfExists` found another actor. */
@@ -112,7 +117,7 @@ export class ActorTable {
   /** The processes of a node that created an actor which lives. */
   creatorsOf(tag: NodeTag): Set<ProcessId> {
     const creators = new Set<ProcessId>();
-    for (const { creator, phase } of this.#actors.values()) if (phase !== "dead" && nodeTagOf(creator) === tag) creators.add(creator);
+    for (const creator of this.#byCreator.keys()) if (nodeTagOf(creator) === tag) creators.add(creator);
     return creators;
   }
 
@@ -149,6 +154,8 @@ export class ActorTable {
       const { id, phase, worker, options } = actor;
       this.#actors.set(id, actor);
       if (worker !== undefined) this.#byWorker.set(worker.id, actor);
+      if (phase !== "dead") this.#byCreator.add(actor.creator, actor);
+      for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
       if (phase === "dead") this.#dead.push(id);
       // One that is about to end has given its name back.
       else if (options.name !== undefined && !actor.isEnding) this.#names.set(nameKey(options.name, options.namespace), id);
@@ -241,11 +248,10 @@ export class ActorTable {
       }
       case "processGone": {
         const effects: ActorEffect[] = [];
-        for (const waiting of this.#awaited.values()) waiting.delete(event.process);
-        for (const actor of Array.from(this.#actors.values())) {
-          actor.watchers.delete(event.process);
-          if (actor.creator === event.process && actor.phase !== "dead" && !actor.options.isDetached)
-            effects.push(...this.#die(actor, "the process that had created it ended"));
+        for (const [id, waiting] of this.#awaited) if (waiting.delete(event.process) && waiting.size === 0) this.#awaited.delete(id);
+        for (const actor of this.#byWatcher.take(event.process)) actor.watchers.delete(event.process);
+        for (const actor of Array.from(this.#byCreator.get(event.process))) {
+          if (!actor.options.isDetached) effects.push(...this.#die(actor, "the process that had created it ended"));
         }
         return effects;
       }
@@ -258,6 +264,7 @@ export class ActorTable {
         }
         if (alias !== undefined) return [{ kind: "redirect", actor, from: event.id, watchers: [event.process] }];
         actor.watchers.add(event.process);
+        this.#byWatcher.add(event.process, actor);
         return actor.phase === "pending" ? [] : [{ kind: "state", actor, watchers: [event.process] }];
       }
       case "found": {
@@ -295,6 +302,8 @@ export class ActorTable {
       error: undefined,
     };
     this.#actors.set(id, actor);
+    this.#byCreator.add(creator, actor);
+    for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
     if (options.name !== undefined) this.#names.set(nameKey(options.name, options.namespace), id);
     return [{ kind: "place", actor, delayMs: 0 }];
   }
@@ -337,8 +346,9 @@ export class ActorTable {
     actor.phase = "dead";
     actor.reason ??= reason;
     this.#releaseName(actor);
+    this.#byCreator.delete(actor.creator, actor);
     this.#dead.push(actor.id);
-    if (this.#dead.length > DEAD_MAX) this.#actors.delete(this.#dead.shift() as ActorId);
+    if (this.#dead.length > DEAD_MAX) this.#forget(this.#dead.shift() as ActorId);
     const effects: ActorEffect[] = [
       { kind: "state", actor, watchers: actor.watchers },
       { kind: "gone", actor },
@@ -348,6 +358,12 @@ export class ActorTable {
     if (actor.spec !== undefined) effects.push({ kind: "ended", actor, spec: actor.spec });
     actor.spec = undefined;
     return effects;
+  }
+
+  #forget(id: ActorId): void {
+    const actor = this.#actors.get(id);
+    this.#actors.delete(id);
+    for (const watcher of actor?.watchers ?? []) this.#byWatcher.delete(watcher, actor as ActorRecord);
   }
 
   #await(id: ActorId, process: ProcessId): void {

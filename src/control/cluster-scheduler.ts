@@ -120,7 +120,7 @@ export class ClusterScheduler {
         this.#leasesWanted(event.ask);
         return;
       case "ownerGone":
-        for (const { key, ask } of Array.from(this.#waiters.all())) if (ask?.owner === event.owner) this.#waiters.remove(key);
+        this.#waiters.ownerGone(event.owner);
         return;
       case "actorWanted":
         this.#passed(event.nowMs);

@@ -23,14 +23,15 @@ import type {
   NodeReportHeader,
   RoutedHeader,
 } from "../wire/cluster-messages.ts";
-import type { Frame } from "../wire/frame.ts";
-import { decodeHeader } from "../wire/header.ts";
+import { type Frame, wholeFrame } from "../wire/frame.ts";
+import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { PlaceReportHeader } from "../wire/why-messages.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
 import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "./failure-detector.ts";
+import { ClusterNews } from "./cluster-news.ts";
 import { clusterStatus } from "./cluster-status.ts";
 import { placeReport } from "./place-report.ts";
 import type { NodeState } from "./cluster-view.ts";
@@ -42,6 +43,8 @@ import { RemoteNode } from "./remote-node.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
 const DEAD_MAX = 1000;
+/** And that they are dead for longer, as a node that was cut off may ask to come back under its id. */
+const DEAD_TAGS_MAX = 100_000;
 
 /** A node has to know after which silence it is taken for dead. */
 const DEATH_TIMES: DeathTimesHeader = { deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS };
@@ -80,6 +83,8 @@ export class HeadServer {
   readonly #links = new Map<NodeTag, NodeLink>();
   readonly #nodes = new Map<NodeTag, RemoteNode>();
   readonly #dead: NodeInfoHeader[] = [];
+  readonly #deadTags = new Set<NodeTag>();
+  readonly #news: ClusterNews<RemoteNode>;
   readonly #startedMs = Date.now();
   readonly #draining = new Set<NodeId>();
   readonly #watch: NodeWatch;
@@ -103,6 +108,13 @@ export class HeadServer {
       dead: (nodeId, reason) => this.#foundDead(nodeId, reason),
       say: (text) => console.error(`shoal: ${text}`),
     });
+    this.#news = new ClusterNews({
+      readers: () => this.#nodes.values(),
+      count: () => this.#nodes.size,
+      list: () => this.list(),
+      frameOf: (command) => wholeFrame({ type: MESSAGE.NODE_COMMAND, flags: 0, callId: 0 }, encodeHeader(command), []),
+    });
+    kept.onProcessGone = (process) => this.#news.processGone(process);
     for (const record of kept.kept.nodes) if (record.state === "dead") this.#restoreDead(record);
     for (const { nodeId, incarnation, info } of kept.missing) this.#watch.expected({ nodeId, incarnation, address: info?.address });
   }
@@ -194,11 +206,11 @@ export class HeadServer {
     return this.#draining.has(nodeId) ? "draining" : "alive";
   }
 
-  #register(link: PeerConnection, [facts, report, digest]: Registration): RemoteNode {
+  #register(link: NodeLink, [facts, report, digest]: Registration): RemoteNode {
     const node = new RemoteNode(link, facts, report);
     this.#nodes.set(nodeTagOf(facts.nodeId), node);
-    node.nodesChanged(this.list());
-    for (const other of this.#nodes.values()) if (other !== node) other.nodesChanged([infoOf(node)]);
+    node.beforeSend = () => this.#news.catchUp(node);
+    this.#news.joined(node, infoOf(node));
     this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
     this.#watch.registered(facts);
     this.#kept.run(() => {
@@ -256,24 +268,30 @@ export class HeadServer {
   #restoreDead({ nodeId, incarnation, info, reason }: NodeRecord): void {
     this.#watch.restoreDead({ nodeId, incarnation, address: undefined });
     if (info === undefined) return;
-    this.#dead.push({ ...info, alive: false, reason });
-    if (this.#dead.length > DEAD_MAX) this.#dead.shift();
+    this.#isGone({ ...info, alive: false, reason });
   }
 
   #died(alive: NodeInfoHeader, reason: string, then?: () => void): void {
     const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs: Date.now() };
-    this.#dead.push(info);
-    if (this.#dead.length > DEAD_MAX) this.#dead.shift();
+    this.#isGone(info);
     this.#kept.nodeGone(info.nodeId, reason, () => {
-      for (const other of this.#nodes.values()) other.nodesChanged([info]);
+      this.#news.nodeGone(info);
       then?.();
     });
+  }
+
+  #isGone(info: NodeInfoHeader): void {
+    this.#dead.push(info);
+    if (this.#dead.length > DEAD_MAX) this.#dead.shift();
+    this.#deadTags.add(nodeTagOf(info.nodeId));
+    if (this.#deadTags.size > DEAD_TAGS_MAX) this.#deadTags.delete(this.#deadTags.values().next().value as NodeTag);
   }
 
   /** This head leads no more: nodes look for another. */
   close(reason: string): void {
     this.#isClosed = true;
     this.#watch.close();
+    this.#news.close();
     for (const link of this.#links.values()) link.close(reason);
     this.#links.clear();
     this.#nodes.clear();
@@ -285,7 +303,7 @@ export class HeadServer {
 
   /** It ended, or was said to be dead: it does not come back under its id. */
   isDead(node: NodeId | NodeTag): boolean {
-    return this.#dead.some(({ nodeId }) => nodeTagOf(nodeId) === nodeTagOf(node));
+    return this.#deadTags.has(nodeTagOf(node));
   }
 
   /** All nodes, the dead among them. */

@@ -49,11 +49,17 @@ export interface HeadOptions {
   isOfDriver: boolean;
   /** Those of a cluster note what changes (`recorded-tables.ts`). Default: plain ones, for a head that ends with its node. */
   tables?: Tables;
+  /** Tells all nodes; by default there is only the one where the process was. */
+  tellProcessGone?: (process: ProcessId) => void;
 }
+
+/** Of the names that somebody may have meant: a cluster has tens of thousands. */
+const NAMES_SHOWN = 20;
 
 export class Head implements HeadService {
   readonly #nodes = new Map<NodeTag, NodeServices>();
   readonly #placement: Placement;
+  readonly #tellProcessGone: (process: ProcessId) => void;
   readonly #nowMs: () => number;
   /** Whether it ends with the driver that started its only node. */
   readonly #isOfDriver: boolean;
@@ -70,6 +76,7 @@ export class Head implements HeadService {
     this.#definitions = definitions;
     this.#environments = environments;
     this.#nowMs = options.nowMs;
+    this.#tellProcessGone = options.tellProcessGone ?? (() => {});
     this.#isOfDriver = options.isOfDriver;
     const nodes = (): Iterable<NodeServices> => this.#nodes.values();
     const events: PlacementEvents = {
@@ -287,7 +294,7 @@ export class Head implements HeadService {
   }
 
   processGone(process: ProcessId): void {
-    for (const [tag, node] of this.#nodes) if (tag !== nodeTagOf(process)) node.processGone(process);
+    this.#tellProcessGone(process);
     this.#waits.processGone(process);
     this.#placement.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
@@ -532,6 +539,7 @@ function refsOf(spec: ActorSpec): { id: ObjectId; owner: ProcessId }[] {
 function unknownName({ name, namespace }: ActorName, known: ActorName[]): string {
   const here = known.filter((other) => other.namespace === namespace).map((other) => other.name);
   const elsewhere = known.filter((other) => other.name === name).map((other) => JSON.stringify(other.namespace));
+  if (here.length > NAMES_SHOWN) here.splice(NAMES_SHOWN, here.length, "and others");
   const list = here.length === 0 ? "no named actor is alive there" : `alive there: ${here.join(", ")}`;
   const hint =
     elsewhere.length === 0

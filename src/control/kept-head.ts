@@ -30,6 +30,8 @@ export class KeptHead {
   readonly tables: RecordedTables;
   /** What an earlier head has kept, its nodes among it. */
   readonly kept: HeadTables;
+  /** Tells all nodes that a process has ended. Without it they are told one by one. */
+  onProcessGone: ((process: ProcessId) => void) | undefined;
   readonly #journal: Journal;
   readonly #gate: OutputGate;
   readonly #nodes = new Map<NodeId, NodeServices>();
@@ -42,7 +44,7 @@ export class KeptHead {
     this.kept = kept;
     this.#journal = journal;
     this.#gate = new OutputGate({ journal, takeWrites: () => tables.takeWrites() });
-    this.head = new Head({ nowMs, isOfDriver: false, tables });
+    this.head = new Head({ nowMs, isOfDriver: false, tables, tellProcessGone: (process) => this.#tellProcessGone(process) });
     for (const record of kept.nodes) if (record.state !== "dead") this.#living.set(record.nodeId, record);
     this.run(() => {
       for (const step of unplaced(tables.actors)) this.head.recover(step);
@@ -126,6 +128,12 @@ export class KeptHead {
   /** A process of a node, as this head may speak to it. */
   peer(nodeId: NodeId, id: ProcessId): HeadPeer | undefined {
     return this.#nodes.get(nodeId)?.peer(id);
+  }
+
+  #tellProcessGone(process: ProcessId): void {
+    const { onProcessGone } = this;
+    if (onProcessGone !== undefined) this.#gate.after(() => onProcessGone(process));
+    else for (const node of this.#nodes.values()) node.processGone(process);
   }
 
   /** Nothing that waits is said any more. */

@@ -60,6 +60,11 @@ export class OutputGate {
     });
   }
 
+  /** What else is to wait until it is kept. */
+  after(action: () => void): void {
+    this.#hold([], action);
+  }
+
   /** A process as the head is to see it. */
   peer(peer: HeadPeer): HeadPeer;
   peer(peer: HeadPeer | undefined): HeadPeer | undefined;

@@ -6,6 +6,7 @@
  * autoscaler and `status` read.
  */
 import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
+import { SetMap } from "../base/set-map.ts";
 import type { Shape } from "./cluster-view.ts";
 
 export interface LeaseAsk {
@@ -64,6 +65,7 @@ export class PlacementWaiters {
   readonly #all = new Map<string, Waiter>();
   readonly #byShape = new Map<string, Map<string, Waiter>>();
   readonly #byGroup = new Map<string, Map<string, Waiter>>();
+  readonly #byOwner = new SetMap<ProcessId, string>();
 
   get isFull(): boolean {
     return this.#all.size >= WAITERS_MAX;
@@ -83,6 +85,7 @@ export class PlacementWaiters {
 
   add(waiter: Waiter): void {
     this.#all.set(waiter.key, waiter);
+    if (waiter.ask !== undefined) this.#byOwner.add(waiter.ask.owner, waiter.key);
     const index = waiter.shape.spec.bundle === undefined ? this.#byShape : this.#byGroup;
     const at = indexKeyOf(waiter);
     const others = index.get(at);
@@ -94,12 +97,18 @@ export class PlacementWaiters {
     const waiter = this.#all.get(key);
     if (waiter === undefined) return undefined;
     this.#all.delete(key);
+    if (waiter.ask !== undefined) this.#byOwner.delete(waiter.ask.owner, key);
     const index = waiter.shape.spec.bundle === undefined ? this.#byShape : this.#byGroup;
     const at = indexKeyOf(waiter);
     const others = index.get(at);
     others?.delete(key);
     if (others?.size === 0) index.delete(at);
     return waiter;
+  }
+
+  /** What a process asked for goes with it. */
+  ownerGone(owner: ProcessId): void {
+    for (const key of Array.from(this.#byOwner.get(owner))) this.remove(key);
   }
 
   /** Whether others wait for the same, so that who comes now comes after them. */

@@ -7,6 +7,7 @@
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
 import type { ActorToPlace, GroupPreparation, HeadPeer, NodeServices } from "../rpc/head-service.ts";
+import type { NodeLink } from "../rpc/node-link.ts";
 import type { PeerConnection, SendOptions } from "../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../wire/frame.ts";
 import type {
@@ -28,10 +29,12 @@ export class RemoteNode implements NodeServices {
   readonly facts: NodeRegisterHeader;
   /** Questions that came with the registration, as an earlier head had not answered them. */
   readonly askedAgain: Set<string> = new Set<string>();
-  readonly #link: PeerConnection;
+  /** Called before anything is sent there. */
+  beforeSend: () => void = () => {};
+  readonly #link: Pick<NodeLink, "send" | "sendWhole">;
   #view: NodeView;
 
-  constructor(link: PeerConnection, facts: NodeRegisterHeader, report: NodeReportHeader) {
+  constructor(link: Pick<NodeLink, "send" | "sendWhole">, facts: NodeRegisterHeader, report: NodeReportHeader) {
     this.#link = link;
     this.facts = facts;
     this.nodeId = facts.nodeId;
@@ -46,6 +49,7 @@ export class RemoteNode implements NodeServices {
   peer(id: ProcessId): HeadPeer {
     const send = (type: number, header: unknown, { callId = 0, flags = 0, parts }: SendOptions = {}): void => {
       const routed: RoutedHeader = [HEAD_ID, id, type, callId, flags, header];
+      this.beforeSend();
       this.#link.send(MESSAGE.ROUTED, routed, parts === undefined ? {} : { parts });
     };
     const connection: PeerConnection = {
@@ -129,7 +133,12 @@ export class RemoteNode implements NodeServices {
     return { id: this.nodeId, labels: this.facts.labels, total: new Map(total), free: new Map(free) };
   }
 
+  sendWhole(frame: Buffer): void {
+    this.#link.sendWhole(frame);
+  }
+
   #command(...command: NodeCommandHeader): void {
+    this.beforeSend();
     this.#link.send(MESSAGE.NODE_COMMAND, command);
   }
 }

@@ -123,7 +123,13 @@ export class RemoteHead implements HeadService {
     if (name === "actorGone") this.#actors.delete(args[0] as ActorId);
     if (name === "prepareGroup") this.#remember(args[1] as GroupPreparation);
     if (name === "releaseGroup") this.#groups.delete(args[0] as string);
-    (this.#node[name] as (...given: unknown[]) => void)(...args);
+    if (name === "processGone") for (const process of args as ProcessId[]) this.#processGone(process);
+    else (this.#node[name] as (...given: unknown[]) => void)(...args);
+  }
+
+  /** All nodes are told the same, the one where it was among them. */
+  #processGone(process: ProcessId): void {
+    if (nodeTagOf(process) !== nodeTagOf(this.#node.nodeId)) this.#node.processGone(process);
   }
 
   #remember({ facts }: GroupPreparation): void {

@@ -4,7 +4,7 @@
  * Which of the two is decided by the same rule on both ends: plain only on the loopback network, and only unless the identity forbids it. One port takes
  * both, told apart by its first bytes. With TLS both ends show a certificate
  * of the cluster's authority; a caller without a valid one reaches `onStranger`, where there is one, and nobody else. A caller that does not
- * finish its handshake is dropped, as are the oldest of too many of them.
+ * finish its handshake is dropped; of too many of them the oldest are, but not those who have only just come: a whole cluster comes at once when its head is back.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -19,8 +19,14 @@ const KEEP_ALIVE_MS = 10_000;
 const CONNECT_WITHIN_MS = 5000;
 /** From the first byte of TLS to its end, and from the connection to its first byte. */
 const HANDSHAKE_WITHIN_MS = 5000;
-/** Connections that have sent nothing or have not finished TLS: the memory that strangers can take. */
+/** Connections that have sent nothing or have not finished TLS: the memory that strangers can take. Beyond it the oldest are dropped once they have had their time. */
 const UNFINISHED_MAX = 128;
+/** Whoever has something to say is read in a moment, unless this process is behind with many like it. */
+const UNFINISHED_FOR_MS = 1000;
+/** Beyond it who comes is dropped, and comes again: what several hundred nodes do at once when their head is back is no attack, thousands are. */
+const UNFINISHED_AT_ONCE_MAX = 2048;
+/** Callers that the system lets wait while this process is busy: without it a caller tries again after a second, and after three. */
+const BACKLOG = 4096;
 /** Three bytes begin every TLS connection; a frame that began with them would be longer than a hello may be. */
 const FIRST_BYTES = 3;
 const TLS_HANDSHAKE = 0x16;
@@ -105,7 +111,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
 export function listenTcp(address: string, onTransport: (transport: Transport) => void, options: ListenOptions = {}): Promise<Listener> {
   const { host, port } = parseNetworkAddress(address);
   let identity = options.identity ?? tlsIdentity();
-  const unfinished = new Map<string, net.Socket>();
+  const unfinished = new Map<string, { socket: net.Socket; sinceMs: number }>();
   const secure = tls.createServer({
     ...contextOf(identity),
     requestCert: true,
@@ -135,6 +141,23 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
     if (isLoopbackHost(socket.remoteAddress ?? "") && identity?.alsoOnLoopback !== true) onTransport(transportOf(socket));
     else socket.destroy();
   };
+  let trimTimer: NodeJS.Timeout | undefined;
+  const trim = (): void => {
+    const nowMs = performance.now();
+    for (const [key, { socket, sinceMs }] of unfinished) {
+      if (unfinished.size <= UNFINISHED_MAX || nowMs - sinceMs < UNFINISHED_FOR_MS) break;
+      unfinished.delete(key);
+      socket.destroy();
+    }
+    if (unfinished.size <= UNFINISHED_MAX || trimTimer !== undefined) return;
+    // A process that was busy until now reads before it judges.
+    const look = (): void => {
+      trimTimer = undefined;
+      trim();
+    };
+    trimTimer = setTimeout(() => setImmediate(look), UNFINISHED_FOR_MS);
+    trimTimer.unref();
+  };
   const server = net.createServer((socket) => {
     const faults = networkFaults();
     const peer = socket.remoteAddress ?? "";
@@ -147,10 +170,14 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
       return;
     }
     const key = keyOf(socket);
+    const sinceMs = performance.now();
+    if (unfinished.size >= UNFINISHED_AT_ONCE_MAX) {
+      socket.destroy();
+      return;
+    }
     tune(socket);
-    const oldest = unfinished.size < UNFINISHED_MAX ? undefined : unfinished.values().next().value;
-    oldest?.destroy();
-    unfinished.set(key, socket);
+    unfinished.set(key, { socket, sinceMs });
+    if (unfinished.size > UNFINISHED_MAX) trim();
     const timer = setTimeout(() => socket.destroy(), HANDSHAKE_WITHIN_MS);
     timer.unref();
     const onReadable = (): void => {
@@ -164,12 +191,12 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       clearTimeout(timer);
-      if (unfinished.get(key) === socket) unfinished.delete(key);
+      if (unfinished.get(key)?.socket === socket) unfinished.delete(key);
     });
   });
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host, port }, () => {
+    server.listen({ host, port, backlog: BACKLOG }, () => {
       server.off("error", reject);
       // No file descriptor for a caller, for one: the next may have more luck.
       server.on("error", () => {});
@@ -182,7 +209,7 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
         close: () => {
           unwatch();
           server.close();
-          for (const socket of unfinished.values()) socket.destroy();
+          for (const { socket } of unfinished.values()) socket.destroy();
         },
       });
     });

@@ -34,11 +34,21 @@ export interface AcceptOptions {
 /** Calls `onPeer` or `onLink` once the caller is known; frames flow only from then on. */
 export function acceptPeer(transport: Transport, options: AcceptOptions): void {
   const connection = new Connection(transport, { trusted: false });
-  let timer = setTimeout(() => connection.drop("no hello came"), HELLO_WITHIN_MS);
+  // A process that was busy for so long has not read what has long come: it reads before it judges.
+  let timer: NodeJS.Timeout | NodeJS.Immediate = setTimeout(() => {
+    timer = setImmediate(() => {
+      if (!hasSpoken) connection.drop("no hello came");
+    });
+  }, HELLO_WITHIN_MS);
   timer.unref();
-  connection.onClose = () => clearTimeout(timer);
+  let hasSpoken = false;
+  const stop = (): void => {
+    hasSpoken = true;
+    clearTimeout(timer as NodeJS.Timeout);
+  };
+  connection.onClose = stop;
   connection.onFrame = (frame) => {
-    clearTimeout(timer);
+    stop();
     connection.onFrame = () => {};
     const isLink = frame.type === MESSAGE.LINK_HELLO && options.onLink !== undefined;
     const hello = (isLink || frame.type === MESSAGE.HELLO) && frame.header.length > 0 ? decodeHeader(frame.header) : null;

@@ -158,6 +158,11 @@ export class NodeLink implements PeerConnection {
     this.#sendWhole(wholeFrame({ type, flags: options.flags ?? 0, callId: options.callId ?? 0 }, bytes, options.parts ?? NO_PARTS));
   }
 
+  /** A frame that others are sent as well: it is kept as it is, and never changed. */
+  sendWhole(frame: Buffer): void {
+    if (!this.isClosed) this.#sendWhole(frame);
+  }
+
   request(type: number, header: unknown, options: { parts?: readonly Uint8Array[]; timeoutMs?: number } = {}): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#closeReason !== undefined) {
@@ -339,7 +344,7 @@ export class NodeLink implements PeerConnection {
     this.#connectTimer = this.#timers.set(() => {
       this.#connectTimer = undefined;
       if (!this.isUp && !this.isClosed) this.#connect();
-    }, this.#backOffMs);
+    }, this.#backOffMs * spreadOf(this.#options.self.nodeId));
     this.#backOffMs = Math.min(this.#backOffMs * 2, BACK_OFF_MAX_MS);
   }
 
@@ -514,6 +519,11 @@ export class NodeLink implements PeerConnection {
     if (this.#options.onDefect !== undefined) this.#options.onDefect(error);
     else process.stderr.write(`shoal: a message of another node could not be handled: ${error.stack ?? error.message}\n`);
   }
+}
+
+/** From 0.5 to 1, for each node another: a whole cluster that lost its head at once does not come back in one moment, again and again. */
+function spreadOf(nodeId: NodeId): number {
+  return 0.5 + (Number.parseInt(nodeId.slice(-4), 16) || 0) / 0x20000;
 }
 
 function ackFrame(upTo: number): Buffer {

@@ -1,0 +1,104 @@
+/**
+ * `npm run scale`: what grows with a cluster, and how much.
+ *
+ * Each part is a table; `--json FILE` writes all of them. The parts that are simulated run anywhere; `daemons` needs nats-server and a file descriptor for each daemon. Exit code 1 where
+ * something is wrong and not only slow.
+ */
+import { parseArgs } from "node:util";
+import { growDetector } from "../sim/detector-growth.ts";
+import { runFakeDaemons } from "./fake-daemons.ts";
+import { startNats } from "./nats.ts";
+import { queuedTasks } from "./queued-tasks.ts";
+import { realActors } from "./real-actors.ts";
+import { Report, spread } from "./report.ts";
+import { headCurvePoint, rowOf } from "./virtual-head.ts";
+
+const USAGE = `Usage: npm run scale -- [PART...] [options]
+
+Parts (all of them where none is named):
+  head        the head in simulation: its time for each event, and its memory, by the number of nodes
+  detector    the failure detector in simulation
+  daemons     a real head and nats-server with fake daemons: joining, rest, questions, actors, deaths
+  actors      real actors, in one process and on two nodes
+  tasks       queued tasks on one node and on two
+
+Options:
+  --nodes N,N...       sizes for head and detector (default 10,100,1000,10000)
+  --fake-daemons N     for daemons (default 1000)
+  --deaths N           of the fake daemons, at once (default a tenth)
+  --fake-actors N      on the fake daemons (default 10000)
+  --no-nats            the head of daemons keeps its tables in memory
+  --tasks N,N...       (default 10000,100000,1000000)
+  --actors N           real ones on two nodes; in one process ten thousand (default 50)
+  --json FILE          writes all tables
+`;
+
+const PARTS = ["head", "detector", "daemons", "actors", "tasks"] as const;
+type Part = (typeof PARTS)[number];
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    nodes: { type: "string", default: "10,100,1000,10000" },
+    "fake-daemons": { type: "string", default: "1000" },
+    deaths: { type: "string" },
+    "fake-actors": { type: "string", default: "10000" },
+    "no-nats": { type: "boolean", default: false },
+    tasks: { type: "string", default: "10000,100000,1000000" },
+    actors: { type: "string", default: "50" },
+    json: { type: "string" },
+    help: { type: "boolean", default: false },
+  },
+});
+
+const report = new Report();
+const numbers = (text: string): number[] =>
+  text.split(",").map((part) => {
+    if (!/^\d+$/.test(part)) throw new RangeError(`Cannot run: a whole number is needed: received ${part}`);
+    return Number(part);
+  });
+
+const RUNS: Record<Part, () => Promise<void>> = {
+  async head() {
+    const rows = [];
+    for (const size of numbers(values.nodes)) rows.push(rowOf(await headCurvePoint(size)));
+    report.add("the head with virtual nodes: microseconds for an event (messages to nodes)", rows);
+  },
+  async detector() {
+    const rows = numbers(values.nodes).map((nodes) => {
+      const found = growDetector({ nodes, minutes: 2, seed: 1 });
+      return {
+        nodes,
+        "us/heartbeat": found.microsecondsPerHeartbeat,
+        "us/tick": found.tickMicroseconds,
+        "killed, noticed p50 s": spread(found.killedNoticedMs).p50 / 1000,
+        "silent, noticed p50 s": spread(found.silencedNoticedMs).p50 / 1000,
+        "false deaths": found.falseDeaths,
+      };
+    });
+    report.add("the failure detector in simulation", rows);
+  },
+  async daemons() {
+    const [daemons = 0] = numbers(values["fake-daemons"]);
+    const [actors = 0] = numbers(values["fake-actors"]);
+    const deaths = values.deaths === undefined ? Math.floor(daemons / 10) : Number(values.deaths);
+    await using nats = values["no-nats"] ? undefined : await startNats();
+    await runFakeDaemons({ daemons, deaths, actors, restMs: 5_000, questions: 1_000, nats }, report);
+  },
+  async actors() {
+    report.add("real actors", await realActors(10_000, numbers(values.actors)[0] ?? 0));
+  },
+  async tasks() {
+    const counts = numbers(values.tasks);
+    report.add("queued tasks", [...(await queuedTasks(1, counts)), ...(await queuedTasks(2, counts))]);
+  },
+};
+
+if (values.help) process.stdout.write(USAGE);
+else {
+  const wrong = positionals.find((part) => !Object.hasOwn(RUNS, part));
+  if (wrong !== undefined) throw new RangeError(`Cannot run: the parts are ${PARTS.join(", ")}: received ${wrong}`);
+  const parts = positionals.length === 0 ? PARTS : (positionals as Part[]);
+  for (const part of parts) await RUNS[part]();
+  if (values.json !== undefined) report.save(values.json);
+}

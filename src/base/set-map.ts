@@ -1,0 +1,37 @@
+/** Sets by key: an index that forgets a key with the last of its values, so that it is as large as what it holds. */
+export class SetMap<Key, Value> {
+  readonly #sets = new Map<Key, Set<Value>>();
+
+  get size(): number {
+    return this.#sets.size;
+  }
+
+  keys(): Iterable<Key> {
+    return this.#sets.keys();
+  }
+
+  /** Empty for a key that has none; not a copy. */
+  get(key: Key): ReadonlySet<Value> {
+    return this.#sets.get(key) ?? NONE;
+  }
+
+  add(key: Key, value: Value): void {
+    const values = this.#sets.get(key);
+    if (values === undefined) this.#sets.set(key, new Set([value]));
+    else values.add(value);
+  }
+
+  delete(key: Key, value: Value): void {
+    const values = this.#sets.get(key);
+    if (values?.delete(value) === true && values.size === 0) this.#sets.delete(key);
+  }
+
+  /** Forgets a key. @returns what it had, the caller's to keep */
+  take(key: Key): ReadonlySet<Value> {
+    const values = this.#sets.get(key) ?? NONE;
+    this.#sets.delete(key);
+    return values;
+  }
+}
+
+const NONE: ReadonlySet<never> = new Set<never>();

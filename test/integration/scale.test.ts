@@ -1,0 +1,33 @@
+/**
+ * What must not grow with the cluster, held by counts of messages and connections, which are the same on every machine. `npm run scale` has the larger sizes, and the times.
+ */
+import { expect, test } from "vitest";
+import { runFakeDaemons } from "../../scale/fake-daemons.ts";
+import { Report, type Row } from "../../scale/report.ts";
+import { headCurvePoint } from "../../scale/virtual-head.ts";
+
+function figures(report: Report): Record<string, Row[string]> {
+  return Object.fromEntries(report.parts.flatMap(({ rows }) => rows.map(({ figure, value }) => [String(figure), value as number])));
+}
+
+test("two hundred daemons that come at once are taken in at the first try, and twenty deaths are twenty", async () => {
+  const report = new Report(() => {});
+  await runFakeDaemons({ daemons: 200, deaths: 20, actors: 200, restMs: 0, questions: 20, nats: undefined }, report);
+  const found = figures(report);
+  // None of them was taken for one of a crowd that keeps others out.
+  expect(found["connections that it took"]).toBe(200);
+  // Told one by one, they would be 20,000.
+  expect(found["frames to the nodes"]).toBeLessThan(200 * 30);
+  expect(found["false deaths"]).toBe(0);
+});
+
+test("what an event costs in messages does not depend on how many nodes there are", async () => {
+  const [few, many] = [await headCurvePoint(10), await headCurvePoint(200)];
+  for (const [name, { messages }] of Object.entries(many.events)) {
+    // The end of a node and its actors is told to all, and to each once.
+    const toAll = name === "node's end" ? 200 : 0;
+    expect(messages, name).toBeLessThanOrEqual((few.events[name]?.messages ?? 0) + toAll + 2);
+  }
+  // Sixty would be what a node takes that remembers all others.
+  expect(many.megabytesPerNode).toBeLessThan(0.1);
+});

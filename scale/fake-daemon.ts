@@ -2,10 +2,11 @@
  * A daemon that only pretends: a real link to a head, a registration, reports and signs of life as a real node's, and actors and leases that are there at once.
  *
  * Hundreds of them fit into one process, so a head can be shown a cluster that no single machine could run. What the head tells is counted, as a check that it told everybody. Used by
- * the scale runs and by their test; it imports what a daemon would and nothing else of `node/`.
+ * the scale runs and by their test; of `node/` it has the heartbeat alone.
  */
 import { type ActorId, newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
 import { resourceVector } from "../src/base/resources.ts";
+import { Heartbeat } from "../src/node/heartbeat.ts";
 import { randomHex } from "../src/platform/random.ts";
 import type { Transport } from "../src/platform/transport.ts";
 import type { ActorToPlace, GroupPreparation } from "../src/rpc/head-service.ts";
@@ -15,7 +16,9 @@ import type {
   LeaseAnswerHeader,
   LeaseAskHeader,
   NodeCommandHeader,
+  NodeDigestHeader,
   NodeInfoHeader,
+  NodeRegisterHeader,
   NodeReportHeader,
   RoutedHeader,
   WorkerFactsHeader,
@@ -75,6 +78,7 @@ export class FakeDaemon {
   readonly #asked = new Map<number, Answer>();
   readonly #alive = new Map<ActorId, Answer>();
   readonly #leases = new Map<number, (answer: LeaseAnswerHeader) => void>();
+  readonly #heartbeat: Heartbeat;
   #settled: number[] = [];
   #sequence = 0;
   #number = 0;
@@ -94,6 +98,7 @@ export class FakeDaemon {
         this.heard.broken = reason;
       },
     });
+    this.#heartbeat = new Heartbeat({ link: this.link });
   }
 
   /** Resolves when the head has taken it in. */
@@ -105,6 +110,7 @@ export class FakeDaemon {
   /** As SIGKILL does it: the connection ends without a word. */
   kill(): void {
     clearTimeout(this.#reportTimer);
+    this.#heartbeat.stop();
     this.link.close("it was killed");
   }
 
@@ -179,7 +185,7 @@ export class FakeDaemon {
 
   #register(): void {
     const { nodeId, daemonId } = this;
-    const facts = {
+    const facts: NodeRegisterHeader = {
       version: PROTOCOL_VERSION,
       pid: process.pid,
       incarnation: randomHex(8),
@@ -191,10 +197,11 @@ export class FakeDaemon {
       labels: {},
       objectStoreMemoryBytes: 1e9,
     };
-    const digest = { nodeId, heads: 1, processes: [this.driver], actors: [] };
-    this.link
-      .request(MESSAGE.NODE_REGISTER, [facts, this.#report(), digest], { timeoutMs: 0 })
-      .then(() => this.#registered.resolve(), this.#registered.reject);
+    const digest: NodeDigestHeader = { nodeId, heads: 1, processes: [this.driver], actors: [], bundles: [] };
+    this.link.request(MESSAGE.NODE_REGISTER, [facts, this.#report(), digest], { timeoutMs: 0 }).then(() => {
+      this.#heartbeat.start();
+      this.#registered.resolve();
+    }, this.#registered.reject);
   }
 
   #report(): NodeReportHeader {

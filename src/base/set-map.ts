@@ -10,7 +10,7 @@ export class SetMap<Key, Value> {
     return this.#sets.keys();
   }
 
-  /** Empty for a key that has none; not a copy. */
+  /** Empty for a key that has none; in the order of `add`; not a copy. */
   get(key: Key): ReadonlySet<Value> {
     return this.#sets.get(key) ?? NONE;
   }

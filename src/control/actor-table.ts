@@ -93,6 +93,8 @@ export class ActorTable {
   readonly #actors = new Map<ActorId, ActorRecord>();
   readonly #byWorker = new Map<ProcessId, ActorRecord>();
   readonly #names = new Map<string, ActorId>();
+  readonly #namesIn = new SetMap<string, string>();
+  readonly #namespacesOf = new SetMap<string, string>();
   readonly #dead: ActorId[] = [];
   /** Those that live, by who created them, and all, by who watches them: processes end by the thousand, and concern few actors each. */
   readonly #byCreator = new SetMap<ProcessId, ActorRecord>();
@@ -134,13 +136,14 @@ export class ActorTable {
     return id === undefined ? undefined : this.#actors.get(id);
   }
 
-  names(): ActorName[] {
-    const found: ActorName[] = [];
-    for (const id of this.#names.values()) {
-      const options = this.#actors.get(id)?.options;
-      if (options?.name !== undefined) found.push({ name: options.name, namespace: options.namespace });
-    }
-    return found;
+  /** The names of a namespace, the oldest first. */
+  namesIn(namespace: string, limit: number): string[] {
+    return this.#namesIn.get(namespace).values().take(limit).toArray();
+  }
+
+  /** Where there is an actor of the name. */
+  namespacesOf(name: string): string[] {
+    return Array.from(this.#namespacesOf.get(name));
   }
 
   /** Which actor handles with this id mean, when `getIfExists` found one. */
@@ -158,7 +161,7 @@ export class ActorTable {
       for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
       if (phase === "dead") this.#dead.push(id);
       // One that is about to end has given its name back.
-      else if (options.name !== undefined && !actor.isEnding) this.#names.set(nameKey(options.name, options.namespace), id);
+      else if (options.name !== undefined && !actor.isEnding) this.#takeName(options.name, options.namespace, id);
     }
     for (const [id, existing] of aliases) this.#aliases.set(id, existing);
   }
@@ -304,7 +307,7 @@ export class ActorTable {
     this.#actors.set(id, actor);
     this.#byCreator.add(creator, actor);
     for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
-    if (options.name !== undefined) this.#names.set(nameKey(options.name, options.namespace), id);
+    if (options.name !== undefined) this.#takeName(options.name, options.namespace, id);
     return [{ kind: "place", actor, delayMs: 0 }];
   }
 
@@ -337,9 +340,18 @@ export class ActorTable {
     this.#releaseName(actor);
   }
 
+  #takeName(name: string, namespace: string, id: ActorId): void {
+    this.#names.set(nameKey(name, namespace), id);
+    this.#namesIn.add(namespace, name);
+    this.#namespacesOf.add(name, namespace);
+  }
+
   #releaseName(actor: ActorRecord): void {
     const { name, namespace } = actor.options;
-    if (name !== undefined && this.#names.get(nameKey(name, namespace)) === actor.id) this.#names.delete(nameKey(name, namespace));
+    if (name === undefined || this.#names.get(nameKey(name, namespace)) !== actor.id) return;
+    this.#names.delete(nameKey(name, namespace));
+    this.#namesIn.delete(namespace, name);
+    this.#namespacesOf.delete(name, namespace);
   }
 
   #die(actor: ActorRecord, reason: string): ActorEffect[] {

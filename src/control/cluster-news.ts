@@ -2,13 +2,11 @@
  * What every node is told: which nodes come and go, and which processes have ended.
  *
  * Told one by one, a cluster of N nodes that comes up would cost the head N² messages. So news are gathered for a moment that grows with the number of nodes, written once, and
- * the same bytes are sent to all. Invariant: a node has heard all news by the time it is told anything else, since what it is told may name a node or a process that they are about.
- * Owned by the head's server.
+ * the same bytes are sent to all. Invariant: a node has heard of all nodes by the time it is told anything else, as that may name one of them.
+ * That a process has ended is told after all that was said before it, and may come later. Owned by the head's server.
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { NodeCommandHeader, NodeInfoHeader } from "../wire/cluster-messages.ts";
-
-type News = { readonly node: NodeInfoHeader } | { readonly process: ProcessId };
 
 /** One node, as far as news are concerned. */
 export interface NewsReader {
@@ -35,8 +33,9 @@ const NOTHING = -1;
 export class ClusterNews<Reader extends NewsReader> {
   readonly #options: ClusterNewsOptions<Reader>;
   /** What not everybody has heard. */
-  #news: News[] = [];
-  /** How much of that a node has heard; none, for those that are not named. */
+  #nodes: NodeInfoHeader[] = [];
+  #processes: ProcessId[] = [];
+  /** How much of the first a node has heard; none, for those that are not named. */
   readonly #heard = new Map<Reader, number>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -47,60 +46,57 @@ export class ClusterNews<Reader extends NewsReader> {
   /** A node that knows nothing yet, and which the others hear of. */
   joined(reader: Reader, info: NodeInfoHeader): void {
     this.#heard.set(reader, NOTHING);
-    this.#add({ node: info });
+    this.#nodes.push(info);
+    this.#tellSoon();
   }
 
   nodeGone(info: NodeInfoHeader): void {
-    this.#add({ node: info });
+    this.#nodes.push(info);
+    this.#tellSoon();
   }
 
   processGone(process: ProcessId): void {
-    this.#add({ process });
+    this.#processes.push(process);
+    this.#tellSoon();
   }
 
   /** Before it is told anything else. */
   catchUp(reader: Reader): void {
     const from = this.#heard.get(reader) ?? 0;
-    if (from === this.#news.length) return;
-    this.#heard.set(reader, this.#news.length);
-    for (const frame of this.#framesFrom(from)) reader.sendWhole(frame);
+    if (from === this.#nodes.length) return;
+    this.#heard.set(reader, this.#nodes.length);
+    reader.sendWhole(this.#nodesFrom(from));
   }
 
   close(): void {
     clearTimeout(this.#timer);
   }
 
-  #add(news: News): void {
-    this.#news.push(news);
+  #tellSoon(): void {
     this.#timer ??= setTimeout(() => this.#tellAll(), Math.min(GATHERED_MS_MAX, this.#options.count() * GATHERED_MS_PER_NODE));
   }
 
   #tellAll(): void {
     this.#timer = undefined;
-    const frames = new Map<number, Buffer[]>();
-    for (const reader of this.#options.readers()) {
+    const { readers, frameOf } = this.#options;
+    const frames = new Map<number, Buffer>();
+    const ends = this.#processes.length === 0 ? undefined : frameOf(["processGone", ...this.#processes]);
+    for (const reader of readers()) {
       const from = this.#heard.get(reader) ?? 0;
-      let unheard = frames.get(from);
-      if (unheard === undefined) frames.set(from, (unheard = this.#framesFrom(from)));
-      for (const frame of unheard) reader.sendWhole(frame);
+      if (from < this.#nodes.length) {
+        const frame = frames.get(from) ?? this.#nodesFrom(from);
+        frames.set(from, frame);
+        reader.sendWhole(frame);
+      }
+      if (ends !== undefined) reader.sendWhole(ends);
     }
-    this.#news = [];
+    this.#nodes = [];
+    this.#processes = [];
     this.#heard.clear();
   }
 
-  /** Of nodes first: what became of a process is of interest where its node is known. */
-  #framesFrom(from: number): Buffer[] {
-    if (from === NOTHING) return [this.#options.frameOf(["nodesChanged", this.#options.list()])];
-    const nodes: NodeInfoHeader[] = [];
-    const processes: ProcessId[] = [];
-    for (let index = from; index < this.#news.length; index += 1) {
-      const news = this.#news[index] as News;
-      if ("node" in news) nodes.push(news.node);
-      else processes.push(news.process);
-    }
-    const frames: Buffer[] = [];
-    if (nodes.length > 0) frames.push(this.#options.frameOf(["nodesChanged", nodes]));
-    if (processes.length > 0) frames.push(this.#options.frameOf(["processGone", ...processes]));
-    return frames;
+  #nodesFrom(from: number): Buffer {
+    const { frameOf, list } = this.#options;
+    return frameOf(["nodesChanged", from === NOTHING ? list() : this.#nodes.slice(from)]);
   }
 }

@@ -380,7 +380,7 @@ export class Head implements HeadService {
   #lookup(peer: HeadPeer, callId: number, query: ActorName): void {
     const found = this.#actors.named(query.name, query.namespace);
     if (found === undefined) {
-      peer.connection.replyError(callId, unknownName(query, this.#actors.names()));
+      peer.connection.replyError(callId, unknownName(query, this.#actors));
       return;
     }
     this.#holdActor(found, peer);
@@ -536,10 +536,10 @@ function refsOf(spec: ActorSpec): { id: ObjectId; owner: ProcessId }[] {
 }
 
 /** Says what is there instead: in the namespace, or of the name in others, which a program without a namespace of its own cannot guess. */
-function unknownName({ name, namespace }: ActorName, known: ActorName[]): string {
-  const here = known.filter((other) => other.namespace === namespace).map((other) => other.name);
-  const elsewhere = known.filter((other) => other.name === name).map((other) => JSON.stringify(other.namespace));
-  if (here.length > NAMES_SHOWN) here.splice(NAMES_SHOWN, here.length, "and others");
+function unknownName({ name, namespace }: ActorName, actors: ActorTable): string {
+  const here = actors.namesIn(namespace, NAMES_SHOWN + 1);
+  if (here.length > NAMES_SHOWN) here[NAMES_SHOWN] = "and others";
+  const elsewhere = actors.namespacesOf(name).map((other) => JSON.stringify(other));
   const list = here.length === 0 ? "no named actor is alive there" : `alive there: ${here.join(", ")}`;
   const hint =
     elsewhere.length === 0

@@ -143,19 +143,19 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
   };
   let trimTimer: NodeJS.Timeout | undefined;
   const trim = (): void => {
+    trimTimer = undefined;
     const nowMs = performance.now();
     for (const [key, { socket, sinceMs }] of unfinished) {
       if (unfinished.size <= UNFINISHED_MAX || nowMs - sinceMs < UNFINISHED_FOR_MS) break;
       unfinished.delete(key);
       socket.destroy();
     }
+    trimLater();
+  };
+  const trimLater = (): void => {
     if (unfinished.size <= UNFINISHED_MAX || trimTimer !== undefined) return;
     // A process that was busy until now reads before it judges.
-    const look = (): void => {
-      trimTimer = undefined;
-      trim();
-    };
-    trimTimer = setTimeout(() => setImmediate(look), UNFINISHED_FOR_MS);
+    trimTimer = setTimeout(() => setImmediate(trim), UNFINISHED_FOR_MS);
     trimTimer.unref();
   };
   const server = net.createServer((socket) => {
@@ -177,7 +177,7 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
     }
     tune(socket);
     unfinished.set(key, { socket, sinceMs });
-    if (unfinished.size > UNFINISHED_MAX) trim();
+    trimLater();
     const timer = setTimeout(() => socket.destroy(), HANDSHAKE_WITHIN_MS);
     timer.unref();
     const onReadable = (): void => {

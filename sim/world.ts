@@ -69,7 +69,12 @@ export class World {
   }
 
   schedule(process: SimulatedProcess, delayMs: number, action: () => void): { cancel(): void } {
-    const scheduled: Scheduled = { atMs: this.nowMs + Math.max(0, delayMs), order: this.#order, process, action };
+    return this.scheduleAt(process, this.nowMs + Math.max(0, delayMs), action);
+  }
+
+  /** What is to keep its order names the same moment: a delay until then, counted from another now, is rounded to another one. */
+  scheduleAt(process: SimulatedProcess, atMs: number, action: () => void): { cancel(): void } {
+    const scheduled: Scheduled = { atMs, order: this.#order, process, action };
     this.#order += 1;
     this.#push(scheduled);
     return {
@@ -223,6 +228,10 @@ export class SimulatedProcess implements AmbientProcess {
     return this.world.schedule(this, delayMs, action);
   }
 
+  scheduleAt(atMs: number, action: () => void): { cancel(): void } {
+    return this.world.scheduleAt(this, atMs, action);
+  }
+
   say(text: string): void {
     this.world.say(this.name, text);
   }
@@ -333,7 +342,7 @@ class SimulatedTransport implements Transport {
     if (this.#isClosed || this.#isEnded) return;
     this.#isEnded = true;
     const peer = this.peer;
-    peer.#process.schedule(this.#arrival(), () => {
+    peer.#process.scheduleAt(this.#arrival(), () => {
       if (peer.#isClosed) return;
       peer.#close();
       peer.onClose("the connection was closed");
@@ -378,7 +387,7 @@ class SimulatedTransport implements Transport {
     const peer = this.peer;
     const arrival = this.#arrival();
     this.#process.wrote(
-      peer.#process.schedule(arrival, () => {
+      peer.#process.scheduleAt(arrival, () => {
         if (!peer.#isClosed) peer.onChunk(bytes);
       }),
     );
@@ -386,18 +395,18 @@ class SimulatedTransport implements Transport {
 
   #tellPeer(): void {
     const peer = this.peer;
-    peer.#process.schedule(this.#arrival(), () => {
+    peer.#process.scheduleAt(this.#arrival(), () => {
       if (peer.#isClosed) return;
       peer.#close();
       peer.onClose("the connection was closed");
     });
   }
 
-  /** The delay until now's bytes arrive, after all that went before. */
+  /** When now's bytes arrive: after all that went before. */
   #arrival(): number {
     const world = this.#world;
     const cutMs = world.cutUntilMs(this.#process.machine, this.peer.#process.machine);
     this.#lastMs = Math.max(this.#lastMs, Math.max(world.nowMs, cutMs) + world.delayMs());
-    return this.#lastMs - this.#world.nowMs;
+    return this.#lastMs;
   }
 }

@@ -312,7 +312,10 @@ describe("a node that has been taken over", () => {
       () => link.send(MESSAGE.NODE_REGISTER, [{ nodeId: rogue.nodeId }, {}]),
       () =>
         void link
-          .request(MESSAGE.NODE_REGISTER, [...registration(rogue.nodeId).slice(0, 2), { heads: 1, processes: [worker], actors: [] }])
+          .request(MESSAGE.NODE_REGISTER, [
+            ...registration(rogue.nodeId).slice(0, 2),
+            { heads: 1, processes: [worker], actors: [], bundles: [] },
+          ])
           .catch(() => {}),
       () => link.send(MESSAGE.NODE_REPORT, { nodeId: victim, total: 7, free: [] }),
       event("nodeGone", victim, "it is dead, I say"),

@@ -301,6 +301,8 @@ export class FakeDaemon {
       case "processGone":
         this.heard.processesGone += args.length;
         return;
+      // Of no account to one that pretends.
+      default:
     }
   }
 }

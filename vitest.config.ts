@@ -21,7 +21,7 @@ const config: ViteUserConfig = defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "examples/**/*.test.ts", "bench/**/*.test.ts", "chaos/**/*.test.ts"],
+          include: ["src/**/*.test.ts", "examples/**/*.test.ts", "bench/**/*.test.ts", "chaos/**/*.test.ts", "scripts/**/*.test.ts"],
           testTimeout: 60_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },

@@ -5,7 +5,7 @@
  */
 import { rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { OptionError, runTool, type ToolValues, wholeNumber } from "../scripts/tool.ts";
 import { type Figure, FULL_PLAN, QUICK_PLAN } from "./figure.ts";
 import type { RayEnvironment } from "./ray-environment.ts";
 
@@ -30,50 +30,31 @@ interface Options {
   readonly rounds: number;
   readonly json: string | null;
   readonly list: boolean;
-  readonly help: boolean;
 }
 
-function readOptions(args: string[]): Options {
-  const { values } = parseArgs({
-    args,
-    options: {
-      "against-ray": { type: "boolean", default: false },
-      only: { type: "string", multiple: true, default: [] },
-      rounds: { type: "string" },
-      quick: { type: "boolean", default: false },
-      json: { type: "string" },
-      list: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-    },
-  });
-  const rounds = values.rounds === undefined ? (values.quick ? 1 : 3) : Number(values.rounds);
-  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100) {
-    throw new RangeError(`Cannot use --rounds: want a whole number from 1 to 100, received "${values.rounds}"`);
-  }
+const OPTIONS = {
+  "against-ray": { type: "boolean", default: false },
+  only: { type: "string", multiple: true },
+  rounds: { type: "string" },
+  quick: { type: "boolean", default: false },
+  json: { type: "string" },
+  list: { type: "boolean", default: false },
+} as const;
+
+/** @throws OptionError */
+function readOptions(values: ToolValues<typeof OPTIONS>): Options {
   return {
     againstRay: values["against-ray"],
-    only: values.only.flatMap((names) => names.split(",")).filter((name) => name !== ""),
+    only: (values.only ?? []).flatMap((names) => names.split(",")).filter((name) => name !== ""),
     quick: values.quick,
-    rounds,
+    rounds: values.rounds === undefined ? (values.quick ? 1 : 3) : wholeNumber("rounds", values.rounds, { min: 1, max: 100 }),
     json: values.json === undefined ? null : resolve(process.env.INIT_CWD ?? ".", values.json),
     list: values.list,
-    help: values.help,
   };
 }
 
-async function main(args: string[]): Promise<number> {
+async function bench(options: Options): Promise<number> {
   const repositoryRoot = resolve(import.meta.dirname, "..");
-  let options: Options;
-  try {
-    options = readOptions(args);
-  } catch (error) {
-    process.stderr.write(`${messageOf(error)}\nTry npm run bench -- --help\n`);
-    return 2;
-  }
-  if (options.help) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
   const { loadFigures, selectFigures } = await import("./catalogue.ts");
   const { figureLine } = await import("./report.ts");
   // The figures import the package by its own name, so they need it built.
@@ -83,13 +64,13 @@ async function main(args: string[]): Promise<number> {
   try {
     if (options.only.length > 0) figures = selectFigures(figures, options.only);
   } catch (error) {
-    process.stderr.write(`${messageOf(error)}\n`);
-    return 2;
+    throw new OptionError(messageOf(error), { cause: error });
   }
   if (options.list) {
     process.stdout.write(`${figures.map(figureLine).join("\n")}\n`);
     return 0;
   }
+  const args = process.argv.slice(2);
   const command = ["npm run bench", ...(args.length > 0 ? ["--", ...args] : [])].join(" ");
   return runFigures(figures, { options, repositoryRoot, command });
 }
@@ -148,7 +129,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-main(process.argv.slice(2)).then(
+runTool({ command: "npm run bench", usage: USAGE, options: OPTIONS, run: (values) => bench(readOptions(values)) }).then(
   (exitCode) => {
     process.exitCode = exitCode;
   },

@@ -8,8 +8,9 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isDeepStrictEqual, parseArgs } from "node:util";
+import { isDeepStrictEqual } from "node:util";
 import { prepareRay } from "../bench/ray-environment.ts";
+import { OptionError, runTool, type ToolValues } from "../scripts/tool.ts";
 import { RaySystem } from "./ray-system.ts";
 import { scenarios as actors } from "./scenarios/actors.ts";
 import { scenarios as driver } from "./scenarios/driver.ts";
@@ -40,21 +41,17 @@ interface Side {
   readonly system: System & { forget(): Promise<void> };
 }
 
-async function main(): Promise<number> {
-  const { values: options } = parseArgs({
-    options: {
-      only: { type: "string", default: "" },
-      "shoal-only": { type: "boolean", default: false },
-      list: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (options.help) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+const OPTIONS = {
+  only: { type: "string", default: "" },
+  "shoal-only": { type: "boolean", default: false },
+  list: { type: "boolean", default: false },
+} as const;
+
+async function conform(options: ToolValues<typeof OPTIONS>): Promise<number> {
   const all: Scenario[] = [tasks, objects, actors, streams, errors, scheduling, faults, driver].flat();
   const chosen = all.filter(({ name, section }) => `${section} ${name}`.toLowerCase().includes(options.only.toLowerCase()));
+  if (chosen.length === 0)
+    throw new OptionError(`Cannot use --only: no scenario has ${JSON.stringify(options.only)} in its name; --list shows them`);
   if (options.list) {
     for (const { section, name } of chosen) print(`${section}: ${name}`);
     return 0;
@@ -153,4 +150,4 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-process.exitCode = await main();
+process.exitCode = await runTool({ command: "npm run conformance", usage: USAGE, options: OPTIONS, run: conform });

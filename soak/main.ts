@@ -5,8 +5,8 @@
  * the faults explain; memory of driver and daemon must stay flat; at the end no process, file or shared memory may be left. Exit code 1 where anything of
  * this does not hold. The seed decides what is submitted and killed; the machine decides what that meets.
  */
-import { parseArgs } from "node:util";
 import { init, shutdown } from "shoal";
+import { OptionError, runTool, type ToolValues, wholeNumber } from "../scripts/tool.ts";
 import { Faults } from "./faults.ts";
 import { leftovers, memoryOf, type Place, sessionPlaces } from "./machine.ts";
 import { Random } from "./random.ts";
@@ -37,35 +37,26 @@ interface Settings {
   readonly killMs: number;
 }
 
-function readSettings(): Settings | undefined {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: "string", default: "10" },
-      tasks: { type: "string", default: "200000" },
-      seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
-      "kill-ms": { type: "string", default: "250" },
-      help: { type: "boolean", default: false },
-    },
-  });
-  if (values.help) return undefined;
-  const settings = {
-    minutes: Number(values.minutes),
-    tasks: Number(values.tasks),
-    seed: Number(values.seed),
-    killMs: Number(values["kill-ms"]),
+const OPTIONS = {
+  minutes: { type: "string", default: "10" },
+  tasks: { type: "string", default: "200000" },
+  seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+  "kill-ms": { type: "string", default: "250" },
+} as const;
+
+/** @throws OptionError */
+function settingsOf(values: ToolValues<typeof OPTIONS>): Settings {
+  const minutes = Number(values.minutes);
+  if (!(minutes > 0)) throw new OptionError(`Cannot use --minutes: a number above 0 is needed: received ${JSON.stringify(values.minutes)}`);
+  return {
+    minutes,
+    tasks: wholeNumber("tasks", values.tasks),
+    seed: wholeNumber("seed", values.seed),
+    killMs: wholeNumber("kill-ms", values["kill-ms"], { min: 1 }),
   };
-  for (const [name, value] of Object.entries(settings)) {
-    if (!(Number.isFinite(value) && value >= 0)) throw new RangeError(`Cannot use --${name}: a number from 0 is needed: received ${value}`);
-  }
-  return settings;
 }
 
-async function main(): Promise<number> {
-  const settings = readSettings();
-  if (settings === undefined) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+async function soak(settings: Settings): Promise<number> {
   const problems: string[] = [];
   print(`seed ${settings.seed}: ${settings.minutes} minutes, at least ${settings.tasks} calls, a kill each ${settings.killMs} ms or so`);
   await init({ numCpus: 2, logToDriver: false });
@@ -130,4 +121,9 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-process.exitCode = await main();
+process.exitCode = await runTool({
+  command: "npm run soak",
+  usage: USAGE,
+  options: OPTIONS,
+  run: (values) => soak(settingsOf(values)),
+});

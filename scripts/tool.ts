@@ -1,0 +1,58 @@
+/**
+ * How the repository's own tools (`npm run sim`, `soak`, `conformance`, `bench`) read their command lines: `--help`, exit codes, and errors without a stack.
+ *
+ * Exit code 2 for options that a tool does not know or values that it cannot use, said in one line; what it found wrong is its own code, 1. Whatever else a tool throws is a defect of the tool, and keeps its stack.
+ */
+import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
+
+interface Tool<Options extends ParseArgsOptionsConfig> {
+  /** As it is typed: `npm run sim`. */
+  readonly command: string;
+  /** What `--help` prints. */
+  readonly usage: string;
+  readonly options: Options;
+  /** Its exit code. @throws RangeError, TypeError for a value of an option, before it has begun anything */
+  readonly run: (values: ToolValues<Options>) => Promise<number> | number;
+}
+
+export type ToolValues<Options extends ParseArgsOptionsConfig> = ReturnType<typeof parseArgs<{ options: Options }>>["values"];
+
+/** What a tool says of a value that it cannot use. */
+export class OptionError extends Error {}
+
+export async function runTool<const Options extends ParseArgsOptionsConfig>({
+  command,
+  usage,
+  options,
+  run,
+}: Tool<Options>): Promise<number> {
+  const args = process.argv.slice(2);
+  if (args.includes("--help")) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  try {
+    return await run(valuesOf(args, options));
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    process.stderr.write(`${error.message}\nTry ${command} -- --help\n`);
+    return 2;
+  }
+}
+
+/** @throws OptionError */
+export function wholeNumber(option: string, text: string, range: { readonly min?: number; readonly max?: number } = {}): number {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = range;
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isInteger(value) && value >= min && value <= max) return value;
+  const needed = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
+  throw new OptionError(`Cannot use --${option}: a whole number ${needed} is needed: received ${JSON.stringify(text)}`);
+}
+
+function valuesOf<Options extends ParseArgsOptionsConfig>(args: string[], options: Options): ToolValues<Options> {
+  try {
+    return parseArgs({ args, options }).values;
+  } catch (error) {
+    throw new OptionError((error as Error).message, { cause: error });
+  }
+}

@@ -3,9 +3,11 @@
 Tasks and actors are ordinary functions and classes; nothing has to be imported to be called from TypeScript.
 """
 
-from ._api import ActorHandle, get, get_actor, put, wait
+from ._api import ActorHandle, cancel, get, get_actor, kill, put, wait
 from ._codec import ArrowData, ObjectRef
 from ._interrupts import TaskInterrupted
+from ._remote import RemoteClass, RemoteFunction, remote
+from ._streams import ObjectRefGenerator
 from .errors import (
     ActorDiedError,
     ActorUnavailableError,
@@ -56,17 +58,6 @@ def exit_actor():
     raise ActorExit
 
 
-def remote(*_args, **_options):
-    """Not there: Python code calls actors, and submits no tasks.
-
-    :raises NotImplementedError: always; it says what to do instead
-    """
-    raise NotImplementedError(
-        "Cannot make a remote function in Python: Python code submits no tasks. Submit the task in TypeScript and pass its reference, return what the next task needs, "
-        "or pass the handle of an actor of TypeScript that submits it, and call handle.method.remote(...)"
-    )
-
-
 __all__ = [
     "ActorDiedError",
     "ActorHandle",
@@ -82,9 +73,12 @@ __all__ = [
     "NullPrototype",
     "ObjectLostError",
     "ObjectRef",
+    "ObjectRefGenerator",
     "OrderedSet",
     "OutOfMemoryError",
     "RegExp",
+    "RemoteClass",
+    "RemoteFunction",
     "RuntimeEnvError",
     "SerializationError",
     "ShoalError",
@@ -94,9 +88,11 @@ __all__ = [
     "TaskInterrupted",
     "Undefined",
     "WorkerCrashedError",
+    "cancel",
     "exit_actor",
     "get",
     "get_actor",
+    "kill",
     "object_store_statistics",
     "put",
     "remote",

@@ -35,6 +35,8 @@ class Actor:
         self._worker = worker
         self.id = None
         self.name = None
+        #: Under which it was placed.
+        self.shape = ""
         self.incarnation = 0
         self.class_name = "actor"
         self.instance = None
@@ -59,6 +61,7 @@ class Actor:
         self.incarnation = header["incarnation"]
         self.class_name = header["name"]
         self.name = header.get("actorName")
+        self.shape = header.get("shape") or ""
         for name, limit in header["groups"].items():
             queue = self._groups[name].queue if name in self._groups else deque()
             self._groups[name] = _Group(limit)

@@ -3,9 +3,11 @@
 from . import _messages as message
 from . import _runtime
 from . import _tags as tags
-from ._actor_client import Call
+from ._call_options import method_options
 from ._codec import ObjectRef, Payload
+from ._outbound import STREAMING
 from ._stacks import Waiter
+from ._streams import ObjectRefGenerator
 from .errors import ActorDiedError, GetTimeoutError, ObjectLostError
 from .values import Custom
 
@@ -54,6 +56,9 @@ def wait(refs, num_returns=1, timeout=None):
     """Splits references into those that are ready and those that are not, once ``num_returns`` are, or after ``timeout`` seconds."""
     worker = _runtime.require_task()
     several = list(refs)
+    for index, ref in enumerate(several):
+        if not isinstance(ref, ObjectRef):
+            raise TypeError("Cannot wait: element %d is not an ObjectRef: received %s" % (index, type(ref).__name__))
     if not 0 < num_returns <= len(several):
         raise ValueError("Cannot wait: num_returns is from 1 to the number of references, %d: received %r" % (len(several), num_returns))
     try:
@@ -82,6 +87,34 @@ def get_actor(name, namespace=None):
     return ActorHandle(worker, header["actorId"], header["interface"], entry)
 
 
+@_runtime.in_turn
+def cancel(ref, force=False, recursive=True):
+    """Ends the call behind a reference, or behind the items of a stream: ``get`` raises ``TaskCancelledError``. ``force`` ends its worker at once.
+
+    :param recursive: what the task has submitted is cancelled, too
+    :raises TypeError: for what no call makes, and for ``force`` with a call of an actor
+    """
+    worker = _runtime.require_task()
+    if isinstance(ref, ObjectRefGenerator):
+        worker.cancellation.cancel_entry(ref._sink.completion, force, recursive)
+    elif isinstance(ref, ObjectRef):
+        worker.cancellation.cancel_entry(ref._entry, force, recursive)
+    else:
+        raise TypeError("Cannot cancel: an ObjectRef is needed: received %s" % type(ref).__name__)
+    worker.calls.sent()
+
+
+@_runtime.in_turn
+def kill(actor, no_restart=True):
+    """Ends the process of an actor at once; with ``no_restart=False`` it may start again, as its ``max_restarts`` allows."""
+    worker = _runtime.require_task()
+    if not isinstance(actor, ActorHandle):
+        raise TypeError("Cannot kill: the handle of an actor is needed: received %s" % type(actor).__name__)
+    worker.refs.flush()
+    worker.daemon.send(message.ACTOR_KILL, {"actorId": actor._id, "restart": not no_restart})
+    worker.calls.sent()
+
+
 class ActorHandle:
     """A handle of an actor: ``handle.method.remote(...)`` calls a method and returns a reference to its result."""
 
@@ -102,49 +135,48 @@ class ActorHandle:
 
 
 class ActorMethod:
-    __slots__ = ("_handle", "_name")
+    __slots__ = ("_handle", "_name", "_options")
 
-    def __init__(self, handle, name):
+    def __init__(self, handle, name, options=None):
         self._handle = handle
         self._name = name
+        self._options = options
+
+    def options(self, **options):
+        """The same method with other options for a call: ``num_returns``, ``max_task_retries``, ``concurrency_group`` and so on."""
+        return ActorMethod(self._handle, self._name, {**(self._options or {}), **options})
 
     @_runtime.in_turn
     def remote(self, *args):
         """Submits a call; arguments are taken as they are now. A reference among them is its value; one inside a list stays a reference."""
         handle = self._handle
         worker = _runtime.require_task()
-        options = handle._interface["methods"].get(self._name) or {}
-        count = options.get("numReturns", 1)
-        if count == "streaming":
-            raise TypeError("Cannot call %s from Python: its items are a stream, which only JavaScript reads" % self._name)
-        sequence = worker.new_sequence()
-        deps = []
-        marked = []
-        for arg in args:
-            if isinstance(arg, ObjectRef):
-                marked.append(Custom(tags.KIND_DEPENDENCY, len(deps)))
-                deps.append(arg._entry)
-                worker.refs.watch(arg._entry)
-            else:
-                marked.append(arg)
-        payload = worker.codec.to_payload(marked, worker.process_id)
-        if payload.location is not None:
-            # Large arguments are an object of their own, which lives as long as the call.
-            entry = worker.refs.own(worker.new_object_id(worker.new_sequence(), _PUT_INDEX))
-            worker.refs.settle(entry, payload)
-            worker.refs.publish(entry)
-            payload = payload.held_by(entry)
-        results = [worker.refs.own(worker.new_object_id(sequence, index)) for index in range(max(1, count))]
-        name = "%s.%s" % (handle._interface["className"], self._name)
-        call = Call(sequence, self._name, name, payload, deps, results, count)
-        for entry in results:
-            entry.maker = call
-        worker.actor_client(handle._id, handle._interface["className"]).submit(call)
-        worker.sends_from_coroutine()
-        if count == 0:
-            return None
-        refs = [ObjectRef(entry) for entry in results]
-        return refs[0] if count == 1 else refs
+        interface = handle._interface
+        set_for_all = interface["methods"].get(self._name) or {}
+        count = set_for_all.get("numReturns", 1)
+        retries = set_for_all.get("maxTaskRetries", interface.get("maxTaskRetries", 0))
+        group = set_for_all.get("concurrencyGroup")
+        name = "%s.%s" % (interface["className"], self._name)
+        ahead = set_for_all.get("highWaterMark")
+        given = None
+        if self._options is not None:
+            given = method_options(self._options)
+            count = given["num_returns"] if "num_returns" in self._options else count
+            retries = retries if given["max_task_retries"] is None else given["max_task_retries"]
+            group = given["concurrency_group"] or group
+            ahead = given["high_water_mark"] or ahead
+            name = given["name"] or name
+        if group is not None and group not in interface["groups"]:
+            raise TypeError("Cannot call %s: there is no concurrency group %s: there are %s" % (name, group, ", ".join(interface["groups"])))
+        call, returned = worker.calls.make(self._name, name, args, STREAMING if count in (STREAMING, -1) else count, ahead)
+        call.group = group
+        call.retries_left = retries
+        call.retry_on = False if given is None else given["retry_on"]
+        # The actor lives until it has answered.
+        call.keeps = handle._entry
+        worker.actor_client(handle._id, interface["className"]).submit(call)
+        worker.calls.sent()
+        return returned
 
 
 def reduce_handle(value, collected):
@@ -180,10 +212,11 @@ def _value_of(worker, ref):
     if entry.failure is not None:
         raise entry.failure
     payload = entry.payload
+    is_error = payload.error
     if payload.location is not None:
         payload = Payload(b"", (), payload.graph, payload.error, payload.refs, entry, payload.location)
-    value = worker.decode(payload)
-    if payload.error and isinstance(value, BaseException):
+    value = worker.decode(payload, of=entry)
+    if is_error and isinstance(value, BaseException):
         raise value
     return value
 

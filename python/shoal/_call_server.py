@@ -87,6 +87,8 @@ class CallServer:
         if job is None or job.is_ended:
             return
         job.is_cancelled = True
+        if header.get("recursive"):
+            self.worker.cancellation.cancel_children(job)
         if job.cancel_coroutine is not None:
             job.cancel_coroutine()
         if job.stream is not None and job.stream.is_waiting:
@@ -119,6 +121,7 @@ class CallServer:
                 job.stream.is_stopped = True
             if not job.is_actor_call:
                 job.is_cancelled = True
+                self.worker.cancellation.cancel_children(job)
                 if job.cancel_coroutine is not None:
                     job.cancel_coroutine()
             if job.stream is not None and job.stream.is_waiting:

@@ -149,6 +149,8 @@ class Job:
     def _failed(self, error):
         if isinstance(error, TaskInterrupted) or (isinstance(error, KeyboardInterrupt) and not self.is_actor_call):
             self.is_cancelled = True
+            if self.worker.interrupts.was_recursive:
+                self.worker.cancellation.cancel_children(self)
             return self.answer_cancelled()
         if isinstance(error, self.worker.exit_class):
             self.worker.end_actor("it called exit_actor()")

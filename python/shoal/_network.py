@@ -86,7 +86,7 @@ class NetworkListener:
         except OSError:
             self._drop(secure, timer)
             return
-        node = _node_of(secure.getpeercert())
+        node = node_of(secure.getpeercert())
         if node is None:
             self._drop(secure, timer)
             return
@@ -95,7 +95,7 @@ class NetworkListener:
         self._accepted(secure, node)
 
 
-def _node_of(certificate):
+def node_of(certificate):
     names = [name for kind, name in (certificate or {}).get("subjectAltName", ()) if kind == "DNS" and name.endswith(_NODE_SUFFIX)]
     return names[0][: -len(_NODE_SUFFIX)] if len(names) == 1 else None
 
@@ -103,7 +103,21 @@ def _node_of(certificate):
 def _context_of(identity):
     import ssl
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    return _with_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), identity)
+
+
+def client_context(identity):
+    """For connections to others. Whom the certificate names is for the caller to look at: it knows the node."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    return _with_identity(context, identity)
+
+
+def _with_identity(context, identity):
+    import ssl
+
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=identity["ca"])

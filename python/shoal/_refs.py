@@ -17,7 +17,7 @@ _BATCH_MAX = 20000
 class Entry:
     """One object of the cluster, as far as this process knows it."""
 
-    __slots__ = ("id", "owner", "holds", "table", "payload", "failure", "is_watched", "maker", "callbacks", "__weakref__")
+    __slots__ = ("id", "owner", "holds", "table", "payload", "failure", "is_watched", "maker", "origin", "callbacks", "__weakref__")
 
     def __init__(self, id_, owner, table):
         self.id = id_
@@ -30,6 +30,8 @@ class Entry:
         self.is_watched = False
         #: The call that makes it, until it has.
         self.maker = None
+        #: The call that has made it, where it can make it again.
+        self.origin = None
         #: Called once it is settled.
         self.callbacks = None
 
@@ -104,6 +106,10 @@ class RefTable:
         entry.holds += 1
         return entry
 
+    def owned_by(self, tag):
+        """What waits for processes whose ids begin so."""
+        return [entry for entry in list(self._entries.values()) if entry.owner is not None and entry.owner.startswith(tag) and entry.is_watched and not entry.is_settled]
+
     def lookup(self, id_):
         return self._entries.get(id_)
 
@@ -112,6 +118,11 @@ class RefTable:
         entry = Entry(id_, None, self)
         self._entries[id_] = entry
         return entry
+
+    def hold_new(self, id_):
+        """What the daemon owns from the beginning, and this process holds: an actor that it creates."""
+        self.holds.append([id_, self._daemon_id, self._process_id])
+        return self.receive(id_, self._daemon_id)
 
     def publish(self, entry):
         """An own object is about to be named in bytes that leave this process: the daemon owns it from now on."""
@@ -139,6 +150,15 @@ class RefTable:
         if entry.callbacks is not None:
             entry.tell_settled()
         self.on_settled()
+
+    def owe(self, entry):
+        """The daemon is its owner, and waits for its value once more."""
+        self._owed[entry.id] = entry
+
+    def discard(self, payload):
+        """A value that came too late: what was written for this process is given back; holds go with the payload."""
+        if payload.location is not None and payload.entry is None:
+            self.freed_own.append(payload.location)
 
     def _provide(self, entry):
         payload = entry.payload

@@ -1,7 +1,7 @@
 """Finds the Python function or class that a call names: ``python:<module or file>:<name>``.
 
-A file ends in ``.py`` or has a slash in it, and is imported as ``python file.py`` would import what lies beside it; anything else is a dotted module, found as
-``python -m`` finds it. What is not there is an error that names the interpreter and how to mend it. Each module is imported once per worker.
+A file ends in ``.py``, and is imported as ``python file.py`` would import what lies beside it; anything else is a dotted module, found as
+``python -m`` finds it, or with a folder and a slash before it one that lies in this folder. What is not there is an error that names the interpreter and how to mend it. Each module is imported once per worker.
 """
 
 import importlib
@@ -25,6 +25,23 @@ class Targets:
         #: Folders of the driver and where they are here.
         self._places = places
         self._found = {}
+        #: The files that were named, by the module that each is here; and the folders that were added for them, as the driver names them.
+        self._files = {}
+        self._folders = {}
+
+    def place_of(self, module):
+        """How another worker finds a module of this one."""
+        name = module.__name__
+        if name in self._files:
+            return self._files[name]
+        file = getattr(module, "__file__", None)
+        if file is not None:
+            root = os.path.dirname(os.path.abspath(file))
+            for _ in range(name.count(".") + (1 if hasattr(module, "__path__") else 0)):
+                root = os.path.dirname(root)
+            if root in self._folders:
+                return "%s/%s" % (self._folders[root] or ".", name)
+        return name
 
     def load(self, target):
         found = self._found.get(target)
@@ -51,20 +68,32 @@ class Targets:
         return getattr(found, "__shoal_function__", found)
 
     def _module(self, place):
-        if place.endswith(".py") or "/" in place:
+        if place.endswith(".py") or ("/" in place and os.path.isfile(self._here(place))):
             return self._file(place)
+        folder, slash, name = place.rpartition("/")
+        if slash:
+            if not all(part.isidentifier() for part in name.split(".")):
+                return self._file(place)
+            self._add(os.path.abspath(self._here(folder)), folder)
+            place = name
         try:
             return importlib.import_module(place)
         except ModuleNotFoundError as error:
             raise missing_module(error, place) from error
 
-    def _file(self, place):
-        path = place
+    def _here(self, path):
         for there, here in self._places:
             if path == there or path.startswith(there.rstrip("/") + "/"):
-                path = here + path[len(there.rstrip("/")) :]
-                break
-        path = os.path.abspath(path)
+                return here + path[len(there.rstrip("/")) :]
+        return path
+
+    def _add(self, folder, named):
+        self._folders.setdefault(folder, named)
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+    def _file(self, place):
+        path = os.path.abspath(self._here(place))
         if not os.path.isfile(path):
             where = "; a relative path is one of the working directory, %s, and new URL(...) names a file beside the caller" % os.getcwd()
             raise FileNotFoundError("there is no file %s%s" % (path, "" if os.path.isabs(place) else where))
@@ -74,12 +103,13 @@ class Targets:
         # What imports a module of the standard library gets that, whatever the file is called (which Python lists since 3.10).
         if known is not None or name in getattr(sys, "stdlib_module_names", ()):
             if getattr(known, "__file__", None) == path:
+                self._files.setdefault(name, place)
                 return known
             name = "shoal_file_%s" % path.replace("/", "_").replace(".", "_")
             if name in sys.modules:
                 return sys.modules[name]
-        if folder not in sys.path:
-            sys.path.append(folder)
+        self._add(folder, os.path.dirname(place))
+        self._files[name] = place
         spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise ImportError("%s is no Python file: name one that ends in .py" % path)

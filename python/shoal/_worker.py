@@ -19,24 +19,22 @@ from ._actor import Actor
 from ._actor_client import ActorClient
 from ._api import lost
 from ._call_server import CallServer
-from ._codec import Codec, Payload, PayloadReader
+from ._cancellation import Cancellation
+from ._codec import Codec, PayloadReader
 from ._connection import Connection, decode_header
 from ._executor import Executor
 from ._interrupts import Interrupts, die_with_parent
+from ._entrance import is_equal, listen, places_of
 from ._network import NetworkListener
+from ._outbound import OutboundCalls
 from ._output import mark_output
 from ._pump import Pump
-from ._refs import CopyHold, RefTable
-from ._stacks import SideStack, Waiter
+from ._reading import read_value
+from ._refs import RefTable
+from ._stacks import SideStack
 from ._store import Store
+from ._submitter import TaskSubmitter
 from ._targets import Targets
-from .errors import ObjectLostError
-
-try:
-    # What hmac shows of it; hmac itself loads OpenSSL, which takes longer than the rest of a forked worker's start.
-    from _operator import _compare_digest as compare_digest
-except ImportError:
-    from hmac import compare_digest
 
 _PARENT_FD = 3
 _HELLO_WITHIN_SECONDS = 1.0
@@ -46,8 +44,6 @@ _RECLAIM_AFTER_IDLE_SECONDS = 0.025
 _FLUSH_BEFORE_SECONDS = 0.0005
 _TURN_AFTER_SECONDS = 0.001
 _TRIM_EVERY_SECONDS = 5.0
-#: Why an object is fetched: an argument, which a task waits for.
-_FETCH_FOR_WAIT = 1
 #: How long the end of the interpreter, with the user's own exit handlers, may take.
 _EXIT_WITHIN_SECONDS = 5.0
 _RECURSION_LIMIT = 5000
@@ -72,7 +68,10 @@ class Worker:
         self.side_stack = None
         self._sides = {}
         self._main_thread = threading.get_ident()
-        self._prefix = os.urandom(6).hex()
+        #: What the ids of what is made here begin with.
+        self.prefix = os.urandom(6).hex()
+        #: The certificate of the node, for connections to others.
+        self.identity = configuration.get("identity")
         self._sequence = 0
         self._actors = {}
         #: Connections to actors by their number, as long as the daemon may ask about them.
@@ -91,13 +90,13 @@ class Worker:
         # Owners that lost a connection which this worker had not closed: what came over it may have run.
         self._broken = set()
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
-        self.targets = Targets(_places_of(configuration))
+        self.targets = Targets(places_of(configuration))
         self.interrupts = Interrupts(configuration["runMark"])
-        self._listener = _listen(configuration["address"])
+        self._listener = listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)
         self._network = None
         if configuration.get("remoteAddress") is not None:
-            self._network = NetworkListener(configuration["remoteAddress"], configuration.get("identity"), self.pump, self._accepted)
+            self._network = NetworkListener(configuration["remoteAddress"], self.identity, self.pump, self._accepted)
         self.daemon = self._connect_daemon()
         self.refs = RefTable(self.daemon, self.process_id, configuration["daemonId"])
         self.store = Store(configuration, self.daemon, self.refs)
@@ -110,6 +109,9 @@ class Worker:
             lambda shape: self.daemon.send(message.WORKER_UNPARK, shape),
         )
         self.actor = Actor(self)
+        self.calls = OutboundCalls(self, time.monotonic)
+        self.submitter = TaskSubmitter(self, time.monotonic)
+        self.cancellation = Cancellation(self, time.monotonic)
         self.pump.before_wait.append(self._tell_daemon)
         self._trim_later()
         self._say_hello()
@@ -135,7 +137,7 @@ class Worker:
             "kind": "worker",
             "pid": os.getpid(),
             "address": configuration["address"],
-            "taskIdPrefix": self._prefix,
+            "taskIdPrefix": self.prefix,
             "jobId": configuration["jobId"],
         }
         if self._network is not None:
@@ -188,7 +190,7 @@ class Worker:
             return "the first message is not a hello"
         if hello.get("version") != message.PROTOCOL_VERSION:
             return "this process speaks version %d of the protocol, the other one version %s" % (message.PROTOCOL_VERSION, hello.get("version"))
-        if not _equal(hello["token"], self.configuration["token"]):
+        if not is_equal(hello["token"], self.configuration["token"]):
             return "the token is wrong"
         if node is not None and hello["processId"][:_NODE_TAG] != node[:_NODE_TAG]:
             return "process %s came with the certificate of node %s" % (hello["processId"], node)
@@ -204,7 +206,7 @@ class Worker:
     def _from_daemon(self, frame):
         kind, _, call_id, _, header, body = frame
         decoded = None if header is None else decode_header(header)
-        if self.store.receive(kind, decoded, gc.collect):
+        if self.store.receive(kind, decoded, gc.collect) or self.submitter.receive(kind, decoded):
             return
         if kind == message.WORKER_SLOT:
             if isinstance(decoded, bool):
@@ -217,7 +219,14 @@ class Worker:
             self._reclaim(*decoded)
         elif kind == message.WORKER_EXIT:
             self.actor.end_when_idle()
+        elif kind == message.CANCEL_REF:
+            self.cancellation.cancel_for_other(decoded)
+        elif kind == message.REF_LOST:
+            self.calls.lost_elsewhere(*decoded)
+        elif kind == message.NODE_GONE:
+            self._node_gone(*decoded)
         elif kind == message.CERTIFICATE:
+            self.identity = decoded
             if self._network is not None:
                 self._network.identify(decoded)
         elif kind == message.REF_VALUE:
@@ -243,17 +252,34 @@ class Worker:
         return self._sequence
 
     def new_object_id(self, sequence, index):
-        return "%s%012x%s%08x" % (self._prefix, sequence, self.configuration["jobId"], index)
+        return "%s%012x%s%08x" % (self.prefix, sequence, self.configuration["jobId"], index)
 
     def new_link_number(self):
         self._link_number += 1
         return self._link_number
 
-    def actor_client(self, id_, class_name):
+    def actor_client(self, id_, class_name, watch=True):
+        """``watch``: whether the daemon is to be asked where it is; it tells its creator by itself."""
         client = self._actors.get(id_)
         if client is None:
-            client = self._actors[id_] = ActorClient(self, id_, class_name)
+            client = self._actors[id_] = ActorClient(self, id_, class_name, watch)
         return client
+
+    def actor_clients(self):
+        return self._actors.values()
+
+    def shape_of_caller(self):
+        """Of what runs now: its environment and its placement group."""
+        job = self.running_job()
+        return self.actor.shape if job is None or job is self.actor or job.is_actor_call else job.shape
+
+    def _node_gone(self, node_id, reason):
+        """Its workers have ended, and values that its processes owed do not come."""
+        tag = node_id[:_NODE_TAG]
+        self.submitter.node_gone(tag, reason)
+        for entry in self.refs.owned_by(tag):
+            lost(entry, False)
+        self._settled()
 
     def _value_came(self, header, body):
         entry = self.refs.lookup(header[0])
@@ -268,7 +294,7 @@ class Worker:
             self.refs.settle(entry, payload)
 
     def _settled(self):
-        for client in self._actors.values():
+        for client in list(self._actors.values()):
             client.pump()
 
     def link_ended(self, _link):
@@ -306,6 +332,7 @@ class Worker:
 
     def _tell_daemon(self):
         # What is stored and held is known before the answer that names it leaves, whenever this process dies.
+        self.submitter.flush()
         self.refs.flush()
         self.store.tell_use()
         self.daemon.flush()
@@ -464,20 +491,8 @@ class Worker:
         else:
             self.executor.resume(job)
 
-    def decode(self, payload, dependencies=()):
-        location = payload.location
-        if location is None or location[0][:_NODE_TAG] == self.process_id[:_NODE_TAG]:
-            return self.codec.decode(payload, dependencies)
-        answer = []
-        self.refs.flush()
-        asked = [payload.entry.id, location, _FETCH_FOR_WAIT]
-        self.daemon.request(message.OBJECT_FETCH, asked, on_reply=lambda header, _body, error: answer.append((header, error)))
-        Waiter(self, lambda: answer, None).run()
-        here, error = answer[0]
-        if error is not None:
-            raise ObjectLostError("Cannot fetch an object from another node: %s" % error, {"reason": error})
-        copy = Payload(b"", (), payload.graph, payload.error, payload.refs, CopyHold(self.refs, here, payload.entry), here)
-        return self.codec.decode(copy, dependencies)
+    def decode(self, payload, dependencies=(), of=None):
+        return read_value(self, payload, dependencies, of)
 
     # ---- coroutines
 
@@ -544,34 +559,6 @@ class Worker:
         self.pump.flush()
         while any(connection.has_unsent for connection in self.pump.connections) and time.monotonic() < end:
             self.pump.turn(0.05)
-
-
-def _places_of(configuration):
-    """Folders that the driver names and where they are on this machine."""
-    places = []
-    foreign = configuration.get("foreignCode")
-    if foreign is not None:
-        places.append((foreign["there"], foreign["here"]))
-    working = (configuration.get("runtimeEnv") or {}).get("workingDir")
-    if working is not None:
-        places.append((working, os.getcwd()))
-    return places
-
-
-def _listen(address):
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        listener.bind(address)
-    finally:
-        os.umask(mask)
-    listener.listen(128)
-    listener.setblocking(False)
-    return listener
-
-
-def _equal(one, other):
-    return compare_digest(one.encode(), other.encode())
 
 
 def read_line():

@@ -1,5 +1,5 @@
 /** Python workers on another node than their driver: reached over the network, with arguments and results in either node's store. */
-import { get, init, put, python, shutdown } from "shoal";
+import { type ActorHandle, get, init, put, python, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
@@ -8,6 +8,23 @@ interface Counter {
   add(by?: number): number;
 }
 
+interface Sum {
+  add(by: number): number;
+  length(data: Uint8Array): number;
+}
+
+/** Lives in TypeScript, wherever its resources are. */
+class Adder {
+  #sum = 0;
+  add(by: number): number {
+    return (this.#sum += by);
+  }
+  length(data: Uint8Array): number {
+    return data.length;
+  }
+}
+
+const SUBMITS = new URL("python/submits.py", import.meta.url);
 const THINGS = new URL("python/things.py", import.meta.url);
 
 describe.skipIf(WITHOUT_PYTHON !== undefined).each([{ tls: false }, { tls: true }])(
@@ -19,7 +36,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined).each([{ tls: false }, { tls: true 
     const echo = python.task<(...values: unknown[]) => unknown>(THINGS, "echo", there);
 
     beforeAll(async () => {
-      cluster = await TestCluster.start({ head: { numCpus: 1 }, ...(tls ? { tls } : {}) });
+      cluster = await TestCluster.start({ head: { numCpus: 1, resources: { near: 1 } }, ...(tls ? { tls } : {}) });
       second = await cluster.addNode({ numCpus: 2, resources: { special: 1 } });
       await init({ address: cluster.address });
     });
@@ -43,6 +60,19 @@ describe.skipIf(WITHOUT_PYTHON !== undefined).each([{ tls: false }, { tls: true 
       expect(await echo.remote(big)).toEqual(big);
       const text = "x".repeat(3_000_000);
       expect(await echo.remote(text)).toBe(text);
+    });
+
+    test("Python calls actors of other nodes, from the head's node and from there, with large arguments", async () => {
+      const use = python.task<(actor: ActorHandle<Sum>, size: number) => unknown>(SUBMITS, "uses_actor");
+      using remoteOne = remote(Adder, there).remote();
+      using nearOne = remote(Adder, { resources: { near: 0.1 } }).remote();
+      expect(await use.options({ resources: { near: 0.1 } }).remote(remoteOne, 300_000)).toEqual([1, 3, 300_000]);
+      expect(await use.options(there).remote(nearOne, 300_000)).toEqual([1, 3, 300_000]);
+    });
+
+    test("Python submits tasks and creates actors there, and reads what they make", async () => {
+      const spread = python.task<(size: number) => unknown>(SUBMITS, "uses_other_node", { resources: { near: 0.1 } });
+      expect(await spread.remote(200_000)).toEqual([[200_000], 200_000, 8, [0, 1, 2]]);
     });
 
     test("actors live there", async () => {

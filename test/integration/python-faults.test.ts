@@ -71,11 +71,6 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`faults in Python${unless(WITHOUT_
     for (const [index, ref] of refs.entries()) expect(await total.remote(ref)).toBe(index + MEGABYTE);
     for (const ref of refs) ref[Symbol.dispose]();
   });
-
-  test("tasks are submitted from TypeScript alone, and Python says what to do instead", async () => {
-    const failure = await failureOf(python.task<() => void>(FAULTS, "submits").remote());
-    expect(failure.message).toMatch(/NotImplementedError: Cannot make a remote function in Python.*handle\.method\.remote/);
-  });
 });
 
 test.skipIf(WITHOUT_PYTHON !== undefined)(`the package is written for Python 3.9${unless(WITHOUT_PYTHON)}`, () => {

@@ -56,9 +56,3 @@ class Gpus:
 
 def total_of(*arrays):
     return sum(array[0] + len(array) for array in arrays)
-
-
-def submits():
-    import shoal
-
-    shoal.remote(process_id)

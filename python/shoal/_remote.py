@@ -1,0 +1,282 @@
+"""``shoal.remote``: functions and classes of Python that run elsewhere, called from Python.
+
+Code is named and not sent: by its module and its name, which the other worker imports. So what is made remote stands at the top level of a module. What is submitted runs in the
+environment of its caller, and in the caller's placement group where that captures its children.
+"""
+
+import inspect
+import json
+import sys
+
+from . import _messages as message
+from . import _runtime
+from ._call_options import actor_options, task_options
+from ._targets import PREFIX
+from ._stacks import Waiter
+from .errors import ActorDiedError
+
+#: The counted reference that stands for an actor.
+_ACTOR_SUFFIX = "ffffffff"
+_UNITS = 10000
+
+
+def remote(*given, **options):
+    """Makes a function or a class of this module remote: ``@shoal.remote``, or with options ``@shoal.remote(num_cpus=2)``.
+
+    ``f.remote(...)`` submits a task and returns its reference, ``C.remote(...)`` creates an actor and returns its handle; ``.options(...)`` gives others for a call. The options are those of
+    TypeScript, in snake case.
+
+    :raises TypeError: for what other processes cannot find by its name, and for options that do not exist
+    """
+    if len(given) > 1 or (given and options):
+        raise TypeError("Cannot make a remote function: use @shoal.remote, or @shoal.remote(num_cpus=2, ...) with options by their names")
+    return _made(given[0], {}) if given else lambda target: _made(target, options)
+
+
+def _made(target, options):
+    if isinstance(target, (RemoteFunction, RemoteClass)):
+        raise TypeError("Cannot make %s remote: it is already: use .options(...)" % target.__name__)
+    if inspect.isclass(target):
+        return RemoteClass(target, options)
+    if not inspect.isfunction(target):
+        raise TypeError("Cannot make a remote function: a function or a class is needed: received %s" % type(target).__name__)
+    return RemoteFunction(target, options)
+
+
+class _Remote:
+    def __init__(self, target, options):
+        #: What a worker calls that finds this in its module.
+        self.__shoal_function__ = target
+        self.__name__ = target.__name__
+        self.__qualname__ = target.__qualname__
+        self.__module__ = target.__module__
+        self.__doc__ = target.__doc__
+        self._given = options
+        self._id = None
+        self._signature = None
+
+    def _place(self, worker):
+        if self._id is None:
+            self._id = "%s%s:%s" % (PREFIX, _found_place(self.__shoal_function__, worker), self.__qualname__)
+        return self._id
+
+    def _positional(self, args, kwargs):
+        """Arguments travel by their places."""
+        if not kwargs:
+            return args
+        if self._signature is None:
+            self._signature = inspect.signature(self.__shoal_function__)
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            names = ", ".join(bound.kwargs)
+            raise TypeError("Cannot call %s with %s by name: arguments travel by their places, and it takes these by name alone" % (self.__name__, names))
+        return bound.args
+
+
+class RemoteFunction(_Remote):
+    """A function as a task: ``remote`` submits it."""
+
+    def __init__(self, target, options):
+        _Remote.__init__(self, target, options)
+        self._options = task_options(options)
+
+    def __call__(self, *_args, **_kwargs):
+        raise TypeError("Cannot call %s directly: it is a remote function: use %s.remote()" % (self.__name__, self.__name__))
+
+    def options(self, **options):
+        """The same function with other options."""
+        return RemoteFunction(self.__shoal_function__, {**self._given, **options})
+
+    @_runtime.in_turn
+    def remote(self, *args, **kwargs):
+        """Submits a task; arguments are taken as they are now. A reference among them is its value, once that is there; one inside a list stays a reference."""
+        worker = _runtime.require_task()
+        options = self._options
+        target = self._place(worker)
+        call, returned = worker.calls.make(
+            target, options["name"] or self.__name__, self._positional(args, kwargs), options["num_returns"], options["high_water_mark"]
+        )
+        call.shape = shape_of(worker, {"CPU": options["num_cpus"], **_amounts(options)}, options)
+        call.retries_left = options["max_retries"]
+        call.retry_on = options["retry_on"]
+        call.retry_delay = options["retry_delay_ms"] / 1000
+        worker.calls.submit_task(call)
+        return returned
+
+    def __repr__(self):
+        return "RemoteFunction(%s.%s)" % (self.__module__, self.__qualname__)
+
+
+class RemoteClass(_Remote):
+    """A class of actors: ``remote`` creates one."""
+
+    def __init__(self, target, options):
+        _Remote.__init__(self, target, options)
+        self._options = actor_options(options)
+
+    def __call__(self, *_args, **_kwargs):
+        raise TypeError("Cannot use %s directly: it is a remote class: use %s.remote()" % (self.__name__, self.__name__))
+
+    def options(self, **options):
+        """The same class with other options."""
+        return RemoteClass(self.__shoal_function__, {**self._given, **options})
+
+    @_runtime.in_turn
+    def remote(self, *args, **kwargs):
+        """Creates an actor and returns its handle at once. The actor lives as long as somebody has a handle of it, or, with ``lifetime="detached"``, until it is ended."""
+        worker = _runtime.require_task()
+        return _create(worker, self, self._positional(args, kwargs))
+
+    def __repr__(self):
+        return "RemoteClass(%s.%s)" % (self.__module__, self.__qualname__)
+
+
+def _create(worker, remote_class, args):
+    from ._api import ActorHandle
+
+    options = remote_class._options
+    definition = remote_class._place(worker)
+    payload, deps = worker.calls.encode(args)
+    id_ = worker.new_object_id(worker.new_sequence(), 0)[:-8]
+    resources = _amounts(options)
+    if options["num_cpus"] is not None:
+        resources = {"CPU": options["num_cpus"], **resources}
+    shape = shape_of(worker, resources, options)
+    place = _place_part(shape)
+    interface = {
+        "className": remote_class.__name__,
+        "methods": {},
+        "groups": {"default": options["max_concurrency"], **options["concurrency_groups"]},
+        "maxTaskRetries": options["max_task_retries"],
+        "maxPendingCalls": -1,
+        "allowOutOfOrderExecution": False,
+        "isOpen": True,
+    }
+    sent = {
+        "namespace": options["namespace"] if options["namespace"] is not None else worker.configuration["namespace"],
+        "getIfExists": options["get_if_exists"],
+        "resources": {name: amount for name, amount in resources.items()},
+        "shape": shape,
+        "maxRestarts": options["max_restarts"],
+        "isDetached": options["lifetime"] == "detached",
+        "interface": interface,
+    }
+    if options["name"] is not None:
+        sent["name"] = options["name"]
+    if place.get("bundle") is not None:
+        sent["group"] = place["bundle"][0]
+    client = worker.actor_client(id_, remote_class.__name__, watch=False)
+    # It is held before it is created, and let go of after that.
+    entry = worker.refs.hold_new(id_ + _ACTOR_SUFFIX)
+    answer = []
+
+    def created(header, _body, error):
+        answer.append((header, error))
+        if error is not None:
+            client.state_changed({"actorId": id_, "phase": "dead", "incarnation": 0, "reason": error}, b"")
+
+    def create():
+        failed = next((dep for dep in deps if dep.payload is None or dep.payload.error), None)
+        if failed is not None:
+            answer.append((None, "an argument of its constructor failed"))
+            client.constructor_error = failed.failure or worker.codec.decode(failed.payload)
+            client.state_changed({"actorId": id_, "phase": "dead", "incarnation": 0, "reason": "an argument of its constructor failed"}, b"")
+            return
+        values = []
+        for dep in deps:
+            if dep.payload.location is not None:
+                worker.refs.publish(dep)
+            values.append(dep.payload if dep.payload.location is None else dep.payload.held_by(dep))
+        for value in (payload, *values):
+            for inner in value.refs:
+                worker.refs.publish(inner)
+        worker.refs.flush()
+        header = {"actorId": id_, "definition": definition, "options": sent, "args": payload.header(), "deps": [value.header() for value in values]}
+        parts = [part for value in (payload, *values) for part in value.parts()]
+        # Until the answer is there, what the arguments refer to and the actor itself are kept by this function.
+        kept = (entry, payload, deps)
+        worker.daemon.request(message.ACTOR_CREATE, header, parts=parts, on_reply=lambda *reply: (kept, created(*reply)))
+
+    missing = [dep for dep in deps if not dep.is_settled]
+    left = [len(missing)]
+
+    def settled():
+        left[0] -= 1
+        if left[0] == 0:
+            create()
+
+    for dep in missing:
+        dep.when_settled(settled)
+        worker.refs.watch(dep)
+    if not missing:
+        create()
+    worker.calls.sent()
+    if options["get_if_exists"]:
+        Waiter(worker, lambda: answer, None).run()
+        header, error = answer[0]
+        if error is not None:
+            raise ActorDiedError("Cannot get or create actor %s: %s" % (options["name"], error), {"reason": error})
+        if header["actorId"] != id_:
+            found = worker.refs.receive(header["actorId"] + _ACTOR_SUFFIX, header["owner"])
+            return ActorHandle(worker, header["actorId"], header["interface"], found)
+    return ActorHandle(worker, id_, interface, entry)
+
+
+# ---- places
+
+
+def _found_place(target, worker):
+    """How another worker finds the code. @raises TypeError for what it would not find"""
+    qualname = target.__qualname__
+    if "<" in qualname:
+        what = "a lambda" if "<lambda>" in qualname else "%s, which is made inside a function" % target.__name__
+        raise TypeError(
+            "Cannot make a remote function of %s: other processes find code by its module and its name: define it with def or class at the top level "
+            "of a module, and pass what it needs as arguments" % what
+        )
+    module = sys.modules.get(target.__module__)
+    found = module
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    if getattr(found, "__shoal_function__", found) is not target:
+        raise TypeError(
+            "Cannot make a remote function of %s: %s of module %s is something else: give it the name under which it stands there"
+            % (target.__name__, qualname, target.__module__)
+        )
+    return worker.targets.place_of(module)
+
+
+def shape_of(worker, resources, options):
+    """The canonical text of what is asked for, in the environment of the caller."""
+    amounts = {name: int(round(amount * _UNITS)) for name, amount in resources.items()}
+    text = ",".join("%s:%d" % (name, amounts[name]) for name in sorted(amounts) if amounts[name] > 0)
+    surroundings = _place_part(worker.shape_of_caller())
+    parts = {}
+    if options["scheduling_strategy"] == "spread":
+        parts["spread"] = True
+    if options["label_selector"]:
+        parts["labels"] = sorted([name, condition] for name, condition in options["label_selector"].items())
+    bundle = surroundings.get("bundle")
+    if bundle is not None and bundle[2] and not options["label_selector"] and not parts.get("spread"):
+        parts["bundle"] = [bundle[0], -1, True]
+    if surroundings.get("environment"):
+        parts["environment"] = surroundings["environment"]
+    return "%s,,%s" % (text, json.dumps(parts, separators=(",", ":"), ensure_ascii=False)) if parts else text
+
+
+def _place_part(shape):
+    _, separator, text = shape.partition(",,")
+    return json.loads(text) if separator else {}
+
+
+def _amounts(options):
+    amounts = dict(options["resources"])
+    if options["num_gpus"]:
+        amounts["GPU"] = options["num_gpus"]
+    if options["memory_bytes"]:
+        amounts["memory"] = options["memory_bytes"]
+    return amounts
+
+
+__all__ = ["RemoteClass", "RemoteFunction", "remote", "shape_of"]

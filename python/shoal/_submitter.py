@@ -1,0 +1,385 @@
+"""Takes the tasks of this process to workers: leases, how many tasks are with each, retries. The Python side of what drivers and JavaScript workers do.
+
+Tasks of one shape wait in one group, with the leases that the daemon granted for it. A lease is used as long as there are tasks, and given back when it has been idle for a moment, or
+when it is revoked. About 5 ms of work is sent ahead to a worker, one task where its time is unknown. When a worker dies, tasks that had not begun go elsewhere; those
+that had use up a retry.
+"""
+
+from collections import deque
+
+from . import _messages as message
+from ._call_link import CallLink
+from ._outgoing import open_link
+from .errors import OutOfMemoryError, RuntimeEnvError, ShoalError, WorkerCrashedError
+
+_WINDOW_SECONDS = 0.005
+_OVERHEAD_SECONDS = 0.000001
+_IN_FLIGHT_MAX = 4096
+_LEASE_IDLE_SECONDS = 0.01
+#: Demand beyond what any node could grant at once is not worth a message.
+_BACKLOG_MAX = 1024
+#: The daemon knows first why a worker died; this bounds the wait for it.
+_EXIT_REPORT_WITHIN_SECONDS = 2.0
+_TAKEN = "taken"
+_UNKNOWN = float("inf")
+
+
+class _Group:
+    def __init__(self, shape):
+        self.shape = shape
+        #: Its tasks hold more than CPUs: a lease has one of them at a time.
+        resources = shape.split(",,", 1)[0]
+        self.is_exclusive = not (resources == "" or (resources.startswith("CPU:") and "," not in resources))
+        self.queue = deque()
+        self.leases = []
+        self.sent_backlog = 0
+
+
+class _Lease:
+    def __init__(self, number, group, link, accelerators, now):
+        self.number = number
+        self.group = group
+        self.link = link
+        self.accelerators = accelerators
+        self.calls = set()
+        self.queued_seconds = 0.0
+        self.is_revoked = False
+        self.is_once = False
+        self.idle_since = now
+
+
+class TaskSubmitter:
+    def __init__(self, worker, now):
+        self._worker = worker
+        self._now = now
+        self._groups = {}
+        #: By worker: the link, or the grants that wait for it.
+        self._links = {}
+        self._linked_for = {}
+        self._lease_of = {}
+        self._means = {}
+        #: Why workers ended, as far as their links are still open; and who waits to hear it.
+        self._ends = {}
+        self._end_waiters = {}
+        self._demand_is_due = False
+        self._idle_timer = None
+
+    @property
+    def has_open_calls(self):
+        return bool(self._lease_of) or any(group.queue for group in self._groups.values()) or bool(self._end_waiters)
+
+    def open_calls(self):
+        calls = list(self._lease_of)
+        for group in self._groups.values():
+            calls.extend(group.queue)
+        return calls
+
+    def submit(self, call):
+        group = self._groups.get(call.shape)
+        if group is None:
+            group = self._groups[call.shape] = _Group(call.shape)
+        group.queue.append(call)
+        self._pump(group)
+
+    # ---- the daemon's messages
+
+    def receive(self, kind, header):
+        """Whether the message was about leases."""
+        if kind == message.LEASE_GRANT:
+            self._granted(header)
+        elif kind == message.LEASE_REVOKE:
+            self._revoked(*header)
+        elif kind == message.LEASE_REFUSED:
+            self._refused(header)
+        elif kind == message.LEASE_TAKEN:
+            self._taken(*header)
+        elif kind == message.WORKER_EXITED:
+            self._ended(header["workerId"], header)
+        else:
+            return False
+        return True
+
+    def node_gone(self, tag, reason):
+        """The workers of a dead node say nothing more."""
+        for process_id, link in list(self._links.items()):
+            if process_id.startswith(tag):
+                self._ended(process_id, {"pid": 0, "reason": "its node died: %s" % reason})
+                if isinstance(link, CallLink):
+                    link.connection.drop("its node died")
+
+    def _granted(self, grant):
+        group = self._groups.get(grant["shape"])
+        process_id = grant["workerId"]
+        if group is None:
+            self._return(process_id, grant["leaseId"])
+            return
+        group.sent_backlog = max(0, group.sent_backlog - 1)
+        known = self._links.get(process_id)
+        if isinstance(known, CallLink):
+            self._begin(group, known, grant)
+        elif known is not None:
+            known.append(grant)
+        else:
+            self._links[process_id] = [grant]
+            self._linked_for[process_id] = grant["leaseId"]
+            open_link(
+                self._worker,
+                grant["address"],
+                process_id,
+                grant["leaseId"],
+                lambda connection, number, _error: self._linked(process_id, connection, number),
+            )
+
+    def _linked(self, process_id, connection, number):
+        grants = self._links.pop(process_id, [])
+        if connection is None:
+            # It died before it was reached: the daemon notices that and takes the lease back.
+            self._linked_for.pop(process_id, None)
+            self._ends.pop(process_id, None)
+            for grant in grants:
+                self._return(process_id, grant["leaseId"])
+            self._ask()
+            return
+        link = CallLink(self._worker, connection, number, process_id, {"incarnation": 0}, self._answered, self._link_closed)
+        self._links[process_id] = link
+        for grant in grants:
+            self._begin(self._groups[grant["shape"]], link, grant)
+
+    def _begin(self, group, link, grant):
+        group.leases.append(_Lease(grant["leaseId"], group, link, grant.get("accelerators"), self._now()))
+        self._pump(group)
+        self._watch_idle()
+
+    def _revoked(self, process_id, number):
+        for group in self._groups.values():
+            for lease in group.leases:
+                if lease.number == number and lease.link.process_id == process_id:
+                    lease.is_revoked = True
+                    if not lease.calls:
+                        self._give_back(lease)
+                    return
+
+    def _refused(self, refusal):
+        group = self._groups.get(refusal["shape"])
+        if group is None:
+            return
+        group.sent_backlog = 0
+        calls, group.queue = group.queue, deque()
+        for call in calls:
+            if not call.is_ended:
+                self._worker.calls.fail(call, _refusal_error(call, refusal))
+
+    def _taken(self, process_id, number):
+        """What was sent to it since never began."""
+        for group in self._groups.values():
+            for lease in [lease for lease in group.leases if lease.link.process_id == process_id and lease.number <= number]:
+                group.leases.remove(lease)
+            group.sent_backlog = 0
+        if self._linked_for.get(process_id, 0) <= number:
+            self._ended(process_id, _TAKEN)
+        self._ask()
+
+    def _ended(self, process_id, end):
+        waiter = self._end_waiters.pop(process_id, None)
+        if waiter is not None:
+            waiter(end)
+        elif process_id in self._links:
+            self._ends[process_id] = end
+
+    # ---- calls
+
+    def withdraw(self, call):
+        """The call has ended before its answer. @returns the link by which it was sent, if it was"""
+        if call.link is not None:
+            return call.link
+        group = self._groups.get(call.shape)
+        if group is not None and call in group.queue:
+            group.queue.remove(call)
+            self._ask()
+        return None
+
+    def _pump(self, group):
+        while group.queue:
+            lease = self._lease_for(group, group.queue[0])
+            if lease is None:
+                break
+            self._push(lease, group.queue.popleft())
+        self._ask()
+
+    def _lease_for(self, group, call):
+        best = None
+        # What is sent to this worker itself begins where the code that runs here waits or ends. A coroutine does neither, and nobody knows of other code whether it will.
+        is_busy = self._worker.current is not None
+        own = self._worker.process_id
+        for lease in list(group.leases):
+            if is_busy and lease.link.process_id == own:
+                if not lease.calls:
+                    self._give_back(lease)
+                continue
+            if not lease.is_revoked and (best is None or len(lease.calls) < len(best.calls)):
+                best = lease
+        if best is None or not best.calls:
+            return best
+        if group.is_exclusive or len(best.calls) >= _IN_FLIGHT_MAX:
+            return None
+        expected = self._means.get(call.target, _UNKNOWN) + _OVERHEAD_SECONDS
+        return best if best.queued_seconds + expected <= _WINDOW_SECONDS else None
+
+    def _push(self, lease, call):
+        lease.calls.add(call)
+        lease.queued_seconds += self._means.get(call.target, _UNKNOWN) + _OVERHEAD_SECONDS
+        self._lease_of[call] = lease
+        call.has_parked = False
+        if call.retries_left == 0 and not lease.is_once:
+            lease.is_once = True
+            self._worker.daemon.send(message.LEASE_ONCE, [lease.link.process_id, lease.number])
+        lease.link.push(call, lease.accelerators)
+
+    def _answered(self, call, payloads, seconds):
+        lease = self._lease_of.pop(call, None)
+        if lease is not None:
+            lease.calls.discard(call)
+            # A cancelled call tells nothing of how long the function takes.
+            if not call.is_ended:
+                mean = self._means.get(call.target)
+                self._means[call.target] = seconds if mean is None else mean * 0.8 + seconds * 0.2
+            lease.queued_seconds = len(lease.calls) * (self._means.get(call.target, 0.0) + _OVERHEAD_SECONDS)
+            lease.idle_since = self._now()
+        self._worker.calls.answered(call, payloads)
+        if lease is not None:
+            self._pump(lease.group)
+            if lease.is_revoked and not lease.calls:
+                self._give_back(lease)
+
+    # ---- ends of links
+
+    def _link_closed(self, link, unanswered):
+        process_id = link.process_id
+        self._links.pop(process_id, None)
+        self._linked_for.pop(process_id, None)
+        for group in self._groups.values():
+            for lease in [lease for lease in group.leases if lease.link is link]:
+                group.leases.remove(lease)
+                # Where the worker lives on, the daemon does not know that it is of no use any more.
+                self._return(process_id, lease.number)
+        for call in unanswered:
+            self._lease_of.pop(call, None)
+        end = self._ends.pop(process_id, None)
+        if not unanswered:
+            return
+        if end is not None:
+            self._recover(unanswered, end)
+            return
+
+        def known(end):
+            self._worker.pump.cancel(timer)
+            self._end_waiters.pop(process_id, None)
+            self._recover(unanswered, end)
+
+        timer = self._worker.pump.after(_EXIT_REPORT_WITHIN_SECONDS, lambda: known(None))
+        self._end_waiters[process_id] = known
+
+    def _recover(self, unanswered, end):
+        """Where only the connection is gone, any of them may have run."""
+        running_found = False
+        not_begun = []
+        for call in unanswered:
+            if end != _TAKEN and (call.has_parked or not running_found or end is None):
+                running_found = running_found or not call.has_parked
+                self._lost(call, end)
+            elif not call.is_ended:
+                not_begun.append(call)
+        for call in reversed(not_begun):
+            self._groups[call.shape].queue.appendleft(call)
+        for group in list(self._groups.values()):
+            self._pump(group)
+
+    def _lost(self, call, end):
+        if call.is_ended:
+            return
+        facts = end or {}
+        if call.stream is not None and call.stream.is_stopped:
+            self._worker.calls.fail(call, _lost_error(call, facts))
+            return
+        full = facts.get("outOfMemory")
+        if call.retries_left != 0 and (full is None or full.get("because") != "machine"):
+            # It was none of its doing when the worker was ended for a cancelled neighbour.
+            if call.retries_left > 0 and not facts.get("isForCancellation"):
+                call.retries_left -= 1
+            self._worker.calls.again(call)
+            return
+        self._worker.calls.fail(call, _lost_error(call, facts))
+
+    # ---- leases
+
+    def _return(self, process_id, number):
+        self._worker.daemon.send(message.LEASE_RETURN, [process_id, number])
+
+    def _give_back(self, lease):
+        if lease in lease.group.leases:
+            lease.group.leases.remove(lease)
+            self._return(lease.link.process_id, lease.number)
+            if lease.group.queue:
+                self._ask()
+
+    def _ask(self):
+        """Tells the daemon how much waits, once all that happens now has happened."""
+        self._demand_is_due = True
+
+    def flush(self):
+        """Before the loop waits."""
+        if not self._demand_is_due:
+            return
+        self._demand_is_due = False
+        for group in self._groups.values():
+            backlog = min(len(group.queue), _BACKLOG_MAX)
+            # A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
+            if backlog == group.sent_backlog or 0 < backlog < group.sent_backlog:
+                continue
+            group.sent_backlog = backlog
+            self._worker.daemon.send(message.LEASE_DEMAND, {"shape": group.shape, "backlog": backlog})
+
+    def _watch_idle(self):
+        if self._idle_timer is None:
+            self._idle_timer = self._worker.pump.after(_LEASE_IDLE_SECONDS, self._look_for_idle)
+
+    def _look_for_idle(self):
+        self._idle_timer = None
+        now = self._now()
+        held = False
+        for group in self._groups.values():
+            for lease in list(group.leases):
+                if not lease.calls and not group.queue and now - lease.idle_since >= _LEASE_IDLE_SECONDS:
+                    self._give_back(lease)
+                else:
+                    held = True
+        if held:
+            self._watch_idle()
+
+
+def _how(facts):
+    if facts.get("reason"):
+        return facts["reason"]
+    if facts.get("signal"):
+        return "it was ended by %s" % facts["signal"]
+    if "exitCode" in facts:
+        return "it exited with code %s" % facts["exitCode"]
+    return "its connection broke"
+
+
+def _lost_error(call, facts):
+    reason = _how(facts)
+    last = "".join("\n    " + line for line in facts.get("lastOutput", [])[-5:])
+    text = "Task %s failed: its worker (pid %s) died: %s%s" % (call.name, facts.get("pid", "unknown"), reason, "; the last it printed:" + last if last else "")
+    fields = {"reason": reason, **{name: facts[name] for name in ("exitCode", "signal", "lastOutput", "pid") if facts.get(name) is not None}}
+    return (OutOfMemoryError if facts.get("outOfMemory") else WorkerCrashedError)(text, fields)
+
+
+def _refusal_error(call, refusal):
+    text = "Task %s cannot run: %s" % (call.name, refusal["reason"])
+    fields = {"reason": refusal["reason"], "hint": refusal.get("hint")}
+    if refusal["code"] == "environmentFailed":
+        return RuntimeEnvError(text, fields)
+    error = ShoalError(text, fields)
+    error.code = "PLACEMENT_GROUP_REMOVED" if refusal["code"] == "groupRemoved" else "TASK_UNSCHEDULABLE"
+    return error

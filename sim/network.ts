@@ -78,6 +78,7 @@ export class ClusterNetwork {
       onFence: ({ kind }) => {
         if (kind === "fence") process.exit(1);
       },
+      onAllowed: () => {},
       onLeft: () => {},
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });

@@ -23,6 +23,7 @@ import {
   type SessionDirectories,
   writeWorkerPids,
 } from "../platform/session-directory.ts";
+import { DaemonPermit } from "../platform/run-permit.ts";
 import { networkFaults } from "../platform/network-faults.ts";
 import { removeNodeFile, writeNodeFile } from "../platform/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/tls-identity.ts";
@@ -66,6 +67,8 @@ const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMem
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
 const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+const runsUntil = join(directories.memory, "runs-until");
+const permit = cluster === undefined ? undefined : new DaemonPermit(runsUntil);
 let workerCount = 0;
 let isEnding = false;
 let isDraining = false;
@@ -105,6 +108,7 @@ const membership =
           if (effect.kind === "fence") fence(effect.reason);
           else signalWorkers(effect.kind === "pause" ? "SIGSTOP" : "SIGCONT");
         },
+        onAllowed: (untilMs) => permit?.allow(untilMs),
         onIdentity: (identity) => tellDrivers(cluster, identity),
       });
 
@@ -141,6 +145,7 @@ const launcher = createProcessLauncher({
       storeQuotaBytes: objectStoreMemoryBytes,
       taskOomRetries: configuration.taskOomRetries,
       runMark: join(directories.memory, `run-${workerCount}`),
+      runPermit: permit === undefined ? undefined : runsUntil,
       runtimeEnv: settings?.description,
       packageFolder: settings?.packageFolder,
       foreignCode: settings?.foreignCode,

@@ -7,6 +7,7 @@ import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { connect, listen } from "../platform/endpoint.ts";
 import { collectGarbage } from "../platform/garbage.ts";
 import { WorkerMark } from "../platform/run-mark.ts";
+import { permitted, WorkerPermit } from "../platform/run-permit.ts";
 import { resolvePackagesFrom } from "../platform/module-resolution.ts";
 import { dieWithParent } from "../platform/shared-memory.ts";
 import { setTlsIdentity } from "../platform/tls-identity.ts";
@@ -29,7 +30,7 @@ dieWithParent();
 process.title = "shoal worker";
 const first = parentLine.configuration;
 const configuration = "isSpare" in first ? ((await parentLine.next()) as WorkerConfiguration) : first;
-const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, workingDirectory, ...settings } = configuration;
+const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, workingDirectory, runPermit, ...settings } = configuration;
 if (workingDirectory !== undefined) process.chdir(workingDirectory);
 if (identity !== undefined) setTlsIdentity(identity);
 if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
@@ -42,11 +43,15 @@ process.on("unhandledRejection", (reason) => {
   console.error("Unhandled rejection in a task:", reason);
 });
 
+const permit = runPermit === undefined ? undefined : new WorkerPermit({ path: runPermit, end: endAtOnce });
+const allowed = (transport: Transport): Transport => (permit === undefined ? transport : permitted(transport, permit));
+permit?.watch();
 const sink: FrameSink = { accept: () => {} };
-const listener = await listen(configuration.address, (transport) => sink.accept(transport));
+const listener = await listen(configuration.address, (transport) => sink.accept(allowed(transport)));
 const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
-const remote = remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(transport), { onStranger });
-const daemonTransport = await connect(configuration.daemonAddress);
+const remote =
+  remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(allowed(transport)), { onStranger });
+const daemonTransport = allowed(await connect(configuration.daemonAddress));
 const host = startWorkerRuntime({
   ...settings,
   remoteAddress: remote?.path,
@@ -72,3 +77,9 @@ for (const stream of [process.stdout, process.stderr]) {
 const idleSource = (): string => (host.actors.actorId === undefined ? "" : host.actors.className);
 markOutput(process.stdout as never, idleSource);
 markOutput(process.stderr as never, idleSource);
+
+/** Nothing of the user's code runs any more, not even what it does at an exit. */
+function endAtOnce(reason: string): void {
+  console.error(`The worker ends: ${reason}.`);
+  process.kill(process.pid, "SIGKILL");
+}

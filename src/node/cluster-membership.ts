@@ -66,6 +66,8 @@ export interface ClusterMembershipOptions {
   onLeft: () => void;
   /** The head has given its work to others, or may soon (`fence`): nothing of it may run on; `pause`: nothing may until `resume`. */
   onFence: (effect: FenceEffect) => void;
+  /** Its workers may run until then, on the clock of `performance.now()`, if nothing more is heard. Said more than once. */
+  onAllowed: (untilMs: number) => void;
   /** Whether a process refuses connections at an address. Default: asks there. */
   refuses?: (address: string) => Promise<boolean | undefined>;
   /** The node has a later certificate; its processes have been told. */
@@ -227,6 +229,7 @@ export class ClusterMembership {
       onEffect: (effect) => {
         if (!this.#isClosed) this.#options.onFence(effect);
       },
+      allow: this.#options.onAllowed,
       say: (text) => console.error(`shoal: ${text}`),
     });
   }

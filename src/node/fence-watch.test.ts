@@ -7,6 +7,7 @@ let neighbours: Neighbour[];
 let effects: string[];
 let said: string[];
 let asked: number;
+let untilMs: number;
 let watch: FenceWatch;
 
 beforeEach(() => {
@@ -26,6 +27,9 @@ beforeEach(() => {
     },
     neighbours: (count) => neighbours.slice(0, count),
     onEffect: ({ kind }) => effects.push(kind),
+    allow: (ms) => {
+      untilMs = ms;
+    },
     say: (text) => said.push(text),
   });
 });
@@ -94,4 +98,17 @@ test("the others' silence is compared when they tell it, however long the next o
   neighbours = [deaf, slow];
   await pass(60_000);
   expect(effects).toEqual([]);
+});
+
+test("says how long workers may run: seven seconds from the question that was answered, and not at all once the node ends", async () => {
+  expect(untilMs).toBe(performance.now() + 7_000);
+  await pass(1_000);
+  watch.answered(performance.now() - 20);
+  const answeredMs = performance.now() - 20;
+  expect(untilMs).toBe(answeredMs + 7_000);
+  await pass(5_000);
+  expect(untilMs).toBe(answeredMs + 7_000);
+  await pass(5_000);
+  expect(effects).toEqual(["fence"]);
+  expect(untilMs).toBe(0);
 });

@@ -24,6 +24,8 @@ export interface FenceWatchOptions {
   /** At most `count` of the other nodes that are alive, each time others. */
   readonly neighbours: (count: number) => readonly Neighbour[];
   readonly onEffect: (effect: FenceEffect) => void;
+  /** Until when the workers may run if nothing more is heard, on the clock of `nowMs`. Said more than once. */
+  readonly allow: (untilMs: number) => void;
   /** For people. */
   readonly say: (text: string) => void;
 }
@@ -51,6 +53,8 @@ export class FenceWatch {
     const nowMs = options.nowMs();
     this.#answeredMs = nowMs;
     this.#fence = new SelfFence({ nowMs, deadAfterMs: options.deadAfterMs, closedAfterMs: options.closedAfterMs });
+    // Before any work comes: this process may be stopped at any time.
+    options.allow(this.#fence.runsUntilMs);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
   }
@@ -115,5 +119,6 @@ export class FenceWatch {
 
   #do(effects: readonly FenceEffect[]): void {
     for (const effect of effects) this.#options.onEffect(effect);
+    this.#options.allow(this.#fence.runsUntilMs);
   }
 }

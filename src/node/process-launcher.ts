@@ -37,6 +37,8 @@ export interface WorkerConfiguration {
   taskOomRetries: number;
   /** The file by which an interruption meets the call that it is meant for. */
   runMark: string;
+  /** The file by which the node tells until when its workers may run; undefined on one machine. */
+  runPermit: string | undefined;
   /** Its runtime environment, which what it submits inherits; undefined for the default one. */
   runtimeEnv: EnvironmentDescription | undefined;
   /** The folder whose packages its code finds first. */

@@ -72,6 +72,31 @@ describe("a head that is away", () => {
   });
 });
 
+describe("a daemon that stands still while its workers do not", () => {
+  test("has them stand still before their actor lives elsewhere, and take no call that was on its way", { timeout: 90_000 }, async () => {
+    const node = await cluster.addNode({ numCpus: 1 });
+    const log = new Log(folder);
+    const actor = remote(Diarist)
+      .options({ maxRestarts: 1, maxTaskRetries: -1, schedulingStrategy: { nodeId: node.nodeId, soft: true } })
+      .remote(log.file);
+    const pid = await get(actor.pid.remote());
+    node.pause();
+    const pids = (): string[] => Array.from(new Set(log.lines.map((line) => line.split(" ")[0] ?? "")));
+    await until(() => pids().length > 1, "the actor to live elsewhere");
+    const [first = "", next = ""] = pids();
+    expect(first).toBe(String(pid));
+    const timesOf = (of: string): number[] =>
+      log.lines.filter((line) => line.startsWith(`${of} `)).map((line) => Number(line.split(" ")[1]));
+    // A call that the old process has not read yet.
+    const answered = get(actor.pid.remote());
+    await sleep(500);
+    node.resume();
+    expect(String(await answered)).toBe(next);
+    await until(() => !isAlive(pid) && !isAlive(node.pid), "the node and its workers to end");
+    expect(Math.max(...timesOf(first))).toBeLessThan(Math.min(...timesOf(next)));
+  });
+});
+
 describe.skipIf(process.platform !== "linux")("a node that is cut off from all others", () => {
   test("ends before its actor lives elsewhere", { timeout: 90_000 }, async () => {
     const log = new Log(folder);

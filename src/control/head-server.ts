@@ -111,7 +111,8 @@ export class HeadServer {
     this.#news = new ClusterNews({
       readers: () => this.#nodes.values(),
       count: () => this.#nodes.size,
-      list: () => this.list(),
+      // Those of an earlier head that are still to come, too: a node that another is not told of is gone for it, with all that lies there.
+      list: () => [...this.list(), ...kept.missing.flatMap(({ info }) => info ?? [])],
       frameOf: (command) => wholeFrame({ type: MESSAGE.NODE_COMMAND, flags: 0, callId: 0 }, encodeHeader(command), []),
     });
     kept.onProcessGone = (process) => this.#news.processGone(process);

@@ -13,7 +13,9 @@ import {
   init,
   kill,
   nodes,
+  type ObjectRef,
   placementGroup,
+  put,
   ready,
   remote,
   shutdown,
@@ -32,6 +34,12 @@ class Counter {
   }
   pid(): number {
     return process.pid;
+  }
+}
+
+class Holder {
+  make(bytes: number): { ref: ObjectRef<Uint8Array> } {
+    return { ref: put(new Uint8Array(bytes)) };
   }
 }
 
@@ -167,6 +175,28 @@ describeNats("a head that dies", () => {
     await until(async () => (await availableResources())["CPU"] === 4, "all of it to be free");
     other.kill("SIGTERM");
     await other.ended;
+  });
+
+  test("a node that joins the next one knows of nodes that have not come to it yet, and waits for what they have", {
+    timeout: 60_000,
+  }, async () => {
+    const join = { token: TOKEN, headAddress: head.address, listenAddress: "tcp://127.0.0.1:0", numCpus: 1, onLine };
+    const silent = await startNode(join);
+    const holder = remote(Holder)
+      .options({ schedulingStrategy: { nodeId: silent.nodeId, soft: false } })
+      .remote();
+    const made = await get(holder.make.remote(1_500_000));
+    await killHead();
+    silent.kill("SIGSTOP");
+    head = await start(head.address);
+    const late = await startNode({ ...join, resources: { late: 1 } });
+    // Who reads what is inside an argument asks for it there.
+    const lengthOf = remote(async ({ ref }: { ref: PromiseLike<Uint8Array> }) => (await ref).length).options({ resources: { late: 1 } });
+    const length = lengthOf.remote(made);
+    setTimeout(() => silent.kill("SIGCONT"), 6000);
+    expect(await get(length)).toBe(1_500_000);
+    for (const process of [silent, late]) process.kill("SIGTERM");
+    await Promise.all([silent.ended, late.ended]);
   });
 
   test("an actor that ended while there was no head is started again by the next one", async () => {

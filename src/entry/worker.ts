@@ -1,5 +1,8 @@
 /**
  * The process of a worker: a runtime like the driver's, a host for what runs here, and a daemon whose end is its own.
+ *
+ * Started by the node's launcher with its configuration on the parent's line; a spare one gets it later. In a cluster it runs only for as long as its daemon says,
+ * and reads from no connection after that (`platform/run-permit.ts`).
  */
 import type { FrameSink } from "../core/worker-runtime.ts";
 import { startWorkerRuntime } from "../core/worker-runtime.ts";

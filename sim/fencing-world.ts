@@ -7,7 +7,7 @@
  */
 import type { NodeId } from "../src/base/ids.ts";
 import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/failure-detector.ts";
-import { type FenceEvent, SelfFence } from "../src/node/self-fence.ts";
+import { type FenceEvent, type LaterHeads, SelfFence } from "../src/node/self-fence.ts";
 import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 
 /** What can be taken out of the protocol, so that a run without it has to break the invariant. */
@@ -24,7 +24,14 @@ export type FencingMutation =
   /** Workers wait for their daemon to kill them. */
   | "workersTrustDaemon"
   /** A node never stops its workers while its connections are closed. */
-  | "noPause";
+  | "noPause"
+  /** Where addresses are the proof: a node does not ask how long ago it was proven that no later head had begun. */
+  | "laterHeadsForgotten"
+  /** There, too: a head does not say how old its proof is, so that each answer counts as one. */
+  | "answersAreProofs";
+
+/** How a node knows that no head can have declared it dead: from the store, or, as it is wired where several heads may lead, from the address of the head that it met last. */
+export type FencingProof = "store" | "addresses";
 
 const NODE = "n" as NodeId;
 const INCARNATION = "1";
@@ -35,6 +42,8 @@ const BEAT_MS = 1_000;
 const WORKER_CHECK_MS = 500;
 const ANNOUNCE_MS = 200;
 const CLAIM_AFTER_MS = 1_200;
+/** What a node takes off the time of a proof that is the silence of the head's address. */
+const SAME_TIME_MS = 2_000;
 /** Both sides of a connection learn of its end within this. */
 const CLOSING_MS = 400;
 
@@ -63,6 +72,8 @@ interface StoreState {
 interface FencingOptions {
   readonly seed: number;
   readonly mutation?: FencingMutation;
+  /** Default: store. */
+  readonly proof?: FencingProof;
   readonly lengthMs?: number;
 }
 
@@ -78,6 +89,7 @@ export class FencingWorld {
   readonly time: VirtualTime = new VirtualTime();
   readonly random: SeededNumbers;
   readonly mutation: FencingMutation;
+  readonly proof: FencingProof;
   readonly store: StoreState = { term: 1, leader: 0, state: "alive" };
   readonly violations: string[] = [];
   readonly heads: ModelHead[];
@@ -89,9 +101,10 @@ export class FencingWorld {
   #isBusSplit = false;
   delayMs = 5;
 
-  constructor({ seed, mutation = "none" }: FencingOptions) {
+  constructor({ seed, mutation = "none", proof = "store" }: FencingOptions) {
     this.random = new SeededNumbers(seed);
     this.mutation = mutation;
+    this.proof = proof;
     this.node = new ModelNode(this);
     this.heads = [new ModelHead(this, 0), new ModelHead(this, 1)];
   }
@@ -188,6 +201,11 @@ class ModelNode {
     return this.#world.time.nowMs < this.#stoppedUntilMs;
   }
 
+  /** Its process ended, so its address refuses connections. */
+  get hasEnded(): boolean {
+    return this.#isFenced;
+  }
+
   /** What listens and answers is the daemon; a stopped one keeps its connections. */
   get #isAwake(): boolean {
     return !this.#isFenced && !this.isStopped;
@@ -214,7 +232,7 @@ class ModelNode {
         this.#linkClosedMs = this.clockMs;
         this.#tell({ kind: "linkClosed", nowMs: this.clockMs });
       }
-      if (!this.#hasBus) this.#tell({ kind: "busClosed", nowMs: this.clockMs });
+      if (!this.#hasBus && this.#world.proof === "store") this.#tell({ kind: "busClosed", nowMs: this.clockMs });
     });
   }
 
@@ -231,9 +249,9 @@ class ModelNode {
     }
     let answers = 0;
     for (const head of world.heads) {
-      for (const way of ["direct", "bus"] as const) {
+      for (const way of world.proof === "store" ? (["direct", "bus"] as const) : (["direct"] as const)) {
         world.send(["node", head.place, way], () => {
-          const { answer, term } = head.hear();
+          const { answer, term, provenAgoMs } = head.hear();
           if (answer === undefined) return;
           world.send([head.place, "node", way], () => {
             // What a head says that was replaced since counts no more.
@@ -246,13 +264,34 @@ class ModelNode {
               this.#tell({ kind: "linkOpen", nowMs: this.clockMs });
             }
             if (answer === "dead") this.#tell({ kind: "declaredDead", nowMs: this.clockMs });
-            else this.#tell({ kind: "acknowledged", sentMs, nowMs: this.clockMs });
+            else this.#tell({ kind: "acknowledged", sentMs, later: this.#later(sentMs - provenAgoMs, sentMs), nowMs: this.clockMs });
           });
         });
       }
     }
     world.time.after(BEAT_MS / 2, () => {
-      if (this.#isAwake && answers === 0) this.#askStore();
+      if (!this.#isAwake || answers > 0) return;
+      if (world.proof === "store") this.#askStore();
+      else this.#askAddress();
+    });
+  }
+
+  #later(provenMs: number, sentMs: number): LaterHeads | undefined {
+    const { proof, mutation } = this.#world;
+    if (proof === "store" || mutation === "laterHeadsForgotten") return undefined;
+    return { provenMs: mutation === "answersAreProofs" ? sentMs : provenMs, takeoverGraceMs: PROOF_MS };
+  }
+
+  /** The head's address takes connections and the head answers nobody: it stands still, or leads no more. */
+  #askAddress(): void {
+    const world = this.#world;
+    const sentMs = this.clockMs;
+    const head = world.heads[this.#linkedTo === "head0" ? 0 : 1] as ModelHead;
+    world.send(["node", head.place, "direct"], () => {
+      if (head.isHeard) return;
+      world.send([head.place, "node", "direct"], () => {
+        if (this.#isAwake) this.#tell({ kind: "headless", sentMs: sentMs - SAME_TIME_MS, nowMs: this.clockMs });
+      });
     });
   }
 
@@ -324,6 +363,11 @@ class ModelHead {
     return this.#world.time.nowMs >= this.#stoppedUntilMs;
   }
 
+  /** Whether who asks its address is answered as by a head. */
+  get isHeard(): boolean {
+    return this.#isAwake && this.#detector !== undefined;
+  }
+
   stopFor(lengthMs: number): void {
     this.#stoppedUntilMs = Math.max(this.#stoppedUntilMs, this.#world.time.nowMs + lengthMs);
   }
@@ -343,26 +387,34 @@ class ModelHead {
   /** While the link is down the bus is asked; a server that has lost the other servers answers as if nobody were there, which is one fault more than is promised. */
   #askBus(): void {
     if (this.#detector === undefined || this.#isLinkUp) return;
-    const saysNobody = this.#world.isOpen(this.place, "bus") && !this.#world.node.isOnBus;
+    const { node, proof } = this.#world;
+    if (proof === "addresses") {
+      if (!this.#world.isOpen(this.place, "node")) return;
+      this.#tell(this.#ofNode(node.hasEnded ? "busLost" : "busBack"));
+      if (node.hasEnded) this.#tell(this.#ofNode("refusesConnections"));
+      return;
+    }
+    const saysNobody = this.#world.isOpen(this.place, "bus") && !node.isOnBus;
     this.#tell(this.#ofNode(saysNobody ? "busLost" : "busBack"));
   }
 
   /** A heartbeat; without an answer when this head may not give one. */
-  hear(): { answer: "alive" | "dead" | undefined; term: number } {
+  hear(): { answer: "alive" | "dead" | undefined; term: number; provenAgoMs: number } {
     const term = this.#term;
-    if (!this.#isAwake || this.#detector === undefined) return { answer: undefined, term };
+    const provenAgoMs = this.clockMs - this.#provenMs;
+    if (!this.#isAwake || this.#detector === undefined) return { answer: undefined, term, provenAgoMs };
     const isOpen = this.#world.isOpen("node", this.place);
     if (!this.#isLinkUp && isOpen) {
       this.#isLinkUp = true;
       this.#tell(this.#ofNode("registered"));
     }
     this.#tell(this.#ofNode("heartbeat"));
-    if (this.#detector?.isDead(NODE, INCARNATION)) return { answer: "dead", term };
+    if (this.#detector?.isDead(NODE, INCARNATION)) return { answer: "dead", term, provenAgoMs };
     const isProven = this.#world.mutation === "unprovenAnswers" || this.clockMs - this.#provenMs < PROOF_MS;
-    return { answer: isProven ? "alive" : undefined, term };
+    return { answer: isProven ? "alive" : undefined, term, provenAgoMs };
   }
 
-  #ofNode(kind: "registered" | "expected" | "heartbeat" | "linkDown" | "busLost" | "busBack"): DetectorEvent {
+  #ofNode(kind: "registered" | "expected" | "heartbeat" | "linkDown" | "busLost" | "busBack" | "refusesConnections"): DetectorEvent {
     return { kind, node: NODE, incarnation: INCARNATION, nowMs: this.clockMs };
   }
 
@@ -516,8 +568,8 @@ class ModelHead {
   }
 }
 
-export function simulateFencing({ seed, mutation = "none", lengthMs = 300_000 }: FencingOptions): FencingResult {
-  const world = new FencingWorld({ seed, mutation });
+export function simulateFencing({ seed, mutation = "none", proof = "store", lengthMs = 300_000 }: FencingOptions): FencingResult {
+  const world = new FencingWorld({ seed, mutation, proof });
   const plan = (): void => {
     world.misfortune();
     world.time.after(world.random.between(1_000, 30_000), plan);

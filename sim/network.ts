@@ -54,7 +54,7 @@ export class ClusterNetwork {
   /** Call it as the daemon's process. */
   membership({ nodeId, daemonId, resources, storeBytes, folders, node }: JoiningNode): ClusterMembership {
     return new ClusterMembership({
-      configuration: { headAddress: HEAD_ADDRESS, listenAddress: "simulated:0" },
+      configuration: { headAddresses: [HEAD_ADDRESS], listenAddress: "simulated:0" },
       token: TOKEN,
       facts: {
         version: PROTOCOL_VERSION,
@@ -79,6 +79,7 @@ export class ClusterNetwork {
         if (kind === "fence") process.exit(1);
       },
       onAllowed: () => {},
+      onHeads: () => {},
       onLeft: () => {},
       onRouted: (header, body) => node().daemon.receiveRouted(header, body),
     });

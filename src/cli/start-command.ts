@@ -12,6 +12,7 @@ import {
   isLoopbackHost,
   parseNetworkAddress,
   readNetworkAddress,
+  readNetworkAddresses,
   shownAddress,
 } from "../platform/network-address.ts";
 import { installedNatsServer } from "../platform/nats-install.ts";
@@ -26,6 +27,7 @@ import { newLogFolder, stateFolder } from "../platform/state-folder.ts";
 import type { Terminal } from "../platform/terminal.ts";
 import { startFailedError } from "../providers/start-failed-error.ts";
 import { type Command, defineCommand, type OptionSpecs, type OptionValues, UsageError } from "./command.ts";
+import { natsOf, refuseUnsafeNats } from "./nats-options.ts";
 import { misused, NODE_OPTIONS, nodeOptions, port } from "./node-options.ts";
 import { startedText } from "./started-text.ts";
 
@@ -33,27 +35,35 @@ const DEFAULT_PORT = 6380;
 const DEFAULT_HOST = "127.0.0.1";
 const STARTS_WITHIN_MS = 60_000;
 
+const HA_NEEDS_NATS =
+  "Cannot run shoal start: --ha needs --nats-url, a NATS that other heads reach, too, and that does not end with this machine: three servers on three machines, or one where no head runs. See docs/cluster.md.";
+
 const DESCRIPTION = `Starts a node that goes on until \`shoal stop\`, and that any number of programs of this machine use:
 
   shoal start --head                       a cluster of its own, for this machine
   shoal start --head --host 10.0.0.7       the same, and other machines may join it there
   shoal start --address 10.0.0.7:6380 --token TOKEN
                                            a node of the cluster whose head is there
+  shoal start --head --ha --host 10.0.0.7 --nats-url tls://TOKEN@10.0.0.1:4222,tls://TOKEN@10.0.0.2:4222,...
+                                           one of several heads, of which one leads and the others stand by
 
 Who may join has to show the token that \`shoal start --head\` prints; it may also be in SHOAL_TOKEN,
 where other users of this machine do not see it. Everything between machines is encrypted.`;
 
 const OPTIONS = {
   head: { kind: "flag", help: "be the head of a cluster" },
-  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there" },
+  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there; several with commas" },
   token: { kind: "value", valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN)" },
   host: { kind: "value", valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
   port: { kind: "value", valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
+  ha: { kind: "flag", help: "with --head: other heads on the same NATS take over when this one is gone; needs --nats-url" },
   "nats-url": {
     kind: "value",
     valueName: "URL",
-    help: "a NATS that runs already, nats://host:port or nats://TOKEN@host:port; several with commas",
+    help: "a NATS that runs already, nats:// or tls://host:port, with TOKEN@ or USER:PASSWORD@ before the host; several with commas",
   },
+  "nats-ca": { kind: "value", valueName: "FILE", help: "the authority of its certificates (default: those of the system)" },
+  "nats-credentials": { kind: "value", valueName: "FILE", help: "what the head shows there: a .creds file" },
   "nats-port": { kind: "value", valueName: "PORT", help: "of the nats-server under the head (default: the head's port and 1)" },
   "no-nats": { kind: "flag", help: "keep the head's tables in its memory: they end with it" },
   name: { kind: "value", valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
@@ -111,26 +121,34 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     if (headHost === "0.0.0.0" || headHost === "::")
       throw misused("host", "takes the address by which other machines reach this one", headHost);
     const headAddress = readNetworkAddress(formatNetworkAddress({ host: headHost, port: port(values.port, DEFAULT_PORT) }));
-    refuseSecondHead(name);
+    refuseSecondHead(name, values.ha);
     const directory = joinPath(stateFolder(environment), "heads", name);
-    const nats = await natsOf(values, { terminal, headAddress });
-    const head = { name, address: headAddress, directory, nats: nats.found };
+    const nats = await natsFor(values, { terminal, headAddress });
+    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats: nats.found };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
     return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
   }
-  for (const option of ["port", "name", "nats-url", "nats-port", "no-nats"] as const)
+  for (const option of ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"] as const)
     if (values[option] !== undefined && values[option] !== false)
       throw new UsageError(`Cannot run shoal start: --${option} is for --head. See \`shoal start --help\`.`);
   const token = values.token ?? environment["SHOAL_TOKEN"];
   if (token === undefined || token === "") {
     throw new UsageError("Cannot run shoal start: --token TOKEN is missing: `shoal start --head` prints it, and SHOAL_TOKEN may hold it.");
   }
-  const headAddress = readNetworkAddress(address);
-  const nearHost = await reach(headAddress, "the head");
-  const isHere = isLoopbackHost(parseNetworkAddress(headAddress).host);
+  const addresses = readNetworkAddresses(address);
+  const nearHost = await reachOne(addresses);
+  const isHere = addresses.every((one) => isLoopbackHost(parseNetworkAddress(one).host));
   const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
-  const joins = { address: headAddress, token };
+  const joins = { addresses, token };
   return { id, logs: newLogFolder(environment, id), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+}
+
+/** Of several heads one may be down. @returns this machine's address on the way there */
+async function reachOne(addresses: readonly string[]): Promise<string> {
+  const tries = await Promise.allSettled(addresses.map((address) => reach(address, "the head")));
+  const reached = tries.find((one) => one.status === "fulfilled");
+  if (reached !== undefined) return reached.value;
+  throw (tries[0] as PromiseRejectedResult).reason;
 }
 
 /**
@@ -138,12 +156,21 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
  *
  * @throws NatsServerNotFoundError with every way to get one
  */
-async function natsOf(values: Values, { terminal, headAddress }: { terminal: Terminal; headAddress: string }): Promise<NatsChoice> {
+async function natsFor(values: Values, { terminal, headAddress }: { terminal: Terminal; headAddress: string }): Promise<NatsChoice> {
   const ways = (["nats-url", "nats-port", "no-nats"] as const).filter((way) => values[way] !== undefined && values[way] !== false);
   if (ways.length > 1)
     throw new UsageError(`Cannot run shoal start: --${ways.join(" and --")} exclude each other. See \`shoal start --help\`.`);
+  if (values.ha && values["nats-url"] === undefined) throw new UsageError(HA_NEEDS_NATS);
   if (values["no-nats"]) return { found: undefined };
-  if (values["nats-url"] !== undefined) return { found: { kind: "runs", ...natsUrls(values["nats-url"]) } };
+  const url = values["nats-url"];
+  if (url !== undefined) {
+    const found = natsOf({ ...values, "nats-url": url });
+    if (values.ha) refuseUnsafeNats(found);
+    return { found };
+  }
+  for (const option of ["nats-ca", "nats-credentials"] as const)
+    if (values[option] !== undefined)
+      throw new UsageError(`Cannot run shoal start: --${option} is for --nats-url. See \`shoal start --help\`.`);
   const headPort = parseNetworkAddress(headAddress).port;
   const natsPort = port(values["nats-port"], headPort === 0 ? 0 : headPort + 1);
   const { environment, workingDirectory } = terminal;
@@ -166,24 +193,14 @@ interface NatsChoice {
   readonly found: SupervisedHead["nats"];
 }
 
-/** @throws UsageError, RangeError */
-function natsUrls(text: string): { urls: string[]; token: string | undefined } {
-  const parsed = text.split(",").map((one) => URL.parse(one));
-  const isGood = (url: URL | null): url is URL => url?.protocol === "nats:" && url.hostname !== "" && url.password === "";
-  if (!parsed.every(isGood)) throw misused("nats-url", "takes nats://host:port, or nats://TOKEN@host:port", text);
-  const tokens = new Set(parsed.map(({ username }) => decodeURIComponent(username)));
-  if (tokens.size > 1) throw misused("nats-url", "takes one token for all servers", text);
-  const [token = ""] = tokens;
-  return { urls: parsed.map(({ host }) => `nats://${host}`), token: token === "" ? undefined : token };
-}
-
 /** Two heads of one name would be two owners of one state. */
-function refuseSecondHead(name: string): void {
+function refuseSecondHead(name: string, isHa: boolean): void {
   const other = readRunFiles().running.find((run) => run.role === "head" && run.name === name);
-  if (other === undefined) return;
+  // Those that take over from each other have nothing in common but the NATS.
+  if (other === undefined || (isHa && other.hasRivals === true)) return;
   throw new ShoalError(`Cannot start a head: one of the name "${name}" runs on this machine already, at ${shownAddress(other.address)}.`, {
     reason: "a head of this name runs already",
-    hint: "`shoal status` shows it, `shoal stop` ends it. For a second cluster give a --name and a --port; for a second node use --address.",
+    hint: "`shoal status` shows it, `shoal stop` ends it. For a second cluster give a --name and a --port; for a second node use --address; heads that take over from each other are all started with --ha.",
   });
 }
 

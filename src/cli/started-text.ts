@@ -1,5 +1,5 @@
 /** What `shoal start` says when it has succeeded: where things run, what to paste on other machines, how programs connect, how it is ended. */
-import { isLoopbackHost, parseNetworkAddress, shownAddress } from "../platform/network-address.ts";
+import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, shownAddresses } from "../platform/network-address.ts";
 
 export interface StartedFacts {
   readonly address: string;
@@ -15,7 +15,7 @@ export interface StartedFacts {
 
 export function startedText(facts: StartedFacts, { isForeground }: { isForeground: boolean }): string {
   const { address, nodeId, isHead, logs } = facts;
-  const shown = shownAddress(address);
+  const shown = shownAddresses(readNetworkAddresses(address));
   return [
     isHead
       ? `Started a cluster: its head is at ${shown}, and this machine is its first node (${nodeId}).`
@@ -47,12 +47,12 @@ function joinLines({ address, joinToken, otherAddresses }: StartedFacts): string
       "Other machines cannot reach it. To let them join, end it and start it at an address of this machine:",
       `  shoal start --head --host ${example}`,
       "A further node on this machine, for trying things out:",
-      join(shownAddress(address)),
+      join(shownAddresses(readNetworkAddresses(address))),
     ];
   }
   return [
     "Other machines join it with",
-    join(shownAddress(address)),
+    join(shownAddresses(readNetworkAddresses(address))),
     "Whoever has this token can run programs in the cluster: keep it secret.",
   ];
 }

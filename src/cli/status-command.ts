@@ -1,5 +1,5 @@
 /** `shoal status`: the nodes of the cluster, what is used, what waits, actors, placement groups, and who has gone; asked of the head at this moment. */
-import { shownAddress } from "../platform/network-address.ts";
+import { shownAddresses } from "../platform/network-address.ts";
 import type { ClusterStatusHeader } from "../wire/cluster-messages.ts";
 import { type ActorInfoHeader, type GroupHeader, MESSAGE } from "../wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
@@ -22,7 +22,7 @@ export const statusCommand: Command = defineCommand({
       cluster.ask<GroupHeader[]>(MESSAGE.GROUPS, undefined),
     ]);
     const facts = {
-      address: shownAddress(cluster.node.clusterAddress),
+      address: shownAddresses(cluster.node.clusterAddress.split(",")),
       thisNodeId: cluster.node.nodeId,
       ...status,
       actors: counts(actors.map(({ phase }) => phase)),

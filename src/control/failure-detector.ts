@@ -145,7 +145,8 @@ export class FailureDetector {
         return [];
       case "ownBusBack":
         this.#isOwnBusLost = false;
-        for (const node of this.#nodes.values()) node.heardMs = nowMs;
+        // Of one that an earlier head may still be answering, the time has not begun.
+        for (const node of this.#nodes.values()) node.heardMs = Math.max(node.heardMs, nowMs);
         return [];
       default:
         return this.#ofNode(event, nowMs);

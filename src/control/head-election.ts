@@ -34,6 +34,8 @@ export interface HeadElectionOptions {
   /** Whether there are others; a lone head waits for nobody, and its answers are always good. Default true. */
   readonly hasRivals?: boolean;
   readonly clock?: ElectionClock;
+  /** Somebody leads. */
+  readonly onHeard?: () => void;
   readonly onError?: (error: unknown) => void;
 }
 
@@ -100,7 +102,12 @@ export class HeadElection {
   /** Whether a node may be told that it is alive: no other head can have led for longer than the nodes are given. */
   get mayAnswer(): boolean {
     if (this.#leadership === undefined) return false;
-    return this.#options.hasRivals === false || this.#clock.nowMs() - this.#provenMs < PROOF_MS;
+    return this.#options.hasRivals === false || this.provenAgoMs < PROOF_MS;
+  }
+
+  /** How long ago it was proven that no later head had begun. */
+  get provenAgoMs(): number {
+    return this.#clock.nowMs() - this.#provenMs;
   }
 
   close(): void {
@@ -138,6 +145,7 @@ export class HeadElection {
     this.#highestTerm = announcement.term;
     this.#leader = announcement;
     this.#heardMs = this.#clock.nowMs();
+    this.#options.onHeard?.();
     if (announcement.id !== this.#options.id) this.#leadership?.hear(announcement.term);
   }
 
@@ -168,9 +176,9 @@ export class HeadElection {
   }
 
   async #takeOver(): Promise<void> {
-    const { id, store, lead } = this.#options;
+    const { id, store, lead, hasRivals = true } = this.#options;
     const sentMs = this.#clock.nowMs();
-    const leadership = await claimLeadership(store, { id });
+    const leadership = await claimLeadership(store, { id, hasRivals });
     if (leadership === undefined || this.#isClosed) {
       this.#heardMs = this.#clock.nowMs();
       return;

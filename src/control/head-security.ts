@@ -25,38 +25,31 @@ export interface HeadSecurityOptions {
   tlsOnLoopback: boolean;
   livingNodes: () => Iterable<NodeId>;
   isDead: (node: NodeId) => boolean;
+  /** Why nobody can join here now. */
+  refusal?: () => string | undefined;
   natsFor?: (nodeId: NodeId) => unknown;
   nowMs: () => number;
 }
 
 export class HeadSecurity {
   readonly #options: HeadSecurityOptions;
-  readonly #secrets: ClusterSecrets;
-  readonly #joining: Joining;
+  #secrets: ClusterSecrets;
+  #joining: Joining;
 
   private constructor(options: HeadSecurityOptions, secrets: ClusterSecrets) {
-    const { headId, livingNodes, isDead, natsFor, nowMs, place, tlsOnLoopback } = options;
     this.#options = options;
     this.#secrets = secrets;
-    this.#joining = new Joining({
-      authority: secrets.authority,
-      headNodeId: headId,
-      token: secrets.token,
-      tlsOnLoopback,
-      tokens: new JoinTokens(secrets.joinTokens),
-      livingNodes: function* () {
-        yield headId;
-        yield* livingNodes();
-      },
-      isDead,
-      ...(natsFor === undefined ? {} : { natsFor }),
-      store: (record) => storeJoinToken(place, record),
-      nowMs,
-    });
+    this.#joining = joiningOf(options, secrets);
   }
 
   static async open(options: HeadSecurityOptions): Promise<HeadSecurity> {
     return new HeadSecurity(options, await openSecrets(options.place, { nowMs: options.nowMs(), token: options.token }));
+  }
+
+  /** Another head may have changed which join tokens are good. */
+  async reload(): Promise<void> {
+    this.#secrets = (await this.#options.place.read()) ?? this.#secrets;
+    this.#joining = joiningOf(this.#options, this.#secrets);
   }
 
   /** Of every hello. */
@@ -89,7 +82,14 @@ export class HeadSecurity {
   get listenOptions(): ListenOptions {
     return {
       onStranger: (transport, problem) => {
-        acceptStranger(transport, { problem, onJoin: (request, from) => this.#joining.join(request, from) });
+        acceptStranger(transport, {
+          problem,
+          onJoin: (request, from) => {
+            const refusal = this.#options.refusal?.();
+            if (refusal !== undefined) throw new Error(refusal);
+            return this.#joining.join(request, from);
+          },
+        });
       },
     };
   }
@@ -113,4 +113,23 @@ export class HeadSecurity {
     if (asked?.do === "list") return { kind: "list", tokens: this.#joining.tokens.records };
     throw new Error("the question about join tokens is malformed");
   }
+}
+
+function joiningOf(options: HeadSecurityOptions, secrets: ClusterSecrets): Joining {
+  const { headId, livingNodes, isDead, natsFor, nowMs, place, tlsOnLoopback } = options;
+  return new Joining({
+    authority: secrets.authority,
+    headNodeId: headId,
+    token: secrets.token,
+    tlsOnLoopback,
+    tokens: new JoinTokens(secrets.joinTokens),
+    livingNodes: function* () {
+      yield headId;
+      yield* livingNodes();
+    },
+    isDead,
+    ...(natsFor === undefined ? {} : { natsFor }),
+    store: (record) => storeJoinToken(place, record),
+    nowMs,
+  });
 }

@@ -17,6 +17,7 @@ import type {
   ClusterStatusHeader,
   DeathTimesHeader,
   HeadEventHeader,
+  HeartbeatReply,
   JoinTokensHeader,
   NodeDrainHeader,
   NodeInfoHeader,
@@ -53,7 +54,7 @@ type Registration = ReturnType<typeof checkRegistration>;
 
 export interface HeadServerOptions {
   kept: KeptHead;
-  self: { nodeId: NodeId; processId: ProcessId; incarnation: string };
+  self: { nodeId: NodeId; processId: ProcessId; incarnation: string; term?: number };
   token: string;
   /** Undefined for a head that only its own machine reaches. */
   security?: HeadSecurity | undefined;
@@ -63,6 +64,8 @@ export interface HeadServerOptions {
   isConnected: () => boolean;
   /** Whether it may tell a node that it is alive: no other head can have found it dead. */
   mayAnswer: () => boolean;
+  /** What a node has to know of other heads; default: nothing, as there are none. */
+  heartbeatReply?: () => HeartbeatReply;
   /** Whether a process refuses connections at an address. Default: asks there. */
   refuses?: (address: string) => Promise<boolean | undefined>;
   nowMs: () => number;
@@ -168,7 +171,7 @@ export class HeadServer {
           acknowledge();
         } else if (frame.type === MESSAGE.HEARTBEAT) {
           this.#watch.heard(nodeId);
-          if (this.#options.mayAnswer()) link.reply(frame.callId, undefined);
+          if (this.#options.mayAnswer()) link.reply(frame.callId, this.#options.heartbeatReply?.());
           acknowledge();
         } else {
           const from = node;

@@ -16,10 +16,14 @@ export interface LeaderRecord {
   readonly term: number;
   /** Counts the transactions of this term. */
   readonly batch: number;
+  /** Whether others may take over from it. */
+  readonly hasRivals?: boolean | undefined;
 }
 
 export interface LeadershipOptions {
   readonly id: string;
+  /** Whether others may take over from it. Default: false. */
+  readonly hasRivals?: boolean;
   /** Default: `LEADER_KEY`. */
   readonly key?: string;
 }
@@ -33,14 +37,20 @@ const GROUP_BYTES_MAX = 2 * 1024 * 1024;
 const WAITING_WRITES_MAX = 100_000;
 
 /** Tries to become leader, whoever leads now: whether the old leader is dead is for the caller to judge. @returns undefined when another head was faster. */
-export async function claimLeadership(store: ControlStore, { id, key = LEADER_KEY }: LeadershipOptions): Promise<Leadership | undefined> {
+export async function claimLeadership(
+  store: ControlStore,
+  { id, hasRivals = false, key = LEADER_KEY }: LeadershipOptions,
+): Promise<Leadership | undefined> {
   const found = await store.get(key);
-  const record: LeaderRecord = { id, term: (found === undefined ? 0 : decode(found.value).term) + 1, batch: 0 };
+  const before = found && decode(found.value);
+  const record: LeaderRecord = { id, term: (before?.term ?? 0) + 1, batch: 0, ...(hasRivals && { hasRivals }) };
   const result = await store.transaction({
     checks: [{ key, revision: found?.revision ?? 0 }],
     writes: [{ key, value: encode(record) }],
   });
-  return result.committed ? new Leadership({ store, key, record, revision: result.revisions[0] as number }) : undefined;
+  return result.committed
+    ? new Leadership({ store, key, record, revision: result.revisions[0] as number, hadRivals: before?.hasRivals === true })
+    : undefined;
 }
 
 /** Who led last, as a hint. */
@@ -60,11 +70,14 @@ interface LeadershipStart {
   readonly key: string;
   readonly record: LeaderRecord;
   readonly revision: number;
+  readonly hadRivals?: boolean;
 }
 
 export class Leadership {
   readonly #store: ControlStore;
   readonly #key: string;
+  /** The leader before it was one that may go on for a while without knowing that it was replaced. */
+  readonly hadRivals: boolean;
   readonly #fenced = new AbortController();
   #record: LeaderRecord;
   #revision: number;
@@ -72,7 +85,8 @@ export class Leadership {
   #waitingWrites = 0;
   #isCommitting = false;
 
-  constructor({ store, key, record, revision }: LeadershipStart) {
+  constructor({ store, key, record, revision, hadRivals = false }: LeadershipStart) {
+    this.hadRivals = hadRivals;
     this.#store = store;
     this.#key = key;
     this.#record = record;

@@ -4,6 +4,7 @@
  * The one place that knows how a store, a bus and the connection under them belong together, and in which order they end. A node gets a bus and no
  * store: its credentials would not open one. Called by whoever starts a head or a node.
  */
+import { readNatsCredentials } from "../platform/nats-login-files.ts";
 import type { Bus, BusOptions } from "./bus/bus.ts";
 import { MemoryBus, MemoryExchange } from "./bus/memory-bus.ts";
 import type { NatsCredentials } from "./nats/cluster-authority.ts";
@@ -27,6 +28,10 @@ export interface NatsPlace extends BusOptions {
   readonly name: string;
   readonly credentials?: (() => NatsCredentials) | undefined;
   readonly token?: string | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  /** The path of a file as NATS's own tools write it, read for each connection; in the place of `credentials`. */
+  readonly credentialsFile?: string | undefined;
   readonly tls?: NatsTls | undefined;
   /** Servers that keep each change: 1, or 3 where there are three. Default 1. */
   readonly replicas?: number;
@@ -89,12 +94,15 @@ function busOver(link: NatsLink, { cluster, onError }: NatsPlace, closeStore: ()
   return { bus, isConnected: () => link.isConnected, close, [Symbol.asyncDispose]: close };
 }
 
-function linkOptions({ urls, name, credentials, token, tls, connectTimeoutMs, onRefused }: NatsPlace): NatsOptions {
+function linkOptions(place: NatsPlace): NatsOptions {
+  const { urls, name, credentialsFile, token, user, password, tls, connectTimeoutMs, onRefused } = place;
+  const credentials = credentialsFile === undefined ? place.credentials : () => readNatsCredentials(credentialsFile);
   return {
     servers: urls,
     name,
     ...(credentials !== undefined && { credentials }),
     ...(token !== undefined && { token }),
+    ...(user !== undefined && { user, password: password ?? "" }),
     ...(tls !== undefined && { tls }),
     ...(connectTimeoutMs !== undefined && { connectTimeoutMs }),
     ...(onRefused !== undefined && { onRefused }),

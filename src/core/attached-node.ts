@@ -4,7 +4,7 @@
 import { ShoalError } from "../base/errors.ts";
 import { DeferredTransport } from "../platform/deferred-transport.ts";
 import { connect } from "../platform/endpoint.ts";
-import { readNetworkAddress, shownAddress } from "../platform/network-address.ts";
+import { readNetworkAddresses, shownAddresses } from "../platform/network-address.ts";
 import { useNetworkFaults } from "../platform/network-faults.ts";
 import { hasNodesOfOthers, type NodeFile, readNodeFiles } from "../platform/node-file.ts";
 import { forgetTlsIdentity, setTlsIdentity } from "../platform/tls-identity.ts";
@@ -17,18 +17,20 @@ import type { LocalNode } from "./daemon-process.ts";
  * @throws RangeError for an address that is none, ShoalError when there is no such node, with what to do about it
  */
 export function findNode(address: string, { mayDrain = false }: { mayDrain?: boolean } = {}): NodeFile {
-  const wanted = address === "auto" ? undefined : readNetworkAddress(address);
+  const wanted = address === "auto" ? undefined : readNetworkAddresses(address);
   const nodes = readNodeFiles();
-  const ofCluster = nodes.filter(({ clusterAddress }) => wanted === undefined || clusterAddress === wanted);
+  const ofCluster = nodes.filter(
+    ({ clusterAddress }) => wanted === undefined || clusterAddress.split(",").some((one) => wanted.includes(one)),
+  );
   const found = ofCluster.find(({ isDraining }) => isDraining !== true) ?? (mayDrain ? ofCluster[0] : undefined);
   if (found !== undefined) return found;
-  const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${shownAddress(wanted)}`;
+  const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${shownAddresses(wanted)}`;
   if (ofCluster.length > 0) throw onlyDraining(action, ofCluster);
   const reason = whyNoNode(nodes);
   const start =
     wanted === undefined
       ? "Start one: `shoal start --head`, or `shoal start --address HOST:PORT --token TOKEN` for a node of another machine's cluster."
-      : `Make this machine a node of it: \`shoal start --address ${shownAddress(wanted)} --token TOKEN\`, with the token that \`shoal start --head\` printed there.`;
+      : `Make this machine a node of it: \`shoal start --address ${shownAddresses(wanted)} --token TOKEN\`, with the token that \`shoal start --head\` printed there.`;
   throw new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint: start });
 }
 
@@ -41,7 +43,7 @@ function onlyDraining(action: string, nodes: readonly NodeFile[]): ShoalError {
 }
 
 function whyNoNode(nodes: readonly NodeFile[]): string {
-  const known = new Set(nodes.map(({ clusterAddress }) => shownAddress(clusterAddress)));
+  const known = new Set(nodes.map(({ clusterAddress }) => shownAddresses(clusterAddress.split(","))));
   if (known.size > 0) return `no node of it runs on this machine, but of ${Array.from(known).join(", ")}`;
   return hasNodesOfOthers()
     ? "no node of this user runs on this machine; there are nodes of other users, which only they can use"

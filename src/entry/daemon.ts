@@ -72,9 +72,10 @@ const permit = cluster === undefined ? undefined : new DaemonPermit(runsUntil);
 let workerCount = 0;
 let isEnding = false;
 let isDraining = false;
+let heads: readonly string[] = cluster?.headAddresses ?? [];
 const startedMs = Date.now();
 // Before anything connects or listens: all of it shows the certificate.
-const joined = cluster?.joinToken === undefined ? undefined : await joinFor(cluster.headAddress, cluster.joinToken);
+const joined = cluster?.joinToken === undefined ? undefined : await joinFor(cluster.headAddresses, cluster.joinToken);
 const token = joined?.token ?? configuration.token;
 const membership =
   cluster === undefined
@@ -101,7 +102,11 @@ const membership =
         onDraining: () => {
           if (isDraining) return;
           isDraining = true;
-          tellDrivers(cluster, tlsIdentity());
+          tellDrivers(tlsIdentity());
+        },
+        onHeads: (headAddresses) => {
+          heads = headAddresses;
+          tellDrivers(tlsIdentity());
         },
         onLeft: () => end(),
         onFence: (effect) => {
@@ -109,7 +114,7 @@ const membership =
           else signalWorkers(effect.kind === "pause" ? "SIGSTOP" : "SIGCONT");
         },
         onAllowed: (untilMs) => permit?.allow(untilMs),
-        onIdentity: (identity) => tellDrivers(cluster, identity),
+        onIdentity: (identity) => tellDrivers(identity),
       });
 
 const environments = nodeEnvironments({
@@ -217,18 +222,18 @@ function signalWorkers(signal: NodeJS.Signals): void {
   }
 }
 
-async function joinFor(headAddress: string, joinToken: string): Promise<Joined> {
-  const found = await joinCluster({ address: headAddress, joinToken, nodeId });
+async function joinFor(addresses: readonly string[], joinToken: string): Promise<Joined> {
+  const found = await joinCluster({ address: addresses, joinToken, nodeId });
   setTlsIdentity(found.identity);
   return found;
 }
 
 /** Drivers of this machine find the node by it. */
-function tellDrivers({ headAddress }: ClusterConfiguration, identity: TlsIdentity | undefined): void {
+function tellDrivers(identity: TlsIdentity | undefined): void {
   writeNodeFile({
     identity,
     networkFaults: networkFaults()?.place,
-    clusterAddress: headAddress,
+    clusterAddress: heads.join(","),
     nodeId,
     daemonId,
     token,
@@ -249,6 +254,6 @@ launcher.start();
 await listen(address, (transport) => daemon.accept(transport));
 if (membership !== undefined && cluster !== undefined) {
   await membership.join();
-  tellDrivers(cluster, tlsIdentity());
+  tellDrivers(tlsIdentity());
 }
 started(READY);

@@ -5,8 +5,9 @@
  * machine that it is on is a node by a daemon of its own.
  */
 import { type NodeId, newProcessId } from "../base/ids.ts";
-import { secretsInFolder, secretsInMemory } from "../control/cluster-secrets.ts";
+import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../control/cluster-secrets.ts";
 import { HeadSecurity } from "../control/head-security.ts";
+import { refuseOtherHead } from "../control/head-roster.ts";
 import { HeadReign } from "../control/head-reign.ts";
 import { headPlace, type NatsOfHead } from "../control/nats/head-place.ts";
 import { type ControlPlanePlace, openControlPlane } from "../control/open-control-plane.ts";
@@ -36,7 +37,7 @@ export interface HeadConfiguration {
   controlPlane?: ControlPlanePlace | undefined;
   /** The NATS that was started for it, in the place of `controlPlane`. */
   nats?: NatsOfHead | undefined;
-  /** Whether other heads may take over. Default: false. */
+  /** Whether other heads, on the same NATS, may take over. What a cluster must not lose is then kept there, and `directory` is not used. Default: false. */
   hasRivals?: boolean | undefined;
 }
 
@@ -51,6 +52,14 @@ export interface HeadStart {
   authorityHash?: string | undefined;
   /** Nodes need a certificate, those of this machine, too: they join with the join token. */
   needsCertificates: boolean;
+  /** Where heads are, this one among them. */
+  heads: string[];
+}
+
+/** What a head that others may take over from tells its parent later on, as JSON. */
+export interface HeadChange {
+  leads: boolean;
+  reason: string;
 }
 
 const { configuration, send } = await readParentLine<HeadConfiguration>(() => process.exit(0));
@@ -59,14 +68,17 @@ const started = tellingStartFailures(send);
 const { headId, address, directory, tlsOnLoopback = false, hosts = [], hasRivals = false } = configuration;
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
 let reign: HeadReign | undefined;
-// A head that only this machine reaches, and that ends with who started it, begins sooner without.
-const security = needsCertificates || directory !== undefined ? await openSecurity() : undefined;
-const token = security?.token ?? configuration.token ?? newToken();
 const place = configuration.nats === undefined ? configuration.controlPlane : headPlace(configuration.nats, `head-${headId}`);
 const plane = await openControlPlane(place ?? { kind: "memory" });
+await refuseOtherHead(plane.bus, { id: headId, address, hasRivals });
+// A head that only this machine reaches, and that ends with who started it, begins sooner without.
+const security = needsCertificates || directory !== undefined || hasRivals ? await openSecurity() : undefined;
+const token = security?.token ?? configuration.token ?? newToken();
 // Who comes before it leads is turned away, and comes again.
 const accept = (transport: Transport): void => (reign === undefined ? transport.end() : reign.accept(transport));
 const listener = await listen(address, accept, security?.listenOptions);
+let hasStarted = false;
+const changes: HeadChange[] = [];
 reign = new HeadReign({
   plane,
   address: listener.path,
@@ -76,8 +88,10 @@ reign = new HeadReign({
   hasRivals,
   newIncarnation: () => randomHex(8),
   nowMs: () => performance.now(),
+  onChange: tellParent,
+  onError: (error) => console.error(`shoal: ${(error as Error).message}`),
 });
-if (!hasRivals) await reign.leads;
+await (hasRivals ? reign.isLed : reign.leads);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(0));
 const start: HeadStart = {
   address: listener.path,
@@ -85,18 +99,33 @@ const start: HeadStart = {
   joinToken: security?.joinToken,
   authorityHash: security?.authorityHash,
   needsCertificates,
+  heads: reign.heads,
 };
 started(JSON.stringify(start));
+hasStarted = true;
+for (const change of changes) tellParent(change);
+
+function tellParent(change: HeadChange): void {
+  if (!hasRivals) return;
+  if (hasStarted) send(JSON.stringify(change));
+  else changes.push(change);
+}
+
+function secretsPlace(): SecretsPlace {
+  if (hasRivals) return secretsInStore(plane.store);
+  return directory === undefined ? secretsInMemory() : secretsInFolder(directory);
+}
 
 async function openSecurity(): Promise<HeadSecurity> {
   const opened = await HeadSecurity.open({
-    place: directory === undefined ? secretsInMemory() : secretsInFolder(directory),
+    place: secretsPlace(),
     headId,
     token: configuration.token,
     hosts,
     tlsOnLoopback,
     livingNodes: () => reign?.server?.livingNodes() ?? [],
     isDead: (node) => reign?.server?.isDead(node) ?? false,
+    refusal: () => reign?.refusal,
     nowMs: () => Date.now(),
   });
   setTlsIdentity(opened.newIdentity());

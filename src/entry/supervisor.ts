@@ -10,7 +10,8 @@ import { startHead, startNode } from "../providers/local-processes.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "../providers/supervisor.ts";
 import type { NatsProcessEvent } from "../platform/nats-process.ts";
-import { parseNetworkAddress } from "../platform/network-address.ts";
+import { parseNetworkAddress, shownAddresses } from "../platform/network-address.ts";
+import type { NatsTls } from "../control/nats/nats-link.ts";
 import type { HeadConfiguration } from "./head.ts";
 import { RotatingLog } from "../platform/rotating-log.ts";
 import { removeRunFile, runProcess, writeRunFile } from "../platform/run-file.ts";
@@ -23,7 +24,7 @@ export interface SupervisorConfiguration {
   readonly logs: string;
   /** Undefined on a machine that joins the cluster of another. */
   readonly head: SupervisedHead | undefined;
-  readonly join: { readonly address: string; readonly token: string } | undefined;
+  readonly join: { readonly addresses: readonly string[]; readonly token: string } | undefined;
   /** Where the node listens for other nodes. */
   readonly listenAddress: string;
   readonly node: NodeOptions;
@@ -36,6 +37,8 @@ export interface SupervisedHead {
   readonly address: string;
   /** What it must not lose. */
   readonly directory: string;
+  /** Whether other heads may take over (`--ha`). */
+  readonly hasRivals: boolean;
   /** Undefined: it keeps its tables in its memory. */
   readonly nats: OwnNats | OtherNats | undefined;
 }
@@ -48,10 +51,15 @@ interface OwnNats {
 }
 
 /** One that somebody else keeps. */
-interface OtherNats {
+export interface OtherNats {
   readonly kind: "runs";
   readonly urls: readonly string[];
-  readonly token: string | undefined;
+  readonly token?: string | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  /** The path of a file as NATS's own tools write it. */
+  readonly credentialsFile?: string | undefined;
+  readonly tls?: NatsTls | undefined;
 }
 
 /** What the parent is told. */
@@ -75,7 +83,8 @@ const headLog = new RotatingLog(join(logs, "head.log"));
 const nodeLog = new RotatingLog(join(logs, "node.log"));
 const startedMs = Date.now();
 // A head that is started again has to be where nodes look for it, also when the system chose the port.
-let address = head?.address ?? joins?.address ?? "";
+let address = head?.address ?? "";
+let heads: readonly string[] = joins?.addresses ?? [];
 let nats: SupervisedNats | undefined;
 
 const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
@@ -89,16 +98,19 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
             directory: head.directory,
             nats: nats?.access,
             controlPlane: otherPlane(head),
+            hasRivals: head.hasRivals,
             onLine: (line) => headLog.write(line),
+            onChange: ({ leads, reason }) => log.write(leads ? `The head leads: ${reason}.` : `The head stands by: ${reason}.`),
           });
           address = started.address;
+          heads = started.heads;
           return started;
         },
   startNode: (ownHead) =>
     startNode({
       ...offer,
       ...accessOf(ownHead),
-      headAddress: address,
+      headAddress: heads,
       listenAddress,
       onLine: (line) => nodeLog.write(line),
     }),
@@ -119,7 +131,13 @@ async function startNats({ name, directory, nats: wanted }: SupervisedHead): Pro
 
 function otherPlane({ name, nats: wanted }: SupervisedHead): HeadConfiguration["controlPlane"] {
   if (wanted?.kind !== "runs") return undefined;
-  return { kind: "nats", urls: wanted.urls, cluster: name, name: "shoal-head", token: wanted.token };
+  const { kind: _kind, ...access } = wanted;
+  return { ...access, kind: "nats", cluster: name, name: "shoal-head", replicas: replicasOf(wanted.urls.length) };
+}
+
+/** As many as there are servers, of which a majority has to live; of two that would be both, so one keeps all. */
+function replicasOf(servers: number): number {
+  return servers >= 3 ? 3 : 1;
 }
 
 function natsEvent(event: NatsProcessEvent): void {
@@ -156,7 +174,16 @@ function writeFile(): void {
     ...(supervisor.head === undefined ? [] : [runProcess("the head", supervisor.head.pid)]),
     ...(supervisor.node === undefined ? [] : [runProcess(`the node ${supervisor.node.nodeId}`, supervisor.node.pid)]),
   ];
-  writeRunFile({ id, role: head === undefined ? "node" : "head", name: head?.name, address, startedMs, logs, processes: running });
+  writeRunFile({
+    id,
+    role: head === undefined ? "node" : "head",
+    name: head?.name,
+    hasRivals: head?.hasRivals,
+    address: head === undefined ? heads.join(",") : address,
+    startedMs,
+    logs,
+    processes: running,
+  });
 }
 
 log.write(`Starts: process ${process.pid}.`);
@@ -165,11 +192,11 @@ try {
   await supervisor.start();
   const started: SupervisorStarted = {
     kind: "started",
-    address,
+    address: head === undefined ? heads.join(",") : address,
     nodeId: supervisor.node?.nodeId ?? "",
     joinToken: supervisor.head?.joinToken,
   };
-  log.write(`Runs: node ${started.nodeId} of the cluster at ${address}.`);
+  log.write(`Runs: node ${started.nodeId} of the cluster at ${shownAddresses(heads)}.`);
   isStarted = true;
   send(JSON.stringify(started));
 } catch (error) {

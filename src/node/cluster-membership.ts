@@ -18,6 +18,7 @@ import { acceptStranger } from "../rpc/stranger.ts";
 import type {
   DeathTimesHeader,
   HeadEventHeader,
+  HeartbeatReply,
   NodeCommandHeader,
   NodeDigestHeader,
   NodeRegisterHeader,
@@ -29,6 +30,7 @@ import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { CertificateRenewal } from "./certificate-renewal.ts";
 import { FenceWatch, type Neighbour } from "./fence-watch.ts";
+import { HeadFinder } from "./head-finder.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { checkRouted } from "./link-speech.ts";
 import { NodeLinks } from "./node-links.ts";
@@ -39,7 +41,8 @@ import { openTransferStream } from "./transfer-streams.ts";
 
 /** How the node is reached, as the daemon's configuration has it. */
 export interface ClusterConfiguration {
-  headAddress: string;
+  /** Where the head may be. */
+  headAddresses: readonly string[];
   /** Where the daemon listens for other nodes; each worker does at an address of the same kind. */
   listenAddress: string;
   /** Where certificates are needed, with which the node gets its own and the cluster's token. */
@@ -62,6 +65,8 @@ export interface ClusterMembershipOptions {
   onRegistered: () => void;
   /** It is to leave the cluster: no program should begin on it. Said more than once. */
   onDraining: () => void;
+  /** There are heads that this node did not know. */
+  onHeads: (addresses: readonly string[]) => void;
   /** It has left the cluster, and is to end. */
   onLeft: () => void;
   /** The head has given its work to others, or may soon (`fence`): nothing of it may run on; `pause`: nothing may until `resume`. */
@@ -84,6 +89,7 @@ export class ClusterMembership {
   #facts: NodeRegisterHeader;
   readonly #renewal: CertificateRenewal;
   readonly #heartbeat: Heartbeat;
+  readonly #finder: HeadFinder;
   /** From when a head has taken the node in. */
   #fence: FenceWatch | undefined;
   #head: RemoteHead | undefined;
@@ -97,19 +103,23 @@ export class ClusterMembership {
     const { configuration, facts, token } = options;
     const { nodeId, daemonId: processId } = facts;
     this.#facts = { ...facts, address: "", incarnation: randomHex(8) };
+    this.#finder = new HeadFinder(configuration.headAddresses);
     this.#links = new NodeLinks({
       self: { nodeId, processId, incarnation: this.#facts.incarnation },
       token,
       connect: (node) => connect(node.address, { nodeId: node.nodeId }),
-      connectHead: () => connect(configuration.headAddress, { isHead: true }),
+      connectHead: () => connect(this.#finder.next(), { isHead: true }),
+      refusesHead: (term) => this.#finder.refuses(term),
+      hasHeads: () => this.#finder.addresses.length > 1,
       onFrame: (frame, source) => this.#receive(frame, source),
-      onHeadUp: ({ isNew }) => {
+      onHeadUp: ({ isNew, term }) => {
+        this.#finder.met(term);
         if (isNew) this.#register();
       },
-      onHeadDown: () => {},
+      onHeadDown: (reason) => this.#finder.failed(reason),
       onDeclaredDead: () => options.onFence({ kind: "fence", reason: "the head has declared this node dead" }),
     });
-    this.#heartbeat = new Heartbeat({ link: this.#links.head, onAnswered: (sentMs) => this.#fence?.answered(sentMs) });
+    this.#heartbeat = new Heartbeat({ link: this.#links.head, onAnswered: (sentMs, reply) => this.#answered(sentMs, reply) });
     this.#renewal = new CertificateRenewal({
       renew: async (publicKey) => (await this.#links.head.request(MESSAGE.CERTIFICATE_RENEW, publicKey)).header as string,
       store: (identity) => {
@@ -118,6 +128,13 @@ export class ClusterMembership {
       },
       onFailure: (error) => console.error(`The node could not renew its certificate: ${error.message}`),
     });
+  }
+
+  #answered(sentMs: number, reply: unknown): void {
+    if (reply === undefined) return this.#fence?.answered(sentMs);
+    const { provenAgoMs, takeoverGraceMs, heads } = reply as HeartbeatReply;
+    this.#fence?.answered(sentMs, { provenMs: sentMs - provenAgoMs, takeoverGraceMs });
+    if (this.#finder.told(heads)) this.#options.onHeads(this.#finder.addresses);
   }
 
   /** The head, for the daemon that it is to command. */
@@ -219,12 +236,12 @@ export class ClusterMembership {
   }
 
   #watchHead({ deadAfterMs, closedAfterMs }: DeathTimesHeader): FenceWatch {
-    const { configuration, refuses = refusesConnections } = this.#options;
+    const { refuses = refusesConnections } = this.#options;
     return new FenceWatch({
       deadAfterMs,
       closedAfterMs,
       nowMs: () => performance.now(),
-      refuses: () => refuses(configuration.headAddress),
+      refuses: () => refuses(this.#finder.leader),
       neighbours: (count) => this.#neighbours(count),
       onEffect: (effect) => {
         if (!this.#isClosed) this.#options.onFence(effect);

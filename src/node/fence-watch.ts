@@ -6,7 +6,7 @@
  * silence, since a person who reads of a node that ended wants to know why.
  */
 import { judgeSilence, type PeerWord } from "./head-silence.ts";
-import { type FenceEffect, SelfFence } from "./self-fence.ts";
+import { type FenceEffect, type LaterHeads, SelfFence } from "./self-fence.ts";
 
 /** Another node, as a witness. */
 export interface Neighbour {
@@ -64,13 +64,14 @@ export class FenceWatch {
     return this.#options.nowMs() - this.#answeredMs;
   }
 
-  answered(sentMs: number): void {
+  /** @param later where other heads may take over */
+  answered(sentMs: number, later?: LaterHeads): void {
     this.#answeredMs = Math.max(this.#answeredMs, sentMs);
     if (this.#said !== undefined && this.silentMs < ASK_AFTER_MS) {
       this.#said = undefined;
       this.#options.say("The head answers again.");
     }
-    this.#do(this.#fence.handle({ kind: "acknowledged", sentMs, nowMs: this.#options.nowMs() }));
+    this.#do(this.#fence.handle({ kind: "acknowledged", sentMs, later, nowMs: this.#options.nowMs() }));
   }
 
   close(): void {

@@ -9,7 +9,7 @@ import { MESSAGE } from "../wire/messages.ts";
 
 export interface HeartbeatOptions {
   readonly link: Pick<PeerConnection, "request"> & { readonly isUp: boolean };
-  readonly onAnswered?: (sentMs: number) => void;
+  readonly onAnswered?: (sentMs: number, reply: unknown) => void;
 }
 
 const BEAT_MS = 1_000;
@@ -38,7 +38,7 @@ export class Heartbeat {
     if (!link.isUp) return;
     const sentMs = performance.now();
     link.request(MESSAGE.HEARTBEAT, undefined, { timeoutMs: ANSWERED_WITHIN_MS }).then(
-      () => onAnswered?.(sentMs),
+      ({ header }) => onAnswered?.(sentMs, header),
       () => {},
     );
   }

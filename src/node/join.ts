@@ -6,7 +6,7 @@
  * key is made here and stays here.
  */
 import type { NodeId } from "../base/ids.ts";
-import { AuthenticationError } from "../base/errors.ts";
+import { AuthenticationError, VersionMismatchError } from "../base/errors.ts";
 import { authorityHash, newNodeKey } from "../platform/certificates.ts";
 import { connect } from "../platform/endpoint.ts";
 import { tokensEqual } from "../platform/random.ts";
@@ -14,8 +14,9 @@ import { shownAuthority } from "../platform/shown-authority.ts";
 import type { TlsIdentity } from "../platform/tls-identity.ts";
 import { Connection } from "../rpc/connection.ts";
 import { parseJoinToken } from "../rpc/join-token.ts";
-import { errorOfRefusal } from "../rpc/refusals.ts";
+import { errorOfRefusal, leaderInRefusal } from "../rpc/refusals.ts";
 import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { HeadFinder } from "./head-finder.ts";
 
 export interface Joined {
   identity: TlsIdentity;
@@ -25,13 +26,45 @@ export interface Joined {
   nats: unknown;
 }
 
+/** For so long it is asked again where no head leads yet, or the one that did has just gone. */
+const LEADER_WITHIN_MS = 15_000;
+const ASK_EVERY_MS = 250;
+
+export interface JoinOptions {
+  /** Of the head, or of several of which one leads. */
+  address: string | readonly string[];
+  joinToken: string;
+  nodeId: NodeId;
+}
+
 /**
  * @throws RangeError when the join token or the address is malformed
  * @throws AuthenticationError when the head is not the token's, or refuses it
  * @throws VersionMismatchError when the head runs another version
  */
-export async function joinCluster(options: { address: string; joinToken: string; nodeId: NodeId }): Promise<Joined> {
-  const { address, joinToken, nodeId } = options;
+export async function joinCluster({ address, joinToken, nodeId }: JoinOptions): Promise<Joined> {
+  if (typeof address === "string") return await joinAt(address, { joinToken, nodeId });
+  const giveUpAt = performance.now() + LEADER_WITHIN_MS;
+  const finder = new HeadFinder(address);
+  for (;;) {
+    try {
+      return await joinAt(finder.next(), { joinToken, nodeId });
+    } catch (error) {
+      const { message } = error as Error;
+      const isDecided = leaderInRefusal(message) === undefined && (address.length === 1 || isOfShoal(error));
+      if (isDecided || performance.now() > giveUpAt) throw error;
+      finder.failed(message);
+    }
+    await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+  }
+}
+
+/** Neither another head nor another try would help. */
+function isOfShoal(error: unknown): boolean {
+  return error instanceof AuthenticationError || error instanceof VersionMismatchError || error instanceof RangeError;
+}
+
+async function joinAt(address: string, { joinToken, nodeId }: Pick<JoinOptions, "joinToken" | "nodeId">): Promise<Joined> {
   const token = parseJoinToken(joinToken);
   const action = `join the cluster at ${address}`;
   const ca = await shownAuthority(address);

@@ -13,16 +13,24 @@ import type { NodeInfoHeader } from "../wire/cluster-messages.ts";
 import type { Frame } from "../wire/frame.ts";
 import type { LinkHelloHeader } from "../wire/messages.ts";
 
+/** A head that does not answer at all is left for the next: nodes end when they are not answered for seven seconds. */
+const HEAD_OPENS_WITHIN_MS = 1_500;
+const HEAD_BACK_OFF_MS = 250;
+
 export interface NodeLinksOptions {
   self: { nodeId: NodeId; processId: ProcessId; incarnation: string };
   token: string;
   connect: (node: NodeInfoHeader) => Promise<Transport>;
-  /** Finds whoever leads now. */
+  /** Connects to the next place where the head may be. */
   connectHead: () => Promise<Transport>;
+  /** Why a head is not to be listened to, which is one that was replaced. */
+  refusesHead: (term: number | undefined) => string | undefined;
+  /** Whether the head may be at one of several places, which are then tried faster. */
+  hasHeads: () => boolean;
   /** `source`: who is at the other end, as the link's hello proved. */
   onFrame: (frame: Frame, source: NodeTag | "head") => void;
   /** The head answers; `isNew`: it knows nothing of this node yet, and what is sent now goes before all else. */
-  onHeadUp: (head: { isNew: boolean }) => void;
+  onHeadUp: (head: { isNew: boolean; term: number | undefined }) => void;
   onHeadDown: (reason: string) => void;
   /** The head has declared this node dead: its place was given to others. */
   onDeclaredDead: (reason: string) => void;
@@ -36,11 +44,14 @@ export class NodeLinks {
 
   constructor(options: NodeLinksOptions) {
     this.#options = options;
-    const { self, token, connectHead, onHeadUp, onHeadDown } = options;
+    const { self, token, connectHead, refusesHead, hasHeads, onHeadUp, onHeadDown } = options;
     this.head = new NodeLink({
       self,
       token,
       connect: connectHead,
+      refusesPeer: ({ term }) => refusesHead(term),
+      openWithinMs: () => (hasHeads() ? HEAD_OPENS_WITHIN_MS : undefined),
+      backOffMaxMs: () => (hasHeads() ? HEAD_BACK_OFF_MS : undefined),
       onFrame: (frame) => options.onFrame(frame, "head"),
       onUp: onHeadUp,
       onDown: onHeadDown,

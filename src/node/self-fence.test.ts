@@ -21,6 +21,40 @@ function wakesAt(machine: SelfFence, nowMs: number): string[] {
   return machine.handle({ kind: "tick", nowMs }).map(({ kind }) => kind);
 }
 
+describe("where other heads may take over", () => {
+  const acknowledge = (machine: SelfFence, nowMs: number, provenMs: number): string[] =>
+    machine.handle({ kind: "acknowledged", sentMs: nowMs, later: { provenMs, takeoverGraceMs: 20_000 }, nowMs }).map(({ kind }) => kind);
+
+  test("no proof of the head's silence is good for longer than the next head waits", () => {
+    const machine = fence();
+    expect(acknowledge(machine, 1_000, 500)).toEqual([]);
+    for (let nowMs = 2_000; nowMs <= 27_000; nowMs += 1_000) {
+      expect(kindsAt(machine, nowMs)).toEqual([]);
+      machine.handle({ kind: "headless", sentMs: nowMs, nowMs });
+    }
+    expect(machine.runsUntilMs).toBe(27_500);
+    expect(kindsAt(machine, 27_500)).toEqual(["fence"]);
+  });
+
+  test("answers of a head that cannot prove that it leads are not enough, and an older proof that comes later takes nothing back", () => {
+    const machine = fence();
+    for (let nowMs = 1_000; nowMs <= 30_000; nowMs += 1_000) {
+      expect(kindsAt(machine, nowMs)).toEqual([]);
+      expect(acknowledge(machine, nowMs, nowMs === 5_000 ? 4_000 : 1_000)).toEqual([]);
+    }
+    expect(kindsAt(machine, 31_000)).toEqual(["fence"]);
+  });
+
+  test("a head that is alone lifts the limit", () => {
+    const machine = fence();
+    acknowledge(machine, 1_000, 1_000);
+    for (let nowMs = 2_000; nowMs <= 40_000; nowMs += 1_000) {
+      expect(kindsAt(machine, nowMs)).toEqual([]);
+      machine.handle({ kind: "acknowledged", sentMs: nowMs, nowMs });
+    }
+  });
+});
+
 describe("a node that nobody answers", () => {
   test("ends after seven tenths of the time after which the head would declare it dead, once", () => {
     const machine = fence();

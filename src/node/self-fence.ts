@@ -5,14 +5,25 @@
  * (`acknowledged`), or, where no head leads, by the control plane with a proof that nobody can have declared this node dead (`headless`). Without either for 0.7 of `deadAfterMs` the
  * node fences itself: its workers are killed and it ends. When both of its connections were closed, which the head takes for the end of the process much sooner, the workers
  * are stopped (not killed) until a question is answered. They are stopped, too, when this process itself stood still for so long: perhaps the head did as well (a machine that was suspended), and a question
- * that is asked now tells. Invariant: `fence` comes once, and nothing comes after it.
+ * that is asked now tells. Where several heads may lead, a later one may have declared this node dead without ever having met it, `takeoverGraceMs` + `deadAfterMs` after it began: so the node ends 0.7 of `deadAfterMs` and that
+ * grace after the last time at which it was proven that none had begun (`provenMs`), whatever else speaks for it (decision 0032). Invariant: `fence` comes once, and nothing comes after it.
  */
 export type FenceEvent =
-  | { kind: "acknowledged" | "headless"; sentMs: number; nowMs: number }
+  /** `later`: where other heads may lead. */
+  | { kind: "acknowledged"; sentMs: number; later?: LaterHeads | undefined; nowMs: number }
+  | { kind: "headless"; sentMs: number; nowMs: number }
   | { kind: "linkClosed" | "linkOpen" | "busClosed" | "busOpen"; nowMs: number }
   /** The head says that this incarnation is dead. */
   | { kind: "declaredDead"; nowMs: number }
   | { kind: "tick"; nowMs: number };
+
+/** What was known of heads after the one that answered. */
+export interface LaterHeads {
+  /** None had begun then. */
+  readonly provenMs: number;
+  /** Longer than `deadAfterMs`, one that begins waits for nodes that it has not met. */
+  readonly takeoverGraceMs: number;
+}
 
 export type FenceEffect =
   /** Stop the workers, so that they can go on when this was a short interruption. */
@@ -42,6 +53,8 @@ export class SelfFence {
   /** Until when it waits for an answer after it stood still. */
   #wokenUntilMs = 0;
   #answeredMs: number;
+  /** From when on a later head may have given this node's work to others. */
+  #endsMs = Number.POSITIVE_INFINITY;
   #linkClosedMs: number | undefined;
   #busClosedMs: number | undefined;
   /** When the workers were stopped: an answer to a question from before says nothing. */
@@ -58,7 +71,7 @@ export class SelfFence {
 
   /** Until when the workers may run, on the clock of the events, as far as is known now. */
   get runsUntilMs(): number {
-    return this.#isFenced || this.#pausedMs !== undefined ? 0 : this.#answeredMs + this.#fenceAfterMs;
+    return this.#isFenced || this.#pausedMs !== undefined ? 0 : Math.min(this.#answeredMs + this.#fenceAfterMs, this.#endsMs);
   }
 
   handle(event: FenceEvent): FenceEffect[] {
@@ -68,10 +81,10 @@ export class SelfFence {
     this.#lastMs = nowMs;
     switch (event.kind) {
       case "acknowledged":
+        this.#hears(event.later);
+        return this.#answered(event.sentMs, nowMs);
       case "headless":
-        this.#answeredMs = Math.max(this.#answeredMs, event.sentMs);
-        // A node that was stopped finds answers when it wakes up: they are as old as their questions.
-        return this.#silentMs(nowMs) >= this.#fenceAfterMs ? this.#tick(nowMs) : this.#resume(event.sentMs);
+        return this.#answered(event.sentMs, nowMs);
       case "linkClosed":
         this.#linkClosedMs ??= nowMs;
         return [];
@@ -91,13 +104,34 @@ export class SelfFence {
     }
   }
 
+  /** The answer of an earlier head may come after that of the next; a head that is alone says nothing of others. */
+  #hears(later: LaterHeads | undefined): void {
+    if (later === undefined) this.#endsMs = Number.POSITIVE_INFINITY;
+    else {
+      const endsMs = later.provenMs + later.takeoverGraceMs + this.#fenceAfterMs;
+      this.#endsMs = this.#endsMs === Number.POSITIVE_INFINITY ? endsMs : Math.max(this.#endsMs, endsMs);
+    }
+  }
+
+  #answered(sentMs: number, nowMs: number): FenceEffect[] {
+    this.#answeredMs = Math.max(this.#answeredMs, sentMs);
+    // A node that was stopped finds answers when it wakes up: they are as old as their questions.
+    return this.#isOver(nowMs) ? this.#tick(nowMs) : this.#resume(sentMs);
+  }
+
+  #isOver(nowMs: number): boolean {
+    return this.#silentMs(nowMs) >= this.#fenceAfterMs || nowMs >= this.#endsMs;
+  }
+
   #tick(nowMs: number): FenceEffect[] {
-    const silentMs = this.#silentMs(nowMs);
-    if (silentMs >= this.#fenceAfterMs) {
+    if (this.#isOver(nowMs)) {
+      const silentMs = this.#silentMs(nowMs);
       if (nowMs < this.#wokenUntilMs)
         return this.#pause(nowMs, `this process stood still and has not been answered for ${Math.round(silentMs)} ms`);
       return this.#fence(
-        `nobody who would know of this node's death has answered for ${Math.round(silentMs)} ms, so other nodes may have taken over its work`,
+        silentMs >= this.#fenceAfterMs
+          ? `nobody who would know of this node's death has answered for ${Math.round(silentMs)} ms, so other nodes may have taken over its work`
+          : "no head has proven for too long that it leads, so another one may have given this node's work to other nodes",
       );
     }
     if (this.#pausedMs !== undefined || this.#linkClosedMs === undefined || this.#busClosedMs === undefined) return [];

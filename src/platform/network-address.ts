@@ -37,6 +37,16 @@ export function readNetworkAddress(text: string): string {
   return formatNetworkAddress(parseNetworkAddress(address));
 }
 
+/** One or several, with commas between. @throws RangeError for anything else */
+export function readNetworkAddresses(text: string): string[] {
+  return Array.from(new Set(text.split(",").map((one) => readNetworkAddress(one.trim()))));
+}
+
+/** As people read several. */
+export function shownAddresses(addresses: readonly string[]): string {
+  return addresses.map(shownAddress).join(",");
+}
+
 /** As people read it: without the scheme. */
 export function shownAddress(address: string): string {
   return isNetworkAddress(address) ? address.slice(SCHEME.length) : address;

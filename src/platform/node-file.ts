@@ -14,7 +14,7 @@ import type { TlsIdentity } from "./tls-identity.ts";
 
 /** What a driver must know of the node that it hangs on. */
 export interface NodeFile {
-  /** The head's, by which clusters are told apart. */
+  /** The head's, by which clusters are told apart; of several heads all, with commas. */
   clusterAddress: string;
   nodeId: NodeId;
   daemonId: ProcessId;

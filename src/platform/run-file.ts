@@ -18,6 +18,8 @@ export interface RunFile {
   readonly role: "head" | "node";
   /** The cluster's, where this machine has its head. */
   readonly name: string | undefined;
+  /** Whether other heads may take over from it. */
+  readonly hasRivals?: boolean | undefined;
   /** The head's. */
   readonly address: string;
   readonly startedMs: number;

@@ -8,7 +8,7 @@ import { newJobId, newNodeId, newProcessId, type NodeId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
 import { offerOf } from "../core/node-offer.ts";
 import type { DaemonConfiguration } from "../entry/daemon.ts";
-import type { HeadConfiguration, HeadStart } from "../entry/head.ts";
+import type { HeadChange, HeadConfiguration, HeadStart } from "../entry/head.ts";
 import { defaultStoreBytes } from "../object/store-quota.ts";
 import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../platform/network-faults.ts";
 import { workerExecArgv } from "../platform/machine.ts";
@@ -30,7 +30,10 @@ export interface LocalProcess {
   readonly ended: Promise<string>;
 }
 
-export interface LocalHead extends LocalProcess, Readonly<HeadStart> {}
+export interface LocalHead extends LocalProcess, Readonly<HeadStart> {
+  /** Since when it has been the one that leads, as far as it has told, on the clock of `performance.now()`. */
+  readonly leadsSinceMs: number | undefined;
+}
 
 export interface LocalNodeProcess extends LocalProcess {
   readonly nodeId: NodeId;
@@ -40,6 +43,8 @@ export interface StartHeadOptions extends Omit<HeadConfiguration, "headId"> {
   /** For a process that is to be cut off from others. */
   readonly networkFaults?: NetworkFaultsPlace | undefined;
   readonly onLine: (line: string) => void;
+  /** Where others may take over: it leads from now on, or no more. */
+  readonly onChange?: ((change: HeadChange) => void) | undefined;
 }
 
 /** What a node offers; by default what this machine has. */
@@ -59,14 +64,16 @@ export interface StartNodeOptions extends NodeOptions {
   readonly token?: string | undefined;
   /** Where the cluster has certificates (`HeadStart.needsCertificates`, or the head is on another machine). */
   readonly joinToken?: string | undefined;
-  readonly headAddress: string;
+  /** Several where several heads may lead. */
+  readonly headAddress: string | readonly string[];
   readonly listenAddress: string;
   readonly networkFaults?: NetworkFaultsPlace | undefined;
   readonly onLine: (line: string) => void;
 }
 
 /** @throws ShoalError when it ends before it listens */
-export async function startHead({ onLine, networkFaults, ...options }: StartHeadOptions): Promise<LocalHead> {
+export async function startHead({ onLine, onChange, networkFaults, ...options }: StartHeadOptions): Promise<LocalHead> {
+  let leadsSinceMs = options.hasRivals === true ? undefined : performance.now();
   const configuration: HeadConfiguration = { headId: newNodeId(randomHex), ...options };
   const { child, message, ended } = await startChild({
     entry: "head",
@@ -75,8 +82,20 @@ export async function startHead({ onLine, networkFaults, ...options }: StartHead
     onLine,
     networkFaults,
     clean: () => {},
+    onLater: (line) => {
+      const change = JSON.parse(line) as HeadChange;
+      leadsSinceMs = change.leads ? performance.now() : undefined;
+      onChange?.(change);
+    },
   });
-  return { ...child, ...(JSON.parse(message) as HeadStart), ended };
+  return {
+    ...child,
+    ...(JSON.parse(message) as HeadStart),
+    ended,
+    get leadsSinceMs() {
+      return leadsSinceMs;
+    },
+  };
 }
 
 /** @throws ShoalError when it ends before it has joined */
@@ -98,7 +117,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     taskOomRetries: -1,
     workerExecArgv: workerExecArgv([]),
     sharesFolders: options.sharesFolders,
-    cluster: { headAddress, listenAddress, joinToken },
+    cluster: { headAddresses: typeof headAddress === "string" ? [headAddress] : headAddress, listenAddress, joinToken },
   };
   const clean = (): void => {
     killLeftWorkers(directories);
@@ -115,6 +134,8 @@ interface ChildStart {
   networkFaults: NetworkFaultsPlace | undefined;
   onLine: (line: string) => void;
   clean: () => void;
+  /** What it tells after it has started. */
+  onLater?: (message: string) => void;
 }
 
 interface StartedChild {
@@ -123,10 +144,11 @@ interface StartedChild {
   ended: Promise<string>;
 }
 
-function startChild({ entry, what, configuration, networkFaults, onLine, clean }: ChildStart): Promise<StartedChild> {
+function startChild({ entry, what, configuration, networkFaults, onLine, onLater, clean }: ChildStart): Promise<StartedChild> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const lines: string[] = [];
   let failure: ShoalError | undefined;
+  let hasStarted = false;
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
   return new Promise((resolve, reject) => {
     const child = new Child({
@@ -144,6 +166,8 @@ function startChild({ entry, what, configuration, networkFaults, onLine, clean }
           failure = startFailedError(told);
           return;
         }
+        if (hasStarted) return onLater?.(message);
+        hasStarted = true;
         const { pid } = child;
         const kill = (signal: NodeJS.Signals): void => child.kill(signal);
         resolve({ child: { pid, kill, setKeepsProcessAlive: (keeps) => child.setKeepsProcessAlive(keeps) }, message, ended });

@@ -26,6 +26,8 @@ export interface AcceptOptions {
   processId: ProcessId;
   /** Whether a node was declared dead: its processes are not spoken to any more. */
   isDead?: (node: NodeTag) => boolean;
+  /** Why nobody is let in, whoever it is; told to members of the cluster only. */
+  refusal?: () => string;
   onPeer: (connection: Connection, hello: HelloHeader) => void;
   /** A connection of a node link, to be given to `NodeLink.accept`; refused where there are no links. */
   onLink?: (transport: Transport, hello: LinkHelloHeader) => void;
@@ -83,6 +85,7 @@ function refusalOf(
     return "the first message is not a hello";
   if (hello.version !== PROTOCOL_VERSION) return wrongVersion(hello.version);
   if (!tokensEqual(hello.token, options.token)) return WRONG_TOKEN;
+  if (options.refusal !== undefined) return options.refusal();
   if (certifiedNodeId !== undefined && nodeTagOf(hello.processId) !== nodeTagOf(certifiedNodeId))
     return `${WRONG_NODE}: process ${hello.processId} came with the certificate of node ${certifiedNodeId}`;
   if (options.isDead?.(nodeTagOf(hello.processId)) === true) return `${DEAD_NODE}: the node of process ${hello.processId}`;

@@ -43,7 +43,7 @@ export interface LinkTimers {
 }
 
 export interface NodeLinkOptions {
-  self: { nodeId: NodeId; processId: ProcessId; incarnation: string; kind?: "daemon" | "head" };
+  self: { nodeId: NodeId; processId: ProcessId; incarnation: string; kind?: "daemon" | "head"; term?: number };
   /** The cluster's. */
   token: string;
   /** Who must answer; undefined for a link to the head, wherever it is. */
@@ -53,7 +53,7 @@ export interface NodeLinkOptions {
   /** A frame is acknowledged when this returns, or with `acknowledgesLater`, once `acknowledge` was called, in any order. Valid during the call only. */
   onFrame: (frame: Frame, acknowledge: () => void) => void;
   acknowledgesLater?: boolean;
-  onUp?: (peer: { nodeId: NodeId; processId: ProcessId; incarnation: string; isNew: boolean }) => void;
+  onUp?: (peer: { nodeId: NodeId; processId: ProcessId; incarnation: string; term: number | undefined; isNew: boolean }) => void;
   /** The connection broke, or an attempt failed; the link goes on trying. */
   onDown?: (reason: string) => void;
   /** The other end refuses this end's token, certificate or version, or has the wrong one; the link goes on trying, as that can be mended there. */
@@ -64,6 +64,11 @@ export interface NodeLinkOptions {
   onDrain?: () => void;
   /** A message made its handler throw. */
   onDefect?: (error: Error) => void;
+  /** Why the other end is not to be listened to, although it may speak. */
+  refusesPeer?: (hello: LinkHelloHeader) => string | undefined;
+  /** How long the other end has to answer, and the longest pause between two attempts. Default: 5,000 and 1,000. */
+  openWithinMs?: () => number | undefined;
+  backOffMaxMs?: () => number | undefined;
   pingEveryMs?: number;
   brokenAfterMs?: number;
   keptBytesMax?: number;
@@ -261,9 +266,9 @@ export class NodeLink implements PeerConnection {
   // Connections
 
   #hello(): LinkHelloHeader {
-    const { nodeId, processId, kind } = this.#options.self;
+    const { nodeId, processId, kind, term } = this.#options.self;
     const { token, peerNodeId } = this.#options;
-    return { version: PROTOCOL_VERSION, token, nodeId, processId, kind: kind ?? "daemon", to: peerNodeId, ...this.#ledger.position };
+    return { version: PROTOCOL_VERSION, token, nodeId, processId, kind: kind ?? "daemon", term, to: peerNodeId, ...this.#ledger.position };
   }
 
   #refusalOf(hello: LinkHelloHeader): string | undefined {
@@ -276,6 +281,7 @@ export class NodeLink implements PeerConnection {
   #connect(): void {
     const { connect } = this.#options;
     if (connect === undefined) return;
+    const openWithinMs = this.#options.openWithinMs?.() ?? OPEN_WITHIN_MS;
     this.#attempt += 1;
     const attempt = this.#attempt;
     this.#isConnecting = true;
@@ -283,7 +289,7 @@ export class NodeLink implements PeerConnection {
       if (attempt === this.#attempt) this.#attemptFailed(reason);
     };
     this.#timers.clear(this.#connectTimer);
-    this.#connectTimer = this.#timers.set(() => fail(`no answer within ${OPEN_WITHIN_MS} ms`), OPEN_WITHIN_MS);
+    this.#connectTimer = this.#timers.set(() => fail(`no answer within ${openWithinMs} ms`), openWithinMs);
     connect().then(
       (transport) => {
         if (attempt === this.#attempt) this.#greet(transport, fail);
@@ -307,7 +313,9 @@ export class NodeLink implements PeerConnection {
           if (refusal !== undefined) this.#options.onRefused?.(refusal);
           return fail(`refused: ${String(header)}`);
         }
-        const problem = problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, carrier.certifiedNodeId);
+        const problem =
+          problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, carrier.certifiedNodeId) ??
+          this.#options.refusesPeer?.(header as LinkHelloHeader);
         if (problem !== undefined) return fail(problem);
         this.#greeting = undefined;
         this.#isConnecting = false;
@@ -345,7 +353,7 @@ export class NodeLink implements PeerConnection {
       this.#connectTimer = undefined;
       if (!this.isUp && !this.isClosed) this.#connect();
     }, this.#backOffMs * spreadOf(this.#options.self.nodeId));
-    this.#backOffMs = Math.min(this.#backOffMs * 2, BACK_OFF_MAX_MS);
+    this.#backOffMs = Math.min(this.#backOffMs * 2, this.#options.backOffMaxMs?.() ?? BACK_OFF_MAX_MS);
   }
 
   /** Frames go to `onFirst` until the connection is the link's. */
@@ -379,7 +387,8 @@ export class NodeLink implements PeerConnection {
     // The hello told how much was delivered, not how much of it is safe.
     this.#acknowledge();
     const incarnation = theirs.incarnation.replace(/#\d+$/, "");
-    const peer = { nodeId: theirs.nodeId, processId: theirs.processId, incarnation, isNew: isNewPeer };
+    const { nodeId, processId, term } = theirs;
+    const peer = { nodeId, processId, incarnation, term, isNew: isNewPeer };
     if (!isNewPeer) {
       for (const frame of this.#ledger.after(resumeAfter)) carrier.write(frame);
       this.#options.onUp?.(peer);

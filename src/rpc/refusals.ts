@@ -9,11 +9,26 @@ export const WRONG_TOKEN = "the token is wrong";
 export const WRONG_NODE = "the certificate is not that of the caller's node";
 export const NO_CERTIFICATE = "the caller has no certificate of this cluster";
 export const DEAD_NODE = "the caller was declared dead";
+/** A head that stands by; the leader's address follows, where it is known. */
+const NOT_LEADER = "this head does not lead the cluster";
+const LEADER_AT = ", which is led from ";
 export const WRONG_JOIN_TOKEN = "the join token is refused";
 const WRONG_VERSION = "the protocol version differs";
 
 export function wrongVersion(callersVersion: unknown): string {
   return `${WRONG_VERSION}: the called side speaks ${PROTOCOL_VERSION}, the caller ${String(callersVersion)}`;
+}
+
+export function notLeader(leader: string | undefined): string {
+  return leader === undefined ? NOT_LEADER : NOT_LEADER + LEADER_AT + leader;
+}
+
+/** What a head says that stands by; undefined for any other reason. */
+export function leaderInRefusal(reason: string): { address: string | undefined } | undefined {
+  const start = reason.indexOf(NOT_LEADER);
+  if (start < 0) return undefined;
+  const rest = reason.slice(start + NOT_LEADER.length);
+  return { address: rest.startsWith(LEADER_AT) ? rest.slice(LEADER_AT.length) : undefined };
 }
 
 const HINTS: readonly [begins: string, hint: string][] = [

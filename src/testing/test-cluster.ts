@@ -24,6 +24,8 @@ export type { NodeOptions } from "../providers/local-processes.ts";
 export interface TestClusterOptions {
   /** What the first node offers, on which drivers of this machine hang. Default: what this machine has. */
   head?: NodeOptions | undefined;
+  /** How many heads; of several one leads and the others take over from it, which needs `nats`. Default: 1. */
+  heads?: number | undefined;
   /** TLS between all processes, as between machines; without it they speak plainly, as on one. Default: false. */
   tls?: boolean | undefined;
   /** Where the head keeps its tables, so that one that is started again knows what the last one knew. Default: in its memory, and gone with it. */
@@ -54,7 +56,10 @@ export interface TestNode {
   resume(): void;
 }
 
-/** A side of a cut: nodes, with their workers and the drivers that hang on them, and the head. */
+/** Who takes over waits for a second and a half, and for its turn on a busy machine. */
+const LEADS_WITHIN_MS = 30_000;
+
+/** A side of a cut: nodes, with their workers and the drivers that hang on them, and the head (of several, the one that leads). */
 export type TestSide = readonly (TestNode | "head")[];
 
 export interface PartitionOptions {
@@ -63,7 +68,7 @@ export interface PartitionOptions {
 }
 
 interface Parts {
-  head: LocalHead;
+  heads: readonly LocalHead[];
   token: string;
   network: TestNetwork;
   folder: string;
@@ -76,7 +81,7 @@ interface RunningNode {
 }
 
 export class TestCluster implements AsyncDisposable {
-  /** For `init({ address })`. */
+  /** For `init({ address })`; of several heads all their addresses. */
   readonly address: string;
   /** With it more nodes could join from elsewhere; undefined without TLS. */
   readonly joinToken: string | undefined;
@@ -86,25 +91,28 @@ export class TestCluster implements AsyncDisposable {
   readonly #options: TestClusterOptions;
   readonly #nodes = new Map<string, RunningNode>();
   readonly #hosts = new Map<TestNode, string>();
-  /** Undefined while it is killed. */
-  #head: LocalHead | undefined;
+  /** By their addresses; those that were killed are not there. */
+  readonly #heads = new Map<string, LocalHead>();
   /** What nodes join with, also while the head is killed. */
   #start: LocalHead;
+  #addresses: readonly string[];
 
-  private constructor({ head, token, network, folder, options }: Parts) {
-    this.#head = head;
-    this.#start = head;
+  private constructor({ heads, token, network, folder, options }: Parts) {
+    for (const head of heads) this.#keepHead(head);
+    this.#start = heads[0] as LocalHead;
     this.#token = token;
     this.#network = network;
     this.#folder = folder;
     this.#options = options;
-    this.address = head.address;
-    this.joinToken = head.joinToken;
+    this.#addresses = heads.map(({ address }) => address);
+    this.address = this.#addresses.join(",");
+    this.joinToken = this.#start.joinToken;
   }
 
   /**
-   * Starts a head and a first node.
+   * Starts a head, or several, and a first node.
    *
+   * @throws RangeError for several heads without NATS
    * @example
    * await using cluster = await TestCluster.start({ head: { numCpus: 1 } });
    * await cluster.addNode({ numCpus: 2, labels: { zone: "b" } });
@@ -114,14 +122,21 @@ export class TestCluster implements AsyncDisposable {
     const folder = newTemporaryFolder("shoal-test-");
     const network = new TestNetwork(folder);
     const token = newToken();
+    const { heads: count = 1 } = options;
+    if (!Number.isSafeInteger(count) || count < 1 || (count > 1 && options.nats === undefined))
+      throw new RangeError(
+        `Cannot start a cluster: heads is a whole number of 1 or more, and more than 1 with nats only, where they keep what they know: received ${count}`,
+      );
+    const parts: Omit<Parts, "heads"> = { token, network, folder, options };
+    const heads: LocalHead[] = [];
     let cluster: TestCluster | undefined;
     try {
-      const head = await startTestHead({ token, network, folder, options }, `tcp://${network.newHost()}:0`);
-      cluster = new TestCluster({ head, token, network, folder, options });
+      for (let number = 0; number < count; number += 1) heads.push(await startTestHead(parts, `tcp://${network.newHost()}:0`));
+      cluster = new TestCluster({ ...parts, heads });
       await cluster.addNode(options.head);
       return cluster;
     } catch (error) {
-      await cluster?.shutdown();
+      await (cluster === undefined ? Promise.all(heads.map(endHead)) : cluster.shutdown());
       removeFolder(folder);
       throw error;
     }
@@ -134,7 +149,7 @@ export class TestCluster implements AsyncDisposable {
     const started = await startNode({
       ...options,
       ...(needsCertificates ? { joinToken } : { token: this.#token }),
-      headAddress: this.address,
+      headAddress: this.#addresses,
       listenAddress: `tcp://${host}:0`,
       networkFaults: this.#network.placeOf(host),
       onLine: onLineOf(this.#options),
@@ -160,9 +175,14 @@ export class TestCluster implements AsyncDisposable {
     return Array.from(this.#nodes.values(), ({ node }) => node);
   }
 
-  /** Undefined while it is killed. */
+  /** Of the head that leads; undefined while it is killed. */
   get headPid(): number | undefined {
-    return this.#head?.pid;
+    return this.#leader?.pid;
+  }
+
+  /** Of the other heads. */
+  get standbyPids(): number[] {
+    return Array.from(this.#heads.values()).flatMap(({ leadsSinceMs, pid }) => (leadsSinceMs === undefined ? [pid] : []));
   }
 
   /** Ends a node in order: its daemon ends its workers and goes. */
@@ -174,33 +194,50 @@ export class TestCluster implements AsyncDisposable {
     await found.process.ended;
   }
 
-  /** SIGKILL for the head: what runs goes on, and what asks it waits for `restartHead`. */
+  /** SIGKILL for the head, of several the one that leads: what runs goes on, and what asks it waits for `restartHead`, or for another that takes over. */
   async killHead(): Promise<void> {
-    const head = this.#head;
-    this.#head = undefined;
-    head?.kill("SIGKILL");
-    await head?.ended;
+    const head = this.#leader;
+    if (head === undefined) return;
+    this.#heads.delete(head.address);
+    head.kill("SIGKILL");
+    await head.ended;
   }
 
-  /** Starts a head at the address of the last one, which it kills if that runs. */
+  /** Starts a head at the address of the one that was killed, after killing the only one if that runs. */
   async restartHead(): Promise<void> {
-    await this.killHead();
-    const head = await startTestHead(
-      { token: this.#token, network: this.#network, folder: this.#folder, options: this.#options },
-      this.address,
-    );
-    this.#head = head;
+    if (this.#addresses.length === 1) await this.killHead();
+    const address = this.#addresses.find((one) => !this.#heads.has(one));
+    if (address === undefined) throw new Error("Cannot start a head again: none of them was killed");
+    const parts = { token: this.#token, network: this.#network, folder: this.#folder, options: this.#options };
+    const head = await startTestHead(parts, address);
+    this.#keepHead(head);
     this.#start = head;
   }
 
-  /** SIGSTOP: it is silent. */
-  pauseHead(): void {
-    this.#head?.kill("SIGSTOP");
+  /**
+   * Resolves when a head leads, with the number of its process: after `killHead` or `pauseHead` when another one has taken over.
+   *
+   * @param options.after another one than the head with this process
+   * @throws Error when none does within 30 s
+   */
+  async leaderTakesOver({ after }: { after?: number | undefined } = {}): Promise<number> {
+    const giveUpAt = performance.now() + LEADS_WITHIN_MS;
+    for (;;) {
+      const { pid } = this.#leader ?? {};
+      if (pid !== undefined && pid !== after) return pid;
+      if (performance.now() > giveUpAt) throw new Error(`no head leads after ${LEADS_WITHIN_MS} ms`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
   }
 
-  /** SIGCONT. */
+  /** SIGSTOP, for the head that leads: it is silent. */
+  pauseHead(): void {
+    this.#leader?.kill("SIGSTOP");
+  }
+
+  /** SIGCONT, for all heads. */
   resumeHead(): void {
-    this.#head?.kill("SIGCONT");
+    for (const head of this.#heads.values()) head.kill("SIGCONT");
   }
 
   /**
@@ -225,9 +262,7 @@ export class TestCluster implements AsyncDisposable {
   /** Ends all of it; nothing is left. */
   async shutdown(): Promise<void> {
     await Promise.all(this.nodes.map((node) => this.removeNode(node)));
-    this.#head?.kill("SIGCONT");
-    this.#head?.kill("SIGTERM");
-    await this.#head?.ended;
+    await Promise.all(Array.from(this.#heads.values(), endHead));
     removeFolder(this.#folder);
   }
 
@@ -236,7 +271,18 @@ export class TestCluster implements AsyncDisposable {
   }
 
   #hostsOf(side: TestSide): string[] {
-    return side.map((member) => (member === "head" ? parseNetworkAddress(this.address).host : (this.#hosts.get(member) ?? "")));
+    const head = this.#leader?.address ?? (this.#addresses[0] as string);
+    return side.map((member) => (member === "head" ? parseNetworkAddress(head).host : (this.#hosts.get(member) ?? "")));
+  }
+
+  /** One that is stopped may say that it leads when another one does: the last to say so is right. */
+  get #leader(): LocalHead | undefined {
+    const leading = Array.from(this.#heads.values()).filter(({ leadsSinceMs }) => leadsSinceMs !== undefined);
+    return leading.sort((a, b) => Number(b.leadsSinceMs) - Number(a.leadsSinceMs))[0];
+  }
+
+  #keepHead(head: LocalHead): void {
+    this.#heads.set(head.address, head);
   }
 }
 
@@ -246,9 +292,10 @@ function controlPlaneOf({ urls, token, tls, replicas = 1 }: TestNats, folder: st
   return { kind: "nats", urls, cluster, name: "head of a test", replicas, ...(token !== undefined && { token }), ...(tls && { tls }) };
 }
 
-function startTestHead({ token, network, folder, options }: Omit<Parts, "head">, address: string): Promise<LocalHead> {
+function startTestHead({ token, network, folder, options }: Omit<Parts, "heads">, address: string): Promise<LocalHead> {
   return startHead({
     address,
+    hasRivals: (options.heads ?? 1) > 1,
     token,
     tlsOnLoopback: options.tls,
     // A head that is started again has the authority of the one before it.
@@ -257,6 +304,12 @@ function startTestHead({ token, network, folder, options }: Omit<Parts, "head">,
     networkFaults: network.placeOf(parseNetworkAddress(address).host),
     onLine: onLineOf(options),
   });
+}
+
+async function endHead(head: LocalHead): Promise<void> {
+  head.kill("SIGCONT");
+  head.kill("SIGTERM");
+  await head.ended;
 }
 
 function onLineOf({ onLine }: TestClusterOptions): (line: string) => void {

@@ -54,6 +54,16 @@ export interface DeathTimesHeader {
   closedAfterMs: number;
 }
 
+/** What a head that others may take over from answers to HEARTBEAT. */
+export interface HeartbeatReply {
+  /** How long ago it was proven that no other head led. */
+  provenAgoMs: number;
+  /** How much longer than `deadAfterMs` the next head waits, from its beginning on. */
+  takeoverGraceMs: number;
+  /** Where heads are, this one among them. */
+  heads: string[];
+}
+
 /** What an operator is told of the cluster. */
 export interface ClusterStatusHeader {
   /** When this head began, in milliseconds since 1970. */

@@ -184,6 +184,8 @@ export interface LinkHelloHeader {
   nodeId: NodeId;
   processId: ProcessId;
   kind: "daemon" | "head";
+  /** Of a head: how many have led before it, and itself. Nodes answer none with a smaller one than they have met. */
+  term?: number | undefined;
   /** A random string per life of the process, for a head per term. */
   incarnation: string;
   /** Whom the caller wants to reach, if it minds. */

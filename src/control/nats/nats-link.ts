@@ -16,6 +16,9 @@ export interface NatsOptions {
   readonly name: string;
   /** The cluster's token, when the servers ask for one. */
   readonly token?: string;
+  /** Or a user and a password. */
+  readonly user?: string;
+  readonly password?: string;
   /** Asked for each connection, so that renewed ones are used from the next on. */
   readonly credentials?: () => NatsCredentials;
   readonly tls?: NatsTls;
@@ -31,8 +34,11 @@ export interface NatsOptions {
 
 /** In PEM. Servers are verified by the authority and, where they are not called by the name in their certificate, by `serverName`. */
 export interface NatsTls {
-  readonly ca: string;
+  /** Default: those of the system. */
+  readonly ca?: string;
   readonly serverName?: string;
+  /** The servers greet before TLS begins, as NATS does unless it is told otherwise; one that greets without TLS is refused. Default: false. */
+  readonly isAfterGreeting?: boolean;
 }
 
 /** Atomic batches, on which transactions stand, came with 2.12. */
@@ -154,11 +160,13 @@ export async function connectNats(options: NatsOptions): Promise<NatsLink> {
   }
 }
 
-function clientOptions(client: NatsClient, { servers, name, token, credentials, tls, inboxPrefix }: NatsOptions): ConnectionOptions {
+function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOptions {
+  const { servers, name, token, user, password = "", credentials, tls, inboxPrefix } = options;
   return {
     servers: [...servers],
     name,
     ...(token !== undefined && { token }),
+    ...(user !== undefined && { user, pass: password }),
     ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),
     ...(tls !== undefined && { tls: tlsOptions(tls) }),
     ...(inboxPrefix !== undefined && { inboxPrefix }),
@@ -174,9 +182,9 @@ function clientOptions(client: NatsClient, { servers, name, token, credentials, 
 }
 
 /** From the first byte, as our servers have it. What the client does not know of it, it hands on to Node's TLS. */
-function tlsOptions({ ca, serverName }: NatsTls): { handshakeFirst: true; ca: string } {
+function tlsOptions({ ca, serverName, isAfterGreeting = false }: NatsTls): { handshakeFirst: boolean; ca?: string } {
   const node = { minVersion: "TLSv1.3", ...(serverName !== undefined && { servername: serverName }) };
-  return { handshakeFirst: true, ca, ...node };
+  return { handshakeFirst: !isAfterGreeting, ...(ca !== undefined && { ca }), ...node };
 }
 
 function authenticatorOf(client: NatsClient, credentials: () => NatsCredentials): Authenticator {
@@ -187,13 +195,10 @@ function authenticatorOf(client: NatsClient, credentials: () => NatsCredentials)
 }
 
 /** What trying again cannot mend. */
-function finalFailure(client: NatsClient, { servers, credentials, tls }: NatsOptions, cause: unknown): Error | undefined {
+function finalFailure(client: NatsClient, { servers, user, credentials, tls }: NatsOptions, cause: unknown): Error | undefined {
   const at = servers.join(", ");
   if (isRefusal(client, cause)) {
-    const [what, hint] =
-      credentials === undefined
-        ? ["token", "Give the token with which the servers were started."]
-        : ["credentials", "They have expired or were revoked, or are another cluster's: join the cluster again."];
+    const [what, hint] = shown({ user, credentials });
     return new ControlPlaneUnavailableError(`Cannot use NATS at ${at}: it refuses the ${what}.`, { reason: `wrong ${what}`, hint, cause });
   }
   const code = (cause as NodeJS.ErrnoException | null)?.code ?? "";
@@ -205,6 +210,13 @@ function finalFailure(client: NatsClient, { servers, credentials, tls }: NatsOpt
     });
   }
   return undefined;
+}
+
+function shown({ user, credentials }: { user: string | undefined; credentials: unknown }): [what: string, hint: string] {
+  if (credentials !== undefined)
+    return ["credentials", "They have expired or were revoked, or are another cluster's: join the cluster again, or give a newer file."];
+  if (user !== undefined) return ["password", "Give a user that the servers know, and its password."];
+  return ["token", "Give the token with which the servers were started."];
 }
 
 function isRefusal(client: NatsClient, error: unknown): error is Error {

@@ -177,3 +177,18 @@ describe("with two heads, a bus and a store that are cut, delayed and stopped at
     });
   }
 });
+
+describe("with two heads, and the address of the one that was met last for a proof", () => {
+  test("no worker runs when the death of its node is committed", () => {
+    for (let seed = 1; seed <= 100; seed += 1)
+      expect({ seed, violations: simulateFencing({ seed, proof: "addresses" }).violations }).toEqual({ seed, violations: [] });
+  });
+
+  const found: Partial<Record<FencingMutation, number>> = { laterHeadsForgotten: 676, answersAreProofs: 676, noGrace: 34 };
+  for (const [mutation, seed] of Object.entries(found)) {
+    test(`without its part of the protocol one does: ${mutation}`, () => {
+      expect(simulateFencing({ seed, proof: "addresses", mutation: mutation as FencingMutation }).violations).not.toEqual([]);
+      expect(simulateFencing({ seed, proof: "addresses" }).violations).toEqual([]);
+    });
+  }
+});

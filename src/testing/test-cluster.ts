@@ -271,7 +271,7 @@ export class TestCluster implements AsyncDisposable {
   }
 
   #hostsOf(side: TestSide): string[] {
-    const head = this.#leader?.address ?? (this.#addresses[0] as string);
+    const head = this.#leader?.address ?? this.#addresses[0];
     return side.map((member) => (member === "head" ? parseNetworkAddress(head).host : (this.#hosts.get(member) ?? "")));
   }
 

@@ -161,7 +161,7 @@ export class HeadServer {
         if (frame.type === MESSAGE.NODE_REGISTER) {
           const registration = checkRegistration(nodeId, headerOf(frame));
           heads = registration[2].heads;
-          link.reply(frame.callId, DEATH_TIMES);
+          link.reply(frame.callId, { ...DEATH_TIMES, later: this.#options.heartbeatReply?.() } satisfies DeathTimesHeader);
           node = this.#register(link, registration);
           acknowledge();
         } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {

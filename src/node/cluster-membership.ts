@@ -227,8 +227,12 @@ export class ClusterMembership {
   #register(): void {
     const here = this.#options.digest();
     const digest = this.#head?.registering(here) ?? here;
+    const sentMs = performance.now();
     this.#links.head.request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 }).then(({ header }) => {
-      this.#fence ??= this.#watchHead(header as DeathTimesHeader);
+      const times = header as DeathTimesHeader;
+      this.#fence ??= this.#watchHead(times);
+      // Before the first heartbeat is answered: the head may be gone by then.
+      if (times.later !== undefined) this.#answered(sentMs, times.later);
       this.#joined.resolve();
     }, this.#joined.reject);
     this.#head?.registered();

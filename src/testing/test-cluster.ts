@@ -271,7 +271,7 @@ export class TestCluster implements AsyncDisposable {
   }
 
   #hostsOf(side: TestSide): string[] {
-    const head = this.#leader?.address ?? this.#addresses[0];
+    const { address: head } = this.#leader ?? this.#start;
     return side.map((member) => (member === "head" ? parseNetworkAddress(head).host : (this.#hosts.get(member) ?? "")));
   }
 

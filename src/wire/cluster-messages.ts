@@ -52,6 +52,8 @@ export interface NodeInfoHeader {
 export interface DeathTimesHeader {
   deadAfterMs: number;
   closedAfterMs: number;
+  /** Undefined where the head is alone. */
+  later?: HeartbeatReply | undefined;
 }
 
 /** What a head that others may take over from answers to HEARTBEAT. */

@@ -2,4 +2,7 @@
 
 from shoal._worker import main
 
-main()
+if __name__ == "__main__":
+    # Processes that multiprocessing spawns load the main module anew if it has a file: that would be this one.
+    del __file__
+    main()

@@ -145,7 +145,9 @@ class Actor:
             actor_class = worker.targets.load(header["definition"])
             values = worker.decode(args, [worker.decode(dep) for dep in deps])
             instance = actor_class(*values)
+            worker.end_copy(None)
         except BaseException as error:
+            worker.end_copy(error)
             if isinstance(error, worker.exit_class):
                 worker.end_actor("it called exit_actor()")
                 return True

@@ -67,3 +67,8 @@ def array_of(kind, view, own):
 def dtype_of_array(value):
     """The element type of an ``array.array``; None for text."""
     return _TYPECODES.get(value.typecode)
+
+
+def dtype_of_format(format_):
+    """The element type of a memoryview; None for bytes, and for what NumPy alone knows."""
+    return None if format_ in ("B", "b", "c") else _TYPECODES.get(format_)

@@ -84,11 +84,13 @@ class Job:
         try:
             value = self.guarded(lambda: self._call(function, args))
         except BaseException as error:
+            self.worker.end_copy(error)
             return self._failed(error)
         finally:
             self.target.measure(time.perf_counter() - self.began)
         if self.is_actor_call and (isinstance(value, CoroutineType) or (self.stream is not None and hasattr(value, "__aiter__"))):
             return self._go_on(value)
+        self.worker.end_copy(None)
         if self.stream is not None:
             try:
                 self.stream.begin(value)
@@ -147,7 +149,7 @@ class Job:
         return args
 
     def _failed(self, error):
-        if isinstance(error, TaskInterrupted) or (isinstance(error, KeyboardInterrupt) and not self.is_actor_call):
+        if isinstance(error, KeyboardInterrupt) and not self.is_actor_call and (self.is_cancelled or self.worker.interrupts.has_come):
             self.is_cancelled = True
             if self.worker.interrupts.was_recursive:
                 self.worker.cancellation.cancel_children(self)
@@ -190,7 +192,7 @@ class Job:
                 values = self._split(value)
             encoded = [self.worker.codec.encode(item) for item in values]
             self.server.send_result(self.call_id, encoded, self.began)
-        except Exception as error:
+        except BaseException as error:  # a value may do anything when it is looked at
             return self.answer_error(error)
         return self._end()
 

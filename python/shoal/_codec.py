@@ -219,7 +219,7 @@ class Codec:
             in_band, buffers, refs = self.encode(failure)
             if not buffers and not refs and len(in_band) <= _ERROR_BYTES_MAX:
                 return in_band
-        except (EncodeError, RecursionError, ValueError):
+        except BaseException:  # what hangs on an exception may do anything when it is looked at
             pass
         failure = self._failure(error, task)
         brief = Exception(_brief(message_of(error)))

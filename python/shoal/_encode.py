@@ -5,12 +5,13 @@ value is written once on the assumption that no object is in it twice; where tha
 """
 
 import math
+import sys
 import struct
 from array import array
 from datetime import date, datetime
 
 from . import _tags as tags
-from ._arrays import dtype_of_array, loaded_numpy
+from ._arrays import dtype_of_array, dtype_of_format, loaded_numpy
 from ._tracebacks import message_of, traceback_text
 from .values import (
     AggregateError,
@@ -63,7 +64,9 @@ def encode_value(value, reduce=None):
         if writer.repeated:
             # Numbers in the order in which they were met again.
             shared = {identity: number for number, identity in enumerate(writer.repeated)}
+            unsendable = writer.unsendable
             writer = Writer(reduce, shared)
+            writer.unsendable = unsendable
             writer.write(value, 0)
     except RecursionError as error:
         raise EncodeError(value, "it is nested too deeply") from error
@@ -71,7 +74,7 @@ def encode_value(value, reduce=None):
 
 
 class Writer:
-    __slots__ = ("out", "buffers", "reduce", "shared", "seen", "repeated")
+    __slots__ = ("out", "buffers", "reduce", "shared", "seen", "repeated", "unsendable", "has_error")
 
     def __init__(self, reduce, shared):
         self.out = bytearray()
@@ -82,6 +85,9 @@ class Writer:
         #: Objects by identity, which keeps those alive that were made on the way.
         self.seen = {}
         self.repeated = {}
+        #: Properties of exceptions that cannot be sent, and are left out: by the exception and the name.
+        self.unsendable = {}
+        self.has_error = False
 
     def write(self, value, depth):
         kind = type(value)
@@ -307,8 +313,12 @@ class Writer:
             self._extension(tags.DATE, _f64(math.nan))
 
     def _datetime(self, value, depth):
-        # One without a time zone is a local time, as Python itself takes it.
-        self._extension(tags.DATE, _f64(round(value.timestamp() * 1000)))
+        # One without a time zone is a local time, as Python itself takes it. Whole milliseconds are kept, as the time's own fields are: none is rounded up into the next year.
+        try:
+            seconds = value.replace(microsecond=0).timestamp()
+        except (ValueError, OverflowError, OSError):
+            self.fail(value, "a local time at the end of what datetime holds has no place in UTC: give it a time zone, tzinfo=timezone.utc")
+        self._extension(tags.DATE, _f64(round(seconds * 1000) + value.microsecond // 1000))
 
     def _reg_exp(self, value, depth):
         self._form(tags.FORM_REG_EXP, 3 if value.last_index else 2)
@@ -347,7 +357,8 @@ class Writer:
             self._sized_extension(tags.BUFFER, bytes((kind,)) + view.tobytes())
 
     def _memoryview(self, value, depth):
-        self.buffer(tags.UINT8_ARRAY, value if value.contiguous else value.tobytes())
+        kind = tags.KIND_OF_DTYPE.get(dtype_of_format(value.format)) if value.ndim == 1 else None
+        self.buffer(tags.UINT8_ARRAY if kind is None else kind, value if value.contiguous else value.tobytes())
 
     def _typed_array(self, value, depth):
         kind = tags.KIND_OF_DTYPE.get(dtype_of_array(value))
@@ -362,10 +373,12 @@ class Writer:
             self._form(tags.FORM_DOM_EXCEPTION, 3)
             self._text(error.name)
             self._text(message_of(error))
-            self._property_map(error, {"stack": _stack_of(error)}, depth)
+            self._property_map(error, {"stack": _stack_of(error, True)}, depth)
             return
         name = _error_class(error)
-        hidden = {"stack": _stack_of(error), "message": message_of(error)}
+        # The first one's shows the others, which are its causes, too; each with all of its own would be of square length.
+        is_first, self.has_error = not self.has_error, True
+        hidden = {"stack": _stack_of(error, is_first), "message": message_of(error)}
         cause = _cause_of(error)
         if cause is not None:
             hidden["cause"] = cause
@@ -384,15 +397,31 @@ class Writer:
 
     def _property_map(self, error, properties, depth):
         """What of them can be sent: an exception must arrive, whatever hangs on it."""
-        kept = {}
-        for name, value in properties.items():
-            probe = Writer(self.reduce, {})
+        unsendable = self.unsendable
+        before = (len(self.out), len(self.buffers), len(self.seen), len(self.repeated))
+        while True:
+            names = [name for name in properties if (id(error), name) not in unsendable]
+            failed = self._failing_property(properties, names, depth)
+            if failed is None:
+                return
+            unsendable[(id(error), failed)] = error
+            # Written again without it: to try each one first would double the work with each cause of a cause.
+            del self.out[before[0] :]
+            del self.buffers[before[1] :]
+            for known, size in ((self.seen, before[2]), (self.repeated, before[3])):
+                while len(known) > size:
+                    known.popitem()
+
+    def _failing_property(self, properties, names, depth):
+        """The first of them that cannot be sent; None when all are written."""
+        self._map_header(len(names))
+        for name in names:
+            self._text(name)
             try:
-                probe.write(value, depth)
-            except (EncodeError, RecursionError):
-                continue
-            kept[name] = value
-        self._dict(kept, depth)
+                self.write(properties[name], depth)
+            except BaseException:  # it may do anything when it is looked at
+                return name
+        return None
 
     # ---- everything else
 
@@ -428,10 +457,14 @@ class Writer:
                 self.write(item, depth)
                 return
             self.fail(value, "a NumPy value of type %s has no counterpart" % value.dtype)
+        masked = sys.modules.get("numpy.ma")
+        if masked is not None and isinstance(value, masked.MaskedArray):
+            self.fail(value, "a masked array would lose its mask: send value.filled(...), or its data and its mask")
         name = value.dtype.name
         kind = tags.KIND_OF_DTYPE.get(name)
         if kind is None and name != "bool":
-            self.fail(value, "a NumPy array of type %s has no counterpart: convert it with astype" % value.dtype)
+            remedy = "send tolist()" if value.dtype.kind in "OUST" else "convert it with astype"
+            self.fail(value, "a NumPy array of type %s has no counterpart: %s" % (value.dtype, remedy))
         if not self._begin(value, depth):
             return
         # Without a copy where its bytes lie as they are sent.
@@ -478,11 +511,11 @@ def _cause_of(error):
     return error.__dict__.get("cause")
 
 
-def _stack_of(error):
+def _stack_of(error, with_causes):
     stack = error.__dict__.get("stack")
     if isinstance(stack, str):
         return stack
-    return traceback_text(error)
+    return traceback_text(error, with_causes)
 
 
 def _visible_properties(error):
@@ -499,7 +532,40 @@ def _reason(value):
         return "a date has no time: send datetime.combine(...), or its isoformat()"
     if isinstance(value, complex):
         return "JavaScript has no complex numbers: send [z.real, z.imag]"
+    for kind in type(value).__mro__:
+        remedy = _REMEDIES.get("%s.%s" % (kind.__module__, kind.__qualname__))
+        if remedy is not None:
+            return "it has no counterpart: send %s" % remedy
     return "an instance of a class is no plain data: send a dict, or make the class a dataclass"
+
+
+#: By class, which need not be loaded.
+_REMEDIES = {
+    "enum.Enum": "its value or its name",
+    "decimal.Decimal": "str(...) or float(...)",
+    "fractions.Fraction": "str(...) or float(...)",
+    "datetime.timedelta": "total_seconds()",
+    "datetime.time": "isoformat()",
+    "uuid.UUID": "str(...)",
+    "pathlib.PurePath": "str(...)",
+    "pathlib._local.PurePath": "str(...)",
+    "builtins.range": "list(...)",
+    "builtins.dict_keys": "list(...)",
+    "builtins.dict_values": "list(...)",
+    "builtins.dict_items": "list(...)",
+    "collections.deque": "list(...)",
+    "collections.ChainMap": "dict(...)",
+    "builtins.mappingproxy": "dict(...)",
+    "types.SimpleNamespace": "vars(...)",
+    "pyarrow.lib._PandasConvertible": "it as a column of a pyarrow.Table, or to_pylist()",
+    "pyarrow.lib.Scalar": "as_py()",
+    "pyarrow.lib.Buffer": "memoryview(...)",
+    "pandas.core.frame.DataFrame": "pyarrow.Table.from_pandas(...)",
+    "pandas.DataFrame": "pyarrow.Table.from_pandas(...)",
+    "pandas.core.series.Series": "to_numpy()",
+    "pandas.Series": "to_numpy()",
+    "torch.Tensor": "numpy()",
+}
 
 
 _WRITERS = {

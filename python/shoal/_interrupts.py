@@ -38,10 +38,27 @@ class Interrupts:
         self._is_inside = False
         self._has_come = False
         self.was_recursive = False
-        signal.signal(signal.SIGINT, self._signalled)
+        #: Kept, as a bound method is a new object each time that it is named.
+        self._handler = self._signalled
+        self._main_thread = threading.get_ident()
+        signal.signal(signal.SIGINT, self._handler)
+
+    @property
+    def has_come(self):
+        """Whether the call that ran last was stopped."""
+        return self._has_come
+
+    def detach(self):
+        """In a process that was forked from a worker: the mark is the worker's."""
+        self._mark = bytearray(self._mark[:])
+        self._running = None
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def run(self, caller, call_id, body):
         """@raises TaskInterrupted when it was stopped; otherwise what the body raises"""
+        if signal.getsignal(signal.SIGINT) is not self._handler and threading.get_ident() == self._main_thread:
+            # A task before has set one of its own.
+            signal.signal(signal.SIGINT, self._handler)
         mark = self._mark
         name = _call.pack(call_id, caller.encode("ascii"))
         self._running = name

@@ -26,19 +26,33 @@ class MarkedStream(io.TextIOBase):
         if not text:
             return 0
         with self._lock:
-            source = self._source()
-            if self._at_line_start and source != self._last:
-                self._stream.write(_BEGIN + source + _END)
-                self._last = source
-            self._stream.write(text)
-            self._at_line_start = text.endswith("\n")
-            # What a task has printed outlives it, whatever ends the process.
-            if "\n" in text:
-                self._stream.flush()
+            try:
+                self._write(text)
+            except (OSError, ValueError):
+                # Some task has closed it; that is no reason for this one to fail.
+                pass
         return len(text)
 
+    def _write(self, text):
+        source = self._source()
+        if self._at_line_start and source != self._last:
+            self._stream.write(_BEGIN + source + _END)
+            self._last = source
+        self._stream.write(text)
+        self._at_line_start = text.endswith("\n")
+        # What a task has printed outlives it, whatever ends the process.
+        if "\n" in text:
+            self._stream.flush()
+
     def flush(self):
-        self._stream.flush()
+        try:
+            self._stream.flush()
+        except (OSError, ValueError):
+            pass
+
+    def close(self):
+        """It is the process', not the task's that runs in it."""
+        self.flush()
 
     def fileno(self):
         return self._stream.fileno()

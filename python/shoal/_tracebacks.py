@@ -22,15 +22,15 @@ def message_of(error):
     """The text of an exception; none where its own methods fail."""
     try:
         return str(error)
-    except Exception:  # an exception of the user's may do anything here
+    except BaseException:  # an exception of the user's may do anything here
         return ""
 
 
-def traceback_text(error):
+def traceback_text(error, with_causes=True):
     """What Python prints for an uncaught exception."""
     try:
-        lines = traceback.format_exception(type(error), error, user_traceback(error))
-    except Exception:  # an exception whose own methods fail must arrive, too
+        lines = traceback.format_exception(type(error), error, user_traceback(error), chain=with_causes)
+    except BaseException:  # an exception whose own methods fail must arrive, too
         lines = ["%s\n" % type(error).__qualname__]
     return "".join(lines).rstrip("\n")
 

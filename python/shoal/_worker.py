@@ -15,6 +15,7 @@ from collections import deque
 from contextvars import ContextVar
 
 from . import _messages as message
+from . import _runtime
 from ._actor import Actor
 from ._actor_client import ActorClient
 from ._api import lost
@@ -24,6 +25,7 @@ from ._codec import Codec, PayloadReader
 from ._connection import Connection, decode_header
 from ._executor import Executor
 from ._interrupts import Interrupts, die_with_parent
+from ._copies import exit_as_others
 from ._entrance import is_equal, listen, places_of
 from ._network import NetworkListener
 from ._outbound import OutboundCalls
@@ -63,6 +65,8 @@ class Worker:
         self.process_id = configuration["processId"]
         self.pump = Pump()
         self.current = None
+        #: A process that the user's code has forked.
+        self.is_copy = False
         self.end_after_answer = None
         #: The thread beside the main one that has the turn.
         self.side_stack = None
@@ -494,6 +498,20 @@ class Worker:
     def decode(self, payload, dependencies=(), of=None):
         return read_value(self, payload, dependencies, of)
 
+    # ---- processes that the user's code forks
+
+    def forked(self):
+        """In a process that was forked from this one by the user's code: it is no worker, whatever it does."""
+        self.is_copy = True
+        _runtime.current = None
+        self.interrupts.detach()
+
+    def end_copy(self, error):
+        """A forked process that has come to the end of the task must not go on as the worker."""
+        if not self.is_copy:
+            return
+        exit_as_others(error)
+
     # ---- coroutines
 
     def coroutines(self):
@@ -579,12 +597,13 @@ def main():
     die_with_parent(parent)
     os.set_inheritable(_PARENT_FD, False)
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
-    # The folder of this package's parent is first on the path of a script; users expect the working directory there.
+    # The folder of this package's parent is first on the path of a script; users expect the working directory there. Processes that are spawned need it all the same.
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     sys.path[0] = os.getcwd()
     worker = Worker(configuration)
-    from . import _runtime
-
     _runtime.current = worker
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=worker.forked)
     mark_output(worker.source)
     worker.pump.add_reader(_PARENT_FD, lambda: os._exit(0))
     worker.loop(None)

@@ -10,8 +10,10 @@ import math
 import os
 import sys
 import unittest
+from array import array
 from collections import OrderedDict, namedtuple
 from datetime import date, datetime, timezone
+from pathlib import PurePosixPath
 
 from shoal import Hole, InvalidDate, Match, NullPrototype, OrderedSet, RegExp, SparseArray, Undefined
 from shoal._decode import DecodeError, decode_value
@@ -191,6 +193,30 @@ class EncodeTest(unittest.TestCase):
         self.assertEqual(self.again(moment), moment)
         self.assertEqual(self.again(moment.astimezone().replace(tzinfo=None)), moment)
 
+    def test_times_are_never_rounded_up(self):
+        last = datetime(9999, 12, 31, 23, 59, 59, 999999, timezone.utc)
+        self.assertEqual(self.again(last), last.replace(microsecond=999000))
+        self.assertEqual(self.again(datetime(1969, 12, 31, 23, 59, 59, 1500, timezone.utc)), datetime(1969, 12, 31, 23, 59, 59, 1000, timezone.utc))
+        self.assertIn("tzinfo=timezone.utc", self.refusal(datetime.min))
+
+    def test_views_keep_their_elements(self):
+        self.assertEqual(list(self.again(memoryview(array("d", [1.5, 2])))), [1.5, 2])
+        self.assertEqual(self.again(memoryview(b"abcdef")[::2]), b"ace")
+
+    def test_long_chains_of_causes(self):
+        last = None
+        for number in range(100):
+            error = ValueError("try %d" % number)
+            error.__cause__ = last
+            error.lock = object()
+            last = error
+        arrived = self.again(last)
+        self.assertEqual((str(arrived), str(arrived.__cause__.__cause__)), ("try 99", "try 97"))
+        circle = ValueError("circle")
+        circle.__cause__ = ValueError("other")
+        circle.__cause__.__cause__ = circle
+        self.assertIs(self.again(circle).__cause__.__cause__.__class__, ValueError)
+
     def test_shared_objects_and_cycles(self):
         shared = {"a": 1}
         one = {"x": shared, "y": [shared]}
@@ -221,6 +247,8 @@ class EncodeTest(unittest.TestCase):
         self.assertIn("make the class a dataclass: received", self.refusal([object()]))
         self.assertIn("isoformat", self.refusal(date(2020, 1, 1)))
         self.assertIn("complex", self.refusal(1j))
+        self.assertIn("send list(...)", self.refusal(range(3)))
+        self.assertIn("send str(...)", self.refusal(PurePosixPath("/")))
         self.assertIn("generator", self.refusal([x for x in [iter([])]]))
         self.assertIn("at [0]", self.refusal([type]))
         deep = []

@@ -2,7 +2,7 @@
 import { ArrowData, NdArray, put, python, remote } from "shoal";
 import { describe, expect, test } from "vitest";
 import { scientificPython, unless } from "./python-places.ts";
-import { driverRuntime, storeUsedBytes, until, useSession } from "./session.ts";
+import { driverRuntime, failureOf, storeUsedBytes, until, useSession } from "./session.ts";
 
 const found = scientificPython();
 const problem = "problem" in found ? found.problem : undefined;
@@ -39,6 +39,26 @@ describe.skipIf(problem !== undefined)(`arrays${unless(problem)}`, () => {
     expect(await call("echo", cube)).toEqual(cube);
     expect(await remote((array: NdArray) => array.shape.length).remote(cube)).toBe(3);
     await expect(call("words")).rejects.toThrow(/at \[0\]: a NumPy array of type <U1 has no counterpart/);
+  });
+
+  test("arrays that lie otherwise are sent in their order, and others are refused", async () => {
+    const odd = python.task<(name: string) => unknown>(ARRAYS, "odd", { runtimeEnv });
+    expect(await odd.remote("strided")).toEqual(new Float64Array([0, 3, 6, 9]));
+    expect(await odd.remote("backwards")).toEqual(new Int32Array([3, 2, 1, 0]));
+    expect(await odd.remote("big_endian")).toEqual(new Int32Array([0, 1, 2]));
+    expect(await odd.remote("fortran")).toMatchObject({ shape: [2, 3], data: new Float64Array([0, 1, 2, 3, 4, 5]) });
+    expect(await odd.remote("broadcast")).toMatchObject({ shape: [2, 2], data: new Float32Array([1.5, 1.5, 1.5, 1.5]) });
+    expect(await odd.remote("empty")).toMatchObject({ shape: [0, 3], data: new Float64Array() });
+    expect(await odd.remote("scalar")).toEqual([1.5, 2n ** 60n, true, 7]);
+    expect(await odd.remote("large_strided")).toMatchObject({ shape: [200, 200] });
+    for (const [name, remedy] of [
+      ["masked", "filled"],
+      ["structured", "astype"],
+      ["text", "tolist()"],
+      ["complex", "astype"],
+    ] as const) {
+      expect((await failureOf(odd.remote(name))).message).toContain(remedy);
+    }
   });
 
   test("100 MB are read without a copy, and held as long as an array shows them", async () => {

@@ -66,3 +66,21 @@ def keep(array):
 
 def drop():
     kept.clear()
+
+
+def odd(name):
+    """Arrays that lie or count otherwise than JavaScript's."""
+    return {
+        "strided": lambda: numpy.arange(10.0)[::3],
+        "backwards": lambda: numpy.arange(4, dtype="int32")[::-1],
+        "big_endian": lambda: numpy.arange(3, dtype=">i4"),
+        "fortran": lambda: numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3)),
+        "broadcast": lambda: numpy.broadcast_to(numpy.float32(1.5), (2, 2)),
+        "empty": lambda: numpy.zeros((0, 3)),
+        "scalar": lambda: [numpy.float32(1.5), numpy.int64(2**60), numpy.bool_(True), numpy.array(7)],
+        "large_strided": lambda: numpy.ones((400, 400))[::2, ::2],
+        "masked": lambda: numpy.ma.array([1.0, 2.0], mask=[0, 1]),
+        "structured": lambda: numpy.zeros(2, dtype=[("a", "i4")]),
+        "text": lambda: numpy.array(["a"]),
+        "complex": lambda: numpy.zeros(2, dtype="complex64"),
+    }[name]()

@@ -1,0 +1,76 @@
+/** Python code that exits, forks, closes, and takes what is the worker's: it gets what it asked for, and the worker lives on. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { cancel, python, TaskError } from "shoal";
+import { describe, expect, test } from "vitest";
+import { unless, WITHOUT_PYTHON } from "./python-places.ts";
+import { failureOf, until, useFolder, useSession } from "./session.ts";
+
+const folder = useFolder();
+const WILD = new URL("python/wild.py", import.meta.url);
+
+async function call(name: string, ...args: unknown[]): Promise<unknown> {
+  return await python.task<(...values: unknown[]) => unknown>(WILD, name, { maxRetries: 0 }).remote(...args);
+}
+
+interface Forks {
+  forks(): (number | string)[];
+}
+
+describe.skipIf(WITHOUT_PYTHON !== undefined)(`wild Python${unless(WITHOUT_PYTHON)}`, () => {
+  useSession({ numCpus: 1, logToDriver: false });
+
+  test("a task that closes the output costs no other its life", async () => {
+    const worker = await call("process_id");
+    expect(await call("prints_a_huge_line")).toBe(true);
+    expect(await call("closes_its_output")).toBe(true);
+    expect(await call("prints")).toBe(true);
+    expect(await call("process_id")).toBe(worker);
+  });
+
+  test("an exit or an interruption of its own is an error of the task", async () => {
+    const worker = await call("process_id");
+    for (const [name, text] of [
+      ["exits", "SystemExit: 3"],
+      ["interrupts_itself", "KeyboardInterrupt: mine"],
+      ["raises_evil", "Evil"],
+      ["raises_with_hostile", "ValueError: with company"],
+      ["raises_in_a_circle", "ValueError: one"],
+      ["raises_after_many", "ValueError: try 100"],
+    ] as const) {
+      const failure = await failureOf(call(name, ...(name === "exits" ? [3] : name === "raises_after_many" ? [100] : [])));
+      expect(failure).toBeInstanceOf(TaskError);
+      expect(failure.message).toContain(text);
+    }
+    expect((await failureOf(call("returns_hostile"))).message).toContain("SystemExit: 4");
+    expect((await failureOf(call("raises_at_length"))).message.length).toBeLessThan(20_000);
+    expect(await call("process_id")).toBe(worker);
+  });
+
+  test("a task that takes the signal of cancellation keeps it no longer than it runs", async () => {
+    const worker = await call("process_id");
+    expect(await call("takes_the_signal")).toBe(true);
+    const mark = join(folder, "computes");
+    const running = python.task<(file: string) => void>(WILD, "computes").remote(mark);
+    await until(() => existsSync(mark), "the task to compute");
+    cancel(running);
+    await failureOf(running);
+    expect(await call("process_id")).toBe(worker);
+  });
+
+  test("a forked child ends where the task does, and is no worker", async () => {
+    const worker = await call("process_id");
+    expect(await call("forks")).toEqual([5, 6, 0, 7, 1]);
+    expect(await call("process_id")).toBe(worker);
+    using actor = python.actor<Forks, []>(WILD, "Forks", { numCpus: 0 }).remote();
+    expect(await actor.forks.remote()).toEqual([5, 6, 0, 7, 1]);
+  });
+
+  test("multiprocessing works with all of its ways to start", async () => {
+    expect(await call("pools")).toEqual([
+      [1, 4, 9],
+      [1, 4, 9],
+      [1, 4, 9],
+    ]);
+  });
+});

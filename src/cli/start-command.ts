@@ -85,6 +85,7 @@ export const startCommand: Command = defineCommand({
     const facts = {
       ...started,
       isHead: plan.head !== undefined,
+      hasRivals: plan.head?.hasRivals === true,
       hasNats: plan.head?.nats !== undefined,
       logs: plan.logs,
       otherAddresses: ownAddresses(),

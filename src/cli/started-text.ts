@@ -3,9 +3,13 @@ import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, shownAddress
 
 export interface StartedFacts {
   readonly address: string;
+  /** Of several heads all that are known. */
+  readonly heads: readonly string[];
   readonly nodeId: string;
   readonly joinToken: string | undefined;
   readonly isHead: boolean;
+  /** Other heads may take over from it. */
+  readonly hasRivals: boolean;
   /** The head's tables are kept by a NATS server, and not in its memory. */
   readonly hasNats: boolean;
   readonly logs: string;
@@ -17,9 +21,7 @@ export function startedText(facts: StartedFacts, { isForeground }: { isForegroun
   const { address, nodeId, isHead, logs } = facts;
   const shown = shownAddresses(readNetworkAddresses(address));
   return [
-    isHead
-      ? `Started a cluster: its head is at ${shown}, and this machine is its first node (${nodeId}).`
-      : `This machine is a node (${nodeId}) of the cluster at ${shown}.`,
+    isHead ? headLine(facts, shown) : `This machine is a node (${nodeId}) of the cluster at ${shown}.`,
     "",
     "A program on this machine connects with",
     '  await init({ address: "auto" });',
@@ -33,12 +35,19 @@ export function startedText(facts: StartedFacts, { isForeground }: { isForegroun
   ].join("\n");
 }
 
+function headLine({ nodeId, heads, hasRivals }: StartedFacts, shown: string): string {
+  if (!hasRivals) return `Started a cluster: its head is at ${shown}, and this machine is its first node (${nodeId}).`;
+  const [, ...others] = heads;
+  const beside = others.length === 0 ? "and no other one is there yet" : `beside ${shownAddresses(others)}`;
+  return `Started a head at ${shown}, ${beside}, and a node of the cluster (${nodeId}).`;
+}
+
 const MEMORY_LINES = [
   "There is no nats-server here, so the head keeps what it knows in memory: actors and groups end with it.",
   "`shoal nats install` gets one; other machines can join only with it.",
 ];
 
-function joinLines({ address, joinToken, otherAddresses }: StartedFacts): string[] {
+function joinLines({ address, heads, joinToken, otherAddresses }: StartedFacts): string[] {
   const { host } = parseNetworkAddress(address);
   const join = (shown: string): string => `  shoal start --address ${shown} --token ${joinToken ?? "TOKEN"}`;
   if (isLoopbackHost(host)) {
@@ -47,12 +56,12 @@ function joinLines({ address, joinToken, otherAddresses }: StartedFacts): string
       "Other machines cannot reach it. To let them join, end it and start it at an address of this machine:",
       `  shoal start --head --host ${example}`,
       "A further node on this machine, for trying things out:",
-      join(shownAddresses(readNetworkAddresses(address))),
+      join(shownAddresses(heads)),
     ];
   }
   return [
     "Other machines join it with",
-    join(shownAddresses(readNetworkAddresses(address))),
+    join(shownAddresses(heads)),
     "Whoever has this token can run programs in the cluster: keep it secret.",
   ];
 }

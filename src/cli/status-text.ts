@@ -4,6 +4,7 @@
  * Nodes are named by the first digits of their ids, which the other commands take, too. Parts without anything to say are left out, but for the nodes.
  * Memory is shown in powers of 1000, like disks, and everything else as the number that programs ask for.
  */
+import { shownAddress } from "../platform/network-address.ts";
 import type { ClusterStatusHeader } from "../wire/cluster-messages.ts";
 
 export interface StatusFacts extends ClusterStatusHeader {
@@ -19,6 +20,10 @@ export function statusText(facts: StatusFacts, nowMs: number): string {
   const { nodes, waiting, gone } = facts;
   return [
     `Cluster at ${facts.address}, whose head has run for ${duration(nowMs - facts.startedMs)}`,
+    ...part(
+      "Heads",
+      (facts.heads ?? []).map((address, index) => `${shownAddress(address)}   ${index === 0 ? "leads" : "stands by"}`),
+    ),
     ...part(
       "Nodes",
       table(

@@ -16,14 +16,16 @@ export interface StatusParts {
   readonly gone: readonly NodeInfoHeader[];
   readonly waiting: readonly WaitingDemand[];
   readonly startedMs: number;
+  readonly heads: string[] | undefined;
 }
 
 /** Of nodes that have gone, the newest are told. */
 const GONE_SHOWN = 20;
 
-export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs }: StatusParts): ClusterStatusHeader {
+export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads }: StatusParts): ClusterStatusHeader {
   return {
     startedMs,
+    heads,
     nodes: Array.from(nodes, (node) => nodeStatus(node, stateOf(node))),
     gone: gone
       .slice(-GONE_SHOWN)

@@ -153,18 +153,42 @@ describe("the election of a head", () => {
     expect(leader.log).toEqual(["leads 1", "ends"]);
   });
 
-  test("while nobody reaches the store nobody takes over, and a leader without it stops answering in time", async () => {
+  test("one that reaches neither the store nor the bus sends its nodes away before they end, and answers no more", async () => {
+    const { world, leader } = await withLeader();
+    leader.hasStore = false;
+    leader.hasBus = false;
+    await world.pass(12_000);
+    // Its nodes stay with it for as long as it keeps them, whoever leads by now.
+    expect(world.leaders).toContain(leader);
+    expect(world.leaders).toHaveLength(2);
+    await world.pass(5_000);
+    expect(leader.log).toEqual(["leads 1", "ends"]);
+    expect(leader.election.mayAnswer).toBe(false);
+    expect(world.leaders).toHaveLength(1);
+  });
+
+  test("while nobody reaches the store nobody takes over for long, and the first to reach it again leads", async () => {
     const { world, leader } = await withLeader();
     for (const head of world.heads) head.hasStore = false;
-    await world.pass(19_000);
+    await world.pass(10_000);
     expect(world.leaders).toEqual([leader]);
     expect(leader.election.mayAnswer).toBe(true);
-    await world.pass(8_000);
+    await world.pass(20_000);
+    expect(world.leaders).toEqual([]);
     expect(leader.election.mayAnswer).toBe(false);
     for (const head of world.heads) head.hasStore = true;
     await world.pass(4_000);
-    expect(world.leaders).toEqual([leader]);
-    expect(leader.election.mayAnswer).toBe(true);
+    expect(world.leaders).toHaveLength(1);
+  });
+
+  test("a lone head goes on without the store, as nobody else can lead", async () => {
+    const world = new World(0);
+    const head = new ModelHead(world, "h", { hasRivals: false });
+    await world.pass(20);
+    head.hasStore = false;
+    await world.pass(60_000);
+    expect(head.log).toEqual(["leads 1"]);
+    expect(head.election.mayAnswer).toBe(true);
   });
 
   test("with deaths and stops one after another there is one leader again each time, with a term of its own", async () => {

@@ -2,8 +2,8 @@
  * Which of the heads leads, and when a standby takes over.
  *
  * The leader announces itself on the bus; a standby that hears nothing for a while, and whose own way to the bus works, claims the next term in the store, where one of several
- * gets it. A leader that is fenced, hears of a higher term or cannot prove for `PROOF_MS` that it leads, answers no node any more, and ends its reign when it knows: it drops what it
- * knows and is a standby. Invariants: of two heads at most one commits (the store's fence, not a clock, decides that); what a leader answered to nodes is older than `PROOF_MS` when the next head
+ * gets it. A leader that is fenced or hears of a higher term ends its reign: it drops what it knows and is a standby. So does one that cannot prove for `GIVES_UP_MS` that it leads, since its nodes stay with it
+ * for as long as it keeps their links, and another head may wait for them. Invariants: of two heads at most one commits (the store's fence, not a clock, decides that); what a leader answered to nodes is older than `PROOF_MS` when the next head
  * may declare a node dead (`takeoverGraceMs` of the failure detector).
  */
 import type { Bus, BusSubscription } from "./bus/bus.ts";
@@ -49,6 +49,8 @@ export interface ElectionClock {
 export const LEADER_SUBJECT = "ctl.leader";
 /** How long what a leader said to nodes is good after its last proof in the store: longer than the servers take for an election. */
 export const PROOF_MS = 20_000;
+/** Longer than an election of the servers takes after a proof, and early enough for nodes to find another head before they end (27 s after the proof). */
+const GIVES_UP_MS = 13_000;
 const ANNOUNCE_MS = 200;
 const SILENT_AFTER_MS = 1_200;
 /** Two that claim at once cost a transaction. */
@@ -130,8 +132,14 @@ export class HeadElection {
   #turn(): void {
     if (this.#isClosed) return;
     this.#cancelTurn = this.#clock.after(ANNOUNCE_MS, () => this.#turn());
+    if (this.#leadership !== undefined && this.#mustGiveUp)
+      this.stepDown(`it could not prove for ${Math.round(this.provenAgoMs)} ms that it leads`);
     if (this.#leadership !== undefined) this.#announce(this.#leadership.term);
     else if (this.#clock.nowMs() - this.#heardMs > SILENT_AFTER_MS + this.#jitterMs) void this.#claim();
+  }
+
+  get #mustGiveUp(): boolean {
+    return this.#options.hasRivals !== false && this.provenAgoMs > GIVES_UP_MS;
   }
 
   #announce(term: number): void {

@@ -412,6 +412,7 @@ export class HeadServer {
 
   #status(): ClusterStatusHeader {
     return clusterStatus({
+      heads: this.#options.heartbeatReply?.().heads,
       nodes: this.#nodes.values(),
       stateOf: ({ nodeId }) => this.#stateOf(nodeId),
       gone: this.#dead,

@@ -66,6 +66,8 @@ export interface OtherNats {
 export interface SupervisorStarted {
   readonly kind: "started";
   readonly address: string;
+  /** Of its cluster, as far as this machine knows. */
+  readonly heads: readonly string[];
   readonly nodeId: string;
   /** With it other machines join. */
   readonly joinToken: string | undefined;
@@ -193,6 +195,7 @@ try {
   const started: SupervisorStarted = {
     kind: "started",
     address: head === undefined ? heads.join(",") : address,
+    heads,
     nodeId: supervisor.node?.nodeId ?? "",
     joinToken: supervisor.head?.joinToken,
   };

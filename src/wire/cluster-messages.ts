@@ -68,6 +68,8 @@ export interface HeartbeatReply {
 
 /** What an operator is told of the cluster. */
 export interface ClusterStatusHeader {
+  /** Where heads are, the one that leads first; undefined where no other may take over. */
+  heads?: string[] | undefined;
   /** When this head began, in milliseconds since 1970. */
   startedMs: number;
   nodes: NodeStatusHeader[];

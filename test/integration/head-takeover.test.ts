@@ -46,7 +46,7 @@ describeNats("several heads", () => {
   beforeAll(async () => {
     servers = await NatsServers.start({ token: "secret" });
     const nats = { urls: servers.urls, token: "secret" };
-    cluster = await TestCluster.start({ heads: 2, nats, head: { numCpus: 2 } });
+    cluster = await TestCluster.start({ heads: 2, nats, tls: true, head: { numCpus: 2 } });
     second = await cluster.addNode({ numCpus: 2 });
     // Any of its heads names the cluster.
     await init({ address: cluster.address.split(",")[1] as string, namespace: "test" });

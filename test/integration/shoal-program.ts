@@ -13,6 +13,8 @@ export const SHOAL: string = join(REPOSITORY, "dist", "cli", "main.js");
 
 export interface Facts {
   address: string;
+  /** Of its cluster, its own first. */
+  heads: string[];
   nodeId: string;
   joinToken: string;
   logs: string;
@@ -21,6 +23,7 @@ export interface Facts {
 export interface RunFile {
   pid: number;
   role: string;
+  address: string;
   processes: { what: string; pid: number }[];
 }
 
@@ -28,6 +31,8 @@ export interface ShoalProgram {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
   run(...args: string[]): Promise<ProgramRun>;
+  /** As on a machine that sees no file of this one. */
+  runElsewhere(...args: string[]): Promise<ProgramRun>;
   startHead(...args: string[]): Promise<Facts>;
   join(head: Facts, ...args: string[]): Promise<Facts>;
   /** Runs a program and returns what it printed as JSON. */
@@ -54,6 +59,9 @@ export function useShoal(env: Record<string, string> = {}): ShoalProgram {
   };
   const memoryBefore = sharedMemory();
   const run = (...args: string[]): Promise<ProgramRun> => runProgram([SHOAL, ...args], { cwd: folder, env: environment });
+  const elsewhere = join(folder, "e");
+  mkdirSync(elsewhere);
+  const otherEnvironment = { ...environment, XDG_STATE_HOME: join(elsewhere, "state"), TMPDIR: elsewhere };
   const startJson = async (...args: string[]): Promise<Facts> => {
     const { exitCode, stdout, stderr } = await run("start", "--json", ...args);
     expect([exitCode, stderr]).toEqual([0, ""]);
@@ -107,6 +115,7 @@ export function useShoal(env: Record<string, string> = {}): ShoalProgram {
     folder,
     environment,
     run,
+    runElsewhere: (...args) => runProgram([SHOAL, ...args], { cwd: folder, env: otherEnvironment }),
     startHead: (...args) => startJson("--head", "--port", "0", "--num-cpus", "1", ...args),
     join: (head, ...args) => startJson("--address", head.address, "--token", head.joinToken, ...args),
     program,

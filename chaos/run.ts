@@ -163,8 +163,9 @@ class Probes {
   }
 
   add({ nodeId, pid }: TestNode): void {
+    // One that waits for the box of a node that is gone must not keep others waiting.
     const box = remote(Box)
-      .options({ numCpus: 0, maxRestarts: -1, schedulingStrategy: { nodeId, soft: false } })
+      .options({ numCpus: 0, maxConcurrency: 16, maxRestarts: -1, schedulingStrategy: { nodeId, soft: false } })
       .remote();
     const last = this.#last;
     this.#last = { box, pid };

@@ -33,6 +33,7 @@ import type { Head } from "./head.ts";
 import type { HeadSecurity } from "./head-security.ts";
 import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "./failure-detector.ts";
 import { ClusterNews } from "./cluster-news.ts";
+import { DrainAnswers } from "./drain-answers.ts";
 import { clusterStatus } from "./cluster-status.ts";
 import { placeReport } from "./place-report.ts";
 import type { NodeState } from "./cluster-view.ts";
@@ -88,6 +89,7 @@ export class HeadServer {
   readonly #dead: NodeInfoHeader[] = [];
   readonly #deadTags = new Set<NodeTag>();
   readonly #news: ClusterNews<RemoteNode>;
+  readonly #drainAnswers = new DrainAnswers();
   readonly #startedMs = Date.now();
   readonly #draining = new Set<NodeId>();
   readonly #watch: NodeWatch;
@@ -276,6 +278,7 @@ export class HeadServer {
   }
 
   #died(alive: NodeInfoHeader, reason: string, then?: () => void): void {
+    this.#drainAnswers.gone(alive.nodeId);
     const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs: Date.now() };
     this.#isGone(info);
     this.#kept.nodeGone(info.nodeId, reason, () => {
@@ -373,7 +376,7 @@ export class HeadServer {
     }
   }
 
-  /** Answered with the node's id at once: that it has gone shows in the list of nodes. */
+  /** Answered with the node's id when it takes nothing new: that it has gone shows in the list of nodes. */
   #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs }: NodeDrainHeader): void {
     const found = Array.from(this.#nodes.values()).filter(({ nodeId }) => name.length >= NODE_NAME_MIN && nodeId.startsWith(name));
     const [node] = found;
@@ -386,12 +389,14 @@ export class HeadServer {
     }
     this.#beginDrain(node.nodeId);
     node.drain(deadlineMs);
-    peer.connection.reply(callId, node.nodeId);
+    this.#drainAnswers.wait(node.nodeId, () => peer.connection.reply(callId, node.nodeId));
   }
 
   /** What it knows of itself: this head may have taken over, and an actor may have been on its way there. */
   #saysItDrains(nodeId: NodeId, { isDraining }: NodeReportHeader): void {
-    if (isDraining === true) this.#beginDrain(nodeId);
+    if (isDraining !== true) return;
+    this.#beginDrain(nodeId);
+    this.#drainAnswers.knows(nodeId);
   }
 
   #beginDrain(nodeId: NodeId): void {

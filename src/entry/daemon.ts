@@ -192,8 +192,8 @@ const daemon: NodeDaemon = new NodeDaemon({
 end = () => {
   if (isEnding) return;
   isEnding = true;
-  launcher.close();
-  void daemon.close().finally(() => {
+  // Whoever ends the node may look right after whether anything of it is left.
+  void Promise.allSettled([launcher.close(), daemon.close()]).then(() => {
     membership?.close();
     if (cluster !== undefined) removeNodeFile(nodeId);
     removeSessionDirectories(directories);

@@ -58,7 +58,8 @@ export interface SpareConfiguration {
 export interface ProcessLauncher extends WorkerLauncher {
   /** Starts the spare ones. */
   start(): void;
-  close(): void;
+  /** Resolves when the spare ones have ended. */
+  close(): Promise<void>;
 }
 
 /** What becomes of what a child prints and of its end: a spare one's are its taker's, once there is one. */
@@ -152,8 +153,8 @@ export function createProcessLauncher(options: {
   return {
     start: () => spares.fill(),
     close: () => {
-      spares.close();
       python.close();
+      return spares.close();
     },
     launch: ({ workerId, environment, settings, onLine, onExit }) => {
       const configuration = options.configure(workerId, settings);

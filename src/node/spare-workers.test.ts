@@ -44,15 +44,21 @@ test("one that has ended is not given away", () => {
   expect(spares.take()).toBeUndefined();
 });
 
-test("none is left at the end, and none is started after it", () => {
-  const { spares, log, timers } = make(2);
+test("none is left at the end, and none is started or given away after it", async () => {
+  const { spares, log, timers, gone } = make(3);
   spares.fill();
   spares.take();
-  spares.close();
+  void spares.close().then(() => log.push("closed"));
   spares.fill();
-  spares.take();
-  expect(log).toEqual(["start 1", "start 2", "end 2"]);
+  expect(spares.take()).toBeUndefined();
   expect(timers).toEqual([]);
+  gone.get(2)?.();
+  await Promise.resolve();
+  expect(log).toEqual(["start 1", "start 2", "start 3", "end 2", "end 3"]);
+  gone.get(3)?.();
+  await Promise.resolve();
+  expect(log.at(-1)).toBe("closed");
+  await make(0).spares.close();
 });
 
 test("where none are wanted nothing happens", () => {

@@ -3,7 +3,7 @@
  *
  * They have loaded the runtime and no code of a user, have no name and no connection, and are told all of that when they are taken, with the folder in which they run from
  * then on. New ones start a while after one was taken, so as not to be in the way of the first work of the job that took it; takers in between do not put that off, or
- * jobs that follow each other closely would never find any. They end with the daemon.
+ * jobs that follow each other closely would never find any. They end before the daemon.
  */
 
 export interface SpareWorkersOptions<Spare> {
@@ -21,6 +21,7 @@ export class SpareWorkers<Spare> {
   /** Forgets that more will be started; undefined where none will. */
   #forget: (() => void) | undefined;
   #isClosed = false;
+  readonly #allGone = Promise.withResolvers<void>();
 
   constructor(options: SpareWorkersOptions<Spare>) {
     this.#options = options;
@@ -30,16 +31,17 @@ export class SpareWorkers<Spare> {
   fill(): void {
     const { count, start } = this.#options;
     while (!this.#isClosed && this.#spares.size < count) {
-      const spare: Spare = start(() => this.#spares.delete(spare));
+      const spare: Spare = start(() => this.#gone(spare));
       this.#spares.add(spare);
     }
   }
 
   /** The one that has had the most time to start. */
   take(): Spare | undefined {
+    if (this.#isClosed) return undefined;
     const [spare] = this.#spares;
     if (spare !== undefined) this.#spares.delete(spare);
-    if (!this.#isClosed && this.#options.count > 0)
+    if (this.#options.count > 0)
       this.#forget ??= this.#options.later(() => {
         this.#forget = undefined;
         this.fill();
@@ -47,10 +49,17 @@ export class SpareWorkers<Spare> {
     return spare;
   }
 
-  close(): void {
+  /** Resolves when the last one has ended. */
+  close(): Promise<void> {
     this.#isClosed = true;
     this.#forget?.();
     for (const spare of this.#spares) this.#options.end(spare);
-    this.#spares.clear();
+    if (this.#spares.size === 0) this.#allGone.resolve();
+    return this.#allGone.promise;
+  }
+
+  #gone(spare: Spare): void {
+    this.#spares.delete(spare);
+    if (this.#isClosed && this.#spares.size === 0) this.#allGone.resolve();
   }
 }

@@ -271,7 +271,7 @@ export class Faults {
   async #untilRecovered(begunMs: number): Promise<void> {
     const waitedMs = (): number => Math.min(this.#options.waitedMs(begunMs, nowMs()), WAITED_MAX_MS);
     const leftMs = (): number => begunMs + RECOVERED_WITHIN_MS + waitedMs() - nowMs();
-    while (leftMs() > 0) await sleep(Math.min(leftMs(), 500));
+    for (let ms = leftMs(); ms > 0; ms = leftMs()) await sleep(Math.min(ms, 500));
   }
 
   /** Nodes that were killed, or ended as the cluster took them for dead, are replaced. */

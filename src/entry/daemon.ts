@@ -56,6 +56,9 @@ export interface DaemonConfiguration {
 /** Processes that wait for a job: two cover its first task and its first actor. */
 const SPARE_WORKERS = 2;
 
+/** What builds environments is killed before the node's folders are removed. */
+const BUILDERS_END_WITHIN_MS = 1000;
+
 /** Written to the parent once callers can connect. */
 const READY = "ready";
 
@@ -193,7 +196,7 @@ end = () => {
   if (isEnding) return;
   isEnding = true;
   // Whoever ends the node may look right after whether anything of it is left.
-  void Promise.allSettled([launcher.close(), daemon.close()]).then(() => {
+  void Promise.allSettled([launcher.close(), environments.close(), daemon.close()]).then(() => {
     membership?.close();
     if (cluster !== undefined) removeNodeFile(nodeId);
     removeSessionDirectories(directories);
@@ -208,8 +211,12 @@ function fence(reason: string): void {
   console.error(`The node ends: ${reason}.`);
   signalWorkers("SIGKILL");
   removeNodeFile(nodeId);
-  removeSessionDirectories(directories);
-  process.exit(1);
+  const leave = (): void => {
+    removeSessionDirectories(directories);
+    process.exit(1);
+  };
+  void environments.close().then(leave);
+  setTimeout(leave, BUILDERS_END_WITHIN_MS);
 }
 
 function signalWorkers(signal: NodeJS.Signals): void {

@@ -39,10 +39,13 @@ export interface NodeEnvironmentsOptions {
 export interface NodeEnvironments {
   readonly folders: JobFolders;
   build(key: string, description: EnvironmentDescription): Promise<EnvironmentResult>;
+  /** Ends what is being built: it would make its folder again after the daemon has removed it. Resolves when all of it has ended. */
+  close(): Promise<void>;
 }
 
 export function nodeEnvironments({ node, hostname, directories, sharesFolders, program, peer }: NodeEnvironmentsOptions): NodeEnvironments {
   const here = { node, hostname };
+  const builders = new Builders(program);
   const exchange = new PackageExchange({
     here: node,
     hostname,
@@ -50,7 +53,7 @@ export function nodeEnvironments({ node, hostname, directories, sharesFolders, p
     cacheBytesMax: CACHE_BYTES_MAX,
     peer,
     pack: async (request, cacheFolder): Promise<PackedDirectory> => {
-      const result = await runChild<PackResult>(program, { kind: "pack", request, cacheFolder });
+      const result = await builders.run<PackResult>({ kind: "pack", request, cacheFolder });
       if ("packed" in result) return result.packed;
       throw new Error(result.failed);
     },
@@ -58,12 +61,13 @@ export function nodeEnvironments({ node, hostname, directories, sharesFolders, p
   const folderOf = (key: string): string => join(directories.sockets, `environment-${key}`);
   const run = (key: string, spec: RuntimeEnvSpec, obtained: ObtainedFolders): Promise<BuildResult> => {
     const folder = folderOf(key);
-    return runChild<BuildResult>(program, { kind: "build", spec, options: { folder, here, obtained } });
+    return builders.run<BuildResult>({ kind: "build", spec, options: { folder, here, obtained } });
   };
   return {
     folders: { ...foldersBy(exchange), remove: (key) => void rm(folderOf(key), { recursive: true, force: true }).catch(() => {}) },
     build: (key, description) =>
       buildWithFolders(key, description as RuntimeEnvSpec, { here, sharesFolders, variables: process.env, packages: exchange, run }),
+    close: () => builders.close(),
   };
 }
 
@@ -89,24 +93,48 @@ function foldersBy(exchange: PackageExchange): Omit<JobFolders, "remove"> {
   };
 }
 
-/** In a process of its own, which ends with this one. */
-function runChild<Result>(
-  program: string,
-  configuration: EnvironmentConfiguration,
-): Promise<Result | { failed: string; output: string[] }> {
-  return new Promise((resolve) => {
-    let result: Result | undefined;
-    const lines: string[] = [];
-    new Child({
-      entry: program,
-      execArgv: ["--disable-warning=ExperimentalWarning"],
-      configuration,
-      onLine: (_stream, line) => lines.push(line),
-      onMessage: (line) => {
-        result = JSON.parse(line) as Result;
-      },
-      onExit: () =>
-        resolve(result ?? { failed: "the process that built it ended before it was done", output: lines.slice(-OUTPUT_LINES_MAX) }),
+/** Processes of their own, which end with this one. */
+class Builders {
+  readonly #program: string;
+  readonly #running = new Map<Child, Promise<void>>();
+
+  constructor(program: string) {
+    this.#program = program;
+  }
+
+  run<Result>(configuration: EnvironmentConfiguration): Promise<Result | { failed: string; output: string[] }> {
+    const { promise: ended, resolve: onEnded } = Promise.withResolvers<void>();
+    return new Promise((resolve) => {
+      let result: Result | undefined;
+      const lines: string[] = [];
+      const child = new Child({
+        entry: this.#program,
+        execArgv: ["--disable-warning=ExperimentalWarning"],
+        configuration,
+        onLine: (_stream, line) => lines.push(line),
+        onMessage: (line) => {
+          result = JSON.parse(line) as Result;
+        },
+        onExit: () => {
+          this.#running.delete(child);
+          onEnded();
+          resolve(result ?? { failed: "the process that built it ended before it was done", output: lines.slice(-OUTPUT_LINES_MAX) });
+        },
+      });
+      this.#running.set(child, ended);
     });
-  });
+  }
+
+  async close(): Promise<void> {
+    const ended = Array.from(this.#running.values());
+    for (const { pid } of this.#running.keys()) {
+      try {
+        // With its group, as an installer is under it.
+        process.kill(-pid, "SIGKILL");
+      } catch {
+        // It has ended.
+      }
+    }
+    await Promise.all(ended);
+  }
 }

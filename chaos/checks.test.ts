@@ -149,11 +149,13 @@ describe("waits for a processor", () => {
   test("before and after it do not count", () => {
     const looks = [look(0), look(100, [1, 50]), look(400, [1, 60]), look(500, [1, 99])];
     expect(waitedBetween(looks, [1], time)).toBe(10);
+    // Of an interval that is in it partly, no more than that part.
+    expect(waitedBetween(looks, [1], { fromMs: 395, toMs: 420 })).toBe(5 + 20);
   });
 });
 
 describe("gaps", () => {
-  const time = { fromMs: 1000, toMs: 2000 };
+  const time = { fromMs: 1000, toMs: 2000, waitedMs: () => 0 };
   const asked = (...answers: [number, number][]): Heard => {
     const heard = new Heard();
     for (const [beginMs, endMs] of [[980, 990] as const, ...answers]) heard.answered(beginMs, endMs);
@@ -166,7 +168,14 @@ describe("gaps", () => {
       ["b", asked([1000, 1010])],
       ["echo", asked([1200, 1300])],
     ]);
-    expect(worstGap(all, time)).toEqual({ name: "a", ms: 300, beginMs: 1100, watched: 2, failed: [], echoMs: 100 });
+    expect(worstGap(all, time)).toEqual({ name: "a", ms: 300, beginMs: 1100, watched: 2, failed: [], machineMs: 100 });
+  });
+
+  test("less what its processes waited for a processor, so that a shorter one may be worse", () => {
+    const slow = asked([1100, 1900], [1900, 1990]);
+    const waitedMs: WaitedMs = (pids, fromMs, toMs) => (pids[0] === 5 && fromMs === 1100 && toMs === 1900 ? 760 : 0);
+    const all = new Map([["a", Object.assign(new Heard(() => [5]), { answersMs: slow.answersMs, slow: slow.slow })]]);
+    expect(worstGap(all, { ...time, waitedMs })).toMatchObject({ ms: 90, beginMs: 1900, machineMs: 0 });
   });
 
   test("one that has not been answered yet", () => {

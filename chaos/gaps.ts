@@ -1,10 +1,11 @@
 /**
  * How long calls and gets take while something is wrong elsewhere: one after the other without a pause, between processes that live.
  *
- * A machine that is short of processors stands still, too, so two processes that have nothing to do with Shoal are asked beside them: what it was late by at the same time is
- * not held against a call. Who was not well when the fault began (its process had just been killed by another fault) is not asked about it; how many were is reported.
+ * A machine that is short of processors stands still, too. What the processes that a call goes through waited for one meanwhile (`processor-waits.ts`) is not held against it, nor what two
+ * processes that have nothing to do with Shoal were late by at the same time, whichever is more. Who was not well when the fault began (its process had just been killed by another fault) is not asked about it; how many were is reported.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import type { WaitedMs } from "./checks.ts";
 import { nowMs } from "./clock.ts";
 
 const PAUSE_MS = 15;
@@ -33,6 +34,12 @@ export class Heard {
   readonly failuresMs: number[] = [];
   /** Of the question that has no answer yet. */
   openMs: number | undefined;
+  /** The processes that a question goes through. */
+  readonly through: () => readonly number[];
+
+  constructor(through: () => readonly number[] = () => []) {
+    this.through = through;
+  }
 
   answered(beginMs: number, endMs: number): void {
     this.openMs = undefined;
@@ -56,23 +63,24 @@ export class Heard {
     return this.failuresMs.some((atMs) => atMs > fromMs && atMs < toMs);
   }
 
-  /** The longest wait in the time, of those that began in it or before; what comes after it may be the next fault's. */
-  worst(fromMs: number, toMs: number): Sample | undefined {
+  /** Waits in the time, of those that began in it or before, the longest first; what comes after it may be the next fault's. */
+  waits(fromMs: number, toMs: number): Sample[] {
     const asked = this.slow.filter(({ beginMs, endMs }) => endMs > fromMs && beginMs < toMs);
     const { openMs } = this;
     if (openMs !== undefined && openMs < toMs) asked.push({ beginMs: openMs, endMs: toMs });
     const within = asked.map(({ beginMs, endMs }) => ({ beginMs, endMs: Math.min(endMs, toMs) }));
-    return within.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0];
+    return within.toSorted((a, b) => lengthOf(b) - lengthOf(a));
   }
 }
 
 /** Asks again and again until it is stopped, or nobody has answered for long. */
 class Series {
-  readonly heard = new Heard();
+  readonly heard: Heard;
   #isStopped = false;
   readonly #ask: () => Promise<unknown>;
 
-  constructor(ask: () => Promise<unknown>) {
+  constructor(ask: () => Promise<unknown>, through: () => readonly number[]) {
+    this.heard = new Heard(through);
     this.#ask = ask;
     void this.#run();
   }
@@ -111,7 +119,7 @@ export interface Gap {
   /** Those who got an error. */
   readonly failed: readonly string[];
   /** What the machine itself was late by. */
-  readonly echoMs: number;
+  readonly machineMs: number;
 }
 
 export class Gaps {
@@ -131,15 +139,16 @@ export class Gaps {
     });
   }
 
-  watch(name: string, ask: () => Promise<unknown>): void {
+  /** @param through the processes that a question goes through */
+  watch(name: string, ask: () => Promise<unknown>, through: () => readonly number[] = () => []): void {
     this.#series.get(name)?.stop();
-    this.#series.set(name, new Series(ask));
+    this.#series.set(name, new Series(ask, through));
   }
 
   /** Of all, less what the machine itself was late by. */
-  worst(fromMs: number, toMs: number): Gap {
+  worst(fromMs: number, toMs: number, waitedMs: WaitedMs = () => 0): Gap {
     const heard = Array.from(this.#series, ([name, series]) => [name, series.heard] as const);
-    return worstGap(new Map(heard), { fromMs, toMs });
+    return worstGap(new Map(heard), { fromMs, toMs, waitedMs });
   }
 
   stop(): void {
@@ -148,21 +157,24 @@ export class Gaps {
   }
 }
 
-export function worstGap(all: ReadonlyMap<string, Heard>, time: { fromMs: number; toMs: number }): Gap {
-  const { fromMs, toMs } = time;
-  const echoMs = lengthOf(all.get("echo")?.worst(fromMs, toMs));
-  let worst = { name: "none", ms: 0, beginMs: 0 };
+export function worstGap(all: ReadonlyMap<string, Heard>, time: { fromMs: number; toMs: number; waitedMs: WaitedMs }): Gap {
+  const { fromMs, toMs, waitedMs } = time;
+  const echoMs = lengthOf(all.get("echo")?.waits(fromMs, toMs)[0]);
+  let worst = { name: "none", ms: 0, beginMs: 0, machineMs: echoMs };
   let watched = 0;
   const failed: string[] = [];
   for (const [name, heard] of all) {
     if (name === "echo" || !heard.wasWell(fromMs)) continue;
     watched += 1;
     if (heard.hasFailed(fromMs, toMs)) failed.push(name);
-    const slowest = heard.worst(fromMs, toMs);
-    const ms = Math.max(0, lengthOf(slowest) - echoMs);
-    if (ms > worst.ms) worst = { name, ms, beginMs: slowest?.beginMs ?? 0 };
+    for (const wait of heard.waits(fromMs, toMs)) {
+      if (lengthOf(wait) <= worst.ms) break;
+      const machineMs = Math.max(echoMs, waitedMs(heard.through(), wait.beginMs, wait.endMs));
+      const ms = lengthOf(wait) - machineMs;
+      if (ms > worst.ms) worst = { name, ms, beginMs: wait.beginMs, machineMs };
+    }
   }
-  return { ...worst, watched, failed, echoMs };
+  return { ...worst, watched, failed };
 }
 
 function lengthOf(sample: Sample | undefined): number {

@@ -66,7 +66,7 @@ export class ProcessorWaits {
   }
 }
 
-/** Pure: looks are in the order of their times; what lies partly in the time counts as a whole. */
+/** Pure: looks are in the order of their times. Between two of them somebody may have waited at any time, but for no longer than is asked about. */
 export function waitedBetween(looks: readonly Look[], pids: readonly number[], { fromMs, toMs }: { fromMs: number; toMs: number }): number {
   let sumMs = 0;
   for (const [index, { atMs, waitedMs }] of looks.entries()) {
@@ -75,7 +75,7 @@ export function waitedBetween(looks: readonly Look[], pids: readonly number[], {
     if (before.atMs >= toMs) break;
     let allMs = 0;
     for (const pid of pids) allMs += Math.max(0, (waitedMs.get(pid) ?? 0) - (before.waitedMs.get(pid) ?? 0));
-    sumMs += Math.min(allMs, atMs - before.atMs);
+    sumMs += Math.min(allMs, Math.min(atMs, toMs) - Math.max(before.atMs, fromMs));
   }
   return sumMs;
 }

@@ -14,9 +14,9 @@ import { nowMs } from "./clock.ts";
 import { type Fault, type FaultKind, Faults } from "./faults.ts";
 import { Gaps } from "./gaps.ts";
 import { clusterProcesses, signal } from "./processes.ts";
-import { livesAfterKill, twoLives, worstRecovery, wrongCalls } from "./checks.ts";
+import { type WaitedMs, livesAfterKill, twoLives, worstRecovery, wrongCalls } from "./checks.ts";
 import { ChaosNats } from "./nats.ts";
-import { ProcessorWaits } from "./processor-waits.ts";
+import { DRIVER, ProcessorWaits } from "./processor-waits.ts";
 import { readWitnesses } from "./witness.ts";
 import { Workload } from "./workload.ts";
 
@@ -52,14 +52,16 @@ const UNNOTICED: readonly FaultKind[] = ["kill head", "stop head", "kill NATS", 
 const STORE_BYTES = 64 * 1024 * 1024;
 
 class Box {
-  pass(value: number): number {
-    return value;
+  /** With the process in which it is. */
+  pass(value: number): [value: number, pid: number] {
+    return [value, process.pid];
   }
   make(value: number): { ref: PromiseLike<number> } {
     return { ref: put(value) };
   }
   async passOn(to: ActorHandle<Box>, value: number): Promise<number> {
-    return await to.pass.remote(value);
+    const [passed] = await to.pass.remote(value);
+    return passed;
   }
 }
 
@@ -81,7 +83,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   const cluster = await TestCluster.start({ head: offer, nats: nats?.access, onLine: (line) => void printed.push(line) });
   const places = new Set<string>();
   const gaps = new Gaps();
-  const probes = new Probes(gaps);
+  const probes = new Probes(gaps, () => cluster.nodes[0]?.pid ?? 0);
   const waits = new ProcessorWaits(mark);
   try {
     const addNode = async (): Promise<TestNode> => {
@@ -117,7 +119,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
     for (const problem of twoLives(witnesses, faults.done)) onProblem(problem);
     for (const problem of wrongCalls(witnesses, promised)) onProblem(problem);
     for (const problem of livesAfterKill(witnesses, promised, faults.done)) onProblem(problem);
-    const gap = worstGap(faults.done, gaps, { print: settings.print, onProblem });
+    const gap = worstGap(faults.done, gaps, { print: settings.print, onProblem, waitedMs: (...of) => waits.of(...of) });
     if (gap.ms > GAP_MAX_MS) onProblem(`a call took ${gap.ms.toFixed(0)} ms (${gap.name}) during "${gap.during}"`);
     const recovery = worstRecovery(witnesses, faults.done, { promised, waitedMs: (...of) => waits.of(...of) });
     const recovered = `${recovery.ms.toFixed(0)} ms and ${recovery.waitedMs.toFixed(0)} ms of waiting for a processor`;
@@ -156,10 +158,13 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
 /** Calls from the driver to an actor of each node, and from there to one of the next node, and gets of what they made. */
 class Probes {
   readonly #gaps: Gaps;
-  #last: { box: ActorHandle<Box>; pid: number } | undefined;
+  readonly #home: () => number;
+  #last: { box: ActorHandle<Box>; pid: number; through: () => number[] } | undefined;
 
-  constructor(gaps: Gaps) {
+  /** @param home the process of the driver's daemon */
+  constructor(gaps: Gaps, home: () => number) {
     this.#gaps = gaps;
+    this.#home = home;
   }
 
   add({ nodeId, pid }: TestNode): void {
@@ -168,12 +173,16 @@ class Probes {
       .options({ numCpus: 0, maxConcurrency: 16, maxRestarts: -1, schedulingStrategy: { nodeId, soft: false } })
       .remote();
     const last = this.#last;
-    this.#last = { box, pid };
     let asked = 0;
+    let worker = 0;
+    const through = (): number[] => [DRIVER, this.#home(), pid, worker];
+    this.#last = { box, pid, through };
     const call = async (): Promise<void> => {
       asked += 1;
       const value = asked;
-      if ((await box.pass.remote(value)) !== value) throw new Error("a wrong value");
+      const [passed, process] = await box.pass.remote(value);
+      if (passed !== value) throw new Error("a wrong value");
+      worker = process;
     };
     const getMade = async (): Promise<void> => {
       asked += 1;
@@ -184,9 +193,11 @@ class Probes {
     // Its creation is the head's business and may wait for it; what runs may not.
     call().then(
       () => {
-        this.#gaps.watch(`calls to ${pid}`, call);
-        this.#gaps.watch(`gets from ${pid}`, getMade);
-        if (last !== undefined) this.#gaps.watch(`calls of ${pid} to ${last.pid}`, () => get(box.passOn.remote(last.box, 1)));
+        this.#gaps.watch(`calls to ${pid}`, call, through);
+        this.#gaps.watch(`gets from ${pid}`, getMade, through);
+        if (last === undefined) return;
+        const throughBoth = (): number[] => Array.from(new Set([...through(), ...last.through()]));
+        this.#gaps.watch(`calls of ${pid} to ${last.pid}`, () => get(box.passOn.remote(last.box, 1)), throughBoth);
       },
       () => {},
     );
@@ -196,17 +207,17 @@ class Probes {
 function worstGap(
   faults: readonly Fault[],
   gaps: Gaps,
-  { print, onProblem }: { print: (line: string) => void; onProblem: (problem: string) => void },
+  { print, onProblem, waitedMs }: { print: (line: string) => void; onProblem: (problem: string) => void; waitedMs: WaitedMs },
 ): { name: string; ms: number; during: string; watched: number } {
   let worst = { name: "none", ms: 0, during: "nothing" };
   let watched = 0;
   for (const { kind, beginMs, endMs } of faults) {
     if (!UNNOTICED.includes(kind)) continue;
-    const found = gaps.worst(beginMs, endMs + AFTERMATH_MS);
+    const found = gaps.worst(beginMs, endMs + AFTERMATH_MS, waitedMs);
     watched += found.watched;
     if (found.ms > 100)
       print(
-        `gap of ${found.ms.toFixed(0)} ms in ${found.name}, ${Math.round(found.beginMs - beginMs)} ms after the begin of "${kind}", with the machine late by ${found.echoMs.toFixed(0)} ms`,
+        `gap of ${found.ms.toFixed(0)} ms in ${found.name}, ${Math.round(found.beginMs - beginMs)} ms after the begin of "${kind}", with the machine late by ${found.machineMs.toFixed(0)} ms`,
       );
     for (const name of found.failed) onProblem(`a call of ${name} failed during "${kind}"`);
     if (found.ms > worst.ms) worst = { name: found.name, ms: found.ms, during: kind };

@@ -100,14 +100,14 @@ describeNats("several heads", () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       const beginMs = nowMs();
       const { leadsMs, createdMs } = await takesOver(() => cluster.killHead());
-      const { ms, name, failed, watched, echoMs } = gaps.worst(beginMs, nowMs());
+      const { ms, name, failed, watched, machineMs } = gaps.worst(beginMs, nowMs());
       gaps.stop();
       await increments();
       expect((await nodes()).map(({ alive }) => alive)).toEqual([true, true]);
       await cluster.restartHead();
       expect([watched, failed]).toEqual([2, []]);
       found.push(
-        `leads after ${leadsMs.toFixed(0)} ms, created after ${createdMs.toFixed(0)}, gap ${ms.toFixed(0)} (${name}), machine ${echoMs.toFixed(0)}`,
+        `leads after ${leadsMs.toFixed(0)} ms, created after ${createdMs.toFixed(0)}, gap ${ms.toFixed(0)} (${name}), machine ${machineMs.toFixed(0)}`,
       );
       if (leadsMs < LEADS_WITHIN_MS && ms < GAP_MAX_MS) return;
     }

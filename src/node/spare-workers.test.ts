@@ -37,6 +37,25 @@ test("the oldest is taken first, and others start a while after the first was ta
   expect(timers).toHaveLength(2);
 });
 
+test("who takes one after the other finds one each time, until it takes no more", () => {
+  const { spares, log, timers } = make(2);
+  spares.fill();
+  const taken = Array.from({ length: 6 }, () => spares.take());
+  expect(taken).toEqual([1, 2, undefined, undefined, 3, 4]);
+  expect(log).toHaveLength(6);
+  timers.shift()?.();
+  expect([spares.take(), spares.take()]).toEqual([5, 6]);
+  expect(log).toHaveLength(8);
+  // Few takers: the time of the first work of a job is its own again.
+  timers.shift()?.();
+  timers.shift()?.();
+  expect(timers).toEqual([]);
+  spares.take();
+  expect(log).toHaveLength(8);
+  timers.shift()?.();
+  expect(log).toHaveLength(9);
+});
+
 test("one that has ended is not given away", () => {
   const { spares, gone } = make(1);
   spares.fill();

@@ -3,7 +3,8 @@
  *
  * They have loaded the runtime and no code of a user, have no name and no connection, and are told all of that when they are taken, with the folder in which they run from
  * then on. New ones start a while after one was taken, so as not to be in the way of the first work of the job that took it; takers in between do not put that off, or
- * jobs that follow each other closely would never find any. They end before the daemon.
+ * jobs that follow each other closely would never find any. Where takers come so fast that several find none, what they need is this: from then on each that is
+ * taken is replaced at once, until the takers have become few, so that who makes one actor after the other waits for none to start. They end before the daemon.
  */
 
 export interface SpareWorkersOptions<Spare> {
@@ -20,6 +21,11 @@ export class SpareWorkers<Spare> {
   readonly #spares = new Set<Spare>();
   /** Forgets that more will be started; undefined where none will. */
   #forget: (() => void) | undefined;
+  /** Takers since that was last done, and those of them who found none. */
+  #takers = 0;
+  #unserved = 0;
+  /** One that was taken is replaced at once. */
+  #isInDemand = false;
   #isClosed = false;
   readonly #allGone = Promise.withResolvers<void>();
 
@@ -40,13 +46,24 @@ export class SpareWorkers<Spare> {
   take(): Spare | undefined {
     if (this.#isClosed) return undefined;
     const [spare] = this.#spares;
-    if (spare !== undefined) this.#spares.delete(spare);
-    if (this.#options.count > 0)
-      this.#forget ??= this.#options.later(() => {
-        this.#forget = undefined;
-        this.fill();
-      });
+    this.#takers += 1;
+    if (spare === undefined) this.#unserved += 1;
+    else this.#spares.delete(spare);
+    if (this.#options.count > 0) this.#fillLater();
+    this.#isInDemand ||= this.#unserved >= this.#options.count;
+    if (this.#isInDemand) this.fill();
     return spare;
+  }
+
+  #fillLater(): void {
+    this.#forget ??= this.#options.later(() => {
+      this.#forget = undefined;
+      this.#isInDemand &&= this.#takers >= this.#options.count;
+      this.#takers = 0;
+      this.#unserved = 0;
+      if (this.#isInDemand) this.#fillLater();
+      this.fill();
+    });
   }
 
   /** Resolves when the last one has ended. */

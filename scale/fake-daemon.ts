@@ -35,6 +35,8 @@ export interface FakeDaemonOptions {
   readonly address?: string;
   /** Does not read who the other nodes are: ten thousand that read of ten thousand are no longer about the head. */
   readonly isDeaf?: boolean;
+  /** Gives signs of life only where `beat` is called, for a head whose clock stands still. */
+  readonly isStill?: boolean;
 }
 
 export interface Heard {
@@ -49,10 +51,10 @@ export interface Heard {
 type Answer = { resolve: (header: unknown) => void; reject: (error: Error) => void };
 
 const NOTHING = new Uint8Array(0);
-/** As a real node's, in a small cluster. */
 /** A port that refuses connections. */
 const NOWHERE = "tcp://127.0.0.1:1";
 const DEAF_BYTES = 20_000;
+/** As a real node's, in a small cluster. */
 const REPORT_AFTER_MS = 50;
 export const NO_ARGUMENTS: ActorCreateHeader["args"] = {
   inBand: 0,
@@ -179,6 +181,10 @@ export class FakeDaemon {
     });
   }
 
+  beat(): void {
+    this.link.request(MESSAGE.HEARTBEAT, undefined, { timeoutMs: 0 }).catch(() => {});
+  }
+
   report(): void {
     this.link.send(MESSAGE.NODE_REPORT, this.#report());
   }
@@ -199,7 +205,7 @@ export class FakeDaemon {
     };
     const digest: NodeDigestHeader = { nodeId, heads: 1, processes: [this.driver], actors: [], bundles: [] };
     this.link.request(MESSAGE.NODE_REGISTER, [facts, this.#report(), digest], { timeoutMs: 0 }).then(() => {
-      this.#heartbeat.start();
+      if (this.#options.isStill !== true) this.#heartbeat.start();
       this.#registered.resolve();
     }, this.#registered.reject);
   }

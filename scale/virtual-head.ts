@@ -20,11 +20,16 @@ import type { Row } from "./report.ts";
 const EVENTS = 2_000;
 const ACTORS = 1_000;
 const QUIET_MS = 400;
+/** Links ask each second or two whether they are up. */
+const REST_MS = 2_500;
+const ACKNOWLEDGEMENT_BYTES = 15;
 const TOKEN = "token of the scale run";
 
 export interface HeadCurvePoint {
   readonly nodes: number;
   readonly megabytesPerNode: number;
+  /** What it spends where nothing happens, of a second: links make sure that they are up. */
+  readonly atRestUsPerSecond: number;
   /** What the head spent, and the messages that nodes got, for each event. */
   readonly events: Readonly<Record<string, { readonly us: number; readonly messages: number }>>;
 }
@@ -45,6 +50,8 @@ export async function headCurvePoint(count: number): Promise<HeadCurvePoint> {
   await measure("registration", count, (index) => void nodes[index]?.join().then(() => (joined += 1)));
   if (joined !== count) throw new Error(`${joined} of ${count} nodes were taken in`);
   const megabytesPerNode = (heapMegabytes() - before) / count;
+  await world.rest();
+  await measure("heartbeat", EVENTS, (index) => any(index).beat());
   await measure("report", EVENTS, (index) => any(index).report());
   await measure("lease", EVENTS, (index) => {
     void any(index)
@@ -67,20 +74,24 @@ export async function headCurvePoint(count: number): Promise<HeadCurvePoint> {
   await measure("node's end", dying.length, (index) => (dying[index] as FakeDaemon).leave());
   for (const node of nodes) node.kill();
   server.close("the run is over");
-  return { nodes: count, megabytesPerNode, events };
+  return { nodes: count, megabytesPerNode, atRestUsPerSecond: world.restUsPerMs * 1000, events };
 }
 
 /** A line for each size: microseconds of the head for an event, and messages to nodes in brackets. */
-export function rowOf({ nodes, megabytesPerNode, events }: HeadCurvePoint): Row {
+export function rowOf({ nodes, megabytesPerNode, atRestUsPerSecond, events }: HeadCurvePoint): Row {
   const cells = Object.entries(events).map(([name, { us, messages }]) => [name, `${us.toFixed(0)} (${messages.toFixed(1)})`]);
-  return { nodes, "KB/node": Math.round(megabytesPerNode * 1000), ...Object.fromEntries(cells) };
+  return { nodes, "KB/node": Math.round(megabytesPerNode * 1000), "at rest, ms/s": atRestUsPerSecond / 1000, ...Object.fromEntries(cells) };
 }
 
 class VirtualCluster {
   readonly byId = new Map<string, FakeDaemon>();
   readonly #toHead: (() => void)[] = [];
   readonly #toNodes: (() => void)[] = [];
+  /** Whether anything but acknowledgements is on its way, or has just arrived. */
+  #isSaid = false;
   #nodesSpentUs = 0;
+  /** Taken off from what is measured after it. */
+  restUsPerMs = 0;
 
   async start(): Promise<HeadServer> {
     const store = new MemoryStore(new MemoryTables());
@@ -97,44 +108,60 @@ class VirtualCluster {
       isConnected: () => true,
       mayAnswer: () => true,
       refuses: () => Promise.resolve(undefined),
-      nowMs: () => performance.now(),
+      // Nobody is silent for long where no time passes: what ten thousand nodes say each second would be taken for a part of whatever is measured.
+      nowMs: () => 0,
     });
   }
 
   newNode(server: HeadServer): FakeDaemon {
     const connect = (): Promise<Transport> => {
-      const near = new QueuedTransport(this.#toHead);
-      const far = new QueuedTransport(this.#toNodes);
+      const onSaid = (): void => {
+        this.#isSaid = true;
+      };
+      const near = new QueuedTransport(this.#toHead, onSaid);
+      const far = new QueuedTransport(this.#toNodes, onSaid);
       near.peer = far;
       far.peer = near;
       server.accept(far);
       return Promise.resolve(near);
     };
-    const node = new FakeDaemon({ token: TOKEN, connect, numCpus: 4_000, isDeaf: true });
+    const node = new FakeDaemon({ token: TOKEN, connect, numCpus: 4_000, isDeaf: true, isStill: true });
     this.byId.set(node.nodeId, node);
     return node;
   }
 
+  async rest(): Promise<void> {
+    const times = 1_000;
+    const beganMs = performance.now();
+    const { us } = await this.cost(times, () => {}, REST_MS);
+    this.restUsPerMs = (us * times) / (performance.now() - beganMs);
+  }
+
   /** What the head spends until nothing is on its way any more. */
-  async cost(times: number, act: () => void): Promise<{ us: number; messages: number }> {
+  async cost(times: number, act: () => void, quietMs: number = QUIET_MS): Promise<{ us: number; messages: number }> {
+    const beganMs = performance.now();
     const framesBefore = this.#frames();
     const beganUs = spentUs();
     this.#nodesSpentUs = 0;
     await this.#asNodes(act);
     // Reports and news are gathered for up to a quarter of a second.
-    let quietSince: number | undefined;
-    while (quietSince === undefined || performance.now() - quietSince < QUIET_MS) {
+    for (let saidMs = performance.now(); performance.now() - saidMs < quietMs; ) {
+      this.#isSaid = false;
       const isQuiet = this.#toHead.length + this.#toNodes.length === 0;
-      quietSince = isQuiet ? (quietSince ?? performance.now()) : undefined;
       for (const deliver of this.#toHead.splice(0)) deliver();
       await turn();
       const deliveries = this.#toNodes.splice(0);
       await this.#asNodes(() => {
         for (const deliver of deliveries) deliver();
       });
+      if (this.#isSaid) saidMs = performance.now();
       if (isQuiet) await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    return { us: (spentUs() - beganUs - this.#nodesSpentUs) / times, messages: (this.#frames() - framesBefore) / times };
+    const restUs = this.restUsPerMs * (performance.now() - beganMs);
+    return {
+      us: Math.max(0, spentUs() - beganUs - this.#nodesSpentUs - restUs) / times,
+      messages: (this.#frames() - framesBefore) / times,
+    };
   }
 
   #frames(): number {
@@ -159,15 +186,20 @@ class QueuedTransport implements Transport {
   readonly pendingBytes = 0;
   peer!: QueuedTransport;
   readonly #queue: (() => void)[];
+  readonly #onSaid: () => void;
   #isClosed = false;
 
-  constructor(queue: (() => void)[]) {
+  constructor(queue: (() => void)[], onSaid: () => void) {
     this.#queue = queue;
+    this.#onSaid = onSaid;
   }
 
   write(chunk: Uint8Array): void {
     const { peer } = this;
+    const isSaid = chunk.byteLength > ACKNOWLEDGEMENT_BYTES;
+    if (isSaid) this.#onSaid();
     this.#queue.push(() => {
+      if (isSaid) this.#onSaid();
       if (!peer.#isClosed) peer.onChunk(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
     });
   }

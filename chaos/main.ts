@@ -16,6 +16,7 @@ twice, nothing acknowledged is lost, every ref ends and nothing is left behind. 
   --seed N        which ones, and what is submitted (default: drawn, and printed)
   --pause-ms N    the longest pause or cut (default 15,000)
   --nats N        servers of NATS under the head: 1, or 3 with TLS, or 0 (default 1)
+  --heads N       of which one leads and the others take over; more than 1 with NATS only (default 1)
   --kinds A,B     only these: ${FAULT_KINDS.join(", ")}
   --help          this text
 `;
@@ -27,6 +28,7 @@ async function main(): Promise<number> {
       seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
       "pause-ms": { type: "string", default: "15000" },
       nats: { type: "string", default: "1" },
+      heads: { type: "string", default: "1" },
       kinds: { type: "string" },
       help: { type: "boolean", default: false },
     },
@@ -43,9 +45,12 @@ async function main(): Promise<number> {
   };
   const nats = numberOf("nats", values.nats);
   if (nats !== 0 && nats !== 1 && nats !== 3) throw new RangeError(`Cannot use --nats: 0, 1 or 3 is needed: received ${nats}`);
+  const heads = numberOf("heads", values.heads);
   const kinds = values.kinds === undefined ? kindsWith(nats) : kindsOf(values.kinds);
-  print(`seed ${settings.seed}: ${settings.faults} faults, pauses of up to ${settings.pauseMaxMs} ms, ${nats} servers of NATS`);
-  const { problems, summary } = await runChaos({ ...settings, kinds, nats, print });
+  print(
+    `seed ${settings.seed}: ${settings.faults} faults, pauses of up to ${settings.pauseMaxMs} ms, ${nats} servers of NATS, ${heads} heads`,
+  );
+  const { problems, summary } = await runChaos({ ...settings, kinds, nats, heads, print });
   for (const line of summary) print(line);
   print(problems.length === 0 ? "chaos passed" : `chaos failed: ${problems.length} problems (seed ${settings.seed})`);
   return problems.length === 0 ? 0 : 1;

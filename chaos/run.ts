@@ -27,6 +27,8 @@ export interface ChaosSettings {
   readonly pauseMaxMs: number;
   /** Servers of NATS under the head: 0, or 1, or 3 with TLS. */
   readonly nats: 0 | 1 | 3;
+  /** More than one takes over from each other, on NATS. */
+  readonly heads?: number | undefined;
   readonly print: (line: string) => void;
 }
 
@@ -80,7 +82,12 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   const printed: string[] = [];
   const nats = settings.nats === 0 ? undefined : await ChaosNats.start(folder, settings.nats);
   const offer = { numCpus: 2, objectStoreMemoryBytes: STORE_BYTES };
-  const cluster = await TestCluster.start({ head: offer, nats: nats?.access, onLine: (line) => void printed.push(line) });
+  const cluster = await TestCluster.start({
+    head: offer,
+    heads: settings.heads,
+    nats: nats?.access,
+    onLine: (line) => void printed.push(line),
+  });
   const places = new Set<string>();
   const gaps = new Gaps();
   const probes = new Probes(gaps, () => cluster.nodes[0]?.pid ?? 0);

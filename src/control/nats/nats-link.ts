@@ -7,6 +7,7 @@
  */
 import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
+import { oneOf } from "../../platform/certified-host.ts";
 import type { NatsCredentials } from "./cluster-authority.ts";
 
 export interface NatsOptions {
@@ -168,7 +169,7 @@ function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOpti
     ...(token !== undefined && { token }),
     ...(user !== undefined && { user, pass: password }),
     ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),
-    ...(tls !== undefined && { tls: tlsOptions(tls) }),
+    ...(tls !== undefined && { tls: tlsOptions(tls, servers) }),
     ...(inboxPrefix !== undefined && { inboxPrefix }),
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_WAIT_MS,
@@ -182,9 +183,21 @@ function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOpti
 }
 
 /** From the first byte, as our servers have it. What the client does not know of it, it hands on to Node's TLS. */
-function tlsOptions({ ca, serverName, isAfterGreeting = false }: NatsTls): { handshakeFirst: boolean; ca?: string } {
-  const node = { minVersion: "TLSv1.3", ...(serverName !== undefined && { servername: serverName }) };
+function tlsOptions(
+  { ca, serverName, isAfterGreeting = false }: NatsTls,
+  servers: readonly string[],
+): { handshakeFirst: boolean; ca?: string } {
+  const node = {
+    minVersion: "TLSv1.3",
+    ...(serverName !== undefined && { servername: serverName }),
+    // After the greeting the client does not tell Node which server it is that is called by an IP address: any of those that were named will do.
+    ...(isAfterGreeting && serverName === undefined && { checkServerIdentity: oneOf(servers.map(hostOf)) }),
+  };
   return { handshakeFirst: !isAfterGreeting, ...(ca !== undefined && { ca }), ...node };
+}
+
+function hostOf(server: string): string {
+  return new URL(server).hostname.replace(/^\[|\]$/g, "");
 }
 
 function authenticatorOf(client: NatsClient, credentials: () => NatsCredentials): Authenticator {
@@ -203,9 +216,16 @@ function finalFailure(client: NatsClient, { servers, user, credentials, tls }: N
   }
   const code = (cause as NodeJS.ErrnoException | null)?.code ?? "";
   if (tls !== undefined && /^(ERR_TLS_CERT|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_SSL)/.test(code)) {
-    return new ControlPlaneUnavailableError(`Cannot use NATS at ${at}: its certificate is not one of this cluster (${code}).`, {
+    const [whose, hint] =
+      tls.isAfterGreeting === true
+        ? ["is not believed", "It has to name the server's address and be of an authority of the system, or of the one in --nats-ca."]
+        : [
+            "is not one of this cluster",
+            "Is the address that of this cluster's head? Do the servers speak TLS with certificates of the cluster's authority?",
+          ];
+    return new ControlPlaneUnavailableError(`Cannot use NATS at ${at}: its certificate ${whose} (${code}).`, {
       reason: "wrong certificate",
-      hint: "Is the address that of this cluster's head? Do the servers speak TLS with certificates of the cluster's authority?",
+      hint,
       cause,
     });
   }

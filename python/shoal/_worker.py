@@ -454,8 +454,8 @@ class Worker:
             job.run()
             self.current = None
             return
-        # What was answered leaves before what may last, or end the process.
-        if job.target.mean > _FLUSH_BEFORE_SECONDS:
+        # What was answered leaves before what may last, or end the process: an actor that has died once may die again, and would lose the same answers each time.
+        if job.target.mean > _FLUSH_BEFORE_SECONDS or self.actor.incarnation > 0:
             self.pump.flush()
         if not job.is_actor_call:
             self.use_accelerators(job.accelerators)

@@ -106,6 +106,12 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`calls that Python submits${unless
     expect(await callFromActor("not_retried", join(folder, "once"))).toEqual(["WorkerCrashedError", "WORKER_CRASHED", true]);
   });
 
+  test("calls of an actor that dies are sent to its next life as max_task_retries says, and fail otherwise", async () => {
+    const [again, found] = (await callFromActor("actor_retries", join(folder, "mortal"))) as [unknown[], string[]];
+    expect(again).toEqual([1, "second life", 2]);
+    expect(found).toEqual(["ACTOR_UNAVAILABLE", "second life", "ACTOR_DIED", expect.stringContaining("kill")]);
+  });
+
   test("cancel ends a task, and what that has submitted", async () => {
     expect(await callFromActor("cancels", join(folder, "cancelled"))).toBe("TASK_CANCELLED");
     expect(await callFromActor("cancels_parent", join(folder, "child"))).toBe(true);

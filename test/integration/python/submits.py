@@ -286,6 +286,45 @@ def length_in(box):
     return len(shoal.get(box[0]))
 
 
+@shoal.remote(num_cpus=0, max_restarts=-1)
+class Mortal:
+    def die_once(self, file):
+        """Ends its process at the first call; what came with it is lost, too."""
+        if not os.path.exists(file):
+            open(file, "w").close()
+            os._exit(2)
+        return "second life"
+
+    def answer(self, value):
+        return value
+
+
+def actor_retries(file):
+    patient = Mortal.options(max_task_retries=2).remote()
+    again = shoal.get([patient.answer.remote(1), patient.die_once.remote(file + ".patient"), patient.answer.remote(2)])
+    impatient = Mortal.remote()
+    found = []
+    for ref in [impatient.die_once.remote(file + ".impatient"), impatient.die_once.options(max_task_retries=1).remote(file + ".impatient")]:
+        try:
+            found.append(shoal.get(ref))
+        except shoal.ShoalError as error:
+            found.append(error.code)
+    doomed = Mortal.options(max_restarts=0).remote()
+    try:
+        shoal.get(doomed.die_once.remote(file + ".doomed"))
+    except shoal.ActorDiedError as error:
+        found.append(error.code)
+    shoal.kill(patient)
+    try:
+        # Calls go to the actor directly: the first ones may be there before the order.
+        for _ in range(1000):
+            shoal.get(patient.answer.remote(3))
+            time.sleep(0.01)
+    except shoal.ActorDiedError as error:
+        found.append(error.reason)
+    return [again, found]
+
+
 class Keeper:
     """Keeps references to what it has submitted."""
 

@@ -6,7 +6,9 @@ from being read or answered, and what it sends leaves at once. Made with the fir
 
 import asyncio
 
+from . import _runtime
 from ._interrupts import TaskInterrupted
+from ._stacks import Waiter
 
 
 class Coroutines:
@@ -14,6 +16,10 @@ class Coroutines:
         self._worker = worker
         self._pump = worker.pump
         self._running = set()
+        #: How many coroutines of the loop wait for references, and whether one of these is there.
+        self.waits = 0
+        self.has_news = False
+        self._is_parked = False
         self.loop = loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         # The place where the system says that something has come is itself something that can be waited for.
@@ -44,9 +50,7 @@ class Coroutines:
 
     def start(self, coroutine, job, on_end):
         """Runs it beside others; ``on_end(task)`` is called in the loop."""
-        token = self._worker.context_job.set(job)
-        task = self.loop.create_task(coroutine)
-        self._worker.context_job.reset(token)
+        task = self._task_of(job, coroutine)
         self._running.add(task)
 
         def ended(task):
@@ -57,30 +61,76 @@ class Coroutines:
         task.add_done_callback(ended)
         return task
 
+    def _task_of(self, job, coroutine):
+        """Of the loop, in which it is known whose code runs."""
+        token = self._worker.context_job.set(job)
+        task = self.loop.create_task(coroutine)
+        self._worker.context_job.reset(token)
+        return task
+
     def run(self, awaitable, job):
         """That of a task, to its end. @raises TaskInterrupted when the task is cancelled"""
         if self.loop.is_running():
             return self._run_aside(awaitable, job)
+        if self._is_parked:
+            return self._run_parked(awaitable, job)
         interrupts = self._worker.interrupts
-        task = self.loop.create_task(_whole(awaitable))
+        task = self._task_of(job, _whole(awaitable))
         # What came before it leaves before it waits.
         self.loop.stop()
         task.add_done_callback(lambda _task: self.loop.stop())
         is_interrupted = False
         while not task.done():
             try:
+                if self.waits:
+                    # What can go on goes on, and then it is seen whether all that is left is to wait.
+                    self.loop.call_soon(self.loop.stop)
                 self.loop.run_forever()
                 # Nothing interrupts what belongs to the worker.
                 marked = interrupts.pause()
                 self._pump.turn(0)
                 self._pump.flush()
                 interrupts.resume(marked)
+                if self.waits and not task.done() and not self.has_news and not getattr(self.loop, "_ready", None):
+                    self._park(task)
+                self.has_news = False
             except TaskInterrupted:
                 is_interrupted = True
                 task.cancel()
             if job.is_cancelled and not is_interrupted:
                 is_interrupted = True
                 task.cancel()
+        if is_interrupted:
+            if not task.cancelled():
+                task.exception()
+            raise TaskInterrupted("the task was cancelled")
+        return task.result()
+
+    def _park(self, task):
+        """All that there is to do is to wait for references: the CPU goes to others meanwhile, which may run here, as where ``get`` waits."""
+        self._is_parked = True
+        self._running.add(task)
+        try:
+            Waiter(self._worker, lambda: self.has_news or task.done(), None).run()
+        finally:
+            self._running.discard(task)
+            self._is_parked = False
+
+    def _run_parked(self, awaitable, job):
+        """A task waits for references in its coroutine, and this one runs meanwhile, on the same loop. It counts as one that waits."""
+        task = self._task_of(job, _whole(awaitable))
+        self._running.add(task)
+        task.add_done_callback(lambda _task: self.loop.stop())
+        is_interrupted = False
+        try:
+            while not task.done():
+                try:
+                    Waiter(self._worker, task.done, None).run()
+                except TaskInterrupted:
+                    is_interrupted = True
+                    task.cancel()
+        finally:
+            self._running.discard(task)
         if is_interrupted:
             if not task.cancelled():
                 task.exception()
@@ -114,12 +164,16 @@ async def settled(entry, register):
     """Waits for the value of an object. ``register(entry, callback)``: on the worker's side."""
     loop = asyncio.get_running_loop()
     future = loop.create_future()
+    coroutines = _runtime.current.coroutines()
+    is_counted = loop is coroutines.loop
 
     def settle():
         if not future.done():
             future.set_result(None)
 
     def call():
+        if is_counted:
+            coroutines.has_news = True
         try:
             loop.call_soon_threadsafe(settle)
         except RuntimeError:
@@ -127,4 +181,8 @@ async def settled(entry, register):
             pass
 
     register(entry, call)
-    await future
+    coroutines.waits += is_counted
+    try:
+        await future
+    finally:
+        coroutines.waits -= is_counted

@@ -127,3 +127,12 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`calls that Python submits${unless
     await until(async () => (await storeUsedBytes()) === 0, "the store to be empty");
   });
 });
+
+describe.skipIf(WITHOUT_PYTHON !== undefined)(`on one CPU${unless(WITHOUT_PYTHON)}`, () => {
+  useSession({ numCpus: 1 });
+
+  test("tasks that wait for others give their CPU to them, nested and as coroutines", async () => {
+    expect(await call("fib", 6)).toBe(8);
+    expect(await call("coroutines", 4)).toEqual([0, 4, 8, 12, 0, 4, 8, 12]);
+  });
+});

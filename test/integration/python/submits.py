@@ -1,5 +1,6 @@
 """Tasks and actors in Python that submit others."""
 
+import asyncio
 import os
 import time
 
@@ -323,6 +324,27 @@ def actor_retries(file):
     except shoal.ActorDiedError as error:
         found.append(error.reason)
     return [again, found]
+
+
+@shoal.remote
+async def doubled_later(value):
+    await asyncio.sleep(0.01)
+    return value * 2
+
+
+@shoal.remote
+async def doubled_twice(value):
+    return await doubled_later.remote(await doubled_later.remote(value))
+
+
+async def coroutines(count):
+    """Coroutines that await coroutines: each gives its CPU to what it waits for."""
+    one_by_one = [await doubled_twice.remote(value) for value in range(count)]
+
+    async def value_of(ref):
+        return await ref
+
+    return one_by_one + await asyncio.gather(*[value_of(doubled_twice.remote(value)) for value in range(count)])
 
 
 class Keeper:

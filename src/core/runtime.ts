@@ -17,10 +17,10 @@ import {
   type ProcessId,
 } from "../base/ids.ts";
 import { ownCode } from "../base/own-code.ts";
-import { NodeDiedError, ShoalError } from "../base/errors.ts";
+import { ShoalError } from "../base/errors.ts";
 import type { Definition } from "../closure/capture.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import { DaemonChannel } from "../object/daemon-channel.ts";
+import { DaemonChannel, daemonEnded } from "../object/daemon-channel.ts";
 import { DefinitionCache } from "../object/definition-cache.ts";
 import { LocalStore } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
@@ -28,7 +28,7 @@ import { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
 import { machineName } from "../platform/machine.ts";
 import type { Transport } from "../platform/transport.ts";
-import { Connection } from "../rpc/connection.ts";
+import { Connection, ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
 import type { Frame } from "../wire/frame.ts";
 import {
@@ -349,9 +349,13 @@ export class Runtime {
     return insideOwnCode(() => this.#waiting.wait(refs, options));
   }
 
-  /** Keeps a driver alive until the promise has settled, as a pending `get` does. */
-  holdWhile<T>(work: Promise<T>): Promise<T> {
-    return this.#waiting.holdWhile(work);
+  /** Keeps a driver alive until a question to the node has been answered, as a pending `get` does. @throws NodeDiedError when the node ends before */
+  async holdWhile<T>(question: Promise<T>): Promise<T> {
+    try {
+      return await this.#waiting.holdWhile(question);
+    } catch (error) {
+      throw error instanceof ConnectionClosedError && this.daemon.isClosed && !this.#isClosed ? daemonEnded(error.message) : error;
+    }
   }
 
   /** The client of an actor that this process has met. */
@@ -481,10 +485,7 @@ export class Runtime {
 
   #daemonLost(reason: string): void {
     if (this.#isClosed) return;
-    const error = new NodeDiedError(`The node daemon ended: ${reason}`, {
-      reason,
-      hint: "Call init() again; look at the system's log for what ended it.",
-    });
+    const error = daemonEnded(reason);
     this.calls.end(() => error);
     for (const record of this.submitter.close()) this.calls.fail(record, error);
     for (const actor of this.#actors.values()) for (const record of actor.close()) this.calls.fail(record, error);

@@ -4,12 +4,21 @@
  * Order matters within a batch: holds go before releases, so that handing a ref on and dropping one's own never leaves it unheld for a moment, and what
  * was written over freed pages is told after their release. Messages that others wait for (a question, a value) send the batch first.
  */
+import { NodeDiedError } from "../base/errors.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
 import type { StoreUseHeader } from "../wire/store-messages.ts";
 import type { AnswerNumber, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
+
+/** What everything fails with that needs the node, once its daemon is gone. */
+export function daemonEnded(reason: string): NodeDiedError {
+  return new NodeDiedError(`The node daemon ended: ${reason}`, {
+    reason,
+    hint: "Call init() again; look at the system's log for what ended it.",
+  });
+}
 
 /** A batch is cut here, well below the size of a frame: one object may hold a hundred thousand refs. */
 const BATCH_MAX = 20_000;
@@ -88,12 +97,15 @@ export class DaemonChannel implements RefChannel {
     this.#schedule(this.#freed.length);
   }
 
-  /** Asks for an object of another node. @returns where a copy of it is on this one */
+  /** Asks for an object of another node. @returns where a copy of it is on this one. @throws NodeDiedError */
   async fetch(id: ObjectId, location: WireLocation, purpose: number): Promise<WireLocation> {
     // What holds the object must be known before: a copy of it is made for this process.
     this.flush();
-    const { header } = await this.#connection.request(MESSAGE.OBJECT_FETCH, [id, location, purpose], { timeoutMs: 0 });
-    return header as WireLocation;
+    try {
+      return (await this.#connection.request(MESSAGE.OBJECT_FETCH, [id, location, purpose], { timeoutMs: 0 })).header as WireLocation;
+    } catch (error) {
+      throw this.#connection.isClosed ? daemonEnded((error as Error).message) : error;
+    }
   }
 
   /** This process needs a copy no more, and the object neither: told after the release of what it is of. */

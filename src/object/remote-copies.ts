@@ -4,7 +4,7 @@
  * Decides when the daemon is asked (once for each object, whoever of this process wants it) and when a copy is given back (when the object's entry goes, or has its value
  * elsewhere by now). A copy that comes when nobody wants it any more is given back at once. What is on this node costs a comparison of text and nothing else.
  */
-import { ObjectLostError, ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
+import { NodeDiedError, ObjectLostError, ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { WireLocation } from "../wire/messages.ts";
 import { isSameLocation, noteLost } from "./lost-object.ts";
@@ -63,7 +63,7 @@ export class RemoteCopies {
   /**
    * Resolves when a copy is on this node. The entry is pinned by whoever waits.
    *
-   * @throws ObjectLostError, noted as such, when the bytes are nowhere; ObjectStoreFullError and OutOfDiskError when they fit nowhere here
+   * @throws ObjectLostError, noted as such, when the bytes are nowhere; NodeDiedError when this node is; ObjectStoreFullError and OutOfDiskError when they fit nowhere here
    */
   bring(location: WireLocation, entry: ObjectEntry, purpose: number): Promise<void> {
     const known = this.#copies.get(entry);
@@ -93,7 +93,7 @@ export class RemoteCopies {
       else copy.here = here;
     } catch (error) {
       if (this.#copies.get(entry) === copy) this.#copies.delete(entry);
-      throw fetchError((error as Error).message, entry, copy.of);
+      throw error instanceof NodeDiedError ? error : fetchError((error as Error).message, entry, copy.of);
     }
   }
 }

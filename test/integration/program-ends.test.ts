@@ -82,6 +82,20 @@ test("kill -9 of the daemon fails what was pending and leaves nothing behind", a
   expect(ended).toEqual({ exitCode: 0, signal: null });
 });
 
+test("kill -9 of the daemon fails a question that it has not answered with what happened", async () => {
+  const program = sandbox.start(`
+    import { init, nodes } from "shoal";
+    await init({ numCpus: 1 });
+    console.log("asks");
+    for (let asked = 0; asked >= 0; asked += 1)
+      await nodes().catch((error) => { console.log("question", error.name, error.message); asked = -2; });
+  `);
+  await program.printed(/asks/);
+  process.kill(sandbox.daemons()[0] as number, "SIGKILL");
+  await program.ended;
+  expect(program.stdout).toContain("question NodeDiedError The node daemon ended: ");
+});
+
 test("kill -9 of the daemon ends workers that compute without a pause", async () => {
   const program = sandbox.start(`
     import { init, remote } from "shoal";

@@ -315,7 +315,7 @@ export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>
 /** The options of `init`. */
 export interface InitOptions {
   /**
-   * Connects to a cluster instead of starting a node: the address that `shoal start --head` printed (`"10.0.0.7:6380"`), of which a node must run on this machine, or `"auto"`
+   * Connects to a cluster instead of starting a node: the address that `shoal start --head` printed (`"10.0.0.7:6380"`; of several heads one, or several with commas), of which a node must run on this machine, or `"auto"`
    * for the cluster of this machine's oldest node. Options that describe a node are refused besides. Default: what `SHOAL_ADDRESS` says, where options that describe a node are without
    * effect; without it the program starts a node of its own.
    */

@@ -16,7 +16,8 @@ import { type HelloHeader, type HelloReply, type LinkHelloHeader, MESSAGE, PROTO
 import { Connection, ConnectionClosedError } from "./connection.ts";
 import { DEAD_NODE, errorOfRefusal, WRONG_NODE, WRONG_TOKEN, wrongVersion } from "./refusals.ts";
 
-const HELLO_WITHIN_MS = 1000;
+/** A program that has just started says hello when it gets a processor: on a machine with much to do that took three seconds. */
+const HELLO_WITHIN_MS = 5_000;
 /** How long who was refused has to read why. */
 const REFUSAL_READ_WITHIN_MS = 1000;
 

@@ -305,7 +305,7 @@ describe("what is not the protocol", () => {
     const slowHello = ending(late, undefined);
     trickle(late, Buffer.concat([Buffer.from("ff0f0000", "hex"), Buffer.alloc(4000)]));
     for (const { afterMs } of await Promise.all([silent, slowTls])) expect(afterMs).toBeLessThan(6500);
-    expect((await slowHello).afterMs).toBeLessThan(3000);
+    expect((await slowHello).afterMs).toBeLessThan(6500);
   });
 
   test("a crowd that finishes nothing does not keep others out", async () => {

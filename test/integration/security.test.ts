@@ -93,7 +93,7 @@ class Stranger {
   }
 
   async dropped(): Promise<boolean> {
-    return await eventually(() => this.isClosed, 4000);
+    return await eventually(() => this.isClosed, 10_000);
   }
 
   hangUp(): void {
@@ -124,7 +124,7 @@ test("sockets and their folder are for their owner alone, and no process shows t
   }
 });
 
-describe.each(["daemon", "worker"] as const)("the %s", (kind) => {
+describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
   test("answers the right token", async () => {
     const friend = new Stranger(addresses[kind]).hello({ kind: "worker", processId: "a".repeat(32), holderId: "a".repeat(32) });
     expect(await eventually(() => friend.replies.length > 0)).toBe(true);

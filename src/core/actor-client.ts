@@ -10,7 +10,7 @@ import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ActorStateHeader } from "../wire/messages.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { CallQueues } from "./call-queues.ts";
-import type { CallRecord } from "./call-record.ts";
+import { type CallRecord, failedDependency } from "./call-record.ts";
 import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "./worker-link.ts";
 
 /** How a call was lost with its actor. */
@@ -344,7 +344,7 @@ export class ActorClient {
         this.#dropped -= 1;
         continue;
       }
-      const failed = record.dependencies.find((entry) => entry.state === "failed");
+      const failed = failedDependency(record);
       if (failed === undefined) {
         link.push(record);
         continue;

@@ -74,3 +74,8 @@ export function keepBytes(bytes: Uint8Array, start: number, end: number): { chun
   used += size;
   return { chunk, start: at, end: at + size };
 }
+
+/** Of what a call needs, what has failed: the call fails with it. Looked for again just before the call is sent, since what was there may be lost by then. */
+export function failedDependency({ dependencies }: CallRecord): ObjectEntry | undefined {
+  return dependencies.length === 0 ? undefined : dependencies.find(({ state }) => state === "failed");
+}

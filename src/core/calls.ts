@@ -26,7 +26,7 @@ import type { CallCancellation } from "./call-cancellation.ts";
 import { encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { type CallLimits, limitCall } from "./call-limits.ts";
-import type { CallRecord, RetryPolicy } from "./call-record.ts";
+import { type CallRecord, failedDependency, type RetryPolicy } from "./call-record.ts";
 import type { OutOfMemoryRetries } from "./out-of-memory.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "./object-ref.ts";
@@ -256,7 +256,7 @@ export class Calls {
     const proceed = (): void => {
       if (record.isEnded) return;
       this.#held.delete(record);
-      const failed = dependencies.find((entry) => entry.state === "failed");
+      const failed = failedDependency(record);
       if (failed === undefined) this.#options.submitter().submit(record);
       else this.failWithDependency(record, failed);
     };

@@ -267,6 +267,7 @@ export class Runtime {
       onResult: this.calls.onResult,
       onWorkerLost: this.calls.onWorkerLost,
       onRefused: this.calls.onRefused,
+      failDependency: (record, entry) => this.calls.failWithDependency(record, entry),
       nowMs: () => performance.now(),
     });
     this.longWaits = new LongWaits({

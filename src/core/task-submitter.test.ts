@@ -47,6 +47,7 @@ test("a worker makes a new connection to itself when the last was dropped while 
     onResult: () => {},
     onWorkerLost: () => {},
     onRefused: () => {},
+    failDependency: () => {},
     nowMs: () => 0,
   });
   const runNext = (sequence: number): void => {
@@ -78,6 +79,7 @@ test("when a connection breaks and the worker lives on, every task on it may hav
     onResult: () => {},
     onWorkerLost: (record, exit) => lost.push([record.sequence, exit]),
     onRefused: () => {},
+    failDependency: () => {},
     nowMs: () => 0,
   });
   const records = [newRecord(1), newRecord(2), newRecord(3)];
@@ -94,4 +96,43 @@ test("when a connection breaks and the worker lives on, every task on it may hav
   ]);
   submitter.close();
   vi.useRealTimers();
+});
+
+test("a call whose dependency has failed while it was queued is not sent, and the one behind it is", async () => {
+  const link = new Link();
+  const failed: [CallRecord, unknown][] = [];
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: () => {} } as unknown as Connection,
+    connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
+    ownWorker: { link: () => link as unknown as WorkerLink, isFree: () => true },
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => {},
+    onRefused: () => {},
+    failDependency: (record, dependency) => void failed.push([record, dependency]),
+    nowMs: () => 0,
+  });
+  const dependency = { state: "ready" };
+  const needing = [1, 2].map((sequence) => ({ ...newRecord(sequence), dependencies: [dependency as never] }));
+  const other = newRecord(3);
+  for (const record of [...needing, other]) submitter.submit(record);
+  dependency.state = "failed";
+  expect(submitter.runOwn(SHAPE)).toBe(true);
+  expect(link.pushed).toEqual([other]);
+  expect(failed).toEqual(needing.map((record) => [record, dependency]));
+  expect(submitter.runOwn(SHAPE)).toBe(false);
+
+  const late = { ...newRecord(4), dependencies: [dependency as never] };
+  submitter.submit(late);
+  expect(failed.at(-1)).toEqual([late, dependency]);
+
+  const granted = { ...newRecord(5), dependencies: [{ state: "ready" }] } as never as CallRecord & { dependencies: [{ state: string }] };
+  submitter.submit(granted);
+  granted.dependencies[0].state = "failed";
+  submitter.granted({ shape: SHAPE, workerId: "w", leaseId: 1, pid: 1, address: "", accelerators: undefined } as never);
+  await Promise.resolve();
+  await Promise.resolve();
+  expect(failed.at(-1)?.[0]).toBe(granted);
+  expect(link.pushed).toEqual([other]);
 });

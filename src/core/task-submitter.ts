@@ -11,9 +11,10 @@ import { Fifo } from "../base/fifo.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { holdsOnlyCpus } from "../scheduling/lease-spec.ts";
 import { type AcceleratorIds, type LeaseGrantHeader, type LeaseRefusedHeader, MESSAGE, type WorkerExitedHeader } from "../wire/messages.ts";
+import type { ObjectEntry } from "../object/object-entry.ts";
 import type { Payload } from "../object/payload.ts";
 import { ArgumentPlaces, placeOf } from "./argument-places.ts";
-import type { CallRecord } from "./call-record.ts";
+import { type CallRecord, failedDependency } from "./call-record.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 /** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
@@ -40,6 +41,8 @@ export interface SubmitterOptions {
   onWorkerLost: (record: CallRecord, exit: WorkerExitedHeader | undefined) => void;
   /** No worker will ever be granted for it. */
   onRefused: (record: CallRecord, refusal: LeaseRefusedHeader) => void;
+  /** What the call needs was there and failed while the call was queued: its bytes were lost, and it could not be made again. */
+  failDependency: (record: CallRecord, dependency: ObjectEntry) => void;
   nowMs: () => number;
 }
 
@@ -149,6 +152,11 @@ export class TaskSubmitter {
   }
 
   submit(record: CallRecord): void {
+    const failed = failedDependency(record);
+    if (failed !== undefined) {
+      this.#options.failDependency(record, failed);
+      return;
+    }
     const group = this.#lastGroup?.shape === record.shape ? this.#lastGroup : this.#group(record.shape);
     this.#lastGroup = group;
     const place = record.dependencies.length === 0 ? undefined : placeOf(record, this.#options.node);
@@ -170,7 +178,7 @@ export class TaskSubmitter {
   runOwn(shape: string): boolean {
     const own = this.#options.ownWorker;
     const group = this.#groups.get(shape);
-    const record = group?.queue.peek();
+    const record = group === undefined ? undefined : this.#nextOf(group);
     if (own === undefined || group === undefined || record === undefined || group.isExclusive || !own.isFree(shape)) return false;
     // The worker drops an idle connection of its own like any other when a lease is taken back for others that starve.
     if (this.#ownLease === undefined || this.#ownLease.link.isClosed) {
@@ -332,7 +340,7 @@ export class TaskSubmitter {
 
   #pump(group: Group): void {
     for (;;) {
-      const record = group.queue.peek();
+      const record = this.#nextOf(group);
       if (record === undefined) break;
       const node = group.places.isEmpty ? undefined : group.places.nodeOf(record);
       const lease = (node === undefined ? undefined : this.#idleLeaseOn(group, node)) ?? this.#leaseFor(group, record);
@@ -342,6 +350,22 @@ export class TaskSubmitter {
       this.#push(lease, record);
     }
     this.#scheduleDemand();
+  }
+
+  #nextOf(group: Group): CallRecord | undefined {
+    for (;;) {
+      const record = group.queue.peek();
+      if (record === undefined || !this.#failsAtHead(group, record)) return record;
+    }
+  }
+
+  #failsAtHead(group: Group, record: CallRecord): boolean {
+    const failed = failedDependency(record);
+    if (failed === undefined) return false;
+    this.#dequeue(group);
+    if (group.dropped > 0) this.#dropHead(group);
+    this.#options.failDependency(record, failed);
+    return true;
   }
 
   #idleLeaseOn(group: Group, node: NodeTag): Lease | undefined {

@@ -243,6 +243,16 @@ describe("a new head", () => {
     expect(bench.pass(10_000)).toEqual(["2000 dead n0"]);
   });
 
+  test("its own bus that comes back begins times anew and takes nothing of those that have not begun", () => {
+    const bench = new Bench(0, { takeoverGraceMs: 20_000 });
+    bench.tell("expected", "n0");
+    bench.pass(1_000);
+    bench.own("ownBusLost");
+    bench.pass(1_000);
+    bench.own("ownBusBack");
+    expect(bench.pass(40_000)).toEqual(["30000 dead n0"]);
+  });
+
   test("deaths of earlier heads are remembered", () => {
     const bench = new Bench(0);
     bench.detector.restoreDead("n0" as NodeId, "1");

@@ -8,9 +8,9 @@ import { createServer } from "node:net";
 import type { TestNats } from "shoal/testing";
 import { natsServerBinary } from "../scripts/nats-server.mjs";
 import type { NodeId } from "../src/base/ids.ts";
-import { certifyNode, newAuthority, newNodeKey } from "../src/platform/certificates.ts";
-import { NatsProcess, type TlsTexts } from "../src/platform/nats-process.ts";
-import { HEAD_NAME } from "../src/platform/tls-identity.ts";
+import { certifyNode, newAuthority, newNodeKey } from "../src/platform/network/certificates.ts";
+import { NatsProcess, type TlsTexts } from "../src/platform/nats/nats-process.ts";
+import { HEAD_NAME } from "../src/platform/network/tls-identity.ts";
 import { nowMs } from "./clock.ts";
 import { signal } from "./processes.ts";
 

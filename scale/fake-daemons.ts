@@ -5,7 +5,7 @@
  * The daemons share this process (`fake-daemon.ts`), whose own work is in the latencies. Throws where the head is wrong, and not only slow: a node that is not told, a death that was none.
  */
 import type { ActorId } from "../src/base/ids.ts";
-import { connect, listen } from "../src/platform/endpoint.ts";
+import { connect, listen } from "../src/platform/network/endpoint.ts";
 import { randomHex } from "../src/platform/random.ts";
 import { type LocalHead, startHead } from "../src/providers/local-processes.ts";
 import type { NodeInfoHeader } from "../src/wire/cluster-messages.ts";

@@ -5,13 +5,13 @@
  * spends is measured and taken off. Counts of messages do not depend on the machine: the tests hold those.
  */
 import { type ActorId, newNodeId, newProcessId } from "../src/base/ids.ts";
-import { HeadServer } from "../src/control/head-server.ts";
-import { KeptHead } from "../src/control/kept-head.ts";
-import { claimLeadership, type Leadership } from "../src/control/leadership.ts";
+import { HeadServer } from "../src/control/nodes/head-server.ts";
+import { KeptHead } from "../src/control/tables/kept-head.ts";
+import { claimLeadership, type Leadership } from "../src/control/leadership/leadership.ts";
 import { MemoryStore } from "../src/control/store/memory-store.ts";
 import { MemoryTables } from "../src/control/store/memory-tables.ts";
 import { randomHex } from "../src/platform/random.ts";
-import type { Transport } from "../src/platform/transport.ts";
+import type { Transport } from "../src/platform/network/transport.ts";
 import { MESSAGE } from "../src/wire/messages.ts";
 import { FakeDaemon } from "./fake-daemon.ts";
 import type { Row } from "./report.ts";

@@ -6,8 +6,8 @@
  * answers, and that workers stop by themselves when their daemon has not told them to go on. The invariant: when the death of the node is committed, none of its workers runs.
  */
 import type { NodeId } from "../src/base/ids.ts";
-import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/failure-detector.ts";
-import { type FenceEvent, type LaterHeads, SelfFence } from "../src/node/self-fence.ts";
+import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/nodes/failure-detector.ts";
+import { type FenceEvent, type LaterHeads, SelfFence } from "../src/node/membership/self-fence.ts";
 import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 
 /** What can be taken out of the protocol, so that a run without it has to break the invariant. */

@@ -9,11 +9,11 @@
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../src/base/ids.ts";
 import type { NodeView } from "../src/base/resources.ts";
 import type { Head } from "../src/control/head.ts";
-import { HEAD_PREFIX, type HeadTables } from "../src/control/head-records.ts";
-import { KeptHead } from "../src/control/kept-head.ts";
-import { Journal } from "../src/control/journal.ts";
-import { claimLeadership, type Leadership } from "../src/control/leadership.ts";
-import { RecordedTables } from "../src/control/recorded-tables.ts";
+import { HEAD_PREFIX, type HeadTables } from "../src/control/tables/head-records.ts";
+import { KeptHead } from "../src/control/tables/kept-head.ts";
+import { Journal } from "../src/control/tables/journal.ts";
+import { claimLeadership, type Leadership } from "../src/control/leadership/leadership.ts";
+import { RecordedTables } from "../src/control/tables/recorded-tables.ts";
 import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/control/store/control-store.ts";
 import { MemoryStore } from "../src/control/store/memory-store.ts";
 import { MemoryTables } from "../src/control/store/memory-tables.ts";

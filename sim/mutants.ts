@@ -38,7 +38,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (stored === null) {",
   },
   waitedIsNotKept: {
-    file: "core/waiting.ts",
+    file: "core/objects/waiting.ts",
     text: "const { table } = this.#options;\n    table.pin(entry);\n    const waited",
     becomes: "const table = { unpin: (_: unknown): void => {} };\n    const waited",
   },
@@ -53,12 +53,12 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (job.context === undefined) {",
   },
   groupSharesWorker: {
-    file: "node/lease-manager.ts",
+    file: "node/leases/lease-manager.ts",
     text: "worker.environment === environment && worker.group === demand.group",
     becomes: "worker.environment === environment",
   },
   lastCallFailsUnnoticed: {
-    file: "core/actor-client.ts",
+    file: "core/actors/actor-client.ts",
     text: "this.#options.failDependency(record, failed);\n      if (this.pendingCount === 0) this.#options.onIdle();",
     becomes: "this.#options.failDependency(record, failed);",
   },
@@ -73,12 +73,12 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "",
   },
   brokenRunsNext: {
-    file: "core/task-submitter.ts",
+    file: "core/calls/task-submitter.ts",
     text: "(record.hasParked || !runningFound || ending === undefined)",
     becomes: "(record.hasParked || !runningFound)",
   },
   onceIsAbuse: {
-    file: "node/link-speech.ts",
+    file: "node/membership/link-speech.ts",
     text: "  MESSAGE.LEASE_RECLAIMED,\n",
     becomes: "  MESSAGE.LEASE_RECLAIMED,\n  MESSAGE.LEASE_ONCE,\n",
   },
@@ -88,7 +88,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "",
   },
   grantOfDeadKept: {
-    file: "node/other-nodes.ts",
+    file: "node/membership/other-nodes.ts",
     text: "if (process === undefined && type === MESSAGE.LEASE_GRANT)",
     becomes: "if (process === null && type === MESSAGE.LEASE_GRANT)",
   },

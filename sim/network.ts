@@ -4,11 +4,11 @@
  * Does what `entry/head.ts` and `entry/daemon.ts` do. Owns the head's process; decides nothing.
  */
 import { newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
-import { HeadServer } from "../src/control/head-server.ts";
-import { Journal } from "../src/control/journal.ts";
-import { KeptHead } from "../src/control/kept-head.ts";
-import { RecordedTables } from "../src/control/recorded-tables.ts";
-import { ClusterMembership } from "../src/node/cluster-membership.ts";
+import { HeadServer } from "../src/control/nodes/head-server.ts";
+import { Journal } from "../src/control/tables/journal.ts";
+import { KeptHead } from "../src/control/tables/kept-head.ts";
+import { RecordedTables } from "../src/control/tables/recorded-tables.ts";
+import { ClusterMembership } from "../src/node/membership/cluster-membership.ts";
 import { PROTOCOL_VERSION } from "../src/wire/messages.ts";
 import { connect, listen } from "./endpoint.ts";
 import { type SimulatedNode, TOKEN } from "./node.ts";

@@ -7,7 +7,7 @@
 import { parseArgs } from "node:util";
 import type { NodeId, ProcessId } from "../src/base/ids.ts";
 import { resourceVector } from "../src/base/resources.ts";
-import { ClusterScheduler } from "../src/control/cluster-scheduler.ts";
+import { ClusterScheduler } from "../src/control/placement/cluster-scheduler.ts";
 import { SchedulingSimulation } from "./scheduling.ts";
 
 const { values } = parseArgs({

@@ -2,16 +2,16 @@
  * Scheduling over many nodes in virtual time: the cluster scheduler, the spillback and the lease manager of each node as they are, drivers and the network as a model.
  *
  * A discrete-event simulation. Every message takes `latencyMs`, the head serves one after the other and needs `headCostMs` for each; tasks arrive at the drivers
- * by a Poisson process and take `taskMs`. A driver behaves as `core/task-submitter.ts` does: it tells its backlog, uses a lease while it has tasks and returns it
+ * by a Poisson process and take `taskMs`. A driver behaves as `core/calls/task-submitter.ts` does: it tells its backlog, uses a lease while it has tasks and returns it
  * when it has been idle. What comes out are waiting times, how many leases came from other nodes, and how much the head had to do, as functions of the number
  * of nodes. `checkBooks` holds that no node ever grants more than it has.
  */
 import { type NodeId, nodeTagOf, type ProcessId } from "../src/base/ids.ts";
 import { resourceVector } from "../src/base/resources.ts";
-import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "../src/control/cluster-scheduler.ts";
-import type { LeaseEffect, LeaseEvent } from "../src/node/lease-events.ts";
-import { LeaseManager } from "../src/node/lease-manager.ts";
-import { Spillback, type SpillEffect, type SpillEvent } from "../src/node/spillback.ts";
+import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "../src/control/placement/cluster-scheduler.ts";
+import type { LeaseEffect, LeaseEvent } from "../src/node/leases/lease-events.ts";
+import { LeaseManager } from "../src/node/leases/lease-manager.ts";
+import { Spillback, type SpillEffect, type SpillEvent } from "../src/node/leases/spillback.ts";
 import { parseLeaseSpec } from "../src/scheduling/lease-spec.ts";
 
 export interface SchedulingOptions {

@@ -48,14 +48,14 @@ export {
   wait,
   why,
 } from "./core/api.ts";
-export { ArrowData, NdArray, type NumericData } from "./core/foreign-data.ts";
-export { objectStoreStatistics, type ObjectStoreStatistics } from "./core/store-statistics.ts";
-export { init, isInitialized, type ShoalContext, shutdown } from "./core/init.ts";
+export { ArrowData, NdArray, type NumericData } from "./core/objects/foreign-data.ts";
+export { objectStoreStatistics, type ObjectStoreStatistics } from "./core/objects/store-statistics.ts";
+export { init, isInitialized, type ShoalContext, shutdown } from "./core/session/init.ts";
 export type * from "./core/cluster-types.ts";
 export type * from "./core/graph-types.ts";
-export { getCurrentPlacementGroup, getPlacementGroup, placementGroup, placementGroupTable } from "./core/placement-group.ts";
-export type * from "./core/scheduling-types.ts";
-export type { Item, ObjectRefGenerator, ReturnCount } from "./core/stream-types.ts";
+export { getCurrentPlacementGroup, getPlacementGroup, placementGroup, placementGroupTable } from "./core/groups/placement-group.ts";
+export type * from "./core/options/scheduling-types.ts";
+export type { Item, ObjectRefGenerator, ReturnCount } from "./core/streams/stream-types.ts";
 export type * from "./core/types.ts";
 export { MultiOutputNode } from "./dag/bind.ts";
 export { GraphCapacityExceededError, GraphClosedError } from "./dag/graph-errors.ts";

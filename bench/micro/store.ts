@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ArenaReader } from "../../src/object/arena-reader.ts";
 import { ArenaWriter, type ObjectLocation } from "../../src/object/arena-writer.ts";
-import { memoryRoot } from "../../src/platform/session-sweep.ts";
+import { memoryRoot } from "../../src/platform/files/session-sweep.ts";
 import { nativeUnavailableReason } from "../../src/platform/shared-memory.ts";
 
 const MEGABYTE = 1_048_576;

@@ -5,8 +5,8 @@
  */
 import { type JobId, newProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
-import { findNode } from "../core/attached-node.ts";
-import type { NodeFile } from "../platform/node-file.ts";
+import { findNode } from "../core/session/attached-node.ts";
+import type { NodeFile } from "../platform/files/node-file.ts";
 import { randomHex } from "../platform/random.ts";
 import { ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";

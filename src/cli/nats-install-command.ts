@@ -1,5 +1,5 @@
 /** `shoal nats install`: the program that a head of a cluster runs, from a registry or a file, only when somebody asks for it. */
-import { installNatsServer } from "../platform/nats-install.ts";
+import { installNatsServer } from "../platform/nats/nats-install.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
 
 const DESCRIPTION = `Installs the nats-server that a head of a cluster runs, for this user. One machine needs none, and

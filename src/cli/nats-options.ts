@@ -4,8 +4,8 @@
  * `nats://` speaks plainly and `tls://` over TLS, from the beginning or after the server's greeting, with the system's authorities or the one of `--nats-ca`. Who shows what is in the addresses (a token, or a user and a password), or in a file.
  */
 import type { OtherNats } from "../entry/supervisor.ts";
-import { isLoopbackHost } from "../platform/network-address.ts";
-import { readNatsAuthority, readNatsCredentials } from "../platform/nats-login-files.ts";
+import { isLoopbackHost } from "../platform/network/network-address.ts";
+import { readNatsAuthority, readNatsCredentials } from "../platform/nats/nats-login-files.ts";
 import { UsageError } from "./command.ts";
 import { misused } from "./node-options.ts";
 

@@ -6,7 +6,7 @@
  */
 import { ShoalError } from "../base/errors.ts";
 import type { SupervisedHead, SupervisorConfiguration, SupervisorStarted } from "../entry/supervisor.ts";
-import { type DetachedProcess, startDetached } from "../platform/detached-process.ts";
+import { type DetachedProcess, startDetached } from "../platform/processes/detached-process.ts";
 import {
   formatNetworkAddress,
   isLoopbackHost,
@@ -14,16 +14,16 @@ import {
   readNetworkAddress,
   readNetworkAddresses,
   shownAddress,
-} from "../platform/network-address.ts";
-import { installedNatsServer } from "../platform/nats-install.ts";
-import { findNatsServer, NatsServerNotFoundError } from "../platform/nats-server-binary.ts";
+} from "../platform/network/network-address.ts";
+import { installedNatsServer } from "../platform/nats/nats-install.ts";
+import { findNatsServer, NatsServerNotFoundError } from "../platform/nats/nats-server-binary.ts";
 import { packageFolder } from "../platform/package-version.ts";
-import { joinPath } from "../platform/paths.ts";
+import { joinPath } from "../platform/files/paths.ts";
 import { randomHex } from "../platform/random.ts";
-import { ownAddresses, reach } from "../platform/reach.ts";
-import { readRunFiles } from "../platform/run-file.ts";
-import { readFailureLine } from "../platform/start-failure.ts";
-import { newLogFolder, stateFolder } from "../platform/state-folder.ts";
+import { ownAddresses, reach } from "../platform/network/reach.ts";
+import { readRunFiles } from "../platform/files/run-file.ts";
+import { readFailureLine } from "../platform/processes/start-failure.ts";
+import { newLogFolder, stateFolder } from "../platform/files/state-folder.ts";
 import type { Terminal } from "../platform/terminal.ts";
 import { startFailedError } from "../providers/start-failed-error.ts";
 import { type Command, defineCommand, type OptionSpecs, type OptionValues, UsageError } from "./command.ts";

@@ -1,5 +1,5 @@
 /** What `shoal start` says when it has succeeded: where things run, what to paste on other machines, how programs connect, how it is ended. */
-import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, shownAddresses } from "../platform/network-address.ts";
+import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, shownAddresses } from "../platform/network/network-address.ts";
 
 export interface StartedFacts {
   readonly address: string;

@@ -1,5 +1,5 @@
 /** `shoal status`: the nodes of the cluster, what is used, what waits, actors, placement groups, and who has gone; asked of the head at this moment. */
-import { shownAddresses } from "../platform/network-address.ts";
+import { shownAddresses } from "../platform/network/network-address.ts";
 import type { ClusterStatusHeader } from "../wire/cluster-messages.ts";
 import { type ActorInfoHeader, type GroupHeader, MESSAGE } from "../wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";

@@ -4,7 +4,7 @@
  * Nodes are named by the first digits of their ids, which the other commands take, too. Parts without anything to say are left out, but for the nodes.
  * Memory is shown in powers of 1000, like disks, and everything else as the number that programs ask for.
  */
-import { shownAddress } from "../platform/network-address.ts";
+import { shownAddress } from "../platform/network/network-address.ts";
 import type { ClusterStatusHeader } from "../wire/cluster-messages.ts";
 
 export interface StatusFacts extends ClusterStatusHeader {

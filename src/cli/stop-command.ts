@@ -5,10 +5,10 @@
  * folders of their sessions. Nothing runs afterwards, or it says what does.
  */
 import { ShoalError } from "../base/errors.ts";
-import { shownAddress } from "../platform/network-address.ts";
-import { removeStaleNodeFiles } from "../platform/node-file.ts";
-import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../platform/run-file.ts";
-import { sweepStaleSessions } from "../platform/session-sweep.ts";
+import { shownAddress } from "../platform/network/network-address.ts";
+import { removeStaleNodeFiles } from "../platform/files/node-file.ts";
+import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../platform/files/run-file.ts";
+import { sweepStaleSessions } from "../platform/files/session-sweep.ts";
 import type { Terminal } from "../platform/terminal.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
 

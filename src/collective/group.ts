@@ -9,7 +9,7 @@
  */
 import { put } from "../core/api.ts";
 import { describeValue } from "../base/describe.ts";
-import { checkedOptions, count, oneOf, timeLimit, withDefaults } from "../core/option-kinds.ts";
+import { checkedOptions, count, oneOf, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
 import type { ActorHandle } from "../core/types.ts";
 import {
   isFloatArray,

@@ -6,9 +6,9 @@
  */
 import { describeValue } from "../base/describe.ts";
 import { ActorDiedError } from "../base/errors.ts";
-import { requireHandle } from "../core/actor-handle.ts";
+import { requireHandle } from "../core/actors/actor-handle.ts";
 import { getActor, getRuntimeContext, kill, remote } from "../core/api.ts";
-import { checkedOptions, count, custom, text, timeLimit, withDefaults } from "../core/option-kinds.ts";
+import { checkedOptions, count, custom, text, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
 import type { ActorHandle, AnyActorHandle } from "../core/types.ts";
 import { CollectiveError } from "./collective-error.ts";
 import { CollectiveGroup } from "./group.ts";

@@ -25,14 +25,14 @@ import {
   type WaitsHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
-import { type ActorEffect, type ActorRecord, type ActorSpec, type ActorName, ActorTable } from "./actor-table.ts";
-import { ClusterPlacement } from "./cluster-placement.ts";
-import { OnlyNodePlacement } from "./only-node-placement.ts";
-import type { Placement, PlacementEvents } from "./placement.ts";
-import type { WaitingDemand } from "./placement-waiters.ts";
-import { PlacementGroups } from "./placement-groups.ts";
-import { PlacementGroupTable } from "./placement-group-table.ts";
-import type { RecoveryStep } from "./recovery.ts";
+import { type ActorEffect, type ActorRecord, type ActorSpec, type ActorName, ActorTable } from "./actors/actor-table.ts";
+import { ClusterPlacement } from "./placement/cluster-placement.ts";
+import { OnlyNodePlacement } from "./placement/only-node-placement.ts";
+import type { Placement, PlacementEvents } from "./placement/placement.ts";
+import type { WaitingDemand } from "./placement/placement-waiters.ts";
+import { PlacementGroups } from "./placement/placement-groups.ts";
+import { PlacementGroupTable } from "./placement/placement-group-table.ts";
+import type { RecoveryStep } from "./tables/recovery.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";

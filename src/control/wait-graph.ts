@@ -1,7 +1,7 @@
 /**
  * Who waits for whom: finds tasks and actors that wait for each other and can never go on.
  *
- * Pure: waits that last are told by the processes in which they are (core/long-waits.ts), and a cycle is returned once, when its last wait is told.
+ * Pure: waits that last are told by the processes in which they are (core/why/long-waits.ts), and a cycle is returned once, when its last wait is told.
  * A wait leads from a call to the calls whose results it needs. A call that waits in the queue of a serial actor cannot begin before the call that
  * runs there has ended, so it leads on to that one.
  */

@@ -4,8 +4,8 @@
  * Decides what is bad input and says so before anything is sent; the rest is the runtime's. Each function has the type that `types.ts` gives it, which is
  * where users read what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
  */
-import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actor-class.ts";
-import { actorHandleState, requireHandle } from "./actor-handle.ts";
+import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actors/actor-class.ts";
+import { actorHandleState, requireHandle } from "./actors/actor-handle.ts";
 import { GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
 import { type ActorInfoHeader, type ActorStateHeader, MESSAGE, type NodeHeader } from "../wire/messages.ts";
@@ -14,11 +14,11 @@ import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { taskContext } from "../worker/task-context.ts";
 import { requireRunning, requireRuntime, requireSessionOf } from "./current-runtime.ts";
-import { isGeneratorFunction } from "./generators.ts";
-import { entryOf, isObjectRef } from "./object-ref.ts";
-import { ANONYMOUS } from "./function-table.ts";
-import { completionOf, isObjectRefGenerator } from "./object-ref-generator.ts";
-import { generatorOptions, resolveActorOptions, resolveMethodOptions, resolveTaskOptions } from "./options.ts";
+import { isGeneratorFunction } from "./calls/generators.ts";
+import { entryOf, isObjectRef } from "./objects/object-ref.ts";
+import { ANONYMOUS } from "./calls/function-table.ts";
+import { completionOf, isObjectRefGenerator } from "./streams/object-ref-generator.ts";
+import { generatorOptions, resolveActorOptions, resolveMethodOptions, resolveTaskOptions } from "./options/options.ts";
 import {
   resolveActorsOptions,
   resolveCancelOptions,
@@ -26,10 +26,10 @@ import {
   resolveGetOptions,
   resolveKillOptions,
   resolveWaitOptions,
-} from "./operation-options.ts";
-import type { WhyFunction } from "./scheduling-types.ts";
-import { whyFrom } from "./why-reason.ts";
-import { makeRemoteFunction, remoteFunctionState } from "./remote-function.ts";
+} from "./options/operation-options.ts";
+import type { WhyFunction } from "./options/scheduling-types.ts";
+import { whyFrom } from "./why/why-reason.ts";
+import { makeRemoteFunction, remoteFunctionState } from "./calls/remote-function.ts";
 import { currentContext } from "./runtime-context.ts";
 import type { ActorsFunction, NodeInfo, RuntimeContext } from "./cluster-types.ts";
 import type {
@@ -47,7 +47,7 @@ import type {
   WaitFunction,
   WaitOptions,
 } from "./types.ts";
-import { within } from "./waiting-limits.ts";
+import { within } from "./objects/waiting-limits.ts";
 
 function isClass(value: (...args: never[]) => unknown): boolean {
   // A class has a prototype that cannot be replaced; a function's can.

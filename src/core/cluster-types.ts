@@ -5,7 +5,7 @@
  * No code. The types of calls and references are in `types.ts`.
  */
 import type { ActorId, JobId, NodeId, ProcessId, TaskId } from "../base/ids.ts";
-import type { RuntimeEnv } from "./scheduling-types.ts";
+import type { RuntimeEnv } from "./options/scheduling-types.ts";
 import type { Resources } from "./types.ts";
 
 /** Where the code that asks runs: the driver, a task, or a method of an actor. */

@@ -5,15 +5,15 @@
  * large heap blocks it for tens of milliseconds.
  */
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
-import { DeferredTransport } from "../platform/deferred-transport.ts";
-import { connect } from "../platform/endpoint.ts";
-import { workerExecArgv } from "../platform/machine.ts";
+import { DeferredTransport } from "../platform/network/deferred-transport.ts";
+import { connect } from "../platform/network/endpoint.ts";
+import { workerExecArgv } from "../platform/machine/machine.ts";
 import { randomHex } from "../platform/random.ts";
-import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
-import { sessionRoots, sweepStaleSessions } from "../platform/session-sweep.ts";
-import type { Transport } from "../platform/transport.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/files/session-directory.ts";
+import { sessionRoots, sweepStaleSessions } from "../platform/files/session-sweep.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
-import { Child } from "../platform/worker-process.ts";
+import { Child } from "../platform/processes/worker-process.ts";
 
 export interface LocalNode {
   readonly transport: Transport;

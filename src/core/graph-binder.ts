@@ -4,7 +4,7 @@
  * The three kinds of bindings carry what a graph needs to make the call later: the name for messages, the arguments as given, and the
  * function that submits it. `dag/bind.ts` sets the binder when the public module is loaded.
  */
-import type { ActorHandleState } from "./actor-handle.ts";
+import type { ActorHandleState } from "./actors/actor-handle.ts";
 
 export interface TaskBinding {
   readonly kind: "task";

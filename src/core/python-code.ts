@@ -9,7 +9,7 @@ import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../environment/runtime-en
 import { SerializationError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
 import type { UnsupportedValueError } from "../wire/value/unsupported-value-error.ts";
-import { placing } from "./inherited-place.ts";
+import { placing } from "./calls/inherited-place.ts";
 
 const PREFIX = "python:";
 

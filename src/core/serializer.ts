@@ -22,8 +22,8 @@ import type { Definition } from "../closure/capture.ts";
 import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
-import { HandleGroup } from "./handle-group.ts";
-import { entryOf, isObjectRef } from "./object-ref.ts";
+import { HandleGroup } from "./objects/handle-group.ts";
+import { entryOf, isObjectRef } from "./objects/object-ref.ts";
 
 /** Application types inside a value; the numbers are part of the protocol. */
 export const KIND = {

@@ -6,9 +6,9 @@
  * expression, `remote(identity<number>)`; a field that holds a function looks like a method.
  * Held by `test/types/*.test-d.ts`, which list what must compile and what must not.
  */
-import type { RuntimeEnv, SchedulingOptions } from "./scheduling-types.ts";
+import type { RuntimeEnv, SchedulingOptions } from "./options/scheduling-types.ts";
 import type { ObjectId } from "../base/ids.ts";
-import type { AnyIterator, Item, ObjectRefGenerator, ReturnCount } from "./stream-types.ts";
+import type { AnyIterator, Item, ObjectRefGenerator, ReturnCount } from "./streams/stream-types.ts";
 import type { BindArgs, BoundActor, BoundValue, GraphNode, InputsOf } from "./graph-types.ts";
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@
 import { registerWellKnown } from "../closure/well-known.ts";
 import * as errors from "../base/errors.ts";
 import * as api from "./api.ts";
-import { ArrowData, NdArray } from "./foreign-data.ts";
-import { init, isInitialized, shutdown } from "./init.ts";
-import * as placementGroups from "./placement-group.ts";
-import { deregisterSerializer, registerSerializer } from "./registered-serializers.ts";
+import { ArrowData, NdArray } from "./objects/foreign-data.ts";
+import { init, isInitialized, shutdown } from "./session/init.ts";
+import * as placementGroups from "./groups/placement-group.ts";
+import { deregisterSerializer, registerSerializer } from "./objects/registered-serializers.ts";
 
 /** Called by each subpath at its load, with its exports and with the classes of its own that it sends to workers. */
 export function registerExports(subpath: string, values: Readonly<Record<string, unknown>>): void {

@@ -7,9 +7,9 @@
  */
 import { Fifo } from "../base/fifo.ts";
 import type { ProcessId } from "../base/ids.ts";
-import type { ActorHandleState } from "../core/actor-handle.ts";
-import { entryOf } from "../core/object-ref.ts";
-import { resolveMethodOptions } from "../core/options.ts";
+import type { ActorHandleState } from "../core/actors/actor-handle.ts";
+import { entryOf } from "../core/objects/object-ref.ts";
+import { resolveMethodOptions } from "../core/options/options.ts";
 import type { Runtime } from "../core/runtime.ts";
 import { type BriefWait, newBriefWait } from "../object/brief-wait.ts";
 import { type ValueChannelOptions, ValueReader, ValueWriter } from "../object/channel-values.ts";

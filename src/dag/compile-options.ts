@@ -1,6 +1,6 @@
 /** The options of `compile`: what is allowed, and the defaults. */
 import type { CompileOptions } from "../core/graph-types.ts";
-import { checkedOptions, count, milliseconds, type Option, type OptionSubject, withDefaults } from "../core/option-kinds.ts";
+import { checkedOptions, count, milliseconds, type Option, type OptionSubject, withDefaults } from "../core/options/option-kinds.ts";
 
 export type ResolvedCompileOptions = { readonly [K in keyof Required<CompileOptions>]: number };
 

@@ -6,7 +6,7 @@
  */
 import { requireRuntime } from "../core/current-runtime.ts";
 import type { CompileOptions } from "../core/graph-types.ts";
-import { isObjectRef } from "../core/object-ref.ts";
+import { isObjectRef } from "../core/objects/object-ref.ts";
 import type { Runtime } from "../core/runtime.ts";
 import { channelsUnavailableReason } from "../object/graph-memory.ts";
 import { CallEngine } from "./call-engine.ts";

@@ -5,7 +5,7 @@
  * record once. What an actor makes for itself stays with it. The operations of an actor run in the order in which the nodes were bound, which is the same
  * order everywhere, so no two processes can wait for each other.
  */
-import type { ActorHandleState } from "../core/actor-handle.ts";
+import type { ActorHandleState } from "../core/actors/actor-handle.ts";
 import type { GraphMap } from "../object/graph-memory.ts";
 import type { ArgumentPlan, OperationPlan } from "../worker/graph-operations.ts";
 import { pathOf } from "./input-node.ts";

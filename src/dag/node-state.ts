@@ -5,7 +5,7 @@
  * be built. Owns the table from node objects to states, the walk over a graph, and the search for nodes among arguments.
  */
 import type { ActorBinding, MethodBinding, TaskBinding } from "../core/graph-binder.ts";
-import { isPlainObject } from "../core/option-kinds.ts";
+import { isPlainObject } from "../core/options/option-kinds.ts";
 
 interface CommonState {
   readonly order: number;

@@ -9,12 +9,12 @@ import { join } from "node:path";
 import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
-import { type ClusterConfiguration, ClusterMembership, workerListenAddress } from "../node/cluster-membership.ts";
-import { type Joined, joinCluster } from "../node/join.ts";
-import { createProcessLauncher } from "../node/process-launcher.ts";
+import { type ClusterConfiguration, ClusterMembership, workerListenAddress } from "../node/membership/cluster-membership.ts";
+import { type Joined, joinCluster } from "../node/membership/join.ts";
+import { createProcessLauncher } from "../node/workers/process-launcher.ts";
 import { createSpillDisk } from "../object/spill-disk.ts";
-import { listen } from "../platform/endpoint.ts";
-import { createMemoryProbe, pretendedMemoryBytes } from "../platform/memory-usage.ts";
+import { listen } from "../platform/network/endpoint.ts";
+import { createMemoryProbe, pretendedMemoryBytes } from "../platform/machine/memory-usage.ts";
 import { randomHex } from "../platform/random.ts";
 import {
   claimSessionDirectories,
@@ -22,15 +22,15 @@ import {
   removeSessionDirectories,
   type SessionDirectories,
   writeWorkerPids,
-} from "../platform/session-directory.ts";
-import { DaemonPermit } from "../platform/run-permit.ts";
-import { networkFaults } from "../platform/network-faults.ts";
-import { removeNodeFile, writeNodeFile } from "../platform/node-file.ts";
-import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/tls-identity.ts";
+} from "../platform/files/session-directory.ts";
+import { DaemonPermit } from "../platform/processes/run-permit.ts";
+import { networkFaults } from "../platform/network/network-faults.ts";
+import { removeNodeFile, writeNodeFile } from "../platform/files/node-file.ts";
+import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/network/tls-identity.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
-import { tellingStartFailures } from "../platform/start-failure.ts";
-import { readParentLine } from "../platform/worker-process.ts";
+import { tellingStartFailures } from "../platform/processes/start-failure.ts";
+import { readParentLine } from "../platform/processes/worker-process.ts";
 import { nodeEnvironments } from "./node-environments.ts";
 
 export interface DaemonConfiguration {

@@ -6,7 +6,7 @@
 import { type BuildOptions, type BuildResult, buildEnvironment } from "../environment/build.ts";
 import { type PackedDirectory, packDirectory, type PackRequest } from "../environment/pack-directory.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import { readParentLine } from "../platform/worker-process.ts";
+import { readParentLine } from "../platform/processes/worker-process.ts";
 
 /** What it is started for. */
 export type EnvironmentConfiguration =

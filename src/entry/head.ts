@@ -1,24 +1,24 @@
 /**
  * The process of a cluster's head: the tables of all nodes behind one address.
  *
- * Joins the head with its links (`control/head-server.ts`), its security (`control/head-security.ts`) and its listener. It runs no user code and starts no worker; the
+ * Joins the head with its links (`control/nodes/head-server.ts`), its security (`control/joining/head-security.ts`) and its listener. It runs no user code and starts no worker; the
  * machine that it is on is a node by a daemon of its own.
  */
 import { type NodeId, newProcessId } from "../base/ids.ts";
-import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../control/cluster-secrets.ts";
-import { HeadSecurity } from "../control/head-security.ts";
-import { refuseOtherHead } from "../control/head-roster.ts";
-import { HeadReign } from "../control/head-reign.ts";
+import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../control/joining/cluster-secrets.ts";
+import { HeadSecurity } from "../control/joining/head-security.ts";
+import { refuseOtherHead } from "../control/leadership/head-roster.ts";
+import { HeadReign } from "../control/leadership/head-reign.ts";
 import { headPlace, type NatsOfHead } from "../control/nats/head-place.ts";
-import { type ControlPlanePlace, openControlPlane } from "../control/open-control-plane.ts";
-import { CertificateRenewal } from "../node/certificate-renewal.ts";
-import { listen } from "../platform/endpoint.ts";
-import { isLoopbackHost, parseNetworkAddress } from "../platform/network-address.ts";
+import { type ControlPlanePlace, openControlPlane } from "../control/leadership/open-control-plane.ts";
+import { CertificateRenewal } from "../node/membership/certificate-renewal.ts";
+import { listen } from "../platform/network/endpoint.ts";
+import { isLoopbackHost, parseNetworkAddress } from "../platform/network/network-address.ts";
 import { newToken, randomHex } from "../platform/random.ts";
-import { tellingStartFailures } from "../platform/start-failure.ts";
-import { setTlsIdentity } from "../platform/tls-identity.ts";
-import type { Transport } from "../platform/transport.ts";
-import { readParentLine } from "../platform/worker-process.ts";
+import { tellingStartFailures } from "../platform/processes/start-failure.ts";
+import { setTlsIdentity } from "../platform/network/tls-identity.ts";
+import type { Transport } from "../platform/network/transport.ts";
+import { readParentLine } from "../platform/processes/worker-process.ts";
 
 export interface HeadConfiguration {
   /** By which it is told apart from the nodes. */

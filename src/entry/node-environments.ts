@@ -14,10 +14,10 @@ import { foldersOf } from "../environment/environment-folders.ts";
 import { PackageExchange, type PackagePlace } from "../environment/package-exchange.ts";
 import type { PackagePeer } from "../environment/package-fetch.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import type { JobFolders } from "../node/environment-service.ts";
-import type { EnvironmentDescription, EnvironmentResult } from "../node/environment-table.ts";
-import type { SessionDirectories } from "../platform/session-directory.ts";
-import { Child } from "../platform/worker-process.ts";
+import type { JobFolders } from "../node/environments/environment-service.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "../node/environments/environment-table.ts";
+import type { SessionDirectories } from "../platform/files/session-directory.ts";
+import { Child } from "../platform/processes/worker-process.ts";
 import type { EnvironmentConfiguration, PackResult } from "./environment.ts";
 
 /** What a node keeps of folders that no job uses any more. */

@@ -9,14 +9,14 @@ import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/loca
 import { startHead, startNode } from "../providers/local-processes.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "../providers/supervisor.ts";
-import type { NatsProcessEvent } from "../platform/nats-process.ts";
-import { parseNetworkAddress, shownAddresses } from "../platform/network-address.ts";
+import type { NatsProcessEvent } from "../platform/nats/nats-process.ts";
+import { parseNetworkAddress, shownAddresses } from "../platform/network/network-address.ts";
 import type { NatsTls } from "../control/nats/nats-link.ts";
 import type { HeadConfiguration } from "./head.ts";
-import { RotatingLog } from "../platform/rotating-log.ts";
-import { removeRunFile, runProcess, writeRunFile } from "../platform/run-file.ts";
-import { failureLine } from "../platform/start-failure.ts";
-import { readParentLine } from "../platform/worker-process.ts";
+import { RotatingLog } from "../platform/files/rotating-log.ts";
+import { removeRunFile, runProcess, writeRunFile } from "../platform/files/run-file.ts";
+import { failureLine } from "../platform/processes/start-failure.ts";
+import { readParentLine } from "../platform/processes/worker-process.ts";
 
 export interface SupervisorConfiguration {
   readonly id: string;

@@ -2,21 +2,21 @@
  * The process of a worker: a runtime like the driver's, a host for what runs here, and a daemon whose end is its own.
  *
  * Started by the node's launcher with its configuration on the parent's line; a spare one gets it later. In a cluster it runs only for as long as its daemon says,
- * and reads from no connection after that (`platform/run-permit.ts`).
+ * and reads from no connection after that (`platform/processes/run-permit.ts`).
  */
-import type { FrameSink } from "../core/worker-runtime.ts";
-import { startWorkerRuntime } from "../core/worker-runtime.ts";
+import type { FrameSink } from "../core/session/worker-runtime.ts";
+import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import { connect, listen } from "../platform/endpoint.ts";
+import { connect, listen } from "../platform/network/endpoint.ts";
 import { collectGarbage } from "../platform/garbage.ts";
-import { WorkerMark } from "../platform/run-mark.ts";
-import { permitted, WorkerPermit } from "../platform/run-permit.ts";
+import { WorkerMark } from "../platform/processes/run-mark.ts";
+import { permitted, WorkerPermit } from "../platform/processes/run-permit.ts";
 import { resolvePackagesFrom } from "../platform/module-resolution.ts";
 import { dieWithParent } from "../platform/shared-memory.ts";
-import { setTlsIdentity } from "../platform/tls-identity.ts";
-import type { Transport } from "../platform/transport.ts";
-import { readParentLine } from "../platform/worker-process.ts";
-import type { SpareConfiguration, WorkerConfiguration } from "../node/process-launcher.ts";
+import { setTlsIdentity } from "../platform/network/tls-identity.ts";
+import type { Transport } from "../platform/network/transport.ts";
+import { readParentLine } from "../platform/processes/worker-process.ts";
+import type { SpareConfiguration, WorkerConfiguration } from "../node/workers/process-launcher.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
 import { markOutput } from "../worker/console-source.ts";
 import { InterruptionGuard } from "../worker/interruption-guard.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { JobId, NodeId } from "../base/ids.ts";
-import { folderIdentity } from "../platform/paths.ts";
+import { folderIdentity } from "../platform/files/paths.ts";
 import { buildEnvironment, type BuildResult, type BuiltEnvironment } from "./build.ts";
 import { buildWithFolders } from "./environment-builder.ts";
 import { packDirectory } from "./pack-directory.ts";

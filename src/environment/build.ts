@@ -6,10 +6,10 @@
  * installer's last lines.
  */
 import type { ForeignCode } from "../closure/foreign-code.ts";
-import { copyDirectory, linkDirectory } from "../platform/directory-copy.ts";
-import { DamagedContentsError } from "../platform/package-files.ts";
+import { copyDirectory, linkDirectory } from "../platform/files/directory-copy.ts";
+import { DamagedContentsError } from "../platform/files/package-files.ts";
 import { installPackages, packageCacheFolder, PackageInstallError } from "../platform/package-install.ts";
-import { isDirectory, joinPath, resolvePath } from "../platform/paths.ts";
+import { isDirectory, joinPath, resolvePath } from "../platform/files/paths.ts";
 import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./directory-package.ts";
 import { foldersOf } from "./environment-folders.ts";
 import { unpackDirectory } from "./pack-directory.ts";
@@ -18,7 +18,7 @@ import { pythonInterpreter } from "./python-interpreter.ts";
 import type { ObtainedPackage } from "./package-exchange.ts";
 import { expandedVariables, type NodePlace, type RuntimeEnvSpec, SETUP_TIMEOUT_MS } from "./runtime-env.ts";
 
-/** How a worker of an environment is started; in the terms of `node/environment-table.ts`. */
+/** How a worker of an environment is started; in the terms of `node/environments/environment-table.ts`. */
 export interface BuiltEnvironment {
   readonly description: RuntimeEnvSpec;
   readonly envVars: Readonly<Record<string, string>>;

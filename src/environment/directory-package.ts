@@ -3,7 +3,7 @@
  *
  * Decides what a package may contain and what it is called: the SHA-256 of its manifest, which depends on names, modes, link targets and contents alone, so the same
  * files have the same name on every machine. A manifest that came from elsewhere is believed nothing: a path that leads out of the folder, through a
- * link, or twice to one place is refused before anything is written. Pure; `platform/package-files.ts` reads and writes.
+ * link, or twice to one place is refused before anything is written. Pure; `platform/files/package-files.ts` reads and writes.
  */
 import { sha256Hex } from "../platform/digest.ts";
 

@@ -4,7 +4,7 @@
  * The daemon's end of `build.ts`. A package that turns out to be damaged is fetched once more. Never fails: what goes wrong is a result, which says both sides.
  */
 import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
-import { folderIdentity } from "../platform/paths.ts";
+import { folderIdentity } from "../platform/files/paths.ts";
 import { buildEnvironment, type BuildResult } from "./build.ts";
 import { type EnvironmentFolders, foreignFoldersOf } from "./environment-folders.ts";
 import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";

@@ -4,8 +4,8 @@
  * Looks at the packages that the package.json files of the folder name, where Node would look for them. Packages that are not installed, or not named, are left
  * out: nothing is compared then. Called where a folder is packed, on the driver's node.
  */
-import { readTextFile } from "../platform/package-files.ts";
-import { joinPath, parentPath } from "../platform/paths.ts";
+import { readTextFile } from "../platform/files/package-files.ts";
+import { joinPath, parentPath } from "../platform/files/paths.ts";
 
 /** For which folder of the project (empty for itself), name, version. */
 export type InstalledPackage = readonly [folder: string, name: string, version: string];

@@ -4,7 +4,7 @@
  * Called by `build.ts`, in the process that builds the environment, before any worker is started: its error names the program and the remedy, where workers that die at
  * their start would only say how.
  */
-import { programOutput } from "../platform/program-output.ts";
+import { programOutput } from "../platform/processes/program-output.ts";
 
 /** As `engines` in package.json. */
 const VERSION_MIN: readonly [number, number] = [22, 18];

@@ -4,7 +4,7 @@ import { symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { writePackage } from "../platform/package-files.ts";
+import { writePackage } from "../platform/files/package-files.ts";
 import { hasPackage, packDirectory, type PackedDirectory, unpackDirectory } from "./pack-directory.ts";
 
 let root: string;

@@ -4,7 +4,7 @@
  * Runs in a process of its own (`entry/environment.ts`). The hash of each file is kept with the file's size, times and number, so that a folder that has not changed
  * costs one look at each file; what has changed is read. A file that changes while it is packed is seen by its hash, and the folder is packed again.
  */
-import { type ListedEntry, type ListingOptions, listDirectory } from "../platform/directory-listing.ts";
+import { type ListedEntry, type ListingOptions, listDirectory } from "../platform/files/directory-listing.ts";
 import { sha256Hex } from "../platform/digest.ts";
 import {
   CONTENTS_FILE,
@@ -20,8 +20,8 @@ import {
   unpack,
   writePackage,
   writeTextFile,
-} from "../platform/package-files.ts";
-import { isDirectory, joinPath } from "../platform/paths.ts";
+} from "../platform/files/package-files.ts";
+import { isDirectory, joinPath } from "../platform/files/paths.ts";
 import {
   encodeManifest,
   linkTarget,

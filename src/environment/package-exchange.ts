@@ -6,8 +6,16 @@
  * next one, and the fetch goes on where it was. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is unpacked.
  */
 import type { JobId, NodeId } from "../base/ids.ts";
-import { CONTENTS_FILE, makeFolder, MANIFEST_FILE, PackageWriter, readRange, readWhole, removeTree } from "../platform/package-files.ts";
-import { joinPath } from "../platform/paths.ts";
+import {
+  CONTENTS_FILE,
+  makeFolder,
+  MANIFEST_FILE,
+  PackageWriter,
+  readRange,
+  readWhole,
+  removeTree,
+} from "../platform/files/package-files.ts";
+import { joinPath } from "../platform/files/paths.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { PackageHeldHeader, PackageOfferHeader, PackageOfferedHeader, PackageReadHeader } from "../wire/package-messages.ts";
 import {

@@ -4,7 +4,7 @@
  * Called by `build.ts`, in the process that builds the environment. Looks before anything is started whether there is an interpreter and whether it is new enough, so that
  * the error names both the interpreter and the remedy. Packages are installed once for each list and interpreter, and kept for later sessions.
  */
-import { isDirectory, isFile, joinPath } from "../platform/paths.ts";
+import { isDirectory, isFile, joinPath } from "../platform/files/paths.ts";
 import { findProgram, installPythonPackages, pythonFacts } from "../platform/python-install.ts";
 import type { RuntimeEnvSpec } from "./runtime-env.ts";
 

@@ -7,7 +7,7 @@
 import { describeValue } from "../base/describe.ts";
 import type { JobId, NodeId } from "../base/ids.ts";
 import { sha256Hex } from "../platform/digest.ts";
-import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../platform/paths.ts";
+import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../platform/files/paths.ts";
 
 /**
  * What the worker processes of a job, a task or an actor have besides what the node has. Variables are merged into those of the surroundings, everything

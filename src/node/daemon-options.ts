@@ -8,11 +8,11 @@ import type { NodeId, ProcessId } from "../base/ids.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import type { HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
-import type { JobFolders } from "./environment-service.ts";
-import type { EnvironmentDescription, EnvironmentResult } from "./environment-table.ts";
-import type { NodeCluster } from "./other-nodes.ts";
-import type { MemoryGuardOptions } from "./memory-guard.ts";
-import type { WorkerLauncher } from "./worker-pool.ts";
+import type { JobFolders } from "./environments/environment-service.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "./environments/environment-table.ts";
+import type { NodeCluster } from "./membership/other-nodes.ts";
+import type { MemoryGuardOptions } from "./workers/memory-guard.ts";
+import type { WorkerLauncher } from "./workers/worker-pool.ts";
 
 export interface NodeDaemonOptions {
   nodeId: NodeId;

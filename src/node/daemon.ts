@@ -10,7 +10,7 @@ import type { ActorId, JobId, NodeId, NodeTag, ProcessId } from "../base/ids.ts"
 import { resourceVector } from "../base/resources.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Connection } from "../rpc/connection.ts";
-import type { Transport } from "../platform/transport.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
@@ -31,24 +31,24 @@ import {
 import type { LeaseReportHeader, WhyRefHeader } from "../wire/why-messages.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import { EnvironmentService } from "./environment-service.ts";
-import { ClusterLeases } from "./cluster-leases.ts";
+import { EnvironmentService } from "./environments/environment-service.ts";
+import { ClusterLeases } from "./leases/cluster-leases.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
-import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
+import type { LeaseEffect, LeaseEvent } from "./leases/lease-events.ts";
 import type { Peer } from "./local-peer.ts";
-import { LeaseManager } from "./lease-manager.ts";
-import { obstacleText } from "./lease-obstacles.ts";
-import { Drain } from "./drain.ts";
-import { leaseReport } from "./lease-report.ts";
-import { LeaseWatch } from "./lease-watch.ts";
-import { nodeDigest, type PlacedActor } from "./node-digest.ts";
+import { LeaseManager } from "./leases/lease-manager.ts";
+import { obstacleText } from "./leases/lease-obstacles.ts";
+import { Drain } from "./membership/drain.ts";
+import { leaseReport } from "./leases/lease-report.ts";
+import { LeaseWatch } from "./leases/lease-watch.ts";
+import { nodeDigest, type PlacedActor } from "./membership/node-digest.ts";
 import { nodeServices } from "./node-services.ts";
 import { nodeHeader } from "./node-header.ts";
-import { OtherNodes } from "./other-nodes.ts";
-import { MemoryGuard } from "./memory-guard.ts";
-import { RefService } from "./ref-service.ts";
-import { StoreService } from "./store-service.ts";
-import { describeExit, WorkerPool } from "./worker-pool.ts";
+import { OtherNodes } from "./membership/other-nodes.ts";
+import { MemoryGuard } from "./workers/memory-guard.ts";
+import { RefService } from "./references/ref-service.ts";
+import { StoreService } from "./objects/store-service.ts";
+import { describeExit, WorkerPool } from "./workers/worker-pool.ts";
 
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;

@@ -7,12 +7,12 @@ import type { NodeId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import type { ClusterLeases } from "./cluster-leases.ts";
-import type { LeaseEvent } from "./lease-events.ts";
-import type { LeaseManager } from "./lease-manager.ts";
-import type { MemoryGuard } from "./memory-guard.ts";
-import type { OtherNodes } from "./other-nodes.ts";
-import type { RefService } from "./ref-service.ts";
+import type { ClusterLeases } from "./leases/cluster-leases.ts";
+import type { LeaseEvent } from "./leases/lease-events.ts";
+import type { LeaseManager } from "./leases/lease-manager.ts";
+import type { MemoryGuard } from "./workers/memory-guard.ts";
+import type { OtherNodes } from "./membership/other-nodes.ts";
+import type { RefService } from "./references/ref-service.ts";
 
 export interface NodeServicesOptions {
   readonly nodeId: NodeId;

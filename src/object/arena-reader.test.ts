@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ObjectLostError } from "../base/errors.ts";
 import { collectGarbage } from "../platform/garbage.ts";
-import { memoryRoot } from "../platform/session-sweep.ts";
+import { memoryRoot } from "../platform/files/session-sweep.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { ArenaReader, MAP_MIN_BYTES, type StoredObject } from "./arena-reader.ts";
 import { ArenaWriter, type ObjectLocation } from "./arena-writer.ts";

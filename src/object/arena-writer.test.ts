@@ -3,7 +3,7 @@
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import { ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
-import type { StoreFile, StoreFiles } from "../platform/store-file.ts";
+import type { StoreFile, StoreFiles } from "../platform/files/store-file.ts";
 import { ArenaWriter } from "./arena-writer.ts";
 
 const MEGABYTE = 1_048_576;

@@ -7,7 +7,7 @@
  */
 import { ObjectStoreFullError, OutOfDiskError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
-import { type StoreFile, type StoreFiles, storeFiles } from "../platform/store-file.ts";
+import { type StoreFile, type StoreFiles, storeFiles } from "../platform/files/store-file.ts";
 import { Arena, type ObjectParts, piecesOf } from "./arena.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import { layoutOf } from "./layout.ts";

@@ -5,7 +5,7 @@
  * large objects are copied straight into a kept mapping. Owned by the arena writer, one for each file.
  */
 import type { SharedMemory } from "../platform/shared-memory.ts";
-import type { StoreFile } from "../platform/store-file.ts";
+import type { StoreFile } from "../platform/files/store-file.ts";
 import { ArenaExtents, extentBytesOf } from "./arena-extents.ts";
 import { type ObjectLayout, type Part, writeHeader } from "./layout.ts";
 

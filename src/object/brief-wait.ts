@@ -6,7 +6,7 @@
  * takes the offer, and where it has not it runs at once, for a tenth of what waking it costs. Then blocked in the system. Each of the two is given up after
  * failures in a row, but for a try now and then, until it succeeds again. Where somebody else takes an offer and keeps the processor, none is made for a while.
  */
-import { cpuCount } from "../platform/machine.ts";
+import { cpuCount } from "../platform/machine/machine.ts";
 import type { GraphMemory } from "./graph-memory.ts";
 
 /** Longer than it takes to wake a peer that is blocked (8 us) and some small methods: once one side looks long enough to meet the other, both do. */

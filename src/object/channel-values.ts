@@ -10,7 +10,7 @@ import { ObjectStoreFullError } from "../base/errors.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { ProcessId } from "../base/ids.ts";
 import { sharedMemory } from "../platform/shared-memory.ts";
-import { storeFiles } from "../platform/store-file.ts";
+import { storeFiles } from "../platform/files/store-file.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import type { PayloadHeader } from "../wire/messages.ts";
 import { bodyBytesMax, ChannelReader, ChannelWriter } from "./channel.ts";

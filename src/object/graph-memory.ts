@@ -5,9 +5,9 @@
  * word that says so; whoever publishes something for it wakes it only if it sleeps, once. The files have no names any more once all processes have joined, so no death leaves any behind; large values, which
  * travel in files of their own, are removed by their last reader, and at the end by whoever compiled the graph.
  */
-import { type Doorbell, type DoorbellListener, listenDoorbell, openDoorbell } from "../platform/doorbell.ts";
+import { type Doorbell, type DoorbellListener, listenDoorbell, openDoorbell } from "../platform/processes/doorbell.ts";
 import { nativeUnavailableReason, type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
-import { openToShare, removeFilesNamed, storeFiles } from "../platform/store-file.ts";
+import { openToShare, removeFilesNamed, storeFiles } from "../platform/files/store-file.ts";
 import { type ChannelMemory, type ChannelPlace, placeChannels } from "./channel.ts";
 
 /** Why there can be no channels here, as the end of a sentence. */

@@ -1,7 +1,7 @@
 /**
  * Which object a failed read was about: the signal by which its owner learns that the bytes are gone.
  *
- * The reader of the store knows files and offsets, the caller knows objects; whoever joins the two notes it here, and `core/recovery.ts` asks. The note
+ * The reader of the store knows files and offsets, the caller knows objects; whoever joins the two notes it here, and `core/calls/recovery.ts` asks. The note
  * hangs on the error itself, so that an error which nobody recovers from is just what the user sees.
  */
 import type { ObjectLostError } from "../base/errors.ts";

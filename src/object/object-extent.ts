@@ -5,8 +5,8 @@
  * reads the object before `seal`; `abandon` gives the room back. Made by the arena writer, owned by whoever fetches the object. Exactly one of the two ends is called,
  * after the last write has ended.
  */
-import { writeAt } from "../platform/positioned-io.ts";
-import type { StoreFile } from "../platform/store-file.ts";
+import { writeAt } from "../platform/files/positioned-io.ts";
+import type { StoreFile } from "../platform/files/store-file.ts";
 import type { ObjectLocation } from "./arena-writer.ts";
 
 export class ObjectExtent {

@@ -4,7 +4,7 @@
  * Decides where each object lies in the file (at pages, so that it can be mapped from there) and what is written in which order: the file, then the
  * indices; only then the caller deletes the arenas. So a reader finds an object at every moment. An interface, so that tests can have a disk that is full.
  */
-import { namesIn, spillRoomBytes, writeFused, writeWhole } from "../platform/spill-disk.ts";
+import { namesIn, spillRoomBytes, writeFused, writeWhole } from "../platform/files/spill-disk.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import type { ArenaFile } from "./store-ledger.ts";
 import { type SpilledPlace, type SpillIndex, spillIndexName, type SpillPiece } from "./spill-files.ts";

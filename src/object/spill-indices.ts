@@ -4,7 +4,7 @@
  * Owns what it has read, for the arenas that were asked for last. An index may be out of date when a fused file was copied on to another: the reader finds the
  * file gone and asks again. What another process wrote is checked before it is believed.
  */
-import type { StoreFiles } from "../platform/store-file.ts";
+import type { StoreFiles } from "../platform/files/store-file.ts";
 import type { ObjectLocation } from "./arena-writer.ts";
 import { spillIndexName } from "./spill-files.ts";
 

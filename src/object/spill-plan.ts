@@ -1,7 +1,7 @@
 /**
  * When objects go from shared memory to disk, and which: garbage first, then the oldest arenas, until enough of the quota is free.
  *
- * A pure state machine over the store's ledger: events in, effects out, no clock and no file; `node/spilling.ts` is its shell. One step at a time: the processes
+ * A pure state machine over the store's ledger: events in, effects out, no clock and no file; `node/objects/spilling.ts` is its shell. One step at a time: the processes
  * are asked to collect, then the writers of the oldest arenas to write no more to them, then what lives there is copied. Nobody is waited for longer than a
  * moment: an arena whose writer computes is left for later.
  */

@@ -3,8 +3,8 @@
  */
 import { totalmem } from "node:os";
 import { expect, test } from "vitest";
-import { memoryRoot } from "../platform/session-sweep.ts";
-import { freeBytesOf } from "../platform/store-file.ts";
+import { memoryRoot } from "../platform/files/session-sweep.ts";
+import { freeBytesOf } from "../platform/files/store-file.ts";
 import { defaultStoreBytes } from "./store-quota.ts";
 
 test("the default is at most 30 % of memory and about half of what is free in shared memory", () => {

@@ -3,9 +3,9 @@
  *
  * A limit and not an allocation. Called when a session begins; the daemon's ledger and every writer are given the result.
  */
-import { memoryBytes } from "../platform/machine.ts";
-import { memoryRoot } from "../platform/session-sweep.ts";
-import { freeBytesOf } from "../platform/store-file.ts";
+import { memoryBytes } from "../platform/machine/machine.ts";
+import { memoryRoot } from "../platform/files/session-sweep.ts";
+import { freeBytesOf } from "../platform/files/store-file.ts";
 
 /** Ray's fraction as well: the rest is for the heaps of the workers. */
 const MEMORY_FRACTION = 0.3;

@@ -6,7 +6,7 @@
  */
 import { GetTimeoutError } from "../base/errors.ts";
 import { ready } from "../core/api.ts";
-import { checkedOptions, flag, timeLimit, withDefaults } from "../core/option-kinds.ts";
+import { checkedOptions, flag, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
 import type { AnyActorHandle } from "../core/types.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { Roster, type Ticket } from "./roster.ts";

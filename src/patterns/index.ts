@@ -1,8 +1,8 @@
 /** `shoal/util`: what is built on the programming model or beside it. */
 import "./well-known-exports.ts";
 
-export { inspectSerializability, type SerializabilityReport } from "../core/inspect-serializability.ts";
-export { deregisterSerializer, registerSerializer } from "../core/registered-serializers.ts";
+export { inspectSerializability, type SerializabilityReport } from "../core/objects/inspect-serializability.ts";
+export { deregisterSerializer, registerSerializer } from "../core/objects/registered-serializers.ts";
 export { CollectiveError } from "../collective/collective-error.ts";
 export type { CollectiveGroup, CollectiveOptions, ReduceOptions, RootOptions } from "../collective/group.ts";
 export {

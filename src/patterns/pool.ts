@@ -8,7 +8,7 @@
 import { ShoalError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
 import { clusterResources, kill, put, ready, remote, terminate } from "../core/api.ts";
-import { checkedOptions, count, custom, withDefaults } from "../core/option-kinds.ts";
+import { checkedOptions, count, custom, withDefaults } from "../core/options/option-kinds.ts";
 import type { ActorHandle, ActorOptions, ObjectRef } from "../core/types.ts";
 import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";

@@ -9,9 +9,9 @@ import { describeValue } from "../base/describe.ts";
 import { SIGNAL } from "../base/signal-line.ts";
 import { getRuntimeContext } from "../core/api.ts";
 import { currentRuntime } from "../core/current-runtime.ts";
-import { checkedOptions, custom, withDefaults } from "../core/option-kinds.ts";
+import { checkedOptions, custom, withDefaults } from "../core/options/option-kinds.ts";
 import { setSignalSink } from "../core/output.ts";
-import { registerSerializer } from "../core/registered-serializers.ts";
+import { registerSerializer } from "../core/objects/registered-serializers.ts";
 import { type BarState, ProgressDisplay, type ProgressOutput } from "./progress-display.ts";
 
 /** The options of a bar. */

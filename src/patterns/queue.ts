@@ -7,8 +7,8 @@
 import { describeValue } from "../base/describe.ts";
 import { ActorDiedError } from "../base/errors.ts";
 import { kill, put, remote, terminate } from "../core/api.ts";
-import { checkedOptions, count, custom, flag, milliseconds, timeLimit, withDefaults } from "../core/option-kinds.ts";
-import { registerSerializer } from "../core/registered-serializers.ts";
+import { checkedOptions, count, custom, flag, milliseconds, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
+import { registerSerializer } from "../core/objects/registered-serializers.ts";
 import type { ActorHandle, ActorOptions, ObjectRef } from "../core/types.ts";
 import { type GetAnswer, type PutAnswer, QueueActor } from "./queue-actor.ts";
 import { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";

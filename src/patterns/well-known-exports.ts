@@ -8,7 +8,7 @@ import {
   isGroupInitialized,
 } from "../collective/membership.ts";
 import { Rendezvous } from "../collective/rendezvous.ts";
-import { inspectSerializability } from "../core/inspect-serializability.ts";
+import { inspectSerializability } from "../core/objects/inspect-serializability.ts";
 import { registerExports } from "../core/well-known-exports.ts";
 import { ActorPool } from "./actor-pool.ts";
 import { Pool } from "./pool.ts";

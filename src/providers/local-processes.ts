@@ -6,16 +6,16 @@
  */
 import { newJobId, newNodeId, newProcessId, type NodeId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
-import { offerOf } from "../core/node-offer.ts";
+import { offerOf } from "../core/session/node-offer.ts";
 import type { DaemonConfiguration } from "../entry/daemon.ts";
 import type { HeadChange, HeadConfiguration, HeadStart } from "../entry/head.ts";
 import { defaultStoreBytes } from "../object/store-quota.ts";
-import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../platform/network-faults.ts";
-import { workerExecArgv } from "../platform/machine.ts";
+import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../platform/network/network-faults.ts";
+import { workerExecArgv } from "../platform/machine/machine.ts";
 import { randomHex } from "../platform/random.ts";
-import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/session-directory.ts";
-import { readFailureLine } from "../platform/start-failure.ts";
-import { Child } from "../platform/worker-process.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/files/session-directory.ts";
+import { readFailureLine } from "../platform/processes/start-failure.ts";
+import { Child } from "../platform/processes/worker-process.ts";
 import { startFailedError } from "./start-failed-error.ts";
 
 /** How a process ends that was asked to, or has nothing left to do. */

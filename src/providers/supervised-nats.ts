@@ -5,12 +5,12 @@
  * authority, with which nodes know the server, is made here when no head has been here before.
  */
 import { newNodeId } from "../base/ids.ts";
-import { openSecrets, secretsInFolder } from "../control/cluster-secrets.ts";
+import { openSecrets, secretsInFolder } from "../control/joining/cluster-secrets.ts";
 import { ClusterAuthority } from "../control/nats/cluster-authority.ts";
 import type { NatsOfHead } from "../control/nats/head-place.ts";
-import { certifyNode, newNodeKey } from "../platform/certificates.ts";
-import { NatsProcess, type NatsProcessEvent } from "../platform/nats-process.ts";
-import { joinPath } from "../platform/paths.ts";
+import { certifyNode, newNodeKey } from "../platform/network/certificates.ts";
+import { NatsProcess, type NatsProcessEvent } from "../platform/nats/nats-process.ts";
+import { joinPath } from "../platform/files/paths.ts";
 import { randomHex } from "../platform/random.ts";
 
 export interface SupervisedNatsOptions {

@@ -5,7 +5,7 @@
  * have declared the old one dead and told so, and what was told is never taken back. A node that ended in order (it was drained, or somebody ended it) is not replaced. Knows
  * processes only as something that ends and can be signalled, so that tests have them without any.
  */
-import { RestartBackoff } from "../platform/restart-backoff.ts";
+import { RestartBackoff } from "../platform/processes/restart-backoff.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "./local-processes.ts";
 
 export interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {

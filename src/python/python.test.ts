@@ -1,7 +1,7 @@
 /** How Python code is named, and that what names none is refused where it is written. */
 import { expect, test } from "vitest";
-import { actorClassState } from "../core/actor-class.ts";
-import { remoteFunctionState } from "../core/remote-function.ts";
+import { actorClassState } from "../core/actors/actor-class.ts";
+import { remoteFunctionState } from "../core/calls/remote-function.ts";
 import { python } from "./python.ts";
 
 const stateOf = (remote: object): ReturnType<typeof remoteFunctionState> => remoteFunctionState(remote);

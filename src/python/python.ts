@@ -5,10 +5,10 @@
  * user says of the Python code: nothing checks them against it.
  */
 import { describeValue } from "../base/describe.ts";
-import { makeActorClass } from "../core/actor-class.ts";
-import { resolveActorOptions, resolveTaskOptions } from "../core/options.ts";
+import { makeActorClass } from "../core/actors/actor-class.ts";
+import { resolveActorOptions, resolveTaskOptions } from "../core/options/options.ts";
 import { pythonId } from "../core/python-code.ts";
-import { makeRemoteFunction } from "../core/remote-function.ts";
+import { makeRemoteFunction } from "../core/calls/remote-function.ts";
 import type { ActorClass, ActorOptions, RemoteFunction, TaskOptions } from "../core/types.ts";
 
 /** The options of a Python task. Several returns are asked for with `.options({ numReturns: 2 })`, by which their types are known. */

@@ -9,7 +9,7 @@ import { type Frame, FrameError, FrameParser, FRAME_FLAG, FRAME_SIZE_MAX, FrameW
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import type { Transport } from "../platform/transport.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import type { PeerConnection } from "./peer-connection.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */

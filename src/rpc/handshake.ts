@@ -6,11 +6,11 @@
  */
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { AuthenticationError } from "../base/errors.ts";
-import { isNetworkAddress } from "../platform/network-address.ts";
-import { connect } from "../platform/endpoint.ts";
+import { isNetworkAddress } from "../platform/network/network-address.ts";
+import { connect } from "../platform/network/endpoint.ts";
 import { tokensEqual } from "../platform/random.ts";
-import type { ConnectOptions } from "../platform/tcp-transport.ts";
-import type { Transport } from "../platform/transport.ts";
+import type { ConnectOptions } from "../platform/network/tcp-transport.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, type HelloReply, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";

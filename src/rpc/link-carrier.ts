@@ -4,7 +4,7 @@
  * Until the other end has said its hello, only a short frame is read. Malformed input ends the connection. After `drop` nothing is
  * delivered any more, not even the rest of a chunk: the link may already have told another connection how much it has.
  */
-import type { Transport } from "../platform/transport.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import { type Frame, FRAME_SIZE_MAX, FrameParser } from "../wire/frame.ts";
 import { HELLO_SIZE_MAX } from "./connection.ts";
 

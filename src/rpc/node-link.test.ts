@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import type { NodeId, ProcessId } from "../base/ids.ts";
-import { loopbackPair, type Transport } from "../platform/transport.ts";
+import { loopbackPair, type Transport } from "../platform/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { acceptPeer } from "./handshake.ts";

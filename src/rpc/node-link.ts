@@ -9,7 +9,7 @@
  */
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
-import type { Transport } from "../platform/transport.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";

@@ -1,7 +1,7 @@
 /**
  * What one process can say to another, whatever lies between them: a connection, or the link of two nodes with a daemon at each end.
  *
- * `Connection` satisfies it for processes of one node; `NodeLink` for nodes; the proxies of `node/remote-nodes.ts` and `control/remote-node.ts` for processes of other nodes.
+ * `Connection` satisfies it for processes of one node; `NodeLink` for nodes; the proxies of `node/membership/remote-nodes.ts` and `control/nodes/remote-node.ts` for processes of other nodes.
  */
 import type { Frame } from "../wire/frame.ts";
 import type { Reply } from "./connection.ts";

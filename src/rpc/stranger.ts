@@ -3,7 +3,7 @@
  *
  * One frame of at most 4 KB is read, and one answer given; then the connection ends, whether or not the caller reads it.
  */
-import type { Transport } from "../platform/transport.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { Connection } from "./connection.ts";

@@ -6,9 +6,9 @@
  * from each other (`test-network.ts`).
  */
 import { sha256Hex } from "../platform/digest.ts";
-import { parseNetworkAddress } from "../platform/network-address.ts";
+import { parseNetworkAddress } from "../platform/network/network-address.ts";
 import { newToken } from "../platform/random.ts";
-import { newTemporaryFolder, removeFolder } from "../platform/temporary-folder.ts";
+import { newTemporaryFolder, removeFolder } from "../platform/files/temporary-folder.ts";
 import {
   type LocalHead,
   type LocalNodeProcess,

@@ -2,7 +2,7 @@
  * The network of a test cluster: a host for each node, and who does not hear whom.
  *
  * Hosts are addresses of the loopback network (127.0.0.1 for the head, 127.0.0.2 and on for nodes), which Linux has without being asked; elsewhere all share one
- * and cannot be told apart. What is cut is written to a file that the cluster's processes look into (`platform/network-faults.ts`).
+ * and cannot be told apart. What is cut is written to a file that the cluster's processes look into (`platform/network/network-faults.ts`).
  */
 import { ShoalError } from "../base/errors.ts";
 import {
@@ -11,8 +11,8 @@ import {
   type NetworkFaultsPlace,
   type Silence,
   writeSilences,
-} from "../platform/network-faults.ts";
-import { joinPath } from "../platform/paths.ts";
+} from "../platform/network/network-faults.ts";
+import { joinPath } from "../platform/files/paths.ts";
 
 /** Hosts have their own from 127.0.0.1 to 127.0.255.254. */
 const HOSTS_MAX = 255 * 254;

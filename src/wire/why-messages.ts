@@ -1,7 +1,7 @@
 /**
  * The headers of questions about what a call waits for, and of their answers; the numbers are in `messages.ts`.
  *
- * They go from process to process along the calls that wait for each other (`core/why.ts`), and at the end to the node, which knows what a lease waits for.
+ * They go from process to process along the calls that wait for each other (`core/why/why.ts`), and at the end to the node, which knows what a lease waits for.
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 
@@ -12,7 +12,7 @@ export interface WhyTrail {
   withinMs: number;
 }
 
-/** What a call waits for; see `Why` in core/scheduling-types.ts. */
+/** What a call waits for; see `Why` in core/options/scheduling-types.ts. */
 export interface WhyHeader {
   what: string;
   state: string;

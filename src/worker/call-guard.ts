@@ -6,7 +6,7 @@
  */
 import { TaskCancelledError } from "../base/errors.ts";
 import type { ProcessId } from "../base/ids.ts";
-import type { MarkedCall, Wish } from "../platform/run-mark.ts";
+import type { MarkedCall, Wish } from "../platform/processes/run-mark.ts";
 import { type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 
 /** So many items say little of the next: one may be quick and the next without end. */

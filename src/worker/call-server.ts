@@ -11,7 +11,7 @@ import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
-import type { MarkedCall } from "../platform/run-mark.ts";
+import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { EXIT_REASON } from "./actor-exit.ts";

@@ -2,7 +2,7 @@
  * Marks the output of a worker with the task or actor that wrote it.
  *
  * The mark goes in front of a line when its source differs from the last one's, in the same stream, so that lines and marks never part; the node
- * daemon takes it off (node/worker-pool.ts). Output of native code and of child processes comes without and keeps the last source.
+ * daemon takes it off (node/workers/worker-pool.ts). Output of native code and of child processes comes without and keeps the last source.
  */
 import { ownCode } from "../base/own-code.ts";
 import { taskContext } from "./task-context.ts";

@@ -2,7 +2,7 @@
  * The holds of the answers to one caller: registers them, and numbers the answers that come with some.
  *
  * When this worker ends between the two, nobody would release what an answer that never left was to hold; by the numbers the daemon finds out
- * (`node/unread-answers.ts`). Answers without refs, which most are, have no number. One for each connection of a caller, shared by its results and its streams.
+ * (`node/references/unread-answers.ts`). Answers without refs, which most are, have no number. One for each connection of a caller, shared by its results and its streams.
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { ObjectTable } from "../object/object-table.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ownCode } from "../base/own-code.ts";
-import { DaemonMark, WorkerMark } from "../platform/run-mark.ts";
+import { DaemonMark, WorkerMark } from "../platform/processes/run-mark.ts";
 import { Interruption, InterruptionGuard, isGuarded, measure } from "./interruption-guard.ts";
 
 const call = { caller: "ab".repeat(16), callId: 3 };

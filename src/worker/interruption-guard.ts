@@ -2,12 +2,12 @@
  * Decides which calls run so that they can be interrupted, and what an interruption means for the worker.
  *
  * A frame that SIGINT can stop costs about 20 us, too much for the short functions that most are. So it is around those whose synchronous part takes 5 ms or
- * more in the mean, or has never been measured; a short one that once does not end costs its worker instead (core/call-cancellation.ts).
- * The signal is meant for one call: by the mark (platform/run-mark.ts) it cannot meet another, which this file sees to on the worker's side.
+ * more in the mean, or has never been measured; a short one that once does not end costs its worker instead (core/calls/call-cancellation.ts).
+ * The signal is meant for one call: by the mark (platform/processes/run-mark.ts) it cannot meet another, which this file sees to on the worker's side.
  */
 import { ownCode } from "../base/own-code.ts";
-import { blockFor, runInterruptible } from "../platform/interruptible.ts";
-import type { MarkedCall, Wish, WorkerMark } from "../platform/run-mark.ts";
+import { blockFor, runInterruptible } from "../platform/processes/interruptible.ts";
+import type { MarkedCall, Wish, WorkerMark } from "../platform/processes/run-mark.ts";
 
 const GUARD_FROM_MS = 5;
 /** A signal that was promised comes at once; if it does not, its sender is gone. */

@@ -20,7 +20,7 @@ export interface OpenCallsOptions {
   onUnsafe: (() => void) | undefined;
 }
 
-/** As for a task that its caller cancels (core/call-cancellation.ts). */
+/** As for a task that its caller cancels (core/calls/call-cancellation.ts). */
 const ABANDON_AFTER_MS = 3000;
 
 /** Why a call ends whose caller is gone. */

@@ -71,5 +71,5 @@ export class TaskContext {
 
 export const taskContext: AsyncContext<TaskContext> = new AsyncContext<TaskContext>();
 
-/** Whether calls made in this process may take over something from where they are made (`core/inherited-place.ts`). */
+/** Whether calls made in this process may take over something from where they are made (`core/calls/inherited-place.ts`). */
 export const placing: { isInherited: boolean } = { isInherited: false };

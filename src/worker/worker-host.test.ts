@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
-import { loopbackPair } from "../platform/transport.ts";
+import { loopbackPair } from "../platform/network/transport.ts";
 import { Connection } from "../rpc/connection.ts";
 import { FrameParser, FRAME_SIZE_MAX, wholeFrame } from "../wire/frame.ts";
 import { encodeHeader } from "../wire/header.ts";

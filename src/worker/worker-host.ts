@@ -2,14 +2,14 @@
  * What runs in one worker: the executor of its tasks, the actor when it has become one, the callers that are connected.
  *
  * Takes the daemon's orders (a slot, an actor to start, the end) and accepts callers. A worker process has one of these (entry/worker.ts), and so has each
- * worker inside a driver's process (core/in-process.ts). What the host ends by is given by its owner.
+ * worker inside a driver's process (core/session/in-process.ts). What the host ends by is given by its owner.
  */
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
-import type { Transport } from "../platform/transport.ts";
+import type { Transport } from "../platform/network/transport.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { Frame } from "../wire/frame.ts";
@@ -28,7 +28,7 @@ import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
-import type { MarkedCall } from "../platform/run-mark.ts";
+import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 import type { InterruptionGuard } from "./interruption-guard.ts";

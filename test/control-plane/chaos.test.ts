@@ -5,7 +5,7 @@
  * run on NATS as many times longer.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LEADER_KEY } from "../../src/control/leadership.ts";
+import { LEADER_KEY } from "../../src/control/leadership/leadership.ts";
 import { connectNats } from "../../src/control/nats/nats-link.ts";
 import { StreamApi } from "../../src/control/nats/stream-api.ts";
 import type { ControlStore, StoreChange } from "../../src/control/store/control-store.ts";

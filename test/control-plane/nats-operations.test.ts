@@ -18,10 +18,10 @@ import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts"
 import { nodeInbox } from "../../src/control/nats/node-permissions.ts";
 import { NodeCredentials } from "../../src/control/nats/node-credentials.ts";
 import { revokeCredentials } from "../../src/control/nats/revocations.ts";
-import { type NodeBus, openControlPlane, openNodeBus } from "../../src/control/open-control-plane.ts";
-import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions, type TlsTexts } from "../../src/platform/nats-process.ts";
-import { certifyNode, newAuthority, newNodeKey } from "../../src/platform/certificates.ts";
-import { createNatsKey } from "../../src/platform/nats-keys.ts";
+import { type NodeBus, openControlPlane, openNodeBus } from "../../src/control/leadership/open-control-plane.ts";
+import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions, type TlsTexts } from "../../src/platform/nats/nats-process.ts";
+import { certifyNode, newAuthority, newNodeKey } from "../../src/platform/network/certificates.ts";
+import { createNatsKey } from "../../src/platform/nats/nats-keys.ts";
 import { sleep, until } from "./nats-servers.ts";
 import { bytes, describeNats, text } from "./planes.ts";
 import { makeCertificate } from "./tls-files.ts";

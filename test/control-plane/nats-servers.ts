@@ -10,7 +10,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
-import { natsServerConfig } from "../../src/platform/nats-config.ts";
+import { natsServerConfig } from "../../src/platform/nats/nats-config.ts";
 
 /** `wait` for the server in the background; the end of our pipe is the end of the server. */
 const KEEPER = '"$@" & server=$!; echo $server; (read -r _; kill -9 $server) <&3 & wait $server';

@@ -5,7 +5,7 @@
  * store holds in the end. Violations are returned as sentences, so that a mutation can be seen to cause the very one that it should.
  */
 import { FencedError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
-import { claimLeadership, type Leadership } from "../../src/control/leadership.ts";
+import { claimLeadership, type Leadership } from "../../src/control/leadership/leadership.ts";
 import type { ControlStore } from "../../src/control/store/control-store.ts";
 import { acquireLease } from "../../src/control/store/lease.ts";
 import { sleep } from "./nats-servers.ts";

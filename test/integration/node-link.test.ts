@@ -2,8 +2,8 @@
 import net from "node:net";
 import { expect, test } from "vitest";
 import type { NodeId, ProcessId } from "../../src/base/ids.ts";
-import { connect, listen } from "../../src/platform/endpoint.ts";
-import type { Transport } from "../../src/platform/transport.ts";
+import { connect, listen } from "../../src/platform/network/endpoint.ts";
+import type { Transport } from "../../src/platform/network/transport.ts";
 import { acceptPeer } from "../../src/rpc/handshake.ts";
 import { NodeLink, type NodeLinkOptions } from "../../src/rpc/node-link.ts";
 import { until } from "./session.ts";

@@ -8,14 +8,14 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { nodeTagOf, type NodeTag, type ObjectId, type ProcessId } from "../../src/base/ids.ts";
-import { ObjectTransfer } from "../../src/node/object-transfer.ts";
-import { StoreService } from "../../src/node/store-service.ts";
+import { ObjectTransfer } from "../../src/node/objects/object-transfer.ts";
+import { StoreService } from "../../src/node/objects/store-service.ts";
 import { ArenaReader } from "../../src/object/arena-reader.ts";
 import { ArenaWriter, arenaBytesFor } from "../../src/object/arena-writer.ts";
 import { storeTagOf } from "../../src/object/local-store.ts";
 import { createSpillDisk } from "../../src/object/spill-disk.ts";
-import { memoryRoot } from "../../src/platform/session-sweep.ts";
-import { type Transport } from "../../src/platform/transport.ts";
+import { memoryRoot } from "../../src/platform/files/session-sweep.ts";
+import { type Transport } from "../../src/platform/network/transport.ts";
 import { MESSAGE, type WireLocation } from "../../src/wire/messages.ts";
 
 const MEGABYTE = 1_048_576;

@@ -5,8 +5,8 @@
  */
 export type * from "../../src/core/cluster-types.ts";
 export type * from "../../src/core/graph-types.ts";
-export type * from "../../src/core/stream-types.ts";
-export type * from "../../src/core/scheduling-types.ts";
+export type * from "../../src/core/streams/stream-types.ts";
+export type * from "../../src/core/options/scheduling-types.ts";
 export type * from "../../src/core/types.ts";
 export {
   cancel,

@@ -3,8 +3,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readNatsToken } from "../../platform/nats-jwt.ts";
-import { createNatsKey } from "../../platform/nats-keys.ts";
+import { readNatsToken } from "../../platform/nats/nats-jwt.ts";
+import { createNatsKey } from "../../platform/nats/nats-keys.ts";
 import { ClusterAuthority, TOKEN_TTL_MS_MAX } from "./cluster-authority.ts";
 
 let folder: string;

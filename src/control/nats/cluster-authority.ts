@@ -5,11 +5,11 @@
  * account, which tells servers of revocations. Servers hold no key. A node makes its own key and shows only the public half, so its secret is never sent.
  * Invariants: a token of the account is newer than every one before it, since servers keep the newest; what is revoked is on disk here before a server is told.
  */
-import { natsKeyFromSeed, checkNatsPublicKey, createNatsKey, type NatsKey } from "../../platform/nats-keys.ts";
-import { accountToken, operatorToken, readNatsToken, userToken } from "../../platform/nats-jwt.ts";
-import type { NatsServerAuthority } from "../../platform/nats-config.ts";
-import { joinPath } from "../../platform/paths.ts";
-import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../platform/private-files.ts";
+import { natsKeyFromSeed, checkNatsPublicKey, createNatsKey, type NatsKey } from "../../platform/nats/nats-keys.ts";
+import { accountToken, operatorToken, readNatsToken, userToken } from "../../platform/nats/nats-jwt.ts";
+import type { NatsServerAuthority } from "../../platform/nats/nats-config.ts";
+import { joinPath } from "../../platform/files/paths.ts";
+import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../platform/files/private-files.ts";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import { nodePermissions } from "./node-permissions.ts";
 

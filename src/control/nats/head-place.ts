@@ -3,8 +3,8 @@
  *
  * Each connection shows a fresh token that this head signs with the cluster's account key; the server is known by the certificate of the cluster's authority.
  */
-import { HEAD_NAME } from "../../platform/tls-identity.ts";
-import type { NatsPlace } from "../open-control-plane.ts";
+import { HEAD_NAME } from "../../platform/network/tls-identity.ts";
+import type { NatsPlace } from "../leadership/open-control-plane.ts";
 import { ClusterAuthority } from "./cluster-authority.ts";
 
 export interface NatsOfHead {

@@ -7,7 +7,7 @@
  */
 import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
-import { oneOf } from "../../platform/certified-host.ts";
+import { oneOf } from "../../platform/network/certified-host.ts";
 import type { NatsCredentials } from "./cluster-authority.ts";
 
 export interface NatsOptions {

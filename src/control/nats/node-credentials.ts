@@ -5,7 +5,7 @@
  * closes it then and the client connects anew with the newest, which takes a tenth of a second a day. Time is measured on this machine's clock from the moment
  * of the answer, so nodes need not agree with the head about the time of day.
  */
-import { createNatsKey } from "../../platform/nats-keys.ts";
+import { createNatsKey } from "../../platform/nats/nats-keys.ts";
 import type { NatsCredentials } from "./cluster-authority.ts";
 
 export interface NodeCredentialsOptions {

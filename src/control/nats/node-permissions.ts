@@ -4,7 +4,7 @@
  * Pure. The tables are not among it: a node that was taken over must not be able to write what the head believes, nor to read other nodes' addresses and names of actors
  * from the stream's interface. Heads have no limits; who has their keys has the cluster.
  */
-import type { NatsPermissions } from "../../platform/nats-jwt.ts";
+import type { NatsPermissions } from "../../platform/nats/nats-jwt.ts";
 import { BUS_SUBJECT } from "../bus/bus-subjects.ts";
 import { busPrefix } from "./nats-subjects.ts";
 

@@ -1,7 +1,7 @@
 /**
  * Which objects a node fetches when, from where, and how far each has come: the receiver's side of transfers.
  *
- * A pure state machine: events in, effects out, no clock and no socket; `node/object-receiver.ts` is its shell. Decides the order (a `get` before a wait, that before a prefetch, then
+ * A pure state machine: events in, effects out, no clock and no socket; `node/objects/object-receiver.ts` is its shell. Decides the order (a `get` before a wait, that before a prefetch, then
  * first come first served) within a budget of memory, asks for chunks a window ahead, resumes at the byte that is missing when a source stalls or goes, and asks the
  * object's home for another. Any number of readers of an object are one pull. The home (the node where the object's bytes were written) is asked first, always; it
  * serves or names a node that does. Invariant: chunks of a pull come in order, so what is there is a prefix.

@@ -5,8 +5,8 @@
  * stays within the folders of the store, and the place is what the file has. Once open, the file stays readable whatever becomes of its name; that its pages are not
  * written again is the caller's care (`StoreService.hold`).
  */
-import { readAt } from "../../platform/positioned-io.ts";
-import { type StoreFile, storeFiles } from "../../platform/store-file.ts";
+import { readAt } from "../../platform/files/positioned-io.ts";
+import { type StoreFile, storeFiles } from "../../platform/files/store-file.ts";
 import { isPlaceInStore } from "../arena-reader.ts";
 import type { ObjectLocation } from "../arena-writer.ts";
 import { SpillIndices } from "../spill-indices.ts";

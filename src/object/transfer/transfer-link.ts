@@ -4,7 +4,7 @@
  * Takes over an authenticated transport. Decides when a chunk's memory may be used again: what a transport has taken leaves it in the order in which it came, so its
  * count of pending bytes tells. Malformed input ends the link, never the process. Any number of pulls share a link, each named by a number of its opener's.
  */
-import type { Transport } from "../../platform/transport.ts";
+import type { Transport } from "../../platform/network/transport.ts";
 import { FrameError, FrameWriter } from "../../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";

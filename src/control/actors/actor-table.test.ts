@@ -1,0 +1,191 @@
+import { describe, expect, test } from "vitest";
+import type { ActorId, ProcessId } from "../../base/ids.ts";
+import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
+import { type ActorEffect, ActorTable } from "./actor-table.ts";
+
+const id = "actor" as ActorId;
+const creator = "creator" as ProcessId;
+const worker = "worker" as ProcessId;
+const facts = (of: ProcessId): WorkerFactsHeader => ({ id: of, holderId: of, pid: 1, address: "", remoteAddress: "" });
+const args: PayloadHeader = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
+
+const spec = { definition: "d", args, deps: [], body: new Uint8Array() };
+
+function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
+  return {
+    name: undefined,
+    namespace: "n",
+    getIfExists: false,
+    resources: {},
+    shape: "",
+    group: undefined,
+    maxRestarts: 0,
+    isDetached: false,
+    interface: {
+      className: "C",
+      methods: {},
+      groups: { default: 1 },
+      maxTaskRetries: 0,
+      maxPendingCalls: -1,
+      allowOutOfOrderExecution: false,
+    },
+    ...more,
+  };
+}
+
+function alive(more: Partial<ActorOptionsHeader> = {}): ActorTable {
+  const table = new ActorTable();
+  table.handle({ kind: "create", id, creator, options: options(more), spec });
+  table.handle({ kind: "placed", id, worker: facts(worker) });
+  table.handle({ kind: "started", id, incarnation: 0, nowMs: 0 });
+  return table;
+}
+
+function kinds(effects: readonly ActorEffect[]): string[] {
+  return effects.map((effect) => effect.kind);
+}
+
+describe("the actor table", () => {
+  test("an actor is placed, started, and known to its creator", () => {
+    expect(alive().get(id)).toMatchObject({ phase: "alive", incarnation: 0, worker: facts(worker) });
+  });
+
+  test("creating twice is creating once", () => {
+    const table = alive();
+    expect(table.handle({ kind: "create", id, creator, options: options(), spec })).toEqual([]);
+  });
+
+  test("without restarts its process' end is its death, and its name is free again", () => {
+    const table = alive({ name: "x" });
+    expect(table.named("x", "n")?.id).toBe(id);
+    expect(kinds(table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs: 0 }))).toEqual([
+      "state",
+      "gone",
+      "ended",
+    ]);
+    expect(table.get(id)?.phase).toBe("dead");
+    expect(table.named("x", "n")).toBeUndefined();
+  });
+
+  test("with restarts it gets a next incarnation, as often as allowed", () => {
+    const table = alive({ maxRestarts: 1 });
+    expect(kinds(table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs: 0 }))).toEqual([
+      "state",
+      "gone",
+      "place",
+    ]);
+    expect(table.get(id)).toMatchObject({ phase: "restarting", incarnation: 1 });
+    const second = "second" as ProcessId;
+    table.handle({ kind: "placed", id, worker: facts(second) });
+    expect(table.handle({ kind: "started", id, incarnation: 0, nowMs: 0 })).toEqual([]);
+    table.handle({ kind: "started", id, incarnation: 1, nowMs: 0 });
+    expect(table.get(id)?.phase).toBe("alive");
+    table.handle({ kind: "workerExited", worker: second, exit: undefined, intended: false, nowMs: 0 });
+    expect(table.get(id)?.phase).toBe("dead");
+  });
+
+  test("an end of its own choice is no reason to restart it", () => {
+    const table = alive({ maxRestarts: -1 });
+    table.handle({ kind: "workerExited", worker, exit: undefined, intended: true, nowMs: 0 });
+    expect(table.get(id)?.phase).toBe("dead");
+  });
+
+  test("a failed constructor is its death, with the error", () => {
+    const table = new ActorTable();
+    table.handle({
+      kind: "create",
+      id,
+      creator,
+      options: options({ maxRestarts: 5 }),
+      spec,
+    });
+    table.handle({ kind: "placed", id, worker: facts(worker) });
+    const effects = table.handle({ kind: "startFailed", id, incarnation: 0, error: { header: args, body: new Uint8Array([1]) } });
+    expect(kinds(effects)).toEqual(["state", "gone", "end", "ended"]);
+    expect(table.get(id)?.error?.body).toEqual(new Uint8Array([1]));
+  });
+
+  test("the end of its creator ends it; the end of a watcher does not", () => {
+    const table = alive();
+    table.handle({ kind: "watch", id, process: "watcher" as ProcessId });
+    table.handle({ kind: "processGone", process: "watcher" as ProcessId });
+    expect(table.get(id)?.phase).toBe("alive");
+    table.handle({ kind: "processGone", process: creator });
+    expect(table.get(id)?.phase).toBe("dead");
+  });
+
+  test("one that nobody holds may finish its calls before it ends", () => {
+    const effects = alive().handle({ kind: "unheld", id });
+    expect(effects).toMatchObject([{ kind: "end", worker, afterPending: true }]);
+  });
+
+  test("a detached one outlives its creator and its handles, and its name stays", () => {
+    const table = alive({ isDetached: true, name: "x" });
+    expect(table.handle({ kind: "processGone", process: creator })).toEqual([]);
+    expect(table.handle({ kind: "unheld", id })).toEqual([]);
+    expect(table.named("x", "n")?.phase).toBe("alive");
+    table.handle({ kind: "kill", id, restart: false });
+    expect(table.get(id)?.phase).toBe("dead");
+  });
+
+  test("the name of one that ends is free before it has ended", () => {
+    const unheld = alive({ name: "x" });
+    unheld.handle({ kind: "unheld", id });
+    expect(unheld.named("x", "n")).toBeUndefined();
+    expect(unheld.get(id)?.phase).toBe("alive");
+    const leaving = alive({ name: "x", maxRestarts: -1 });
+    expect(leaving.handle({ kind: "leaving", worker, reason: "it left" })).toEqual([]);
+    expect(leaving.named("x", "n")).toBeUndefined();
+    leaving.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs: 0 });
+    expect(leaving.get(id)).toMatchObject({ phase: "dead", reason: "it left" });
+  });
+
+  test("restarts take longer and longer, until it has lived for a while", () => {
+    const table = alive({ maxRestarts: -1 });
+    let nowMs = 0;
+    const dieAfter = (livedMs: number): number => {
+      nowMs += livedMs;
+      const effects = table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs });
+      table.handle({ kind: "placed", id, worker: facts(worker) });
+      table.handle({ kind: "started", id, incarnation: table.get(id)?.incarnation ?? 0, nowMs });
+      return effects.find((effect) => effect.kind === "place")?.delayMs ?? -1;
+    };
+    expect([1, 1, 1, 1].map(dieAfter)).toEqual([0, 100, 200, 400]);
+    expect(dieAfter(10_000)).toBe(0);
+    expect(dieAfter(1)).toBe(100);
+    expect(Array.from({ length: 10 }, () => dieAfter(1)).at(-1)).toBe(10_000);
+  });
+
+  test("a kill with a restart counts as one, and leaves alone what is being made", () => {
+    const table = alive({ maxRestarts: 1 });
+    expect(table.handle({ kind: "kill", id, restart: true })).toMatchObject([{ kind: "end", worker, afterPending: false }]);
+    table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs: 0 });
+    expect(table.get(id)).toMatchObject({ phase: "restarting", restartsLeft: 0 });
+    expect(kinds(table.handle({ kind: "kill", id, restart: true }))).toContain("ended");
+    const pending = new ActorTable();
+    pending.handle({ kind: "create", id, creator, options: options({ maxRestarts: 1 }), spec });
+    expect(pending.handle({ kind: "kill", id, restart: true })).toEqual([]);
+    expect(pending.get(id)?.phase).toBe("pending");
+  });
+
+  test("what its constructor was given is let go of once, at its death", () => {
+    const table = alive();
+    const effects = table.handle({ kind: "kill", id, restart: false });
+    expect(effects.at(-1)).toMatchObject({ kind: "ended", spec: { definition: "d" } });
+    expect(kinds(table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs: 0 }))).toEqual(["state"]);
+    expect(table.get(id)?.spec).toBeUndefined();
+  });
+
+  test("another id under which it was found keeps it until nobody holds that", () => {
+    const table = alive({ name: "x" });
+    const other = "other" as ActorId;
+    table.handle({ kind: "watch", id: other, process: "early" as ProcessId });
+    expect(table.handle({ kind: "found", id: other, existing: id })).toMatchObject([
+      { kind: "hold" },
+      { kind: "redirect", from: other, watchers: new Set(["early"]) },
+    ]);
+    expect(kinds(table.handle({ kind: "unheld", id: other }))).toEqual(["release"]);
+    expect(table.handle({ kind: "unheld", id: other })).toEqual([]);
+  });
+});

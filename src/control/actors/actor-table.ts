@@ -1,0 +1,405 @@
+/**
+ * The actors of the cluster: their names, incarnations, restarts and ends.
+ *
+ * A pure state machine: events in, effects out. Creation is committed here before a process starts, so a name is taken by one
+ * creation only. Each restart is the next incarnation; callers learn it from `state` effects, and a call that carries an old one is
+ * refused by the process. An actor ends when it is killed or terminated, when it dies and has no restart left, and, unless it is
+ * detached, when nobody holds it any more or the process that created it ends. One that dies again and again is started again after a growing time.
+ */
+import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { SetMap } from "../../base/set-map.ts";
+import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import type { ActorOptionsHeader, ActorPhase, ActorRefusal, PayloadHeader, WorkerExitedHeader } from "../../wire/messages.ts";
+
+export interface ActorSpec {
+  readonly definition: string;
+  readonly args: PayloadHeader;
+  readonly deps: PayloadHeader[];
+  readonly body: Uint8Array;
+}
+
+export interface ActorRecord {
+  readonly id: ActorId;
+  readonly options: ActorOptionsHeader;
+  readonly creator: ProcessId;
+  /** What it takes to make it again; undefined once it is dead. */
+  spec: ActorSpec | undefined;
+  /** Changed by the table alone, which knows them by process, too. */
+  readonly watchers: Set<ProcessId>;
+  phase: ActorPhase;
+  incarnation: number;
+  restartsLeft: number;
+  /** Deaths of which each came soon after the start before it. */
+  deathsInARow: number;
+  startedMs: number;
+  worker: WorkerFactsHeader | undefined;
+  /** It was told to end, or has said that it will: it may finish what it has, its name is free. */
+  isEnding: boolean;
+  reason: string | undefined;
+  exit: WorkerExitedHeader | undefined;
+  refusal: ActorRefusal | undefined;
+  /** The constructor's error, as it was serialized. */
+  error: { header: PayloadHeader; body: Uint8Array } | undefined;
+}
+
+export type ActorEvent =
+  | { kind: "create"; id: ActorId; creator: ProcessId; options: ActorOptionsHeader; spec: ActorSpec }
+  | { kind: "placed"; id: ActorId; worker: WorkerFactsHeader }
+  | { kind: "started"; id: ActorId; incarnation: number; nowMs: number }
+  /** It can never be placed. */
+  | { kind: "refused"; id: ActorId; refusal: ActorRefusal }
+  | { kind: "startFailed"; id: ActorId; incarnation: number; error: { header: PayloadHeader; body: Uint8Array } }
+  /** Its process is about to end by its own decision: there will be no restart. */
+  | { kind: "leaving"; worker: ProcessId; reason: string | undefined }
+  | { kind: "workerExited"; worker: ProcessId; exit: WorkerExitedHeader | undefined; intended: boolean; nowMs: number }
+  | { kind: "kill"; id: ActorId; restart: boolean; reason?: string }
+  | { kind: "unheld"; id: ActorId }
+  | { kind: "processGone"; process: ProcessId }
+  | { kind: "watch"; id: ActorId; process: ProcessId }
+  /** `getIfExists` found an actor, so that of the id `id` is not created. */
+  | { kind: "found"; id: ActorId; existing: ActorId };
+
+export type ActorEffect =
+  /** Once the delay is over, unless it has died by then. */
+  | { kind: "place"; actor: ActorRecord; delayMs: number }
+  | { kind: "start"; actor: ActorRecord; worker: WorkerFactsHeader }
+  | { kind: "state"; actor: ActorRecord; watchers: Iterable<ProcessId> }
+  /** Handles with the id `from` mean this actor. */
+  | { kind: "redirect"; actor: ActorRecord; from: ActorId; watchers: Iterable<ProcessId> }
+  /** `afterPending`: it may finish the calls that it has. */
+  | { kind: "end"; actor: ActorRecord; worker: ProcessId; afterPending: boolean; reason: string }
+  /** Its resources go back. */
+  | { kind: "gone"; actor: ActorRecord }
+  /** It is dead: what its constructor was given is no longer needed. */
+  | { kind: "ended"; actor: ActorRecord; spec: ActorSpec }
+  /** Handles with another id keep it alive, from now on or no longer. */
+  | { kind: "hold" | "release"; actor: ActorRecord };
+
+/** The dead are remembered so that late callers learn the cause; the oldest are forgotten. */
+const DEAD_MAX = 10_000;
+/** The first restart is at once; those of an actor that dies soon after each take longer and longer. */
+const RESTART_DELAY_MIN_MS = 100;
+const RESTART_DELAY_MAX_MS = 10_000;
+/** One that lived so long did not die of its start. */
+const STABLE_AFTER_MS = 10_000;
+
+/** What finds a named actor. */
+export interface ActorName {
+  name: string;
+  namespace: string;
+}
+
+export class ActorTable {
+  readonly #actors = new Map<ActorId, ActorRecord>();
+  readonly #byWorker = new Map<ProcessId, ActorRecord>();
+  readonly #names = new Map<string, ActorId>();
+  readonly #namesIn = new SetMap<string, string>();
+  readonly #namespacesOf = new SetMap<string, string>();
+  readonly #dead: ActorId[] = [];
+  /** Those that live, by who created them, and all, by who watches them: processes end by the thousand, and concern few actors each. */
+  readonly #byCreator = new SetMap<ProcessId, ActorRecord>();
+  readonly #byWatcher = new SetMap<ProcessId, ActorRecord>();
+  /** Who asked for an actor before its creation arrived: a handle may travel faster, as creation waits for its arguments. */
+  readonly #awaited = new Map<ActorId, Set<ProcessId>>();
+  /** Ids of handles for which `getIfExists` found another actor. */
+  readonly #aliases = new Map<ActorId, ActorId>();
+
+  /** Those that live in a placement group, or wait for it. */
+  inGroup(group: string): ActorRecord[] {
+    const isIn = (actor: ActorRecord): boolean => actor.phase !== "dead" && actor.options.group === group;
+    return Array.from(this.#actors.values()).filter(isIn);
+  }
+
+  /** The workers of a node that are actors. */
+  workersOf(tag: NodeTag): WorkerFactsHeader[] {
+    const workers = Array.from(this.#byWorker.values(), (actor) => actor.worker);
+    return workers.filter((worker) => worker !== undefined && nodeTagOf(worker.id) === tag) as WorkerFactsHeader[];
+  }
+
+  /** The processes of a node that created an actor which lives. */
+  creatorsOf(tag: NodeTag): Set<ProcessId> {
+    const creators = new Set<ProcessId>();
+    for (const creator of this.#byCreator.keys()) if (nodeTagOf(creator) === tag) creators.add(creator);
+    return creators;
+  }
+
+  get(id: ActorId): ActorRecord | undefined {
+    return this.#actors.get(id);
+  }
+
+  byWorker(worker: ProcessId): ActorRecord | undefined {
+    return this.#byWorker.get(worker);
+  }
+
+  named(name: string, namespace: string): ActorRecord | undefined {
+    const id = this.#names.get(nameKey(name, namespace));
+    return id === undefined ? undefined : this.#actors.get(id);
+  }
+
+  /** The names of a namespace, the oldest first. */
+  namesIn(namespace: string, limit: number): string[] {
+    return this.#namesIn.get(namespace).values().take(limit).toArray();
+  }
+
+  /** Where there is an actor of the name. */
+  namespacesOf(name: string): string[] {
+    return Array.from(this.#namespacesOf.get(name));
+  }
+
+  /** Which actor handles with this id mean, when `getIfExists` found one. */
+  aliasOf(id: ActorId): ActorId | undefined {
+    return this.#aliases.get(id);
+  }
+
+  /** What an earlier head has kept, in the order of creation. */
+  restore(actors: Iterable<ActorRecord>, aliases: ReadonlyMap<ActorId, ActorId>): void {
+    for (const actor of actors) {
+      const { id, phase, worker, options } = actor;
+      this.#actors.set(id, actor);
+      if (worker !== undefined) this.#byWorker.set(worker.id, actor);
+      if (phase !== "dead") this.#byCreator.add(actor.creator, actor);
+      for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
+      if (phase === "dead") this.#dead.push(id);
+      // One that is about to end has given its name back.
+      else if (options.name !== undefined && !actor.isEnding) this.#takeName(options.name, options.namespace, id);
+    }
+    for (const [id, existing] of aliases) this.#aliases.set(id, existing);
+  }
+
+  /** All that are known, the dead among them, in the order of their creation. */
+  all(): Iterable<ActorRecord> {
+    return this.#actors.values();
+  }
+
+  handle(event: ActorEvent): ActorEffect[] {
+    switch (event.kind) {
+      case "create":
+        return this.#create(event);
+      case "placed": {
+        const actor = this.#actors.get(event.id);
+        if (actor === undefined || actor.worker?.id === event.worker.id) return [];
+        // It died, or another node was faster, while the node looked for a worker.
+        if (actor.phase === "dead" || actor.worker !== undefined) {
+          return [{ kind: "end", actor, worker: event.worker.id, afterPending: false, reason: "its actor does not need it any more" }];
+        }
+        actor.worker = event.worker;
+        this.#byWorker.set(event.worker.id, actor);
+        return [{ kind: "start", actor, worker: event.worker }];
+      }
+      case "started": {
+        const actor = this.#live(event.id);
+        if (actor === undefined || actor.incarnation !== event.incarnation) return [];
+        actor.phase = "alive";
+        actor.startedMs = event.nowMs;
+        return [{ kind: "state", actor, watchers: actor.watchers }];
+      }
+      case "refused": {
+        const actor = this.#live(event.id);
+        if (actor === undefined) return [];
+        actor.refusal = event.refusal;
+        return this.#die(actor, event.refusal.reason);
+      }
+      case "startFailed": {
+        const actor = this.#live(event.id);
+        if (actor === undefined || actor.incarnation !== event.incarnation) return [];
+        actor.error = event.error;
+        return this.#die(actor, "its constructor failed");
+      }
+      case "leaving": {
+        const actor = this.#byWorker.get(event.worker);
+        if (actor === undefined) return [];
+        actor.reason ??= event.reason;
+        this.#beginEnd(actor);
+        return [];
+      }
+      case "workerExited":
+        return this.#workerExited(event);
+      case "kill": {
+        const actor = this.#live(event.id);
+        if (actor === undefined) return [];
+        if (event.restart && actor.restartsLeft !== 0) {
+          // One that is being made is as new as it would be.
+          if (actor.worker === undefined) return [];
+          return [
+            {
+              kind: "end",
+              actor,
+              worker: actor.worker.id,
+              afterPending: false,
+              reason: event.reason ?? "kill() was called with a restart",
+            },
+          ];
+        }
+        return this.#die(actor, "it was killed by kill()");
+      }
+      case "unheld": {
+        this.#awaited.delete(event.id);
+        const alias = this.#aliases.get(event.id);
+        if (alias !== undefined) {
+          this.#aliases.delete(event.id);
+          const found = this.#actors.get(alias);
+          return found === undefined ? [] : [{ kind: "release", actor: found }];
+        }
+        const actor = this.#live(event.id);
+        if (actor === undefined || actor.options.isDetached) return [];
+        if (actor.phase === "alive" && actor.worker !== undefined) {
+          this.#beginEnd(actor);
+          actor.reason = "nobody held a handle of it any more";
+          return [{ kind: "end", actor, worker: actor.worker.id, afterPending: true, reason: actor.reason }];
+        }
+        return this.#die(actor, "nobody held a handle of it any more");
+      }
+      case "processGone": {
+        const effects: ActorEffect[] = [];
+        for (const [id, waiting] of this.#awaited) if (waiting.delete(event.process) && waiting.size === 0) this.#awaited.delete(id);
+        for (const actor of this.#byWatcher.take(event.process)) actor.watchers.delete(event.process);
+        for (const actor of Array.from(this.#byCreator.get(event.process))) {
+          if (!actor.options.isDetached) effects.push(...this.#die(actor, "the process that had created it ended"));
+        }
+        return effects;
+      }
+      case "watch": {
+        const alias = this.#aliases.get(event.id);
+        const actor = this.#actors.get(alias ?? event.id);
+        if (actor === undefined) {
+          this.#await(event.id, event.process);
+          return [];
+        }
+        if (alias !== undefined) return [{ kind: "redirect", actor, from: event.id, watchers: [event.process] }];
+        actor.watchers.add(event.process);
+        this.#byWatcher.add(event.process, actor);
+        return actor.phase === "pending" ? [] : [{ kind: "state", actor, watchers: [event.process] }];
+      }
+      case "found": {
+        const actor = this.#actors.get(event.existing);
+        if (actor === undefined) return [];
+        this.#aliases.set(event.id, event.existing);
+        // A handle with the other id may be with others already, who hold nothing but that id.
+        return [
+          { kind: "hold", actor },
+          { kind: "redirect", actor, from: event.id, watchers: this.#takeAwaited(event.id) },
+        ];
+      }
+    }
+  }
+
+  #create(event: Extract<ActorEvent, { kind: "create" }>): ActorEffect[] {
+    const { id, options, creator, spec } = event;
+    if (this.#actors.has(id)) return [];
+    const actor: ActorRecord = {
+      id,
+      options,
+      creator,
+      spec,
+      watchers: new Set([creator, ...this.#takeAwaited(id)]),
+      phase: "pending",
+      incarnation: 0,
+      restartsLeft: options.maxRestarts,
+      deathsInARow: 0,
+      startedMs: 0,
+      worker: undefined,
+      isEnding: false,
+      reason: undefined,
+      exit: undefined,
+      refusal: undefined,
+      error: undefined,
+    };
+    this.#actors.set(id, actor);
+    this.#byCreator.add(creator, actor);
+    for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
+    if (options.name !== undefined) this.#takeName(options.name, options.namespace, id);
+    return [{ kind: "place", actor, delayMs: 0 }];
+  }
+
+  #workerExited(event: Extract<ActorEvent, { kind: "workerExited" }>): ActorEffect[] {
+    const actor = this.#byWorker.get(event.worker);
+    if (actor === undefined) return [];
+    this.#byWorker.delete(event.worker);
+    actor.worker = undefined;
+    actor.exit = event.exit;
+    if (actor.phase === "dead") return [{ kind: "state", actor, watchers: actor.watchers }];
+    if (event.intended) return this.#die(actor, actor.reason ?? "it was terminated");
+    if (actor.restartsLeft === 0) return this.#die(actor, actor.reason ?? "its process ended");
+    if (actor.restartsLeft > 0) actor.restartsLeft -= 1;
+    const wasStable = actor.phase === "alive" && event.nowMs - actor.startedMs >= STABLE_AFTER_MS;
+    const delayMs = wasStable ? 0 : restartDelayMs(actor.deathsInARow);
+    actor.deathsInARow = wasStable ? 1 : actor.deathsInARow + 1;
+    actor.phase = "restarting";
+    actor.incarnation += 1;
+    return [
+      { kind: "state", actor, watchers: actor.watchers },
+      { kind: "gone", actor },
+      { kind: "place", actor, delayMs },
+    ];
+  }
+
+  /** It may still answer what it has; nobody finds it by its name any more, so that whoever looks for the name does not get one that ends. */
+  #beginEnd(actor: ActorRecord): void {
+    actor.isEnding = true;
+    actor.restartsLeft = 0;
+    this.#releaseName(actor);
+  }
+
+  #takeName(name: string, namespace: string, id: ActorId): void {
+    this.#names.set(nameKey(name, namespace), id);
+    this.#namesIn.add(namespace, name);
+    this.#namespacesOf.add(name, namespace);
+  }
+
+  #releaseName(actor: ActorRecord): void {
+    const { name, namespace } = actor.options;
+    if (name === undefined || this.#names.get(nameKey(name, namespace)) !== actor.id) return;
+    this.#names.delete(nameKey(name, namespace));
+    this.#namesIn.delete(namespace, name);
+    this.#namespacesOf.delete(name, namespace);
+  }
+
+  #die(actor: ActorRecord, reason: string): ActorEffect[] {
+    actor.phase = "dead";
+    actor.reason ??= reason;
+    this.#releaseName(actor);
+    this.#byCreator.delete(actor.creator, actor);
+    this.#dead.push(actor.id);
+    if (this.#dead.length > DEAD_MAX) this.#forget(this.#dead.shift() as ActorId);
+    const effects: ActorEffect[] = [
+      { kind: "state", actor, watchers: actor.watchers },
+      { kind: "gone", actor },
+    ];
+    if (actor.worker !== undefined)
+      effects.push({ kind: "end", actor, worker: actor.worker.id, afterPending: false, reason: actor.reason });
+    if (actor.spec !== undefined) effects.push({ kind: "ended", actor, spec: actor.spec });
+    actor.spec = undefined;
+    return effects;
+  }
+
+  #forget(id: ActorId): void {
+    const actor = this.#actors.get(id);
+    this.#actors.delete(id);
+    for (const watcher of actor?.watchers ?? []) this.#byWatcher.delete(watcher, actor as ActorRecord);
+  }
+
+  #await(id: ActorId, process: ProcessId): void {
+    const waiting = this.#awaited.get(id);
+    if (waiting === undefined) this.#awaited.set(id, new Set([process]));
+    else waiting.add(process);
+  }
+
+  #takeAwaited(id: ActorId): Iterable<ProcessId> {
+    const waiting = this.#awaited.get(id) ?? [];
+    this.#awaited.delete(id);
+    return waiting;
+  }
+
+  #live(id: ActorId): ActorRecord | undefined {
+    const actor = this.#actors.get(id);
+    return actor === undefined || actor.phase === "dead" ? undefined : actor;
+  }
+}
+
+function nameKey(name: string, namespace: string): string {
+  return JSON.stringify([namespace, name]);
+}
+
+function restartDelayMs(deathsInARow: number): number {
+  return deathsInARow === 0 ? 0 : Math.min(RESTART_DELAY_MAX_MS, RESTART_DELAY_MIN_MS * 2 ** (deathsInARow - 1));
+}

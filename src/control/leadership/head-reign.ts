@@ -1,0 +1,133 @@
+/**
+ * The life of a head's process: a standby, then a leading head, then a standby again.
+ *
+ * While it leads it has a server for the nodes and tables that are kept; when it leads no more both are dropped, with all links, and nodes that come are told who leads and
+ * turned away. A head without rivals leads at once, and again as soon as it can. Made by the head's entry point.
+ */
+import type { NodeId, ProcessId } from "../../base/ids.ts";
+import type { Transport } from "../../platform/network/transport.ts";
+import { acceptPeer } from "../../rpc/handshake.ts";
+import { notLeader } from "../../rpc/refusals.ts";
+import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
+import { HeadElection, PROOF_MS } from "./head-election.ts";
+import { HeadRoster } from "./head-roster.ts";
+import type { HeadSecurity } from "../joining/head-security.ts";
+import { HeadServer } from "../nodes/head-server.ts";
+import { KeptHead } from "../tables/kept-head.ts";
+import type { Leadership } from "./leadership.ts";
+import type { ControlPlane } from "./open-control-plane.ts";
+
+export interface HeadReignOptions {
+  readonly plane: ControlPlane;
+  /** Where nodes reach it. */
+  readonly address: string;
+  readonly self: { readonly nodeId: NodeId; readonly processId: ProcessId };
+  readonly token: string;
+  readonly security: HeadSecurity | undefined;
+  readonly hasRivals: boolean;
+  /** For each reign another, so that nodes register anew. */
+  readonly newIncarnation: () => string;
+  readonly nowMs: () => number;
+  /** It leads from now on, or no more, and why. */
+  readonly onChange?: (change: { leads: boolean; reason: string }) => void;
+  readonly onError?: (error: unknown) => void;
+}
+
+export class HeadReign {
+  readonly #options: HeadReignOptions;
+  readonly #election: HeadElection;
+  readonly #roster: HeadRoster;
+  readonly #leads = Promise.withResolvers<void>();
+  readonly #isLed = Promise.withResolvers<void>();
+  #server: HeadServer | undefined;
+
+  constructor(options: HeadReignOptions) {
+    this.#options = options;
+    const { plane, address, self, hasRivals, nowMs, onError } = options;
+    this.#roster = new HeadRoster({ bus: plane.bus, self: { id: self.nodeId, address, hasRivals }, nowMs });
+    this.#election = new HeadElection({
+      id: self.nodeId,
+      address,
+      store: plane.store,
+      bus: plane.bus,
+      hasRivals,
+      onHeard: () => this.#isLed.resolve(),
+      lead: (leadership, election) => this.#lead(leadership, election),
+      ...(onError && { onError }),
+    });
+  }
+
+  /** While it leads. */
+  get server(): HeadServer | undefined {
+    return this.#server;
+  }
+
+  /** Resolves when it leads for the first time. */
+  get leads(): Promise<void> {
+    return this.#leads.promise;
+  }
+
+  /** Resolves when it is known who leads. */
+  get isLed(): Promise<void> {
+    return Promise.race([this.#leads.promise, this.#isLed.promise]);
+  }
+
+  /** Where heads are, this one first. */
+  get heads(): string[] {
+    const { leader } = this.#election;
+    return Array.from(new Set([...this.#roster.addresses, ...(leader === undefined ? [] : [leader.address])]));
+  }
+
+  /** What whoever wants a leading head is told by this one; undefined while it leads. */
+  get refusal(): string | undefined {
+    if (this.#server !== undefined) return undefined;
+    const { leader } = this.#election;
+    // It is not known for a moment after a reign has ended.
+    return notLeader(leader?.address === this.#options.address ? undefined : leader?.address);
+  }
+
+  accept(transport: Transport): void {
+    if (this.#server !== undefined) return this.#server.accept(transport);
+    const { self, token } = this.#options;
+    acceptPeer(transport, { token, ...self, refusal: () => this.refusal ?? notLeader(undefined), onPeer: () => {}, onLink: () => {} });
+  }
+
+  close(): void {
+    this.#roster.close();
+    this.#election.close();
+  }
+
+  async #lead(leadership: Leadership, election: HeadElection): Promise<{ end(reason: string): void }> {
+    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, onChange } = this.#options;
+    const onLost = (error: Error): void => election.stepDown(error.message);
+    // Another head may have changed which join tokens are good.
+    if (hasRivals) await security?.reload();
+    const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, onLost });
+    const server = new HeadServer({
+      kept,
+      self: { ...self, incarnation: newIncarnation(), term: leadership.term },
+      token,
+      security,
+      hasRivals: hasRivals || leadership.hadRivals,
+      isConnected: plane.isConnected,
+      mayAnswer: () => election.mayAnswer,
+      ...(hasRivals && { heartbeatReply: () => this.#heartbeatReply() }),
+      nowMs,
+    });
+    this.#server = server;
+    this.#leads.resolve();
+    onChange?.({ leads: true, reason: `it leads in term ${leadership.term}` });
+    return {
+      end: (reason) => {
+        this.#server = undefined;
+        kept.end();
+        server.close(reason);
+        onChange?.({ leads: false, reason });
+      },
+    };
+  }
+
+  #heartbeatReply(): HeartbeatReply {
+    return { provenAgoMs: Math.ceil(this.#election.provenAgoMs), takeoverGraceMs: PROOF_MS, heads: this.heads };
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * What the head tells an operator of its nodes: who is there, what each has and uses, who has gone and why, and what waits for room.
+ *
+ * Made from what the head knows at that moment; asked by `shoal status` through the node of its machine.
+ */
+import { RESOURCE_UNIT } from "../../base/resources.ts";
+import type { ClusterStatusHeader, NodeInfoHeader, NodeStatusHeader, WaitingHeader } from "../../wire/cluster-messages.ts";
+import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import type { NodeState } from "../placement/cluster-view.ts";
+import type { WaitingDemand } from "../placement/placement-waiters.ts";
+import type { RemoteNode } from "./remote-node.ts";
+
+export interface StatusParts {
+  readonly nodes: Iterable<RemoteNode>;
+  readonly stateOf: (node: RemoteNode) => NodeState;
+  readonly gone: readonly NodeInfoHeader[];
+  readonly waiting: readonly WaitingDemand[];
+  readonly startedMs: number;
+  readonly heads: string[] | undefined;
+}
+
+/** Of nodes that have gone, the newest are told. */
+const GONE_SHOWN = 20;
+
+export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads }: StatusParts): ClusterStatusHeader {
+  return {
+    startedMs,
+    heads,
+    nodes: Array.from(nodes, (node) => nodeStatus(node, stateOf(node))),
+    gone: gone
+      .slice(-GONE_SHOWN)
+      .map(({ nodeId, hostname, reason, goneMs }) => ({ nodeId, hostname, reason: reason ?? "", goneMs: goneMs ?? 0 })),
+    waiting: waiting.map(waitingHeader),
+  };
+}
+
+function nodeStatus(node: RemoteNode, state: NodeState): NodeStatusHeader {
+  const { nodeId, hostname, address, pid } = node.facts;
+  const { total, free, labels } = node.view();
+  return { nodeId, hostname, address, pid, state, labels, total: amounts(total), free: amounts(free) };
+}
+
+function waitingHeader({ shape, count, isInfeasible }: WaitingDemand): WaitingHeader {
+  return { resources: amounts(parseLeaseSpec(shape).resources.amounts), count, isInfeasible };
+}
+
+function amounts(units: Iterable<readonly [string, number]>): Record<string, number> {
+  return Object.fromEntries(Array.from(units, ([name, amount]) => [name, amount / RESOURCE_UNIT]));
+}

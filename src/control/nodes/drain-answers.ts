@@ -1,0 +1,45 @@
+/**
+ * When those who asked that a node be drained are answered: once it knows, so that what they submit next does not land on it.
+ *
+ * A node that is not heard of gets nothing new from the head anyway, so nobody waits for its word for longer than `KNOWS_WITHIN_MS`. Owned by the head's server, which
+ * says what nodes report and when one is gone. Invariant: each answer is given once.
+ */
+import type { NodeId } from "../../base/ids.ts";
+
+const KNOWS_WITHIN_MS = 2_000;
+
+export class DrainAnswers {
+  readonly #known = new Set<NodeId>();
+  readonly #waiting = new Map<NodeId, Set<() => void>>();
+
+  /** Calls `answer` when the node knows, or is gone, or has not said so in time. */
+  wait(node: NodeId, answer: () => void): void {
+    if (this.#known.has(node)) return answer();
+    const waiting = this.#waiting.get(node) ?? new Set();
+    this.#waiting.set(node, waiting);
+    const once = (): void => {
+      clearTimeout(timer);
+      waiting.delete(once);
+      if (waiting.size === 0) this.#waiting.delete(node);
+      answer();
+    };
+    const timer = setTimeout(once, KNOWS_WITHIN_MS);
+    timer.unref();
+    waiting.add(once);
+  }
+
+  /** It has said that it takes nothing new. */
+  knows(node: NodeId): void {
+    this.#known.add(node);
+    this.#answer(node);
+  }
+
+  gone(node: NodeId): void {
+    this.#known.delete(node);
+    this.#answer(node);
+  }
+
+  #answer(node: NodeId): void {
+    for (const answer of this.#waiting.get(node) ?? []) answer();
+  }
+}

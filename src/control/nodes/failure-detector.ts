@@ -1,0 +1,312 @@
+/**
+ * Which nodes are alive, as the leading head sees it: two speeds of death, a guard against losing many at once, and incarnations that never return.
+ *
+ * A pure state machine. A node is suspected (no new work) when its link closes or it is silent for a fifth of `deadAfterMs`. It is dead when its link has been closed
+ * and its connection to the bus lost for `closedAfterMs`, which is what a process that ended looks like; or when it was silent for `deadAfterMs`.
+ * Invariants: a dead incarnation is never alive again; nobody dies of silence before its suspicion was committed (`marked`) for `MARKED_FRACTION` of `deadAfterMs`,
+ * while this process stood still, while the head's own bus was away, or while more than half of at least three nodes are silent. Why that is safe: decision 0025.
+ */
+import type { NodeId } from "../../base/ids.ts";
+
+export interface DetectorOptions {
+  /** Default 10,000. */
+  readonly deadAfterMs?: number;
+  /** Default 2,000. */
+  readonly closedAfterMs?: number;
+  /**
+   * How much longer a node that was registered with an earlier head may stay away from this one: for as long as that head may have gone on answering it.
+   * Default 0: there is only one head.
+   */
+  readonly takeoverGraceMs?: number;
+}
+
+interface OfNode {
+  readonly node: NodeId;
+  /** Random for each life of a node's daemon. */
+  readonly incarnation: string;
+  readonly nowMs: number;
+}
+
+export type DetectorEvent =
+  /** It is connected and has told what it runs. */
+  | ({ kind: "registered" } & OfNode)
+  /** The tables of an earlier head have it, and this head has not met it yet. */
+  | ({ kind: "expected" } & OfNode)
+  /** A word of it, over the link or the bus. */
+  | ({ kind: "heartbeat" } & OfNode)
+  | ({ kind: "linkUp" | "linkDown" } & OfNode)
+  /** Asked again and again while the link is down, the bus says that nobody there answers for it; `busBack`: it does not say so any more. */
+  | ({ kind: "busLost" | "busBack" } & OfNode)
+  /** Its address refuses connections: the process that listened there has ended. */
+  | ({ kind: "refusesConnections" } & OfNode)
+  /** The store has kept that it is suspected. */
+  | ({ kind: "marked"; suspicion: number } & OfNode)
+  /** It left by its own decision, with nothing on it. */
+  | ({ kind: "drained" } & OfNode)
+  /** The head's own connection to the bus. */
+  | { kind: "ownBusLost" | "ownBusBack"; nowMs: number }
+  | { kind: "tick"; nowMs: number };
+
+export type DetectorEffect =
+  /** No new work for it; write that it is suspected, and answer with `marked`. */
+  | { kind: "suspect"; node: NodeId; incarnation: string; reason: string; suspicion: number }
+  | { kind: "alive"; node: NodeId; incarnation: string }
+  | { kind: "dead"; node: NodeId; incarnation: string; reason: string }
+  /** The sender's incarnation is dead: it is told so and ends. */
+  | { kind: "refused"; node: NodeId; incarnation: string }
+  /** The sender is not registered with this head: it is asked to. */
+  | { kind: "unknown"; node: NodeId; incarnation: string }
+  /** Nobody is declared dead for silence from now on, or again. */
+  | { kind: "freeze"; silent: number; of: number }
+  | { kind: "thaw"; reason: string };
+
+interface Node {
+  readonly id: NodeId;
+  readonly incarnation: string;
+  heardMs: number;
+  linkDownMs: number | undefined;
+  busLostMs: number | undefined;
+  /** Its process has ended, as its address tells. */
+  hasEnded: boolean;
+  /** This head has had a link to it, so that the end of the link says something. */
+  wasMet: boolean;
+  /** Counts its suspicions; what was committed of an earlier one says nothing about this one. */
+  suspicion: number;
+  isSuspect: boolean;
+  markedMs: number | undefined;
+}
+
+export const DEAD_AFTER_MS = 10_000;
+export const DEAD_AFTER_MS_MIN = 3_000;
+export const CLOSED_AFTER_MS = 2_000;
+/** Of `deadAfterMs`: two heartbeats that did not come. */
+const SUSPECT_FRACTION = 0.2;
+/** Of `deadAfterMs`, from the commit of the suspicion to the death: longer than the 0.7 after which a node fences itself and the 0.05 after which its workers notice. */
+const MARKED_FRACTION = 0.8;
+/** Of one or two nodes all that is silent may well be what is dead, and there is no majority to compare with. */
+const GUARD_NODES_MIN = 3;
+/** In `deadAfterMs`: a cluster that really lost its larger half must go on at some time; its nodes have long fenced themselves. */
+const FREEZE_MAX_FACTOR = 5;
+/** Without an event for so long this process stood still: ticks come every 100 to 250 ms. */
+const STALL_MS = 1_000;
+const DEAD_MAX = 10_000;
+
+export class FailureDetector {
+  readonly #deadAfterMs: number;
+  readonly #closedAfterMs: number;
+  readonly #takeoverGraceMs: number;
+  readonly #nodes = new Map<NodeId, Node>();
+  /** Dead incarnations in the order of their deaths. */
+  readonly #dead = new Set<string>();
+  #lastMs: number | undefined;
+  /** How long this process stood still, all in all. Its time leaves that out: the words of nodes that came meanwhile have not been read yet. */
+  #stalledMs = 0;
+  #isOwnBusLost = false;
+  #frozenMs: number | undefined;
+  /** The freeze lasted its time: the next one needs a majority that was heard in between. */
+  #isGuardSpent = false;
+
+  constructor({ deadAfterMs = DEAD_AFTER_MS, closedAfterMs = CLOSED_AFTER_MS, takeoverGraceMs = 0 }: DetectorOptions = {}) {
+    if (!(deadAfterMs >= DEAD_AFTER_MS_MIN)) {
+      throw new RangeError(`Cannot detect failures: deadAfterMs is at least ${DEAD_AFTER_MS_MIN}: received ${deadAfterMs}`);
+    }
+    this.#deadAfterMs = deadAfterMs;
+    this.#closedAfterMs = closedAfterMs;
+    this.#takeoverGraceMs = takeoverGraceMs;
+  }
+
+  get isFrozen(): boolean {
+    return this.#frozenMs !== undefined;
+  }
+
+  isDead(node: NodeId, incarnation: string): boolean {
+    return this.#dead.has(deadKey(node, incarnation));
+  }
+
+  /** Undefined for nodes that are unknown or dead. */
+  stateOf(node: NodeId): "alive" | "suspect" | undefined {
+    const found = this.#nodes.get(node);
+    return found && (found.isSuspect ? "suspect" : "alive");
+  }
+
+  /** From the tables of an earlier head. */
+  restoreDead(node: NodeId, incarnation: string): void {
+    this.#dead.add(deadKey(node, incarnation));
+    if (this.#dead.size > DEAD_MAX) this.#dead.delete(this.#dead.values().next().value as string);
+  }
+
+  handle(event: DetectorEvent): DetectorEffect[] {
+    const nowMs = this.#ownTime(event.nowMs);
+    switch (event.kind) {
+      case "tick":
+        return this.#tick(nowMs);
+      case "ownBusLost":
+        this.#isOwnBusLost = true;
+        return [];
+      case "ownBusBack":
+        this.#isOwnBusLost = false;
+        // Of one that an earlier head may still be answering, the time has not begun.
+        for (const node of this.#nodes.values()) node.heardMs = Math.max(node.heardMs, nowMs);
+        return [];
+      default:
+        return this.#ofNode(event, nowMs);
+    }
+  }
+
+  #ofNode(event: Exclude<DetectorEvent, { kind: "tick" | "ownBusLost" | "ownBusBack" }>, nowMs: number): DetectorEffect[] {
+    const { kind, node: id, incarnation } = event;
+    if (this.isDead(id, incarnation)) {
+      return kind === "heartbeat" || kind === "registered" || kind === "linkUp" ? [{ kind: "refused", node: id, incarnation }] : [];
+    }
+    if (kind === "registered" || kind === "expected") return this.#meet(event, nowMs);
+    const node = this.#nodes.get(id);
+    if (node === undefined || node.incarnation !== incarnation) {
+      return kind === "heartbeat" || kind === "linkUp" ? [{ kind: "unknown", node: id, incarnation }] : [];
+    }
+    switch (kind) {
+      case "heartbeat":
+        return this.#heard(node, nowMs);
+      case "linkUp":
+        node.linkDownMs = undefined;
+        return this.#heard(node, nowMs);
+      case "linkDown":
+        node.linkDownMs ??= nowMs;
+        return this.#suspect(node, "its link to the head closed");
+      case "busLost":
+        node.busLostMs ??= nowMs;
+        return [];
+      case "busBack":
+        node.busLostMs = undefined;
+        return [];
+      case "refusesConnections":
+        node.hasEnded = true;
+        return [];
+      case "marked":
+        if (node.isSuspect && node.suspicion === event.suspicion) node.markedMs ??= nowMs;
+        return [];
+      case "drained":
+        return [this.#die(node, "it was drained")];
+    }
+  }
+
+  #meet({ kind, node: id, incarnation }: OfNode & { kind: "registered" | "expected" }, nowMs: number): DetectorEffect[] {
+    const known = this.#nodes.get(id);
+    if (known?.incarnation === incarnation) {
+      if (kind === "expected") return [];
+      known.linkDownMs = undefined;
+      known.wasMet = true;
+      return this.#heard(known, nowMs);
+    }
+    const effects = known === undefined ? [] : [this.#die(known, "a new process of the node took its place")];
+    const node: Node = {
+      id,
+      incarnation,
+      heardMs: nowMs,
+      linkDownMs: undefined,
+      busLostMs: undefined,
+      hasEnded: false,
+      wasMet: kind === "registered",
+      suspicion: 0,
+      isSuspect: false,
+      markedMs: undefined,
+    };
+    this.#nodes.set(id, node);
+    if (kind === "registered") return [...effects, { kind: "alive", node: id, incarnation }];
+    node.linkDownMs = nowMs;
+    node.heardMs = nowMs + this.#takeoverGraceMs;
+    return [...effects, ...this.#suspect(node, "it has not come to the new head yet")];
+  }
+
+  #tick(nowMs: number): DetectorEffect[] {
+    const effects: DetectorEffect[] = [];
+    let silent = 0;
+    const suspectAfterMs = this.#deadAfterMs * SUSPECT_FRACTION;
+    for (const node of this.#nodes.values()) {
+      const silentMs = nowMs - node.heardMs;
+      if (silentMs < suspectAfterMs) continue;
+      // What has a cause of its own is no sign of a lost network.
+      if (node.linkDownMs === undefined || node.busLostMs === undefined) silent += 1;
+      effects.push(...this.#suspect(node, `it has been silent for ${Math.round(silentMs)} ms`));
+    }
+    effects.push(...this.#guard(silent, nowMs));
+    for (const node of this.#nodes.values()) {
+      const reason = this.#causeOfDeath(node, nowMs);
+      if (reason !== undefined) effects.push(this.#die(node, reason));
+    }
+    return effects;
+  }
+
+  #causeOfDeath(node: Node, nowMs: number): string | undefined {
+    const { linkDownMs, busLostMs, markedMs } = node;
+    if (markedMs === undefined) return undefined;
+    // Counted from the last of them, as the node itself counts before it stops its workers.
+    if (linkDownMs !== undefined && busLostMs !== undefined && (node.wasMet || node.hasEnded)) {
+      const closedMs = nowMs - Math.max(linkDownMs, busLostMs, markedMs);
+      if (closedMs >= this.#closedAfterMs)
+        return `it has had no link to the head and no connection to the bus for ${Math.round(closedMs)} ms`;
+    }
+    const silentMs = nowMs - node.heardMs;
+    if (silentMs < this.#deadAfterMs || this.isFrozen || this.#isOwnBusLost) return undefined;
+    if (nowMs - markedMs < this.#deadAfterMs * MARKED_FRACTION) return undefined;
+    return `it has been silent for ${Math.round(silentMs)} ms`;
+  }
+
+  #guard(silent: number, nowMs: number): DetectorEffect[] {
+    const of = this.#nodes.size;
+    const isMassLoss = of >= GUARD_NODES_MIN && silent > of / 2;
+    if (this.#frozenMs === undefined) {
+      if (!isMassLoss) this.#isGuardSpent = false;
+      if (!isMassLoss || this.#isGuardSpent) return [];
+      this.#frozenMs = nowMs;
+      return [{ kind: "freeze", silent, of }];
+    }
+    if (isMassLoss && nowMs - this.#frozenMs < this.#deadAfterMs * FREEZE_MAX_FACTOR) return [];
+    this.#frozenMs = undefined;
+    if (isMassLoss) {
+      this.#isGuardSpent = true;
+      return [{ kind: "thaw", reason: `${silent} of ${of} nodes are still silent, which is too long for a lost network` }];
+    }
+    // Whatever kept the many away kept these, too: their time begins again.
+    for (const node of this.#nodes.values()) node.heardMs = Math.max(node.heardMs, nowMs - this.#deadAfterMs * SUSPECT_FRACTION);
+    return [{ kind: "thaw", reason: "most nodes are heard again" }];
+  }
+
+  #suspect(node: Node, reason: string): DetectorEffect[] {
+    if (node.isSuspect) return [];
+    node.isSuspect = true;
+    node.suspicion += 1;
+    return [{ kind: "suspect", node: node.id, incarnation: node.incarnation, reason, suspicion: node.suspicion }];
+  }
+
+  #heard(node: Node, nowMs: number): DetectorEffect[] {
+    node.heardMs = Math.max(node.heardMs, nowMs);
+    node.busLostMs = undefined;
+    node.hasEnded = false;
+    return this.#recovered(node);
+  }
+
+  /** Its link has to be up, too: without it no work reaches it. */
+  #recovered(node: Node): DetectorEffect[] {
+    if (!node.isSuspect || node.linkDownMs !== undefined) return [];
+    node.isSuspect = false;
+    node.markedMs = undefined;
+    return [{ kind: "alive", node: node.id, incarnation: node.incarnation }];
+  }
+
+  #die({ id, incarnation }: Node, reason: string): DetectorEffect {
+    this.#nodes.delete(id);
+    this.restoreDead(id, incarnation);
+    return { kind: "dead", node: id, incarnation, reason };
+  }
+
+  #ownTime(nowMs: number): number {
+    const gapMs = nowMs - (this.#lastMs ?? nowMs);
+    this.#lastMs = nowMs;
+    if (gapMs > STALL_MS) this.#stalledMs += gapMs;
+    return nowMs - this.#stalledMs;
+  }
+}
+
+function deadKey(node: NodeId, incarnation: string): string {
+  return `${node} ${incarnation}`;
+}

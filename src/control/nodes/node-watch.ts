@@ -1,0 +1,171 @@
+/**
+ * Watches over the nodes of a head: what it sees of them goes to the failure detector (`failure-detector.ts`), and what that concludes is done.
+ *
+ * The shell around it: a timer, and questions whether the address of a node whose link is down still answers, which is the second witness of an end: a process that ended closed its connections and
+ * refuses new ones, one that was cut off does neither. A suspicion counts from when it is kept. Made by the head's server for each reign.
+ */
+import type { NodeId } from "../../base/ids.ts";
+import { type DetectorEffect, type DetectorEvent, FailureDetector } from "./failure-detector.ts";
+import { PROOF_MS } from "../leadership/head-election.ts";
+
+export interface WatchedNode {
+  readonly nodeId: NodeId;
+  readonly incarnation: string;
+  /** Where its daemon listens; undefined for one of an earlier head that did not keep it. */
+  readonly address: string | undefined;
+}
+
+export interface NodeWatchOptions {
+  /** Whether another head may have led before this one. */
+  readonly hasRivals: boolean;
+  readonly nowMs: () => number;
+  /** Whether this head's own connection to the bus is there: without it, no node's silence says anything. */
+  readonly isConnected: () => boolean;
+  /** Whether a process refuses connections at an address; undefined when nothing is heard from there. */
+  readonly refuses: (address: string) => Promise<boolean | undefined>;
+  /** Keeps what is suspected, and then says so. */
+  readonly keep: (nodeId: NodeId, state: "alive" | "suspect", then: () => void) => void;
+  readonly dead: (nodeId: NodeId, reason: string) => void;
+  /** For people. */
+  readonly say: (text: string) => void;
+}
+
+const TICK_MS = 100;
+const ASK_EVERY_MS = 400;
+
+interface Watched extends WatchedNode {
+  isDown: boolean;
+  isAsked: boolean;
+  askedMs: number;
+}
+
+export class NodeWatch {
+  readonly #options: NodeWatchOptions;
+  readonly #detector: FailureDetector;
+  readonly #nodes = new Map<NodeId, Watched>();
+  readonly #timer: NodeJS.Timeout;
+  #isClosed = false;
+  #isConnected = true;
+
+  constructor(options: NodeWatchOptions) {
+    this.#options = options;
+    this.#detector = new FailureDetector({ takeoverGraceMs: options.hasRivals ? PROOF_MS : 0 });
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#timer.unref();
+  }
+
+  /** An earlier head found it dead. */
+  restoreDead({ nodeId, incarnation }: WatchedNode): void {
+    this.#detector.restoreDead(nodeId, incarnation);
+  }
+
+  /** An earlier head had it, and it has to come to this one. */
+  expected(node: WatchedNode): void {
+    this.#nodes.set(node.nodeId, { ...node, isDown: true, isAsked: false, askedMs: 0 });
+    this.#tell(node.nodeId, "expected");
+  }
+
+  registered(node: WatchedNode): void {
+    this.#nodes.set(node.nodeId, { ...node, isDown: false, isAsked: false, askedMs: 0 });
+    this.#tell(node.nodeId, "registered");
+  }
+
+  heard(nodeId: NodeId): void {
+    this.#tell(nodeId, "heartbeat");
+  }
+
+  linkUp(nodeId: NodeId): void {
+    this.#setDown(nodeId, false);
+    this.#tell(nodeId, "linkUp");
+  }
+
+  linkDown(nodeId: NodeId): void {
+    this.#setDown(nodeId, true);
+    this.#tell(nodeId, "linkDown");
+  }
+
+  /** By its own decision. */
+  left(nodeId: NodeId): void {
+    const known = this.#nodes.get(nodeId);
+    this.#nodes.delete(nodeId);
+    // Its end is known to who calls this.
+    if (known !== undefined)
+      this.#detector.handle({ kind: "drained", node: nodeId, incarnation: known.incarnation, nowMs: this.#options.nowMs() });
+  }
+
+  isSuspect(nodeId: NodeId): boolean {
+    return this.#detector.stateOf(nodeId) === "suspect";
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+  }
+
+  #setDown(nodeId: NodeId, isDown: boolean): void {
+    const node = this.#nodes.get(nodeId);
+    if (node !== undefined) node.isDown = isDown;
+  }
+
+  #tell(node: NodeId, kind: Exclude<DetectorEvent["kind"], "marked" | "tick" | "ownBusLost" | "ownBusBack">): void {
+    const known = this.#nodes.get(node);
+    if (known === undefined || this.#isClosed) return;
+    this.#handle({ kind, node, incarnation: known.incarnation, nowMs: this.#options.nowMs() });
+  }
+
+  #tick(): void {
+    const nowMs = this.#options.nowMs();
+    const isConnected = this.#options.isConnected();
+    if (isConnected !== this.#isConnected) this.#handle({ kind: isConnected ? "ownBusBack" : "ownBusLost", nowMs });
+    this.#isConnected = isConnected;
+    this.#handle({ kind: "tick", nowMs });
+    for (const node of this.#nodes.values()) {
+      if (!node.isDown || node.isAsked || node.address === undefined || nowMs - node.askedMs < ASK_EVERY_MS) continue;
+      node.askedMs = nowMs;
+      node.isAsked = true;
+      void this.#ask(node, node.address);
+    }
+  }
+
+  async #ask(node: Watched, address: string): Promise<void> {
+    // What a node calls its address may be none.
+    const refuses = await this.#options.refuses(address).catch(() => undefined);
+    node.isAsked = false;
+    if (!node.isDown || this.#nodes.get(node.nodeId) !== node || refuses === undefined) return;
+    if (!refuses) return this.#tell(node.nodeId, "busBack");
+    this.#tell(node.nodeId, "busLost");
+    this.#tell(node.nodeId, "refusesConnections");
+  }
+
+  #handle(event: DetectorEvent): void {
+    for (const effect of this.#detector.handle(event)) this.#do(effect);
+  }
+
+  #do(effect: DetectorEffect): void {
+    const { keep, dead, say, nowMs } = this.#options;
+    switch (effect.kind) {
+      case "suspect": {
+        const { node, incarnation, suspicion } = effect;
+        keep(node, "suspect", () => this.#handle({ kind: "marked", node, incarnation, suspicion, nowMs: nowMs() }));
+        return;
+      }
+      case "alive":
+        keep(effect.node, "alive", () => {});
+        return;
+      case "dead":
+        this.#nodes.delete(effect.node);
+        dead(effect.node, effect.reason);
+        return;
+      case "freeze":
+        say(`${effect.silent} of ${effect.of} nodes are silent: none of them is taken for dead, as it may be this machine's network.`);
+        return;
+      case "thaw":
+        say(`Silent nodes are taken for dead again: ${effect.reason}.`);
+        return;
+      case "refused":
+      case "unknown":
+        // Neither comes to this: a connection of a dead node is refused, and only nodes that are known are told about.
+        return;
+    }
+  }
+}

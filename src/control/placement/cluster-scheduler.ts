@@ -1,0 +1,376 @@
+/**
+ * Decides on which nodes leases and actors go: the only place in the cluster that sees all nodes.
+ *
+ * A pure state machine: `handle(event)` returns effects, which the head turns into messages. A node asks for leases that it cannot grant itself; the head places
+ * them, says that they have to wait, that no node can ever hold them, or that they are refused. Whoever knows that it has to wait is
+ * answered when that changes, so nobody polls fast. In a cluster that is always full no room ever shows in a report, because a node grants what comes back at
+ * once; so whoever has waited for a moment is sent to a full node ("knock"), whose own fairness makes the owner with the most leases give one back.
+ *
+ * Invariants: what is placed on a node between two of its reports never exceeds what the first one said was free (but for knocks and what can go
+ * nowhere else, which wait at the node); of those that wait for the same shape the first is served first; actors go before leases.
+ */
+import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
+import type { NodeView } from "../../base/resources.ts";
+import type { ActorRefusal } from "../../wire/messages.ts";
+import { bundlesFor, type GroupPlaces, noSuchNode, whyInfeasible } from "./cluster-obstacles.ts";
+import { ClusterView, type NodeReport, type NodeRow, type NodeState, type Shape } from "./cluster-view.ts";
+import { isFree, NodePicker, type PickHints } from "./node-picker.ts";
+import {
+  type ActorAsk,
+  actorKeyOf,
+  type LeaseAsk,
+  leaseKeyOf,
+  PlacementWaiters,
+  type Waiter,
+  type WaitingDemand,
+} from "./placement-waiters.ts";
+
+/** Leases for one node. */
+export interface PlacedLeases {
+  readonly nodeId: NodeId;
+  readonly count: number;
+  /** The node names it in its reports once it has dealt with it. */
+  readonly placement: number;
+  /** How long the demand stays at a node that has no room; undefined for as long as it takes. */
+  readonly waitMs: number | undefined;
+}
+
+export type LeaseAnswer =
+  | { kind: "nodes"; nodes: readonly PlacedLeases[] }
+  | { kind: "wait" }
+  | { kind: "infeasible"; text: string }
+  | { kind: "refused"; refusal: ActorRefusal };
+
+export type SchedulerEvent =
+  | { kind: "nodeJoined"; node: NodeView }
+  | { kind: "nodeReported"; nodeId: NodeId; report: NodeReport; nowMs: number }
+  | { kind: "nodeState"; nodeId: NodeId; state: NodeState }
+  | { kind: "nodeGone"; nodeId: NodeId }
+  /** A count of 0 withdraws the question. */
+  | { kind: "leasesWanted"; ask: LeaseAsk; nowMs: number }
+  | { kind: "ownerGone"; owner: ProcessId }
+  | { kind: "actorWanted"; ask: ActorAsk; nowMs: number }
+  | { kind: "actorWithdrawn"; actor: ActorId }
+  /** What was placed came to nothing. */
+  | { kind: "undone"; placement: number }
+  | { kind: "groupChanged"; group: string; nowMs: number }
+  | { kind: "tick"; nowMs: number };
+
+export type SchedulerEffect =
+  | { kind: "answer"; ask: LeaseAsk; answer: LeaseAnswer }
+  | { kind: "placeActor"; actor: ActorId; nodeId: NodeId; placement: number; waitMs: number | undefined }
+  | { kind: "actorInfeasible"; actor: ActorId; text: string }
+  | { kind: "actorRefused"; actor: ActorId; refusal: ActorRefusal };
+
+/** A demand of another node that gets nothing in this time goes elsewhere. */
+export const REMOTE_WAIT_MS = 100;
+/** Who has waited so long is sent to a full node, and stays there for so long. */
+const KNOCK_AFTER_MS = 200;
+const KNOCK_WAIT_MS = 1000;
+const KNOCKS_PER_TICK = 256;
+const SHAPES_PER_OFFER = 128;
+
+export class ClusterScheduler {
+  readonly view: ClusterView = new ClusterView();
+  readonly #picker: NodePicker;
+  readonly #groups: GroupPlaces;
+  readonly #waiters = new PlacementWaiters();
+  #effects: SchedulerEffect[] = [];
+  #nowMs = 0;
+
+  constructor(groups: GroupPlaces, seed?: number) {
+    this.#groups = groups;
+    this.#picker = new NodePicker(this.view, seed);
+  }
+
+  handle(event: SchedulerEvent): SchedulerEffect[] {
+    this.#effects = [];
+    this.#apply(event);
+    return this.#effects;
+  }
+
+  /** What waits, by shape. */
+  demands(): WaitingDemand[] {
+    return this.#waiters.demands();
+  }
+
+  get waitingCount(): number {
+    return this.#waiters.size;
+  }
+
+  #apply(event: SchedulerEvent): void {
+    switch (event.kind) {
+      case "nodeJoined":
+        this.#offer(this.view.join(event.node));
+        return;
+      case "nodeReported":
+        this.#passed(event.nowMs);
+        this.#offer(this.view.report(event.nodeId, event.report));
+        return;
+      case "nodeState":
+        this.view.setState(event.nodeId, event.state);
+        if (event.state === "draining") this.#askAgain();
+        else this.#offer(this.view.row(event.nodeId));
+        return;
+      case "nodeGone":
+        this.#nodeGone(event.nodeId);
+        return;
+      case "leasesWanted":
+        this.#passed(event.nowMs);
+        this.#leasesWanted(event.ask);
+        return;
+      case "ownerGone":
+        this.#waiters.ownerGone(event.owner);
+        return;
+      case "actorWanted":
+        this.#passed(event.nowMs);
+        this.#waiters.remove(actorKeyOf(event.ask.actor));
+        this.#actorWanted(event.ask);
+        return;
+      case "actorWithdrawn":
+        this.#waiters.remove(actorKeyOf(event.actor));
+        return;
+      case "undone":
+        this.#offer(this.view.settle(event.placement));
+        return;
+      case "groupChanged":
+        this.#passed(event.nowMs);
+        for (const { key, ask, actor } of this.#waiters.ofGroup(event.group)) {
+          this.#waiters.remove(key);
+          if (ask !== undefined) this.#leasesWanted(ask);
+          else if (actor !== undefined) this.#actorWanted(actor);
+        }
+        return;
+      case "tick":
+        this.#passed(event.nowMs);
+        this.#knock();
+        return;
+    }
+  }
+
+  #passed(nowMs: number): void {
+    this.#nowMs = Math.max(this.#nowMs, nowMs);
+    for (const row of this.view.expire(this.#nowMs)) this.#offer(row);
+  }
+
+  #nodeGone(id: NodeId): void {
+    this.view.leave(id);
+    for (const { key, ask } of Array.from(this.#waiters.all())) if (ask?.from === id) this.#waiters.remove(key);
+    this.#askAgain();
+  }
+
+  /** A node is no more: what only that node could have held is told so now. */
+  #askAgain(): void {
+    for (const waiter of Array.from(this.#waiters.all())) {
+      const { ask, actor, shape } = waiter;
+      const isHardElsewhere = shape.spec.node?.soft === false && this.view.row(shape.spec.node.id) === undefined;
+      if (shape.spec.bundle !== undefined || (!isHardElsewhere && (waiter.isInfeasible || this.#picker.isFeasible(shape)))) continue;
+      this.#waiters.remove(waiter.key);
+      if (ask !== undefined) this.#leasesWanted(ask.knows === "infeasible" ? ask : { ...ask, knows: undefined });
+      else if (actor !== undefined) this.#actorWanted(actor);
+    }
+  }
+
+  // ---- leases
+
+  #leasesWanted(ask: LeaseAsk): void {
+    const key = leaseKeyOf(ask);
+    // A newer question takes the place of the older, which gets some answer, as it is a request.
+    const older = this.#waiters.remove(key)?.ask;
+    if (older !== undefined && older.id !== ask.id) this.#answer(older, { kind: "wait" });
+    if (ask.count <= 0) return;
+    const shape = this.view.shape(ask.shape);
+    if (shape.spec.bundle !== undefined) {
+      this.#leasesInGroup(ask, shape);
+      return;
+    }
+    if (this.#waiters.hasWaiting(ask.shape) && shape.spec.node === undefined && ask.argumentBytes === undefined) {
+      this.#wait(ask, shape);
+      return;
+    }
+    const taken = new Map<NodeRow, number>();
+    const hints: PickHints = ask;
+    let pick = this.#picker.pick(shape, hints);
+    for (let left = ask.count; left > 0 && pick.kind === "node"; left -= 1) {
+      this.view.take(pick.row, shape.need);
+      taken.set(pick.row, (taken.get(pick.row) ?? 0) + 1);
+      if (left > 1) pick = this.#picker.pick(shape, hints);
+    }
+    if (taken.size > 0) {
+      const waitMs = shape.spec.node === undefined ? REMOTE_WAIT_MS : undefined;
+      this.#answer(ask, { kind: "nodes", nodes: Array.from(taken, ([row, count]) => this.#placed(row, shape, { count, waitMs })) });
+    } else if (pick.kind === "wait") {
+      this.#waitOrKnock(ask, shape);
+    } else if (pick.kind === "noSuchNode") {
+      this.#answer(ask, { kind: "refused", refusal: noSuchNode(pick.nodeId) });
+    } else if (ask.knows === "infeasible") {
+      this.#wait(ask, shape, true);
+    } else {
+      this.#answer(ask, { kind: "infeasible", text: whyInfeasible(shape, this.view) });
+    }
+  }
+
+  #placed(row: NodeRow, shape: Shape, { count, waitMs }: { count: number; waitMs: number | undefined }): PlacedLeases {
+    const placement = this.view.record(row, shape.need, { count, nowMs: this.#nowMs });
+    return { nodeId: row.id, count, placement, waitMs };
+  }
+
+  /** What can go nowhere else waits at its node, which serves it in turn. */
+  #waitOrKnock(ask: LeaseAsk, shape: Shape): void {
+    const pinned = shape.spec.node === undefined ? undefined : this.view.row(shape.spec.node.id);
+    if (pinned?.state === "alive" && pinned.id !== ask.from && this.#picker.suits(shape, pinned))
+      this.#answer(ask, { kind: "nodes", nodes: [{ nodeId: pinned.id, count: ask.count, placement: 0, waitMs: undefined }] });
+    else this.#wait(ask, shape);
+  }
+
+  #wait(ask: LeaseAsk, shape: Shape, isInfeasible = false): void {
+    if ((ask.knows === undefined && !isInfeasible) || this.#waiters.isFull) {
+      this.#answer(ask, { kind: "wait" });
+      return;
+    }
+    this.#waiters.add(this.#waiter(leaseKeyOf(ask), { ask, shape, isInfeasible }));
+  }
+
+  #waiter(key: string, what: { ask?: LeaseAsk; actor?: ActorAsk; shape: Shape; isInfeasible?: boolean }): Waiter {
+    const { ask, actor, shape, isInfeasible = false } = what;
+    const knockAtMs = this.#nowMs + KNOCK_AFTER_MS;
+    const shapeKey = ask?.shape ?? actor?.placementShape ?? "";
+    return { key, shapeKey, shape, ask, actor, sinceMs: this.#nowMs, knockAtMs, isInfeasible };
+  }
+
+  #leasesInGroup(ask: LeaseAsk, shape: Shape): void {
+    const found = bundlesFor(shape.spec, this.#groups);
+    switch (found.kind) {
+      case "refused":
+        this.#answer(ask, { kind: "refused", refusal: found.refusal });
+        return;
+      case "infeasible":
+        if (ask.knows === "infeasible") this.#wait(ask, shape, true);
+        else this.#answer(ask, { kind: "infeasible", text: found.text });
+        return;
+      case "wait":
+        this.#wait(ask, shape);
+        return;
+      case "nodes": {
+        const nodes = found.nodeIds.filter((id) => this.view.row(id)?.state === "alive");
+        if (nodes.length === 0) {
+          this.#wait(ask, shape);
+          return;
+        }
+        const counts = new Map<NodeId, number>();
+        for (let left = ask.count; left > 0; left -= 1) {
+          shape.turn = (shape.turn + 1) % nodes.length;
+          const id = nodes[shape.turn] as NodeId;
+          counts.set(id, (counts.get(id) ?? 0) + 1);
+        }
+        // The group's resources are not the node's: nothing is debited. Where there is a choice, a full node gives it back.
+        const waitMs = nodes.length === 1 ? undefined : REMOTE_WAIT_MS;
+        this.#answer(ask, { kind: "nodes", nodes: Array.from(counts, ([nodeId, count]) => ({ nodeId, count, placement: 0, waitMs })) });
+        return;
+      }
+    }
+  }
+
+  #answer(ask: LeaseAsk, answer: LeaseAnswer): void {
+    this.#effects.push({ kind: "answer", ask, answer });
+  }
+
+  // ---- actors
+
+  #actorWanted(ask: ActorAsk): void {
+    const { actor } = ask;
+    const held = this.view.shape(ask.shape);
+    if (held.spec.bundle !== undefined) {
+      this.#actorInGroup(ask, held);
+      return;
+    }
+    const shape = this.view.shape(ask.placementShape);
+    const pick = this.#picker.pick(shape, { from: undefined, isFromFull: false });
+    if (pick.kind === "noSuchNode") {
+      this.#effects.push({ kind: "actorRefused", actor, refusal: noSuchNode(pick.nodeId) });
+      return;
+    }
+    if (pick.kind === "infeasible") {
+      this.#effects.push({ kind: "actorInfeasible", actor, text: whyInfeasible(shape, this.view) });
+      this.#waiters.add(this.#waiter(actorKeyOf(actor), { actor: ask, shape, isInfeasible: true }));
+      return;
+    }
+    // Nothing is held by it once it runs: any node will do where one could exist.
+    const row = pick.kind === "node" ? pick.row : held.need.length === 0 ? this.#picker.nextSuitable(shape, undefined) : undefined;
+    if (row === undefined) this.#waiters.add(this.#waiter(actorKeyOf(actor), { actor: ask, shape }));
+    else this.#placeActor(ask, row, REMOTE_WAIT_MS);
+  }
+
+  #placeActor({ actor, shape }: ActorAsk, row: NodeRow, waitMs: number | undefined): void {
+    const { need } = this.view.shape(shape);
+    this.view.take(row, need);
+    const placement = this.view.record(row, need, { count: 1, nowMs: undefined });
+    this.#effects.push({ kind: "placeActor", actor, nodeId: row.id, placement, waitMs });
+  }
+
+  #actorInGroup(ask: ActorAsk, shape: Shape): void {
+    const { actor } = ask;
+    const found = bundlesFor(shape.spec, this.#groups);
+    const nodes = found.kind === "nodes" ? found.nodeIds.filter((id) => this.view.row(id)?.state === "alive") : [];
+    if (found.kind === "refused") {
+      this.#effects.push({ kind: "actorRefused", actor, refusal: found.refusal });
+    } else if (nodes.length > 0) {
+      shape.turn = (shape.turn + 1) % nodes.length;
+      const nodeId = nodes[shape.turn] as NodeId;
+      this.#effects.push({ kind: "placeActor", actor, nodeId, placement: 0, waitMs: nodes.length === 1 ? undefined : REMOTE_WAIT_MS });
+    } else {
+      if (found.kind === "infeasible") this.#effects.push({ kind: "actorInfeasible", actor, text: found.text });
+      this.#waiters.add(this.#waiter(actorKeyOf(actor), { actor: ask, shape, isInfeasible: found.kind === "infeasible" }));
+    }
+  }
+
+  // ---- what waits
+
+  /** This node may have got room: those that wait are offered it. */
+  #offer(row: NodeRow | undefined): void {
+    if (row === undefined || row.state !== "alive" || this.#waiters.size === 0) return;
+    let left = SHAPES_PER_OFFER;
+    for (const [shapeKey, waiters] of Array.from(this.#waiters.shapes())) {
+      if (left === 0) return;
+      left -= 1;
+      const { shape } = waiters.values().next().value as Waiter;
+      if (!this.#picker.suits(shape, row)) continue;
+      for (const waiter of waiters.values()) waiter.isInfeasible = false;
+      if (!isFree(row, shape.need)) continue;
+      this.#waiters.rotate(shapeKey);
+      for (const waiter of waiters.values()) if (waiter.actor !== undefined) this.#serve(waiter, row);
+      for (const waiter of waiters.values()) if (waiter.ask !== undefined) this.#serve(waiter, row);
+    }
+  }
+
+  #serve({ key, ask, actor, shape }: Waiter, row: NodeRow): void {
+    if (!isFree(row, shape.need) || (ask?.isFromFull === true && ask.from === row.id)) return;
+    this.#waiters.remove(key);
+    if (actor !== undefined) this.#placeActor(actor, row, REMOTE_WAIT_MS);
+    if (ask === undefined) return;
+    let count = 0;
+    while (count < ask.count && isFree(row, shape.need)) {
+      this.view.take(row, shape.need);
+      count += 1;
+    }
+    const waitMs = shape.spec.node === undefined ? REMOTE_WAIT_MS : undefined;
+    this.#answer(ask, { kind: "nodes", nodes: [this.#placed(row, shape, { count, waitMs })] });
+  }
+
+  #knock(): void {
+    let left = KNOCKS_PER_TICK;
+    for (const waiter of Array.from(this.#waiters.all())) {
+      if (left === 0) return;
+      const { key, ask, actor, shape } = waiter;
+      if (waiter.knockAtMs > this.#nowMs || waiter.isInfeasible || shape.spec.bundle !== undefined) continue;
+      left -= 1;
+      waiter.knockAtMs = this.#nowMs + KNOCK_AFTER_MS;
+      const row = this.#picker.nextSuitable(shape, ask?.isFromFull === true ? ask.from : undefined);
+      if (row === undefined) continue;
+      this.#waiters.remove(key);
+      if (actor !== undefined) this.#placeActor(actor, row, KNOCK_WAIT_MS);
+      else if (ask !== undefined)
+        this.#answer(ask, { kind: "nodes", nodes: [{ nodeId: row.id, count: 1, placement: 0, waitMs: KNOCK_WAIT_MS }] });
+    }
+  }
+}

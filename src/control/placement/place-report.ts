@@ -1,0 +1,63 @@
+/**
+ * What a demand waits for in a cluster, as the head sees it: which nodes it could be on, what of its needs is free there, and what no node has.
+ *
+ * Made when `why` asks, from the reports of nodes, so nothing of it is kept. Who holds what on a node only that node knows. Pure; called by the head's server.
+ */
+import type { NodeId } from "../../base/ids.ts";
+import { type NodeView, RESOURCE_UNIT } from "../../base/resources.ts";
+import { matchesLabels } from "../../scheduling/label-selector.ts";
+import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
+import type { GroupHeader } from "../../wire/messages.ts";
+import type { PlaceNodeHeader, PlaceReportHeader } from "../../wire/why-messages.ts";
+import type { NodeState } from "./cluster-view.ts";
+
+interface KnownNode {
+  readonly view: NodeView;
+  readonly hostname: string;
+  readonly state: NodeState;
+}
+
+/** More are counted only. */
+const NODES_SHOWN = 8;
+
+export function placeReport(
+  spec: LeaseSpec,
+  { nodes, group }: { nodes: readonly KnownNode[]; group: (id: string) => GroupHeader | undefined },
+): PlaceReportHeader {
+  const { bundle, labels, node, resources } = spec;
+  const places = bundle === undefined ? undefined : new Set(group(bundle.group)?.nodeIds);
+  const isPlace = ({ view }: KnownNode): boolean => {
+    if (places !== undefined) return places.has(view.id as NodeId);
+    return (node === undefined || node.soft || node.id === view.id) && (labels === undefined || matchesLabels(labels, view.labels));
+  };
+  const found = nodes.filter(isPlace);
+  const names = Array.from(resources.amounts.keys());
+  const isLarge = ({ view }: KnownNode): boolean =>
+    names.every((name) => (view.total.get(name) ?? 0) >= (resources.amounts.get(name) ?? 0));
+  // What runs in a group takes from its bundles: what is free on its nodes is not for it.
+  const isInfeasible = bundle === undefined && !found.some(isLarge);
+  const candidates = isInfeasible ? found : found.filter((candidate) => bundle !== undefined || isLarge(candidate));
+  return {
+    needs: Object.fromEntries(Array.from(resources.amounts, ([name, units]) => [name, units / RESOURCE_UNIT])),
+    infeasible: isInfeasible ? infeasibleText(spec, found.length) : undefined,
+    nodes: candidates.slice(0, NODES_SHOWN).map((candidate) => nodeHeader(candidate, names)),
+    nodeCount: candidates.length,
+  };
+}
+
+function infeasibleText({ resources, labels, node }: LeaseSpec, count: number): string {
+  const needs = Array.from(resources.amounts, ([name, units]) => `${units / RESOURCE_UNIT} ${name}`).join(" and ");
+  if (node !== undefined && !node.soft)
+    return count === 0 ? `waits for node ${node.id}, which is not there` : `waits for ${needs} on node ${node.id}, which has less`;
+  if (labels !== undefined && count === 0) {
+    const wanted = Object.entries(labels).map(([key, condition]) => `${key} is ${condition}`);
+    return `waits for a node whose label ${wanted.join(" and ")}, and there is none`;
+  }
+  return `waits for ${needs}, and no node${labels === undefined ? "" : " with such labels"} has that even when it is empty`;
+}
+
+function nodeHeader({ view, hostname, state }: KnownNode, names: readonly string[]): PlaceNodeHeader {
+  const of = (amounts: ReadonlyMap<string, number>): Record<string, number> =>
+    Object.fromEntries(names.map((name) => [name, (amounts.get(name) ?? 0) / RESOURCE_UNIT]));
+  return { nodeId: view.id, hostname, state, total: of(view.total), free: of(view.free) };
+}

@@ -1,0 +1,131 @@
+/**
+ * The placement groups of the cluster: their names, where their bundles lie, and their ends.
+ *
+ * A pure state machine: events in, effects out. A group is pending until the nodes have reserved all of its bundles, then created until it is removed: by
+ * anybody who has a handle, or with the driver or actor that made it unless it is detached. While bundles of a dead node are placed again it is rescheduling, and
+ * what runs in the others goes on. Where bundles go is decided elsewhere (`placement.ts`).
+ */
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import type { GroupCreateHeader, GroupHeader } from "../../wire/messages.ts";
+
+export interface GroupRecord {
+  readonly header: GroupHeader;
+  /** With whose end it ends; undefined for one that lives as long as the session. */
+  readonly owner: ProcessId | ActorId | undefined;
+  reason: string | undefined;
+}
+
+export type GroupEvent =
+  | { kind: "create"; header: GroupCreateHeader }
+  | { kind: "reserved"; id: string; nodeIds: readonly NodeId[] }
+  /** Their node is dead: these bundles are being placed again. */
+  | { kind: "lost"; id: string; indices: readonly number[] }
+  | { kind: "remove"; id: string; reason: string }
+  | { kind: "ownerGone"; owner: ProcessId | ActorId };
+
+export type GroupEffect =
+  /** The nodes reserve the bundles when they have room. */
+  | { kind: "reserve"; group: GroupRecord }
+  /** It is no longer pending: whoever waits for that is told. */
+  | { kind: "settled"; group: GroupRecord }
+  /** What runs in it ends, its resources go back. */
+  | { kind: "release"; group: GroupRecord };
+
+/** The removed are remembered so that late questions are answered; the oldest are forgotten. */
+const REMOVED_MAX = 1000;
+
+export class PlacementGroupTable {
+  readonly #groups = new Map<string, GroupRecord>();
+  readonly #removed: string[] = [];
+
+  get(id: string): GroupRecord | undefined {
+    return this.#groups.get(id);
+  }
+
+  named(name: string, namespace: string): GroupRecord | undefined {
+    for (const group of this.#groups.values()) {
+      const { header } = group;
+      if (header.state !== "removed" && header.name === name && header.namespace === namespace) return group;
+    }
+    return undefined;
+  }
+
+  /** What an earlier head has kept. */
+  restore(groups: readonly GroupRecord[]): void {
+    for (const group of groups) {
+      this.#groups.set(group.header.id, group);
+      if (group.header.state === "removed") this.#removed.push(group.header.id);
+    }
+  }
+
+  all(): Iterable<GroupRecord> {
+    return this.#groups.values();
+  }
+
+  list(): GroupHeader[] {
+    return Array.from(this.#groups.values(), (group) => group.header);
+  }
+
+  /** The processes of a node that made a group which is still there. Actors end with their own process, which the actor table knows. */
+  ownersOf(tag: NodeTag): Set<ProcessId> {
+    const owners = new Set<ProcessId>();
+    for (const { owner, header } of this.#groups.values())
+      if (owner !== undefined && header.state !== "removed" && nodeTagOf(owner) === tag) owners.add(owner as ProcessId);
+    return owners;
+  }
+
+  handle(event: GroupEvent): GroupEffect[] {
+    switch (event.kind) {
+      case "create":
+        return this.#create(event);
+      case "reserved": {
+        const group = this.#groups.get(event.id);
+        if (group === undefined || group.header.state === "created" || group.header.state === "removed") return [];
+        group.header.state = "created";
+        group.header.nodeIds = Array.from(event.nodeIds);
+        return [{ kind: "settled", group }];
+      }
+      case "lost": {
+        const group = this.#groups.get(event.id);
+        if (group === undefined || group.header.state === "removed") return [];
+        if (group.header.state === "created") group.header.state = "rescheduling";
+        for (const index of event.indices) group.header.nodeIds[index] = undefined;
+        return [];
+      }
+      case "remove": {
+        const group = this.#groups.get(event.id);
+        return group === undefined || group.header.state === "removed" ? [] : this.#remove(group, event.reason);
+      }
+      case "ownerGone": {
+        const effects: GroupEffect[] = [];
+        for (const group of Array.from(this.#groups.values())) {
+          if (group.owner === event.owner && group.header.state !== "removed" && !group.header.isDetached)
+            effects.push(...this.#remove(group, "the program or actor that had made it ended"));
+        }
+        return effects;
+      }
+    }
+  }
+
+  #create({ header: asked }: Extract<GroupEvent, { kind: "create" }>): GroupEffect[] {
+    const { owner, ...header } = asked;
+    if (this.#groups.has(header.id)) return [];
+    const { name, namespace } = header;
+    const taken = name === undefined ? undefined : this.named(name, namespace);
+    const group: GroupRecord = { header: { ...header, state: "pending", nodeIds: [] }, owner, reason: undefined };
+    this.#groups.set(header.id, group);
+    if (taken !== undefined) return this.#remove(group, `a placement group named ${JSON.stringify(name)} exists already`);
+    return [{ kind: "reserve", group }];
+  }
+
+  #remove(group: GroupRecord, reason: string): GroupEffect[] {
+    group.header.state = "removed";
+    group.reason = reason;
+    this.#removed.push(group.header.id);
+    if (this.#removed.length > REMOVED_MAX) this.#groups.delete(this.#removed.shift() as string);
+    return [
+      { kind: "settled", group },
+      { kind: "release", group },
+    ];
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * The shell around the placement-group table: messages become its events, its effects become requests to the node and answers to those who wait.
+ *
+ * Part of the head. Who waits for a group to be reserved is kept here, as one open question a process. What the removal of a group means for the actors in
+ * it is the actor table's matter, which the head joins to this.
+ */
+import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
+import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
+import type { Message } from "../../rpc/peer-connection.ts";
+import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
+import type { Placement } from "./placement.ts";
+import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
+
+/** After a head has taken over: in a cluster of which half is here every group would be placed on that half. */
+const NODES_COME_WITHIN_MS = 1000;
+
+export interface PlacementGroupsOptions {
+  nodes: () => Iterable<NodeServices>;
+  /** Decides where bundles go. */
+  placement: () => Placement;
+  warn: (text: string) => void;
+  /** Ends the actors that live in a group. */
+  endActors: (group: string, reason: string) => void;
+  table: PlacementGroupTable;
+}
+
+export class PlacementGroups {
+  readonly #options: PlacementGroupsOptions;
+  readonly #table: PlacementGroupTable;
+  readonly #watchers = new Map<string, { peer: HeadPeer; callId: number }[]>();
+
+  constructor(options: PlacementGroupsOptions) {
+    this.#options = options;
+    this.#table = options.table;
+  }
+
+  receive(peer: HeadPeer, frame: Message, header: unknown): void {
+    const { callId } = frame;
+    switch (frame.type) {
+      case MESSAGE.GROUP_CREATE:
+        this.#apply(this.#table.handle({ kind: "create", header: header as GroupCreateHeader }));
+        return;
+      case MESSAGE.GROUP_WATCH:
+        this.#watch(peer, callId, header as string);
+        return;
+      case MESSAGE.GROUP_REMOVE:
+        this.#apply(this.#table.handle({ kind: "remove", id: header as string, reason: "it was removed by remove()" }));
+        peer.connection.reply(callId, undefined);
+        return;
+      case MESSAGE.GROUP_LOOKUP: {
+        const { name, namespace } = header as { name: string; namespace: string };
+        peer.connection.reply(callId, this.#table.named(name, namespace)?.header);
+        return;
+      }
+      case MESSAGE.GROUPS:
+        peer.connection.reply(callId, this.#table.list());
+        return;
+    }
+  }
+
+  get(id: string): GroupRecord | undefined {
+    return this.#table.get(id);
+  }
+
+  /** Those that an earlier head has kept are wanted still. */
+  restore(): void {
+    for (const group of this.#table.all())
+      if (group.header.state !== "removed") this.#options.placement().reserveGroup(group, NODES_COME_WITHIN_MS);
+  }
+
+  /** All of its bundles are reserved. */
+  reserved(id: string, nodeIds: readonly NodeId[]): void {
+    this.#apply(this.#table.handle({ kind: "reserved", id, nodeIds }));
+  }
+
+  lost(id: string, indices: readonly number[]): void {
+    this.#apply(this.#table.handle({ kind: "lost", id, indices }));
+  }
+
+  infeasible(id: string): void {
+    const group = this.#table.get(id);
+    if (group === undefined) return;
+    const { name, strategy, bundles } = group.header;
+    this.#options.warn(
+      `Placement group ${name ?? id} (${strategy}) waits for bundles that no set of the cluster's nodes can hold: ${bundlesText(bundles)}. ` +
+        "It stays pending; ask for less, or start Shoal with more.",
+    );
+  }
+
+  processGone(process: ProcessId): void {
+    for (const [id, watchers] of this.#watchers) {
+      const left = watchers.filter(({ peer }) => peer.id !== process);
+      if (left.length > 0) this.#watchers.set(id, left);
+      else this.#watchers.delete(id);
+    }
+    this.ownerGone(process);
+  }
+
+  /** The processes of a node that made a group which is still there. */
+  ownersOf(tag: NodeTag): Set<ProcessId> {
+    return this.#table.ownersOf(tag);
+  }
+
+  ownerGone(owner: ProcessId | ActorId): void {
+    this.#apply(this.#table.handle({ kind: "ownerGone", owner }));
+  }
+
+  #watch(peer: HeadPeer, callId: number, id: string): void {
+    const group = this.#table.get(id);
+    if (group !== undefined && group.header.state !== "pending" && group.header.state !== "rescheduling") {
+      peer.connection.reply(callId, stateOf(group));
+      return;
+    }
+    // A handle may travel faster than the creation: a group that is not known yet is waited for like one that is pending.
+    const watchers = this.#watchers.get(id);
+    if (watchers === undefined) this.#watchers.set(id, [{ peer, callId }]);
+    else watchers.push({ peer, callId });
+  }
+
+  #apply(effects: readonly GroupEffect[]): void {
+    const { nodes, placement, endActors } = this.#options;
+    for (const { kind, group } of effects) {
+      const { id } = group.header;
+      switch (kind) {
+        case "reserve":
+          placement().reserveGroup(group);
+          break;
+        case "settled":
+          for (const { peer, callId } of this.#watchers.get(id) ?? []) peer.connection.reply(callId, stateOf(group));
+          this.#watchers.delete(id);
+          break;
+        case "release":
+          for (const node of nodes()) node.tellAll(MESSAGE.GROUP_STATE, stateOf(group));
+          endActors(id, group.reason ?? "");
+          for (const node of nodes()) node.releaseGroup(id);
+          placement().releaseGroup(group);
+          break;
+      }
+    }
+  }
+}
+
+function stateOf(group: GroupRecord): GroupStateHeader {
+  return { id: group.header.id, state: group.header.state === "removed" ? "removed" : "created", reason: group.reason };
+}
+
+function bundlesText(bundles: readonly Record<string, number>[]): string {
+  const shown = bundles.slice(0, 5).map((bundle) => JSON.stringify(bundle));
+  return bundles.length > shown.length ? `${shown.join(", ")}, and ${bundles.length - shown.length} more` : shown.join(", ");
+}

@@ -1,0 +1,153 @@
+/**
+ * Who waits for room in the cluster: leases that nodes asked for and actors, in the order in which they came.
+ *
+ * They are kept by shape, because a node that gets room is offered to shapes, and by placement group, because those wait for the group. Bounded: whoever comes
+ * when it is full has to ask again. Owned by the cluster scheduler, which decides; this remembers. The sums by shape are what an
+ * autoscaler and `status` read.
+ */
+import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
+import { SetMap } from "../../base/set-map.ts";
+import type { Shape } from "./cluster-view.ts";
+
+export interface LeaseAsk {
+  /** The node's number for its question. */
+  readonly id: number;
+  readonly from: NodeId;
+  readonly owner: ProcessId;
+  readonly shape: string;
+  readonly count: number;
+  /** The asker has no room itself. */
+  readonly isFromFull: boolean;
+  /** Bytes of the arguments on other nodes. */
+  readonly argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
+  /** What it has been told already: the answer is held back until there is another. */
+  readonly knows?: "wait" | "infeasible" | undefined;
+}
+
+export interface ActorAsk {
+  readonly actor: ActorId;
+  readonly shape: string;
+  /** What must exist on the node for it, where that is more than it holds. */
+  readonly placementShape: string;
+}
+
+export interface Waiter {
+  readonly key: string;
+  readonly shapeKey: string;
+  readonly shape: Shape;
+  readonly ask: LeaseAsk | undefined;
+  readonly actor: ActorAsk | undefined;
+  readonly sinceMs: number;
+  /** Not before this is it sent to a full node. */
+  knockAtMs: number;
+  isInfeasible: boolean;
+}
+
+export interface WaitingDemand {
+  readonly shape: string;
+  readonly count: number;
+  readonly sinceMs: number;
+  readonly isInfeasible: boolean;
+}
+
+const WAITERS_MAX = 20_000;
+
+export function leaseKeyOf(ask: { from: NodeId; owner: ProcessId; shape: string }): string {
+  return `${ask.from}/${ask.owner}/${ask.shape}`;
+}
+
+export function actorKeyOf(actor: ActorId): string {
+  return `actor/${actor}`;
+}
+
+export class PlacementWaiters {
+  /** In the order in which they came. */
+  readonly #all = new Map<string, Waiter>();
+  readonly #byShape = new Map<string, Map<string, Waiter>>();
+  readonly #byGroup = new Map<string, Map<string, Waiter>>();
+  readonly #byOwner = new SetMap<ProcessId, string>();
+
+  get isFull(): boolean {
+    return this.#all.size >= WAITERS_MAX;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  all(): Iterable<Waiter> {
+    return this.#all.values();
+  }
+
+  get(key: string): Waiter | undefined {
+    return this.#all.get(key);
+  }
+
+  add(waiter: Waiter): void {
+    this.#all.set(waiter.key, waiter);
+    if (waiter.ask !== undefined) this.#byOwner.add(waiter.ask.owner, waiter.key);
+    const index = waiter.shape.spec.bundle === undefined ? this.#byShape : this.#byGroup;
+    const at = indexKeyOf(waiter);
+    const others = index.get(at);
+    if (others === undefined) index.set(at, new Map([[waiter.key, waiter]]));
+    else others.set(waiter.key, waiter);
+  }
+
+  remove(key: string): Waiter | undefined {
+    const waiter = this.#all.get(key);
+    if (waiter === undefined) return undefined;
+    this.#all.delete(key);
+    if (waiter.ask !== undefined) this.#byOwner.delete(waiter.ask.owner, key);
+    const index = waiter.shape.spec.bundle === undefined ? this.#byShape : this.#byGroup;
+    const at = indexKeyOf(waiter);
+    const others = index.get(at);
+    others?.delete(key);
+    if (others?.size === 0) index.delete(at);
+    return waiter;
+  }
+
+  /** What a process asked for goes with it. */
+  ownerGone(owner: ProcessId): void {
+    for (const key of Array.from(this.#byOwner.get(owner))) this.remove(key);
+  }
+
+  /** Whether others wait for the same, so that who comes now comes after them. */
+  hasWaiting(shapeKey: string): boolean {
+    for (const waiter of this.#byShape.get(shapeKey)?.values() ?? []) if (!waiter.isInfeasible) return true;
+    return false;
+  }
+
+  shapes(): Iterable<readonly [string, ReadonlyMap<string, Waiter>]> {
+    return this.#byShape;
+  }
+
+  /** Goes to the end of the order in which shapes are offered room. */
+  rotate(shapeKey: string): void {
+    const waiters = this.#byShape.get(shapeKey);
+    if (waiters === undefined) return;
+    this.#byShape.delete(shapeKey);
+    this.#byShape.set(shapeKey, waiters);
+  }
+
+  ofGroup(group: string): Waiter[] {
+    return Array.from(this.#byGroup.get(group)?.values() ?? []);
+  }
+
+  demands(): WaitingDemand[] {
+    const found = new Map<string, { shape: string; count: number; sinceMs: number; isInfeasible: boolean }>();
+    for (const { shapeKey, ask, sinceMs, isInfeasible } of this.#all.values()) {
+      const known = found.get(shapeKey);
+      const count = ask?.count ?? 1;
+      if (known === undefined) found.set(shapeKey, { shape: shapeKey, count, sinceMs, isInfeasible });
+      else {
+        known.count += count;
+        known.sinceMs = Math.min(known.sinceMs, sinceMs);
+      }
+    }
+    return Array.from(found.values());
+  }
+}
+
+function indexKeyOf(waiter: Waiter): string {
+  return waiter.shape.spec.bundle?.group ?? waiter.shapeKey;
+}

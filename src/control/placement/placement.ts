@@ -1,0 +1,53 @@
+/**
+ * What the head needs of whoever decides on nodes, and what it tells the head.
+ *
+ * Two implement it: `cluster-placement.ts` among many nodes, and `only-node-placement.ts` where there is one, which decides everything itself.
+ */
+import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
+import type { NodeServices } from "../../rpc/head-service.ts";
+import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
+import type { ActorRefusal } from "../../wire/messages.ts";
+import type { ActorRecord } from "../actors/actor-table.ts";
+import type { NodeState } from "./cluster-view.ts";
+import type { WaitingDemand } from "./placement-waiters.ts";
+import type { GroupRecord } from "./placement-group-table.ts";
+
+export interface PlacementEvents {
+  readonly node: (id: NodeId) => NodeServices | undefined;
+  readonly group: (id: string) => GroupRecord | undefined;
+  readonly nowMs: () => number;
+  readonly warn: (text: string) => void;
+  readonly actorRefused: (actor: ActorId, refusal: ActorRefusal) => void;
+  /** All bundles have their nodes. */
+  readonly groupReserved: (group: string, nodeIds: readonly NodeId[]) => void;
+  /** Some bundles are being placed again, as their node is dead. */
+  readonly groupLost: (group: string, indices: readonly number[]) => void;
+  /** No set of nodes could hold it as they are. */
+  readonly groupInfeasible: (group: string) => void;
+}
+
+export interface Placement {
+  nodeJoined(node: NodeServices): void;
+  /** What it says it has for groups, when it comes to a head that has not met it: what is too much is given back, and what is missing is placed again. */
+  nodeHolds(nodeId: NodeId, bundles: readonly DigestBundleHeader[]): void;
+  /** One that is not alive gets nothing new. */
+  nodeState(nodeId: NodeId, state: NodeState): void;
+  /** What finds no room, by shape. */
+  waiting(): WaitingDemand[];
+  nodeReported(nodeId: NodeId, report: NodeReportHeader): void;
+  /** @returns the actors that were sent there and have no process yet */
+  nodeGone(nodeId: NodeId): ActorRecord[];
+  processGone(process: ProcessId): void;
+  leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void;
+  place(actor: ActorRecord): void;
+  /** A node has it already, which an earlier head chose. */
+  adopt(actor: ActorRecord, node: NodeServices): void;
+  /** It needs its place no more. */
+  gone(actor: ActorRecord): void;
+  actorFull(actor: ActorId, nodeId: NodeId): void;
+  /** With a time for one that an earlier head has known: it is where that head put it, and what is missing is not sought before that, as nodes that may have it are still to come. */
+  reserveGroup(group: GroupRecord, notWithinMs?: number): void;
+  releaseGroup(group: GroupRecord): void;
+  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void;
+  groupReserved(group: string, nodeId: NodeId): void;
+}

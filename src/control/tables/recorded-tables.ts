@@ -1,0 +1,218 @@
+/**
+ * The head's tables, which note what each event changed, as writes of the control store.
+ *
+ * A head of a cluster has these in place of the plain ones; that of one machine, which ends with its node, has nothing to remember and pays nothing. Which records an event changed follows
+ * from the event and its effects, so the tables know nothing of this. Invariant: between an event and the `takeWrites` after it nothing else is handled.
+ */
+import type { ActorId } from "../../base/ids.ts";
+import type { DefinitionHeader, EnvironmentHeader } from "../../wire/messages.ts";
+import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable } from "../actors/actor-table.ts";
+import { DefinitionTable } from "../definition-table.ts";
+import { EnvironmentDescriptions } from "../environment-descriptions.ts";
+import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
+import { type GroupEffect, type GroupEvent, type GroupRecord, PlacementGroupTable } from "../placement/placement-group-table.ts";
+import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
+
+/** Dead lives of nodes that are remembered. */
+const DEAD_NODES_MAX = 10_000;
+
+export class RecordedTables {
+  readonly actors: ActorTable;
+  readonly groups: PlacementGroupTable;
+  readonly definitions: DefinitionTable;
+  readonly environments: EnvironmentDescriptions;
+  readonly #records = new HeadRecords();
+  readonly #actors: RecordedActors;
+  readonly #groups: RecordedGroups;
+  readonly #definitions: RecordedDefinitions;
+  readonly #environments: RecordedEnvironments;
+  readonly #deadNodes: NodeRecord[] = [];
+  #writes: StoreWrite[] = [];
+
+  constructor() {
+    this.#actors = new RecordedActors();
+    this.#groups = new RecordedGroups();
+    this.#definitions = new RecordedDefinitions();
+    this.#environments = new RecordedEnvironments();
+    this.actors = this.#actors;
+    this.groups = this.#groups;
+    this.definitions = this.#definitions;
+    this.environments = this.#environments;
+  }
+
+  /** Takes over what an earlier head has kept: a listing of everything under `HEAD_PREFIX`. @returns it, for what has to be done about it */
+  restore(entries: readonly StoreEntry[]): HeadTables {
+    const tables = this.#records.read(entries);
+    this.#actors.restore(tables.actors, tables.aliases);
+    this.#actors.dead.push(...tables.actors.filter(({ phase }) => phase === "dead").map(({ id }) => id));
+    this.#groups.restore(tables.groups);
+    this.#definitions.restore(tables.definitions);
+    this.#definitions.take();
+    for (const description of tables.environments) this.#environments.described(description);
+    this.#environments.take();
+    this.#deadNodes.push(...tables.nodes.filter(({ state }) => state === "dead"));
+    return tables;
+  }
+
+  /** Actors of which no table is left, as a node that runs them tells; those that are known stay as they are known. */
+  adopt(actors: readonly ActorRecord[]): void {
+    const unknown = actors.filter(({ id }) => this.#actors.get(id) === undefined);
+    this.#actors.restore(unknown, new Map());
+    for (const { id } of unknown) this.#actors.note(id, true);
+  }
+
+  /** Groups of which no table is left. @returns those that were not known */
+  adoptGroups(groups: readonly GroupRecord[]): GroupRecord[] {
+    const unknown = groups.filter(({ header }) => this.#groups.get(header.id) === undefined);
+    this.#groups.restore(unknown);
+    for (const { header } of unknown) this.#groups.note(header.id);
+    return unknown;
+  }
+
+  node(record: NodeRecord): void {
+    this.#writes.push(...this.#records.node(record));
+    if (record.state !== "dead") return;
+    this.#deadNodes.push(record);
+    const oldest = this.#deadNodes.length > DEAD_NODES_MAX ? this.#deadNodes.shift() : undefined;
+    if (oldest !== undefined) this.#writes.push(...this.#records.nodeForgotten(oldest.nodeId, oldest.incarnation));
+  }
+
+  driver(record: DriverRecord): void {
+    this.#writes.push(...this.#records.driver(record.processId, record));
+  }
+
+  driverGone(processId: DriverRecord["processId"]): void {
+    this.#writes.push(...this.#records.driver(processId, undefined));
+  }
+
+  /** What has changed since the last call. */
+  takeWrites(): StoreWrite[] {
+    const writes = this.#writes;
+    this.#writes = [];
+    for (const [id, change] of this.#actors.take()) {
+      const actor = this.#actors.get(id);
+      if (actor !== undefined) writes.push(...this.#records.actor(actor, { isNew: change === "new" }));
+    }
+    for (const id of this.#actors.takeForgotten()) writes.push(...this.#records.actorForgotten(id));
+    for (const [id, existing] of this.#actors.takeAliases()) writes.push(...this.#records.alias(id, existing));
+    for (const id of this.#groups.take()) writes.push(...this.#records.group(id, this.#groups.get(id)));
+    for (const description of this.#environments.take()) writes.push(...this.#records.environment(description));
+    for (const definition of this.#definitions.take()) writes.push(...this.#records.definition(definition));
+    return writes;
+  }
+}
+
+class RecordedActors extends ActorTable {
+  /** In the order of their deaths, until the table has forgotten them. */
+  readonly dead: ActorId[] = [];
+  #changed = new Map<ActorId, "new" | "old">();
+  #aliases = new Map<ActorId, ActorId | undefined>();
+
+  override handle(event: ActorEvent): ActorEffect[] {
+    const touched = "id" in event ? event.id : "worker" in event ? this.byWorker(event.worker)?.id : undefined;
+    const isNew = event.kind === "create" && this.get(event.id) === undefined;
+    const hadAlias = event.kind === "unheld" && this.aliasOf(event.id) !== undefined;
+    const effects = super.handle(event);
+    if (event.kind === "watch") return effects;
+    if (event.kind === "found") this.#aliases.set(event.id, this.aliasOf(event.id));
+    if (hadAlias) this.#aliases.set((event as { id: ActorId }).id, undefined);
+    if (touched !== undefined) this.note(touched, isNew);
+    for (const { kind, actor } of effects) {
+      this.note(actor.id, false);
+      if (kind === "gone" && actor.phase === "dead") this.dead.push(actor.id);
+    }
+    return effects;
+  }
+
+  take(): ReadonlyMap<ActorId, "new" | "old"> {
+    const changed = this.#changed;
+    this.#changed = new Map();
+    return changed;
+  }
+
+  takeAliases(): ReadonlyMap<ActorId, ActorId | undefined> {
+    const aliases = this.#aliases;
+    this.#aliases = new Map();
+    return aliases;
+  }
+
+  takeForgotten(): ActorId[] {
+    const forgotten: ActorId[] = [];
+    for (let oldest = this.dead[0]; oldest !== undefined && this.get(oldest) === undefined; oldest = this.dead[0]) {
+      forgotten.push(oldest);
+      this.dead.shift();
+    }
+    return forgotten;
+  }
+
+  note(id: ActorId, isNew: boolean): void {
+    if (isNew || !this.#changed.has(id)) this.#changed.set(id, isNew ? "new" : "old");
+  }
+}
+
+class RecordedGroups extends PlacementGroupTable {
+  #changed = new Set<string>();
+  readonly #removed: string[] = [];
+
+  override handle(event: GroupEvent): GroupEffect[] {
+    if (event.kind === "create") this.#changed.add(event.header.id);
+    else if ("id" in event) this.#changed.add(event.id);
+    const effects = super.handle(event);
+    for (const { kind, group } of effects) {
+      this.#changed.add(group.header.id);
+      if (kind === "release") this.#removed.push(group.header.id);
+    }
+    return effects;
+  }
+
+  override restore(groups: readonly GroupRecord[]): void {
+    super.restore(groups);
+    this.#removed.push(...groups.filter(({ header }) => header.state === "removed").map(({ header }) => header.id));
+  }
+
+  note(id: string): void {
+    this.#changed.add(id);
+  }
+
+  /** Those that the table has forgotten are among them. */
+  take(): ReadonlySet<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    for (let oldest = this.#removed[0]; oldest !== undefined && this.get(oldest) === undefined; oldest = this.#removed[0]) {
+      changed.add(oldest);
+      this.#removed.shift();
+    }
+    return changed;
+  }
+}
+
+class RecordedDefinitions extends DefinitionTable {
+  #defined: { header: DefinitionHeader; body: Uint8Array }[] = [];
+
+  override define(header: DefinitionHeader, body: Uint8Array): void {
+    const isKnown = this.has(header.id) && this.has(header.contentId);
+    super.define(header, body);
+    if (!isKnown) this.fetch(header.id, (definition) => this.#defined.push(definition));
+  }
+
+  take(): { header: DefinitionHeader; body: Uint8Array }[] {
+    const defined = this.#defined;
+    this.#defined = [];
+    return defined;
+  }
+}
+
+class RecordedEnvironments extends EnvironmentDescriptions {
+  #described: EnvironmentHeader[] = [];
+
+  override described(description: EnvironmentHeader): void {
+    if (!this.has(description.key)) this.#described.push(description);
+    super.described(description);
+  }
+
+  take(): EnvironmentHeader[] {
+    const described = this.#described;
+    this.#described = [];
+    return described;
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * What a head that takes over has to do about what an earlier one left: tables from the store on one side, what the nodes really run on the other.
+ *
+ * Pure. The tables hold what was committed; what a committed event was to cause may have been done, or not, or half. So each node that registers says what runs there, and the
+ * difference is made good: what the tables do not know is ended, what the node does not have has exited, what may not have been said is said again. A worker that the tables do not have was
+ * never told to start, as that waits for the commit; so an actor can be placed again at once, and of two workers the one that is heard of second ends. Invariant: every step may be done twice.
+ */
+import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import type { DigestActorHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster-messages.ts";
+import type { AcceleratorIds, GroupCreateHeader } from "../../wire/messages.ts";
+import type { ActorRecord, ActorTable } from "../actors/actor-table.ts";
+import type { GroupRecord } from "../placement/placement-group-table.ts";
+
+export type NodeDigest = Omit<NodeDigestHeader, "heads">;
+export type DigestActor = DigestActorHeader;
+
+export type RecoveryStep =
+  /** It has a worker that the tables do not have: nothing was started in it yet, as that waits for the commit. */
+  | { kind: "placed"; actor: ActorId; worker: WorkerFactsHeader; accelerators: AcceleratorIds | undefined }
+  /** It is there; whoever places actors has to know that. */
+  | { kind: "adopt"; actor: ActorRecord; nodeId: NodeId }
+  /** It may not have been told to start. */
+  | { kind: "startAgain"; actor: ActorRecord; worker: WorkerFactsHeader; accelerators: AcceleratorIds | undefined }
+  /** It may not have been told to end. */
+  | { kind: "endAgain"; worker: ProcessId; reason: string }
+  | { kind: "workerExited"; worker: WorkerFactsHeader; reason: string }
+  | { kind: "endWorker"; worker: ProcessId; actor: ActorId; reason: string }
+  | { kind: "processGone"; process: ProcessId }
+  | { kind: "place"; actor: ActorRecord }
+  /** Nobody had kept it; its bundles are where the nodes say. */
+  | { kind: "group"; group: GroupRecord; notWithinMs: number };
+
+export interface Known {
+  readonly actors: ActorTable;
+  /** Processes that own something beside actors, such as placement groups. */
+  readonly owners: Iterable<ProcessId>;
+}
+
+/** For the tables as they were read: actors that have no worker are to be placed. One that has a worker nevertheless, on a node that has not come yet, keeps the one that tells first. */
+export function unplaced(actors: ActorTable): RecoveryStep[] {
+  const isUnplaced = ({ phase, worker }: ActorRecord): boolean => phase !== "dead" && worker === undefined;
+  return Array.from(actors.all())
+    .filter(isUnplaced)
+    .map((actor) => ({ kind: "place", actor }));
+}
+
+/** For each node that registers with a head that has not met it in its present life. */
+export function reconcile({ nodeId, processes, actors }: NodeDigest, known: Known): RecoveryStep[] {
+  const tag = nodeTagOf(nodeId);
+  const there = new Set(actors.map(({ worker }) => worker.id));
+  const steps = actors.flatMap((digest) => actorThere(digest, { nodeId, actors: known.actors }));
+  for (const worker of known.actors.workersOf(tag)) {
+    if (!there.has(worker.id)) steps.push({ kind: "workerExited", worker, reason: "it ended while the cluster had no head" });
+  }
+  const alive = new Set(processes);
+  const owners = new Set(known.actors.creatorsOf(tag));
+  for (const owner of known.owners) if (nodeTagOf(owner) === tag) owners.add(owner);
+  for (const process of owners) if (!alive.has(process)) steps.push({ kind: "processGone", process });
+  return steps;
+}
+
+function actorThere(
+  { actorId, worker, accelerators }: DigestActor,
+  { nodeId, actors }: { nodeId: NodeId; actors: ActorTable },
+): RecoveryStep[] {
+  const actor = actors.get(actorId);
+  const end = (reason: string): RecoveryStep[] => [{ kind: "endWorker", worker: worker.id, actor: actorId, reason }];
+  if (actor === undefined) return end("the head does not know its actor");
+  if (actor.phase === "dead") return end(actor.reason ?? "its actor is dead");
+  if (actor.worker === undefined) {
+    return [
+      { kind: "adopt", actor, nodeId },
+      { kind: "placed", actor: actorId, worker, accelerators },
+    ];
+  }
+  if (actor.worker.id !== worker.id) return end("another process has taken its actor's place");
+  const steps: RecoveryStep[] = [{ kind: "adopt", actor, nodeId }];
+  if (actor.phase !== "alive") steps.push({ kind: "startAgain", actor, worker, accelerators });
+  if (actor.isEnding) steps.push({ kind: "endAgain", worker: worker.id, reason: actor.reason ?? "it was to end" });
+  return steps;
+}
+
+/**
+ * The actors of nodes when the tables are lost: they live on under their names, but what it takes to start them again is gone with the tables. Of two that claim
+ * to be the same actor the later incarnation is it.
+ */
+export function actorsOfDigests(digests: readonly NodeDigest[]): ActorRecord[] {
+  const found = new Map<ActorId, ActorRecord>();
+  for (const { actorId, worker, facts } of digests.flatMap(({ actors }) => actors)) {
+    if (facts === undefined || facts.incarnation <= (found.get(actorId)?.incarnation ?? -1)) continue;
+    found.set(actorId, {
+      id: actorId,
+      options: facts.options,
+      creator: facts.creator,
+      spec: undefined,
+      watchers: new Set(),
+      phase: "alive",
+      incarnation: facts.incarnation,
+      restartsLeft: 0,
+      deathsInARow: 0,
+      startedMs: 0,
+      worker,
+      isEnding: false,
+      reason: undefined,
+      exit: undefined,
+      refusal: undefined,
+      error: undefined,
+    });
+  }
+  return Array.from(found.values());
+}
+
+/** How long nodes may take to come with the other bundles of a group that only they know. */
+export const BUNDLES_COME_WITHIN_MS = 10_000;
+
+/** The groups with bundles on a node when the tables are lost, but for those whose owner is known to have ended. */
+export function groupsOfDigest({ groups = [], bundles }: NodeDigest, hasEnded: (owner: ProcessId | ActorId) => boolean): GroupRecord[] {
+  const there = new Set(bundles.filter(([, , attempt]) => attempt === 0).map(([group]) => group));
+  const isWanted = ({ id, owner }: GroupCreateHeader): boolean => there.has(id) && (owner === undefined || !hasEnded(owner));
+  return groups
+    .filter(isWanted)
+    .map(({ owner, ...header }) => ({ header: { ...header, state: "rescheduling", nodeIds: [] }, owner, reason: undefined }));
+}

@@ -1,0 +1,210 @@
+/**
+ * A remote class: what `remote(Class)` returns, and how an actor of it is created.
+ *
+ * `.remote()` returns a handle at once: the arguments are encoded, then the creation goes to the node daemon once the refs among them
+ * have settled. What cannot be created (a name that is taken, a definition that cannot be sent) is an error at the call
+ * where that is known, and the actor's death otherwise.
+ */
+import { ownCode } from "../../base/own-code.ts";
+import type { ActorId } from "../../base/ids.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import { inBandPayload, payloadHeader, payloadParts } from "../../object/payload.ts";
+import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../../wire/messages.ts";
+import { currentHandles } from "./actor-handle.ts";
+import { type ActorInterface, actorInterface, interfaceToWire, methodDefaults } from "./actor-interface.ts";
+import { encodeArguments } from "../calls/call-arguments.ts";
+import { isNameTaken } from "../calls/call-failures.ts";
+import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import { inheritedShape, placing } from "../calls/inherited-place.ts";
+import { requireRuntime } from "../current-runtime.ts";
+import type { FunctionRow } from "../calls/function-table.ts";
+import { isGeneratorFunction } from "../calls/generators.ts";
+import { bindNode } from "../graph-binder.ts";
+import { type ResolvedActorOptions, resolveActorOptions } from "../options/options.ts";
+import { inPython, isPythonId } from "../python-code.ts";
+import type { Runtime } from "../runtime.ts";
+import type { ActorOptions } from "../types.ts";
+
+type AnyClass = new (...args: never[]) => object;
+
+export interface ActorClassState {
+  readonly source: AnyClass | undefined;
+  id: string | undefined;
+  readonly name: string;
+  readonly methods: readonly string[];
+  /** Those of them that are generators. */
+  readonly streaming: readonly string[];
+  readonly options: ResolvedActorOptions;
+  readonly interface: ActorInterface;
+}
+
+const states = new WeakMap<object, ActorClassState>();
+
+export function actorClassState(value: object): ActorClassState | undefined {
+  return states.get(value);
+}
+
+export function actorClassRow(state: ActorClassState): FunctionRow {
+  const { functions } = requireRuntime();
+  if (state.source !== undefined) return functions.own(state.source, state.name);
+  return functions.foreign(state.id as string, state.name);
+}
+
+/** The methods of a class and its base classes; `Object.prototype`'s and the constructor are not among them. */
+export function methodsOf(actorClass: AnyClass): string[] {
+  const found = new Set<string>();
+  for (
+    let prototype = actorClass.prototype as object | null;
+    prototype !== null && prototype !== Object.prototype;
+    prototype = Object.getPrototypeOf(prototype) as object | null
+  ) {
+    for (const name of Object.getOwnPropertyNames(prototype)) {
+      if (name !== "constructor" && typeof Object.getOwnPropertyDescriptor(prototype, name)?.value === "function") found.add(name);
+    }
+  }
+  return Array.from(found);
+}
+
+/** The methods that stream, by how they are written. */
+export function generatorMethodsOf(actorClass: AnyClass): string[] {
+  return methodsOf(actorClass).filter((name) => isGeneratorFunction((actorClass.prototype as Record<string, unknown>)[name]));
+}
+
+export function makeActorClass(given: Omit<ActorClassState, "interface">): object {
+  const isOpen = isPythonId(given.id);
+  const facts = isOpen ? { ...given, options: inPython(given.options) } : given;
+  const state: ActorClassState = { ...facts, interface: actorInterface(facts.name, { ...facts, isOpen }, facts.options) };
+  const callable = function refuse(): never {
+    throw new TypeError(`Cannot use ${state.name} directly: it is a remote class: use ${state.name}.remote()`);
+  };
+  Object.defineProperty(callable, "name", { value: state.name, configurable: true });
+  Object.assign(callable, {
+    bind: (...args: unknown[]): object => {
+      const create = (...values: unknown[]): object => createActor(state, values);
+      const numReturnsOf = (method: string): number => methodDefaults(state.interface, method).numReturns;
+      return bindNode({ kind: "actor", name: state.name, methods: state.methods, numReturnsOf, args, create });
+    },
+    remote: (...args: unknown[]): object => {
+      const outer = ownCode.isRunning;
+      ownCode.isRunning = true;
+      const handle = createActor(state, args);
+      ownCode.isRunning = outer;
+      return handle;
+    },
+    options: (options: ActorOptions): object => makeActorClass({ ...state, options: resolveActorOptions(options, state.options) }),
+  });
+  states.set(callable, state);
+  return callable;
+}
+
+function createActor(state: ActorClassState, args: readonly unknown[]): object {
+  if (state.options.isDetached && state.options.name === undefined)
+    throw new TypeError(`Cannot create actor ${state.name}: with lifetime "detached" it needs the option name, by which it is found again`);
+  const runtime = requireRuntime();
+  const { table, serializer } = runtime;
+  const row = actorClassRow(state);
+  runtime.functions.prepare(row);
+  runtime.functions.publish(row);
+  const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
+  const actorId = runtime.options.ids.actorId();
+  const client = runtime.actor(actorId, state.name, { watch: false });
+  const { options, interface: face } = state;
+  const shape = placing.isInherited ? inheritedShape(options, runtime.environments) : options.shape;
+  const group = shape === options.shape ? options.placementGroupId : parseLeaseSpec(shape).bundle?.group;
+  const handle = currentHandles().created({ client, interface: face });
+  // A handle may be let go of while the arguments are pending; that must not overtake the creation.
+  const release = currentHandles().holdCreated(actorId);
+  // The node holds what an incarnation needs from the answer on.
+  const unpin = (): void => {
+    for (const entry of encoded.pinned) table.unpin(entry);
+  };
+  const send = (): void => {
+    const failed = encoded.dependencies.find((entry) => entry.state === "failed");
+    if (failed !== undefined) {
+      void runtime.failureOf(failed).then((failure) => {
+        client.constructorError = failure;
+        client.stateChanged(neverCreated(actorId, "an argument of its constructor failed"));
+        unpin();
+      });
+      release();
+      return;
+    }
+    const payload =
+      encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
+    const deps = encoded.dependencies.map((entry) => runtime.table.payloadFor(entry));
+    const header: ActorCreateHeader = {
+      actorId,
+      definition: row.id,
+      options: {
+        name: options.name,
+        namespace: options.namespace ?? runtime.options.namespace,
+        getIfExists: options.getIfExists,
+        resources: options.resources,
+        shape,
+        group,
+        maxRestarts: options.maxRestarts,
+        isDetached: options.isDetached,
+        interface: interfaceToWire(face),
+      },
+      args: payloadHeader(payload),
+      deps: deps.map(payloadHeader),
+    };
+    const parts = [payload, ...deps].flatMap(payloadParts);
+    const created = runtime.daemon.request(MESSAGE.ACTOR_CREATE, header, { parts, timeoutMs: 0 }).then(
+      (reply) => adoptExisting(runtime, client, actorId, reply.header as ActorLookupReply),
+      (error: unknown) => {
+        const refused = neverCreated(actorId, (error as Error).message);
+        // Its calls fail with this; where there are none, nobody would learn that a second actor was meant and does not exist.
+        if (isNameTaken(refused) && client.pendingCount === 0) runtime.options.onWarning(nameTakenWarning(state.name, refused));
+        client.stateChanged(refused);
+      },
+    );
+    void created.then(unpin);
+    release();
+  };
+  whenSettled(runtime, encoded.dependencies, send);
+  return handle;
+}
+
+/** `getIfExists` found one: this handle's calls go to it. */
+function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, asked: ActorId, found: ActorLookupReply): void {
+  if (found.actorId === asked) return;
+  runtime.actorOwners.set(found.actorId, found.owner);
+  const existing = runtime.actor(found.actorId, found.interface.className, { watch: true });
+  client.redirectTo(existing);
+  runtime.handles.redirected(asked, found.actorId);
+}
+
+function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback: () => void): void {
+  let missing = 0;
+  for (const entry of entries) {
+    if (entry.isSettled) continue;
+    missing += 1;
+    runtime.table.watch(entry);
+    entry.addWaiter({
+      entrySettled: () => {
+        missing -= 1;
+        if (missing === 0) callback();
+      },
+    });
+  }
+  if (missing === 0) callback();
+}
+
+function nameTakenWarning(className: string, { reason }: ActorStateHeader): string {
+  return `Actor ${className} was not created: ${reason ?? ""}. Its calls will fail; choose another name, or set getIfExists to get the actor that has it.`;
+}
+
+function neverCreated(actorId: ActorId, reason: string): ActorStateHeader {
+  return {
+    actorId,
+    phase: "dead",
+    incarnation: 0,
+    processId: undefined,
+    address: undefined,
+    pid: undefined,
+    reason,
+    exit: undefined,
+    hasError: false,
+  };
+}

@@ -1,0 +1,242 @@
+/**
+ * Handles of actors: objects whose members are exactly the methods of the actor's class, and `Symbol.dispose`.
+ *
+ * Handles are counted like refs: each stands for the actor's counted reference, which the node daemon owns. The process that created an actor
+ * holds it until a handle there is disposed of, or the task that did it or the process ends; a handle that came from elsewhere holds it until it is collected. Nothing
+ * else is on a handle, so no method name is taken; `terminate`, `kill` and `ready` are functions.
+ */
+import { describeValue } from "../../base/describe.ts";
+import { PendingCallsLimitExceededError } from "../../base/errors.ts";
+import type { ActorId } from "../../base/ids.ts";
+import { actorObjectId } from "../../base/ids.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import { taskContext } from "../../worker/task-context.ts";
+import type { ActorClient } from "./actor-client.ts";
+import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
+import { requireRuntime, requireSessionOf } from "../current-runtime.ts";
+import { bindNode } from "../graph-binder.ts";
+import { isNoMethod, missingMethods } from "./missing-methods.ts";
+import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "../options/options.ts";
+import type { Runtime } from "../runtime.ts";
+import type { CallTarget } from "../calls/worker-link.ts";
+
+export interface ActorHandleState {
+  readonly client: ActorClient;
+  readonly interface: ActorInterface;
+  readonly entry: ObjectEntry;
+  readonly runtime: Runtime;
+}
+
+const states = new WeakMap<object, ActorHandleState>();
+
+export function actorHandleState(value: object): ActorHandleState | undefined {
+  return states.get(value);
+}
+
+/** The state, or a clear error for what is not a handle. */
+export function requireHandle(value: unknown, what: string): ActorHandleState {
+  const state = typeof value === "object" && value !== null ? states.get(value) : undefined;
+  if (state === undefined) throw new TypeError(`Cannot ${what}: an actor handle is needed: received ${describeValue(value)}`);
+  return state;
+}
+
+/** The handles of one runtime: which actors this process created, and what a handle's end means. */
+export class ActorHandles {
+  readonly #runtime: Runtime;
+  /** Actors that this process keeps alive, and those whose end waits for their last answers. */
+  readonly #created = new Map<ActorId, ObjectEntry>();
+  readonly #ending = new Set<ActorClient>();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** A handle for an actor that this process creates: held until disposed of. */
+  created(options: Omit<ActorHandleState, "entry" | "runtime">): object {
+    const entry = this.#entryOf(options.client.id);
+    this.#runtime.table.pin(entry);
+    this.#created.set(options.client.id, entry);
+    const context = taskContext.current;
+    if (context?.place.executor !== undefined && !context.isFinished) {
+      context.onFinished ??= [];
+      context.onFinished.push(() => this.#letGo(options.client));
+    }
+    return this.#newHandle({ ...options, entry, runtime: this.#runtime });
+  }
+
+  /** A handle that came from elsewhere; the hold for it has been received. */
+  received(options: Omit<ActorHandleState, "entry" | "runtime">): object {
+    const entry = this.#entryOf(options.client.id);
+    const handle = this.#newHandle({ ...options, entry, runtime: this.#runtime });
+    this.#runtime.table.track(entry, handle);
+    return handle;
+  }
+
+  dispose(handle: object): void {
+    const state = states.get(handle);
+    if (state === undefined) return;
+    const { id } = state.client;
+    if (!this.#created.has(id)) {
+      this.#runtime.table.disposeHandle(state.entry, handle);
+      return;
+    }
+    this.#letGo(state.client);
+  }
+
+  /** Calls that were made before the end of the handle are answered first. */
+  #letGo(client: ActorClient): void {
+    if (!this.#created.has(client.id)) return;
+    this.#ending.add(client);
+    if (client.resolved.pendingCount === 0) this.actorIdle(client.resolved.id);
+  }
+
+  /** Holds an actor that this process creates, besides its handles; returns what ends that. */
+  holdCreated(id: ActorId): () => void {
+    const entry = this.#entryOf(id);
+    this.#runtime.table.pin(entry);
+    return () => this.#runtime.table.unpin(entry);
+  }
+
+  /** `getIfExists` found an actor: it is held in place of the one that was asked for. The hold came with the answer. */
+  redirected(asked: ActorId, existing: ActorId): void {
+    const { table } = this.#runtime;
+    const entry = table.receive(this.#runtime.actorRef(existing));
+    const before = this.#created.get(asked);
+    if (before !== undefined) this.#created.set(asked, entry);
+    table.unpin(before ?? entry);
+  }
+
+  actorIdle(id: ActorId): void {
+    for (const client of this.#ending) {
+      if (client.resolved.id !== id) continue;
+      this.#ending.delete(client);
+      const entry = this.#created.get(client.id);
+      this.#created.delete(client.id);
+      if (entry !== undefined) this.#runtime.table.unpin(entry);
+    }
+  }
+
+  #entryOf(id: ActorId): ObjectEntry {
+    const ref = this.#runtime.actorRef(id);
+    return this.#runtime.table.lookup(actorObjectId(id)) ?? this.#runtime.table.adoptForeign(ref);
+  }
+
+  #newHandle(state: ActorHandleState): object {
+    if (state.interface.allowOutOfOrderExecution) state.client.isUnordered = true;
+    const handle = Object.create(prototypeFor(state)) as object;
+    states.set(handle, state);
+    return handle;
+  }
+}
+
+const prototypes = new Map<string, object>();
+
+/** One prototype per list of methods: a handle costs one object. */
+function prototypeFor(state: ActorHandleState): object {
+  const { className, methods, isOpen } = state.interface;
+  const key = JSON.stringify([className, isOpen, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
+  let prototype = prototypes.get(key);
+  if (prototype === undefined) {
+    prototype = Object.create(isOpen ? openMethods(className) : missingMethods(className, Object.keys(methods))) as object;
+    for (const [method, { concurrencyGroup }] of Object.entries(methods)) {
+      const target = methodTarget(state.interface, method, concurrencyGroup as string | undefined);
+      const cached = new WeakMap<object, object>();
+      Object.defineProperty(prototype, method, {
+        enumerable: true,
+        get(this: object): object {
+          let bound = cached.get(this);
+          if (bound === undefined) {
+            bound = makeMethod(this, target, undefined);
+            cached.set(this, bound);
+          }
+          return bound;
+        },
+      });
+    }
+    Object.defineProperties(prototype, {
+      [Symbol.dispose]: {
+        value(this: object): void {
+          states.get(this)?.runtime.handles.dispose(this);
+        },
+      },
+      [Symbol.toStringTag]: { value: "ActorHandle" },
+      [Symbol.for("nodejs.util.inspect.custom")]: {
+        value(this: object): string {
+          const own = states.get(this);
+          return own === undefined ? "ActorHandle" : `ActorHandle(${own.interface.className}, ${own.client.id})`;
+        },
+      },
+    });
+    prototypes.set(key, prototype);
+  }
+  return prototype;
+}
+
+/** For an actor whose methods are known to itself alone: each name is a method at its first use. */
+function openMethods(className: string): object {
+  const cached = new WeakMap<object, Map<string, object>>();
+  return new Proxy(Object.create(null) as object, {
+    get: (_target, name, handle: object) => {
+      if (typeof name === "symbol" || isNoMethod(name) || !states.has(handle)) return undefined;
+      const known = cached.get(handle) ?? new Map<string, object>();
+      cached.set(handle, known);
+      const method = known.get(name) ?? makeMethod(handle, methodTarget({ className, isOpen: true }, name, undefined), undefined);
+      known.set(name, method);
+      return method;
+    },
+  });
+}
+
+function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOptions | undefined): object {
+  const state = states.get(handle) as ActorHandleState;
+  const resolved = options ?? methodDefaults(state.interface, target.id);
+  const { maxPendingCalls } = state.interface;
+  const submit = (...args: unknown[]): unknown => {
+    // The handle is held by its methods: it is not collected while one of them is in use.
+    void handle;
+    requireSessionOf(state.runtime, target.name);
+    if (maxPendingCalls >= 0) refuseBeyond(maxPendingCalls, state.client, target.name);
+    return state.runtime.calls.callActor(state.client, target, args, resolved);
+  };
+  return {
+    remote: submit,
+    bind: (...args: unknown[]): object => {
+      const { name, id: method } = target;
+      return bindNode({ kind: "method", name, numReturns: resolved.numReturns, args, submit, actor: state, method });
+    },
+    options: (more: Record<string, unknown>): object => {
+      const { groups, methods, maxTaskRetries } = state.interface;
+      const streams = methods[target.id]?.["numReturns"] === "streaming";
+      const given = streams ? generatorOptions(more, target.name) : more;
+      const next = resolveMethodOptions(given, { maxRetries: maxTaskRetries, base: resolved });
+      if (next.group === target.group) return makeMethod(handle, target, next);
+      requireGroup(next.group as string, groups, target.name);
+      return makeMethod(handle, methodTarget(state.interface, target.id, next.group), next);
+    },
+  };
+}
+
+/** The default group goes unnamed: most calls are in it. */
+function methodTarget(
+  { className, isOpen }: Pick<ActorInterface, "className" | "isOpen">,
+  method: string,
+  group: string | undefined,
+): CallTarget {
+  const named = group === DEFAULT_GROUP ? undefined : group;
+  return { kind: "method", id: method, name: `${className}.${method}`, group: named, isOpen, meanMs: 0 };
+}
+
+function refuseBeyond(maxPendingCalls: number, client: ActorClient, call: string): void {
+  const pending = client.resolved.pendingCount;
+  if (pending < maxPendingCalls) return;
+  throw new PendingCallsLimitExceededError(`Cannot call ${call}: ${pending} calls of this process to the actor are unanswered`, {
+    reason: `maxPendingCalls is ${maxPendingCalls}`,
+    hint: "Await some of them first, or raise maxPendingCalls.",
+    details: { pending, maxPendingCalls },
+  });
+}
+
+/** Handles need their runtime alive; this is what user calls go through. */
+export function currentHandles(): ActorHandles {
+  return requireRuntime().handles;
+}

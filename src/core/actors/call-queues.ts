@@ -1,0 +1,103 @@
+/**
+ * The calls of one process to one actor that have not been sent: in order, a queue for each concurrency group.
+ *
+ * Decides which call is next. A call whose arguments are pending holds back those behind it in its group, and none in another group; where
+ * order does not matter it holds back none at all. The call that ends the actor comes after everything that was made before it, in whatever group. Pure:
+ * the actor's client says what is ready, and when.
+ */
+import { Fifo } from "../../base/fifo.ts";
+
+export interface QueuedCall {
+  readonly target: { readonly group?: string | undefined };
+}
+
+export interface CallQueuesOptions<T> {
+  isReady: (call: T) => boolean;
+  /** Whether it waits for the calls of all groups. */
+  isLast: (call: T) => boolean;
+}
+
+export class CallQueues<T extends QueuedCall> {
+  readonly #options: CallQueuesOptions<T>;
+  readonly #queues = new Map<string | undefined, Fifo<T>>();
+  #size = 0;
+  isUnordered = false;
+
+  constructor(options: CallQueuesOptions<T>) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether a call of the group would be the next one at once. */
+  isEmptyFor(group: string | undefined): boolean {
+    return this.#size === 0 || (this.#queues.get(group)?.size ?? 0) === 0;
+  }
+
+  push(call: T): void {
+    this.#queueOf(call).push(call);
+    this.#size += 1;
+  }
+
+  /** Puts calls back before all others, in their own order. */
+  putBack(calls: readonly T[]): void {
+    for (let index = calls.length - 1; index >= 0; index -= 1) {
+      const call = calls[index] as T;
+      this.#queueOf(call).unshift(call);
+      this.#size += 1;
+    }
+  }
+
+  /** The next call that may be sent, taken out. */
+  takeReady(): T | undefined {
+    if (this.#size === 0) return undefined;
+    for (const queue of this.#queues.values()) {
+      const call = queue.peek();
+      if (call === undefined) continue;
+      if (this.#options.isReady(call) && !(this.#options.isLast(call) && queue.size < this.#size)) {
+        queue.shift();
+        this.#size -= 1;
+        return call;
+      }
+      if (!this.isUnordered || this.#options.isLast(call)) continue;
+      const found = this.#takeAnyReady(queue);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  *[Symbol.iterator](): Generator<T> {
+    for (const queue of this.#queues.values()) yield* queue;
+  }
+
+  /** All of them, in order within their groups; nothing is left. */
+  takeAll(): T[] {
+    const all: T[] = [];
+    for (const queue of this.#queues.values()) for (let call = queue.shift(); call !== undefined; call = queue.shift()) all.push(call);
+    this.#size = 0;
+    return all;
+  }
+
+  #takeAnyReady(queue: Fifo<T>): T | undefined {
+    let found: T | undefined;
+    queue.removeWhere((call) => {
+      if (found !== undefined || this.#options.isLast(call) || !this.#options.isReady(call)) return false;
+      found = call;
+      return true;
+    });
+    if (found !== undefined) this.#size -= 1;
+    return found;
+  }
+
+  #queueOf(call: T): Fifo<T> {
+    const { group } = call.target;
+    let queue = this.#queues.get(group);
+    if (queue === undefined) {
+      queue = new Fifo();
+      this.#queues.set(group, queue);
+    }
+    return queue;
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * Ends calls that nobody waits for any more: what `cancel`, the options `signal` and `timeoutMs`, and the end of a parent do.
+ *
+ * The refs of a cancelled call are settled at once; this file then sees to the work behind them. A call that has not been sent is just withdrawn. One that is with a
+ * worker is pursued until its worker has answered for it: it is told (CANCEL), then synchronous code is interrupted through the node daemon, and
+ * at last the worker is ended. Only a call that has begun is interrupted or killed for, so that what is queued before it is
+ * spared. Calls of actors are told and no more: their process has a state that others rely on.
+ */
+import { describeValue } from "../../base/describe.ts";
+import type { ProcessId } from "../../base/ids.ts";
+import { isPutId } from "../../base/ids.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { Connection } from "../../rpc/connection.ts";
+import { type CancelHeader, type CancelRefHeader, type CancelRunningHeader, MESSAGE } from "../../wire/messages.ts";
+import type { WhyCallHeader } from "../../wire/why-messages.ts";
+import type { TaskContext } from "../../worker/task-context.ts";
+import { cancelledError } from "./call-limits.ts";
+import type { CallRecord } from "./call-record.ts";
+import type { WorkerLink } from "./worker-link.ts";
+
+/** Between the attempts to interrupt a call; the first comes after as long, the time to end by itself for code that pauses. */
+const INTERRUPT_EVERY_MS = 50;
+/** How long a cancelled task that has begun may take to end by itself before its worker is ended. */
+export const CANCEL_GRACE_MS = 3000;
+/** Then its worker may go on without it, where others have begun there; it has this long to say so. */
+const ABANDON_WITHIN_MS = 500;
+
+export interface CancelManner {
+  readonly force: boolean;
+  readonly recursive: boolean;
+}
+
+export interface CallCancellationOptions {
+  processId: ProcessId;
+  daemon: Connection;
+  nowMs: () => number;
+  /** Settles the refs of a call as failed. */
+  fail: (record: CallRecord, error: Error) => void;
+  /** Takes a call back that has not been sent. @returns the link by which it was sent otherwise */
+  withdraw: (record: CallRecord) => WorkerLink | undefined;
+  /** The link by which a task was sent, if it was. */
+  linkOf: (record: CallRecord) => WorkerLink | undefined;
+  /** All calls of this process that have not ended. */
+  openCalls: () => Iterable<CallRecord>;
+}
+
+/** A call whose refs are settled and whose worker has not answered for it. */
+interface Pursuit {
+  readonly record: CallRecord;
+  readonly link: WorkerLink;
+  readonly force: boolean;
+  readonly recursive: boolean;
+  /** Since when it is known to have begun. */
+  begunMs: number | undefined;
+  isAbandoned: boolean;
+  /** Nobody reads its items any more: it may take its time to clean up, so only what computes on without a pause is interrupted. */
+  readonly isStream: boolean;
+  /** When its worker was last asked whether it hears anything. */
+  askedMs: number;
+}
+
+export class CallCancellation {
+  readonly #options: CallCancellationOptions;
+  readonly #pursuits = new Set<Pursuit>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: CallCancellationOptions) {
+    this.#options = options;
+  }
+
+  /** How many calls are cancelled and not yet known to have ended. */
+  get pursuedCount(): number {
+    return this.#pursuits.size;
+  }
+
+  /**
+   * What `cancel(ref)` means for what the ref refers to.
+   *
+   * @throws TypeError for what no call computes, and for `force` with a call of an actor
+   */
+  cancelEntry(entry: ObjectEntry, manner: CancelManner): void {
+    const record = entry.maker as CallRecord | undefined;
+    if (record !== undefined) {
+      if (manner.force && record.actor !== undefined) {
+        throw new TypeError(
+          `Cannot cancel with force: ${record.target.name} is a call of an actor, whose process has a state: use cancel without force, or kill(actor)`,
+        );
+      }
+      this.cancelRecord(record, manner);
+      return;
+    }
+    if (entry.index < 0 || (entry.id !== undefined && isPutId(entry.id))) {
+      throw new TypeError(
+        `Cannot cancel: no call computes the object, it was put: received ${describeValue(entry.id ?? "a ref from put")}`,
+      );
+    }
+    if (entry.isSettled || entry.id === undefined || entry.owner === undefined) return;
+    const header: CancelRefHeader = { id: entry.id, owner: entry.owner, ...manner };
+    this.#options.daemon.send(MESSAGE.CANCEL_REF, header);
+  }
+
+  /** Another process cancels a ref of a call that was made here. */
+  cancelForOther(entry: ObjectEntry | undefined, manner: CancelManner): void {
+    const record = entry?.maker as CallRecord | undefined;
+    if (record !== undefined) this.cancelRecord(record, { ...manner, force: manner.force && record.actor === undefined });
+  }
+
+  cancelRecord(record: CallRecord, manner: CancelManner): void {
+    // Whoever cancels knows that it failed: nobody needs to be told at the end.
+    for (const entry of record.results) entry.failureSeen = true;
+    this.end(record, cancelledError(record), manner);
+  }
+
+  /** The calls that a call of this process made and that have not ended. */
+  cancelChildren(parent: TaskContext): void {
+    const children: CallRecord[] = [];
+    for (const record of this.#options.openCalls()) if (record.parent === parent && !record.isEnded) children.push(record);
+    for (const record of children) this.cancelRecord(record, { force: false, recursive: true });
+  }
+
+  /** Settles the call with the error, and ends the work behind it. */
+  end(record: CallRecord, error: Error, manner: CancelManner): void {
+    if (record.isEnded) return;
+    this.#options.fail(record, error);
+    const link = this.#options.withdraw(record);
+    if (link === undefined) return;
+    const header: CancelHeader = { recursive: manner.recursive, abandon: false };
+    link.cancel(record, header);
+    if (record.actor !== undefined) return;
+    const pursuit: Pursuit = { record, link, ...manner, begunMs: undefined, isAbandoned: false, isStream: false, askedMs: 0 };
+    this.#begin(pursuit);
+    if (manner.force) this.#pursue(pursuit);
+  }
+
+  /** The worker has been told that nobody reads the stream any more. It does not hear that while the generator computes. */
+  streamStopped(record: CallRecord): void {
+    const link = record.actor === undefined && !record.isEnded ? this.#options.linkOf(record) : undefined;
+    if (link === undefined) return;
+    this.#begin({ record, link, force: false, recursive: true, begunMs: undefined, isAbandoned: false, isStream: true, askedMs: 0 });
+  }
+
+  #begin(pursuit: Pursuit): void {
+    this.#pursuits.add(pursuit);
+    if (this.#timer !== undefined) return;
+    this.#timer = setInterval(() => this.#tick(), INTERRUPT_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#pursuits.clear();
+  }
+
+  #tick(): void {
+    for (const pursuit of this.#pursuits) this.#pursue(pursuit);
+    if (this.#pursuits.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #pursue(pursuit: Pursuit): void {
+    const { record, link, force, recursive } = pursuit;
+    if (!link.isUnanswered(record)) {
+      this.#pursuits.delete(pursuit);
+      return;
+    }
+    if (!link.hasBegun(record)) return;
+    const nowMs = this.#options.nowMs();
+    pursuit.begunMs ??= nowMs;
+    const isOwnProcess = link.processId === this.#options.processId;
+    const sinceMs = nowMs - pursuit.begunMs;
+    if (pursuit.isStream) {
+      if (isOwnProcess || sinceMs < CANCEL_GRACE_MS) return;
+      this.#sendRunning(pursuit, { kill: false });
+      if (nowMs - pursuit.askedMs >= CANCEL_GRACE_MS) this.#askWorker(pursuit, nowMs);
+      return;
+    }
+    if (sinceMs < CANCEL_GRACE_MS && !force) {
+      if (!isOwnProcess) this.#sendRunning(pursuit, { kill: false });
+      return;
+    }
+    // On its own worker it asks again and again: once no other task is there, the worker has itself replaced.
+    if (isOwnProcess || (!pursuit.isAbandoned && !force)) {
+      pursuit.isAbandoned = true;
+      link.cancel(record, { recursive, abandon: true });
+    }
+    if (isOwnProcess || (!force && sinceMs < CANCEL_GRACE_MS + ABANDON_WITHIN_MS)) return;
+    this.#sendRunning(pursuit, { kill: true });
+  }
+
+  /**
+   * A generator that was quick for many items computes without the frame in which it could be interrupted. Its worker hears nothing then, unlike that of one
+   * which cleans up and awaits something: it is ended, unless it is known to be at another call.
+   */
+  #askWorker(pursuit: Pursuit, nowMs: number): void {
+    const { record, link } = pursuit;
+    pursuit.askedMs = nowMs;
+    const question: WhyCallHeader = { callId: link.callIdOf(record), trail: { visited: [], withinMs: 1 } };
+    link.ask(MESSAGE.WHY_CALL, question, CANCEL_GRACE_MS).catch(() => {
+      if (link.isUnanswered(record)) this.#sendRunning(pursuit, { kill: true });
+    });
+  }
+
+  #sendRunning({ record, link, recursive }: Pursuit, { kill }: { kill: boolean }): void {
+    const header: CancelRunningHeader = { worker: link.processId, callId: link.callIdOf(record), recursive, kill };
+    this.#options.daemon.send(MESSAGE.CANCEL_RUNNING, header);
+  }
+}

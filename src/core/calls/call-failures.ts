@@ -1,0 +1,166 @@
+/**
+ * Why a call failed with the process that ran it: the errors for a worker or an actor that died, in the words of the user's program.
+ *
+ * Pure functions from what the daemon knows of the death (exit code, signal, last lines of output, its own reason) to an error with the cause and
+ * the way out. `calls.ts` decides when a failure is final; here is only what it says.
+ */
+import {
+  ActorDiedError,
+  ActorNameTakenError,
+  ActorUnavailableError,
+  ActorUnschedulableError,
+  OutOfMemoryError,
+  PlacementGroupRemovedError,
+  RuntimeEnvError,
+  type ShoalErrorOptions,
+  TaskError,
+  TaskUnschedulableError,
+  WorkerCrashedError,
+} from "../../base/errors.ts";
+import type { ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../../wire/messages.ts";
+import type { LostCall } from "../actors/actor-client.ts";
+import type { CallRecord } from "./call-record.ts";
+import { outOfMemoryError } from "./out-of-memory.ts";
+
+function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
+  if (exit === undefined) return {};
+  return { exitCode: exit.exitCode, signal: exit.signal, lastOutput: exit.lastOutput, pid: exit.pid };
+}
+
+/** How a process ended, in the words of a sentence about it. */
+export function describeExit(exit: WorkerExitedHeader | undefined): string {
+  if (exit === undefined) return "its connection broke";
+  if (exit.reason !== undefined) return exit.reason;
+  if (exit.signal !== undefined) return `it was ended by ${exit.signal}`;
+  return `it exited with code ${exit.exitCode ?? "unknown"}`;
+}
+
+function lastWords(exit: WorkerExitedHeader | undefined): string {
+  if (exit === undefined || exit.lastOutput.length === 0) return "";
+  // A fatal error of V8 comes before some twenty lines of native stack.
+  const fatal = exit.lastOutput.find((line) => line.startsWith("FATAL ERROR"));
+  return `; the last it printed:\n    ${fatal ?? (uncaughtError(exit.lastOutput) ?? exit.lastOutput.slice(-5)).join("\n    ")}`;
+}
+
+/** The error as Node prints an uncaught one: between the line with the caret and Node's version, with the first lines of its stack. */
+function uncaughtError(lines: readonly string[]): string[] | undefined {
+  const end = lines.findLastIndex((line) => line.startsWith("Node.js v"));
+  const start = lines.findLastIndex((line, index) => index < end && /^\s*\^+$/.test(line));
+  if (end < 0 || start < 0) return undefined;
+  return lines
+    .slice(start + 1, end)
+    .filter((line) => line.trim() !== "")
+    .slice(0, 5);
+}
+
+function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
+  return exit?.lastOutput.some((line) => line.includes("heap out of memory") || line.includes("Array buffer allocation failed")) === true;
+}
+
+/** Why a task failed with its worker. */
+export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
+  const what = `Task ${record.name ?? record.target.name} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
+  const reason = describeExit(exit);
+  if (exit?.outOfMemory !== undefined) return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason });
+  if (ranOutOfMemory(exit)) {
+    return new OutOfMemoryError(what, {
+      ...exitFields(exit),
+      reason: "the JavaScript heap of the worker was full",
+      hint: "Process less at a time, or put large data into typed arrays, which lie outside the heap.",
+    });
+  }
+  const hint =
+    exit?.exitCode !== undefined && exit.signal === undefined
+      ? "Something in the task called process.exit or threw outside of its promise; let the task return or throw instead."
+      : "Look at its last output and the system's log; SIGKILL often means that the machine ran out of memory.";
+  return new WorkerCrashedError(what, { ...exitFields(exit), reason, hint });
+}
+
+/** Why a task can never run. */
+export function taskRefusedError(record: CallRecord, { code, reason, hint }: LeaseRefusedHeader): Error {
+  const text = `Task ${record.name ?? record.target.name} cannot run: ${reason}`;
+  if (code === "environmentFailed") return new RuntimeEnvError(text, { reason, hint });
+  return code === "groupRemoved"
+    ? new PlacementGroupRemovedError(text, { reason, hint })
+    : new TaskUnschedulableError(text, { reason, hint });
+}
+
+/** Why a task ended with its placement group. */
+export function groupRemovedError(record: CallRecord, group: string, reason: string): Error {
+  return new PlacementGroupRemovedError(
+    `Task ${record.name ?? record.target.name} failed: its placement group ${group} was removed: ${reason}`,
+    {
+      reason: `placement group ${group} was removed`,
+      hint: "Submit it again in another group, or let it end before remove().",
+    },
+  );
+}
+
+/** Why a call of an actor, or its creation, failed with its process. */
+export function actorLostError(callName: string, state: ActorStateHeader, options: LostCall): Error {
+  const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
+  const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
+  const details = { call: callName, actorId: state.actorId, incarnation: state.incarnation };
+  const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
+  if (state.phase !== "dead") {
+    const what = state.exit === undefined ? "the connection to the actor broke" : "the actor's process died";
+    const next = state.exit === undefined ? "" : "; the actor restarts";
+    return new ActorUnavailableError(`Call ${callName} failed: ${what} while it ran${ended}${next}`, {
+      ...exitFields(state.exit),
+      reason: state.exit === undefined ? "its connection broke" : reason,
+      details,
+      hint: "Call again, or set maxTaskRetries for methods that may run twice.",
+    });
+  }
+  if (options.constructorError !== undefined) {
+    const cause = options.constructorError instanceof TaskError ? options.constructorError.cause : options.constructorError;
+    return new ActorDiedError(
+      `Call ${callName} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        reason: "its constructor failed",
+        hint: "See the cause; create the actor again once it is mended.",
+        details,
+        cause,
+      },
+    );
+  }
+  if (state.refusal !== undefined) {
+    const { code, hint } = state.refusal;
+    const text = `Call ${callName} failed: the actor cannot run: ${reason}`;
+    if (code === "environmentFailed") return new RuntimeEnvError(text, { reason, hint });
+    return code === "groupRemoved"
+      ? new PlacementGroupRemovedError(text, { reason, hint })
+      : new ActorUnschedulableError(text, { reason, hint });
+  }
+  const behind = options.behind === undefined ? "" : `, behind ${options.behind}`;
+  const when = options.sent ? `while the call was with it${behind}` : "before the call was sent";
+  if (options.sent && state.exit?.outOfMemory !== undefined) {
+    const why = describeExit(state.exit);
+    const what = `Call ${callName} failed: the actor died while the call was with it: ${why}${lastWords(state.exit)}`;
+    return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason: why });
+  }
+  if (isNameTaken(state)) {
+    const hint = "Choose another name, or set getIfExists to get the actor that has it.";
+    return new ActorNameTakenError(`Call ${callName} failed: the actor was not created: ${reason}`, { reason, details, hint });
+  }
+  return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
+    ...exitFields(state.exit),
+    reason,
+    details,
+    hint: remedyFor(state, reason),
+  });
+}
+
+/** Whether it was never created, as another actor has its name. */
+export function isNameTaken({ incarnation, reason }: ActorStateHeader): boolean {
+  return incarnation === 0 && reason?.includes("exists already") === true;
+}
+
+function remedyFor(state: ActorStateHeader, reason: string): string {
+  return state.exit === undefined || isWanted(reason) ? "Create the actor again." : "Create the actor again, or set maxRestarts.";
+}
+
+/** Ends for which no restart is meant. */
+function isWanted(reason: string): boolean {
+  return /exitActor|terminated|kill\(\)|nobody held/.test(reason);
+}

@@ -1,0 +1,70 @@
+/**
+ * The options by which a call ends itself: `signal` and `timeoutMs`.
+ *
+ * Only calls that set one come here, so the others pay one comparison. The time counts from the submission, the waiting for arguments and for a
+ * worker included. Timer and listener live as long as the call: the record keeps what ends them, and calls it when it has its result.
+ */
+import { TaskCancelledError, TaskTimeoutError } from "../../base/errors.ts";
+import type { CallRecord } from "./call-record.ts";
+
+export interface CallLimits {
+  readonly signal: AbortSignal | undefined;
+  /** From the submission on. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** @returns the limits among a call's options, or undefined where it has none */
+export function limitsAmong(options: { signal: AbortSignal | undefined; timeoutMs: number | undefined }): CallLimits | undefined {
+  const { signal, timeoutMs } = options;
+  if (signal === undefined && (timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY)) return undefined;
+  return { signal, timeoutMs: timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs };
+}
+
+/** Calls back with the error when the first limit is reached; at once where the signal has aborted already. */
+export function limitCall(record: CallRecord, limits: CallLimits, onEnd: (error: Error) => void): void {
+  const { signal, timeoutMs } = limits;
+  const onAbort = (): void => onEnd(abortedError(record, signal?.reason));
+  if (signal?.aborted === true) {
+    onAbort();
+    return;
+  }
+  let timer: NodeJS.Timeout | undefined;
+  if (timeoutMs !== undefined) {
+    timer = setTimeout(() => onEnd(timeoutError(record, timeoutMs)), timeoutMs);
+    // Whoever waits for the result holds the process; a call that nobody waits for does not.
+    timer.unref();
+  }
+  signal?.addEventListener("abort", onAbort, { once: true });
+  record.endLimits = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  };
+}
+
+function nameOf(record: CallRecord): string {
+  return record.name ?? record.target.name;
+}
+
+/** The failure of a call that `cancel` ended. */
+export function cancelledError(record: CallRecord): TaskCancelledError {
+  return new TaskCancelledError(`Call ${nameOf(record)} was cancelled`, {
+    reason: "cancel was called with its reference",
+    hint: "Submit it again if its result is needed after all.",
+  });
+}
+
+function abortedError(record: CallRecord, cause: unknown): TaskCancelledError {
+  return new TaskCancelledError(`Call ${nameOf(record)} was cancelled: the signal of its options aborted`, {
+    reason: "its signal aborted",
+    hint: "Submit it again, with a signal that has not aborted, if its result is needed after all.",
+    cause,
+  });
+}
+
+function timeoutError(record: CallRecord, timeoutMs: number): TaskTimeoutError {
+  return new TaskTimeoutError(`Call ${nameOf(record)} had not ended ${timeoutMs} ms after its submission and was cancelled`, {
+    reason: "its time limit was reached",
+    hint: "Raise timeoutMs: waiting for arguments and for a free worker counts.",
+    details: { timeoutMs },
+  });
+}

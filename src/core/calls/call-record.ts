@@ -1,0 +1,81 @@
+/**
+ * One call on its way: what the caller keeps until it has been answered, so that it can be pushed again.
+ *
+ * The encoded arguments stay here, as a range of a shared chunk for small ones and as a payload otherwise. Refs among the arguments are
+ * `dependencies`: the call is pushed once they have settled, with their values in their place. The entries of its results hold their
+ * handles while the call is pending, which pins them.
+ */
+import { copyBytes } from "../../base/bytes.ts";
+import type { ActorId } from "../../base/ids.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { Payload } from "../../object/payload.ts";
+import type { TaskContext } from "../../worker/task-context.ts";
+import type { ItemSink } from "../streams/stream-receiver.ts";
+import type { CallTarget } from "./worker-link.ts";
+
+/** What a failed call may do again. */
+export interface RetryPolicy {
+  maxRetries: number;
+  retryOn: boolean | readonly (new (...args: never[]) => Error)[] | ((error: unknown) => boolean);
+  retryDelayMs: number;
+}
+
+export interface CallRecord {
+  readonly sequence: number;
+  readonly target: CallTarget;
+  /** Another than at first where `getIfExists` found one. */
+  actor: ActorId | undefined;
+  readonly name: string | undefined;
+  readonly shape: string;
+  readonly numReturns: number;
+  /** Plain arguments: in-band bytes `chunk[start..end)`. */
+  readonly chunk: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  readonly graph: boolean;
+  /** Arguments of any other form. */
+  readonly args: Payload | undefined;
+  /** Top-level refs, in the order of their places. */
+  readonly dependencies: readonly ObjectEntry[];
+  /** Everything pinned until the call has ended: dependencies, refs inside the arguments, the stored arguments themselves. */
+  readonly pinned: readonly ObjectEntry[];
+  readonly results: readonly ObjectEntry[];
+  /** For a call whose items are a stream: `results` is its completion alone. */
+  readonly stream: ItemSink | undefined;
+  readonly retry: RetryPolicy;
+  retriesLeft: number;
+  /** The worker said that it began and waits. */
+  hasParked: boolean;
+  /** The task or actor call of this process that made it; undefined for the driver's own. */
+  readonly parent: TaskContext | undefined;
+  /** Its results are settled. The worker may still be at it, when it was cancelled. */
+  isEnded: boolean;
+  /** Whether it waits in a queue for a worker, or for its actor. */
+  isQueued: boolean;
+  /** Ends its time limit and its listening to a signal. */
+  endLimits: (() => void) | undefined;
+}
+
+const CHUNK_SIZE = 64 * 1024;
+let chunk = new Uint8Array(CHUNK_SIZE);
+let used = 0;
+
+/** Copies a range into a shared chunk: one allocation per 64 KB of arguments instead of one per call. */
+export function keepBytes(bytes: Uint8Array, start: number, end: number): { chunk: Uint8Array; start: number; end: number } {
+  const size = end - start;
+  if (size > CHUNK_SIZE / 4) return { chunk: copyBytes(bytes, start, end), start: 0, end: size };
+  if (used + size > CHUNK_SIZE) {
+    chunk = new Uint8Array(CHUNK_SIZE);
+    used = 0;
+  }
+  const at = used;
+  if (size < 32) for (let index = 0; index < size; index += 1) chunk[at + index] = bytes[start + index] as number;
+  else chunk.set(bytes.subarray(start, end), at);
+  used += size;
+  return { chunk, start: at, end: at + size };
+}
+
+/** Of what a call needs, what has failed: the call fails with it. Looked for again just before the call is sent, since what was there may be lost by then. */
+export function failedDependency({ dependencies }: CallRecord): ObjectEntry | undefined {
+  return dependencies.length === 0 ? undefined : dependencies.find(({ state }) => state === "failed");
+}

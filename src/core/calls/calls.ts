@@ -1,0 +1,513 @@
+/**
+ * The life of a call in its caller: arguments encoded, dependencies waited for, sent, answered or failed, retried.
+ *
+ * Makes the refs that a call returns at once, and settles their entries when it ends. Everything that the call needs is pinned until then:
+ * the refs among and inside its arguments, and its own result handles. A failure is final when no retry is left for its kind; system failures
+ * (a dead worker) count against `maxRetries`, what the task threw only where `retryOn` accepts it.
+ */
+import { copyBytes } from "../../base/bytes.ts";
+import type { ActorId, IdSource, ProcessId } from "../../base/ids.ts";
+import { TaskError } from "../../base/errors.ts";
+import { ownCode } from "../../base/own-code.ts";
+import { ObjectEntry } from "../../object/object-entry.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import { inBandPayload, type Payload } from "../../object/payload.ts";
+import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import {
+  type ActorStateHeader,
+  type GroupStateHeader,
+  type LeaseRefusedHeader,
+  STREAMING,
+  type WorkerExitedHeader,
+} from "../../wire/messages.ts";
+import { taskContext } from "../../worker/task-context.ts";
+import type { ActorClient, LostCall } from "../actors/actor-client.ts";
+import type { CallCancellation } from "./call-cancellation.ts";
+import { encodeArguments } from "./call-arguments.ts";
+import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
+import { type CallLimits, limitCall } from "./call-limits.ts";
+import { type CallRecord, failedDependency, type RetryPolicy } from "./call-record.ts";
+import type { OutOfMemoryRetries } from "./out-of-memory.ts";
+import type { Lineage } from "./lineage.ts";
+import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
+import { ObjectRefGeneratorHandle, type StreamReader } from "../streams/object-ref-generator.ts";
+import type { StreamLimits } from "../options/options.ts";
+import { settlePlain } from "../objects/plain-value.ts";
+import { notGivenError } from "./recovery.ts";
+import type { Environments } from "../session/environments.ts";
+import { inheritedShape, placing } from "./inherited-place.ts";
+import type { Serializer } from "../serializer.ts";
+import { StreamReceiver } from "../streams/stream-receiver.ts";
+import { StreamReplay } from "../streams/stream-replay.ts";
+import type { TaskSubmitter } from "./task-submitter.ts";
+import type { CallTarget } from "./worker-link.ts";
+
+export interface CallOptions {
+  readonly numReturns: number;
+  readonly stream: StreamLimits;
+  readonly name: string | undefined;
+  readonly shape: string;
+  readonly isPlaced?: true | undefined;
+  readonly retry: RetryPolicy;
+  /** What may end it early; undefined for most calls. */
+  readonly limits: CallLimits | undefined;
+}
+
+export interface CallsOptions {
+  processId: ProcessId;
+  ids: IdSource;
+  table: ObjectTable;
+  serializer: Serializer;
+  submitter: () => TaskSubmitter;
+  environments: Environments;
+  cancellation: () => CallCancellation;
+  lineage: Lineage;
+  streamReader: StreamReader;
+  /** How often a task runs again that was ended as the machine was full. */
+  outOfMemory: OutOfMemoryRetries;
+}
+
+const NO_ENTRIES: readonly ObjectEntry[] = [];
+
+/** Removed placement groups are remembered until the tasks in them have ended; the oldest are forgotten. */
+const REMOVED_GROUPS_MAX = 1000;
+
+export class Calls {
+  readonly #options: CallsOptions;
+  readonly #actorOf = new Map<ActorId, ActorClient>();
+  readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];
+  readonly #held = new Set<CallRecord>();
+  readonly #removedGroups = new Map<string, string>();
+  #endedBy: ((call: string) => Error) | undefined;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+  }
+
+  /** @returns one ref, several, nothing, or a stream, by `numReturns`. */
+  callTask(target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+    const outer = ownCode.isRunning;
+    ownCode.isRunning = true;
+    const record = this.#newRecord(target, undefined, args, options);
+    // Before it is sent: a call may end within its submission, and lets go of its handles then.
+    const refs = this.#returned(record);
+    if (this.#mayBegin(record, options)) this.#submitWhenReady(record);
+    ownCode.isRunning = outer;
+    return refs;
+  }
+
+  callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+    const outer = ownCode.isRunning;
+    ownCode.isRunning = true;
+    const record = this.#newRecord(target, client.resolved.id, args, options);
+    const refs = this.#returned(record);
+    if (this.#mayBegin(record, options)) {
+      for (const dependency of record.dependencies) this.#options.table.watch(dependency);
+      client.submit(record);
+    }
+    ownCode.isRunning = outer;
+    return refs;
+  }
+
+  #mayBegin(record: CallRecord, options: CallOptions): boolean {
+    if (this.#endedBy !== undefined) {
+      this.#fail(record, this.#endedBy(record.target.name));
+      return false;
+    }
+    if (options.limits === undefined) return true;
+    limitCall(record, options.limits, (error) => this.#options.cancellation().end(record, error, { force: false, recursive: true }));
+    return !record.isEnded;
+  }
+
+  /** Calls that are with nobody: they wait for arguments, or for their next try. */
+  get heldCalls(): Iterable<CallRecord> {
+    return this.#held;
+  }
+
+  /** Runs a call again whose results were lost. Its arguments are pinned already, and those that were freed are being made. */
+  rerun(record: CallRecord): void {
+    this.#runAgain(record.stream === undefined ? record : this.#replayOf(record));
+  }
+
+  /** A call for the items of a stream that were lost; the stream itself may still be running. */
+  #replayOf(record: CallRecord): CallRecord {
+    const { table, serializer, ids } = this.#options;
+    const wanted = record.results.filter((entry) => !entry.isSettled);
+    const sequence = ids.nextSequence();
+    const completion = new ObjectEntry(sequence, 0);
+    completion.label = record.name ?? record.target.name;
+    const stream = new StreamReplay({
+      wanted,
+      completion,
+      table,
+      serializer,
+      discard: (payload) => this.#discard(payload),
+      stopped: () => this.#options.cancellation().streamStopped(replay),
+      notGiven: notGivenError,
+    });
+    const replay: CallRecord = { ...record, sequence, results: [completion], stream };
+    for (const entry of wanted) entry.maker = replay;
+    return replay;
+  }
+
+  #runAgain(record: CallRecord): void {
+    const client = this.#actorOf.get(record.actor as ActorId);
+    record.isEnded = false;
+    record.hasParked = false;
+    for (const entry of record.results) if (!entry.isSettled) entry.maker = record;
+    if (this.#endedBy !== undefined) {
+      this.#fail(record, this.#endedBy(record.target.name));
+    } else if (client === undefined) {
+      this.#submitWhenReady(record);
+    } else {
+      for (const dependency of record.dependencies) this.#options.table.watch(dependency);
+      client.submit(record);
+    }
+  }
+
+  /** The session is over: from now on every call fails at once. */
+  end(failure: (call: string) => Error): void {
+    this.#endedBy = failure;
+  }
+
+  registerActor(client: ActorClient): void {
+    this.#actorOf.set(client.id, client);
+  }
+
+  #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: CallOptions): CallRecord {
+    // What will not be sent needs no arguments.
+    const encoded = encodeArguments(options.limits?.signal?.aborted === true ? [] : args, this.#options, target);
+    const sequence = this.#options.ids.nextSequence();
+    // Not pushed to an empty array, which would have room for 17.
+    const results = [new ObjectEntry(sequence, 0)];
+    for (let index = 1; index < options.numReturns; index += 1) results.push(new ObjectEntry(sequence, index));
+    for (const entry of results) {
+      entry.label = options.name ?? target.name;
+      entry.actor = actor;
+      if (options.numReturns !== 0) entry.returned = new ObjectRefHandle(entry);
+    }
+    const stream = options.numReturns === STREAMING ? this.#newStream(results[0] as ObjectEntry, options.stream) : undefined;
+    const record: CallRecord = {
+      sequence,
+      target,
+      actor,
+      name: options.name,
+      shape: actor === undefined && placing.isInherited ? inheritedShape(options, this.#options.environments) : options.shape,
+      numReturns: options.numReturns,
+      chunk: encoded.chunk,
+      start: encoded.start,
+      end: encoded.end,
+      graph: encoded.graph,
+      args: encoded.args,
+      dependencies: encoded.dependencies,
+      pinned: encoded.pinned,
+      results,
+      retry: options.retry,
+      stream,
+      retriesLeft: options.retry.maxRetries,
+      hasParked: false,
+      parent: taskContext.current,
+      isEnded: false,
+      isQueued: false,
+      endLimits: undefined,
+    };
+    for (const entry of results) entry.maker = record;
+    return record;
+  }
+
+  #newStream(completion: ObjectEntry, limits: StreamLimits): StreamReceiver {
+    const { table, serializer } = this.#options;
+    return new StreamReceiver({
+      completion,
+      completionHandle: completion.returned as object,
+      limits,
+      table,
+      serializer,
+      withdraw: () => {
+        const record = completion.maker as CallRecord | undefined;
+        if (record !== undefined) this.#options.cancellation().cancelRecord(record, { force: false, recursive: true });
+      },
+      stopped: () => {
+        const record = completion.maker as CallRecord | undefined;
+        if (record !== undefined) this.#options.cancellation().streamStopped(record);
+      },
+      onStored: (item) => {
+        const record = completion.maker as CallRecord | undefined;
+        if (record !== undefined) this.#options.lineage.retainItem(record, item);
+      },
+    });
+  }
+
+  #returned(record: CallRecord): unknown {
+    if (record.numReturns === 1) return (record.results[0] as ObjectEntry).returned;
+    if (record.stream !== undefined) return new ObjectRefGeneratorHandle(record.stream as StreamReceiver, this.#options);
+    return record.numReturns === 0 ? undefined : record.results.map((entry) => entry.returned);
+  }
+
+  /** Once all dependencies have settled; a failed one fails the call. */
+  #submitWhenReady(record: CallRecord): void {
+    const { dependencies } = record;
+    if (dependencies.length === 0) this.#options.submitter().submit(record);
+    else this.#waitForDependencies(record, dependencies);
+  }
+
+  #waitForDependencies(record: CallRecord, dependencies: readonly ObjectEntry[]): void {
+    let missing = 0;
+    const proceed = (): void => {
+      if (record.isEnded) return;
+      this.#held.delete(record);
+      const failed = failedDependency(record);
+      if (failed === undefined) this.#options.submitter().submit(record);
+      else this.failWithDependency(record, failed);
+    };
+    const waiter = {
+      entrySettled: (): void => {
+        missing -= 1;
+        if (missing === 0) proceed();
+      },
+    };
+    for (const entry of dependencies) {
+      if (entry.isSettled) continue;
+      missing += 1;
+      entry.addWaiter(waiter);
+      this.#options.table.watch(entry);
+    }
+    if (missing === 0) proceed();
+    else this.#held.add(record);
+  }
+
+  // ---- answers
+
+  readonly onPlainResult = (record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }): void => {
+    if (record.isEnded) return;
+    if (flags.error) {
+      this.#failedBy(record, inBandPayload(copyBytes(bytes), flags), NO_ENTRIES);
+      return;
+    }
+    settlePlain(record.results[0] as ObjectEntry, bytes, flags.graph, this.#options.serializer);
+    this.#ended(record);
+  };
+
+  readonly onResult = (record: CallRecord, returns: readonly Payload[]): void => {
+    const { table } = this.#options;
+    if (record.isEnded) {
+      for (const payload of returns) this.#discard(payload);
+      return;
+    }
+    const first = returns[0];
+    if (first?.error === true) {
+      const contained = first.refs.map((ref) => table.receive(ref));
+      this.#failedBy(record, first, contained);
+      return;
+    }
+    returns.forEach((payload, index) => {
+      const entry = record.results[index];
+      if (entry === undefined) return;
+      if (entry.isSettled) {
+        // A call that was run again for the sake of another result.
+        this.#discard(payload);
+        return;
+      }
+      const contained = payload.refs.map((ref) => table.receive(ref));
+      const handle = entry.returned;
+      if (contained.length > 0 || payload.stored !== undefined) {
+        table.contain(entry, contained);
+        if (!entry.tracked || entry.handles === 0) table.track(entry, handle === undefined || isDisposed(handle) ? undefined : handle);
+      }
+      entry.settlePayload(payload);
+    });
+    if (returns.length === 0) (record.results[0] as ObjectEntry).settlePrimitive(undefined);
+    else this.#options.lineage.retain(record);
+    this.#ended(record);
+  };
+
+  /** A result that came too late: what it holds is given back. */
+  #discard(payload: Payload): void {
+    const { table } = this.#options;
+    const entry = new ObjectEntry(this.#options.ids.nextSequence(), -1);
+    table.contain(
+      entry,
+      payload.refs.map((ref) => table.receive(ref)),
+    );
+    entry.tracked = true;
+    entry.failureSeen = true;
+    entry.settlePayload(payload);
+    table.madeHere(entry);
+  }
+
+  /** From now on a worker that ends under a task of this group ended with the group. */
+  groupRemoved({ id, reason }: GroupStateHeader): void {
+    this.#removedGroups.set(id, reason ?? "");
+    if (this.#removedGroups.size > REMOVED_GROUPS_MAX) this.#removedGroups.delete(this.#removedGroups.keys().next().value as string);
+  }
+
+  /** The worker died under it. */
+  readonly onWorkerLost = (record: CallRecord, exit: WorkerExitedHeader | undefined): void => {
+    if (record.isEnded) return;
+    if (record.stream?.isStopped === true) {
+      // Nobody reads it: there is nothing to make again.
+      this.#fail(record, workerLostError(record, exit));
+      return;
+    }
+    const group = this.#removedGroups.size === 0 ? undefined : parseLeaseSpec(record.shape).bundle?.group;
+    if (group !== undefined && this.#removedGroups.has(group)) {
+      this.#fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
+      return;
+    }
+    const delayMs = this.#options.outOfMemory.delayMs(record, exit);
+    if (delayMs !== undefined) {
+      // These retries are counted for themselves.
+      if (record.retriesLeft > 0) record.retriesLeft += 1;
+      this.#again(record, delayMs);
+      return;
+    }
+    if (record.retriesLeft !== 0 && exit?.outOfMemory?.because !== "machine") {
+      // It was none of its doing when the worker was ended for a cancelled neighbour.
+      if (exit?.isForCancellation === true && record.retriesLeft > 0) record.retriesLeft += 1;
+      this.#again(record);
+      return;
+    }
+    this.#fail(record, workerLostError(record, exit));
+  };
+
+  /** It asked for what will never be. */
+  readonly onRefused = (record: CallRecord, refusal: LeaseRefusedHeader): void => {
+    this.#fail(record, taskRefusedError(record, refusal));
+  };
+
+  /** The actor is gone, or was gone while the call was with it. */
+  readonly onActorLost = (record: CallRecord, state: ActorStateHeader, how: LostCall): void => {
+    this.#fail(record, actorLostError(record.target.name, state, how));
+  };
+
+  /** Ends all that depends on a failure, one call after the other: nested, a chain of some thousand calls would overflow the stack. */
+  failWithDependency(record: CallRecord, dependency: ObjectEntry): void {
+    this.#failing.push({ record, dependency });
+    if (this.#failing.length > 1) return;
+    try {
+      for (const next of this.#failing) this.#failWithDependency(next.record, next.dependency);
+    } finally {
+      this.#failing.length = 0;
+    }
+  }
+
+  #failWithDependency(record: CallRecord, dependency: ObjectEntry): void {
+    if (record.isEnded) return;
+    dependency.failureSeen = true;
+    for (const entry of record.results) {
+      if (dependency.payload !== undefined) {
+        this.#settleWith(record, entry, { payload: dependency.payload, contained: dependency.contained ?? NO_ENTRIES });
+        continue;
+      }
+      entry.fail(dependency.failure);
+      this.#watchFailure(record, entry);
+    }
+    this.#ended(record);
+  }
+
+  fail(record: CallRecord, error: unknown): void {
+    this.#fail(record, error);
+  }
+
+  /** `contained`: the refs inside the failure, pinned once for all results. */
+  #failedBy(record: CallRecord, payload: Payload, contained: readonly ObjectEntry[]): void {
+    if (record.retry.retryOn === false || record.retriesLeft === 0) {
+      this.#settleFailure(record, payload, contained);
+      return;
+    }
+    const surroundings = { keeper: record.results[0] as ObjectEntry, refs: contained };
+    const accepted = this.#options.serializer
+      .decode(payload, surroundings)
+      .then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
+    void accepted.then(
+      (isAccepted) => {
+        if (!isAccepted || record.isEnded) {
+          this.#settleFailure(record, payload, contained);
+          return;
+        }
+        for (const inner of contained) this.#options.table.unpin(inner);
+        this.#again(record);
+      },
+      // What cannot be read, or a predicate that throws, is no reason to run it again.
+      () => this.#settleFailure(record, payload, contained),
+    );
+  }
+
+  #settleFailure(record: CallRecord, payload: Payload, contained: readonly ObjectEntry[]): void {
+    if (!record.isEnded) {
+      for (const entry of record.results) this.#settleWith(record, entry, { payload, contained });
+      this.#ended(record);
+    }
+    for (const inner of contained) this.#options.table.unpin(inner);
+  }
+
+  /** A result fails with what another process said, and keeps the refs in it. */
+  #settleWith(record: CallRecord, entry: ObjectEntry, failure: { payload: Payload; contained: readonly ObjectEntry[] }): void {
+    const { table } = this.#options;
+    if (failure.contained.length > 0 && !entry.isSettled) {
+      for (const inner of failure.contained) table.pin(inner);
+      table.contain(entry, failure.contained.slice());
+      const handle = entry.returned;
+      if (entry.handles === 0 && handle !== undefined && !isDisposed(handle)) table.track(entry, handle);
+    }
+    entry.settlePayload(failure.payload);
+    this.#watchFailure(record, entry);
+  }
+
+  #fail(record: CallRecord, error: unknown): void {
+    if (record.isEnded) return;
+    for (const entry of record.results) {
+      entry.fail(error);
+      this.#watchFailure(record, entry);
+    }
+    this.#ended(record);
+  }
+
+  /** A failure that nobody awaits is reported when its ref goes; one without a ref, at once. */
+  #watchFailure(record: CallRecord, entry: ObjectEntry): void {
+    if (entry.failureSeen) return;
+    const handle = entry.returned;
+    if (handle === undefined) this.#options.table.reportUnseenFailure(entry);
+    else this.#options.table.watchFailure(entry, handle);
+  }
+
+  #again(record: CallRecord, delayMs: number = record.retry.retryDelayMs): void {
+    if (record.retriesLeft > 0) record.retriesLeft -= 1;
+    const submit = (): void => {
+      this.#held.delete(record);
+      if (record.isEnded) return;
+      if (this.#endedBy !== undefined) {
+        this.#fail(record, this.#endedBy(record.target.name));
+        return;
+      }
+      const client = record.actor === undefined ? undefined : this.#actorOf.get(record.actor);
+      if (client === undefined) this.#options.submitter().submit(record);
+      else client.submit(record);
+    };
+    if (delayMs > 0) {
+      this.#held.add(record);
+      setTimeout(submit, delayMs);
+    } else {
+      submit();
+    }
+  }
+
+  #ended(record: CallRecord): void {
+    record.isEnded = true;
+    record.endLimits?.();
+    if (this.#held.size > 0) this.#held.delete(record);
+    for (const entry of record.results) {
+      entry.maker = undefined;
+      const handle = entry.returned;
+      entry.returned = undefined;
+      if (entry.tracked && (handle === undefined || isDisposed(handle))) this.#options.table.madeHere(entry);
+    }
+    for (const entry of record.pinned) this.#options.table.unpin(entry);
+  }
+}
+
+function accepts(retryOn: RetryPolicy["retryOn"], cause: unknown): boolean {
+  if (typeof retryOn === "boolean") return retryOn;
+  if (typeof retryOn === "function") return retryOn(cause);
+  return retryOn.some((errorClass) => cause instanceof errorClass || (cause instanceof Error && cause.name === errorClass.name));
+}

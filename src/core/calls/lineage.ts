@@ -1,0 +1,262 @@
+/**
+ * Lineage: how the results of this process' calls were made, kept so that lost ones can be made again.
+ *
+ * A call is kept when a result of it lies in the store or contains refs: other results lie in the memory of whoever holds them, and are lost with
+ * it alone. It is kept as long as one of these results can be reached, or a kept call has one of them among its arguments: that call may have to
+ * run again, and then needs an argument that was freed. What is kept is the call, never the values of the refs among its arguments, except small ones that this
+ * process has in its memory anyway. What was given by value is kept, too: in the call, or from 64 KB on as an object in the store, within a part of its quota and as long as
+ * the store is not short. All calls together are bounded in bytes; beyond, the oldest are forgotten, which a later failure gives as its reason.
+ */
+import { copyBytes } from "../../base/bytes.ts";
+import type { ObjectId, ProcessId } from "../../base/ids.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import type { CallRecord } from "./call-record.ts";
+
+/** As Ray's: some millions of calls with small arguments. */
+export const LINEAGE_BYTES_MAX: number = 1024 * 1024 * 1024;
+/** A record with its entries and its place here, without the bytes of its arguments. */
+const RECORD_BYTES = 1024;
+
+/** A call as it is kept; of a stream, its items are its results. */
+type KeptCall = Omit<CallRecord, "results"> & { results: readonly ObjectEntry[] };
+
+interface Row {
+  /** Undefined once it was forgotten, for which of both reasons. */
+  record: KeptCall | undefined;
+  wasEvicted: boolean;
+  bytes: number;
+  /** Results that can be reached, and kept calls that have one of them among their arguments. */
+  uses: number;
+  /** Rows of the calls that made arguments of this one. */
+  sources: Row[];
+  /** Small arguments, pinned: with them in memory, what made them need not run again. */
+  values: ObjectEntry[];
+  /** What was given by value and lies in the store, pinned. */
+  stored: ObjectEntry | undefined;
+  /** Of a stream: its items that can be reached and could be lost. */
+  items: Set<ObjectEntry> | undefined;
+}
+
+export interface LineageOptions {
+  table: Pick<ObjectTable, "pin" | "unpin">;
+  processId: ProcessId;
+  bytesMax?: number;
+  /** For arguments by value that lie in the store. */
+  storedBytesMax?: number;
+}
+
+export class Lineage {
+  readonly #table: LineageOptions["table"];
+  readonly #processId: ProcessId;
+  readonly #bytesMax: number;
+  readonly #storedBytesMax: number;
+  /** Rows with an argument in the store, the oldest first. */
+  readonly #withStored = new Set<Row>();
+  #storedBytes = 0;
+  readonly #rowOf = new WeakMap<ObjectEntry, Row>();
+  /** Of streams, by the record of the call, from the first item that is kept. */
+  readonly #rowOfStream = new WeakMap<CallRecord, Row>();
+  /** Oldest first. */
+  readonly #rows = new Set<Row>();
+  /** Results that this process gave up, while the daemon, their owner of record, keeps the value for others. */
+  readonly #abroad = new Map<ObjectId, ObjectEntry>();
+  #bytes = 0;
+
+  constructor(options: LineageOptions) {
+    this.#table = options.table;
+    this.#processId = options.processId;
+    this.#bytesMax = options.bytesMax ?? LINEAGE_BYTES_MAX;
+    this.#storedBytesMax = options.storedBytesMax ?? 0;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** The call has ended with these results. To be told before its arguments are let go of. */
+  retain(record: CallRecord): void {
+    const known = record.results.map((entry) => this.#rowOf.get(entry)).find((row) => row?.record === record);
+    const row = known ?? this.#newRow(record);
+    for (const entry of record.results) {
+      if (!isRemade(entry) || this.#rowOf.get(entry) === row) continue;
+      this.#rowOf.set(entry, row);
+      row.uses += 1;
+    }
+    if (row.uses === 0) this.#forget(row);
+    this.#evict();
+  }
+
+  /** An item of a stream lies in the store or contains refs; the call may still be running. */
+  retainItem(record: CallRecord, item: ObjectEntry): void {
+    let row = this.#rowOfStream.get(record);
+    if (row?.record === undefined) {
+      row = this.#newRow(record);
+      row.items = new Set();
+      this.#rowOfStream.set(record, row);
+    }
+    row.items?.add(item);
+    this.#rowOf.set(item, row);
+    row.uses += 1;
+    this.#evict();
+  }
+
+  /** The store is short: arguments that only lineage keeps are let go of. Their calls cannot run again then, and say so. */
+  dropStored(): void {
+    for (const row of this.#withStored) this.#unstore(row);
+  }
+
+  /** The call that made an object; "evicted" when it was forgotten for want of room, undefined when no call of this process made it. */
+  callOf(entry: ObjectEntry): CallRecord | "evicted" | undefined {
+    const row = this.#rowOf.get(entry);
+    // All that is lost of a stream is made again by one run.
+    if (row?.record !== undefined && row.items !== undefined) row.record.results = Array.from(row.items);
+    return row?.record ?? (row?.wasEvicted === true ? "evicted" : undefined);
+  }
+
+  /** Nobody in this process can reach the object any more. */
+  released(entry: ObjectEntry): void {
+    const row = this.#rowOf.get(entry);
+    if (row?.record === undefined) return;
+    row.items?.delete(entry);
+    if (entry.owner === undefined || entry.owner === this.#processId) this.#unuse(row);
+    else this.#abroad.set(entry.id as ObjectId, entry);
+  }
+
+  /** A released object is about to be made again, and can be reached from now on. */
+  revived(entry: ObjectEntry): void {
+    const row = this.#rowOf.get(entry);
+    if (row === undefined) return;
+    row.items?.add(entry);
+    if (entry.id === undefined || !this.#abroad.delete(entry.id)) row.uses += 1;
+  }
+
+  /** The daemon has freed an object that it owned and this process made. */
+  freedAbroad(id: ObjectId): void {
+    const entry = this.#abroad.get(id);
+    if (entry === undefined) return;
+    this.#abroad.delete(id);
+    const row = this.#rowOf.get(entry);
+    if (row !== undefined) this.#unuse(row);
+  }
+
+  /** An object that the daemon owns and this process has made and given up. */
+  abroad(id: ObjectId): ObjectEntry | undefined {
+    return this.#abroad.get(id);
+  }
+
+  #newRow(record: CallRecord): Row {
+    const row: Row = {
+      record: kept(record),
+      wasEvicted: false,
+      bytes: bytesOf(record),
+      uses: 0,
+      sources: [],
+      values: [],
+      stored: undefined,
+      items: undefined,
+    };
+    for (const entry of record.pinned) {
+      if (entry.id !== undefined && entry.id === record.args?.stored?.id) {
+        this.#store(row, entry);
+        continue;
+      }
+      const source = this.#rowOf.get(entry);
+      if (source?.record !== undefined) {
+        source.uses += 1;
+        row.sources.push(source);
+      } else if (isSmallValue(entry)) {
+        this.#table.pin(entry);
+        row.values.push(entry);
+      }
+    }
+    this.#rows.add(row);
+    this.#bytes += row.bytes;
+    return row;
+  }
+
+  #store(row: Row, entry: ObjectEntry): void {
+    this.#table.pin(entry);
+    row.stored = entry;
+    this.#withStored.add(row);
+    this.#storedBytes += storedBytesOf(entry);
+    for (const oldest of this.#withStored) {
+      if (this.#storedBytes <= this.#storedBytesMax) return;
+      this.#unstore(oldest);
+    }
+  }
+
+  #unstore(row: Row): void {
+    const entry = row.stored;
+    if (entry === undefined) return;
+    row.stored = undefined;
+    this.#withStored.delete(row);
+    this.#storedBytes -= storedBytesOf(entry);
+    this.#table.unpin(entry);
+  }
+
+  #unuse(row: Row): void {
+    // A loop instead of recursion: a chain of calls may be long.
+    const pending = [row];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      next.uses -= 1;
+      if (next.uses === 0) pending.push(...this.#forget(next));
+    }
+  }
+
+  /** @returns the rows that it used */
+  #forget(row: Row): Row[] {
+    if (!this.#rows.delete(row)) return [];
+    this.#bytes -= row.bytes;
+    row.record = undefined;
+    row.items = undefined;
+    const { sources, values } = row;
+    row.sources = [];
+    row.values = [];
+    this.#unstore(row);
+    for (const entry of values) this.#table.unpin(entry);
+    return sources;
+  }
+
+  #evict(): void {
+    for (const row of this.#rows) {
+      if (this.#bytes <= this.#bytesMax) return;
+      row.wasEvicted = true;
+      for (const source of this.#forget(row)) this.#unuse(source);
+    }
+  }
+}
+
+/** Whether losing it would need its call: small plain results are in the memory of whoever has them. */
+function isRemade(entry: ObjectEntry): boolean {
+  return entry.state === "ready" && (entry.payload?.stored !== undefined || entry.contained !== undefined);
+}
+
+/** Made here, and in memory. Large ones are not kept for a call that may run again: they would fill the store. */
+function isSmallValue(entry: ObjectEntry): boolean {
+  if (entry.sequence === 0 || !entry.isSettled || entry.state === "freed") return false;
+  return entry.payload?.stored === undefined && entry.contained === undefined;
+}
+
+function storedBytesOf(entry: ObjectEntry): number {
+  return entry.payload?.stored?.location[2] ?? 0;
+}
+
+/** A record without its handles and limits, and without the chunk of 64 KB in which its few bytes lie among those of other calls. */
+function kept(record: CallRecord): KeptCall {
+  const chunk = copyBytes(record.chunk, record.start, record.end);
+  return { ...record, parent: undefined, endLimits: undefined, isEnded: true, chunk, start: 0, end: chunk.length };
+}
+
+function bytesOf(record: CallRecord): number {
+  let bytes = RECORD_BYTES + record.end - record.start;
+  if (record.args !== undefined) {
+    bytes += record.args.inBand.length;
+    for (const buffer of record.args.buffers) bytes += buffer.length;
+  }
+  return bytes;
+}

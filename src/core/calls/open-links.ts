@@ -1,0 +1,54 @@
+/**
+ * The connections of this process to workers, by worker: for those who must know that nothing more comes from one, and what came.
+ *
+ * A worker's last words may still be unread when the node tells that it has ended. They come before the end of its connection, so what it has said
+ * is known once that has ended. Each link has a number, under which the worker counts its answers with holds; how many were read is kept until the daemon has asked.
+ * Owned by the runtime, which makes the links.
+ */
+import type { ProcessId } from "../../base/ids.ts";
+
+interface Link {
+  readonly processId: ProcessId;
+  readonly number: number | undefined;
+  readonly isClosed: boolean;
+  readonly closed: Promise<void>;
+  /** The number of the last answer with holds that was read. */
+  readonly heldRead: number;
+}
+
+export class OpenLinks {
+  readonly #links = new Map<ProcessId, Set<Link>>();
+  /** Open ones, and those that have ended and brought answers with holds. */
+  readonly #numbered = new Map<number, Link>();
+  #lastNumber = 0;
+
+  newNumber(): number {
+    this.#lastNumber += 1;
+    return this.#lastNumber;
+  }
+
+  opened(link: Link): void {
+    if (link.isClosed) return;
+    const links = this.#links.get(link.processId) ?? new Set();
+    this.#links.set(link.processId, links.add(link));
+    if (link.number !== undefined) this.#numbered.set(link.number, link);
+    void link.closed.then(() => {
+      links.delete(link);
+      if (links.size === 0 && this.#links.get(link.processId) === links) this.#links.delete(link.processId);
+      if (link.number !== undefined && link.heldRead === 0) this.#numbered.delete(link.number);
+    });
+  }
+
+  /** Resolves when all that a process has sent has been read: its connections here have ended, or there is none. */
+  async ended(process: ProcessId): Promise<void> {
+    await Promise.all(Array.from(this.#links.get(process) ?? [], (link) => link.closed));
+  }
+
+  /** How many answers with holds have been read over a link, once it has ended; it is asked once. */
+  async readOver(number: number): Promise<number> {
+    const link = this.#numbered.get(number);
+    await link?.closed;
+    this.#numbered.delete(number);
+    return link?.heldRead ?? 0;
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Brings lost objects back: who is asked, what runs again, and why it cannot be done.
+ *
+ * A read that finds an object's bytes gone ends here, in the process of the reader. The owner's calls are run again under the ids that they had, first those that
+ * made freed or lost arguments; for an object of another process its owner is asked, and whoever waits for the object waits until it has come back.
+ * Many readers cause one run: the entry is pending from the first report on. What cannot come back fails for good, with one reason of
+ * RECONSTRUCTION_REASON.
+ */
+import { ObjectReconstructionFailedError } from "../../base/errors.ts";
+import type { ObjectId, ProcessId } from "../../base/ids.ts";
+import { isSameLocation, lostObjectOf } from "../../object/lost-object.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import type { WireLocation } from "../../wire/messages.ts";
+import { ARGUMENTS_LABEL } from "./call-arguments.ts";
+import type { CallRecord } from "./call-record.ts";
+import type { Lineage } from "./lineage.ts";
+
+/** Why an object cannot be made again: the `reason` of an ObjectReconstructionFailedError. */
+export const RECONSTRUCTION_REASON = {
+  PUT: "it was made by put, not by a task",
+  RETRIES_DISABLED: "its task must not run again (maxRetries is 0)",
+  RETRIES_EXHAUSTED: "its task has used up its maxRetries",
+  LINEAGE_EVICTED: "how it was made was forgotten: the lineage of this process exceeds its limit",
+  ACTOR_DIED: "the actor that made it is dead",
+  ACTOR_RETRIES_DISABLED: "the actor's method must not run again (maxTaskRetries is 0)",
+  ARGUMENT_GONE: "an argument of its task is gone, too, and cannot be made again",
+  ITEM_NOT_GIVEN: "its generator ended before it when it ran again",
+  NOT_OWNED: "the process that made it keeps no record of its task",
+} as const;
+
+type Reason = (typeof RECONSTRUCTION_REASON)[keyof typeof RECONSTRUCTION_REASON];
+
+const HINT: Partial<Record<Reason, string>> = {
+  [RECONSTRUCTION_REASON.PUT]: "Return the value from a task instead: what a task made can be made again.",
+  [RECONSTRUCTION_REASON.RETRIES_DISABLED]: "Set maxRetries on the task if it may run twice.",
+  [RECONSTRUCTION_REASON.RETRIES_EXHAUSTED]: "Find out why the objects get lost, or raise maxRetries.",
+  [RECONSTRUCTION_REASON.ACTOR_RETRIES_DISABLED]: "Set maxTaskRetries on the actor if its methods may run twice.",
+  [RECONSTRUCTION_REASON.ARGUMENT_GONE]: "Keep the refs of arguments that no task has made for as long as the result is needed.",
+};
+
+const ACTOR_INDEX = "ffffffff";
+
+export interface RecoveryOptions {
+  processId: ProcessId;
+  table: ObjectTable;
+  lineage: Lineage;
+  /** Tells the node that these bytes are gone, and gives up their place. */
+  dropLocation: (location: WireLocation) => void;
+  canRead: (location: WireLocation) => boolean;
+  askOwner: (id: ObjectId, owner: ProcessId, location: WireLocation) => void;
+  isActorDead: (record: CallRecord) => boolean;
+  rerun: (record: CallRecord) => void;
+}
+
+export class Recovery {
+  readonly #options: RecoveryOptions;
+
+  constructor(options: RecoveryOptions) {
+    this.#options = options;
+  }
+
+  /** @returns the entry to wait for before the read is tried again; undefined when the error is about something else */
+  begin(error: unknown): ObjectEntry | undefined {
+    const lost = lostObjectOf(error);
+    if (lost === undefined) return undefined;
+    // The files of an ended session are gone with it.
+    this.#options.table.requireOfSession(lost.entry);
+    this.#lost(lost.entry, lost.location, error);
+    return lost.entry;
+  }
+
+  /** Another process that holds an object of this one found its bytes gone. */
+  reported(id: ObjectId, location: WireLocation): ObjectEntry | undefined {
+    const { table, lineage } = this.#options;
+    const entry = table.lookup(id);
+    if (entry !== undefined) {
+      this.#lost(entry, location);
+      return entry;
+    }
+    const given = lineage.abroad(id);
+    if (given !== undefined) this.#remake(given);
+    return given;
+  }
+
+  /** `cause`: what the read failed with, where it was this process that read. */
+  #lost(entry: ObjectEntry, location: WireLocation, cause?: unknown): void {
+    // Somebody else reported it, or it has a new place already.
+    if (entry.state !== "ready" && entry.state !== "failed") return;
+    if (!isSameLocation(entry.payload?.stored?.location, location)) return;
+    if (entry.sequence === 0) this.#askOwner(entry, location);
+    else this.#remake(entry, cause);
+  }
+
+  #askOwner(entry: ObjectEntry, location: WireLocation): void {
+    this.#options.table.reopen(entry);
+    this.#options.askOwner(entry.id as ObjectId, entry.owner as ProcessId, location);
+  }
+
+  /**
+   * Runs the call of a lost or freed object again, once for all results of it that are lost, and before it the calls of arguments that were freed. A loop
+   * instead of recursion: a chain of calls may be long.
+   */
+  #remake(first: ObjectEntry, cause?: unknown): void {
+    const { table, rerun } = this.#options;
+    const wanted = [first];
+    const calls: CallRecord[] = [];
+    const opened: ObjectEntry[] = [];
+    for (let entry = wanted.pop(); entry !== undefined; entry = wanted.pop()) {
+      if (entry.state === "pending") continue;
+      const call = this.#callFor(entry);
+      if (typeof call === "string") {
+        this.#open(entry, opened);
+        const failure = reconstructionFailed(entry, call, cause);
+        // Both were made while somebody reads. Until a stack is text it keeps what its functions were called with, the ref that is read among it: the entry would
+        // keep its own ref, and never end.
+        void failure.stack;
+        if (cause instanceof Error) void cause.stack;
+        entry.fail(failure);
+        continue;
+      }
+      if (call.retriesLeft > 0) call.retriesLeft -= 1;
+      for (const result of call.results) if (result === entry || this.#isLost(result)) this.#open(result, opened);
+      for (const argument of call.pinned) {
+        table.pinAgain(argument);
+        if (argument.state === "freed" && argument.sequence !== 0) wanted.push(argument);
+      }
+      calls.push(call);
+    }
+    for (const call of calls.reverse()) rerun(call);
+    for (const entry of opened) table.unpin(entry);
+  }
+
+  /** The entry waits for a value again, and is pinned. */
+  #open(entry: ObjectEntry, opened: ObjectEntry[]): void {
+    const { table, lineage, dropLocation, askOwner, processId } = this.#options;
+    opened.push(entry);
+    if (entry.state === "freed") {
+      lineage.revived(entry);
+      table.revive(entry);
+      return;
+    }
+    const location = entry.payload?.stored?.location;
+    if (location !== undefined) {
+      // What the daemon owns, it gives up itself: it is told, and waits for the new value from here.
+      if (entry.owner === undefined || entry.owner === processId) dropLocation(location);
+      else askOwner(entry.id as ObjectId, entry.owner, location);
+    }
+    table.pin(entry);
+    table.reopen(entry);
+  }
+
+  #isLost(entry: ObjectEntry): boolean {
+    const location = entry.payload?.stored?.location;
+    return entry.state === "ready" && location !== undefined && !this.#options.canRead(location);
+  }
+
+  #callFor(entry: ObjectEntry): CallRecord | Reason {
+    if (entry.index < 0) return entry.label === ARGUMENTS_LABEL ? RECONSTRUCTION_REASON.ARGUMENT_GONE : RECONSTRUCTION_REASON.PUT;
+    const call = this.#options.lineage.callOf(entry);
+    if (call === "evicted") return RECONSTRUCTION_REASON.LINEAGE_EVICTED;
+    if (call === undefined) return RECONSTRUCTION_REASON.NOT_OWNED;
+    if (call.actor !== undefined && this.#options.isActorDead(call)) return RECONSTRUCTION_REASON.ACTOR_DIED;
+    if (call.retriesLeft === 0) return noRetryLeft(call);
+    return call.pinned.some((argument) => isGone(argument, call)) ? RECONSTRUCTION_REASON.ARGUMENT_GONE : call;
+  }
+}
+
+/** An argument that no call of this process made, and that was freed. Actors are no values: a call to a dead one says so itself. */
+function isGone(argument: ObjectEntry, call: CallRecord): boolean {
+  if (argument.state !== "freed") return false;
+  if (argument.id !== undefined && argument.id === call.args?.stored?.id) return true;
+  return argument.sequence === 0 && argument.id?.endsWith(ACTOR_INDEX) !== true;
+}
+
+function noRetryLeft(call: CallRecord): Reason {
+  if (call.retry.maxRetries !== 0) return RECONSTRUCTION_REASON.RETRIES_EXHAUSTED;
+  return call.actor === undefined ? RECONSTRUCTION_REASON.RETRIES_DISABLED : RECONSTRUCTION_REASON.ACTOR_RETRIES_DISABLED;
+}
+
+/** Why an item of a stream was not made again although its generator ran again. */
+export function notGivenError(item: ObjectEntry): ObjectReconstructionFailedError {
+  const reason = RECONSTRUCTION_REASON.ITEM_NOT_GIVEN;
+  return new ObjectReconstructionFailedError(
+    `Cannot get item ${item.index - 1} of ${item.label}: its bytes are lost, and it cannot be made again: ${reason}`,
+    { reason, hint: "Write the generator so that it yields the same items each time, or read its items as values." },
+  );
+}
+
+function reconstructionFailed(entry: ObjectEntry, reason: Reason, cause: unknown): ObjectReconstructionFailedError {
+  const isResult = entry.label !== "" && entry.label !== ARGUMENTS_LABEL;
+  const what = isResult ? `the result of ${entry.label}` : entry.label || "an object";
+  return new ObjectReconstructionFailedError(`Cannot get ${what}: its bytes are lost, and it cannot be made again: ${reason}`, {
+    reason,
+    hint: HINT[reason] ?? "Submit the task again.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,66 @@
+/**
+ * A remote function: what `remote(fn)` returns.
+ *
+ * It is a function object that refuses to be called directly, with `remote` and `options` on it. The state behind it (which function, which resolved
+ * options) lies in a table of this file, so that copies made by `options()` and those that arrive from other processes look the same.
+ */
+import { requireRuntime } from "../current-runtime.ts";
+import type { FunctionRow } from "./function-table.ts";
+import { isGeneratorFunction } from "./generators.ts";
+import { bindNode } from "../graph-binder.ts";
+import { generatorOptions, type ResolvedTaskOptions, resolveTaskOptions } from "../options/options.ts";
+import { inPython, isPythonId } from "../python-code.ts";
+import type { TaskOptions } from "../types.ts";
+
+export interface RemoteFunctionState {
+  /** The function itself, in the process that made it. */
+  readonly source: ((...args: never[]) => unknown) | undefined;
+  /** Its id, once known: given at the first use, or received. */
+  id: string | undefined;
+  readonly name: string;
+  readonly options: ResolvedTaskOptions;
+}
+
+const states = new WeakMap<object, RemoteFunctionState>();
+
+export function remoteFunctionState(value: object): RemoteFunctionState | undefined {
+  return states.get(value);
+}
+
+/** The row of the runtime's function table for it. */
+export function rowOf(state: RemoteFunctionState): FunctionRow {
+  const { functions } = requireRuntime();
+  if (state.source !== undefined) return functions.own(state.source, state.name);
+  return functions.foreign(state.id as string, state.name);
+}
+
+export function makeRemoteFunction(given: RemoteFunctionState): object {
+  const state = isPythonId(given.id) ? { ...given, options: inPython(given.options) } : given;
+  const { name } = state;
+  const callable = (): never => {
+    throw new TypeError(`Cannot call ${name} directly: it is a remote function: use ${name}.remote()`);
+  };
+  Object.defineProperty(callable, "name", { value: name, configurable: true });
+  let row: FunctionRow | undefined;
+  let runtime: ReturnType<typeof requireRuntime> | undefined;
+  const submit = (...args: unknown[]): unknown => {
+    const current = requireRuntime();
+    if (row === undefined || runtime !== current) {
+      const found = rowOf(state);
+      current.functions.prepare(found);
+      row = found;
+      runtime = current;
+    }
+    return current.calls.callTask(row, args, state.options);
+  };
+  Object.assign(callable, {
+    remote: submit,
+    bind: (...args: unknown[]): object => bindNode({ kind: "task", name, numReturns: state.options.numReturns, args, submit }),
+    options: (options: TaskOptions): object => {
+      const more = isGeneratorFunction(state.source) ? generatorOptions(options, name) : options;
+      return makeRemoteFunction({ ...state, options: resolveTaskOptions(more, state.options) });
+    },
+  });
+  states.set(callable, state);
+  return callable;
+}

@@ -1,0 +1,138 @@
+import { expect, test, vi } from "vitest";
+import type { NodeTag, ProcessId } from "../../base/ids.ts";
+import type { Connection } from "../../rpc/connection.ts";
+import type { CallRecord } from "./call-record.ts";
+import { TaskSubmitter } from "./task-submitter.ts";
+import type { WorkerLink, WorkerLinkEvents } from "./worker-link.ts";
+
+const SHAPE = "CPU:10000";
+
+/** Stands for the connection of a worker to itself. */
+class Link {
+  readonly processId = "w" as ProcessId;
+  readonly pushed: unknown[] = [];
+  isClosed = false;
+
+  push(record: unknown): void {
+    this.pushed.push(record);
+  }
+}
+
+function newRecord(sequence: number): CallRecord {
+  return {
+    sequence,
+    shape: SHAPE,
+    target: { kind: "task", id: "f", name: "f", meanMs: 1 },
+    dependencies: [],
+    retry: { maxRetries: 3 },
+    isEnded: false,
+  } as never;
+}
+
+test("a worker makes a new connection to itself when the last was dropped while it was idle", () => {
+  const links: Link[] = [];
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: () => {} } as unknown as Connection,
+    connectWorker: () => Promise.reject(new Error("there is no other worker")),
+    ownWorker: {
+      link: () => {
+        const link = new Link();
+        links.push(link);
+        return link as unknown as WorkerLink;
+      },
+      isFree: () => true,
+    },
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => {},
+    onRefused: () => {},
+    failDependency: () => {},
+    nowMs: () => 0,
+  });
+  const runNext = (sequence: number): void => {
+    submitter.submit(newRecord(sequence));
+    expect(submitter.runOwn(SHAPE)).toBe(true);
+  };
+  runNext(1);
+  runNext(2);
+  expect(links.map((link) => link.pushed.length)).toEqual([2]);
+  (links[0] as Link).isClosed = true;
+  runNext(3);
+  expect(links.map((link) => link.pushed.length)).toEqual([2, 1]);
+  submitter.close();
+});
+
+test("when a connection breaks and the worker lives on, every task on it may have run", async () => {
+  vi.useFakeTimers();
+  const lost: unknown[] = [];
+  let events: WorkerLinkEvents | undefined;
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: () => {} } as unknown as Connection,
+    connectWorker: (_target, given) => {
+      events = given;
+      return Promise.resolve(new Link() as unknown as WorkerLink);
+    },
+    ownWorker: undefined,
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: (record, exit) => lost.push([record.sequence, exit]),
+    onRefused: () => {},
+    failDependency: () => {},
+    nowMs: () => 0,
+  });
+  const records = [newRecord(1), newRecord(2), newRecord(3)];
+  submitter.submit(records[0] as CallRecord);
+  submitter.granted({ leaseId: 1, shape: SHAPE, workerId: "w" as ProcessId, address: "a", pid: 1, accelerators: undefined });
+  await vi.advanceTimersByTimeAsync(0);
+  events?.onClosed(records, "it broke");
+  // A worker that has died would be reported within that time: then those behind the first had not begun.
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(lost).toEqual([
+    [1, undefined],
+    [2, undefined],
+    [3, undefined],
+  ]);
+  submitter.close();
+  vi.useRealTimers();
+});
+
+test("a call whose dependency has failed while it was queued is not sent, and the one behind it is", async () => {
+  const link = new Link();
+  const failed: [CallRecord, unknown][] = [];
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: () => {} } as unknown as Connection,
+    connectWorker: () => Promise.resolve(link as unknown as WorkerLink),
+    ownWorker: { link: () => link as unknown as WorkerLink, isFree: () => true },
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => {},
+    onRefused: () => {},
+    failDependency: (record, dependency) => void failed.push([record, dependency]),
+    nowMs: () => 0,
+  });
+  const dependency = { state: "ready" };
+  const needing = [1, 2].map((sequence) => ({ ...newRecord(sequence), dependencies: [dependency as never] }));
+  const other = newRecord(3);
+  for (const record of [...needing, other]) submitter.submit(record);
+  dependency.state = "failed";
+  expect(submitter.runOwn(SHAPE)).toBe(true);
+  expect(link.pushed).toEqual([other]);
+  expect(failed).toEqual(needing.map((record) => [record, dependency]));
+  expect(submitter.runOwn(SHAPE)).toBe(false);
+
+  const late = { ...newRecord(4), dependencies: [dependency as never] };
+  submitter.submit(late);
+  expect(failed.at(-1)).toEqual([late, dependency]);
+
+  const granted = { ...newRecord(5), dependencies: [{ state: "ready" }] } as never as CallRecord & { dependencies: [{ state: string }] };
+  submitter.submit(granted);
+  granted.dependencies[0].state = "failed";
+  submitter.granted({ shape: SHAPE, workerId: "w", leaseId: 1, pid: 1, address: "", accelerators: undefined } as never);
+  await Promise.resolve();
+  await Promise.resolve();
+  expect(failed.at(-1)?.[0]).toBe(granted);
+  expect(link.pushed).toEqual([other]);
+});

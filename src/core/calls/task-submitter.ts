@@ -1,0 +1,569 @@
+/**
+ * Takes this process' tasks to workers: leases, how many tasks are in flight to each, retries.
+ *
+ * Tasks of one shape wait in one group, with the leases that the daemon granted for it. A lease is used for as long as there is a backlog and
+ * given back when it has been idle for a moment, or when it is revoked. How many tasks are pushed ahead to one worker depends on
+ * how long they take: about 5 ms of work, one task where that is unknown, so that a slow task never hides behind another while
+ * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry.
+ */
+import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { Fifo } from "../../base/fifo.ts";
+import type { Connection } from "../../rpc/connection.ts";
+import { holdsOnlyCpus } from "../../scheduling/lease-spec.ts";
+import {
+  type AcceleratorIds,
+  type LeaseGrantHeader,
+  type LeaseRefusedHeader,
+  MESSAGE,
+  type WorkerExitedHeader,
+} from "../../wire/messages.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { Payload } from "../../object/payload.ts";
+import { ArgumentPlaces, placeOf } from "./argument-places.ts";
+import { type CallRecord, failedDependency } from "./call-record.ts";
+import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
+
+/** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
+const WINDOW_MS = 5;
+const IN_FLIGHT_MAX = 4096;
+/** What any task costs besides its own run time. */
+const CALL_OVERHEAD_MS = 0.001;
+const LEASE_IDLE_MS = 10;
+/** Demand beyond what any node could grant at once is not worth a message. */
+const BACKLOG_MAX = 1024;
+/** The daemon knows first why a worker died; this bounds the wait for it. */
+const EXIT_REPORT_WITHIN_MS = 2000;
+
+export interface SubmitterOptions {
+  daemon: Connection;
+  /** This process' node, where arguments need not be followed to. */
+  node: NodeTag;
+  connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
+  /** This worker itself, for its nested tasks; undefined in a driver. */
+  ownWorker: { link: () => WorkerLink; isFree: (shape: string) => boolean } | undefined;
+  onPlainResult: WorkerLinkEvents["onPlainResult"];
+  onResult: (record: CallRecord, returns: readonly Payload[]) => void;
+  /** The worker under the task died; decides whether it is tried again. */
+  onWorkerLost: (record: CallRecord, exit: WorkerExitedHeader | undefined) => void;
+  /** No worker will ever be granted for it. */
+  onRefused: (record: CallRecord, refusal: LeaseRefusedHeader) => void;
+  /** What the call needs was there and failed while the call was queued: its bytes were lost, and it could not be made again. */
+  failDependency: (record: CallRecord, dependency: ObjectEntry) => void;
+  nowMs: () => number;
+}
+
+interface Lease {
+  readonly id: number;
+  readonly pid: number;
+  readonly group: Group;
+  readonly link: WorkerLink;
+  readonly accelerators: AcceleratorIds | undefined;
+  inFlight: number;
+  queuedMs: number;
+  revoked: boolean;
+  idleSinceMs: number;
+  /** The daemon knows that a task was sent under it that is never run again. */
+  isOnce: boolean;
+}
+
+/** Why the connection to a worker ended. */
+type Ending = WorkerExitedHeader | "taken";
+
+interface Group {
+  readonly shape: string;
+  /** Its tasks hold more than CPUs: a lease has one of them at a time, as two that interleave would share a GPU or a license. */
+  readonly isExclusive: boolean;
+  readonly queue: Fifo<CallRecord>;
+  readonly leases: Lease[];
+  sentBacklog: number;
+  /** Of what is in the queue: the calls whose arguments lie elsewhere. */
+  readonly places: ArgumentPlaces;
+  /** Cancelled calls that are still in the queue. Never at its head. */
+  dropped: number;
+}
+
+export class TaskSubmitter {
+  readonly #options: SubmitterOptions;
+  readonly #groups = new Map<string, Group>();
+  readonly #links = new Map<ProcessId, Promise<WorkerLink>>();
+  /** The lease for which a link was made: the worker refuses one for a lease that it has given to others. */
+  readonly #linkedFor = new Map<ProcessId, number>();
+  readonly #leaseOf = new Map<CallRecord, Lease>();
+  /** What was with a worker that died, until it is known why. */
+  readonly #recovering = new Set<readonly CallRecord[]>();
+  readonly #exits = new Map<ProcessId, Ending>();
+  readonly #exitWaiters = new Map<ProcessId, (ending: Ending) => void>();
+  #ownLease: Lease | undefined;
+  #lastGroup: Group | undefined;
+  #demandScheduled = false;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: SubmitterOptions) {
+    this.#options = options;
+  }
+
+  get pendingCount(): number {
+    let count = this.#leaseOf.size;
+    for (const records of this.#recovering) count += records.length;
+    for (const group of this.#groups.values()) count += group.queue.size - group.dropped;
+    return count;
+  }
+
+  /** The calls that have been submitted and not answered. */
+  *openCalls(): Generator<CallRecord> {
+    yield* this.#leaseOf.keys();
+    for (const group of this.#groups.values()) yield* group.queue;
+    for (const records of this.#recovering) yield* records;
+  }
+
+  /** The worker that has the call, if it has been sent. */
+  whereIs(record: CallRecord): { link: WorkerLink; pid: number | undefined } | undefined {
+    const lease = this.#leaseOf.get(record);
+    return lease === undefined ? undefined : { link: lease.link, pid: lease.pid };
+  }
+
+  /** The call has ended before its answer. @returns the link by which it was sent, if it was */
+  withdraw(record: CallRecord): WorkerLink | undefined {
+    const lease = this.#leaseOf.get(record);
+    if (lease !== undefined) return lease.link;
+    const group = this.#groups.get(record.shape);
+    if (!record.isQueued || group === undefined) return undefined;
+    group.dropped += 1;
+    // Many are taken out at once: each alone would move the whole queue.
+    if (group.dropped * 2 > group.queue.size) {
+      for (const dropped of group.queue.removeWhere((queued) => queued.isEnded)) {
+        dropped.isQueued = false;
+        if (!group.places.isEmpty) group.places.remove(dropped);
+      }
+      group.dropped = 0;
+    }
+    this.#dropHead(group);
+    this.#scheduleDemand();
+    return undefined;
+  }
+
+  #dropHead(group: Group): void {
+    for (let head = group.queue.peek(); head?.isEnded === true; head = group.queue.peek()) {
+      this.#dequeue(group);
+      group.dropped -= 1;
+    }
+  }
+
+  #dequeue(group: Group): void {
+    const record = group.queue.shift();
+    if (record === undefined) return;
+    record.isQueued = false;
+    if (!group.places.isEmpty) group.places.remove(record);
+  }
+
+  submit(record: CallRecord): void {
+    const failed = failedDependency(record);
+    if (failed !== undefined) {
+      this.#options.failDependency(record, failed);
+      return;
+    }
+    const group = this.#lastGroup?.shape === record.shape ? this.#lastGroup : this.#group(record.shape);
+    this.#lastGroup = group;
+    const place = record.dependencies.length === 0 ? undefined : placeOf(record, this.#options.node);
+    if (place !== undefined) group.places.add(record, place);
+    if (group.queue.size === 0) {
+      const lease = place === undefined ? this.#leaseFor(group, record) : this.#idleLeaseOn(group, place.node);
+      if (lease !== undefined) {
+        if (place !== undefined) group.places.remove(record);
+        this.#push(lease, record);
+        return;
+      }
+    }
+    record.isQueued = true;
+    group.queue.push(record);
+    this.#scheduleDemand();
+  }
+
+  /** This worker is idle with its slot: one of its own tasks may run right here. */
+  runOwn(shape: string): boolean {
+    const own = this.#options.ownWorker;
+    const group = this.#groups.get(shape);
+    const record = group === undefined ? undefined : this.#nextOf(group);
+    if (own === undefined || group === undefined || record === undefined || group.isExclusive || !own.isFree(shape)) return false;
+    // The worker drops an idle connection of its own like any other when a lease is taken back for others that starve.
+    if (this.#ownLease === undefined || this.#ownLease.link.isClosed) {
+      this.#ownLease = {
+        id: 0,
+        pid: process.pid,
+        group,
+        link: own.link(),
+        accelerators: undefined,
+        inFlight: 0,
+        queuedMs: 0,
+        revoked: false,
+        idleSinceMs: 0,
+        isOnce: false,
+      };
+    }
+    this.#dequeue(group);
+    this.#dropHead(group);
+    this.#push(this.#ownLease, record);
+    return true;
+  }
+
+  granted(grant: LeaseGrantHeader): void {
+    const group = this.#groups.get(grant.shape);
+    if (group === undefined || this.#isClosed) {
+      this.#returnLease(grant.workerId, grant.leaseId);
+      return;
+    }
+    group.sentBacklog = Math.max(0, group.sentBacklog - 1);
+    this.#link(grant).then(
+      (link) => {
+        const lease: Lease = {
+          id: grant.leaseId,
+          pid: grant.pid,
+          group,
+          link,
+          accelerators: grant.accelerators,
+          inFlight: 0,
+          queuedMs: 0,
+          revoked: false,
+          idleSinceMs: this.#options.nowMs(),
+          isOnce: false,
+        };
+        group.leases.push(lease);
+        this.#pump(group);
+        this.#watchIdle();
+      },
+      // The worker died before we reached it: the daemon notices that and takes the lease back.
+      () => {
+        this.#returnLease(grant.workerId, grant.leaseId);
+        this.#scheduleDemand();
+      },
+    );
+  }
+
+  /** What waits under this shape can never run. */
+  refused(refusal: LeaseRefusedHeader): void {
+    const group = this.#groups.get(refusal.shape);
+    if (group === undefined) return;
+    group.sentBacklog = 0;
+    group.dropped = 0;
+    group.places.clear();
+    for (let record = group.queue.shift(); record !== undefined; record = group.queue.shift()) {
+      record.isQueued = false;
+      if (!record.isEnded) this.#options.onRefused(record, refusal);
+    }
+  }
+
+  revoked(worker: ProcessId, leaseId: number): void {
+    for (const group of this.#groups.values()) {
+      const lease = group.leases.find((candidate) => candidate.id === leaseId && candidate.link.processId === worker);
+      if (lease === undefined) continue;
+      lease.revoked = true;
+      if (lease.inFlight === 0) this.#giveBack(lease);
+      return;
+    }
+  }
+
+  /** A lease is named with its worker, whose node granted it. */
+  #returnLease(worker: ProcessId, leaseId: number): void {
+    this.#options.daemon.send(MESSAGE.LEASE_RETURN, [worker, leaseId]);
+  }
+
+  workerExited(exit: WorkerExitedHeader): void {
+    this.#workerEnded(exit.workerId, exit);
+  }
+
+  /** The workers of a dead node say nothing more; their connections may stay open for long. */
+  nodeGone(tag: NodeTag, reason: string): void {
+    for (const [worker, link] of this.#links) {
+      if (nodeTagOf(worker) !== tag) continue;
+      this.#workerEnded(worker, {
+        workerId: worker,
+        pid: 0,
+        exitCode: undefined,
+        signal: undefined,
+        lastOutput: [],
+        reason: `its node died: ${reason}`,
+      });
+      link.then(
+        (open) => open.drop("its node died"),
+        () => {},
+      );
+    }
+  }
+
+  #workerEnded(worker: ProcessId, ending: Ending): void {
+    const waiter = this.#exitWaiters.get(worker);
+    this.#exitWaiters.delete(worker);
+    if (waiter !== undefined) waiter(ending);
+    else if (this.#links.has(worker)) this.#exits.set(worker, ending);
+  }
+
+  /** A worker was given to others while this process did not attend to its lease: what was sent to it since never began. */
+  taken(worker: ProcessId, leaseId: number): void {
+    for (const group of this.#groups.values()) {
+      removeLeasesOn(group, worker, leaseId);
+      // The daemon has forgotten what this process asked for, too.
+      group.sentBacklog = 0;
+    }
+    // A connection that was made for a later lease lasts.
+    if ((this.#linkedFor.get(worker) ?? 0) <= leaseId) this.#workerEnded(worker, "taken");
+    this.#scheduleDemand();
+  }
+
+  /** Everything still queued or in flight, for the end of the process. */
+  close(): CallRecord[] {
+    this.#isClosed = true;
+    clearInterval(this.#idleTimer);
+    const left = Array.from(this.#leaseOf.keys());
+    for (const group of this.#groups.values()) left.push(...group.queue);
+    for (const records of this.#recovering) left.push(...records);
+    this.#recovering.clear();
+    for (const link of this.#links.values()) {
+      void link.then(
+        (open) => open.close(),
+        () => {},
+      );
+    }
+    return left;
+  }
+
+  #group(shape: string): Group {
+    let group = this.#groups.get(shape);
+    if (group === undefined) {
+      group = {
+        shape,
+        isExclusive: !holdsOnlyCpus(shape),
+        queue: new Fifo(),
+        leases: [],
+        sentBacklog: 0,
+        places: new ArgumentPlaces(),
+        dropped: 0,
+      };
+      this.#groups.set(shape, group);
+    }
+    return group;
+  }
+
+  #pump(group: Group): void {
+    for (;;) {
+      const record = this.#nextOf(group);
+      if (record === undefined) break;
+      const node = group.places.isEmpty ? undefined : group.places.nodeOf(record);
+      const lease = (node === undefined ? undefined : this.#idleLeaseOn(group, node)) ?? this.#leaseFor(group, record);
+      if (lease === undefined) break;
+      this.#dequeue(group);
+      if (group.dropped > 0) this.#dropHead(group);
+      this.#push(lease, record);
+    }
+    this.#scheduleDemand();
+  }
+
+  #nextOf(group: Group): CallRecord | undefined {
+    for (;;) {
+      const record = group.queue.peek();
+      if (record === undefined || !this.#failsAtHead(group, record)) return record;
+    }
+  }
+
+  #failsAtHead(group: Group, record: CallRecord): boolean {
+    const failed = failedDependency(record);
+    if (failed === undefined) return false;
+    this.#dequeue(group);
+    if (group.dropped > 0) this.#dropHead(group);
+    this.#options.failDependency(record, failed);
+    return true;
+  }
+
+  #idleLeaseOn(group: Group, node: NodeTag): Lease | undefined {
+    return group.leases.find(({ revoked, inFlight, link }) => !revoked && inFlight === 0 && nodeTagOf(link.processId) === node);
+  }
+
+  #leaseFor(group: Group, record: CallRecord): Lease | undefined {
+    let best: Lease | undefined;
+    for (const lease of group.leases) {
+      if (!lease.revoked && (best === undefined || lease.inFlight < best.inFlight)) best = lease;
+    }
+    if (best === undefined) return undefined;
+    if (best.inFlight === 0) return best;
+    if (group.isExclusive) return undefined;
+    const expectedMs = record.target.meanMs + CALL_OVERHEAD_MS;
+    return best.inFlight < IN_FLIGHT_MAX && best.queuedMs + expectedMs <= WINDOW_MS && !best.link.isCongested ? best : undefined;
+  }
+
+  #push(lease: Lease, record: CallRecord): void {
+    lease.inFlight += 1;
+    lease.queuedMs += record.target.meanMs + CALL_OVERHEAD_MS;
+    this.#leaseOf.set(record, lease);
+    record.hasParked = false;
+    if (record.retry.maxRetries === 0 && !lease.isOnce) this.#tellOnce(lease);
+    lease.link.push(record, lease.accelerators);
+  }
+
+  /** Before one that may not run twice is sent; told once, as more of its kind are likely to follow under this lease. */
+  #tellOnce(lease: Lease): void {
+    lease.isOnce = true;
+    if (lease !== this.#ownLease) this.#options.daemon.send(MESSAGE.LEASE_ONCE, [lease.link.processId, lease.id]);
+  }
+
+  #answered(record: CallRecord, durationUs: number): void {
+    const target = record.target;
+    const lease = this.#leaseOf.get(record);
+    if (lease !== undefined) {
+      this.#leaseOf.delete(record);
+      lease.inFlight -= 1;
+      lease.queuedMs = lease.inFlight === 0 ? 0 : Math.max(0, lease.queuedMs - target.meanMs - CALL_OVERHEAD_MS);
+      if (lease.inFlight === 0) lease.idleSinceMs = this.#options.nowMs();
+    }
+    // A cancelled call tells nothing of how long the function takes.
+    if (record.isEnded) return;
+    const ms = durationUs / 1000;
+    target.meanMs = target.meanMs === Number.POSITIVE_INFINITY ? ms : target.meanMs * 0.8 + ms * 0.2;
+  }
+
+  readonly linkEvents: Omit<WorkerLinkEvents, "onClosed"> = {
+    onPlainResult: (record, bytes, flags, durationUs) => {
+      this.#answered(record, durationUs);
+      this.#options.onPlainResult(record, bytes, flags, durationUs);
+    },
+    onResult: (record, returns, durationUs) => {
+      this.#answered(record, durationUs);
+      this.#options.onResult(record, returns);
+    },
+    onBatchEnd: () => this.#batchEnd(),
+  };
+
+  #batchEnd(): void {
+    for (const group of this.#groups.values()) {
+      if (group.queue.size > 0) this.#pump(group);
+      for (const lease of group.leases) if (lease.revoked && lease.inFlight === 0) this.#giveBack(lease);
+    }
+  }
+
+  #link(grant: LeaseGrantHeader): Promise<WorkerLink> {
+    const known = this.#links.get(grant.workerId);
+    if (known !== undefined) return known;
+    const id = grant.workerId;
+    const events: WorkerLinkEvents = { ...this.linkEvents, onClosed: (unanswered) => this.#linkClosed(id, unanswered) };
+    const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0, leaseId: grant.leaseId }, events);
+    this.#links.set(id, link);
+    this.#linkedFor.set(id, grant.leaseId);
+    link.catch(() => this.#forgetLink(id));
+    return link;
+  }
+
+  #forgetLink(worker: ProcessId): void {
+    this.#links.delete(worker);
+    this.#linkedFor.delete(worker);
+  }
+
+  #linkClosed(worker: ProcessId, unanswered: CallRecord[]): void {
+    this.#forgetLink(worker);
+    for (const group of this.#groups.values()) {
+      // Where the worker lives on, the daemon does not know that these are of no use any more.
+      for (const { id } of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) this.#returnLease(worker, id);
+    }
+    for (const record of unanswered) this.#leaseOf.delete(record);
+    if (this.#isClosed || unanswered.length === 0) {
+      this.#exits.delete(worker);
+      return;
+    }
+    this.#recovering.add(unanswered);
+    void this.#exitOf(worker).then((exit) => {
+      if (this.#recovering.delete(unanswered)) this.#recover(unanswered, exit);
+    });
+  }
+
+  /**
+   * Tasks run in the order of their pushing; those that parked had begun, and the first that had not was running. Where the worker lives on and only the connection
+   * to it is gone, answers are lost with it: any of them may have run.
+   */
+  #recover(unanswered: CallRecord[], ending: Ending | undefined): void {
+    const notBegun: CallRecord[] = [];
+    let runningFound = false;
+    for (const record of unanswered) {
+      // A cancelled one is not tried again, but it may have been the one that ran.
+      if (ending !== "taken" && (record.hasParked || !runningFound || ending === undefined)) {
+        runningFound ||= !record.hasParked;
+        this.#options.onWorkerLost(record, ending);
+      } else {
+        notBegun.push(record);
+      }
+    }
+    for (const record of notBegun.reverse()) {
+      if (record.isEnded) continue;
+      record.isQueued = true;
+      this.#groups.get(record.shape)?.queue.unshift(record);
+    }
+    for (const group of this.#groups.values()) this.#pump(group);
+  }
+
+  #exitOf(worker: ProcessId): Promise<Ending | undefined> {
+    const known = this.#exits.get(worker);
+    this.#exits.delete(worker);
+    if (known !== undefined) return Promise.resolve(known);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#exitWaiters.delete(worker);
+        resolve(undefined);
+      }, EXIT_REPORT_WITHIN_MS);
+      this.#exitWaiters.set(worker, (ending) => {
+        clearTimeout(timer);
+        resolve(ending);
+      });
+    });
+  }
+
+  #scheduleDemand(): void {
+    if (this.#demandScheduled || this.#isClosed) return;
+    this.#demandScheduled = true;
+    process.nextTick(() => {
+      this.#demandScheduled = false;
+      for (const group of this.#groups.values()) {
+        const backlog = Math.min(group.queue.size - group.dropped, BACKLOG_MAX);
+        // A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
+        if (backlog === group.sentBacklog || (backlog > 0 && backlog < group.sentBacklog)) continue;
+        group.sentBacklog = backlog;
+        const { shape, places } = group;
+        this.#options.daemon.send(MESSAGE.LEASE_DEMAND, places.isEmpty ? { shape, backlog } : { shape, backlog, near: places.near });
+      }
+    });
+  }
+
+  #watchIdle(): void {
+    if (this.#idleTimer !== undefined) return;
+    this.#idleTimer = setInterval(() => {
+      const nowMs = this.#options.nowMs();
+      let held = 0;
+      for (const group of this.#groups.values()) {
+        for (const lease of Array.from(group.leases)) {
+          // What waits for its arguments' node may be let in here by the daemon, which has to have this one for it.
+          const isUnused = lease.inFlight === 0 && (group.queue.size === 0 || !group.places.isEmpty);
+          if (isUnused && nowMs - lease.idleSinceMs >= LEASE_IDLE_MS) this.#giveBack(lease);
+          else held += 1;
+        }
+      }
+      if (held > 0) return;
+      clearInterval(this.#idleTimer);
+      this.#idleTimer = undefined;
+    }, LEASE_IDLE_MS);
+    this.#idleTimer.unref();
+  }
+
+  #giveBack(lease: Lease): void {
+    const index = lease.group.leases.indexOf(lease);
+    if (index < 0) return;
+    lease.group.leases.splice(index, 1);
+    this.#returnLease(lease.link.processId, lease.id);
+    if (lease.group.queue.size > 0) this.#scheduleDemand();
+  }
+}
+
+/** Those up to a number. @returns what was removed */
+function removeLeasesOn(group: Group, worker: ProcessId, leaseId: number): Lease[] {
+  const removed: Lease[] = [];
+  for (let index = group.leases.length - 1; index >= 0; index -= 1) {
+    const lease = group.leases[index] as Lease;
+    if (lease.link.processId === worker && lease.id <= leaseId) removed.push(...group.leases.splice(index, 1));
+  }
+  return removed;
+}

@@ -1,0 +1,309 @@
+/**
+ * The direct connection of this process to one worker: pushes calls, matches answers.
+ *
+ * Owns what is in flight to that worker and which definitions and methods it has been sent. When the connection ends it hands over everything
+ * unanswered, in the order in which it was pushed; what becomes of it is decided by the submitter or the actor's client.
+ */
+import type { ProcessId } from "../../base/ids.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../object/payload.ts";
+import type { Connection } from "../../rpc/connection.ts";
+import { type Frame, FRAME_FLAG } from "../../wire/frame.ts";
+import { decodeHeader } from "../../wire/header.ts";
+import {
+  type AcceleratorIds,
+  type CallHeader,
+  type CancelHeader,
+  type DefinitionHeader,
+  MESSAGE,
+  type ResultHeader,
+  type StreamItemHeader,
+  type WireLocation,
+} from "../../wire/messages.ts";
+import type { CallRecord } from "./call-record.ts";
+
+/** What a call calls: a definition that travels ahead of its first call, or a method by name. */
+export interface CallTarget {
+  readonly kind: "task" | "method";
+  /** Definition id, or method name. */
+  readonly id: string;
+  readonly name: string;
+  /** Of a method: the concurrency group of its calls; undefined is the default one. */
+  readonly group?: string | undefined;
+  /** Of a method: it is one of another language, of which nothing is known here. */
+  readonly isOpen?: boolean | undefined;
+  /** Mean run time on the worker as measured there; infinite until the first answer. */
+  meanMs: number;
+  /** The definition in message form, for workers that have not had it. */
+  definition?(): { header: Omit<DefinitionHeader, "number">; parts: readonly Uint8Array[]; payloads: readonly Payload[] };
+}
+
+export interface WorkerLinkEvents {
+  /** One answer. Return payloads are copies; for an error there is one, with `error` set. */
+  onResult(record: CallRecord, returns: readonly Payload[], durationUs: number): void;
+  /** The hot form of an answer: in-band bytes that are valid during the call only. */
+  onPlainResult(record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }, durationUs: number): void;
+  /** All answers that arrived together have been handled. */
+  onBatchEnd(): void;
+  onClosed(unanswered: CallRecord[], reason: string): void;
+}
+
+const DEFAULT_SHAPE = "CPU:10000";
+const CALL_ID_RANGE = 2 ** 32;
+
+/** Where a worker is reached. */
+export interface WorkerTarget {
+  address: string;
+  processId: ProcessId;
+  /** For actors: which life of it is meant; 0 for workers that run tasks. */
+  incarnation: number;
+  /** The lease for which it is reached; none for actors. */
+  leaseId?: number;
+}
+
+export interface WorkerLinkOptions {
+  processId: ProcessId;
+  /** Under which process what is sent there is counted. */
+  holderId: ProcessId;
+  incarnation: number;
+  connection: Connection;
+  table: ObjectTable;
+  events: WorkerLinkEvents;
+  /** The worker wrote an object for this process. */
+  onStored?: (location: WireLocation) => void;
+  /** The number of this link among those of this process; none where both ends are one. */
+  number?: number | undefined;
+  /** Many answers with holds have been read, up to this one. */
+  onHeldRead?: (answer: number) => void;
+}
+
+/** How many answers with holds are read before the daemon is told. */
+const TELL_EVERY = 256;
+
+export class WorkerLink {
+  readonly processId: ProcessId;
+  readonly number: number | undefined;
+  /** Resolves when nothing more comes from the worker. */
+  readonly closed: Promise<void>;
+  readonly #holderId: ProcessId;
+  /** For actors: which life of it this is. */
+  readonly #incarnation: number;
+  readonly #connection: Connection;
+  readonly #table: ObjectTable;
+  readonly #onStored: ((location: WireLocation) => void) | undefined;
+  readonly #onHeldRead: ((answer: number) => void) | undefined;
+  #heldRead = 0;
+  readonly #inFlight = new Map<number, CallRecord>();
+  readonly #targets = new Map<string, number>();
+  /** The target of the last call, which is most often the target of the next. */
+  #lastTarget: CallTarget | undefined;
+  #lastNumber = 0;
+
+  constructor(options: WorkerLinkOptions) {
+    const { connection, events } = options;
+    this.processId = options.processId;
+    this.#holderId = options.holderId;
+    this.#incarnation = options.incarnation;
+    this.#connection = connection;
+    this.#table = options.table;
+    this.#onStored = options.onStored;
+    this.#onHeldRead = options.onHeldRead;
+    this.number = options.number;
+    connection.onFrame = (frame) => this.#receive(frame, events);
+    connection.onBatchEnd = () => events.onBatchEnd();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.closed = promise;
+    connection.onClose = (reason) => {
+      resolve();
+      const unanswered = Array.from(this.#inFlight.values());
+      this.#inFlight.clear();
+      events.onClosed(unanswered, reason);
+    };
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.size;
+  }
+
+  get isClosed(): boolean {
+    return this.#connection.isClosed;
+  }
+
+  /** The last answer with holds that has been read: those holds are counted for what it contained. */
+  get heldRead(): number {
+    return this.#heldRead;
+  }
+
+  get isCongested(): boolean {
+    return this.#connection.isCongested;
+  }
+
+  set onDrain(callback: () => void) {
+    this.#connection.onDrain = callback;
+  }
+
+  /** `accelerators`: those of the lease under which it runs. */
+  push(record: CallRecord, accelerators?: AcceleratorIds): void {
+    const number = record.target === this.#lastTarget ? this.#lastNumber : this.#numberOf(record.target);
+    const callId = this.callIdOf(record);
+    this.#inFlight.set(callId, record);
+    const type = record.target.kind === "task" ? MESSAGE.TASK_CALL : MESSAGE.ACTOR_CALL;
+    const isPlain =
+      record.args === undefined &&
+      record.dependencies.length === 0 &&
+      record.numReturns === 1 &&
+      record.name === undefined &&
+      (record.shape === DEFAULT_SHAPE || record.target.kind === "method");
+    if (isPlain) {
+      this.#connection.sendNumbered(type, record.graph ? FRAME_FLAG.GRAPH : 0, callId, number, record.chunk, record.start, record.end);
+      return;
+    }
+    const args = record.args ?? inBandPayload(record.chunk.subarray(record.start, record.end), { graph: record.graph, error: false });
+    const deps = record.dependencies.map((entry) => this.#payloadOf(entry));
+    const parts: Uint8Array[] = [];
+    for (const payload of [args, ...deps]) {
+      this.#table.holdFor(this.#holderId, payload);
+      parts.push(...payloadParts(payload));
+    }
+    const header: CallHeader = {
+      target: number,
+      shape: record.shape,
+      sequenceHigh: Math.floor(record.sequence / CALL_ID_RANGE),
+      args: payloadHeader(args),
+      deps: deps.map(payloadHeader),
+      numReturns: record.numReturns,
+      name: record.name,
+      actorId: record.actor,
+      incarnation: this.#incarnation,
+      accelerators,
+      stream: record.stream?.header(),
+    };
+    this.#connection.send(type, header, { callId, parts });
+    record.stream?.sentTo({
+      credit: (consumed) => this.#connection.sendNumbered(MESSAGE.STREAM_CREDIT, 0, callId, consumed, NO_BYTES, 0, 0),
+      stop: () => this.#connection.send(MESSAGE.STREAM_STOP, undefined, { callId }),
+    });
+  }
+
+  callIdOf(record: CallRecord): number {
+    return record.sequence % CALL_ID_RANGE;
+  }
+
+  /** Tells the worker that nobody waits for the call any more. */
+  cancel(record: CallRecord, header: CancelHeader): void {
+    this.#connection.send(MESSAGE.CANCEL, header, { callId: this.callIdOf(record) });
+  }
+
+  /** A question to the worker beside its calls. */
+  async ask(type: number, header: unknown, timeoutMs: number): Promise<unknown> {
+    return (await this.#connection.request(type, header, { timeoutMs })).header;
+  }
+
+  /** The call that the worker is at, as far as is known here. */
+  get firstNotParked(): CallRecord | undefined {
+    for (const sent of this.#inFlight.values()) if (!sent.hasParked) return sent;
+    return undefined;
+  }
+
+  isUnanswered(record: CallRecord): boolean {
+    return this.#inFlight.get(this.callIdOf(record)) === record;
+  }
+
+  /** Tasks run in the order of their pushing: those that parked have begun, and so has the first that has not. */
+  hasBegun(record: CallRecord): boolean {
+    if (record.hasParked) return true;
+    for (const sent of this.#inFlight.values()) if (!sent.hasParked) return sent === record;
+    return false;
+  }
+
+  /** A call that has been sent and not answered. */
+  recordOf(callId: number): CallRecord | undefined {
+    return this.#inFlight.get(callId);
+  }
+
+  get openCalls(): Iterable<CallRecord> {
+    return this.#inFlight.values();
+  }
+
+  /** The worker is gone, although its connection may not tell. */
+  drop(reason: string): void {
+    this.#connection.drop(reason);
+  }
+
+  /** @returns what has not been answered, which is the caller's again */
+  close(): CallRecord[] {
+    const unanswered = Array.from(this.#inFlight.values());
+    this.#inFlight.clear();
+    this.#connection.close();
+    return unanswered;
+  }
+
+  #numberOf(target: CallTarget): number {
+    const key = target.kind === "task" ? target.id : `.${target.group ?? ""}.${target.id}`;
+    let number = this.#targets.get(key);
+    if (number === undefined) {
+      number = this.#targets.size;
+      this.#targets.set(key, number);
+      const definition = target.definition?.();
+      if (definition === undefined) {
+        this.#connection.send(MESSAGE.METHOD, target.group === undefined ? [number, target.id] : [number, target.id, target.group]);
+      } else {
+        for (const payload of definition.payloads) this.#table.holdFor(this.#holderId, payload);
+        this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number }, { parts: definition.parts });
+      }
+    }
+    this.#lastTarget = target;
+    this.#lastNumber = number;
+    return number;
+  }
+
+  #payloadOf(entry: CallRecord["dependencies"][number]): Payload {
+    return this.#table.payloadFor(entry);
+  }
+
+  /** What comes before a call's answer. */
+  #receiveAhead(frame: Frame): void {
+    const record = this.#inFlight.get(frame.callId);
+    if (record === undefined) return;
+    if (frame.type === MESSAGE.TASK_PARKED) {
+      record.hasParked = true;
+    } else if (frame.type === MESSAGE.STREAM_ITEM) {
+      if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) {
+        record.stream?.arrivedPlain(frame.number, frame.body, { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: false });
+        return;
+      }
+      const header = decodeHeader(frame.header) as StreamItemHeader;
+      const payload = new PayloadReader(frame.body, { copy: true }).next(header.item);
+      if (payload.stored !== undefined) this.#onStored?.(payload.stored.location);
+      record.stream?.arrivedPayload(header.index, payload);
+      this.#read(header.held);
+    }
+  }
+
+  #read(held: number | undefined): void {
+    if (held === undefined) return;
+    this.#heldRead = held;
+    if (held % TELL_EVERY === 0) this.#onHeldRead?.(held);
+  }
+
+  #receive(frame: Frame, events: WorkerLinkEvents): void {
+    if (frame.type !== MESSAGE.RESULT) {
+      this.#receiveAhead(frame);
+      return;
+    }
+    const record = this.#inFlight.get(frame.callId);
+    if (record === undefined) return;
+    this.#inFlight.delete(frame.callId);
+    if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) {
+      const flags = { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: (frame.flags & FRAME_FLAG.ERROR) !== 0 };
+      events.onPlainResult(record, frame.body, flags, frame.number);
+      return;
+    }
+    const header = decodeHeader(frame.header) as ResultHeader;
+    const reader = new PayloadReader(frame.body, { copy: true });
+    const returns = header.returns.map((part) => reader.next(part));
+    for (const { stored } of returns) if (stored !== undefined) this.#onStored?.(stored.location);
+    events.onResult(record, returns, header.durationUs);
+    this.#read(header.held);
+  }
+}

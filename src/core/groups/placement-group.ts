@@ -1,0 +1,171 @@
+/**
+ * Handles of placement groups, and the calls that make and find them.
+ *
+ * A handle is an id with what is known of its bundles, kept in a table of this file; it travels as plain data. The group itself lives in the head: creation is one
+ * message, so `placementGroup` returns at once, and `ready` is one question per process and group that is answered when the bundles are reserved.
+ */
+import { describeValue } from "../../base/describe.ts";
+import { GetTimeoutError, PlacementGroupNotFoundError, PlacementGroupRemovedError } from "../../base/errors.ts";
+import { resourceVector } from "../../base/resources.ts";
+import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import { type GroupCreateHeader, type GroupHeader, type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
+import { taskContext } from "../../worker/task-context.ts";
+import { requireRuntime } from "../current-runtime.ts";
+import { resolvePlacementGroupOptions } from "../options/group-options.ts";
+import { nearNames } from "../options/near-names.ts";
+import { resolveGetOptions } from "../options/operation-options.ts";
+import { type GroupFacts, groupFacts, registerGroup } from "./placement-group-facts.ts";
+import type { Runtime } from "../runtime.ts";
+import type { PlacementGroup, PlacementGroupFunction, PlacementGroupInfo } from "../options/scheduling-types.ts";
+import type { GetOptions } from "../types.ts";
+import { within } from "../objects/waiting-limits.ts";
+
+class PlacementGroupHandle implements PlacementGroup {
+  readonly id: string;
+
+  constructor(facts: GroupFacts) {
+    this.id = facts.id;
+    registerGroup(this, facts);
+    Object.freeze(this);
+  }
+
+  async ready(options?: GetOptions): Promise<PlacementGroup> {
+    const { timeoutMs, signal } = resolveGetOptions(options);
+    const runtime = requireRuntime();
+    const settled = stateOf(runtime, this.id);
+    const state = await runtime.holdWhile(within(settled, { timeoutMs, signal }));
+    if (state === undefined) {
+      throw new GetTimeoutError(`Cannot wait for placement group ${this.id}: its bundles were not reserved after ${timeoutMs} ms`, {
+        reason: "the time limit was reached",
+        hint: "It goes on waiting; availableResources() and placementGroupTable() show what is free and who reserved what.",
+      });
+    }
+    if (state.state === "removed") throw removedError(this.id, state.reason ?? "it was removed");
+    return this;
+  }
+
+  async remove(): Promise<void> {
+    const runtime = requireRuntime();
+    await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUP_REMOVE, this.id));
+  }
+}
+
+function removedError(id: string, reason: string): PlacementGroupRemovedError {
+  return new PlacementGroupRemovedError(`Cannot use placement group ${id}: ${reason}`, { reason, hint: "Create another one." });
+}
+
+/** Per runtime, the questions under way: however often `ready` is called, the head is asked once. */
+const questions = new WeakMap<Runtime, Map<string, Promise<GroupStateHeader>>>();
+
+function stateOf(runtime: Runtime, id: string): Promise<GroupStateHeader> {
+  let asked = questions.get(runtime);
+  if (asked === undefined) {
+    asked = new Map();
+    questions.set(runtime, asked);
+  }
+  const open = asked.get(id);
+  if (open !== undefined) return open;
+  const question = runtime.daemon
+    .request(MESSAGE.GROUP_WATCH, id, { timeoutMs: 0 })
+    .then((reply) => reply.header as GroupStateHeader)
+    .finally(() => asked.delete(id));
+  asked.set(id, question);
+  return question;
+}
+
+/**
+ * Reserves bundles of resources, all or none of them. Returns at once; the group waits for as long as they do not fit.
+ *
+ * @throws TypeError, RangeError for bundles that are none, and for options that do not exist
+ * @example
+ * const group = await placementGroup([{ CPU: 1 }, { CPU: 1 }], { strategy: "PACK" }).ready();
+ */
+export const placementGroup: PlacementGroupFunction = (bundles, options) => {
+  const runtime = requireRuntime();
+  const { strategy, name, isDetached, labels } = resolvePlacementGroupOptions(bundles, options);
+  const id = runtime.options.ids.actorId() as string;
+  const place = taskContext.current?.place;
+  const header: GroupCreateHeader = {
+    id,
+    name,
+    namespace: runtime.options.namespace,
+    strategy,
+    bundles: bundles.map((bundle) => ({ ...bundle })),
+    labels: labels.map((selector) => ({ ...selector })),
+    isDetached,
+    // A task's worker goes on to other tasks: what it made belongs to the whole program.
+    owner: place === undefined ? runtime.options.processId : place.actor,
+  };
+  runtime.daemon.send(MESSAGE.GROUP_CREATE, header);
+  return new PlacementGroupHandle({ id, bundles: header.bundles.map(resourceVector) });
+};
+
+/**
+ * The placement group of a name in this program's namespace.
+ *
+ * @throws PlacementGroupNotFoundError when there is none; it lists the names that there are
+ */
+export async function getPlacementGroup(name: string): Promise<PlacementGroup> {
+  if (typeof name !== "string" || name === "")
+    throw new TypeError(`Cannot look up a placement group: a name is needed: received ${describeValue(name)}`);
+  const runtime = requireRuntime();
+  const { namespace } = runtime.options;
+  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUP_LOOKUP, { name, namespace }));
+  const found = reply.header as GroupHeader | undefined;
+  if (found === undefined) throw unknownGroup(name, namespace, await placementGroupTable());
+  return new PlacementGroupHandle({ id: found.id, bundles: found.bundles.map(resourceVector) });
+}
+
+const NAMES_SHOWN_MAX = 10;
+
+function unknownGroup(name: string, namespace: string, groups: readonly PlacementGroupInfo[]): PlacementGroupNotFoundError {
+  const isKnown = (group: PlacementGroupInfo): boolean => group.namespace === namespace && group.state !== "removed";
+  const known = groups.flatMap((group) => (group.name !== undefined && isKnown(group) ? [group.name] : []));
+  const near = nearNames(name, known);
+  const shown = near.length > 0 ? near : known.slice(0, NAMES_SHOWN_MAX);
+  const listed = shown.map((text) => JSON.stringify(text)).join(", ");
+  const others = known.length > shown.length ? `, and ${known.length - shown.length} others` : "";
+  const there = known.length === 0 ? "no group there has a name" : `there are ${listed}${others}`;
+  return new PlacementGroupNotFoundError(
+    `Cannot get placement group ${JSON.stringify(name)}: none has that name in namespace ${JSON.stringify(namespace)}: ${there}`,
+    {
+      reason: "no placement group has that name",
+      hint: "Create it first with the option name, and look it up in the same namespace; its end frees the name.",
+      details: { name, namespace, known },
+    },
+  );
+}
+
+/** All placement groups of the cluster, and those that were removed last. */
+export async function placementGroupTable(): Promise<PlacementGroupInfo[]> {
+  const runtime = requireRuntime();
+  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUPS, undefined));
+  return (reply.header as GroupHeader[]).map(({ id, name, namespace, strategy, state, bundles, nodeIds }) => ({
+    id,
+    name,
+    namespace,
+    strategy,
+    state,
+    bundles,
+    nodeIds: nodeIds.map((node) => node ?? undefined),
+  }));
+}
+
+/** The placement group in which the current task or actor runs; undefined outside of one. */
+export function getCurrentPlacementGroup(): PlacementGroup | undefined {
+  const shape = taskContext.current?.place.shape;
+  const bundle = shape === undefined ? undefined : parseLeaseSpec(shape).bundle;
+  return bundle === undefined ? undefined : new PlacementGroupHandle({ id: bundle.group, bundles: undefined });
+}
+
+/** A handle that came from another process. */
+export function receivedGroup(payload: unknown): PlacementGroup {
+  const [id, bundles] = payload as [string, [string, number][][] | undefined];
+  return new PlacementGroupHandle({ id, bundles: bundles?.map((amounts) => ({ key: "", amounts: new Map(amounts) })) });
+}
+
+/** The plain form in which a handle travels; undefined for what is none. */
+export function groupPayload(value: object): unknown {
+  const facts = groupFacts(value);
+  return facts === undefined ? undefined : [facts.id, facts.bundles?.map(({ amounts }) => Array.from(amounts))];
+}

@@ -1,0 +1,34 @@
+/**
+ * Handles of refs that were read out of one value, and how the end of them is noticed.
+ *
+ * Watching each handle for the garbage collector costs 0.6 us, which for a value with 10,000 refs is most of reading it. So handles that are made together
+ * share a token, up to 64 of them, and the token is watched: the entries are let go when none of its handles can be reached any more, or one by one
+ * when they are disposed of.
+ */
+import { SerializationError } from "../../base/errors.ts";
+import type { HandleToken, ObjectEntry } from "../../object/object-entry.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import { ObjectRefHandle } from "./object-ref.ts";
+
+const GROUP_MAX = 64;
+
+export class HandleGroup {
+  readonly #table: ObjectTable;
+  #token: HandleToken | undefined;
+
+  constructor(table: ObjectTable) {
+    this.#table = table;
+  }
+
+  newHandle(entry: ObjectEntry | undefined): ObjectRefHandle {
+    if (entry === undefined) throw new SerializationError("Cannot read a value: a ref inside it was not announced with it");
+    let token = this.#token;
+    if (token === undefined || token.entries.length >= GROUP_MAX) {
+      token = { entries: [] };
+      this.#token = token;
+      this.#table.watchToken(token);
+    }
+    this.#table.addToToken(token, entry);
+    return new ObjectRefHandle(entry, token);
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The handle of an object in the user's hands: thenable, disposable, and nothing else.
+ *
+ * `await ref` is `get(ref)`. A ref never shows its entry; the runtime reads it with `entryOf`. Whether the entry counts its handles is
+ * the object table's decision, made when bytes or other processes depend on it.
+ */
+import type { HandleToken, ObjectEntry } from "../../object/object-entry.ts";
+import { currentRuntime, requireRunning } from "../current-runtime.ts";
+import type { ObjectRef as ObjectRefType } from "../types.ts";
+
+export let entryOf: (ref: object) => ObjectEntry;
+/** The same in one step for what may be anything; undefined for what is no ref. */
+export let entryIfRef: (value: unknown) => ObjectEntry | undefined;
+export let isObjectRef: (value: unknown) => value is ObjectRefType<unknown>;
+export let isDisposed: (handle: object) => boolean;
+
+export class ObjectRefHandle {
+  readonly #entry: ObjectEntry;
+  readonly #token: HandleToken | undefined;
+  #isDisposed = false;
+
+  static {
+    entryOf = (ref) => {
+      const handle = ref as ObjectRefHandle;
+      if (handle.#isDisposed) throw new TypeError("Cannot use an ObjectRef after its end: it was disposed of (`using`, or Symbol.dispose)");
+      return handle.#entry;
+    };
+    entryIfRef = (value) => {
+      if (typeof value !== "object" || value === null || !(#entry in value)) return undefined;
+      return value.#isDisposed ? entryOf(value) : value.#entry;
+    };
+    isDisposed = (handle) => (handle as ObjectRefHandle).#isDisposed;
+    isObjectRef = (value): value is ObjectRefType<unknown> => typeof value === "object" && value !== null && #entry in value;
+  }
+
+  /** `token`: shared with the other handles that were read with it (`handle-group.ts`). */
+  constructor(entry: ObjectEntry, token?: HandleToken) {
+    this.#entry = entry;
+    this.#token = token;
+  }
+
+  /** The object's id: 20 bytes in hex, unique in the cluster. */
+  get id(): string {
+    return this.#entry.id ?? requireRunning().table.idOf(this.#entry);
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: a ref is thenable by design (api.md, decision 1)
+  then<A, B>(
+    onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.#value().then<A, B>(onFulfilled, onRejected);
+  }
+
+  /** A ref that cannot be read any more rejects, as a promise does: `then` throws nothing. */
+  #value(): Promise<unknown> {
+    try {
+      return requireRunning().getOne(this, {});
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /**
+   * Only to say what is wrong: types cannot tell a function that passes on another's generator from one that is a generator, so a loop over the
+   * result of such a call compiles. What the task says comes first, which names the option.
+   */
+  [Symbol.asyncIterator](): AsyncIterator<never> {
+    return {
+      next: async () => {
+        await this;
+        throw new TypeError(
+          'Cannot iterate an ObjectRef: it is one value: await it; for a stream of items the call needs numReturns: "streaming"',
+        );
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    const table = currentRuntime()?.table;
+    if (this.#token === undefined) table?.disposeHandle(this.#entry, this);
+    else table?.removeFromToken(this.#token, this.#entry);
+  }
+
+  /** What `console.log` shows. */
+  static inspect(handle: ObjectRefHandle): string {
+    return `ObjectRef(${handle.id}, ${handle.#entry.state})`;
+  }
+}
+
+Object.defineProperty(ObjectRefHandle.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+  value(this: ObjectRefHandle): string {
+    return ObjectRefHandle.inspect(this);
+  },
+});

@@ -1,0 +1,141 @@
+/**
+ * How the application's own types travel inside values: handles of actors, remote functions and classes, registered classes.
+ *
+ * Each becomes a kind number and plain data (`serializer.ts`, KIND), and is made again from them. What they need on the other side (a
+ * definition, a counted reference) is announced with the value.
+ */
+import { SerializationError, ShoalError } from "../../base/errors.ts";
+import type { ActorId } from "../../base/ids.ts";
+import type { ActorInterfaceHeader } from "../../wire/messages.ts";
+import type { Reduced } from "../../wire/value/encode.ts";
+import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "../actors/actor-class.ts";
+import { actorHandleState } from "../actors/actor-handle.ts";
+import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload } from "./foreign-data.ts";
+import { interfaceFromWire, interfaceToWire } from "../actors/actor-interface.ts";
+import { isObjectRefGenerator } from "../streams/object-ref-generator.ts";
+import { resolveActorOptions, resolveTaskOptions } from "../options/options.ts";
+import { groupPayload, receivedGroup } from "../groups/placement-group.ts";
+import { registeredFor } from "./registered-serializers.ts";
+import { makeRemoteFunction, remoteFunctionState, type RemoteFunctionState, rowOf } from "../calls/remote-function.ts";
+import type { Runtime } from "../runtime.ts";
+import { type ContextFacts, contextFrom, factsOf } from "../runtime-context.ts";
+import { KIND, type Reducer } from "../serializer.ts";
+
+type ActorClassPayload = [
+  id: string,
+  name: string,
+  methods: readonly string[],
+  streaming: readonly string[],
+  options: Readonly<Record<string, unknown>>,
+];
+
+export function createReducer(runtime: Runtime): Reducer {
+  const localFunctions = new Map<number, object>();
+  const localIds = new WeakMap<object, number>();
+  return {
+    reduce: (value) => {
+      if (isObjectRefGenerator(value)) {
+        throw new SerializationError("Cannot send a stream: it is read in the process that made the call", {
+          reason: "a stream is read once, by its caller",
+          hint: "Send its values, or the references that stream.refs() yields.",
+        });
+      }
+      const handle = actorHandleState(value);
+      if (handle !== undefined) {
+        const { client, interface: face, entry } = handle;
+        if (handle.runtime !== runtime) {
+          throw new ShoalError(`Cannot use a handle of actor ${face.className}: its session has ended`, {
+            reason: "the actor was created before Shoal was shut down in this process",
+            hint: "Create the actor again after init().",
+          });
+        }
+        runtime.serializer.collect(runtime.actorRef(client.resolved.id), entry);
+        return { kind: KIND.ACTOR, payload: [client.resolved.id, interfaceToWire(face)] };
+      }
+      if (typeof value === "function") {
+        const remote = reduceRemote(runtime, value);
+        if (remote !== undefined) return remote;
+        // In-process mode: functions run as they are, so they are handed over as they are.
+        if (runtime.options.mode === "inProcess") {
+          let id = localIds.get(value);
+          if (id === undefined) {
+            id = localFunctions.size + 1;
+            localIds.set(value, id);
+            localFunctions.set(id, value);
+          }
+          return { kind: KIND.LOCAL, payload: id };
+        }
+        return undefined;
+      }
+      const group = groupPayload(value);
+      if (group !== undefined) return { kind: KIND.PLACEMENT_GROUP, payload: group };
+      const facts = factsOf(value);
+      if (facts !== undefined) return { kind: KIND.CONTEXT, payload: facts };
+      if (value instanceof NdArray) return { kind: KIND.ND_ARRAY, payload: ndArrayPayload(value) };
+      if (value instanceof ArrowData) return { kind: KIND.ARROW, payload: value.stream };
+      const registered = registeredFor(value);
+      if (registered === undefined) return undefined;
+      const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
+      runtime.functions.publish(row);
+      runtime.serializer.collectDefinition(row.id);
+      runtime.definitions.provide(row.id, registered.deserialize);
+      return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value)] };
+    },
+    revive: (kind, payload) => {
+      switch (kind) {
+        case KIND.ACTOR: {
+          const [id, header] = payload as [ActorId, ActorInterfaceHeader];
+          const client = runtime.actor(id, header.className, { watch: true });
+          return runtime.handles.received({ client, interface: interfaceFromWire(header) });
+        }
+        case KIND.REMOTE_FUNCTION: {
+          const [id, name, options] = payload as [string, string, Record<string, unknown>];
+          return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options) });
+        }
+        case KIND.ACTOR_CLASS: {
+          const [id, name, methods, streaming, options] = payload as ActorClassPayload;
+          return makeActorClass({ source: undefined, id, name, methods, streaming, options: resolveActorOptions(options) });
+        }
+        case KIND.REGISTERED: {
+          const [id, data] = payload as [string, unknown];
+          const deserialize = runtime.definitions.ready(id) as ((data: unknown) => unknown) | undefined;
+          if (deserialize === undefined) throw new Error("Cannot read a value: the deserializer of its class has not arrived");
+          return deserialize(data);
+        }
+        case KIND.PLACEMENT_GROUP:
+          return receivedGroup(payload);
+        case KIND.CONTEXT:
+          return contextFrom(payload as ContextFacts);
+        case KIND.ND_ARRAY:
+          return ndArrayFrom(payload);
+        case KIND.ARROW:
+          return new ArrowData(payload as Uint8Array);
+        case KIND.LOCAL:
+          return localFunctions.get(payload as number);
+        default:
+          throw new RangeError(`Cannot read a value: its kind is unknown: received ${kind}`);
+      }
+    },
+  };
+}
+
+function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
+  const remoteFunction: RemoteFunctionState | undefined = remoteFunctionState(value);
+  if (remoteFunction !== undefined) {
+    const row = rowOf(remoteFunction);
+    runtime.functions.publish(row);
+    return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, remoteFunction.name, withoutSignal(remoteFunction.options.given)] };
+  }
+  const actorClass: ActorClassState | undefined = actorClassState(value);
+  if (actorClass === undefined) return undefined;
+  const row = actorClassRow(actorClass);
+  runtime.functions.publish(row);
+  const { name, methods, streaming, options } = actorClass;
+  return { kind: KIND.ACTOR_CLASS, payload: [row.id, name, methods, streaming, options.given] satisfies ActorClassPayload };
+}
+
+/** A signal belongs to the process that can abort it; what travels with a function are the options of its kind. */
+function withoutSignal(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { signal: _stays, ...travelling } = given;
+  return travelling;
+}

@@ -1,0 +1,45 @@
+/**
+ * The option `runtimeEnv` of jobs, tasks and actors: what is accepted, and what is made of it. Called by `options.ts`.
+ */
+import { describeValue } from "../../base/describe.ts";
+import { faultOfRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
+import { placing } from "../calls/inherited-place.ts";
+import { custom, type Option } from "./option-kinds.ts";
+
+/** What is given of a runtime environment; from now on, calls of this process have to be looked at. */
+export function environmentOf({ runtimeEnv: given }: { runtimeEnv: RuntimeEnvInput | undefined }): { runtimeEnv?: RuntimeEnvSpec } {
+  if (given === undefined) return {};
+  placing.isInherited = true;
+  return { runtimeEnv: resolveRuntimeEnv(given) };
+}
+
+export function runtimeEnv(): Option<RuntimeEnvInput | undefined> {
+  return custom<RuntimeEnvInput | undefined>(
+    'an object such as { envVars: { NAME: "value" } } is needed',
+    undefined,
+    (value) => faultOfRuntimeEnv(value) ?? "ok",
+  );
+}
+
+/**
+ * A program that names no runtime environment has that of `SHOAL_RUNTIME_ENV`: whoever starts it gives its workers variables or flags without changing it.
+ *
+ * @throws TypeError, RangeError
+ */
+export function withRuntimeEnvOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const text = process.env["SHOAL_RUNTIME_ENV"];
+  if (text === undefined || text === "" || checked["runtimeEnv"] !== undefined || checked["mode"] === "inProcess") return checked;
+  const given = parsed(text);
+  const fault = given === undefined ? { reason: "JSON is needed", error: "wrong type" } : faultOfRuntimeEnv(given);
+  if (fault === undefined) return { ...checked, runtimeEnv: given };
+  const words = `Cannot use SHOAL_RUNTIME_ENV as the runtime environment: ${fault.reason}: received ${describeValue(text)}`;
+  throw fault.error === "wrong type" ? new TypeError(words) : new RangeError(words);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

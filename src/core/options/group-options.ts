@@ -1,0 +1,61 @@
+/**
+ * The bundles and options of `placementGroup`: what is allowed, the defaults, and the errors for anything else.
+ *
+ * Apart from `options.ts` as nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside custom ones.
+ */
+import { describeValue } from "../../base/describe.ts";
+import { resourceVector } from "../../base/resources.ts";
+import { checkedOptions, custom, customResources, oneOf, type OptionSubject, text, withDefaults } from "./option-kinds.ts";
+import { checkSelector } from "./scheduling-options.ts";
+import type { LabelSelector, PlacementGroupOptions, PlacementStrategy } from "./scheduling-types.ts";
+
+const BUNDLE = customResources({ cpu: "CPU", gpu: "GPU" }, ["CPU", "GPU", "memory"]);
+
+const GROUP_OPTIONS = {
+  strategy: oneOf(["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"], "PACK"),
+  name: text(undefined),
+  lifetime: custom<"detached" | undefined>('"detached" is needed', undefined, (value) => (value === "detached" ? "ok" : "out of range")),
+  bundleLabelSelector: custom<readonly LabelSelector[] | undefined>("an array of label selectors is needed", undefined, (value) => {
+    if (!Array.isArray(value)) return "wrong type";
+    return value.map(checkSelector).find((verdict) => verdict !== "ok") ?? "ok";
+  }),
+};
+
+const GROUP: OptionSubject = { set: "set", of: "a placement group", otherNames: {} };
+
+/** What `placementGroup` goes by. */
+export interface ResolvedGroupOptions {
+  readonly strategy: PlacementStrategy;
+  readonly name: string | undefined;
+  readonly isDetached: boolean;
+  /** One selector a bundle. */
+  readonly labels: readonly LabelSelector[];
+}
+
+/** More bundles than this are a mistake: each is reserved by itself. */
+const BUNDLES_MAX = 10_000;
+
+/** @throws TypeError, RangeError */
+export function resolvePlacementGroupOptions(bundles: unknown, options?: PlacementGroupOptions): ResolvedGroupOptions {
+  if (!Array.isArray(bundles))
+    throw new TypeError(
+      `Cannot make a placement group: an array of bundles such as [{ CPU: 1 }] is needed: received ${describeValue(bundles)}`,
+    );
+  if (bundles.length === 0 || bundles.length > BUNDLES_MAX)
+    throw new RangeError(`Cannot make a placement group: 1 to ${BUNDLES_MAX} bundles are needed: received ${bundles.length}`);
+  bundles.forEach((bundle: unknown, index) => {
+    const verdict = BUNDLE.check(bundle);
+    const isEmpty = verdict === "ok" && resourceVector(bundle as Record<string, number>).amounts.size === 0;
+    if (verdict === "ok" && !isEmpty) return;
+    const { reason, error } = typeof verdict === "string" ? { reason: BUNDLE.allowed, error: verdict } : verdict;
+    const message = `Cannot make a placement group: bundle ${index}: ${reason}: received ${describeValue(bundle)}`;
+    throw error === "wrong type" ? new TypeError(message) : new RangeError(message);
+  });
+  const { strategy, name, lifetime, bundleLabelSelector } = withDefaults(checkedOptions(options, GROUP_OPTIONS, GROUP), GROUP_OPTIONS);
+  if (bundleLabelSelector !== undefined && bundleLabelSelector.length !== bundles.length) {
+    throw new RangeError(
+      `Cannot set bundleLabelSelector of a placement group: one for each of the ${bundles.length} bundles is needed: received ${bundleLabelSelector.length}`,
+    );
+  }
+  return Object.freeze({ strategy, name, isDetached: lifetime === "detached", labels: bundleLabelSelector ?? bundles.map(() => ({})) });
+}

@@ -1,0 +1,116 @@
+/**
+ * The options of single operations: `get`, `wait`, `cancel`, `kill`, `actors` and `getActor`: one table each, with what is allowed and the default.
+ *
+ * Called by each of them with what the user wrote, before anything else is done. Most calls have no options: those of `get` and `wait` then cost
+ * nothing. The options that stay with what they are given to (tasks, actors, methods, the session) are in `options.ts`.
+ */
+import {
+  checkedOptions,
+  count,
+  custom,
+  flag,
+  type Option,
+  type OptionSubject,
+  type TableOf,
+  text,
+  timeLimit,
+  withDefaults,
+} from "./option-kinds.ts";
+import type { ActorsOptions } from "../cluster-types.ts";
+import type { CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "../types.ts";
+
+export const SIGNAL: Option<AbortSignal | undefined> = custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
+  isAbortSignal(value) ? "ok" : "wrong type",
+);
+
+const GET_OPTIONS = {
+  timeoutMs: timeLimit(),
+  signal: SIGNAL,
+} satisfies TableOf<GetOptions>;
+
+const WAIT_OPTIONS = {
+  ...GET_OPTIONS,
+  numReturns: count({ min: 1 }, 1),
+  fetchLocal: flag(true),
+} satisfies TableOf<WaitOptions>;
+
+const CANCEL_OPTIONS = { force: flag(false), recursive: flag(true) } satisfies TableOf<CancelOptions>;
+
+const KILL_OPTIONS = { noRestart: flag(true) } satisfies TableOf<KillOptions>;
+
+const ACTORS_OPTIONS = { namespace: text(undefined), includeDead: flag(false) } satisfies TableOf<ActorsOptions>;
+
+const GET_ACTOR_OPTIONS = { namespace: text(undefined) } satisfies TableOf<GetActorOptions>;
+
+const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
+const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
+const CANCEL: OptionSubject = { set: "set", of: "cancel", otherNames: {} };
+const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
+const ACTORS: OptionSubject = { set: "set", of: "actors", otherNames: { all_namespaces: "without namespace all are listed" } };
+const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
+
+export interface ResolvedGetOptions {
+  /** Undefined: no limit. */
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a `get` without options goes by: most have none, so it is made once. */
+const NO_LIMITS: ResolvedGetOptions = Object.freeze({ timeoutMs: undefined, signal: undefined });
+
+/** @throws TypeError, RangeError */
+export function resolveGetOptions(options?: GetOptions): ResolvedGetOptions {
+  if (options === undefined) return NO_LIMITS;
+  const { timeoutMs, signal } = withDefaults(checkedOptions(options, GET_OPTIONS, GET), GET_OPTIONS);
+  return { timeoutMs: finite(timeoutMs), signal };
+}
+
+export interface ResolvedWaitOptions extends ResolvedGetOptions {
+  readonly numReturns: number;
+  readonly fetchLocal: boolean;
+}
+
+/** What a `wait` without options goes by. */
+const WAIT_FOR_ONE: ResolvedWaitOptions = Object.freeze(withDefaults({}, WAIT_OPTIONS));
+
+/**
+ * The options of a `wait` for so many refs. Of none, none are waited for, as in Ray.
+ *
+ * @throws TypeError, RangeError
+ */
+export function resolveWaitOptions(options: WaitOptions | undefined, refCount: number): ResolvedWaitOptions {
+  if (options === undefined && refCount > 0) return WAIT_FOR_ONE;
+  const { timeoutMs, signal, numReturns, fetchLocal } = withDefaults(checkedOptions(options, WAIT_OPTIONS, WAIT), WAIT_OPTIONS);
+  if (numReturns > refCount && refCount > 0) {
+    throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
+  }
+  return { timeoutMs: finite(timeoutMs), signal, numReturns: Math.min(numReturns, refCount), fetchLocal };
+}
+
+/** @throws TypeError */
+export function resolveCancelOptions(options?: CancelOptions): { readonly force: boolean; readonly recursive: boolean } {
+  return withDefaults(checkedOptions(options, CANCEL_OPTIONS, CANCEL), CANCEL_OPTIONS);
+}
+
+/** @throws TypeError */
+export function resolveKillOptions(options?: KillOptions): { readonly noRestart: boolean } {
+  return withDefaults(checkedOptions(options, KILL_OPTIONS, KILL), KILL_OPTIONS);
+}
+
+/** @throws TypeError, RangeError */
+export function resolveActorsOptions(options?: ActorsOptions): { readonly namespace: string | undefined; readonly includeDead: boolean } {
+  return withDefaults(checkedOptions(options, ACTORS_OPTIONS, ACTORS), ACTORS_OPTIONS);
+}
+
+/** @throws TypeError, RangeError */
+export function resolveGetActorOptions(options?: GetActorOptions): { readonly namespace: string | undefined } {
+  return withDefaults(checkedOptions(options, GET_ACTOR_OPTIONS, GET_ACTOR), GET_ACTOR_OPTIONS);
+}
+
+function finite(timeoutMs: number | undefined): number | undefined {
+  return timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs;
+}
+
+function isAbortSignal(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value;
+}

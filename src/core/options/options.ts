@@ -1,0 +1,470 @@
+/**
+ * The options of tasks, actors, methods and `init`: one table each, with what is allowed and the default.
+ *
+ * Decides what a call means where options are concerned: each `resolve` function checks what a user wrote and returns every value, frozen, with
+ * the shape of the resources computed once. `given` keeps what was set and nothing else: `.options()` adds to it, and it is what
+ * travels with a remote function. Called when something is made remote and by `init`; those of `get`, `wait`
+ * and other single operations are in `operation-options.ts`.
+ */
+import { describeValue } from "../../base/describe.ts";
+import { STREAMING } from "../../wire/messages.ts";
+import { type CallLimits, limitsAmong } from "../calls/call-limits.ts";
+import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
+import type { RetryPolicy } from "../calls/call-record.ts";
+import { environmentOf, runtimeEnv, withRuntimeEnvOfEnvironment } from "./environment-options.ts";
+import {
+  amount,
+  bytes,
+  checkedOptions,
+  count,
+  custom,
+  customResources,
+  flag,
+  fraction,
+  isPlainObject,
+  itemCount,
+  milliseconds,
+  type Option,
+  type OptionSubject,
+  type TableOf,
+  oneOf,
+  returnCount,
+  text,
+  timeLimit,
+  withDefaults,
+} from "./option-kinds.ts";
+import { SIGNAL } from "./operation-options.ts";
+import { printWarning } from "../output.ts";
+import { groupOption, labelSelector, labels, placedShape, schedulingStrategy } from "./scheduling-options.ts";
+import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } from "../types.ts";
+
+/** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
+const NUM_RETURNS_MAX = 1000;
+/** How far a generator may be ahead: enough to hide the way there and back, little enough that an early end wastes little. */
+const HIGH_WATER_MARK = 256;
+/** Without a limit of the user's own, large items count by their size. */
+const AHEAD_BYTES_MAX = 64 * 1024 * 1024;
+
+const BUILT_IN_RESOURCES = { cpu: "numCpus", gpu: "numGpus", memory: "memoryBytes", object_store_memory: "memoryBytes" };
+const BUILT_IN_INIT_RESOURCES = { cpu: "numCpus", gpu: "numGpus", object_store_memory: "objectStoreMemoryBytes" };
+
+const TASK_OPTIONS = {
+  numCpus: amount(1),
+  numGpus: amount(0),
+  memoryBytes: bytes({ min: 0 }, 0),
+  resources: customResources(BUILT_IN_RESOURCES),
+  schedulingStrategy: schedulingStrategy(),
+  placementGroup: groupOption(),
+  labelSelector: labelSelector(),
+  runtimeEnv: runtimeEnv(),
+  numReturns: returnCount(NUM_RETURNS_MAX),
+  highWaterMark: itemCount(),
+  maxRetries: count({ min: -1 }, 3),
+  retryOn: custom<RetryOn>("true, false, an array of error classes, or a function of the error is needed", false, checkRetryOn),
+  retryDelayMs: milliseconds(0),
+  timeoutMs: timeLimit(),
+  signal: SIGNAL,
+  name: text(undefined),
+} satisfies TableOf<TaskOptions>;
+
+const METHOD_OPTIONS = {
+  numReturns: TASK_OPTIONS.numReturns,
+  highWaterMark: TASK_OPTIONS.highWaterMark,
+  timeoutMs: TASK_OPTIONS.timeoutMs,
+  signal: SIGNAL,
+  name: TASK_OPTIONS.name,
+  concurrencyGroup: text(undefined),
+  // Without a value it is that of the actor.
+  maxTaskRetries: custom<number | undefined>(count({ min: -1 }, 0).allowed, undefined, count({ min: -1 }, 0).check),
+  retryOn: TASK_OPTIONS.retryOn,
+  retryDelayMs: TASK_OPTIONS.retryDelayMs,
+} satisfies TableOf<MethodOptions>;
+
+const ACTOR_OPTIONS = {
+  // Without a value an actor needs a CPU to be placed and holds none while it lives.
+  numCpus: amount(undefined),
+  numGpus: TASK_OPTIONS.numGpus,
+  memoryBytes: TASK_OPTIONS.memoryBytes,
+  resources: TASK_OPTIONS.resources,
+  schedulingStrategy: TASK_OPTIONS.schedulingStrategy,
+  placementGroup: TASK_OPTIONS.placementGroup,
+  labelSelector: TASK_OPTIONS.labelSelector,
+  runtimeEnv: TASK_OPTIONS.runtimeEnv,
+  name: text(undefined),
+  namespace: text(undefined),
+  getIfExists: flag(false),
+  lifetime: oneOf(["detached", "non_detached"], "non_detached"),
+  maxRestarts: count({ min: -1 }, 0),
+  maxTaskRetries: count({ min: -1 }, 0),
+  maxConcurrency: count({ min: 1 }, 1),
+  concurrencyGroups: custom<Readonly<Record<string, number>>>(
+    "an object of names and limits, such as { io: 2 }, is needed",
+    {},
+    checkGroups,
+  ),
+  methods: custom<Readonly<Record<string, MethodOptions>>>(
+    'an object of methods and their options, such as { read: { concurrencyGroup: "io" } }, is needed',
+    {},
+    (value) => (isPlainObject(value) ? "ok" : "wrong type"),
+  ),
+  maxPendingCalls: custom<number>("a whole number from 1 is needed (-1: without limit)", -1, (value) =>
+    typeof value !== "number" ? "wrong type" : value === -1 || (Number.isInteger(value) && value >= 1) ? "ok" : "out of range",
+  ),
+  allowOutOfOrderExecution: flag(false),
+} satisfies TableOf<ActorOptions>;
+
+const INIT_OPTIONS = {
+  address: text(undefined),
+  // The defaults of those without one depend on the machine; whoever starts the node finds them.
+  numCpus: amount(undefined),
+  numGpus: amount(undefined),
+  labels: labels(),
+  resources: customResources(BUILT_IN_INIT_RESOURCES),
+  objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
+  memoryUsageThreshold: fraction(0.95),
+  taskOomRetries: count({ min: -1 }, -1),
+  spillDirectory: text(undefined),
+  namespace: text(undefined),
+  runtimeEnv: TASK_OPTIONS.runtimeEnv,
+  logToDriver: flag(true),
+  mode: oneOf(["process", "inProcess"], "process"),
+  ignoreReinitError: flag(false),
+} satisfies TableOf<InitOptions>;
+
+/** What is decided when a node is started. */
+const OPTIONS_OF_NODES = [
+  "numCpus",
+  "numGpus",
+  "labels",
+  "resources",
+  "objectStoreMemoryBytes",
+  "memoryUsageThreshold",
+  "spillDirectory",
+] as const;
+
+/** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
+const RAY_NAMES = {
+  memory: "it is memoryBytes, in bytes",
+  retry_exceptions: "it is retryOn",
+};
+const OF_ACTORS = "it is an option of actors";
+const OF_TASKS = "it is an option of tasks";
+const OF_METHODS = "it is an option of tasks, and of methods: methods: { name: { ... } }";
+
+const TASK: OptionSubject = {
+  set: "set",
+  of: "a task",
+  otherNames: { ...RAY_NAMES, maxRestarts: OF_ACTORS, maxTaskRetries: OF_ACTORS, namespace: OF_ACTORS, getIfExists: OF_ACTORS },
+};
+const METHOD: OptionSubject = {
+  set: "set",
+  of: "an actor's method",
+  otherNames: { ...RAY_NAMES, maxRetries: "it is maxTaskRetries", maxConcurrency: OF_ACTORS },
+};
+const ACTOR: OptionSubject = {
+  set: "set",
+  of: "an actor",
+  otherNames: {
+    ...RAY_NAMES,
+    numReturns: "it is an option of the actor's methods",
+    maxRetries: `${OF_TASKS}: for actors there are maxRestarts and maxTaskRetries`,
+    retryOn: OF_METHODS,
+    retryDelayMs: OF_METHODS,
+    concurrencyGroup: OF_METHODS,
+  },
+};
+const INIT: OptionSubject = {
+  set: "set",
+  of: "init",
+  otherNames: {
+    object_store_memory: "it is objectStoreMemoryBytes",
+    object_spilling_directory: "it is spillDirectory",
+    local_mode: 'it is mode: "inProcess"',
+  },
+};
+// ---------------------------------------------------------------------------------------------------------------------
+// Tasks and methods
+
+/** What a producer of a stream may have ahead of its consumer. */
+export interface StreamLimits {
+  readonly items: number;
+  readonly bytes: number;
+}
+
+const DEFAULT_STREAM_LIMITS: StreamLimits = Object.freeze({ items: HIGH_WATER_MARK, bytes: AHEAD_BYTES_MAX });
+
+/** What every call of a task or method goes by. */
+export interface ResolvedTaskOptions {
+  /** `STREAMING` for a stream. */
+  readonly numReturns: number;
+  readonly stream: StreamLimits;
+  readonly name: string | undefined;
+  /** The key of the lease spec: calls of one shape share leases. */
+  readonly shape: string;
+  /** It says itself where it runs: a parent's group does not capture it. */
+  readonly isPlaced?: true | undefined;
+  /** Undefined: that of the surroundings. */
+  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
+  readonly resources: Record<string, number>;
+  readonly retry: RetryPolicy;
+  /** Of a method: the concurrency group; undefined is the default one. */
+  readonly group?: string | undefined;
+  /** Undefined: the call has neither a signal nor a time limit. */
+  readonly limits: CallLimits | undefined;
+  /** What was set, in the terms of the user. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+/** @throws TypeError, RangeError */
+export function resolveTaskOptions(
+  options?: TaskOptions | Record<string, unknown>,
+  base?: Pick<ResolvedTaskOptions, "given">,
+): ResolvedTaskOptions {
+  const given = merged(base, checkedOptions(options, TASK_OPTIONS, TASK));
+  const values = withDefaults(given, TASK_OPTIONS);
+  const { name, maxRetries, retryOn, retryDelayMs } = values;
+  const resources = resourceRecord(values);
+  // Abstract classes are allowed to users: an error is an instance of one as well.
+  const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
+  return Object.freeze({
+    ...returnsOf(values),
+    name,
+    ...placedShape(values, resources, "a task"),
+    ...environmentOf(values),
+    resources,
+    retry,
+    limits: limitsAmong(values),
+    given,
+  });
+}
+
+/**
+ * A method runs under the resources of its actor, so its shape is empty; `maxRetries` is the actor's `maxTaskRetries`.
+ *
+ * @throws TypeError, RangeError
+ */
+export function resolveMethodOptions(
+  options?: MethodOptions | Record<string, unknown>,
+  actor: { maxRetries?: number; base?: Pick<ResolvedTaskOptions, "given"> | undefined } = {},
+): ResolvedTaskOptions {
+  const given = merged(actor.base, checkedOptions(options, METHOD_OPTIONS, METHOD));
+  const values = withDefaults(given, METHOD_OPTIONS);
+  const { name, concurrencyGroup: group, maxTaskRetries, retryOn, retryDelayMs } = values;
+  const maxRetries = maxTaskRetries ?? actor.maxRetries ?? 0;
+  const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
+  const resources = Object.freeze({}) as Record<string, number>;
+  return Object.freeze({ ...returnsOf(values), name, shape: "", resources, retry, limits: limitsAmong(values), group, given });
+}
+
+function returnsOf(values: { numReturns: number | "streaming"; highWaterMark: number | undefined }): {
+  numReturns: number;
+  stream: StreamLimits;
+} {
+  const { numReturns, highWaterMark } = values;
+  return {
+    numReturns: numReturns === "streaming" ? STREAMING : numReturns,
+    stream: highWaterMark === undefined ? DEFAULT_STREAM_LIMITS : { items: highWaterMark, bytes: Number.POSITIVE_INFINITY },
+  };
+}
+
+/**
+ * The options of what is a native generator at its definition: it streams without being told to, and its items cannot be split into references.
+ *
+ * @throws TypeError
+ */
+export function generatorOptions<O extends object>(options: O, name: string): O {
+  if (!isPlainObject(options)) return options;
+  const given = options["numReturns"];
+  if (given !== undefined && given !== 1 && given !== "streaming") {
+    throw new TypeError(
+      `Cannot set numReturns of ${name}: it is a generator, whose items are a stream: leave the option away: received ${describeValue(given)}`,
+    );
+  }
+  return { ...options, numReturns: "streaming" };
+}
+
+function checkRetryOn(value: unknown): ReturnType<Option<RetryOn>["check"]> {
+  if (typeof value === "boolean") return "ok";
+  if (isErrorClass(value)) return { reason: `a class goes into an array, [${value.name}]`, error: "wrong type" };
+  if (typeof value === "function") return "ok";
+  if (!Array.isArray(value)) return "wrong type";
+  const wrong = value.findIndex((item) => !isErrorClass(item));
+  return wrong === -1 ? "ok" : { reason: `item ${wrong} is not a class of errors`, error: "wrong type" };
+}
+
+function isErrorClass(value: unknown): value is new () => Error {
+  return typeof value === "function" && (value === Error || value.prototype instanceof Error);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Actors
+
+export interface ResolvedActorOptions {
+  readonly name: string | undefined;
+  /** Undefined: that of the session. */
+  readonly namespace: string | undefined;
+  readonly getIfExists: boolean;
+  /** What the actor holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
+  readonly resources: Record<string, number>;
+  /** The key of the lease spec. */
+  readonly shape: string;
+  readonly isDetached: boolean;
+  readonly isPlaced?: true | undefined;
+  /** Undefined: that of the surroundings. */
+  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
+  /** The placement group that it lives in. */
+  readonly placementGroupId?: string | undefined;
+  readonly maxRestarts: number;
+  readonly maxTaskRetries: number;
+  readonly maxConcurrency: number;
+  /** Without the default group. */
+  readonly concurrencyGroups: Readonly<Record<string, number>>;
+  /** Checked, as far as that goes without the class. */
+  readonly methods: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly maxPendingCalls: number;
+  readonly allowOutOfOrderExecution: boolean;
+  /** What was set, in the terms of the user. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+/** @throws TypeError, RangeError */
+export function resolveActorOptions(
+  options?: ActorOptions | Record<string, unknown>,
+  base?: Pick<ResolvedActorOptions, "given">,
+): ResolvedActorOptions {
+  const given = merged(base, checkedOptions(options, ACTOR_OPTIONS, ACTOR));
+  const values = withDefaults(given, ACTOR_OPTIONS);
+  const { name, namespace, getIfExists, lifetime, maxRestarts, maxTaskRetries, maxConcurrency, maxPendingCalls } = values;
+  const isDetached = lifetime === "detached";
+  if (getIfExists && name === undefined)
+    throw new TypeError("Cannot set getIfExists of an actor: it needs the option name, by which the actor is found");
+  const resources = resourceRecord(values);
+  return Object.freeze({
+    name,
+    namespace,
+    getIfExists,
+    resources,
+    isDetached,
+    ...placedShape(values, resources, "an actor"),
+    ...environmentOf(values),
+    maxRestarts,
+    maxTaskRetries,
+    maxConcurrency,
+    concurrencyGroups: Object.freeze({ ...values.concurrencyGroups }),
+    methods: methodTable(values.methods),
+    maxPendingCalls,
+    allowOutOfOrderExecution: values.allowOutOfOrderExecution,
+    given,
+  });
+}
+
+/** The options of each method, those that are set: resolved once here, so that what is wrong is said where it is written. */
+function methodTable(methods: Readonly<Record<string, MethodOptions | undefined>>): ResolvedActorOptions["methods"] {
+  const table: Record<string, Readonly<Record<string, unknown>>> = {};
+  for (const [name, options] of Object.entries(methods)) {
+    if (options === undefined) continue;
+    table[name] = Object.freeze(checkedOptions(options, METHOD_OPTIONS, { ...METHOD, of: `method ${name} of an actor` }));
+  }
+  return Object.freeze(table);
+}
+
+function checkGroups(value: unknown): ReturnType<Option<unknown>["check"]> {
+  if (!isPlainObject(value)) return "wrong type";
+  const limit = count({ min: 1 }, 1);
+  for (const [name, given] of Object.entries(value)) {
+    if (name === "" || name === "default")
+      return { reason: 'the limit of the group "default" is maxConcurrency, and others have names of their own', error: "out of range" };
+    const verdict = limit.check(given);
+    if (verdict === "ok") continue;
+    return { reason: `for group ${name} ${limit.allowed}`, error: typeof verdict === "string" ? verdict : verdict.error };
+  }
+  return "ok";
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// init
+
+export interface ResolvedInitOptions {
+  /** Undefined: a node of its own. */
+  readonly address: string | undefined;
+  /** Undefined: as many as the process may use. */
+  readonly numCpus: number | undefined;
+  /** Undefined: as many as are found. */
+  readonly numGpus: number | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Custom resources alone. */
+  readonly resources: Readonly<Record<string, number>>;
+  /** Undefined: by the machine's memory. */
+  readonly objectStoreMemoryBytes: number | undefined;
+  readonly memoryUsageThreshold: number;
+  readonly taskOomRetries: number;
+  /** Undefined: in the system's folder for temporary files. */
+  readonly spillDirectory: string | undefined;
+  /** Undefined: one of its own. */
+  readonly namespace: string | undefined;
+  readonly logToDriver: boolean;
+  readonly mode: "process" | "inProcess";
+  /** Undefined: nothing but the node's own. */
+  readonly runtimeEnv: RuntimeEnvInput | undefined;
+  readonly ignoreReinitError: boolean;
+}
+
+/** A program that starts a node of its own connects to a cluster instead where its environment says so; what it says of its node is then without effect. */
+function withAddressOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const address = process.env["SHOAL_ADDRESS"];
+  if (address === undefined || address === "" || checked["address"] !== undefined || checked["mode"] === "inProcess") return checked;
+  const ignored = OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
+  if (ignored.length > 0)
+    printWarning(
+      `SHOAL_ADDRESS connects to a node that runs already, so ${ignored.join(", ")} of init() ${ignored.length === 1 ? "is" : "are"} without effect.`,
+    );
+  return { ...checked, ...Object.fromEntries(ignored.map((name) => [name, undefined])), address };
+}
+
+/** Programs that are to find each other's actors share a namespace without being changed. */
+function withNamespaceOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const namespace = process.env["SHOAL_NAMESPACE"];
+  return namespace === undefined || namespace === "" || checked["namespace"] !== undefined ? checked : { ...checked, namespace };
+}
+
+/** @throws TypeError, RangeError */
+export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
+  const given = checkedOptions(options, INIT_OPTIONS, INIT);
+  const checked = withRuntimeEnvOfEnvironment(withNamespaceOfEnvironment(withAddressOfEnvironment(given)));
+  const ofNode = checked["address"] === undefined ? [] : OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
+  if (ofNode.length > 0) {
+    const one = ofNode.length === 1 ? "it is an option" : "they are options";
+    throw new TypeError(
+      `Cannot start Shoal: address connects to a node that runs already: received ${ofNode.join(", ")}, but ${one} of \`shoal start\``,
+    );
+  }
+  const values = withDefaults(checked, INIT_OPTIONS);
+  return Object.freeze({ ...values, resources: Object.freeze({ ...values.resources }) });
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+function merged(
+  base: { readonly given: Readonly<Record<string, unknown>> } | undefined,
+  set: Record<string, unknown>,
+): Readonly<Record<string, unknown>> {
+  // Paths are those of the process that named them.
+  const environment = set["runtimeEnv"] === undefined ? {} : { runtimeEnv: resolveRuntimeEnv(set["runtimeEnv"] as RuntimeEnvInput) };
+  return Object.freeze({ ...base?.given, ...set, ...environment });
+}
+
+/** All resources under the names by which nodes offer them; what is not asked for is absent. */
+function resourceRecord(values: {
+  numCpus: number | undefined;
+  numGpus: number;
+  memoryBytes: number;
+  resources: Readonly<Record<string, number>>;
+}): Record<string, number> {
+  const { numCpus, numGpus, memoryBytes, resources } = values;
+  return Object.freeze({
+    ...resources,
+    ...(numCpus === undefined ? {} : { CPU: numCpus }),
+    ...(numGpus === 0 ? {} : { GPU: numGpus }),
+    ...(memoryBytes === 0 ? {} : { memory: memoryBytes }),
+  });
+}

@@ -1,0 +1,168 @@
+/**
+ * The options that decide where something runs, checked and turned into the place of a lease spec.
+ *
+ * Decides which combinations make sense: one strategy at a time, a bundle that exists, a request that fits into a bundle (as in Ray, a request that fits
+ * into none is refused at once: no later node could mend it). Called by `options.ts` for tasks and actors, and for placement groups.
+ */
+import { describeValue } from "../../base/describe.ts";
+import { RESOURCE_UNIT, resourceVector, type ResourceVector } from "../../base/resources.ts";
+import { isLabelKey, isLabelValue, parseCondition } from "../../scheduling/label-selector.ts";
+import { leaseKey, type LeasePlace } from "../../scheduling/lease-spec.ts";
+import { custom, isPlainObject, type Option } from "./option-kinds.ts";
+import { groupFacts } from "../groups/placement-group-facts.ts";
+import type { LabelSelector, PlacementGroup, PlacementGroupStrategy, SchedulingStrategy } from "./scheduling-types.ts";
+
+const STRATEGY_ALLOWED = '"default", "spread", { nodeId, soft } or { placementGroup, bundleIndex, captureChildTasks } is needed';
+
+type Verdict = ReturnType<Option<unknown>["check"]>;
+
+export function schedulingStrategy(): Option<SchedulingStrategy | undefined> {
+  return custom<SchedulingStrategy | undefined>(STRATEGY_ALLOWED, undefined, checkStrategy);
+}
+
+export function groupOption(): Option<PlacementGroup | undefined> {
+  return custom<PlacementGroup | undefined>("a placement group is needed, as placementGroup() returns it", undefined, (value) =>
+    groupFacts(value) === undefined ? "wrong type" : "ok",
+  );
+}
+
+export function labelSelector(): Option<LabelSelector | undefined> {
+  return custom<LabelSelector | undefined>(
+    'an object of labels and conditions, such as { region: "in(eu,us)" }, is needed',
+    undefined,
+    checkSelector,
+  );
+}
+
+export function labels(): Option<Readonly<Record<string, string>>> {
+  return custom<Readonly<Record<string, string>>>('an object of labels and values, such as { region: "eu" }, is needed', {}, (value) => {
+    if (!isPlainObject(value)) return "wrong type";
+    for (const [key, label] of Object.entries(value)) {
+      if (typeof label !== "string") return { reason: `the value of ${JSON.stringify(key)} is not text`, error: "wrong type" };
+      if (!isLabelKey(key) || !isLabelValue(label)) return { reason: LABEL_FORM, error: "out of range" };
+    }
+    return "ok";
+  });
+}
+
+const LABEL_FORM = "keys and values are letters, digits, and - _ . / between them";
+
+export function checkSelector(value: unknown): Verdict {
+  if (!isPlainObject(value)) return "wrong type";
+  for (const [key, condition] of Object.entries(value)) {
+    if (typeof condition !== "string") return { reason: `the condition on ${JSON.stringify(key)} is not text`, error: "wrong type" };
+    if (!isLabelKey(key)) return { reason: LABEL_FORM, error: "out of range" };
+    if (parseCondition(condition) === undefined)
+      return { reason: `the condition on ${key} is not "v", "!v", "in(a,b)" or "!in(a,b)"`, error: "out of range" };
+  }
+  return "ok";
+}
+
+function checkStrategy(value: unknown): Verdict {
+  if (typeof value === "string") return value === "default" || value === "spread" ? "ok" : "out of range";
+  if (!isPlainObject(value)) {
+    if (groupFacts(value) !== undefined)
+      return { reason: "a placement group goes into an object, { placementGroup: group }", error: "wrong type" };
+    return "wrong type";
+  }
+  if ("nodeId" in value) return checkAffinity(value);
+  if ("placementGroup" in value) return checkGroupStrategy(value);
+  return "wrong type";
+}
+
+function checkAffinity(value: Record<string, unknown>): Verdict {
+  const unknown = Object.keys(value).find((name) => name !== "nodeId" && name !== "soft");
+  if (unknown !== undefined) return { reason: `beside nodeId there is soft, and no ${JSON.stringify(unknown)}`, error: "wrong type" };
+  if (typeof value["nodeId"] !== "string" || value["nodeId"] === "") return { reason: "nodeId is one of nodes()", error: "wrong type" };
+  if (value["soft"] !== undefined && typeof value["soft"] !== "boolean") return { reason: "soft is true or false", error: "wrong type" };
+  return "ok";
+}
+
+function checkGroupStrategy(value: Record<string, unknown>): Verdict {
+  const { placementGroup, bundleIndex, captureChildTasks, ...others } = value;
+  const unknown = Object.keys(others)[0];
+  if (unknown !== undefined)
+    return {
+      reason: `beside placementGroup there are bundleIndex and captureChildTasks, and no ${JSON.stringify(unknown)}`,
+      error: "wrong type",
+    };
+  const facts = groupFacts(placementGroup);
+  if (facts === undefined) return { reason: `its placementGroup is ${describeValue(placementGroup)}`, error: "wrong type" };
+  if (captureChildTasks !== undefined && typeof captureChildTasks !== "boolean")
+    return { reason: "captureChildTasks is true or false", error: "wrong type" };
+  if (bundleIndex === undefined) return "ok";
+  if (typeof bundleIndex !== "number") return { reason: "bundleIndex is a whole number", error: "wrong type" };
+  const last = (facts.bundles?.length ?? Number.POSITIVE_INFINITY) - 1;
+  if (Number.isInteger(bundleIndex) && bundleIndex >= -1 && bundleIndex <= last) return "ok";
+  return { reason: `bundleIndex is a whole number from -1 (any bundle) to ${last}, the group's last`, error: "out of range" };
+}
+
+interface SchedulingValues {
+  readonly schedulingStrategy: SchedulingStrategy | undefined;
+  readonly placementGroup: PlacementGroup | undefined;
+  readonly labelSelector: LabelSelector | undefined;
+}
+
+/** The key of the lease spec; whether where it runs was chosen; and the placement group, if it is one. */
+export interface PlacedShape {
+  readonly shape: string;
+  readonly isPlaced?: true | undefined;
+  readonly placementGroupId?: string | undefined;
+}
+
+/** @throws TypeError, RangeError */
+export function placedShape(values: SchedulingValues, resources: Readonly<Record<string, number>>, of: string): PlacedShape {
+  const vector = resourceVector(resources);
+  const gpus = vector.amounts.get("GPU") ?? 0;
+  if (gpus > RESOURCE_UNIT && gpus % RESOURCE_UNIT !== 0)
+    throw new RangeError(`Cannot set numGpus of ${of}: beyond 1 only whole GPUs can be given: received ${gpus / RESOURCE_UNIT}`);
+  const place = placeOf(values, vector, of);
+  const shape = leaseKey(vector, place);
+  if (values.schedulingStrategy === undefined && values.placementGroup === undefined) return { shape };
+  return place.bundle === undefined ? { shape, isPlaced: true } : { shape, isPlaced: true, placementGroupId: place.bundle.group };
+}
+
+/**
+ * Where it is to run.
+ *
+ * @throws TypeError for options that contradict each other, RangeError for a request that no bundle of its group could meet
+ */
+function placeOf(values: SchedulingValues, resources: ResourceVector, of: string): LeasePlace {
+  const { schedulingStrategy: strategy, placementGroup: group, labelSelector: labelled } = values;
+  if (group !== undefined && strategy !== undefined && strategy !== "default")
+    throw new TypeError(`Cannot set placementGroup of ${of}: it has a schedulingStrategy already: set one of them`);
+  const inGroup: PlacementGroupStrategy | undefined =
+    group !== undefined ? { placementGroup: group } : typeof strategy === "object" && "placementGroup" in strategy ? strategy : undefined;
+  if (inGroup !== undefined) {
+    if (labelled !== undefined)
+      throw new TypeError(
+        `Cannot set labelSelector of ${of}: it runs in a placement group: give the bundles a bundleLabelSelector instead`,
+      );
+    return bundleOf(inGroup, resources, of);
+  }
+  const node = typeof strategy === "object" && "nodeId" in strategy ? { id: strategy.nodeId, soft: strategy.soft === true } : undefined;
+  return { spread: strategy === "spread", node, labels: labelled };
+}
+
+function bundleOf(strategy: PlacementGroupStrategy, resources: ResourceVector, of: string): LeasePlace {
+  const facts = groupFacts(strategy.placementGroup);
+  if (facts === undefined) throw new TypeError(`Cannot set placementGroup of ${of}: received ${describeValue(strategy.placementGroup)}`);
+  const { bundleIndex = -1, captureChildTasks = false } = strategy;
+  const candidates = facts.bundles?.filter((_bundle, index) => bundleIndex === -1 || index === bundleIndex);
+  if (candidates !== undefined && !candidates.some((bundle) => covers(bundle, resources))) {
+    const which = bundleIndex === -1 ? "no bundle of the group has" : `bundle ${bundleIndex} of the group does not have`;
+    throw new RangeError(
+      `Cannot set placementGroup of ${of}: ${which} what it asks for: received ${resourcesText(resources)}: ask for less (numCpus is 1 where it is not set)`,
+    );
+  }
+  return { bundle: { group: facts.id, index: bundleIndex, capture: captureChildTasks } };
+}
+
+function covers(bundle: ResourceVector, wanted: ResourceVector): boolean {
+  for (const [name, units] of wanted.amounts) if ((bundle.amounts.get(name) ?? 0) < units) return false;
+  return true;
+}
+
+function resourcesText(resources: ResourceVector): string {
+  return Array.from(resources.amounts, ([name, units]) => `${units / RESOURCE_UNIT} ${name}`).join(", ");
+}

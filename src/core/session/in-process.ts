@@ -1,0 +1,141 @@
+/**
+ * The node inside this process (`init({ mode: "inProcess" })`): the same daemon, hosts and messages, over in-process connections.
+ *
+ * No process is started and breakpoints hold. Functions and classes run as they are; arguments, results and errors still go through the codec, so
+ * programs behave as they will on processes. The death of a worker is simulated by dropping its connections, and `process.exit` inside a task
+ * is refused, as it would end the driver.
+ */
+import { newProcessId, type ProcessId } from "../../base/ids.ts";
+import { Head } from "../../control/head.ts";
+import { NodeDaemon } from "../../node/daemon.ts";
+import type { WorkerLauncher } from "../../node/workers/worker-pool.ts";
+import { createSpillDisk } from "../../object/spill-disk.ts";
+import { listen, newInProcessAddress } from "../../platform/network/endpoint.ts";
+import { machineName } from "../../platform/machine/machine.ts";
+import { randomHex } from "../../platform/random.ts";
+import { createSessionDirectories, removeArenaFile, removeSessionDirectories } from "../../platform/files/session-directory.ts";
+import { loopbackPair } from "../../platform/network/transport.ts";
+import { Connection } from "../../rpc/connection.ts";
+import { MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import { taskContext } from "../../worker/task-context.ts";
+import { WorkerHost } from "../../worker/worker-host.ts";
+import type { LocalNode, LocalNodeOptions } from "../daemon-process.ts";
+import type { Runtime } from "../runtime.ts";
+
+export interface InProcessNodeOptions extends LocalNodeOptions {
+  driverId: ProcessId;
+  /** The driver's runtime, which all workers share. */
+  runtime: () => Runtime;
+}
+
+export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
+  const directories = createSessionDirectories(randomHex(6), options.spillRoot);
+  const [near, far] = loopbackPair();
+  const restoreExit = refuseExitInTasks();
+  const daemon = new NodeDaemon({
+    nodeId: options.nodeId,
+    processId: options.daemonId,
+    token: options.token,
+    hostname: machineName(),
+    address: "in this process",
+    resources: options.resources,
+    labels: options.labels,
+    accelerators: options.accelerators,
+    objectStoreMemoryBytes: options.objectStoreMemoryBytes,
+    newProcessId: () => newProcessId(randomHex, options.nodeId),
+    nowMs: () => performance.now(),
+    launcher: createInProcessLauncher(options, (transport) => daemon.accept(transport)),
+    spillDisk: createSpillDisk(directories),
+    buildEnvironment: undefined,
+    // Workers in one process cannot be told apart by their memory, nor ended for it.
+    memory: undefined,
+    unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
+    createHead: (node) => Head.hostedBy(node, () => performance.now()),
+    onAbandoned: () => {},
+  });
+  daemon.accept(far);
+  // Not before the caller has its runtime: workers use it.
+  queueMicrotask(() => daemon.start());
+  return {
+    transport: near,
+    memoryDirectory: directories.memory,
+    spillDirectory: directories.spill,
+    ended: async () => {
+      await daemon.close();
+      restoreExit();
+      removeSessionDirectories(directories);
+    },
+  };
+}
+
+function createInProcessLauncher(
+  options: InProcessNodeOptions,
+  connectDaemon: (transport: ReturnType<typeof loopbackPair>[0]) => void,
+): WorkerLauncher {
+  return {
+    launch: ({ workerId, onExit }) => {
+      const address = newInProcessAddress();
+      const [near, far] = loopbackPair();
+      const connection = new Connection(near, { trusted: true });
+      const runtime = options.runtime();
+      let isEnded = false;
+      const end = (): void => {
+        if (isEnded) return;
+        isEnded = true;
+        void listening.then((listener) => listener.close());
+        host.close();
+        // The daemon reads what a process wrote until that is over, and believes its end then.
+        connection.close();
+        // In a later turn, as the exit of a process would be noticed.
+        setImmediate(() => onExit({ exitCode: 0, signal: undefined }));
+      };
+      const host = new WorkerHost({
+        processId: workerId,
+        nodeId: options.nodeId,
+        token: options.token,
+        daemon: connection,
+        codec: runtime.serializer,
+        definitions: runtime.definitions,
+        table: runtime.table,
+        runOwn: () => false,
+        localFunction: (id) => runtime.functions.localFunction(id),
+        cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+        // Nested calls have workers of their own here.
+        parentOf: () => undefined,
+        explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
+        // All tasks share the driver's environment: they ask for their ids.
+        useAccelerators: () => {},
+        exit: () => setImmediate(end),
+      });
+      connection.onFrame = (frame) => host.receive(frame);
+      connectDaemon(far);
+      const listening = listen(address, (transport) => host.accept(transport));
+      void connection
+        .request(MESSAGE.HELLO, {
+          version: PROTOCOL_VERSION,
+          token: options.token,
+          processId: workerId,
+          holderId: options.driverId,
+          kind: "worker",
+          pid: process.pid,
+          address,
+          taskIdPrefix: "",
+          jobId: options.jobId,
+        })
+        .catch(end);
+      return { pid: process.pid, kill: end };
+    },
+  };
+}
+
+/** @returns what undoes it */
+function refuseExitInTasks(): () => void {
+  const exit = process.exit;
+  process.exit = (code?: number) => {
+    if (taskContext.current === undefined) return exit(code);
+    throw new Error("Cannot call process.exit in a task: in-process mode runs tasks in the driver's own process");
+  };
+  return () => {
+    process.exit = exit;
+  };
+}

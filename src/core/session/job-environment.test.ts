@@ -1,0 +1,15 @@
+/** What a driver in a cluster tells of itself, and that users see of it what they wrote. */
+import { expect, test } from "vitest";
+import type { JobId, NodeId } from "../../base/ids.ts";
+import { writtenRuntimeEnv } from "../../environment/runtime-env.ts";
+import { jobEnvironment } from "./job-environment.ts";
+
+const ids = { jobId: "job" as JobId, namespace: "ns", nodeId: "node" as NodeId };
+
+test("a job says whose it is and where its driver runs", () => {
+  const spec = jobEnvironment({ envVars: { A: "1" }, workingDir: "." }, ids);
+  expect(spec.job).toMatchObject({ jobId: "job", namespace: "ns", node: "node", directory: process.cwd() });
+  expect(spec.workingDirAt).toMatchObject({ node: "node" });
+  expect(writtenRuntimeEnv(spec)).toEqual({ envVars: { A: "1" }, workingDir: process.cwd() });
+  expect(writtenRuntimeEnv(jobEnvironment(undefined, ids))).toEqual({});
+});

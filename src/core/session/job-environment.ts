@@ -1,0 +1,27 @@
+/**
+ * The runtime environment of a driver's job in a cluster: what the user wrote, with whose it is and where its folders lie.
+ *
+ * Where many drivers share the workers of nodes, each job has an environment of its own even if its program names none, so that no worker ever serves two. Called by the
+ * session of a driver that joins a cluster; a driver that has its node for itself needs none of this.
+ */
+import type { JobId, NodeId } from "../../base/ids.ts";
+import { placedRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
+import { machineName, workerExecArgv } from "../../platform/machine/machine.ts";
+import { folderIdentity, realPath, resolvePath } from "../../platform/files/paths.ts";
+
+export function jobEnvironment(
+  given: RuntimeEnvInput | undefined,
+  { jobId, namespace, nodeId }: { jobId: JobId; namespace: string; nodeId: NodeId },
+): RuntimeEnvSpec {
+  const here = { node: nodeId, hostname: machineName() };
+  const directory = realPath(resolvePath("."));
+  const job = {
+    ...here,
+    jobId,
+    namespace,
+    directory,
+    directoryIdentity: folderIdentity(directory),
+    execArgv: workerExecArgv(process.execArgv),
+  };
+  return Object.freeze({ ...placedRuntimeEnv(resolveRuntimeEnv(given), here), job });
+}

@@ -1,0 +1,181 @@
+/**
+ * One session of a driver: from `init()` to the last file removed.
+ *
+ * Starts the node (a daemon process, or one inside this process), keeps the runtime, and ends both in one order whatever the cause: `shutdown()`,
+ * the natural end of the program, a signal, an uncaught exception. First the workers' remaining output, then failures that nobody
+ * saw, then teardown. If the daemon was killed, what it would have removed is removed here.
+ */
+import { IdSource, newJobId, newNodeId, newProcessId } from "../../base/ids.ts";
+import { ShoalError } from "../../base/errors.ts";
+import { resolveRuntimeEnv } from "../../environment/runtime-env.ts";
+import { collectGarbage } from "../../platform/garbage.ts";
+import { memoryRootNote } from "../../platform/files/session-sweep.ts";
+import { nativeUnavailableReason } from "../../platform/shared-memory.ts";
+import { newToken, randomHex } from "../../platform/random.ts";
+import { errorOfRefusal } from "../../rpc/refusals.ts";
+import { MESSAGE } from "../../wire/messages.ts";
+import { ActorHandles } from "../actors/actor-handle.ts";
+import { attachTo, findNode } from "./attached-node.ts";
+import { currentRuntime, setCurrentRuntime } from "../current-runtime.ts";
+import { type LocalNode, startDaemonProcess } from "../daemon-process.ts";
+import { ExitHooks } from "./exit-hooks.ts";
+import { jobEnvironment } from "./job-environment.ts";
+import { offerOf } from "./node-offer.ts";
+import { startInProcessNode } from "./in-process.ts";
+import type { ResolvedInitOptions } from "../options/options.ts";
+import { printLog, printWarning } from "../output.ts";
+import { Runtime } from "../runtime.ts";
+import { defaultStoreBytes } from "../../object/store-quota.ts";
+
+/** What the output of a worker that is still in its pipes may take at the end. */
+const SHUTDOWN_WITHIN_MS = 10_000;
+
+let session: Session | undefined;
+
+export function currentSession(): Session | undefined {
+  return session;
+}
+
+export class Session {
+  readonly runtime: Runtime;
+  readonly options: ResolvedInitOptions;
+  readonly #node: LocalNode;
+  readonly #hooks: ExitHooks;
+  #ending: Promise<void> | undefined;
+
+  /** Starts one; everything may be called at once, `ready` tells when the node is up. */
+  constructor(options: ResolvedInitOptions) {
+    this.options = options;
+    const jobId = newJobId(randomHex);
+    const found = options.address === undefined ? undefined : findNode(options.address);
+    const nodeId = found?.nodeId ?? newNodeId(randomHex);
+    const processId = newProcessId(randomHex, nodeId);
+    const daemonId = found?.daemonId ?? newProcessId(randomHex, nodeId);
+    const identity = { nodeId, daemonId, jobId, token: found?.token ?? newToken() };
+    const namespace = options.namespace ?? randomHex(8);
+    const node = {
+      ...identity,
+      namespace,
+      ...offerOf(options, identity.nodeId),
+      ...(found === undefined ? {} : { labels: found.labels }),
+      objectStoreMemoryBytes: found?.storeQuotaBytes ?? options.objectStoreMemoryBytes ?? defaultStoreBytes(),
+      memoryUsageThreshold: options.memoryUsageThreshold,
+      taskOomRetries: options.taskOomRetries,
+      spillRoot: options.spillDirectory,
+      onLine: (line: string) => printWarning(`node daemon: ${line}`),
+    };
+    this.#node =
+      found !== undefined
+        ? attachTo(found)
+        : options.mode === "inProcess"
+          ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime })
+          : startDaemonProcess(node);
+    this.runtime = new Runtime({
+      ...identity,
+      role: "driver",
+      mode: options.mode,
+      processId,
+      ids: new IdSource(randomHex, jobId),
+      namespace,
+      // Where others have drivers, too, each job has workers of its own.
+      runtimeEnv:
+        found === undefined ? resolveRuntimeEnv(options.runtimeEnv) : jobEnvironment(options.runtimeEnv, { jobId, namespace, nodeId }),
+      labels: node.labels,
+      address: "",
+      daemonTransport: this.#node.transport,
+      memoryDirectory: this.#node.memoryDirectory,
+      spillDirectory: this.#node.spillDirectory,
+      storeQuotaBytes: node.objectStoreMemoryBytes,
+      taskOomRetries: options.taskOomRetries,
+      onLog: options.logToDriver ? printLog : () => {},
+      onWarning: printWarning,
+      onDaemonLost: (reason) => this.#daemonLost(reason),
+      collectGarbage,
+    });
+    this.runtime.handles = new ActorHandles(this.runtime);
+    setCurrentRuntime(this.runtime);
+    session = this;
+    if (options.mode === "process") sayWhatIsSlower();
+    this.#hooks = new ExitHooks(() => this.close({ failsPending: false }));
+  }
+
+  /** @throws ShoalError when the node could not be started */
+  async ready(): Promise<void> {
+    this.runtime.daemon.setKeepsProcessAlive(true);
+    try {
+      await this.runtime.daemon.request(MESSAGE.NODES, undefined);
+    } catch (error) {
+      await this.close();
+      const { address } = this.options;
+      if (address !== undefined) throw notConnected(address, error as Error);
+      throw new ShoalError(`Cannot start Shoal: the node daemon did not come up: ${(error as Error).message}`, {
+        reason: "the node daemon did not come up",
+        hint: "See the lines that it printed above.",
+        cause: error,
+      });
+    } finally {
+      this.runtime.daemon.setKeepsProcessAlive(false);
+    }
+  }
+
+  /** While it ends, and after. */
+  get ending(): Promise<void> | undefined {
+    return this.#ending;
+  }
+
+  /**
+   * Ends everything; idempotent, and the same promise for all callers. Where the program ends, too (`failsPending` is false), what it waits for
+   * does not fail: it would go on to handle that, and change how it ends.
+   */
+  close(options: { failsPending: boolean } = { failsPending: true }): Promise<void> {
+    this.#ending ??= this.#end(options);
+    return this.#ending;
+  }
+
+  async #end(options: { failsPending: boolean }): Promise<void> {
+    const { runtime } = this;
+    this.#hooks.remove();
+    runtime.daemon.setKeepsProcessAlive(true);
+    const left = runtime.close(options);
+    if (left > 0) printWarning(`${left} ${left === 1 ? "call was" : "calls were"} still pending and ended with the driver.`);
+    await runtime.daemon.request(MESSAGE.SHUTDOWN, undefined, { timeoutMs: SHUTDOWN_WITHIN_MS }).catch(() => {
+      // It is gone already; what it left is removed below.
+    });
+    await runtime.reportUnseenFailures();
+    await this.#node.ended();
+    runtime.daemon.drop("the session was shut down");
+    if (currentRuntime() === runtime) setCurrentRuntime(undefined);
+    if (session === this) session = undefined;
+  }
+
+  #daemonLost(reason: string): void {
+    if (this.#ending !== undefined) return;
+    printWarning(`The node daemon ended unexpectedly (${reason}); everything that was pending fails with NodeDiedError.`);
+    this.#ending = this.#node.ended().then(() => {
+      this.#hooks.remove();
+      if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);
+      if (session === this) session = undefined;
+    });
+  }
+}
+
+/** Found by its file, and yet it does not answer as it should. */
+function notConnected(address: string, error: Error): ShoalError {
+  const action = `connect to the node of this machine (address ${JSON.stringify(address)})`;
+  return (
+    errorOfRefusal(action, error.message) ??
+    new ShoalError(`Cannot ${action}: ${error.message}`, {
+      reason: error.message,
+      hint: "It may just be ending, or its head may be away: see `shoal status`, and start it again with `shoal start`.",
+      cause: error,
+    })
+  );
+}
+
+/** The base path works everywhere; whoever runs on it should know, once a session. */
+function sayWhatIsSlower(): void {
+  const native = nativeUnavailableReason();
+  if (native !== undefined) printWarning(`Large objects are copied instead of mapped: ${native}`);
+  const memory = memoryRootNote();
+  if (memory !== undefined) printWarning(memory);
+}

@@ -1,0 +1,108 @@
+/**
+ * Makes this process a worker: its runtime (it submits tasks of its own) and its host (it runs those of others), joined.
+ *
+ * Nested tasks of this worker can run on it: when all that runs here waits, the host offers its slot to the runtime's own queue, over an
+ * in-process connection, before it gives it back to the daemon.
+ */
+import { IdSource, type JobId, type NodeId, type ProcessId } from "../../base/ids.ts";
+import { setVisibleGpus } from "../../platform/machine/accelerators.ts";
+import { randomHex } from "../../platform/random.ts";
+import { loopbackPair, type Transport } from "../../platform/network/transport.ts";
+import { Connection } from "../../rpc/connection.ts";
+import type { RuntimeEnvSpec } from "../../environment/runtime-env.ts";
+import { MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import type { InterruptionGuard } from "../../worker/interruption-guard.ts";
+import { WorkerHost } from "../../worker/worker-host.ts";
+import { ActorHandles } from "../actors/actor-handle.ts";
+import { setCurrentRuntime } from "../current-runtime.ts";
+import { Runtime } from "../runtime.ts";
+import { WorkerLink, type WorkerLinkEvents } from "../calls/worker-link.ts";
+
+/** Callers may knock while the worker is being put together. */
+export interface FrameSink {
+  accept: (transport: Transport) => void;
+}
+
+export interface WorkerRuntimeOptions {
+  processId: ProcessId;
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  jobId: JobId;
+  token: string;
+  namespace: string;
+  labels: Readonly<Record<string, string>>;
+  address: string;
+  remoteAddress?: string | undefined;
+  memoryDirectory: string;
+  spillDirectory: string;
+  storeQuotaBytes: number;
+  runtimeEnv?: RuntimeEnvSpec | undefined;
+  taskOomRetries: number;
+  daemonTransport: Transport;
+  collectGarbage: () => void;
+  /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
+  showActor?: ((className: string) => void) | undefined;
+  /** Absent where code cannot be stopped. */
+  guard?: InterruptionGuard | undefined;
+  /** Functions of other processes, where all share one heap. */
+  localFunction?: ((id: string) => ((...args: unknown[]) => unknown) | undefined) | undefined;
+  exit: () => void;
+}
+
+export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
+  const { processId, token, jobId } = options;
+  const ids = new IdSource(randomHex, jobId);
+  let own: WorkerLink | undefined;
+  const ownLink = (events: WorkerLinkEvents): WorkerLink => {
+    const [near, far] = loopbackPair();
+    host.accept(far);
+    const connection = new Connection(near, { trusted: true });
+    const hello = {
+      version: PROTOCOL_VERSION,
+      token,
+      processId,
+      holderId: processId,
+      kind: "worker",
+      pid: process.pid,
+      address: "",
+      taskIdPrefix: ids.prefix,
+      jobId,
+    };
+    void connection.request(MESSAGE.HELLO, hello);
+    own = new WorkerLink({ processId, holderId: processId, incarnation: 0, connection, table: runtime.table, events });
+    return own;
+  };
+  const runtime: Runtime = new Runtime({
+    ...options,
+    role: "worker",
+    mode: "process",
+    runsLocally: options.localFunction !== undefined,
+    ids,
+    ownWorker: { link: ownLink, isFree: (shape) => host.executor.canRunNow(shape) },
+    onWorkerFrame: (frame) => host.receive(frame),
+    onLog: () => {},
+    onWarning: (text) => console.warn(text),
+    onDaemonLost: () => process.exit(0),
+  });
+  runtime.handles = new ActorHandles(runtime);
+  const host: WorkerHost = new WorkerHost({
+    processId,
+    nodeId: options.nodeId,
+    token,
+    daemon: runtime.daemon,
+    codec: runtime.serializer,
+    definitions: runtime.definitions,
+    table: runtime.table,
+    runOwn: (shape) => runtime.submitter.runOwn(shape),
+    localFunction: options.localFunction ?? (() => undefined),
+    cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
+    parentOf: (callId) => own?.recordOf(callId)?.parent,
+    explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
+    useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
+    showActor: options.showActor,
+    ...(options.guard === undefined ? {} : { guard: options.guard }),
+    exit: options.exit,
+  });
+  setCurrentRuntime(runtime);
+  return host;
+}

@@ -1,0 +1,236 @@
+/**
+ * One stream in the process that made its call: the items that have arrived and nobody has taken, and what the producer is told.
+ *
+ * The call itself ends like any other: its only result is the stream's `completion`, which settles after the last item, with the failure that ended
+ * the generator if one did. Each item is an object of its own (return index 1 and on; 0 is the completion), pinned while it lies here.
+ * Taken items are counted and told to the producer in batches; a stream that is stopped drops what lies here and what still comes. When the call is
+ * tried again after a crash, items that came are skipped by their index, so that each is delivered once.
+ */
+import { Fifo } from "../../base/fifo.ts";
+import { ObjectEntry } from "../../object/object-entry.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import { type Payload, payloadSize } from "../../object/payload.ts";
+import type { StreamHeader } from "../../wire/messages.ts";
+import type { StreamLimits } from "../options/options.ts";
+import { type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
+
+/** The way to whoever produces the items now. */
+export interface Producer {
+  credit(consumed: number): void;
+  stop(): void;
+}
+
+/** What takes in the items of a call. */
+export interface ItemSink {
+  /** Nobody reads on: the call is not made again. */
+  readonly isStopped: boolean;
+  /** What goes with the call, each time that it is sent. */
+  header(): StreamHeader;
+  sentTo(producer: Producer): void;
+  arrivedPlain(index: number, bytes: Uint8Array, flags: PlainFlags): void;
+  arrivedPayload(index: number, payload: Payload): void;
+}
+
+export interface StreamReceiverOptions {
+  completion: ObjectEntry;
+  /** Its handle: a failure that nobody has read when this goes is reported. */
+  completionHandle: object;
+  limits: StreamLimits;
+  table: ObjectTable;
+  serializer: PlainReader;
+  /** Takes the call back where it has not been sent. */
+  withdraw: () => void;
+  /** The producer was told to stop. */
+  stopped: () => void;
+  /** An item lies in the store or contains refs: it can be lost, and made again. */
+  onStored: (item: ObjectEntry) => void;
+}
+
+interface Arrived {
+  readonly entry: ObjectEntry;
+  readonly sizeBytes: number;
+}
+
+export class StreamReceiver implements ItemSink {
+  readonly completion: ObjectEntry;
+  readonly #limits: StreamLimits;
+  readonly #table: ObjectTable;
+  readonly #serializer: PlainReader;
+  readonly #withdraw: () => void;
+  readonly #stopped: () => void;
+  readonly #onStored: (item: ObjectEntry) => void;
+  readonly #arrived = new Fifo<Arrived>();
+  #producer: Producer | undefined;
+  /** Settles when an item or the end is there; made when somebody asks. */
+  #news: ObjectEntry | undefined;
+  #received = 0;
+  #consumed = 0;
+  #toldConsumed = 0;
+  #untoldBytes = 0;
+  #isStopped = false;
+  /** The failure has been thrown, or handed out as a ref: it is the last thing of the stream. */
+  #failureTaken = false;
+  readonly completionHandle: object;
+
+  constructor({ completion, completionHandle, limits, table, serializer, withdraw, stopped, onStored }: StreamReceiverOptions) {
+    this.completion = completion;
+    this.completionHandle = completionHandle;
+    this.#serializer = serializer;
+    this.#withdraw = withdraw;
+    this.#stopped = stopped;
+    this.#onStored = onStored;
+    this.#limits = limits;
+    this.#table = table;
+    completion.addWaiter({ entrySettled: () => this.#announce() });
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** Whether `take` or `takeFailure` has something, or nothing will come any more. */
+  get hasNews(): boolean {
+    return this.#arrived.size > 0 || this.completion.isSettled || this.#isStopped;
+  }
+
+  /** What goes with the call: a retried one begins after the items that have come. */
+  header(): StreamHeader {
+    this.#toldConsumed = this.#consumed;
+    this.#untoldBytes = 0;
+    return { skip: this.#received, consumed: this.#consumed, itemsAhead: this.#limits.items, bytesAhead: this.#limits.bytes };
+  }
+
+  /** The call was sent, once more perhaps. */
+  sentTo(producer: Producer): void {
+    this.#producer = producer;
+    if (this.#isStopped) producer.stop();
+  }
+
+  /** An entry that is settled when there is news: what a wait for the next item waits for. */
+  news(): ObjectEntry {
+    if (this.#news === undefined || (this.#news.isSettled && !this.hasNews)) {
+      this.#news = new ObjectEntry(this.completion.sequence, 0);
+      this.#news.actor = this.completion.actor;
+    }
+    if (this.hasNews && !this.#news.isSettled) this.#news.settlePrimitive(undefined);
+    return this.#news;
+  }
+
+  // ---- from the producer
+
+  /** An item of in-band bytes, which are valid during the call only. */
+  arrivedPlain(index: number, bytes: Uint8Array, flags: PlainFlags): void {
+    const entry = this.#expect(index);
+    if (entry === undefined) return;
+    settlePlain(entry, bytes, flags.graph, this.#serializer);
+    this.#keep(entry, bytes.length);
+  }
+
+  arrivedPayload(index: number, payload: Payload): void {
+    const entry = this.#expect(index);
+    const contained = payload.refs.map((ref) => this.#table.receive(ref));
+    if (entry === undefined) {
+      for (const inner of contained) this.#table.unpin(inner);
+      return;
+    }
+    this.#table.contain(entry, contained);
+    if (payload.stored !== undefined) this.#table.track(entry, undefined);
+    entry.settlePayload(payload);
+    if (!this.#isOver && (payload.stored !== undefined || contained.length > 0)) this.#onStored(entry);
+    this.#keep(entry, payloadSize(payload));
+  }
+
+  /** The entry for the item with this index; undefined when it has come already. */
+  #expect(index: number): ObjectEntry | undefined {
+    if (index !== this.#received) return undefined;
+    this.#received += 1;
+    const { sequence, label, actor } = this.completion;
+    const entry = new ObjectEntry(sequence, index + 1);
+    entry.label = label;
+    entry.actor = actor;
+    this.#table.pin(entry);
+    return entry;
+  }
+
+  /** Settled already: it was cancelled, and what comes is from a generator that has not heard of it. */
+  get #isOver(): boolean {
+    return this.#isStopped || this.completion.isSettled;
+  }
+
+  #keep(entry: ObjectEntry, sizeBytes: number): void {
+    if (this.#isOver) {
+      this.#table.unpin(entry);
+      return;
+    }
+    this.#arrived.push({ entry, sizeBytes });
+    this.#announce();
+  }
+
+  #announce(): void {
+    this.#news?.settlePrimitive(undefined);
+  }
+
+  // ---- to the consumer
+
+  /** The next item, still pinned: the taker unpins it. */
+  take(): ObjectEntry | undefined {
+    const next = this.#arrived.shift();
+    if (next === undefined) return undefined;
+    this.#consumed += 1;
+    this.#untoldBytes += next.sizeBytes;
+    const { items, bytes } = this.#limits;
+    // From half of the limit on, so that a producer that is stopped by it always learns of room, and seldom has to stop.
+    if (this.#consumed - this.#toldConsumed >= items / 2 || this.#untoldBytes >= bytes / 2) {
+      this.#toldConsumed = this.#consumed;
+      this.#untoldBytes = 0;
+      this.#producer?.credit(this.#consumed);
+    }
+    return next.entry;
+  }
+
+  /** The failure that ended the stream, once; it counts as seen. */
+  takeFailure(): ObjectEntry | undefined {
+    if (this.completion.state !== "failed" || this.#failureTaken || this.#isStopped) return undefined;
+    this.#failureTaken = true;
+    this.completion.failureSeen = true;
+    return this.completion;
+  }
+
+  /** An object that failed as the stream did: what `refs()` ends with. Made from what `takeFailure` gave. */
+  failedItem(): ObjectEntry {
+    const { sequence, label, payload, failure, contained } = this.completion;
+    const entry = new ObjectEntry(sequence, this.#received + 1);
+    entry.label = label;
+    if (payload === undefined) {
+      entry.fail(failure);
+    } else {
+      for (const inner of contained ?? []) this.#table.pin(inner);
+      this.#table.contain(entry, contained?.slice() ?? []);
+      entry.settlePayload(payload);
+    }
+    return entry;
+  }
+
+  /** Nobody reads on: what is here is freed, and the generator ends at its next yield. What becomes of it then concerns nobody. */
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.completion.failureSeen = true;
+    for (let item = this.#arrived.shift(); item !== undefined; item = this.#arrived.shift()) this.#table.unpin(item.entry);
+    if (!this.completion.isSettled) {
+      if (this.#producer === undefined) this.#withdraw();
+      else {
+        this.#producer.stop();
+        this.#stopped();
+      }
+    }
+    this.#announce();
+  }
+
+  /** Nobody can read on. A failure that has come by then was missed, and is reported as that of any call. */
+  dropped(): void {
+    const isMissed = this.completion.state === "failed" && !this.completion.failureSeen;
+    this.stop();
+    if (isMissed) this.completion.failureSeen = false;
+  }
+}

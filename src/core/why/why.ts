@@ -1,0 +1,242 @@
+/**
+ * `why(ref)`: what a call that has not ended waits for, as a tree.
+ *
+ * This process knows its own calls: arguments that are pending, a queue, a worker to which the call was sent. What it does not know it asks, each with one
+ * request and a time limit: the node (resources, who holds them, placement groups), the worker or actor that has the call (which looks into its own
+ * process in the same way), and for a borrowed ref the process that makes it. The calls on the way are handed on, so that a cycle is seen and named.
+ */
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import { MESSAGE } from "../../wire/messages.ts";
+import type { LeaseReportHeader, PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../wire/why-messages.ts";
+import type { TaskContext } from "../../worker/task-context.ts";
+import type { CallRecord } from "../calls/call-record.ts";
+import type { Runtime } from "../runtime.ts";
+import { leaseReason } from "./why-reason.ts";
+import { placeReason } from "./why-place.ts";
+
+/** How long all of it may take; each hop leaves a part of it to the one before. */
+const WITHIN_MS = 1500;
+const HOP_MS = 100;
+/** A head that is there answers in a millisecond. */
+const HEAD_ANSWERS_WITHIN_MS = 700;
+/** A list of a thousand refs is not explained one by one. */
+const CAUSES_MAX = 10;
+const DEPTH_MAX = 30;
+
+export class WhyExplainer {
+  readonly #runtime: Runtime;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  explain(entry: ObjectEntry): Promise<WhyHeader> {
+    return this.entry(entry, { visited: [], withinMs: WITHIN_MS });
+  }
+
+  async entry(entry: ObjectEntry, trail: WhyTrail): Promise<WhyHeader> {
+    const what = entry.label === "" ? "object" : `call ${entry.label}`;
+    if (entry.isSettled) {
+      const state = entry.state === "failed" ? "failed" : "ready";
+      return node({ what, state, reason: state === "failed" ? "it has failed" : "its value is there" });
+    }
+    const record = entry.maker as CallRecord | undefined;
+    if (record !== undefined) return await this.#call(record, trail);
+    const { id, owner } = entry;
+    if (id === undefined || owner === undefined || owner === this.#runtime.options.processId)
+      return node({ what, state: "unknown", reason: "no call of this process makes it" });
+    return await this.#ask(what, trail, "the process that makes it", () =>
+      this.#fromDaemon(MESSAGE.WHY_REF, { id, owner, trail: shorter(trail) }, trail),
+    );
+  }
+
+  /** The node asks for somebody who holds a ref of a call that this process made. */
+  answer(callId: number, { id, trail }: WhyRefHeader): void {
+    const { table, daemon } = this.#runtime;
+    const entry = table.lookup(id);
+    if (entry === undefined) daemon.replyError(callId, "the ref is not known here");
+    else void this.entry(entry, trail).then((why) => daemon.reply(callId, why));
+  }
+
+  /** For a call that came to this process: `begun` are those that run here beside it. */
+  async received(context: TaskContext | undefined, begun: readonly TaskContext[], trail: WhyTrail): Promise<WhyHeader> {
+    if (context === undefined) return node({ what: "call", state: "unknown", reason: "it has just ended, or not arrived yet" });
+    const what = nameOf(context);
+    const key = context.taskId(this.#runtime.options.jobId);
+    const details = { pid: process.pid };
+    if (context.startedMs === undefined) {
+      const { actor } = context.place;
+      const before = begun.filter((other) => other !== context && other.place.actor === actor);
+      const where = actor === undefined ? `on the worker with pid ${process.pid}` : "in its actor";
+      const behind = before.length === 0 ? "behind calls that arrived before it" : `behind ${before.map((other) => other.name).join(", ")}`;
+      const causes = await this.#all(before, (other) => this.#begun(other, trail));
+      return node({ what, state: "waits for its turn", reason: `it waits ${where}, ${behind}`, causes, details });
+    }
+    return await this.#begun(context, { ...trail, visited: trail.visited.filter(([visited]) => visited !== key) });
+  }
+
+  /** A call that runs in this process. */
+  async #begun(context: TaskContext, trail: WhyTrail): Promise<WhyHeader> {
+    const what = nameOf(context);
+    const key = context.taskId(this.#runtime.options.jobId);
+    const cycle = cycleOf(key, context.name, trail);
+    if (cycle !== undefined) return cycle;
+    const sinceMs = Math.round(performance.now() - (context.startedMs ?? performance.now()));
+    const details = { pid: process.pid, sinceMs };
+    const entries = this.#runtime.longWaits.waitsOf(context);
+    if (entries.length === 0) {
+      const does = context.waits > 0 ? "it waits for refs within a time limit" : "it runs";
+      return node({ what, state: "running", reason: `${does} in process ${process.pid}, for ${seconds(sinceMs)}`, details });
+    }
+    const next = { ...trail, visited: [...trail.visited, [key, context.name] as [string, string]] };
+    const causes = await this.#all(entries, (entry) => this.entry(entry, next));
+    return node({
+      what,
+      state: "waits for refs",
+      reason: `it runs in process ${process.pid} and waits for ${count(entries.length, "ref")}`,
+      causes,
+      details,
+    });
+  }
+
+  async #call(record: CallRecord, trail: WhyTrail): Promise<WhyHeader> {
+    const name = record.name ?? record.target.name;
+    const what = record.actor === undefined ? `task ${name}` : `call ${name}`;
+    const key = this.#runtime.options.ids.taskId(record.sequence);
+    const cycle = cycleOf(key, name, trail);
+    if (cycle !== undefined) return cycle;
+    const next: WhyTrail = { ...trail, visited: [...trail.visited, [key, name]] };
+    const pending = record.dependencies.filter((entry) => !entry.isSettled);
+    if (pending.length > 0 && !record.isQueued) return await this.#arguments(what, pending, next);
+    return record.actor === undefined ? await this.#task(what, record, next) : await this.#actorCall(what, record, next);
+  }
+
+  async #arguments(what: string, pending: readonly ObjectEntry[], trail: WhyTrail): Promise<WhyHeader> {
+    const causes = await this.#all(pending, (entry) => this.entry(entry, trail));
+    return node({
+      what,
+      state: "waits for arguments",
+      reason: `${count(pending.length, "argument")} ${pending.length === 1 ? "is" : "are"} not there yet`,
+      causes,
+    });
+  }
+
+  async #task(what: string, record: CallRecord, trail: WhyTrail): Promise<WhyHeader> {
+    const sent = this.#runtime.submitter.whereIs(record);
+    if (sent !== undefined) return await this.#sent(what, record, trail, sent);
+    if (!record.isQueued) return node({ what, state: "waits for its turn", reason: "it failed and waits for its next try" });
+    return await this.#lease(what, { shape: record.shape }, trail);
+  }
+
+  async #actorCall(what: string, record: CallRecord, trail: WhyTrail): Promise<WhyHeader> {
+    const client = this.#runtime.actor(record.actor as NonNullable<CallRecord["actor"]>, "", { watch: false }).resolved;
+    const { state } = client;
+    if (state?.phase === "restarting") return node({ what, state: "waits for the actor", reason: `actor ${client.className} restarts` });
+    if (state?.phase !== "alive") {
+      const why = await this.#lease(`actor ${client.className}`, { actor: client.id }, trail);
+      return node({ what, state: "waits for the actor", reason: `actor ${client.className} has not started yet`, causes: [why] });
+    }
+    const link = client.linkOf(record);
+    if (link !== undefined) return await this.#sent(what, record, trail, { link, pid: state.pid });
+    const first = client.firstWaiting;
+    if (first === undefined) return node({ what, state: "waits for the actor", reason: "it is about to be sent" });
+    const pending = first.dependencies.filter((entry) => !entry.isSettled);
+    if (first === record) return await this.#arguments(what, pending, trail);
+    const cause = await this.#arguments(`call ${first.name ?? first.target.name}`, pending, trail);
+    return node({
+      what,
+      state: "waits for its turn",
+      reason: "calls of an actor keep their order, and one before it waits for arguments",
+      causes: [cause],
+    });
+  }
+
+  /** It is with a worker, which knows more, unless it computes. */
+  async #sent(
+    what: string,
+    record: CallRecord,
+    trail: WhyTrail,
+    { link, pid }: NonNullable<ReturnType<Runtime["submitter"]["whereIs"]>>,
+  ): Promise<WhyHeader> {
+    const header = { callId: link.callIdOf(record), trail: shorter(trail) };
+    const answer =
+      trail.withinMs <= HOP_MS ? undefined : await link.ask(MESSAGE.WHY_CALL, header, trail.withinMs - HOP_MS).catch(() => undefined);
+    if (answer !== undefined && (answer as WhyHeader).state !== "unknown") return answer as WhyHeader;
+    if (record.isEnded) return node({ what, state: "ready", reason: "it ended just now" });
+    const details = { pid };
+    if (link.hasBegun(record))
+      return node({ what, state: "running", reason: `it computes in process ${pid}, which does not answer meanwhile`, details });
+    const ahead = link.firstNotParked;
+    const behind = ahead === undefined || ahead === record ? "" : `, behind ${ahead.name ?? ahead.target.name}`;
+    return node({ what, state: "waits for its turn", reason: `it is with process ${pid}, which computes${behind}`, details });
+  }
+
+  async #lease(what: string, asked: { shape: string } | { actor: string }, trail: WhyTrail): Promise<WhyHeader> {
+    return await this.#ask(what, trail, "the node", async () => {
+      const report = (await this.#fromDaemon(MESSAGE.WHY_LEASE, asked, trail)) as LeaseReportHeader;
+      if (report.isClustered !== true) return node({ what, ...leaseReason(report) });
+      return node({ what, ...placeReason(report, await this.#place(asked, trail), this.#runtime.options.nodeId) });
+    });
+  }
+
+  /** What the head knows of the nodes: undefined where it does not know who waits, "away" when it does not answer. */
+  async #place(asked: { shape: string } | { actor: string }, { withinMs }: WhyTrail): Promise<PlaceReportHeader | "away" | undefined> {
+    const timeoutMs = Math.max(1, Math.min(HEAD_ANSWERS_WITHIN_MS, withinMs - 2 * HOP_MS));
+    try {
+      return (await this.#runtime.daemon.request(MESSAGE.WHY_PLACE, asked, { timeoutMs })).header as PlaceReportHeader | undefined;
+    } catch {
+      return "away";
+    }
+  }
+
+  async #fromDaemon(type: number, header: unknown, trail: WhyTrail): Promise<WhyHeader | LeaseReportHeader> {
+    const reply = await this.#runtime.daemon.request(type, header, { timeoutMs: Math.max(1, trail.withinMs - HOP_MS) });
+    return reply.header as WhyHeader | LeaseReportHeader;
+  }
+
+  async #ask(what: string, trail: WhyTrail, whom: string, question: () => Promise<unknown>): Promise<WhyHeader> {
+    if (trail.visited.length > DEPTH_MAX) return node({ what, state: "unknown", reason: "there is more behind it" });
+    try {
+      return (await question()) as WhyHeader;
+    } catch {
+      return node({ what, state: "unknown", reason: `${whom} did not answer in time: it computes, or is gone` });
+    }
+  }
+
+  async #all<T>(items: readonly T[], explain: (item: T) => Promise<WhyHeader>): Promise<WhyHeader[]> {
+    return await Promise.all(items.slice(0, CAUSES_MAX).map(explain));
+  }
+}
+
+function node(parts: Pick<WhyHeader, "what" | "state" | "reason"> & Partial<WhyHeader>): WhyHeader {
+  return { causes: [], details: {}, ...parts };
+}
+
+function shorter(trail: WhyTrail): WhyTrail {
+  return { ...trail, withinMs: trail.withinMs - HOP_MS };
+}
+
+/** The call is on the way that led to it. */
+function cycleOf(key: string, name: string, { visited }: WhyTrail): WhyHeader | undefined {
+  const at = visited.findIndex(([other]) => other === key);
+  if (at < 0) return undefined;
+  const names = [...visited.slice(at).map(([, other]) => other), name];
+  return node({
+    what: `call ${name}`,
+    state: "cycle",
+    reason: `these wait for each other and never end: ${names.join(" → ")}`,
+    details: { cycle: names },
+  });
+}
+
+function nameOf(context: TaskContext): string {
+  return context.place.actor === undefined ? `task ${context.name}` : `call ${context.name}`;
+}
+
+function count(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? "" : "s"}`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,173 @@
+/**
+ * The runtime environments of this node: which are described, being built, ready, and what waits for them.
+ *
+ * A pure state machine. Processes describe an environment before they ask for workers of it; what processes of other nodes ask for is found out. The first worker that is wanted has it built, and those wanted meanwhile
+ * start together when it is. A failure ends everything that waits for it and is forgotten: whoever asks again has it built again, since what failed may
+ * have been a network.
+ */
+import type { JobId, NodeId } from "../../base/ids.ts";
+import type { ForeignCode } from "../../closure/foreign-code.ts";
+import type { Refusal } from "../leases/lease-obstacles.ts";
+
+/** How a worker of an environment is started. */
+export interface LaunchSettings {
+  readonly description: EnvironmentDescription;
+  readonly envVars: Readonly<Record<string, string>>;
+  readonly workingDirectory: string | undefined;
+  /** The folder whose `node_modules` its code finds first. */
+  readonly packageFolder: string | undefined;
+  /** Where the driver's files are, when they are not where the driver has them. */
+  readonly foreignCode?: ForeignCode;
+  /** The interpreter of its workers, where they speak Python. */
+  readonly interpreter?: string;
+  /** The Node of its workers, where it is not the daemon's. */
+  readonly program?: string;
+  /** What is imported before they are forked; empty where they are started one by one. */
+  readonly preload?: readonly string[];
+}
+
+/** What was asked for, in the words of whoever builds it; of a job's, the node looks at what its workers are told. */
+export interface EnvironmentDescription {
+  readonly envVars?: unknown;
+  /** Flags of Node that workers have besides. */
+  readonly execArgv?: readonly string[];
+  readonly job?: { readonly jobId: JobId; readonly namespace: string; readonly node: NodeId; readonly execArgv: readonly string[] };
+}
+
+/** What came of building one. */
+export type EnvironmentResult = { readonly built: LaunchSettings } | { readonly failed: string; readonly output: readonly string[] };
+
+export interface EnvironmentFailure {
+  readonly reason: string;
+  /** What the installer or the worker printed. */
+  readonly output: readonly string[];
+}
+
+export type EnvironmentEvent =
+  | { kind: "described"; key: string; description: EnvironmentDescription }
+  | { kind: "workerWanted"; key: string }
+  | { kind: "workerStarted"; key: string }
+  | { kind: "workerStartFailed"; key: string; output: readonly string[] }
+  | { kind: "built"; key: string; settings: LaunchSettings }
+  | { kind: "buildFailed"; key: string; failure: EnvironmentFailure };
+
+export type EnvironmentEffect =
+  | { kind: "ask"; key: string }
+  | { kind: "build"; key: string; description: EnvironmentDescription }
+  | { kind: "launch"; key: string; settings: LaunchSettings }
+  | { kind: "failed"; key: string; failure: EnvironmentFailure };
+
+interface Environment {
+  /** Undefined while others are asked. */
+  description: EnvironmentDescription | undefined;
+  state: "asked" | "described" | "building" | "ready";
+  settings: LaunchSettings | undefined;
+  /** Workers to start when it is ready. */
+  wanted: number;
+  /** Workers that did not come up, one after the other. */
+  failedStarts: number;
+}
+
+/** An environment whose workers die before they are up (a broken NODE_OPTIONS) would have them started without end. */
+const FAILED_STARTS_MAX = 3;
+
+export class EnvironmentTable {
+  readonly #environments = new Map<string, Environment>();
+
+  handle(event: EnvironmentEvent): EnvironmentEffect[] {
+    const { key } = event;
+    const environment = this.#environments.get(key);
+    switch (event.kind) {
+      case "described":
+        if (environment === undefined) this.#add(key, event.description, "described");
+        else if (environment.description === undefined) {
+          environment.description = event.description;
+          return this.#build(key, environment);
+        }
+        return [];
+      case "workerWanted":
+        if (environment === undefined) {
+          this.#add(key, undefined, "asked").wanted = 1;
+          return [{ kind: "ask", key }];
+        }
+        if (environment.settings !== undefined) return [{ kind: "launch", key, settings: environment.settings }];
+        environment.wanted += 1;
+        return environment.state === "described" ? this.#build(key, environment) : [];
+      case "workerStarted":
+        if (environment !== undefined) environment.failedStarts = 0;
+        return [];
+      case "workerStartFailed": {
+        if (environment === undefined) return [];
+        environment.failedStarts += 1;
+        if (environment.failedStarts < FAILED_STARTS_MAX) return [];
+        environment.failedStarts = 0;
+        return [
+          { kind: "failed", key, failure: { reason: `${FAILED_STARTS_MAX} workers of it died at their start`, output: event.output } },
+        ];
+      }
+      case "built": {
+        if (environment === undefined) return [];
+        const { settings } = event;
+        const launches: EnvironmentEffect[] = Array.from({ length: environment.wanted }, () => ({ kind: "launch", key, settings }));
+        Object.assign(environment, { state: "ready", settings, wanted: 0 });
+        return launches;
+      }
+      case "buildFailed":
+        if (environment === undefined) return [];
+        // What nobody could explain is asked for again.
+        if (environment.description === undefined) this.#environments.delete(key);
+        environment.state = "described";
+        environment.wanted = 0;
+        return [{ kind: "failed", key, failure: event.failure }];
+    }
+  }
+
+  #add(key: string, description: EnvironmentDescription | undefined, state: "asked" | "described"): Environment {
+    const environment: Environment = { description, state, settings: undefined, wanted: 0, failedStarts: 0 };
+    this.#environments.set(key, environment);
+    return environment;
+  }
+
+  #build(key: string, environment: Environment): EnvironmentEffect[] {
+    const { description } = environment;
+    if (description === undefined) return [];
+    environment.state = "building";
+    return [{ kind: "build", key, description }];
+  }
+
+  /** The keys of those that are this job's, or all jobs' of a node. */
+  keysOf({ job, node }: { job?: JobId; node?: NodeId }): string[] {
+    return Array.from(this.#environments)
+      .filter(([, { description }]) => description?.job !== undefined && (description.job.jobId === job || description.job.node === node))
+      .map(([key]) => key);
+  }
+
+  /** Nobody uses it any more; whoever wants it again has it described anew. */
+  forget(key: string): void {
+    this.#environments.delete(key);
+  }
+
+  underWay(key: string): "asked" | "building" | undefined {
+    const state = this.#environments.get(key)?.state;
+    return state === "asked" || state === "building" ? state : undefined;
+  }
+
+  /** All of which the meaning is known. */
+  descriptions(): { key: string; description: EnvironmentDescription }[] {
+    return Array.from(this.#environments).flatMap(([key, { description }]) => (description === undefined ? [] : [{ key, description }]));
+  }
+
+  describe(key: string): EnvironmentDescription | undefined {
+    return this.#environments.get(key)?.description;
+  }
+}
+
+/** What those are told that wait for a worker of it. */
+export function environmentRefusal({ reason, output }: EnvironmentFailure): Refusal {
+  const said = output.length === 0 ? "" : `; it printed:\n    ${output.join("\n    ")}`;
+  return {
+    code: "environmentFailed",
+    reason: `its runtime environment could not be set up: ${reason}${said}`,
+    hint: "Mend what the message names and submit it again: a failed environment is built anew.",
+  };
+}

@@ -1,0 +1,209 @@
+/**
+ * Leases between nodes, as messages: what this node seeks elsewhere for its processes, and what others seek here.
+ *
+ * Part of the daemon of a cluster; the shell around `spillback.ts`, which decides. Each change of the leases is followed by a look at what finds no room here; questions go to the
+ * head, demands to the daemons that it names, and grants of other nodes pass through here on the way to their owner.
+ */
+import { type NodeId, nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
+import type { HeadService } from "../../rpc/head-service.ts";
+import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import type { LeaseAnswerHeader, LeaseSpillDroppedHeader, LeaseSpillHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
+import { type LeaseDemandHeader, type LeaseGrantHeader, type LeaseRefusedHeader, MESSAGE } from "../../wire/messages.ts";
+import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
+import type { LeaseManager } from "./lease-manager.ts";
+import { Spillback, type SpillEffect, type SpillEvent } from "./spillback.ts";
+
+export interface ClusterLeasesOptions {
+  readonly nodeId: NodeId;
+  readonly leases: LeaseManager;
+  readonly head: () => HeadService;
+  readonly nowMs: () => number;
+  readonly lease: (event: LeaseEvent) => void;
+  /** A message for a process of this node. */
+  readonly send: (to: ProcessId, type: number, header: unknown) => void;
+  /** A message for the daemon of another node. */
+  readonly tell: (node: NodeTag, type: number, header: unknown) => void;
+  readonly warn: (text: string) => void;
+}
+
+export class ClusterLeases {
+  readonly #options: ClusterLeasesOptions;
+  readonly #spillback: Spillback;
+  #timer: NodeJS.Timeout | undefined;
+  #isReviewing = false;
+  #isChanged = false;
+  #isClosed = false;
+  #reportSequence = 0;
+  /** What the last report said is free. */
+  #reported = "";
+
+  constructor(options: ClusterLeasesOptions) {
+    this.#options = options;
+    this.#spillback = new Spillback(options.nodeId);
+  }
+
+  /** A process of this node says what it wants. */
+  demand(asked: Omit<Extract<LeaseEvent, { kind: "demand" }>, "kind" | "elsewhere">, { near = [] }: LeaseDemandHeader): void {
+    const { owner, spec, backlog, nowMs } = asked;
+    // Between the two nobody may look: what is kept from this node is not among its demands yet.
+    this.#isReviewing = true;
+    this.#handle({ kind: "demand", owner, spec, backlog, near, nowMs });
+    this.#options.lease({ kind: "demand", ...asked, elsewhere: this.#spillback.elsewhereOf(owner, spec) });
+    this.#isReviewing = false;
+    this.review();
+  }
+
+  /** Another node's daemon says something about leases. @returns whether it was that */
+  receive(from: ProcessId, type: number, header: unknown): boolean {
+    if (type === MESSAGE.LEASE_SPILL) {
+      const { owner, shape, count, nested, placement, waitMs } = header as LeaseSpillHeader;
+      const spec = parseLeaseSpec(shape);
+      this.#options.lease({ kind: "remoteDemand", owner, spec, count, nested, placement, waitMs, nowMs: this.#options.nowMs() });
+      return true;
+    }
+    if (type === MESSAGE.LEASE_SPILL_DROPPED) {
+      const [owner, shape, count] = header as LeaseSpillDroppedHeader;
+      const spec = parseLeaseSpec(shape);
+      this.#handle({ kind: "dropped", nodeId: nodeTagOf(from), owner, spec, count, nowMs: this.#options.nowMs() });
+      this.review();
+      return true;
+    }
+    return false;
+  }
+
+  /** A message of another node is on its way to a process of this one. */
+  passing(to: ProcessId, type: number, header: unknown): void {
+    if (type === MESSAGE.LEASE_GRANT) {
+      const { workerId, shape } = header as LeaseGrantHeader;
+      this.#handle({ kind: "granted", nodeId: nodeTagOf(workerId), owner: to, spec: parseLeaseSpec(shape) });
+    } else if (type === MESSAGE.LEASE_REFUSED) {
+      this.#handle({ kind: "refusedElsewhere", owner: to, spec: parseLeaseSpec((header as LeaseRefusedHeader).shape) });
+    }
+  }
+
+  answered(question: number, answer: LeaseAnswerHeader): void {
+    this.#handle({ kind: "answered", question, answer, nowMs: this.#options.nowMs() });
+    this.review();
+  }
+
+  processGone(process: ProcessId): void {
+    this.#handle({ kind: "ownerGone", owner: process });
+  }
+
+  nodeGone(tag: NodeTag): void {
+    this.#handle({ kind: "nodeGone", nodeId: tag });
+    this.review();
+  }
+
+  /** What the head does not know any more is asked again. */
+  headUp(): void {
+    this.#handle({ kind: "headUp" });
+    this.review();
+  }
+
+  /** What the lease manager has decided for others. */
+  decided(effect: Extract<LeaseEffect, { kind: "spillDropped" | "actorFull" | "groupPrepared" }>): void {
+    const { nodeId, tell, head } = this.#options;
+    switch (effect.kind) {
+      case "spillDropped": {
+        const dropped: LeaseSpillDroppedHeader = [effect.owner, effect.spec.key, effect.count];
+        tell(nodeTagOf(effect.owner), MESSAGE.LEASE_SPILL_DROPPED, dropped);
+        return;
+      }
+      case "actorFull":
+        head().actorFull(effect.actor, nodeId);
+        return;
+      case "groupPrepared":
+        head().groupPrepared(effect.group, { attempt: effect.attempt, isHeld: effect.isHeld, nodeId });
+        return;
+    }
+  }
+
+  /** Whether a report would tell the head anything. */
+  get hasNews(): boolean {
+    return this.#options.leases.hasSettled || this.#reported !== amountsKey(this.#options.leases);
+  }
+
+  /** What is free here, for the head. */
+  report(): NodeReportHeader {
+    const { nodeId, leases } = this.#options;
+    this.#reported = amountsKey(leases);
+    const { free, freeOfActors, isDraining } = leases.amounts();
+    this.#reportSequence += 1;
+    return {
+      nodeId,
+      sequence: this.#reportSequence,
+      total: Array.from(leases.view().total),
+      free: Array.from(free),
+      freeOfActors: Array.from(freeOfActors),
+      settled: leases.takeSettled(),
+      isDraining,
+    };
+  }
+
+  /** Something about the leases has changed. */
+  review(): void {
+    this.#isChanged = true;
+    // What a review changes is looked at by the review that is under way.
+    if (this.#isReviewing || this.#isClosed) return;
+    this.#isReviewing = true;
+    while (this.#isChanged) {
+      this.#isChanged = false;
+      this.#handle({ kind: "review", overflows: this.#options.leases.overflow(), nowMs: this.#options.nowMs() });
+    }
+    this.#isReviewing = false;
+    this.#wakeLater();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #wakeLater(): void {
+    clearTimeout(this.#timer);
+    const { wakeAtMs } = this.#spillback;
+    if (wakeAtMs === undefined) return;
+    this.#timer = setTimeout(() => this.review(), Math.max(1, wakeAtMs - this.#options.nowMs()));
+    this.#timer.unref();
+  }
+
+  #handle(event: SpillEvent): void {
+    for (const effect of this.#spillback.handle(event)) this.#apply(effect);
+  }
+
+  #apply(effect: SpillEffect): void {
+    const { nodeId, head, lease, tell, send, warn, nowMs } = this.#options;
+    const { owner, spec } = effect.kind === "ask" ? effect.question : effect;
+    switch (effect.kind) {
+      case "ask": {
+        const { number, count, isFromFull, argumentBytes, knows } = effect.question;
+        head().leasesWanted(nodeId, { number, owner, shape: spec.key, count, isFromFull, argumentBytes, knows });
+        return;
+      }
+      case "demand": {
+        const { count, nested, placement, waitMs } = effect;
+        const spill: LeaseSpillHeader = { owner, shape: spec.key, count, nested, placement, waitMs };
+        tell(effect.nodeId, MESSAGE.LEASE_SPILL, spill);
+        return;
+      }
+      case "elsewhere":
+      case "grantedElsewhere":
+      case "settled":
+        lease(effect);
+        return;
+      case "refused":
+        lease({ kind: "demand", owner, nested: false, spec, backlog: 0, nowMs: nowMs() });
+        if (effect.refusal !== undefined) send(owner, MESSAGE.LEASE_REFUSED, { shape: spec.key, ...effect.refusal });
+        return;
+      case "infeasible":
+        warn(`A task ${effect.text}`);
+        return;
+    }
+  }
+}
+
+function amountsKey(leases: LeaseManager): string {
+  const { free, freeOfActors, isDraining } = leases.amounts();
+  return JSON.stringify([Array.from(free.values()), Array.from(freeOfActors.values()), isDraining]);
+}

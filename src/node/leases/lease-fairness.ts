@@ -1,0 +1,83 @@
+/**
+ * Fairness between those who wait on a node: who has to give back what, and for whom it is collected.
+ *
+ * An owner with a backlog without end would keep its leases for ever, and small demands would always overtake a placement group that needs much at
+ * once. So whoever has waited for a moment makes the owner with the most leases return one; and for the first waiting group that tasks alone
+ * stand in the way of, what comes back is collected: nothing new is granted but what running tasks need to end (nested ones). Pure functions.
+ */
+import type { ProcessId } from "../../base/ids.ts";
+import type { WaitingGroup } from "./bundle-reservations.ts";
+
+/** Waiting this long makes others give back. */
+export const WAIT_BEFORE_REVOKE_MS = 50;
+/**
+ * How long resources are collected for a group before others are let through again, and for how long. A task that only ends when a later one has
+ * run would otherwise block the group, and the group that task.
+ */
+const COLLECT_MS = 3000;
+const LET_OTHERS_MS = 500;
+
+interface LeaseView {
+  readonly id: number;
+  readonly owner: ProcessId;
+  readonly worker: ProcessId;
+  readonly group: string | undefined;
+  revoked: boolean;
+}
+
+export interface Reclaim {
+  readonly worker: ProcessId;
+  readonly owner: ProcessId;
+  readonly leaseId: number;
+}
+
+interface DemandView {
+  readonly owner: ProcessId;
+  readonly group: string | undefined;
+}
+
+/** The group for which resources are collected now, if any: the oldest that would fit if all tasks ended. */
+export function collectingGroup(
+  waiting: readonly WaitingGroup[],
+  nowMs: number,
+  fitsWithoutTasks: (waiting: WaitingGroup) => boolean,
+): WaitingGroup | undefined {
+  const first = waiting.find(fitsWithoutTasks);
+  if (first === undefined) return undefined;
+  const waitedMs = nowMs - first.sinceMs;
+  return waitedMs >= WAIT_BEFORE_REVOKE_MS && waitedMs % (COLLECT_MS + LET_OTHERS_MS) < COLLECT_MS ? first : undefined;
+}
+
+/** The lease whose owner is to return it: of the owner that has the most, and more than the one that starves. */
+export function leaseToRevoke<L extends LeaseView>(leases: Iterable<L>, demand: DemandView): L | undefined {
+  const counts = new Map<ProcessId, number>();
+  const candidates: L[] = [];
+  for (const lease of leases) {
+    if (lease.revoked) continue;
+    counts.set(lease.owner, (counts.get(lease.owner) ?? 0) + 1);
+    // A lease inside of a group frees nothing outside of it.
+    if (lease.owner !== demand.owner && lease.group === demand.group) candidates.push(lease);
+  }
+  const own = counts.get(demand.owner) ?? 0;
+  let victim: L | undefined;
+  for (const lease of candidates) {
+    const count = counts.get(lease.owner) ?? 0;
+    if (count > own && (victim === undefined || count > (counts.get(victim.owner) ?? 0))) victim = lease;
+  }
+  return victim;
+}
+
+/**
+ * The workers to be asked whether an owner's lease on them is idle: an owner that computes reads neither its timer nor a revoke. Not asked for are
+ * the leases of the only one that starves. With the newest lease meant: one that is granted later is another matter.
+ */
+export function leasesToReclaim(leases: Iterable<LeaseView>, starved: ReadonlySet<ProcessId>): Reclaim[] {
+  const asked = new Map<string, Reclaim>();
+  if (starved.size === 0) return [];
+  for (const { id, worker, owner } of leases) {
+    if (starved.size === 1 && starved.has(owner)) continue;
+    const pair = `${worker}/${owner}`;
+    asked.set(pair, { worker, owner, leaseId: Math.max(id, asked.get(pair)?.leaseId ?? 0) });
+  }
+  return Array.from(asked.values());
+}

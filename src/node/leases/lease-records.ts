@@ -1,0 +1,133 @@
+/**
+ * What the lease manager keeps of workers, leases and demands, and when a worker is idle.
+ *
+ * Only `lease-manager.ts` and its parts write them; `lease-holders.ts` and `lease-overflow.ts` read them. A worker without a lease may still hold resources,
+ * wait for some, or have parked tasks: those of its own that nobody awaits.
+ */
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import type { ResourceVector } from "../../base/resources.ts";
+import type { Labels } from "../../scheduling/label-selector.ts";
+import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
+import type { Allocation, ResourcePool, UnitShares } from "../../scheduling/resource-pool.ts";
+
+/** CPUs that a worker holds, and where they came from. */
+export interface Held {
+  readonly key: string;
+  readonly pool: ResourcePool;
+  readonly allocation: Allocation;
+}
+
+export interface PoolWorker {
+  readonly id: ProcessId;
+  readonly environment: string;
+  readonly leases: Set<number>;
+  held: Held | undefined;
+  parked: boolean;
+  /** What it asked for to go on after parking. */
+  wanted: LeaseSpec | undefined;
+  /**
+   * The placement group of its tasks. One that waits outside of a group shares no worker with those in it: the group's end would be its own, and what it needs to go on
+   * might be what the group has, which comes back when those behind it have run.
+   */
+  group: string | undefined;
+  /** It has submitted or parked tasks, so some may be left there that belong to no lease: nested ones that nobody awaits. */
+  mayHaveOwn: boolean;
+  /** Its last lease has ended and it has not said yet what is left there. */
+  isUnsure: boolean;
+}
+
+export interface Lease {
+  readonly id: number;
+  readonly key: string;
+  readonly owner: ProcessId;
+  readonly worker: ProcessId;
+  readonly group: string | undefined;
+  readonly pool: ResourcePool;
+  /** All but CPUs. */
+  readonly rest: Allocation;
+  revoked: boolean;
+}
+
+export interface RemoteDemand {
+  /** When what is left of it is dropped. */
+  untilMs: number;
+  /** Long enough here to make others give back. */
+  isPatient: boolean;
+  /** Numbers that the next reports name. */
+  readonly placements: number[];
+}
+
+export interface Demand {
+  readonly owner: ProcessId;
+  readonly nested: boolean;
+  readonly spec: LeaseSpec;
+  readonly group: string | undefined;
+  backlog: number;
+  /** How many of them are not for this node. */
+  elsewhere: number;
+  /** Of a process of another node, whose daemon sent it here. */
+  readonly remote: RemoteDemand | undefined;
+  /** Since when it has had no grant. */
+  waitsSinceMs: number;
+  /** The same, or since the last revoke for it. */
+  sinceMs: number;
+  warned: boolean;
+}
+
+export interface ActorReservation {
+  readonly actor: ActorId;
+  readonly spec: LeaseSpec;
+  readonly placement: LeaseSpec;
+  /** The head's number for it, and when it is sent elsewhere; undefined on the only node. */
+  readonly sent: { readonly placement: number; readonly untilMs: number } | undefined;
+  warned: boolean;
+}
+
+/** What an actor holds while it lives. */
+export interface ActorHeld {
+  readonly pool: ResourcePool;
+  readonly allocation: Allocation;
+  readonly group: string | undefined;
+}
+
+/** How many of a demand this node may grant. */
+export function wantedHere(demand: Demand): number {
+  return demand.backlog - demand.elsewhere;
+}
+
+/** It can be given to anybody, also to become an actor. */
+export function isIdle(worker: PoolWorker): boolean {
+  return worker.leases.size === 0 && worker.held === undefined && worker.wanted === undefined && !worker.parked && !worker.isUnsure;
+}
+
+/** What a lease manager is made with. */
+export interface LeaseManagerOptions {
+  total: ResourceVector;
+  cpuCount: number;
+  nodeId?: NodeId;
+  labels?: Labels;
+  /** Ids of the node's accelerators; by default they are numbered from 0. */
+  accelerators?: UnitShares | undefined;
+  /** One of several nodes: what cannot be granted here is the head's matter, which sees all of them. */
+  isClustered?: boolean;
+}
+
+/** The processes of a node that have demands or leases. */
+export function ownersOf(tag: NodeTag, ...tables: readonly Iterable<Demand | Lease>[]): Set<ProcessId> {
+  const owners = tables.flatMap((table) => Array.from(table, ({ owner }) => owner));
+  return new Set(owners.filter((owner) => nodeTagOf(owner) === tag));
+}
+
+export interface Waits {
+  readonly key: string;
+  readonly actor: ActorId | undefined;
+  readonly sinceMs: number | undefined;
+  readonly spec: LeaseSpec;
+}
+
+export function whoWaits(actors: readonly ActorReservation[], demands: Iterable<readonly [string, Demand]>): Waits[] {
+  const found: Waits[] = actors.map(({ actor, spec }) => ({ key: actor, actor, sinceMs: undefined, spec }));
+  for (const [key, { backlog, waitsSinceMs, spec }] of demands)
+    if (backlog > 0) found.push({ key, actor: undefined, sinceMs: waitsSinceMs, spec });
+  return found;
+}

@@ -1,0 +1,65 @@
+/**
+ * The clock of the lease manager: ticks while somebody waits who could be served, and warnings about those who wait for long.
+ *
+ * Part of the daemon. Both timers run only while there is a reason, so an idle node wakes up for nothing.
+ */
+import type { ActorId } from "../../base/ids.ts";
+import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
+import type { LeaseManager } from "./lease-manager.ts";
+import { StarvationWatch } from "./starvation-watch.ts";
+
+export interface LeaseWatchOptions {
+  readonly leases: LeaseManager;
+  readonly nowMs: () => number;
+  readonly tick: () => void;
+  readonly warn: (text: string) => void;
+  readonly nameOf: (actor: ActorId) => string | undefined;
+}
+
+const TICK_MS = 50;
+const WATCH_MS = 1000;
+
+export class LeaseWatch {
+  readonly #options: LeaseWatchOptions;
+  readonly #starvation = new StarvationWatch();
+  #tickTimer: NodeJS.Timeout | undefined;
+  #watchTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: LeaseWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Something about the leases has changed. */
+  update(): void {
+    const { leases, tick } = this.#options;
+    if (leases.hasUnmetDemand && this.#tickTimer === undefined && !this.#isClosed) {
+      this.#tickTimer = setInterval(tick, TICK_MS);
+      this.#tickTimer.unref();
+    } else if (!leases.hasUnmetDemand && this.#tickTimer !== undefined) {
+      clearInterval(this.#tickTimer);
+      this.#tickTimer = undefined;
+    }
+    if (leases.isSomebodyWaiting && this.#watchTimer === undefined && !this.#isClosed) {
+      this.#watchTimer = setInterval(() => this.#watch(), WATCH_MS);
+      this.#watchTimer.unref();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#tickTimer);
+    clearInterval(this.#watchTimer);
+  }
+
+  #watch(): void {
+    const { leases, nowMs, nameOf, warn } = this.#options;
+    const waits = leases.waiting();
+    const specs = new Map(waits.map(({ key, spec }) => [key, spec]));
+    const explain = ({ key }: { key: string }): ReturnType<LeaseManager["explain"]> => leases.explain(specs.get(key) as LeaseSpec);
+    for (const warning of this.#starvation.observe(waits, { nowMs: nowMs(), explain, nameOf })) warn(warning);
+    if (waits.length > 0) return;
+    clearInterval(this.#watchTimer);
+    this.#watchTimer = undefined;
+  }
+}

@@ -1,0 +1,297 @@
+/**
+ * A daemon as a member of its cluster: it listens for other nodes, registers with the head, and takes their frames to the daemon.
+ *
+ * Made by the daemon's entry point; on one machine there is none. With every new life of the head the node registers anew, before anything else that it has to
+ * say. It is joined once a head has taken it in.
+ */
+import { type JobId, type NodeTag, nodeTagOf } from "../../base/ids.ts";
+import type { StoreFolders } from "../../object/transfer/served-object.ts";
+import { connect, listen } from "../../platform/network/endpoint.ts";
+import { randomHex } from "../../platform/random.ts";
+import { refusesConnections } from "../../platform/network/reach.ts";
+import type { Listener, Transport } from "../../platform/network/transport.ts";
+import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
+import { acceptPeer } from "../../rpc/handshake.ts";
+import { LinkAbuseError } from "../../rpc/link-abuse.ts";
+import type { NodeServices } from "../../rpc/head-service.ts";
+import { acceptStranger } from "../../rpc/stranger.ts";
+import type {
+  DeathTimesHeader,
+  HeadEventHeader,
+  HeartbeatReply,
+  NodeCommandHeader,
+  NodeDigestHeader,
+  NodeRegisterHeader,
+  NodeReportHeader,
+  RoutedHeader,
+} from "../../wire/cluster-messages.ts";
+import type { Frame } from "../../wire/frame.ts";
+import { decodeHeader } from "../../wire/header.ts";
+import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import { CertificateRenewal } from "./certificate-renewal.ts";
+import { FenceWatch, type Neighbour } from "./fence-watch.ts";
+import { HeadFinder } from "./head-finder.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import { checkRouted } from "./link-speech.ts";
+import { NodeLinks } from "./node-links.ts";
+import type { NodeCluster } from "./other-nodes.ts";
+import { RemoteHead } from "./remote-head.ts";
+import type { FenceEffect } from "./self-fence.ts";
+import { openTransferStream } from "../objects/transfer-streams.ts";
+
+/** How the node is reached, as the daemon's configuration has it. */
+export interface ClusterConfiguration {
+  /** Where the head may be. */
+  headAddresses: readonly string[];
+  /** Where the daemon listens for other nodes; each worker does at an address of the same kind. */
+  listenAddress: string;
+  /** Where certificates are needed, with which the node gets its own and the cluster's token. */
+  joinToken?: string | undefined;
+}
+
+export interface ClusterMembershipOptions {
+  configuration: ClusterConfiguration;
+  token: string;
+  facts: Omit<NodeRegisterHeader, "address" | "incarnation">;
+  report: () => NodeReportHeader | undefined;
+  /** What runs here, for a head that has not met this node; places that only an earlier head had asked for are forgotten with it. */
+  digest: () => NodeDigestHeader;
+  onRouted: (header: RoutedHeader, body: Uint8Array) => void;
+  /** Another node comes to fetch objects. */
+  onTransfer: (tag: NodeTag, transport: Transport) => void;
+  /** Where the store's files are. */
+  folders: StoreFolders;
+  /** A head that has not met this node hears of it now. */
+  onRegistered: () => void;
+  /** It is to leave the cluster: no program should begin on it. Said more than once. */
+  onDraining: () => void;
+  /** There are heads that this node did not know. */
+  onHeads: (addresses: readonly string[]) => void;
+  /** It has left the cluster, and is to end. */
+  onLeft: () => void;
+  /** The head has given its work to others, or may soon (`fence`): nothing of it may run on; `pause`: nothing may until `resume`. */
+  onFence: (effect: FenceEffect) => void;
+  /** Its workers may run until then, on the clock of `performance.now()`, if nothing more is heard. Said more than once. */
+  onAllowed: (untilMs: number) => void;
+  /** Whether a process refuses connections at an address. Default: asks there. */
+  refuses?: (address: string) => Promise<boolean | undefined>;
+  /** The node has a later certificate; its processes have been told. */
+  onIdentity: (identity: TlsIdentity) => void;
+}
+
+/** Acknowledgements come within 50 ms, or when what was said has been kept. */
+const LEAVES_WITHIN_MS = 2_000;
+
+export class ClusterMembership {
+  readonly #options: ClusterMembershipOptions;
+  readonly #links: NodeLinks;
+  readonly #joined = Promise.withResolvers<void>();
+  #facts: NodeRegisterHeader;
+  readonly #renewal: CertificateRenewal;
+  readonly #heartbeat: Heartbeat;
+  readonly #finder: HeadFinder;
+  /** From when a head has taken the node in. */
+  #fence: FenceWatch | undefined;
+  #head: RemoteHead | undefined;
+  #isClosed = false;
+  #neighboursAsked = 0;
+  #node: NodeServices | undefined;
+  #listener: Listener | undefined;
+
+  constructor(options: ClusterMembershipOptions) {
+    this.#options = options;
+    const { configuration, facts, token } = options;
+    const { nodeId, daemonId: processId } = facts;
+    this.#facts = { ...facts, address: "", incarnation: randomHex(8) };
+    this.#finder = new HeadFinder(configuration.headAddresses);
+    this.#links = new NodeLinks({
+      self: { nodeId, processId, incarnation: this.#facts.incarnation },
+      token,
+      connect: (node) => connect(node.address, { nodeId: node.nodeId }),
+      connectHead: () => connect(this.#finder.next(), { isHead: true }),
+      refusesHead: (term) => this.#finder.refuses(term),
+      hasHeads: () => this.#finder.addresses.length > 1,
+      onFrame: (frame, source) => this.#receive(frame, source),
+      onHeadUp: ({ isNew, term }) => {
+        this.#finder.met(term);
+        if (isNew) this.#register();
+      },
+      onHeadDown: (reason) => this.#finder.failed(reason),
+      onDeclaredDead: () => options.onFence({ kind: "fence", reason: "the head has declared this node dead" }),
+    });
+    this.#heartbeat = new Heartbeat({ link: this.#links.head, onAnswered: (sentMs, reply) => this.#answered(sentMs, reply) });
+    this.#renewal = new CertificateRenewal({
+      renew: async (publicKey) => (await this.#links.head.request(MESSAGE.CERTIFICATE_RENEW, publicKey)).header as string,
+      store: (identity) => {
+        this.#node?.tellAll(MESSAGE.CERTIFICATE, identity);
+        options.onIdentity(identity);
+      },
+      onFailure: (error) => console.error(`The node could not renew its certificate: ${error.message}`),
+    });
+  }
+
+  #answered(sentMs: number, reply: unknown): void {
+    if (reply === undefined) return this.#fence?.answered(sentMs);
+    const { provenAgoMs, takeoverGraceMs, heads } = reply as HeartbeatReply;
+    this.#fence?.answered(sentMs, { provenMs: sentMs - provenAgoMs, takeoverGraceMs });
+    if (this.#finder.told(heads)) this.#options.onHeads(this.#finder.addresses);
+  }
+
+  /** The head, for the daemon that it is to command. */
+  headFor(node: NodeServices): RemoteHead {
+    this.#node = node;
+    this.#head = new RemoteHead(this.#links.head, node);
+    return this.#head;
+  }
+
+  get cluster(): NodeCluster {
+    const links = this.#links;
+    return {
+      linkTo: (tag) => links.linkTo(tag),
+      linked: () => links.linked(),
+      nodesChanged: (nodes) => links.nodesChanged(nodes),
+      // In a promise: an address that is not known is a failure like one that does not answer.
+      openTransfer: async (tag) => await openTransferStream(links.addressOf(tag), this.#hello()),
+      folders: this.#options.folders,
+      leave: (reason) => void this.leave(reason).then(() => this.#options.onLeft()),
+      viewChanged: () => this.#report(),
+    };
+  }
+
+  #report(): void {
+    const report = this.#options.report();
+    if (report?.isDraining === true) this.#options.onDraining();
+    this.#links.head.send(MESSAGE.NODE_REPORT, report);
+  }
+
+  /** Listens, and resolves when the head has taken the node in. */
+  async join(): Promise<void> {
+    const { configuration, token, facts } = this.#options;
+    const accept = (transport: Transport): void => {
+      acceptPeer(transport, {
+        token,
+        nodeId: facts.nodeId,
+        processId: facts.daemonId,
+        isDead: (tag) => this.#links.isDead(tag),
+        onPeer: (connection, { kind, processId }) => {
+          if (kind === "transfer") this.#options.onTransfer(nodeTagOf(processId), transport);
+          else connection.drop("other nodes speak over links");
+        },
+        onLink: (arrived, hello) => this.#links.accept(arrived, hello),
+      });
+    };
+    const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
+    this.#listener = await listen(configuration.listenAddress, accept, { onStranger });
+    this.#renewal.start();
+    this.#facts = { ...this.#facts, address: this.#listener.path };
+    this.#links.head.open();
+    this.#heartbeat.start();
+    await this.#joined.promise;
+  }
+
+  /** Tells the head that the node ends by its own decision, so that nobody waits for it. Resolves when the head knows, or cannot be told. */
+  async leave(reason: string): Promise<void> {
+    const { head } = this.#links;
+    const event: HeadEventHeader = ["left", reason];
+    head.send(MESSAGE.HEAD_EVENT, event);
+    const giveUpAt = performance.now() + LEAVES_WITHIN_MS;
+    while (head.isUp && head.unacknowledgedBytes > 0 && performance.now() < giveUpAt)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  close(): void {
+    this.#renewal.stop();
+    this.#heartbeat.stop();
+    this.#fence?.close();
+    this.#isClosed = true;
+    this.#listener?.close();
+    this.#links.close();
+  }
+
+  #hello(): HelloHeader {
+    const { token, facts } = this.#options;
+    const processId = facts.daemonId;
+    return {
+      version: PROTOCOL_VERSION,
+      token,
+      processId,
+      holderId: processId,
+      kind: "transfer",
+      pid: facts.pid,
+      address: "",
+      taskIdPrefix: "",
+      jobId: "" as JobId,
+    };
+  }
+
+  #register(): void {
+    const here = this.#options.digest();
+    const digest = this.#head?.registering(here) ?? here;
+    const sentMs = performance.now();
+    this.#links.head.request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 }).then(({ header }) => {
+      const times = header as DeathTimesHeader;
+      this.#fence ??= this.#watchHead(times);
+      // Before the first heartbeat is answered: the head may be gone by then.
+      if (times.later !== undefined) this.#answered(sentMs, times.later);
+      this.#joined.resolve();
+    }, this.#joined.reject);
+    this.#head?.registered();
+    this.#options.onRegistered();
+  }
+
+  #watchHead({ deadAfterMs, closedAfterMs }: DeathTimesHeader): FenceWatch {
+    const { refuses = refusesConnections } = this.#options;
+    return new FenceWatch({
+      deadAfterMs,
+      closedAfterMs,
+      nowMs: () => performance.now(),
+      refuses: () => refuses(this.#finder.leader),
+      neighbours: (count) => this.#neighbours(count),
+      onEffect: (effect) => {
+        if (!this.#isClosed) this.#options.onFence(effect);
+      },
+      allow: this.#options.onAllowed,
+      say: (text) => console.error(`shoal: ${text}`),
+    });
+  }
+
+  #neighbours(count: number): Neighbour[] {
+    const { refuses = refusesConnections } = this.#options;
+    const others = this.#links.others();
+    const start = this.#neighboursAsked % Math.max(1, others.length);
+    this.#neighboursAsked += count;
+    return [...others.slice(start), ...others.slice(0, start)].slice(0, count).map(({ nodeId, address }) => ({
+      headSilence: async (withinMs) => {
+        const link = this.#links.linkTo(nodeTagOf(nodeId));
+        if (link === undefined) throw new Error("it is dead");
+        return Number((await link.request(MESSAGE.HEAD_SILENCE, undefined, { timeoutMs: withinMs })).header);
+      },
+      refuses: () => refuses(address),
+    }));
+  }
+
+  /** Another node is not answered by the head; one that has not been taken in yet does not know. */
+  #tellSilence(source: NodeTag, callId: number): void {
+    const link = this.#links.linkTo(source);
+    if (this.#fence === undefined) link?.replyError(callId, "no head has taken this node in");
+    else link?.reply(callId, this.#fence.silentMs);
+  }
+
+  #receive(frame: Frame, source: NodeTag | "head"): void {
+    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+    const { daemonId } = this.#facts;
+    if (frame.type === MESSAGE.ROUTED) {
+      const routed = checkRouted({ source, daemonId }, header);
+      const [, to, type, callId] = routed;
+      if (source === "head" && type === MESSAGE.REPLY && to !== "") this.#head?.answered(to, callId);
+      this.#options.onRouted(routed, frame.body);
+    } else if (frame.type === MESSAGE.HEAD_SILENCE && source !== "head") this.#tellSilence(source, frame.callId);
+    else if (frame.type === MESSAGE.NODE_COMMAND && source === "head") this.#head?.command(header as NodeCommandHeader);
+    else throw new LinkAbuseError(`it sends message ${frame.type}, which is not its to send`);
+  }
+}
+
+/** Where a worker listens for other nodes: at a port of its own. */
+export function workerListenAddress({ listenAddress }: ClusterConfiguration): string {
+  return listenAddress.replace(/:\d+$/, ":0");
+}

@@ -1,0 +1,89 @@
+/**
+ * Counts who holds which reference: where a ref is counted.
+ *
+ * A pure table in the node daemon. Whoever sends a ref to a process registers a hold for the receiver on its own ordered connection
+ * before it could give up its own; the receiver releases it. So no message between two connections has to arrive in a given order,
+ * and a count may be below zero for a moment. When nobody holds an object, its owner is told to free it. The daemon itself
+ * is the owner of record for refs made inside workers, and then keeps their values (`values`).
+ *
+ * Events may be repeated for processes that are gone: their holds are dropped and later ones ignored.
+ */
+import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
+
+interface Row {
+  owner: ProcessId | undefined;
+  readonly counts: Map<ProcessId, number>;
+}
+
+export interface FreedRef {
+  id: ObjectId;
+  owner: ProcessId;
+}
+
+export class RefLedger {
+  readonly #rows = new Map<ObjectId, Row>();
+  readonly #gone = new Set<ProcessId>();
+  readonly #goneNodes = new Set<NodeTag>();
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  ownerOf(id: ObjectId): ProcessId | undefined {
+    return this.#rows.get(id)?.owner;
+  }
+
+  /** @returns the ref when nobody holds it any more. */
+  add(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): FreedRef | undefined {
+    const { id, owner, holder, count } = change;
+    let row = this.#rows.get(id);
+    if (row === undefined) {
+      if (this.#isGone(holder) && owner === undefined) return undefined;
+      row = { owner: undefined, counts: new Map() };
+      this.#rows.set(id, row);
+    }
+    if (owner !== undefined) row.owner ??= owner;
+    if (!this.#isGone(holder)) {
+      const next = (row.counts.get(holder) ?? 0) + count;
+      if (next === 0) row.counts.delete(holder);
+      else row.counts.set(holder, next);
+    }
+    return this.#freeIfUnheld(id, row);
+  }
+
+  /** Drops every hold of a process. Rows that it owned are returned too: their values died with it. */
+  processGone(process: ProcessId): { freed: FreedRef[]; orphaned: ObjectId[] } {
+    this.#gone.add(process);
+    const freed: FreedRef[] = [];
+    const orphaned: ObjectId[] = [];
+    for (const [id, row] of this.#rows) {
+      row.counts.delete(process);
+      if (row.owner === process) orphaned.push(id);
+      const gone = this.#freeIfUnheld(id, row);
+      if (gone !== undefined) freed.push(gone);
+    }
+    return { freed, orphaned };
+  }
+
+  /** Drops every hold of the processes of a node that is dead. */
+  nodeGone(tag: NodeTag): FreedRef[] {
+    this.#goneNodes.add(tag);
+    const freed: FreedRef[] = [];
+    for (const [id, row] of this.#rows) {
+      for (const holder of row.counts.keys()) if (nodeTagOf(holder) === tag) row.counts.delete(holder);
+      const gone = this.#freeIfUnheld(id, row);
+      if (gone !== undefined) freed.push(gone);
+    }
+    return freed;
+  }
+
+  #isGone(holder: ProcessId): boolean {
+    return this.#gone.has(holder) || (this.#goneNodes.size > 0 && this.#goneNodes.has(nodeTagOf(holder)));
+  }
+
+  #freeIfUnheld(id: ObjectId, row: Row): FreedRef | undefined {
+    if (row.counts.size > 0) return undefined;
+    this.#rows.delete(id);
+    return row.owner === undefined ? undefined : { id, owner: row.owner };
+  }
+}

@@ -1,0 +1,83 @@
+/** What the daemon holds of what its values contain: nothing is counted for a value that it does not keep. */
+import { expect, test } from "vitest";
+import type { ObjectId, ProcessId } from "../../base/ids.ts";
+import type { HeadPeer } from "../../rpc/head-service.ts";
+import { MESSAGE, type PayloadHeader, type WireLocation } from "../../wire/messages.ts";
+import { RefService } from "./ref-service.ts";
+
+const daemon = "daemon" as ProcessId;
+const maker = "maker" as ProcessId;
+const driver = "driver" as ProcessId;
+const OUTER = "outer" as ObjectId;
+
+interface World {
+  service: RefService;
+  /** A message of a process. */
+  from: (process: ProcessId, type: number, header: unknown) => void;
+  /** The maker tells a value that contains a ref of the driver's, which it holds for the daemon. */
+  provide: (inner: ObjectId, offset: number) => void;
+  freed: ObjectId[];
+}
+
+function world(): World {
+  const freed: ObjectId[] = [];
+  const peers = new Map<ProcessId, HeadPeer>();
+  for (const id of [maker, driver]) peers.set(id, { id, connection: { send: () => {} } } as unknown as HeadPeer);
+  const service = new RefService({
+    processId: daemon,
+    peer: (id) => peers.get(id),
+    send: (to, type, header) => {
+      if (to === driver && type === MESSAGE.REF_FREE) freed.push(...(header as ObjectId[]));
+    },
+    actorUnheld: () => {},
+    countElsewhere: () => false,
+    adoptStored: () => {},
+    freeStored: () => {},
+    arenaLost: () => {},
+  });
+  const from: World["from"] = (process, type, header) => {
+    service.receive(peers.get(process) as HeadPeer, { type, body: new Uint8Array(0) }, header);
+  };
+  const provide: World["provide"] = (inner, offset) => {
+    const value = { refs: [[inner, driver]], stored: { id: OUTER, owner: daemon, location: placeAt(offset) } };
+    from(maker, MESSAGE.REF_HOLD, [[inner, driver, daemon]]);
+    from(maker, MESSAGE.REF_VALUE, [OUTER, daemon, value as unknown as PayloadHeader]);
+  };
+  return { service, from, provide, freed };
+}
+
+function placeAt(offset: number): WireLocation {
+  return ["arena", offset, 100_000, "memory"];
+}
+
+function holdOuter({ from }: World): void {
+  from(maker, MESSAGE.REF_ADOPT, [OUTER]);
+  from(maker, MESSAGE.REF_HOLD, [[OUTER, daemon, driver]]);
+}
+
+test("a value that came a second time holds nothing of what it contains", () => {
+  const all = world();
+  holdOuter(all);
+  all.provide("first" as ObjectId, 0);
+  all.provide("second" as ObjectId, 4096);
+  expect(all.freed).toEqual(["second"]);
+  all.from(driver, MESSAGE.REF_RELEASE, [[OUTER, 1]]);
+  expect(all.freed).toEqual(["second", "first"]);
+});
+
+test("a value whose bytes are lost holds what it contained no more, be it made again or not", () => {
+  const all = world();
+  holdOuter(all);
+  all.provide("first" as ObjectId, 0);
+  all.from(driver, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(0)]);
+  expect(all.freed).toEqual(["first"]);
+  all.provide("second" as ObjectId, 4096);
+  // Its reader was given it, and lets go of what it contains.
+  all.from(driver, MESSAGE.REF_RELEASE, [["second", 1]]);
+  all.service.processGone(maker);
+  expect(all.freed).toEqual(["first"]);
+  all.from(driver, MESSAGE.REF_LOST, [OUTER, daemon, placeAt(4096)]);
+  expect(all.freed).toEqual(["first", "second"]);
+  all.from(driver, MESSAGE.REF_RELEASE, [[OUTER, 1]]);
+  expect(all.freed).toEqual(["first", "second"]);
+});

@@ -1,0 +1,222 @@
+/**
+ * References in the node daemon: the shell around who holds which (`ref-ledger.ts`) and the values of refs that the node owns (`ref-values.ts`).
+ *
+ * Turns what processes tell of their holds into frees, and passes questions for a value and the values themselves on to the process that
+ * owns the ref; for refs that the daemon owns it answers itself. Called by `node/daemon.ts` with messages and ends of processes.
+ * Whoever is given a value holds what the value contains from the moment it is sent.
+ */
+import { copyBytes } from "../../base/bytes.ts";
+import type { ActorId, NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
+import type { HeadPeer } from "../../rpc/head-service.ts";
+import {
+  type AnswersEndedHeader,
+  type AnswersReadHeader,
+  MESSAGE,
+  type PayloadHeader,
+  type RefHoldHeader,
+  type RefReleaseHeader,
+  type WireLocation,
+} from "../../wire/messages.ts";
+import { RefLedger, type FreedRef } from "./ref-ledger.ts";
+import { type RefValue, RefValues } from "./ref-values.ts";
+import { type AnswerLink, UnreadAnswers } from "./unread-answers.ts";
+
+export interface RefServiceOptions {
+  /** The daemon: the owner of record of refs made in workers. */
+  processId: ProcessId;
+  peer: (id: ProcessId) => HeadPeer | undefined;
+  send: (to: ProcessId, type: number, header: unknown) => void;
+  /** Nobody holds a handle of the actor any more. */
+  actorUnheld: (actor: ActorId) => void;
+  /** Counts a ref of which another node's process is the owner there. @returns false where it is this node's */
+  countElsewhere: (change: RefCount) => boolean;
+  /** The bytes at a place are this daemon's to free, from now on. */
+  adoptStored: (location: WireLocation) => void;
+  /** Nobody needs the bytes at a place, on whatever node. `reused`: its writer has the pages back already. */
+  freeStored: (location: WireLocation, options: { reused: boolean }) => void;
+  /** The bytes of a place are gone. */
+  arenaLost: (location: WireLocation) => void;
+}
+
+export interface RefCount {
+  readonly id: ObjectId;
+  readonly owner: ProcessId;
+  readonly holder: ProcessId;
+  readonly count: number;
+}
+
+export class RefService {
+  readonly #options: RefServiceOptions;
+  readonly #ledger = new RefLedger();
+  readonly #values = new RefValues();
+  readonly #unread = new UnreadAnswers();
+
+  constructor(options: RefServiceOptions) {
+    this.#options = options;
+  }
+
+  /** @returns whether it was a message about references. */
+  receive(peer: HeadPeer, message: { type: number; body: Uint8Array }, header: unknown): boolean {
+    switch (message.type) {
+      case MESSAGE.REF_HOLD:
+        for (const [id, owner, holder, link, number] of header as RefHoldHeader[]) {
+          this.#add({ id, owner, holder, count: 1 });
+          if (link !== undefined && number !== undefined)
+            this.#unread.held({ worker: peer.id, caller: holder, link }, { number, id, owner });
+        }
+        return true;
+      case MESSAGE.ANSWERS_READ: {
+        const [worker, link, answer, isLast] = header as AnswersReadHeader;
+        const at = { worker, caller: peer.id, link };
+        if (isLast) this.#giveBack(at, answer);
+        else this.#unread.read(at, answer);
+        return true;
+      }
+      case MESSAGE.ANSWERS_ENDED: {
+        const [caller, link] = header as AnswersEndedHeader;
+        this.#answersEnded({ worker: peer.id, caller, link });
+        return true;
+      }
+      case MESSAGE.REF_RELEASE:
+        for (const [id, count] of header as RefReleaseHeader) this.#add({ id, owner: undefined, holder: peer.id, count: -count });
+        return true;
+      case MESSAGE.REF_ADOPT:
+        for (const id of header as ObjectId[]) this.#values.adopt(id, peer.id);
+        return true;
+      case MESSAGE.REF_WATCH:
+        this.#watch(peer, header as [ObjectId, ProcessId]);
+        return true;
+      case MESSAGE.REF_LOST:
+        this.#lost(peer, header as [ObjectId, ProcessId, WireLocation]);
+        return true;
+      case MESSAGE.REF_VALUE:
+        this.#provided(peer, header as [ObjectId, ProcessId, PayloadHeader | undefined], message.body);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** The process whose call makes the object, be the daemon its owner of record or not. */
+  makerOf({ id, owner }: { id: ObjectId; owner: ProcessId }): ProcessId | undefined {
+    return owner === this.#options.processId ? this.#values.makerOf(id) : owner;
+  }
+
+  /** Values that it was to make do not come, and what only it held is freed. */
+  processGone(process: ProcessId): void {
+    for (const { id, watchers } of this.#values.makerGone(process)) {
+      for (const watcher of watchers) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
+    }
+    this.#freeAll(this.#ledger.processGone(process).freed);
+    this.#unread.callerGone(process);
+    for (const link of this.#unread.linksOf(process)) this.#answersEnded(link);
+  }
+
+  /** Only the caller knows what it has read. */
+  #answersEnded(at: AnswerLink): void {
+    if (this.#options.peer(at.caller) === undefined) this.#giveBack(at, 0);
+    else this.#options.send(at.caller, MESSAGE.ANSWERS_ENDED, [at.worker, at.link]);
+  }
+
+  /** Holds of answers that their receiver will never read. */
+  #giveBack(at: AnswerLink, read: number): void {
+    for (const { id } of this.#unread.ended(at, read)) this.#add({ id, owner: undefined, holder: at.caller, count: -1 });
+  }
+
+  /** The same for all processes of a node. */
+  nodeGone(tag: NodeTag): void {
+    this.#values.watchersGone(tag);
+    this.#freeAll(this.#ledger.nodeGone(tag));
+  }
+
+  #freeAll(refs: readonly FreedRef[]): void {
+    for (const ref of refs) this.#freed(ref);
+  }
+
+  /** A process holds a ref once more, or once less; where that is counted is known from its owner. */
+  count(change: RefCount): void {
+    if (!this.#options.countElsewhere(change)) this.#add(change);
+  }
+
+  #add(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
+    const freed = this.#ledger.add(change);
+    if (freed !== undefined) this.#freed(freed);
+  }
+
+  #freed(ref: FreedRef): void {
+    if (ref.owner !== this.#options.processId) {
+      this.#options.send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
+      return;
+    }
+    if (ref.id.endsWith("ffffffff")) {
+      this.#options.actorUnheld(ref.id.slice(0, -8) as ActorId);
+      return;
+    }
+    const freed = this.#values.free(ref.id);
+    const value = freed?.value;
+    if (freed === undefined || value === undefined) return;
+    for (const location of freed.spare) this.#options.freeStored(location, { reused: false });
+    // Its maker keeps how it was made.
+    if (value.header.stored !== undefined || value.header.refs.length > 0) this.#options.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
+    if (value.header.stored !== undefined) this.#options.freeStored(value.header.stored.location, { reused: false });
+    this.#letGoOf(value);
+  }
+
+  /** The daemon keeps a value no more, and so not what it contains. */
+  #letGoOf(value: RefValue): void {
+    for (const [id, owner] of value.header.refs) this.count({ id, owner, holder: this.#options.processId, count: -1 });
+  }
+
+  #watch(peer: HeadPeer, [id, owner]: [ObjectId, ProcessId]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#options.peer(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
+      return;
+    }
+    const value = this.#values.watch(id, peer.id);
+    if (value === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+    else if (value !== undefined) this.#deliver(id, peer.id, value);
+  }
+
+  /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
+  #lost(peer: HeadPeer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#options.peer(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
+      return;
+    }
+    const effect = this.#values.bytesLost(id, peer.id, location);
+    if ("gone" in effect && effect.gone !== undefined) this.#letGoOf(effect.gone);
+    if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
+    else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+    else if (effect.kind === "remake") {
+      this.#options.arenaLost(effect.location);
+      this.#options.freeStored(effect.location, { reused: true });
+      if (effect.maker !== peer.id) this.#options.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+    }
+  }
+
+  #provided(peer: HeadPeer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader | undefined], body: Uint8Array): void {
+    if (receiver !== this.#options.processId) {
+      this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
+      return;
+    }
+    if (header === undefined) {
+      for (const watcher of this.#values.giveUp(id)) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+      return;
+    }
+    const value: RefValue = { header, body: copyBytes(body) };
+    if (header.stored !== undefined) this.#options.adoptStored(header.stored.location);
+    const { watchers, isSpare } = this.#values.provide(id, peer.id, value);
+    if (isSpare) this.#letGoOf(value);
+    for (const watcher of watchers) this.#deliver(id, watcher, value);
+  }
+
+  /** What the value contains is held for the reader from now on. */
+  #deliver(id: ObjectId, receiver: ProcessId, value: RefValue): void {
+    for (const [inner, owner] of value.header.refs) this.count({ id: inner, owner, holder: receiver, count: 1 });
+    this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
+  }
+}

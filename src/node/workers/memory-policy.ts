@@ -1,0 +1,87 @@
+/**
+ * Which worker is ended for its memory: a pure function of what each of them uses, and the words in which it is told.
+ *
+ * A worker beyond its own limit is ended in any case. When the machine is nearly full one more is, before the kernel ends whatever it likes: an idle one first, then a
+ * task that may run again, then one that may not, then an actor. Among such tasks it is the newest one of the owner with the most running, as in Ray: that loses the least work, and whoever
+ * fills the machine with many tasks pays for it. Called by the memory guard at each look.
+ */
+import type { ProcessId } from "../../base/ids.ts";
+
+export interface WorkerMemory {
+  id: ProcessId;
+  pid: number;
+  /** What it runs, for messages. */
+  name: string;
+  kind: "idle" | "task" | "actor";
+  owner: ProcessId | undefined;
+  /** The larger the later it began. */
+  order: number;
+  usedBytes: number;
+  /** Of a task: nothing runs there, as far as is known, that may not run twice. */
+  isRetriable: boolean;
+  /** What it may use, when `memoryBytes` was asked for. */
+  limitBytes: number | undefined;
+}
+
+export interface MemoryState {
+  machine: { usedBytes: number; totalBytes: number; what: string } | undefined;
+  /** Part of the machine's memory beyond which a worker is ended. */
+  threshold: number;
+  workers: readonly WorkerMemory[];
+}
+
+export interface Victim {
+  worker: WorkerMemory;
+  because: "limit" | "machine";
+}
+
+/** Ending less than this helps nobody; a fresh worker has some 20 MB. */
+export const VICTIM_MIN_BYTES: number = 64 * 1024 * 1024;
+
+/** @param endsForMachine false while one that was ended for the machine is still going */
+export function chooseVictims(state: MemoryState, endsForMachine: boolean): Victim[] {
+  const victims: Victim[] = [];
+  for (const worker of state.workers) {
+    if (worker.limitBytes !== undefined && worker.usedBytes > worker.limitBytes) victims.push({ worker, because: "limit" });
+  }
+  const { machine, threshold } = state;
+  if (victims.length > 0 || !endsForMachine || machine === undefined || machine.usedBytes <= machine.totalBytes * threshold) return victims;
+  const worker = victimForMachine(state.workers.filter(({ usedBytes }) => usedBytes >= VICTIM_MIN_BYTES));
+  return worker === undefined ? [] : [{ worker, because: "machine" }];
+}
+
+function victimForMachine(workers: readonly WorkerMemory[]): WorkerMemory | undefined {
+  const idle = workers.filter(({ kind }) => kind === "idle");
+  if (idle.length > 0) return idle.reduce((a, b) => (b.usedBytes > a.usedBytes ? b : a));
+  const tasks = workers.filter(({ kind }) => kind === "task");
+  const retriable = tasks.filter(({ isRetriable }) => isRetriable);
+  const candidates = retriable.length > 0 ? retriable : tasks.length > 0 ? tasks : workers;
+  const running = new Map<ProcessId | undefined, number>();
+  for (const { owner } of candidates) running.set(owner, (running.get(owner) ?? 0) + 1);
+  const countOf = (worker: WorkerMemory): number => running.get(worker.owner) ?? 0;
+  let chosen: WorkerMemory | undefined;
+  for (const worker of candidates) {
+    const isBetter =
+      chosen === undefined || countOf(worker) > countOf(chosen) || (countOf(worker) === countOf(chosen) && worker.order > chosen.order);
+    if (isBetter) chosen = worker;
+  }
+  return chosen;
+}
+
+/** Why it was ended, in a sentence that names the numbers. */
+export function victimReason({ worker, because }: Victim, { machine, threshold }: MemoryState): string {
+  if (because === "limit")
+    return `it used ${megabytes(worker.usedBytes)} of memory, and may use ${megabytes(worker.limitBytes ?? 0)} by its memoryBytes`;
+  const { usedBytes, totalBytes, what } = machine ?? { usedBytes: 0, totalBytes: 0, what: "the machine" };
+  const percent = Math.round((1000 * usedBytes) / Math.max(1, totalBytes)) / 10;
+  return `${what} used ${percent} % of its memory (${megabytes(usedBytes)} of ${megabytes(totalBytes)}; the limit is ${threshold * 100} %), of which it had ${megabytes(worker.usedBytes)}`;
+}
+
+/** The largest processes, one a line. */
+export function listProcesses(processes: readonly { pid: number; name: string; usedBytes: number }[]): string {
+  return processes.map(({ pid, name, usedBytes }) => `    ${megabytes(usedBytes).padStart(10)}  pid ${pid}  ${name}`).join("\n");
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
+}

@@ -1,0 +1,99 @@
+/**
+ * The file by which a driver finds the node of its machine: written by a daemon of a cluster, readable by its user alone, gone with it.
+ *
+ * It holds the token, and where there are certificates the key of the node's, so the folder has mode 0700 and the file 0600.
+ * A file whose daemon has ended is skipped, and removed by the next daemon that starts.
+ */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
+import type { NodeId, ProcessId } from "../../base/ids.ts";
+import { isProcessGone, processIdentity } from "./session-sweep.ts";
+import type { NetworkFaultsPlace } from "../network/network-faults.ts";
+import type { TlsIdentity } from "../network/tls-identity.ts";
+
+/** What a driver must know of the node that it hangs on. */
+export interface NodeFile {
+  /** The head's, by which clusters are told apart; of several heads all, with commas. */
+  clusterAddress: string;
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  token: string;
+  /** Of the node, where processes of other nodes are reached with a certificate. */
+  identity?: TlsIdentity | undefined;
+  /** A driver of a test cluster's node is cut off with it. */
+  networkFaults?: NetworkFaultsPlace | undefined;
+  /** The daemon's own socket. */
+  socket: string;
+  memoryDirectory: string;
+  spillDirectory: string;
+  storeQuotaBytes: number;
+  labels: Record<string, string>;
+  pid: number;
+  startedMs: number;
+  /** It is to leave its cluster: no program should hang on it any more. */
+  isDraining?: boolean | undefined;
+}
+
+/** As it lies there: numbers of processes are used again, so who wrote it is told apart by more. */
+interface StoredNodeFile extends NodeFile {
+  owner: string;
+}
+
+const FOLDER = "shoal-nodes-";
+
+function folder(): string {
+  return join(tmpdir(), FOLDER + userInfo().uid);
+}
+
+/** Whether another user of this machine has, or had, nodes. */
+export function hasNodesOfOthers(): boolean {
+  return namesIn(tmpdir()).some((name) => name.startsWith(FOLDER) && name !== FOLDER + userInfo().uid);
+}
+
+function pathOf(nodeId: string): string {
+  return join(folder(), `${nodeId}.json`);
+}
+
+export function writeNodeFile(file: NodeFile): void {
+  mkdirSync(folder(), { recursive: true, mode: 0o700 });
+  removeStaleNodeFiles();
+  const temporary = `${pathOf(file.nodeId)}.${process.pid}`;
+  writeFileSync(temporary, JSON.stringify({ ...file, owner: processIdentity(file.pid) } satisfies StoredNodeFile), { mode: 0o600 });
+  renameSync(temporary, pathOf(file.nodeId));
+}
+
+export function removeNodeFile(nodeId: NodeId): void {
+  rmSync(pathOf(nodeId), { force: true });
+}
+
+/** Those of daemons that were killed. */
+export function removeStaleNodeFiles(): void {
+  for (const { nodeId, owner } of storedFiles()) if (isProcessGone(owner)) removeNodeFile(nodeId);
+}
+
+/** The nodes of this machine whose daemons live, the oldest first. */
+export function readNodeFiles(): NodeFile[] {
+  return storedFiles().filter(({ owner }) => !isProcessGone(owner));
+}
+
+function storedFiles(): StoredNodeFile[] {
+  const found: StoredNodeFile[] = [];
+  for (const name of namesIn(folder())) {
+    if (!name.endsWith(".json")) continue;
+    try {
+      found.push(JSON.parse(readFileSync(join(folder(), name), "utf8")) as StoredNodeFile);
+    } catch {
+      // It was removed meanwhile.
+    }
+  }
+  return found.sort((a, b) => a.startedMs - b.startedMs);
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}

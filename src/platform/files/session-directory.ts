@@ -1,0 +1,92 @@
+/**
+ * Where a session keeps its sockets and files, and how all of it goes away again.
+ *
+ * A session has one folder for sockets (mode 0700, in the temporary folder), one for shared memory and one for spilled objects. The node daemon
+ * removes them at its end; a driver whose daemon was killed does it instead; and what both left behind is swept by the next session.
+ */
+import { existsSync, mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { ShoalError } from "../../base/errors.ts";
+import { claimDirectory, memoryRoot } from "./session-sweep.ts";
+
+export interface SessionDirectories {
+  /** Sockets; short, as the path of a Unix socket may have no more than about 100 bytes. */
+  sockets: string;
+  memory: string;
+  spill: string;
+}
+
+const WORKER_PIDS = "workers";
+
+export function createSessionDirectories(sessionId: string, spillRoot: string | undefined): SessionDirectories {
+  const directories = {
+    sockets: join(tmpdir(), `shoal-${sessionId}`),
+    memory: join(memoryRoot(), `shoal-${sessionId}`),
+    spill: join(spillRoot ?? tmpdir(), `shoal-spill-${sessionId}`),
+  };
+  try {
+    for (const directory of Object.values(directories)) makeDirectory(directory);
+    claimSessionDirectories(directories);
+  } catch (error) {
+    removeSessionDirectories(directories);
+    throw new ShoalError(`Cannot start Shoal: a folder of the session cannot be made: ${(error as Error).message}`, {
+      reason: "a folder of the session cannot be made",
+      hint: "Name a folder that can be written with spillDirectory, or another temporary folder with TMPDIR.",
+      cause: error,
+    });
+  }
+  return directories;
+}
+
+/**
+ * With its parents. Not by Node's `recursive`: that tries for ever where a file system says of an existing folder that it does not exist, as `/proc` does
+ * of one in which nothing can be made.
+ */
+function makeDirectory(directory: string): void {
+  const parent = dirname(directory);
+  if (parent !== directory && !existsSync(parent)) makeDirectory(parent);
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** Driver and daemon both do: a later session leaves the folders alone while either lives. */
+export function claimSessionDirectories(directories: SessionDirectories): void {
+  for (const directory of Object.values(directories)) claimDirectory(directory);
+}
+
+export function removeSessionDirectories(directories: SessionDirectories): void {
+  for (const directory of Object.values(directories)) rmSync(directory, { recursive: true, force: true });
+}
+
+/** Kept up to date by the daemon, so that somebody can end its workers when it was killed. */
+export function writeWorkerPids(directories: SessionDirectories, pids: readonly number[]): void {
+  writeFileSync(join(directories.sockets, WORKER_PIDS), pids.join("\n"), { mode: 0o600 });
+}
+
+/** Ends the workers of a daemon that was killed; they are process groups of their own. */
+export function killLeftWorkers(directories: SessionDirectories): void {
+  let pids: string;
+  try {
+    pids = readFileSync(join(directories.sockets, WORKER_PIDS), "utf8");
+  } catch {
+    return;
+  }
+  for (const pid of pids.split("\n").map(Number)) {
+    if (!(pid > 1)) continue;
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It ended by itself, as a worker does when its daemon is gone.
+    }
+  }
+}
+
+/** Deletes one file of the store. Its name may have come from another machine: a path is none. */
+export function removeArenaFile(directories: SessionDirectories, arena: string, kind: "memory" | "disk"): void {
+  if (!/^[\w.-]+$/.test(arena) || arena.startsWith(".")) return;
+  rmSync(join(kind === "memory" ? directories.memory : directories.spill, arena), { force: true });
+}

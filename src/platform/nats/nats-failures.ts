@@ -1,0 +1,83 @@
+/**
+ * Why a nats-server does not start or ended, from the lines that it wrote last: the known causes, each with what to do.
+ *
+ * Pure text. Decides which lines mean a full disk while the server runs on without its state: JetStream turns itself off then, and comes back only
+ * with a new start. Called by `nats-process.ts`.
+ */
+import { ShoalError } from "../../base/errors.ts";
+
+/** The NATS server of a head could not be started. `reason` names the cause: "port taken", "disk full", "data directory of another cluster"... */
+export class NatsServerFailedError extends ShoalError {
+  static override readonly code: string = "NATS_SERVER_FAILED";
+}
+
+export interface NatsServerFacts {
+  readonly folder: string;
+  readonly logFile: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+interface Cause {
+  readonly reason: string;
+  readonly text: string;
+  readonly hint: string;
+}
+
+const LAST_LINES = 12;
+
+/** Free bytes below which a server is not started: it would turn its state off soon, and say nothing to whoever waits for it. */
+export const FREE_BYTES_MIN: number = 64 * 1024 * 1024;
+
+export function isOutOfDisk(line: string): boolean {
+  return /JetStream out of .*resources|no space left on device/.test(line);
+}
+
+/** @param ended how the process ended, as the end of a sentence */
+export function natsServerFailure(lines: readonly string[], ended: string, facts: NatsServerFacts): NatsServerFailedError {
+  const { reason, text, hint } = causeOf(lines, facts) ?? {
+    reason: "ended",
+    text: ended,
+    hint: `Its log is ${facts.logFile}.`,
+  };
+  return new NatsServerFailedError(`Cannot run a NATS server: ${text}.`, { reason, hint, lastOutput: lines.slice(-LAST_LINES) });
+}
+
+export function diskFull(folder: string, freeBytes: number): NatsServerFailedError {
+  const megabytes = (bytes: number): string => (bytes / 1024 / 1024).toFixed(0);
+  return new NatsServerFailedError(
+    `Cannot run a NATS server: the disk of ${folder} is full: ${megabytes(freeBytes)} MB are free and ${megabytes(FREE_BYTES_MIN)} MB are needed.`,
+    { reason: "disk full", hint: "Make room on that disk, or choose a folder on another one.", details: { folder, freeBytes } },
+  );
+}
+
+function causeOf(lines: readonly string[], { folder, host, port }: NatsServerFacts): Cause | undefined {
+  const text = lines.join("\n");
+  const taken = /listen(?:ing on port)?.*?([\d.]+|\[[\da-f:]+\]):(\d+).*address already in use/.exec(text);
+  if (taken !== null) {
+    const [, where = host, number = String(port)] = taken;
+    return {
+      reason: "port taken",
+      text: `the port ${number} of ${where} is taken by another program`,
+      hint: "End that program (`ss -ltnp` or `lsof -i` names it), choose another port, or 0 for a free one.",
+    };
+  }
+  if (/cannot assign requested address/.test(text)) {
+    return { reason: "no such address", text: `this machine has no address ${host}`, hint: "Give an address of this machine, or 0.0.0.0." };
+  }
+  if (/permission denied/.test(text)) {
+    return {
+      reason: "permission denied",
+      text: /listen/.test(text) ? `this user may not listen on port ${port}` : `this user may not write in ${folder}`,
+      hint: "Choose a port above 1023 and a folder of this user.",
+    };
+  }
+  if (lines.some(isOutOfDisk)) {
+    return {
+      reason: "disk full",
+      text: `the disk of ${folder} is full`,
+      hint: "Make room on that disk, or choose a folder on another one.",
+    };
+  }
+  return undefined;
+}

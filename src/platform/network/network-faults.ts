@@ -1,0 +1,258 @@
+/**
+ * Silence between hosts, for clusters of tests: what one host sends is not heard by another, as when the network between them is cut.
+ *
+ * A process has it only when it was started with it (`SHOAL_NETWORK_FAULTS`, which names its own host and a file) or hangs on a node that was. The file lists who is not
+ * heard by whom; each process looks into it twenty times a second. A connection that is cut stands still: what is sent is kept until the cut ends, and neither data nor the
+ * end of the other side is noticed meanwhile; a new connection gets no answer. Without it `tcp-transport.ts` finds `undefined` once a connection, and nothing else is different.
+ */
+import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import type net from "node:net";
+import type { NodeId } from "../../base/ids.ts";
+import { isLoopbackHost } from "./network-address.ts";
+import type { Transport } from "./transport.ts";
+
+const VARIABLE = "SHOAL_NETWORK_FAULTS";
+/** How late a process learns of a change. */
+export const NETWORK_FAULTS_EVERY_MS = 50;
+
+/** What one host sends does not reach the other. */
+export type Silence = readonly [from: string, to: string];
+
+export interface NetworkFaultsPlace {
+  /** By which the others know this process; its connections come from there. */
+  readonly host: string;
+  readonly file: string;
+}
+
+export class NetworkFaults {
+  readonly place: NetworkFaultsPlace;
+  readonly #timer: NodeJS.Timeout;
+  readonly #waiting = new Set<() => void>();
+  readonly #connections = new Set<CuttableTransport>();
+  #silent = new Set<string>();
+  #seen = "";
+
+  constructor(place: NetworkFaultsPlace) {
+    this.place = place;
+    this.#timer = setInterval(() => this.#look(), NETWORK_FAULTS_EVERY_MS);
+    this.#timer.unref();
+    this.#look();
+  }
+
+  /** Where connections to a host come from, so that it can tell whose they are. */
+  localAddressFor(host: string): string | undefined {
+    return isLoopbackHost(host) ? this.place.host : undefined;
+  }
+
+  hears(peer: string): boolean {
+    return !this.#silent.has(`${peer} ${this.place.host}`);
+  }
+
+  reaches(peer: string): boolean {
+    return !this.#silent.has(`${this.place.host} ${peer}`);
+  }
+
+  /** Whether both ends hear each other, as the file says now. */
+  isConnected(peer: string): boolean {
+    this.#look();
+    return this.hears(peer) && this.reaches(peer);
+  }
+
+  /** Resolves when both ends hear each other again; rejects when that takes too long. */
+  afterCut(peer: string, withinMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(check);
+      };
+      const check = (): void => {
+        if (!this.hears(peer) || !this.reaches(peer)) return;
+        end();
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        end();
+        reject(new Error(`no answer within ${withinMs} ms`));
+      }, withinMs);
+      this.#waiting.add(check);
+    });
+  }
+
+  /** A connection that stands still while it is cut. */
+  cuttable(socket: net.Socket, transport: Transport): Transport {
+    const peer = socket.remoteAddress ?? "";
+    const cuttable = new CuttableTransport({ faults: this, socket, inner: transport, peer });
+    this.#connections.add(cuttable);
+    cuttable.update();
+    return cuttable;
+  }
+
+  forget(connection: CuttableTransport): void {
+    this.#connections.delete(connection);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#silent.clear();
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of Array.from(this.#waiting)) listener();
+    for (const connection of Array.from(this.#connections)) connection.update();
+  }
+
+  #look(): void {
+    const { file } = this.place;
+    try {
+      const { mtimeNs, ino } = statSync(file, { bigint: true });
+      const seen = `${mtimeNs} ${ino}`;
+      if (seen === this.#seen) return;
+      this.#seen = seen;
+      this.#silent = new Set((JSON.parse(readFileSync(file, "utf8")) as Silence[]).map(([from, to]) => `${from} ${to}`));
+    } catch {
+      // No file: the cluster is gone, or nothing was ever cut.
+      if (this.#silent.size === 0) return;
+      this.#silent.clear();
+    }
+    this.#tell();
+  }
+}
+
+const ignore = (): void => {};
+
+interface CuttableOptions {
+  faults: NetworkFaults;
+  socket: net.Socket;
+  inner: Transport;
+  peer: string;
+}
+
+class CuttableTransport implements Transport {
+  onChunk: (chunk: Buffer) => void = ignore;
+  onClose: (reason: string) => void = ignore;
+  onDrain: () => void = ignore;
+  readonly certifiedNodeId: NodeId | undefined;
+  readonly remoteAddress: string | undefined;
+  readonly #options: CuttableOptions;
+  #hears = true;
+  #reaches = true;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #isEnding = false;
+  #isDestroyed = false;
+  /** The kernel tells at once when the other end has reset the connection. */
+  #unheardEnd: string | undefined;
+
+  constructor(options: CuttableOptions) {
+    this.#options = options;
+    const { inner } = options;
+    this.certifiedNodeId = inner.certifiedNodeId;
+    this.remoteAddress = inner.remoteAddress;
+    inner.onChunk = (chunk) => this.onChunk(chunk);
+    inner.onClose = (reason) => {
+      if (this.#hears || this.#isDestroyed) {
+        options.faults.forget(this);
+        this.onClose(reason);
+      } else this.#unheardEnd = reason;
+    };
+    inner.onDrain = () => {
+      if (this.#reaches) this.onDrain();
+    };
+  }
+
+  update(): void {
+    const { faults, socket, inner, peer } = this.#options;
+    const hears = faults.hears(peer);
+    if (hears !== this.#hears) {
+      this.#hears = hears;
+      // The kernel's buffer fills, and the end of the other side lies behind what is in it.
+      if (hears) socket.resume();
+      else socket.pause();
+    }
+    this.#reaches = faults.reaches(peer);
+    if (hears && this.#unheardEnd !== undefined) {
+      this.#over();
+      return;
+    }
+    if (!this.#reaches) return;
+    const held = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    for (const chunk of held) inner.write(chunk);
+    if (this.#isEnding) inner.end();
+    else if (held.length > 0 && inner.pendingBytes === 0) this.onDrain();
+  }
+
+  #over(): void {
+    const reason = this.#unheardEnd ?? "";
+    this.#unheardEnd = undefined;
+    this.#options.faults.forget(this);
+    queueMicrotask(() => this.onClose(reason));
+  }
+
+  get pendingBytes(): number {
+    return this.#options.inner.pendingBytes + this.#heldBytes;
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#reaches) {
+      this.#options.inner.write(chunk);
+      return;
+    }
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+  }
+
+  end(): void {
+    this.#isEnding = true;
+    if (this.#reaches) this.#options.inner.end();
+  }
+
+  destroy(): void {
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#isDestroyed = true;
+    if (this.#unheardEnd === undefined) this.#options.inner.destroy();
+    else this.#over();
+  }
+
+  setKeepsProcessAlive(keeps: boolean): void {
+    this.#options.inner.setKeepsProcessAlive(keeps);
+  }
+}
+
+let own = fromEnvironment();
+
+/** Those of this process; undefined in all but processes of test clusters. */
+export function networkFaults(): NetworkFaults | undefined {
+  return own;
+}
+
+/** For a driver, which is at the host of the node that it hangs on. */
+export function useNetworkFaults(place: NetworkFaultsPlace | undefined): void {
+  if (own?.place.host === place?.host && own?.place.file === place?.file) return;
+  own?.close();
+  own = place === undefined ? undefined : new NetworkFaults(place);
+}
+
+/** Given to a process that is to have it; its children inherit it. */
+export function networkFaultsEnvironment({ host, file }: NetworkFaultsPlace): Record<string, string> {
+  return { [VARIABLE]: `${host} ${file}` };
+}
+
+/** Whether processes of this machine can each listen at an address of 127.0.0.0/8 of their own without anybody's help. */
+export function hasManyLoopbackHosts(): boolean {
+  return process.platform === "linux";
+}
+
+/** From now on, for all processes that were started with this file. */
+export function writeSilences(file: string, silences: readonly Silence[]): void {
+  writeFileSync(`${file}.new`, JSON.stringify(silences), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}
+
+function fromEnvironment(): NetworkFaults | undefined {
+  const [host, file] = process.env[VARIABLE]?.split(" ") ?? [];
+  return host === undefined || file === undefined ? undefined : new NetworkFaults({ host, file });
+}

@@ -1,0 +1,70 @@
+/**
+ * Whether somebody listens at an address of the network, and by which address of this machine it is reached.
+ *
+ * Asked before a node is started for a head, so that a wrong address or a closed port is said at once and in words.
+ */
+import net from "node:net";
+import { networkInterfaces } from "node:os";
+import { ShoalError } from "../../base/errors.ts";
+import { networkFaults } from "./network-faults.ts";
+import { parseNetworkAddress, shownAddress } from "./network-address.ts";
+
+const ANSWERS_WITHIN_MS = 5_000;
+const REFUSES_WITHIN_MS = 1_500;
+
+/** @returns this machine's address on the way there. @throws ShoalError that says why nobody is reached */
+export function reach(address: string, what: string): Promise<string> {
+  const { host, port } = parseNetworkAddress(address);
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ host, port });
+    const fail = (code: string): void => {
+      socket.destroy();
+      const [reason, hint] = REASONS[code] ?? [`the system says ${code}`, "Check the address."];
+      reject(new ShoalError(`Cannot reach ${what} at ${shownAddress(address)}: ${reason}.`, { reason, hint }));
+    };
+    socket.setTimeout(ANSWERS_WITHIN_MS, () => fail("ETIMEDOUT"));
+    socket.once("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
+    socket.once("connect", () => {
+      const near = socket.localAddress ?? "127.0.0.1";
+      socket.destroy();
+      resolve(near.replace(/^::ffff:/, ""));
+    });
+  });
+}
+
+/** Whether the system there refuses connections, as it does when the process that listened has ended. Undefined: nothing is heard from it. */
+export async function refusesConnections(address: string): Promise<boolean | undefined> {
+  const { host, port } = parseNetworkAddress(address);
+  if (networkFaults()?.isConnected(host) === false) return undefined;
+  return await new Promise((resolve) => {
+    const socket = net.connect({ host, port });
+    const end = (refuses: boolean | undefined): void => {
+      socket.destroy();
+      resolve(refuses);
+    };
+    socket.setTimeout(REFUSES_WITHIN_MS, () => end(undefined));
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => end(code === "ECONNREFUSED" ? true : undefined));
+    socket.once("connect", () => end(false));
+  });
+}
+
+const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+  ECONNREFUSED: [
+    "nothing listens there",
+    "Is the head running (`shoal status` on its machine), and is the address the one that `shoal start --head` printed?",
+  ],
+  ETIMEDOUT: [
+    `there was no answer within ${ANSWERS_WITHIN_MS / 1000} s`,
+    "Is the machine up, and does its firewall let this port through? docs/cluster.md lists the ports.",
+  ],
+  EHOSTUNREACH: ["there is no way to that machine", "Are both machines in one network?"],
+  ENETUNREACH: ["there is no way to that network", "Are both machines in one network?"],
+  ENOTFOUND: ["no machine of that name is known", "Write the head's IP address, or a name that this machine can resolve."],
+  EAI_AGAIN: ["the name could not be resolved", "Write the head's IP address."],
+};
+
+/** Addresses of this machine by which others may reach it. */
+export function ownAddresses(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.filter(({ internal, family }) => !internal && family === "IPv4").map(({ address }) => address);
+}

@@ -116,8 +116,7 @@ export class HeadServer {
     this.#news = new ClusterNews({
       readers: () => this.#nodes.values(),
       count: () => this.#nodes.size,
-      // Those of an earlier head that are still to come, too: a node that another is not told of is gone for it, with all that lies there.
-      list: () => [...this.list(), ...kept.missing.flatMap(({ info }) => info ?? [])],
+      list: () => this.list(),
       frameOf: (command) => wholeFrame({ type: MESSAGE.NODE_COMMAND, flags: 0, callId: 0 }, encodeHeader(command), []),
     });
     kept.onProcessGone = (process) => this.#news.processGone(process);
@@ -313,9 +312,10 @@ export class HeadServer {
     return this.#deadTags.has(nodeTagOf(node));
   }
 
-  /** All nodes, the dead among them. */
+  /** All nodes, the dead among them, and those of an earlier head that are still to come: a node that another is not told of is gone for it, with all that lies there. */
   list(): NodeInfoHeader[] {
-    return [...Array.from(this.#nodes.values(), infoOf), ...this.#dead];
+    const missing = this.#kept.missing.flatMap(({ info }) => info ?? []);
+    return [...Array.from(this.#nodes.values(), infoOf), ...missing, ...this.#dead];
   }
 
   /** Only where an actor's handles are counted is known that nobody has one. */

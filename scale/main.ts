@@ -29,7 +29,7 @@ Options:
   --fake-actors N      on the fake daemons (default 10000)
   --no-nats            the head of daemons keeps its tables in memory
   --tasks N,N...       (default 10000,100000,1000000)
-  --actors N           real ones on two nodes; in one process a thousand (default 50)
+  --actors N           real ones on two nodes; in one process ten thousand (default 50)
   --json FILE          writes all tables
 `;
 
@@ -88,7 +88,7 @@ const RUNS: Record<Part, () => Promise<void>> = {
     await runFakeDaemons({ daemons, deaths, actors, restMs: 5_000, questions: 1_000, nats }, report);
   },
   async actors() {
-    report.add("real actors", await realActors(1_000, numbers(values.actors)[0] ?? 0));
+    report.add("real actors", await realActors(10_000, numbers(values.actors)[0] ?? 0));
   },
   async tasks() {
     const counts = numbers(values.tasks);

@@ -157,6 +157,21 @@ describe("the lease manager", () => {
     expect(grants(manager.handle({ kind: "workerReady", worker: worker(2), environment: "" }))).toHaveLength(1);
   });
 
+  test("hundreds of actors that wait are placed in their order, one a worker, and those of another environment beside them", () => {
+    const manager = managerWithWorkers(1);
+    const free = specOf({});
+    const other = { ...free, environment: "e" };
+    const names = Array.from({ length: 300 }, (_, index) => `actor${index}` as ActorId);
+    const effects = names.flatMap((actor) => manager.handle({ kind: "actorWanted", actor, spec: free, placement: free }));
+    effects.push(...manager.handle({ kind: "actorWanted", actor: "last" as ActorId, spec: other, placement: other }));
+    expect(effects.filter(({ kind }) => kind === "spawn")).toHaveLength(300);
+    effects.push(...manager.handle({ kind: "workerReady", worker: worker(1000), environment: "e" }));
+    for (let number = 2; number <= 300; number += 1)
+      effects.push(...manager.handle({ kind: "workerReady", worker: worker(number), environment: "" }));
+    const placed = effects.flatMap((effect) => (effect.kind === "placeActor" ? [effect.actor] : []));
+    expect(placed).toEqual([names[0], "last", ...names.slice(1)]);
+  });
+
   test("an actor takes a worker out of the pool, and its resources come back with its end", () => {
     const manager = managerWithWorkers(2);
     const actor = "actor" as ActorId;

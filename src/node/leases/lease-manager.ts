@@ -1,14 +1,13 @@
 /**
  * Decides which process gets which worker: where a lease is granted.
  *
- * A pure state machine: `handle(event)` returns effects, and `node/daemon.ts` turns them into messages and processes. It owns the node's free
- * resources, the pool of task workers, the demand of every owner, and the reservations of actors and placement groups. A lease lets one owner push
- * tasks of one spec to one worker. The CPUs of a spec belong to the worker while it runs something, whatever number of leases point at it: it gives them
- * back while all its tasks wait for refs (parked), and then may be leased again, also by itself. So nested tasks need no
- * further processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
+ * A pure state machine: `handle(event)` returns effects, and `node/daemon.ts` turns them into messages and processes. It owns the node's free resources, the pool of task workers, the
+ * demand of every owner, and the reservations of actors and placement groups. A lease lets one owner push tasks of one spec to one worker. The CPUs of a spec belong to the worker while it
+ * runs something, whatever number of leases point at it: it gives them back while all its tasks wait for refs (parked), and then may be leased again, also by itself. So nested tasks need
+ * no further processes and never deadlock. All else (GPUs, custom resources) belongs to the lease for as long as it lasts, as in Ray.
  *
- * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a
- * CPU, except beside or for shapes of less than one CPU (POOL_SIZE_MAX); a worker serves leases of its own environment and of one placement group, or none.
+ * Invariants: resources held never exceed the node's total; a worker with no lease holds nothing; the pool has at most one worker a CPU, except beside or for shapes of less than one CPU
+ * (POOL_SIZE_MAX); a worker serves leases of its own environment and of one placement group, or none.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView, ResourceVector } from "../../base/resources.ts";
@@ -22,6 +21,7 @@ import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.t
 import { explainLease } from "./lease-explanation.ts";
 import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
+import { ACTORS_LOOKED_AT, POOL_SIZE_MAX, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./lease-limits.ts";
 import { type Overflow, overflowOf } from "./lease-overflow.ts";
 import {
   type ActorHeld,
@@ -39,12 +39,6 @@ import {
 import { StartingWorkers } from "../workers/starting-workers.ts";
 import { reservationOf } from "../membership/remote-placement.ts";
 
-/** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
-const PREWARMED_MAX = 2;
-/** Pool size for shapes of less than one CPU. Each worker costs about 8 MB. */
-const POOL_SIZE_MAX = 64;
-/** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
-const RELEASED_GROUPS_MAX = 10_000;
 export class LeaseManager {
   readonly #pool: ResourcePool;
   readonly #groups: BundleReservations;
@@ -429,8 +423,12 @@ export class LeaseManager {
   }
 
   #placeActors(): void {
-    for (const reservation of Array.from(this.#actorsWaiting)) {
+    const waiting = Array.from(this.#actorsWaiting);
+    const lacking = new Set<string>();
+    for (const reservation of waiting) {
       const { actor, spec, placement } = reservation;
+      // Each worker that comes lets one of them go: to look at all of them each time would take a square of their number.
+      if (waiting.length > ACTORS_LOOKED_AT && lacking.has(spec.environment)) continue;
       const refusal = refusalOf(spec, this.#facts);
       if (refusal !== undefined) {
         this.#actorLeft(reservation);
@@ -449,7 +447,9 @@ export class LeaseManager {
       const { environment } = spec;
       const worker = this.#idleWorker(environment);
       if (worker === undefined) {
-        this.#spawnUpTo(environment, this.#actorsWaiting.filter((waiting) => waiting.spec.environment === environment).length);
+        if (!lacking.has(environment))
+          this.#spawnUpTo(environment, this.#actorsWaiting.filter((other) => other.spec.environment === environment).length);
+        lacking.add(environment);
         continue;
       }
       this.#actorLeft(reservation);
@@ -584,7 +584,7 @@ export class LeaseManager {
     for (const [key, demand] of this.#demands)
       if (demand.remote !== undefined && nowMs >= demand.remote.untilMs && !this.#hasRoom(demand.spec)) this.#dropRemoteDemand(key, demand);
     for (const reservation of Array.from(this.#actorsWaiting)) {
-      if (reservation.sent === undefined || nowMs < reservation.sent.untilMs || this.#hasRoom(reservation.spec)) continue;
+      if (nowMs < (reservation.sent?.untilMs ?? Infinity) || this.#hasRoom(reservation.spec)) continue;
       this.#actorLeft(reservation);
       this.#effects.push({ kind: "actorFull", actor: reservation.actor });
     }

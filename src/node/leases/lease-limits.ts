@@ -1,0 +1,12 @@
+/**
+ * The limits of a node's pool of workers, and of what its lease manager keeps and looks at.
+ */
+
+/** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
+export const PREWARMED_MAX = 2;
+/** Pool size for shapes of less than one CPU. Each worker costs about 8 MB. */
+export const POOL_SIZE_MAX = 64;
+/** Of more actors that wait for a worker, those behind the first of their environment are looked at when it has gone. */
+export const ACTORS_LOOKED_AT = 64;
+/** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
+export const RELEASED_GROUPS_MAX = 10_000;

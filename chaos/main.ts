@@ -3,7 +3,7 @@
  *
  * The seed decides which faults come and what is submitted; the machine decides what they meet.
  */
-import { parseArgs } from "node:util";
+import { OptionError, runTool, type ToolValues, wholeNumber } from "../scripts/tool.ts";
 import { FAULT_KINDS, type FaultKind } from "./faults.ts";
 import { runChaos } from "./run.ts";
 
@@ -21,32 +21,27 @@ twice, nothing acknowledged is lost, every ref ends and nothing is left behind. 
   --help          this text
 `;
 
-async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      faults: { type: "string", default: "100" },
-      seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
-      "pause-ms": { type: "string", default: "15000" },
-      nats: { type: "string", default: "1" },
-      heads: { type: "string", default: "1" },
-      kinds: { type: "string" },
-      help: { type: "boolean", default: false },
-    },
-  });
-  const print = (line: string): void => void process.stdout.write(`${line}\n`);
-  if (values.help) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+const OPTIONS = {
+  faults: { type: "string", default: "100" },
+  seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+  "pause-ms": { type: "string", default: "15000" },
+  nats: { type: "string", default: "1" },
+  heads: { type: "string", default: "1" },
+  kinds: { type: "string" },
+} as const;
+
+async function chaos(values: ToolValues<typeof OPTIONS>): Promise<number> {
   const settings = {
-    faults: numberOf("faults", values.faults),
-    seed: numberOf("seed", values.seed),
-    pauseMaxMs: numberOf("pause-ms", values["pause-ms"]),
+    faults: wholeNumber("faults", values.faults),
+    seed: wholeNumber("seed", values.seed),
+    pauseMaxMs: wholeNumber("pause-ms", values["pause-ms"]),
   };
-  const nats = numberOf("nats", values.nats);
-  if (nats !== 0 && nats !== 1 && nats !== 3) throw new RangeError(`Cannot use --nats: 0, 1 or 3 is needed: received ${nats}`);
-  const heads = numberOf("heads", values.heads);
+  const nats = wholeNumber("nats", values.nats);
+  if (nats !== 0 && nats !== 1 && nats !== 3) throw new OptionError(`Cannot use --nats: 0, 1 or 3 is needed: received ${nats}`);
+  const heads = wholeNumber("heads", values.heads, { min: 1 });
+  if (heads > 1 && nats === 0) throw new OptionError("Cannot use --heads: several heads need NATS: received --nats 0");
   const kinds = values.kinds === undefined ? kindsWith(nats) : kindsOf(values.kinds);
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
   print(
     `seed ${settings.seed}: ${settings.faults} faults, pauses of up to ${settings.pauseMaxMs} ms, ${nats} servers of NATS, ${heads} heads`,
   );
@@ -54,13 +49,6 @@ async function main(): Promise<number> {
   for (const line of summary) print(line);
   print(problems.length === 0 ? "chaos passed" : `chaos failed: ${problems.length} problems (seed ${settings.seed})`);
   return problems.length === 0 ? 0 : 1;
-}
-
-function numberOf(name: string, text: string): number {
-  const value = Number(text);
-  if (!(Number.isInteger(value) && value >= 0))
-    throw new RangeError(`Cannot use --${name}: a whole number from 0 is needed: received ${text}`);
-  return value;
 }
 
 /** Without NATS a head that dies takes its tables with it; one server is all of them. */
@@ -74,9 +62,9 @@ function kindsWith(nats: number): FaultKind[] {
 function kindsOf(text: string): FaultKind[] {
   return text.split(",").map((kind) => {
     const found = FAULT_KINDS.find((known) => known === kind.trim());
-    if (found === undefined) throw new RangeError(`Cannot use --kinds: one of ${FAULT_KINDS.join(", ")} is needed: received ${kind}`);
+    if (found === undefined) throw new OptionError(`Cannot use --kinds: one of ${FAULT_KINDS.join(", ")} is needed: received ${kind}`);
     return found;
   });
 }
 
-process.exitCode = await main();
+process.exitCode = await runTool({ command: "npm run chaos", usage: USAGE, options: OPTIONS, run: chaos });

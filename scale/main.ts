@@ -4,7 +4,7 @@
  * Each part is a table; `--json FILE` writes all of them. The parts that are simulated run anywhere; `daemons` needs nats-server and a file descriptor for each daemon. Exit code 1 where
  * something is wrong and not only slow.
  */
-import { parseArgs } from "node:util";
+import { runTool, type ToolValues, wholeNumber } from "../scripts/tool.ts";
 import { growDetector } from "../sim/detector-growth.ts";
 import { runFakeDaemons } from "./fake-daemons.ts";
 import { startNats } from "./nats.ts";
@@ -31,43 +31,61 @@ Options:
   --tasks N,N...       (default 10000,100000,1000000)
   --actors N           real ones on two nodes; in one process ten thousand (default 50)
   --json FILE          writes all tables
+  --help               this text
 `;
 
 const PARTS = ["head", "detector", "daemons", "actors", "tasks"] as const;
 type Part = (typeof PARTS)[number];
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    nodes: { type: "string", default: "10,100,1000,10000" },
-    "fake-daemons": { type: "string", default: "1000" },
-    deaths: { type: "string" },
-    "fake-actors": { type: "string", default: "10000" },
-    "no-nats": { type: "boolean", default: false },
-    tasks: { type: "string", default: "10000,100000,1000000" },
-    actors: { type: "string", default: "50" },
-    json: { type: "string" },
-    help: { type: "boolean", default: false },
-  },
-});
+const OPTIONS = {
+  nodes: { type: "string", default: "10,100,1000,10000" },
+  "fake-daemons": { type: "string", default: "1000" },
+  deaths: { type: "string" },
+  "fake-actors": { type: "string", default: "10000" },
+  "no-nats": { type: "boolean", default: false },
+  tasks: { type: "string", default: "10000,100000,1000000" },
+  actors: { type: "string", default: "50" },
+  json: { type: "string" },
+} as const;
+
+type Values = ToolValues<typeof OPTIONS>;
+
+interface Sizes {
+  readonly nodes: readonly number[];
+  readonly daemons: number;
+  readonly deaths: number;
+  readonly fakeActors: number;
+  readonly hasNats: boolean;
+  readonly tasks: readonly number[];
+  readonly actors: number;
+}
+
+/** @throws OptionError */
+function sizesOf(values: Values): Sizes {
+  const many = (option: "nodes" | "tasks"): number[] => values[option].split(",").map((text) => wholeNumber(option, text, { min: 1 }));
+  const daemons = wholeNumber("fake-daemons", values["fake-daemons"], { min: 1 });
+  return {
+    nodes: many("nodes"),
+    daemons,
+    deaths: values.deaths === undefined ? Math.floor(daemons / 10) : wholeNumber("deaths", values.deaths, { max: daemons }),
+    fakeActors: wholeNumber("fake-actors", values["fake-actors"]),
+    hasNats: !values["no-nats"],
+    tasks: many("tasks"),
+    actors: wholeNumber("actors", values.actors),
+  };
+}
 
 const report = new Report();
-const numbers = (text: string): number[] =>
-  text.split(",").map((part) => {
-    if (!/^\d+$/.test(part)) throw new RangeError(`Cannot run: a whole number is needed: received ${part}`);
-    return Number(part);
-  });
-
-const RUNS: Record<Part, () => Promise<void>> = {
-  async head() {
+const RUNS: Record<Part, (sizes: Sizes) => Promise<void>> = {
+  async head({ nodes }) {
     const rows = [];
     // What is compiled while it runs is nobody's.
     await headCurvePoint(100);
-    for (const size of numbers(values.nodes)) rows.push(rowOf(await headCurvePoint(size)));
+    for (const size of nodes) rows.push(rowOf(await headCurvePoint(size)));
     report.add("the head with virtual nodes: microseconds for an event (messages to nodes)", rows);
   },
-  async detector() {
-    const rows = numbers(values.nodes).map((nodes) => {
+  async detector({ nodes: sizes }) {
+    const rows = sizes.map((nodes) => {
       const found = growDetector({ nodes, minutes: 2, seed: 1 });
       return {
         nodes,
@@ -80,27 +98,27 @@ const RUNS: Record<Part, () => Promise<void>> = {
     });
     report.add("the failure detector in simulation", rows);
   },
-  async daemons() {
-    const [daemons = 0] = numbers(values["fake-daemons"]);
-    const [actors = 0] = numbers(values["fake-actors"]);
-    const deaths = values.deaths === undefined ? Math.floor(daemons / 10) : Number(values.deaths);
-    await using nats = values["no-nats"] ? undefined : await startNats();
+  async daemons({ daemons, deaths, fakeActors: actors, hasNats }) {
+    await using nats = hasNats ? await startNats() : undefined;
     await runFakeDaemons({ daemons, deaths, actors, restMs: 5_000, questions: 1_000, nats }, report);
   },
-  async actors() {
-    report.add("real actors", await realActors(10_000, numbers(values.actors)[0] ?? 0));
+  async actors({ actors }) {
+    report.add("real actors", await realActors(10_000, actors));
   },
-  async tasks() {
-    const counts = numbers(values.tasks);
+  async tasks({ tasks: counts }) {
     report.add("queued tasks", [...(await queuedTasks(1, counts)), ...(await queuedTasks(2, counts))]);
   },
 };
 
-if (values.help) process.stdout.write(USAGE);
-else {
-  const wrong = positionals.find((part) => !Object.hasOwn(RUNS, part));
-  if (wrong !== undefined) throw new RangeError(`Cannot run: the parts are ${PARTS.join(", ")}: received ${wrong}`);
-  const parts = positionals.length === 0 ? PARTS : (positionals as Part[]);
-  for (const part of parts) await RUNS[part]();
-  if (values.json !== undefined) report.save(values.json);
-}
+process.exitCode = await runTool({
+  command: "npm run scale",
+  usage: USAGE,
+  options: OPTIONS,
+  words: PARTS,
+  run: async (values, words) => {
+    const sizes = sizesOf(values);
+    for (const part of words.length === 0 ? PARTS : (words as Part[])) await RUNS[part](sizes);
+    if (values.json !== undefined) report.save(values.json);
+    return 0;
+  },
+});

@@ -50,6 +50,19 @@ describe("a tool", () => {
     expect(printed.join("")).toMatch(/\nTry npm run tool -- --help\n$/);
   });
 
+  test("takes words where it has names for them, and no others", async () => {
+    const run = vi.fn<(values: unknown, words: readonly string[]) => number>(() => 0);
+    const parts = { command: "npm run tool", usage: "", options: OPTIONS, words: ["head", "tasks"], run };
+    process.argv = ["node", "tool", "tasks", "--quick"];
+    expect(await runTool(parts)).toBe(0);
+    expect(run).toHaveBeenCalledWith({ rounds: "3", quick: true }, ["tasks"]);
+    process.argv = ["node", "tool", "heads"];
+    expect(await runTool(parts)).toBe(2);
+    expect(printed.join("")).toContain('Cannot run "heads": there are head, tasks');
+    expect(await tool(["head"], () => 0)).toBe(2);
+    expect(printed.join("")).toContain("Unexpected argument 'head'");
+  });
+
   test("does not hide its own defects", async () => {
     const defect = new RangeError("a defect");
     await expect(

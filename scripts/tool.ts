@@ -1,5 +1,5 @@
 /**
- * How the repository's own tools (`npm run sim`, `soak`, `conformance`, `bench`) read their command lines: `--help`, exit codes, and errors without a stack.
+ * How the repository's own tools (`npm run sim`, `soak`, `chaos`, `scale`, `conformance`, `bench`) read their command lines: `--help`, exit codes, and errors without a stack.
  *
  * Exit code 2 for options that a tool does not know or values that it cannot use, said in one line; what it found wrong is its own code, 1. Whatever else a tool throws is a defect of the tool, and keeps its stack.
  */
@@ -11,8 +11,10 @@ interface Tool<Options extends ParseArgsOptionsConfig> {
   /** What `--help` prints. */
   readonly usage: string;
   readonly options: Options;
+  /** What it takes besides options: a list of names of which any number may be given. Default: nothing. */
+  readonly words?: readonly string[];
   /** Its exit code. @throws RangeError, TypeError for a value of an option, before it has begun anything */
-  readonly run: (values: ToolValues<Options>) => Promise<number> | number;
+  readonly run: (values: ToolValues<Options>, words: readonly string[]) => Promise<number> | number;
 }
 
 export type ToolValues<Options extends ParseArgsOptionsConfig> = ReturnType<typeof parseArgs<{ options: Options }>>["values"];
@@ -20,19 +22,18 @@ export type ToolValues<Options extends ParseArgsOptionsConfig> = ReturnType<type
 /** What a tool says of a value that it cannot use. */
 export class OptionError extends Error {}
 
-export async function runTool<const Options extends ParseArgsOptionsConfig>({
-  command,
-  usage,
-  options,
-  run,
-}: Tool<Options>): Promise<number> {
+export async function runTool<const Options extends ParseArgsOptionsConfig>(tool: Tool<Options>): Promise<number> {
+  const { command, usage, options, words, run } = tool;
   const args = process.argv.slice(2);
   if (args.includes("--help")) {
     process.stdout.write(usage);
     return 0;
   }
   try {
-    return await run(valuesOf(args, options));
+    const { values, positionals } = taken(args, { options, allowPositionals: words !== undefined });
+    const wrong = positionals.find((word) => words?.includes(word) !== true);
+    if (wrong !== undefined) throw new OptionError(`Cannot run ${JSON.stringify(wrong)}: there are ${words?.join(", ")}`);
+    return await run(values, positionals);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     process.stderr.write(`${error.message}\nTry ${command} -- --help\n`);
@@ -49,9 +50,12 @@ export function wholeNumber(option: string, text: string, range: { readonly min?
   throw new OptionError(`Cannot use --${option}: a whole number ${needed} is needed: received ${JSON.stringify(text)}`);
 }
 
-function valuesOf<Options extends ParseArgsOptionsConfig>(args: string[], options: Options): ToolValues<Options> {
+function taken<Options extends ParseArgsOptionsConfig>(
+  args: string[],
+  given: { options: Options; allowPositionals: boolean },
+): { values: ToolValues<Options>; positionals: string[] } {
   try {
-    return parseArgs({ args, options }).values;
+    return parseArgs({ args, ...given });
   } catch (error) {
     throw new OptionError((error as Error).message, { cause: error });
   }

@@ -108,8 +108,9 @@ export class RemoteHead implements HeadService {
     };
   }
 
-  /** It knows this node now. */
+  /** It knows this node now. The first head is told everything by the link, in its order; asked ahead of that, the end of something would come before its beginning. */
   registered(): void {
+    if (this.#heads <= 1) return;
     for (const { header, body } of this.#questions.again()) this.#link.send(MESSAGE.ROUTED, header, { parts: [body] });
   }
 

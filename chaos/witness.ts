@@ -32,6 +32,14 @@ export class Witness {
     return call;
   }
 
+  /** Is under way for a while. */
+  async longCall(call: number, lastsMs: number): Promise<number> {
+    this.#write({ kind: "begin", call, atMs: Number(process.hrtime.bigint() / 1000n) / 1000 });
+    await new Promise((resolve) => setTimeout(resolve, lastsMs));
+    this.#write({ kind: "end", call, atMs: Number(process.hrtime.bigint() / 1000n) / 1000 });
+    return call;
+  }
+
   #write(line: Line): void {
     appendFileSync(this.#file, `${JSON.stringify(line)}\n`);
   }

@@ -166,7 +166,7 @@ export class Head implements HeadService {
     this.#waits.nodeGone(tag);
     for (const actor of this.#placement.nodeGone(nodeId)) this.#placement.place(actor);
     for (const worker of this.#actors.workersOf(tag)) {
-      this.workerExited(worker.id, exitOf(worker, reason), { intended: false });
+      this.workerExited(worker.id, exitOf(worker, `its node died: ${reason}`), { intended: false });
     }
     for (const process of new Set([...this.#actors.creatorsOf(tag), ...this.#groups.ownersOf(tag)])) this.processGone(process);
   }

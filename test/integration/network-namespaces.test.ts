@@ -5,6 +5,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
+import type { Directions } from "./namespaces/directions.ts";
 import type { Seen } from "./namespaces/world.ts";
 
 const UNSHARE = ["--user", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"];
@@ -17,21 +18,47 @@ function findProblem(): string | undefined {
   return status === 0 ? undefined : (error?.message ?? stderr.trim());
 }
 
-const title = problem === undefined ? "a cut by the kernel" : `a cut by the kernel, which cannot be made here: ${problem}`;
+const why = problem === undefined ? "" : `, which cannot be made here: ${problem}`;
 
-test.skipIf(problem !== undefined)(title, { timeout: 180_000 }, () => {
-  const world = new URL("namespaces/world.ts", import.meta.url).pathname;
+/** What a world of its own (`namespaces/`) prints. */
+function seenIn(script: string): unknown {
+  const world = new URL(`namespaces/${script}`, import.meta.url).pathname;
   const args = [...UNSHARE, process.execPath, "--disable-warning=ExperimentalWarning", world];
   const { stdout, stderr, status } = spawnSync("unshare", args, { encoding: "utf8", timeout: 170_000 });
   if (status !== 0) expect.fail(stderr);
-  const seen = JSON.parse(stdout) as Seen;
-  expect(seen).toMatchObject({ livesAfterShortCut: 1, left: [] });
-  // Who is cut off is called by nobody.
-  expect(seen.twoLives.filter((text) => !text.includes("began 0 calls"))).toEqual([]);
+  return JSON.parse(stdout);
+}
+
+test.skipIf(problem !== undefined)(`a cut by the kernel${why}`, { timeout: 180_000 }, () => {
+  const seen = seenIn("world.ts") as Seen;
+  expect(seen).toMatchObject({ livesAfterShortCut: 1, twoLives: [], left: [] });
   // Calls go from process to process.
   expect(seen.worstWithoutHeadMs).toBeLessThan(1000);
   // Ten seconds of silence are death.
   expect(seen.backMs).toBeGreaterThan(8000);
   expect(seen.backMs).toBeLessThan(25_000);
   expect(seen.ended).not.toBe("not at all");
+});
+
+test.skipIf(problem !== undefined)(`cuts by the kernel between two machines, and in one direction${why}`, { timeout: 180_000 }, () => {
+  const seen = seenIn("directions.ts") as Directions;
+  const lives = { "both-b": 1, "once-b": 1, "out-c": 1, "in-d": 1, "once-d": 1, "driver-e": 1 };
+  expect(seen).toMatchObject({
+    oneWay: { there: false, back: true },
+    livesAfterShortCuts: lives,
+    answeredBehindCut: { "both-b": 0, "once-b": 0, "out-c": 0 },
+    // Who is not heard by the head, or does not hear it, is dead for it, however well it is heard by the others. Who is only cut off from a caller lives.
+    livesAfterLongCuts: { "both-b": 2, "once-b": 2, "out-c": 2, "in-d": 2, "once-d": 2, "driver-e": 1 },
+    twoLives: [],
+    wrongCalls: [],
+    silent: [],
+    left: [],
+  });
+  expect(seen.ended).not.toContain("not at all");
+  for (const actor of ["both-b", "out-c", "in-d", "driver-e"]) expect(seen.errors[actor]).toEqual([]);
+  for (const actor of ["once-b", "once-d"]) {
+    expect(seen.errors[actor]?.length).toBeGreaterThan(0);
+    for (const error of seen.errors[actor] ?? [])
+      expect(error).toMatch(/^ActorUnavailableError: .*its node died: it has been silent for \d+ ms/);
+  }
 });

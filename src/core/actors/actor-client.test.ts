@@ -173,6 +173,18 @@ describe("the calls to an actor", () => {
     expect(world.links[1]?.pushed).toEqual(["again", "later"]);
   });
 
+  test("while no other can be made, it is not known whether the actor lives, and what must not run twice is told why it died", async () => {
+    const world = new World();
+    await world.state("alive", 0);
+    world.call("once");
+    world.refusals = 100;
+    world.links[0]?.breaks();
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(world.failed).toEqual([]);
+    await world.state("restarting", 1);
+    expect(world.failed).toEqual(["once restarting"]);
+  });
+
   test("a call that fails by its argument may be the last one: whoever waits for that is told", async () => {
     const world = new World();
     await world.state("alive", 0);

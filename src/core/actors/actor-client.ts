@@ -256,6 +256,11 @@ export class ActorClient {
       return;
     }
     if (link.isClosed) return;
+    if (this.#lostIncarnation === incarnation) {
+      // The connection alone broke: what was on it may have run.
+      this.#lostIncarnation = -1;
+      this.#retryLost(state);
+    }
     this.#last = { link, incarnation, closed };
     this.#link = link;
     link.onDrain = () => this.#pump();
@@ -286,11 +291,9 @@ export class ActorClient {
     }
   }
 
-  /** The actor lives, and the connection to it broke: what was on it may have run. */
+  /** The actor lives, as far as is told. What was on its connection waits until a new one shows that it does, or the death of its process is told, with the cause. */
   #reconnect(state: ActorStateHeader): void {
     if (!this.#isCurrent(state) || this.#link !== undefined) return;
-    this.#lostIncarnation = -1;
-    this.#retryLost(state);
     this.#incarnation = -1;
     void this.#connect(state);
   }

@@ -11,9 +11,27 @@ import { startHead, startNode } from "../../../src/providers/local-processes.ts"
 export type Machine =
   | { readonly kind: "head"; readonly address: string; readonly directory: string }
   | { readonly kind: "node"; readonly headAddress: string; readonly joinToken: string; readonly host: string }
-  | { readonly kind: "driver"; readonly address: string; readonly nodeId: string; readonly logs: string; readonly answers: string };
+  | {
+      readonly kind: "driver";
+      readonly address: string;
+      readonly actors: readonly Called[];
+      readonly logs: string;
+      readonly answers: string;
+    };
+
+/** An actor that the driver calls again and again. */
+export interface Called {
+  readonly name: string;
+  /** Where it lives while it can. */
+  readonly nodeId: string;
+  /** Its calls are not tried again. */
+  readonly once?: boolean;
+}
 
 const CALL_EVERY_MS = 20;
+const CALL_LASTS_MS = 100;
+/** Of calls, one after another, to one actor. */
+const CHAINS = 2;
 
 const machine = JSON.parse(process.argv[2] ?? "") as Machine;
 const onLine = (line: string): void => void process.stderr.write(`${machine.kind}: ${line}\n`);
@@ -33,19 +51,29 @@ if (machine.kind === "head") {
   process.stdin.on("end", () => node.kill("SIGTERM"));
   tell({ ended: await node.ended });
 } else {
-  const { address, nodeId, logs, answers } = machine;
+  const { address, actors, logs, answers } = machine;
   await init({ address, logToDriver: false, runtimeEnv: { workingDir: logs } });
-  const there = { schedulingStrategy: { nodeId, soft: true } };
-  const witness = remote(Witness, { ...there, numCpus: 0, maxRestarts: -1, maxTaskRetries: -1 }).remote(logs, "actor-0");
-  await ready(witness);
+  const made = actors.map(({ name, nodeId, once }) => {
+    const options = { numCpus: 0, maxRestarts: -1, maxTaskRetries: once === true ? 0 : -1, schedulingStrategy: { nodeId, soft: true } };
+    return { name, once, witness: remote(Witness, options).remote(logs, name) };
+  });
+  await Promise.all(made.map(({ witness }) => ready(witness)));
   tell({});
   process.stdin.on("end", () => process.exit(0));
-  for (let call = 0; ; call += 1) {
-    const beginMs = nowMs();
-    await witness.call.remote(call);
-    appendFileSync(answers, `${JSON.stringify({ beginMs, endMs: nowMs() })}\n`);
-    await new Promise((resolve) => setTimeout(resolve, CALL_EVERY_MS));
-  }
+  const callOn = async ({ name, witness, once }: (typeof made)[number], first: number): Promise<void> => {
+    for (let call = first; ; call += CHAINS) {
+      const beginMs = nowMs();
+      const called = once === true ? witness.longCall.remote(call, CALL_LASTS_MS) : witness.call.remote(call);
+      const error = await called.then(
+        () => undefined,
+        (failure: Error) => `${failure.name}: ${failure.message}`,
+      );
+      appendFileSync(answers, `${JSON.stringify({ actor: name, call, beginMs, endMs: nowMs(), error })}\n`);
+      await new Promise((resolve) => setTimeout(resolve, CALL_EVERY_MS));
+    }
+  };
+  // Of those that may run once there is one under way at any time.
+  await Promise.all(made.flatMap((each) => (each.once === true ? [callOn(each, 0), callOn(each, 1)] : [callOn(each, 0)])));
 }
 
 function tell(fact: unknown): void {

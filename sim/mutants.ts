@@ -27,10 +27,16 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (entry.handles === 0 || !this.#finalizers.unregister(handle)) entry.handles += 1;",
     becomes: "entry.handles += 1;",
   },
-  callsOfRetiredForgotten: {
-    file: "worker/call-server.ts",
-    text: 'this.#discard(this.#readCall(decodeHeader(frame.header) as CallHeader, frame, ""));',
+  unreadCallsForgotten: {
+    file: "core/calls/worker-link.ts",
+    text: "this.#held.close();",
     becomes: "",
+  },
+  unreadOfRetiredCounted: {
+    file: "worker/call-server.ts",
+    text: "this.#connection.onFrame = () => {};",
+    becomes:
+      'this.#connection.onFrame = (frame) => void (frame.type === MESSAGE.TASK_CALL && (frame.flags & FRAME_FLAG.NUMBER) === 0 && this.#readCall(decodeHeader(frame.header) as CallHeader, frame, ""));',
   },
   storedForgetsItsRefs: {
     file: "core/serializer.ts",

@@ -37,8 +37,15 @@ export const REGRESSIONS: readonly Regression[] = [
   {
     seed: 31,
     steps: 40,
-    mutant: "callsOfRetiredForgotten",
+    mutant: "unreadOfRetiredCounted",
     found: "refs in arguments that were under way to a worker when it closed the connection were held for it for ever",
+  },
+  {
+    seed: 7298,
+    steps: 20,
+    parts: "drawn",
+    mutant: "unreadCallsForgotten",
+    found: "refs in arguments of a call that a worker never read, as the connection to it had broken, were held for it until it ended",
   },
   {
     seed: 138,

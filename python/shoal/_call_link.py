@@ -8,8 +8,8 @@ from . import _messages as message
 from ._codec import Payload, PayloadReader, is_plain
 from ._connection import decode_header
 
-#: How often the daemon is told how far answers with holds were read.
-_TELL_EVERY = 256
+#: How often the daemon is told how far messages with holds were read.
+TELL_HELD_EVERY = 256
 
 
 class Call:
@@ -75,7 +75,10 @@ class CallLink:
         self.in_flight = {}
         connection.on_frame = self._receive
         connection.on_close = self._closed
+        #: The last call with holds.
+        self._held = 0
         worker.links[number] = self
+        worker.read_links.opened(process_id, number)
 
     # ---- out
 
@@ -93,12 +96,14 @@ class CallLink:
             return
         refs = self._worker.refs
         deps = [self._value_of(entry) for entry in call.deps]
-        for sent in (payload, *deps):
-            for entry in sent.refs:
-                refs.publish(entry)
-                refs.hold(entry.id, entry.owner, self.process_id)
-            if sent.entry is not None:
-                refs.hold(sent.entry.id, sent.entry.owner, self.process_id)
+        held = [entry for sent in (payload, *deps) for entry in sent.refs]
+        for entry in held:
+            refs.publish(entry)
+        held.extend(sent.entry for sent in (payload, *deps) if sent.entry is not None)
+        if held:
+            self._held += 1
+        for entry in held:
+            refs.hold(entry.id, entry.owner, self.process_id, (-self.number, self._held))
         header = {
             "target": number,
             "shape": call.shape,
@@ -114,6 +119,8 @@ class CallLink:
                 header["accelerators"] = accelerators
         if call.stream is not None:
             header["stream"] = call.stream.header()
+        if held:
+            header["held"] = self._held
         # Holds are known before what they are for.
         refs.flush()
         self._worker.daemon.flush()
@@ -198,15 +205,18 @@ class CallLink:
         if held is None:
             return
         self.held_read = held
-        if held % _TELL_EVERY == 0:
-            self._worker.daemon.send(message.ANSWERS_READ, [self.process_id, self.number, held, False])
+        if held % TELL_HELD_EVERY == 0:
+            self._worker.daemon.send(message.HELD_READ, [self.process_id, self.number, held])
 
     def _closed(self, _reason):
         unanswered = list(self.in_flight.values())
         self.in_flight.clear()
         for call in unanswered:
             call.link = None
-        if not self.held_read:
-            self._worker.links.pop(self.number, None)
+        self._worker.links.pop(self.number, None)
+        self._worker.read_links.ended(self.process_id, self.number, self.held_read)
+        if self._held:
+            self._worker.refs.flush()
+            self._worker.daemon.send(message.HELD_ENDED, [self.process_id, -self.number])
         self._on_closed(self, unanswered)
         self._worker.link_ended(self)

@@ -7,6 +7,7 @@ begin; calls of an actor go on, as they change its state, which others see.
 import time
 
 from . import _messages as message
+from ._call_link import TELL_HELD_EVERY
 from ._calls import Job, Target, encoded_size, is_plain, payload_header
 from ._codec import STORE_FROM_BYTES
 from ._connection import decode_header
@@ -22,6 +23,10 @@ class CallServer:
         self.caller_id = hello["processId"]
         self._link = hello.get("link")
         self._answers = 0
+        #: The last call with holds that was read.
+        self._held_read = 0
+        if self._link is not None:
+            worker.read_links.opened(self.caller_id, -self._link)
         self._targets = {}
         self._open = {}
         self._last_call = time.monotonic()
@@ -41,11 +46,15 @@ class CallServer:
 
     def _receive(self, frame):
         kind, flags, call_id, number, header, body = frame
+        if self.is_retired:
+            # What it refers to is given back, as it was not read.
+            return
         if kind == message.TASK_CALL or kind == message.ACTOR_CALL:
             self._call(kind, flags, call_id, number, header, body)
         elif kind == message.DEFINITION:
             facts = decode_header(header)
             self._targets[facts["number"]] = Target(facts["id"], facts["name"], False)
+            self._read(facts.get("held"))
         elif kind == message.METHOD:
             facts = decode_header(header)
             self._targets[facts[0]] = Target(facts[1], "%s.%s" % (self.worker.actor.class_name, facts[1]), True, facts[2] if len(facts) > 2 else None)
@@ -74,13 +83,19 @@ class CallServer:
         else:
             job.shape = facts["shape"]
             job.read(facts, body)
-        if self.is_retired:
-            return
+            self._read(facts.get("held"))
         self._open[call_id] = job
         if is_actor_call:
             self.worker.actor.enqueue(job, facts)
         else:
             self.worker.executor.enqueue(job)
+
+    def _read(self, held):
+        if held is None:
+            return
+        self._held_read = held
+        if held % TELL_HELD_EVERY == 0:
+            self.worker.daemon.send(message.HELD_READ, [self.caller_id, -self._link, held])
 
     def _cancel(self, call_id, header):
         job = self._open.get(call_id)
@@ -113,9 +128,11 @@ class CallServer:
 
     def _closed(self, _reason):
         self.worker.caller_gone(self)
+        if self._link is not None:
+            self.worker.read_links.ended(self.caller_id, -self._link, self._held_read)
         if self._link is not None and self._answers > 0:
             self.worker.refs.flush()
-            self.worker.daemon.send(message.ANSWERS_ENDED, [self.caller_id, self._link])
+            self.worker.daemon.send(message.HELD_ENDED, [self.caller_id, self._link])
         for job in list(self._open.values()):
             if job.stream is not None:
                 job.stream.is_stopped = True

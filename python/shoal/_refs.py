@@ -178,9 +178,9 @@ class RefTable:
         self.flush()
         self._daemon.send(message.REF_WATCH, [entry.id, entry.owner])
 
-    def hold(self, id_, owner, holder, answer=None):
-        """One more hold for another process; ``answer``: ``(link, number)`` of the answer that it comes with."""
-        self.holds.append([id_, owner, holder] if answer is None else [id_, owner, holder, answer[0], answer[1]])
+    def hold(self, id_, owner, holder, number=None):
+        """One more hold for another process; ``number``: ``(link, number)`` of the message that it comes with."""
+        self.holds.append([id_, owner, holder] if number is None else [id_, owner, holder, number[0], number[1]])
 
     def flush(self):
         """What is told to the daemon, in the order that the protocol wants."""

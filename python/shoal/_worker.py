@@ -31,6 +31,7 @@ from ._network import NetworkListener
 from ._outbound import OutboundCalls
 from ._output import mark_output
 from ._pump import Pump
+from ._read_links import ReadLinks
 from ._reading import read_value
 from ._refs import RefTable
 from ._stacks import SideStack
@@ -78,8 +79,9 @@ class Worker:
         self.identity = configuration.get("identity")
         self._sequence = 0
         self._actors = {}
-        #: Connections to actors by their number, as long as the daemon may ask about them.
+        #: Open connections to workers, by their number.
         self.links = {}
+        self.read_links = ReadLinks(self._held_read)
         self._link_number = 0
         self._claims = []
         self._is_ending = False
@@ -242,10 +244,8 @@ class Worker:
         elif kind == message.STORE_CLAIM:
             self._claims.append(decoded)
             self._answer_claims()
-        elif kind == message.ANSWERS_ENDED:
-            process, number = decoded
-            link = self.links.pop(number, None)
-            self.daemon.send(message.ANSWERS_READ, [process, number, 0 if link is None else link.held_read, True])
+        elif kind == message.HELD_ENDED:
+            self.read_links.asked(*decoded)
         elif kind == message.WHY_REF:
             self.daemon.reply_error(call_id, "calls that Python makes are not explained")
 
@@ -300,6 +300,10 @@ class Worker:
     def _settled(self):
         for client in list(self._actors.values()):
             client.pump()
+
+    def _held_read(self, *read):
+        self.refs.flush()
+        self.daemon.send(message.HELD_READ, list(read))
 
     def link_ended(self, _link):
         self._answer_claims()

@@ -445,7 +445,7 @@ export class Runtime {
       events,
       onStored,
       number,
-      onHeldRead: (answer) => this.channel.answersRead({ worker: processId, link: number ?? 0, number: answer, isLast: false }),
+      onHeldRead: (answer) => this.channel.heldRead({ sender: processId, link: number ?? 0, number: answer }),
     });
     this.#links.opened(link);
     return link;

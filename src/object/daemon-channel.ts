@@ -9,7 +9,7 @@ import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
 import type { StoreUseHeader } from "../wire/store-messages.ts";
-import type { AnswerNumber, RefChannel } from "./object-table.ts";
+import type { HeldNumber, HeldRead, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 
 /** What everything fails with that needs the node, once its daemon is gone. */
@@ -40,8 +40,8 @@ export class DaemonChannel implements RefChannel {
     this.#processId = options.processId;
   }
 
-  hold({ id, owner, holder, answer }: { id: ObjectId; owner: ProcessId; holder: ProcessId; answer?: AnswerNumber | undefined }): void {
-    this.#holds.push(answer === undefined ? [id, owner, holder] : [id, owner, holder, answer.link, answer.number]);
+  hold({ id, owner, holder, message }: { id: ObjectId; owner: ProcessId; holder: ProcessId; message?: HeldNumber | undefined }): void {
+    this.#holds.push(message === undefined ? [id, owner, holder] : [id, owner, holder, message.link, message.number]);
     this.#schedule(this.#holds.length);
   }
 
@@ -139,15 +139,14 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.STORE_CLAIM, locations);
   }
 
-  /** Up to which answer with holds this process has read what came over a link of its own; `isLast`: there will be no more. */
-  answersRead({ worker, link, number, isLast }: { worker: ProcessId; link: number; number: number; isLast: boolean }): void {
+  heldRead({ sender, link, number, asker }: HeldRead): void {
     this.flush();
-    this.#connection.send(MESSAGE.ANSWERS_READ, [worker, link, number, isLast]);
+    this.#connection.send(MESSAGE.HELD_READ, asker === undefined ? [sender, link, number] : [sender, link, number, asker]);
   }
 
-  answersEnded(caller: ProcessId, link: number): void {
+  heldEnded(receiver: ProcessId, link: number): void {
     this.flush();
-    this.#connection.send(MESSAGE.ANSWERS_ENDED, [caller, link]);
+    this.#connection.send(MESSAGE.HELD_ENDED, [receiver, link]);
   }
 
   used(use: StoreUseHeader): void {

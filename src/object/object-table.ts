@@ -14,19 +14,29 @@ import type { ContainedRef, Payload } from "./payload.ts";
 
 /** What the table tells the daemon; messages are batched and never waited for. */
 export interface RefChannel {
-  hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId; answer?: AnswerNumber | undefined }): void;
+  hold(change: { id: ObjectId; owner: ProcessId; holder: ProcessId; message?: HeldNumber | undefined }): void;
   release(ref: { id: ObjectId; owner: ProcessId }, count: number): void;
   watch(id: ObjectId, owner: ProcessId): void;
   /** Hands the value of an object of which the daemon is the owner of record to it. */
   provide(id: ObjectId, payload: Payload): void;
   /** Says that this process owes the daemon the value of an object that the daemon owns. */
   adopt(id: ObjectId): void;
-  /** No more answers go over a caller's link. */
-  answersEnded(caller: ProcessId, link: number): void;
+  /** No more messages with holds go to this receiver over a link. */
+  heldEnded(receiver: ProcessId, link: number): void;
+  /** Up to which message with holds this process has read what came over a link. */
+  heldRead(read: HeldRead): void;
 }
 
-/** An answer with holds: the caller's number of its link, and which on it. */
-export interface AnswerNumber {
+export interface HeldRead {
+  readonly sender: ProcessId;
+  readonly link: number;
+  readonly number: number;
+  /** The daemon that has asked, as the link has ended: there will be no more. */
+  readonly asker?: ProcessId | undefined;
+}
+
+/** A message with holds: the caller's number of its link, negative for a call, and which on it. */
+export interface HeldNumber {
   readonly link: number;
   readonly number: number;
 }
@@ -170,16 +180,20 @@ export class ObjectTable {
   }
 
   /** Registers a hold for the process that is about to get a payload with these refs in it, and its stored bytes. */
-  holdFor(receiver: ProcessId, payload: Payload, answer?: AnswerNumber): void {
-    for (const ref of payload.refs) this.#channel.hold({ id: ref.id, owner: ref.owner, holder: receiver, answer });
+  holdFor(receiver: ProcessId, payload: Payload, message?: HeldNumber): void {
+    for (const ref of payload.refs) this.#channel.hold({ id: ref.id, owner: ref.owner, holder: receiver, message });
     const stored = payload.stored;
     if (stored !== undefined && stored.owner !== ("" as ProcessId))
-      this.#channel.hold({ id: stored.id, owner: stored.owner, holder: receiver, answer });
+      this.#channel.hold({ id: stored.id, owner: stored.owner, holder: receiver, message });
   }
 
-  /** No more answers go over a caller's link: holds for some that it has not read are given back. */
-  answersEnded(caller: ProcessId, link: number): void {
-    this.#channel.answersEnded(caller, link);
+  /** No more messages with holds go over a link: holds for those that its receiver has not read are given back. */
+  heldEnded(receiver: ProcessId, link: number): void {
+    this.#channel.heldEnded(receiver, link);
+  }
+
+  heldRead(read: HeldRead): void {
+    this.#channel.heldRead(read);
   }
 
   /** The value of a settled entry as it is sent to another process; bytes in the store need a published owner. */

@@ -95,8 +95,8 @@ export const MESSAGE = {
 
   ENVIRONMENT: 110,
 
-  ANSWERS_READ: 111,
-  ANSWERS_ENDED: 112,
+  HELD_READ: 111,
+  HELD_ENDED: 112,
   LEASE_ONCE: 113,
 
   LINK_ACK: 121,
@@ -160,13 +160,13 @@ export interface HelloHeader {
 }
 
 /** One more hold of a ref; of what an answer holds for its receiver, the link and the answer's number on it. */
-export type RefHoldHeader = [id: ObjectId, owner: ProcessId, holder: ProcessId, link?: number, answer?: number];
+export type RefHoldHeader = [id: ObjectId, owner: ProcessId, holder: ProcessId, link?: number, message?: number];
 
-/** From a caller: it has read the worker's answers with holds up to this number, and nothing more comes over the link. */
-export type AnswersReadHeader = [worker: ProcessId, link: number, answer: number, isLast: boolean];
+/** The receiver has read this process' messages with holds up to this number; to the daemon that asked: and nothing more comes over the link. */
+export type HeldReadHeader = [sender: ProcessId, link: number, message: number, asker?: ProcessId];
 
-/** From a worker: the link from this caller has ended. To a caller: that of this worker has, how far has it read? */
-export type AnswersEndedHeader = [process: ProcessId, link: number];
+/** From the sender: the link to this receiver has ended, or, without one, the sender itself. To the receiver: that of this sender has, how far has it read? */
+export type HeldEndedHeader = [process?: ProcessId, link?: number, asker?: ProcessId];
 
 /** How often the sender lets go of each; the owner tells whose ledger has it. */
 export type RefReleaseHeader = [id: ObjectId, count: number, owner: ProcessId][];
@@ -325,6 +325,8 @@ export interface DefinitionHeader {
   refs: [id: ObjectId, owner: ProcessId][];
   /** Large captured buffers make the whole definition an object in the store, which all workers map; the body is empty then. */
   stored: StoredHeader | undefined;
+  /** As in `CallHeader`. */
+  held?: number | undefined;
 }
 
 /** The options of one method, by name; classes of errors in `retryOn` by their names. */
@@ -460,6 +462,8 @@ export interface CallHeader {
   /** For tasks with accelerators: those of the lease. */
   accelerators: AcceleratorIds | undefined;
   stream: StreamHeader | undefined;
+  /** With refs in it: its number among the messages of this direction that have some. */
+  held?: number | undefined;
 }
 
 /** `numReturns` of a call whose items are a stream. */

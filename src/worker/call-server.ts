@@ -7,6 +7,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
+import { HeldMessages, TELL_HELD_EVERY } from "../object/held-messages.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
@@ -35,7 +36,6 @@ import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
 import { OpenCalls } from "./open-calls.ts";
-import { HeldAnswers } from "./held-answers.ts";
 import { ResultSender } from "./result-sender.ts";
 import { TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
@@ -95,7 +95,8 @@ export class CallServer {
   readonly #places: CallPlaces;
   readonly #streams: StreamServer;
   readonly #guard: CallGuard | undefined;
-  readonly #held: HeldAnswers;
+  readonly #held: HeldMessages;
+  #heldRead = 0;
 
   constructor(options: CallServerOptions) {
     this.#options = options;
@@ -114,7 +115,7 @@ export class CallServer {
       abandon: (context, callId) => this.#answerCancelled(context, { callId }),
       onUnsafe: isOwn ? options.onUnsafe : undefined,
     });
-    const held = new HeldAnswers({ table, callerId: this.#callerId, link: options.caller.link });
+    const held = new HeldMessages({ table, receiverId: this.#callerId, link: options.caller.link });
     this.#held = held;
     this.#streams = new StreamServer({
       connection,
@@ -141,6 +142,11 @@ export class CallServer {
     return this.#options.caller.taskIdPrefix;
   }
 
+  /** The last call or definition with holds that has been read: what it refers to is this process' to let go of. */
+  get heldRead(): number {
+    return this.#heldRead;
+  }
+
   /** The caller is the runtime of this worker. */
   get #isOwn(): boolean {
     return this.#callerId === this.#options.processId;
@@ -151,14 +157,10 @@ export class CallServer {
     return this.#openCalls === 0 && performance.now() - this.#lastCallMs >= idleMs;
   }
 
-  /** From now on nothing of this caller begins: what it had sent before it knows that goes back to it. Its refs have come with holds for this process. */
+  /** From now on nothing of this caller begins: what it had sent before it knows that goes back to it, and what that refers to is given back, as it was not read. */
   retire(): void {
     this.isRetired = true;
-    this.#connection.onFrame = (frame) => {
-      if (frame.type === MESSAGE.DEFINITION) this.#receive(frame);
-      if (frame.type !== MESSAGE.TASK_CALL || (frame.flags & FRAME_FLAG.NUMBER) !== 0) return;
-      this.#discard(this.#readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
-    };
+    this.#connection.onFrame = () => {};
     this.#connection.close();
   }
 
@@ -191,6 +193,7 @@ export class CallServer {
       case MESSAGE.DEFINITION: {
         const header = decodeHeader(frame.header) as DefinitionHeader;
         if (header.inBand >= 0) this.#options.definitions.receive(header, frame.body);
+        this.#read(header.held);
         this.#targets.nameFunction(header);
         return;
       }
@@ -358,6 +361,7 @@ export class CallServer {
       return;
     }
     if (group === undefined) {
+      this.#discard(call);
       const known = host.groupNames.join(", ");
       this.#answerError(context, call, new TypeError(`there is no concurrency group ${groupName}: there are ${known}`), () => {});
       return;
@@ -374,6 +378,7 @@ export class CallServer {
       const method =
         call.name === GRAPH_METHOD ? graphMethod(this.#options) : (instance as Record<string, unknown> | undefined)?.[call.name];
       if (refusal !== undefined || typeof method !== "function") {
+        this.#discard(call);
         this.#answerError(context, call, refusal === undefined ? noMethod(host.className, call.name) : new Error(refusal), done);
         return;
       }
@@ -397,7 +402,15 @@ export class CallServer {
     const reader = new PayloadReader(frame.body, { copy: true });
     const args = reader.next(header.args);
     const deps = header.deps.map((dep) => reader.next(dep));
+    this.#read(header.held);
     return { callId: frame.callId, name, numReturns: header.numReturns, args, deps };
+  }
+
+  #read(held: number | undefined): void {
+    if (held === undefined) return;
+    this.#heldRead = held;
+    const { caller, table } = this.#options;
+    if (held % TELL_HELD_EVERY === 0) table.heldRead({ sender: caller.processId, link: -(caller.link ?? 0), number: held });
   }
 
   #decodeAndRun(context: TaskContext, call: Call, fn: AnyFunction, receiver: unknown, done?: () => void, began?: () => void): void {

@@ -5,24 +5,24 @@
  * before it is sent. Called by the call server, once for each call.
  */
 import type { ProcessId } from "../base/ids.ts";
+import type { HeldMessages } from "../object/held-messages.ts";
 import { type Payload, payloadHeader, payloadParts } from "../object/payload.ts";
 import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { FRAME_FLAG } from "../wire/frame.ts";
 import { MESSAGE, type PayloadHeader } from "../wire/messages.ts";
-import type { HeldAnswers } from "./held-answers.ts";
 
 export interface ResultSenderOptions {
   connection: Connection;
   codec: ValueCodec;
-  held: HeldAnswers;
+  held: HeldMessages;
   callerId: ProcessId;
 }
 
 export class ResultSender {
   readonly #connection: Connection;
   readonly #codec: ValueCodec;
-  readonly #held: HeldAnswers;
+  readonly #held: HeldMessages;
   readonly #callerId: ProcessId;
 
   constructor(options: ResultSenderOptions) {

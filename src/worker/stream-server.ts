@@ -6,12 +6,12 @@
  * caller goes away, its streams stop.
  */
 import type { ProcessId } from "../base/ids.ts";
+import type { HeldMessages } from "../object/held-messages.ts";
 import { payloadHeader, payloadParts, payloadSize } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { MESSAGE, type StreamHeader, type StreamItemHeader } from "../wire/messages.ts";
-import type { HeldAnswers } from "./held-answers.ts";
 import { Interruption } from "./interruption-guard.ts";
 import { StreamSender, type StreamSenderOptions } from "./stream-sender.ts";
 import type { TaskContext } from "./task-context.ts";
@@ -19,7 +19,7 @@ import type { TaskContext } from "./task-context.ts";
 export interface StreamServerOptions {
   connection: Connection;
   codec: ValueCodec;
-  held: HeldAnswers;
+  held: HeldMessages;
   callerId: ProcessId;
   /** A generator that awaits something, or computes, has been told to end: neither its children nor its CPU are wanted any more. */
   onLeft: (context: TaskContext) => void;

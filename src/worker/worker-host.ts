@@ -8,6 +8,7 @@ import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { type Payload, PayloadReader, payloadHeader, payloadParts } from "../object/payload.ts";
+import { ReadLinks } from "../object/read-links.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import type { Connection } from "../rpc/connection.ts";
@@ -19,6 +20,7 @@ import {
   type AcceleratorIds,
   type ActorStartHeader,
   type CancelRunningHeader,
+  type HeldEndedHeader,
   type HelloHeader,
   MESSAGE,
   type ReclaimHeader,
@@ -71,6 +73,8 @@ export class WorkerHost {
   readonly actors: ActorHost = new ActorHost();
   readonly #options: WorkerHostOptions;
   readonly #callers = new Map<Connection, CallServer>();
+  /** How far the calls of each caller were read. */
+  readonly #read = new ReadLinks();
   /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
   readonly #reclaimed = new Map<ProcessId, number>();
   /** Owners that lost a connection which this worker had not closed: what came over it may have run. */
@@ -116,6 +120,11 @@ export class WorkerHost {
       case MESSAGE.LEASE_RECLAIM:
         this.#reclaim(decodeHeader(frame.header) as ReclaimHeader);
         return;
+      case MESSAGE.HELD_ENDED: {
+        const [sender, link, asker] = decodeHeader(frame.header) as Required<HeldEndedHeader>;
+        void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker }));
+        return;
+      }
       case MESSAGE.WORKER_EXIT:
         this.actors.whenIdle(() => void this.#disposeAndExit());
         return;
@@ -145,7 +154,9 @@ export class WorkerHost {
 
   #serve(connection: Connection, caller: HelloHeader): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
     connection.onClose = () => {
+      resolve();
       this.#callers.delete(connection);
       if (!server.isRetired) this.#broken.add(caller.processId);
       server.callerGone();
@@ -171,6 +182,13 @@ export class WorkerHost {
       },
     });
     this.#callers.set(connection, server);
+    const readLink = {
+      closed,
+      get heldRead(): number {
+        return server.heldRead;
+      },
+    };
+    if (caller.link !== undefined) this.#read.opened(caller.processId, caller.link, readLink);
     this.#broken.delete(caller.processId);
     if (caller.leaseId !== undefined && caller.leaseId <= (this.#reclaimed.get(caller.processId) ?? 0)) server.retire();
   }

@@ -1,5 +1,5 @@
 /**
- * A worker that dies between registering the holds of an answer and sending it: what the answer was to hold is let go of.
+ * A process that dies between registering the holds of a message and sending it: what the answer, or the call, was to hold is let go of.
  */
 import { Socket } from "node:net";
 import { get, put, remote, type ObjectRef } from "shoal";
@@ -8,6 +8,7 @@ import { collectGarbage, failureOf, storeUsedBytes, until, useSession } from "./
 
 useSession({ numCpus: 2 });
 
+const ACTOR_CALL = 81;
 const RESULT = 82;
 const STREAM_ITEM = 86;
 
@@ -77,4 +78,26 @@ test("of an item of a stream", async () => {
   })().catch((error: unknown) => error);
   expect((failure as { code: string }).code).toBe("WORKER_CRASHED");
   await expectStoreEmpty();
+});
+
+test("of a call", async () => {
+  class Taker {
+    take(parts: ObjectRef<Uint8Array>[]): number {
+      return parts.length;
+    }
+  }
+  const taker = remote(Taker).remote();
+  expect(await taker.take.remote([])).toBe(0);
+  const call = remote(
+    async (to: typeof taker) => {
+      // It connects, and names the method, before.
+      await to.take.remote([]);
+      dieBeforeSending(ACTOR_CALL);
+      return await to.take.remote([megabyte()]);
+    },
+    { maxRetries: 0 },
+  );
+  expect((await failureOf(call.remote(taker))).code).toBe("WORKER_CRASHED");
+  await expectStoreEmpty();
+  expect(await taker.take.remote([])).toBe(0);
 });

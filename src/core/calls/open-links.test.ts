@@ -54,14 +54,14 @@ test("what was read over a link is known once it has ended, also to who asks lat
   const [first, second] = [link(worker, links.newNumber()), link(worker, links.newNumber())];
   links.opened(first);
   links.opened(second);
-  const asked = links.readOver(first.number);
+  const asked = links.readOver(worker, first.number);
   first.heldRead = 3;
   first.close();
   expect(await asked).toBe(3);
   second.heldRead = 2;
   second.close();
   await second.closed;
-  expect(await links.readOver(second.number)).toBe(2);
+  expect(await links.readOver(worker, second.number)).toBe(2);
 });
 
 test("a link that brought nothing with holds, or was never made, has read nothing", async () => {
@@ -70,6 +70,6 @@ test("a link that brought nothing with holds, or was never made, has read nothin
   links.opened(only);
   only.close();
   await only.closed;
-  expect(await links.readOver(only.number)).toBe(0);
-  expect(await links.readOver(7)).toBe(0);
+  expect(await links.readOver(worker, only.number)).toBe(0);
+  expect(await links.readOver(worker, 7)).toBe(0);
 });

@@ -2,10 +2,10 @@
  * The connections of this process to workers, by worker: for those who must know that nothing more comes from one, and what came.
  *
  * A worker's last words may still be unread when the node tells that it has ended. They come before the end of its connection, so what it has said
- * is known once that has ended. Each link has a number, under which the worker counts its answers with holds; how many were read is kept until the daemon has asked.
- * Owned by the runtime, which makes the links.
+ * is known once that has ended. Each link has a number, under which the worker counts its answers with holds. Owned by the runtime, which makes the links.
  */
 import type { ProcessId } from "../../base/ids.ts";
+import { ReadLinks } from "../../object/read-links.ts";
 
 interface Link {
   readonly processId: ProcessId;
@@ -18,8 +18,7 @@ interface Link {
 
 export class OpenLinks {
   readonly #links = new Map<ProcessId, Set<Link>>();
-  /** Open ones, and those that have ended and brought answers with holds. */
-  readonly #numbered = new Map<number, Link>();
+  readonly #read = new ReadLinks();
   #lastNumber = 0;
 
   newNumber(): number {
@@ -31,11 +30,10 @@ export class OpenLinks {
     if (link.isClosed) return;
     const links = this.#links.get(link.processId) ?? new Set();
     this.#links.set(link.processId, links.add(link));
-    if (link.number !== undefined) this.#numbered.set(link.number, link);
+    if (link.number !== undefined) this.#read.opened(link.processId, link.number, link);
     void link.closed.then(() => {
       links.delete(link);
       if (links.size === 0 && this.#links.get(link.processId) === links) this.#links.delete(link.processId);
-      if (link.number !== undefined && link.heldRead === 0) this.#numbered.delete(link.number);
     });
   }
 
@@ -44,11 +42,8 @@ export class OpenLinks {
     await Promise.all(Array.from(this.#links.get(process) ?? [], (link) => link.closed));
   }
 
-  /** How many answers with holds have been read over a link, once it has ended; it is asked once. */
-  async readOver(number: number): Promise<number> {
-    const link = this.#numbered.get(number);
-    await link?.closed;
-    this.#numbered.delete(number);
-    return link?.heldRead ?? 0;
+  /** How many answers with holds of a worker have been read over a link, once it has ended. */
+  readOver(worker: ProcessId, number: number): Promise<number> {
+    return this.#read.readOver(worker, number);
   }
 }

@@ -5,6 +5,7 @@
  * unanswered, in the order in which it was pushed; what becomes of it is decided by the submitter or the actor's client.
  */
 import type { ProcessId } from "../../base/ids.ts";
+import { HeldMessages, TELL_HELD_EVERY } from "../../object/held-messages.ts";
 import type { ObjectTable } from "../../object/object-table.ts";
 import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../object/payload.ts";
 import type { Connection } from "../../rpc/connection.ts";
@@ -77,15 +78,12 @@ export interface WorkerLinkOptions {
   onHeldRead?: (answer: number) => void;
 }
 
-/** How many answers with holds are read before the daemon is told. */
-const TELL_EVERY = 256;
-
 export class WorkerLink {
   readonly processId: ProcessId;
   readonly number: number | undefined;
   /** Resolves when nothing more comes from the worker. */
   readonly closed: Promise<void>;
-  readonly #holderId: ProcessId;
+  readonly #held: HeldMessages;
   /** For actors: which life of it this is. */
   readonly #incarnation: number;
   readonly #connection: Connection;
@@ -102,7 +100,8 @@ export class WorkerLink {
   constructor(options: WorkerLinkOptions) {
     const { connection, events } = options;
     this.processId = options.processId;
-    this.#holderId = options.holderId;
+    const { table, holderId, number } = options;
+    this.#held = new HeldMessages({ table, receiverId: holderId, link: number === undefined ? undefined : -number });
     this.#incarnation = options.incarnation;
     this.#connection = connection;
     this.#table = options.table;
@@ -115,6 +114,7 @@ export class WorkerLink {
     this.closed = promise;
     connection.onClose = (reason) => {
       resolve();
+      this.#held.close();
       const unanswered = Array.from(this.#inFlight.values());
       this.#inFlight.clear();
       events.onClosed(unanswered, reason);
@@ -161,10 +161,8 @@ export class WorkerLink {
     const args = record.args ?? inBandPayload(record.chunk.subarray(record.start, record.end), { graph: record.graph, error: false });
     const deps = record.dependencies.map((entry) => this.#payloadOf(entry));
     const parts: Uint8Array[] = [];
-    for (const payload of [args, ...deps]) {
-      this.#table.holdFor(this.#holderId, payload);
-      parts.push(...payloadParts(payload));
-    }
+    const payloads = [args, ...deps];
+    for (const payload of payloads) parts.push(...payloadParts(payload));
     const header: CallHeader = {
       target: number,
       shape: record.shape,
@@ -177,6 +175,7 @@ export class WorkerLink {
       incarnation: this.#incarnation,
       accelerators,
       stream: record.stream?.header(),
+      ...this.#held.hold(payloads),
     };
     this.#connection.send(type, header, { callId, parts });
     record.stream?.sentTo({
@@ -248,8 +247,8 @@ export class WorkerLink {
       if (definition === undefined) {
         this.#connection.send(MESSAGE.METHOD, target.group === undefined ? [number, target.id] : [number, target.id, target.group]);
       } else {
-        for (const payload of definition.payloads) this.#table.holdFor(this.#holderId, payload);
-        this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number }, { parts: definition.parts });
+        const held = this.#held.hold(definition.payloads);
+        this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number, ...held }, { parts: definition.parts });
       }
     }
     this.#lastTarget = target;
@@ -283,7 +282,7 @@ export class WorkerLink {
   #read(held: number | undefined): void {
     if (held === undefined) return;
     this.#heldRead = held;
-    if (held % TELL_EVERY === 0) this.#onHeldRead?.(held);
+    if (held % TELL_HELD_EVERY === 0) this.#onHeldRead?.(held);
   }
 
   #receive(frame: Frame, events: WorkerLinkEvents): void {

@@ -13,9 +13,9 @@ import type { Frame } from "../../wire/frame.ts";
 import { decodeHeader } from "../../wire/header.ts";
 import {
   type ActorStateHeader,
-  type AnswersEndedHeader,
   type CancelRefHeader,
   type GroupStateHeader,
+  type HeldEndedHeader,
   type LeaseGrantHeader,
   type LeaseNameHeader,
   type LeaseRefusedHeader,
@@ -105,9 +105,12 @@ export class DaemonMessages {
         void this.#options.links.ended(writer).then(() => this.#runtime.store.writerEnded(locations));
         return;
       }
-      case MESSAGE.ANSWERS_ENDED: {
-        const [worker, link] = header as AnswersEndedHeader;
-        void this.#options.links.readOver(link).then((number) => this.#runtime.channel.answersRead({ worker, link, number, isLast: true }));
+      case MESSAGE.HELD_ENDED: {
+        const [sender, link, asker] = header as Required<HeldEndedHeader>;
+        // How far calls were read is for the worker to say.
+        if (link < 0) this.#options.onWorkerFrame?.(frame);
+        else
+          void this.#options.links.readOver(sender, link).then((number) => this.#runtime.channel.heldRead({ sender, link, number, asker }));
         return;
       }
       case MESSAGE.ARENA_LOST:

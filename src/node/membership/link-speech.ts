@@ -77,8 +77,8 @@ const TO_DAEMON: Readonly<Record<number, Told>> = {
   [MESSAGE.REF_WATCH]: { form: tuple(text, id) },
   [MESSAGE.REF_LOST]: { form: tuple(text, id, location) },
   [MESSAGE.REF_VALUE]: { form: tuple(text, text, optional(payload)) },
-  [MESSAGE.ANSWERS_READ]: { form: tuple(id, number, number, flag) },
-  [MESSAGE.ANSWERS_ENDED]: { form: tuple(id, number) },
+  [MESSAGE.HELD_READ]: { form: tuple(id, number, number, optional(id)) },
+  [MESSAGE.HELD_ENDED]: { form: tuple(optional(id), optional(number)) },
   [MESSAGE.ARENA_LOST]: { form: location },
   [MESSAGE.STORE_FREED]: { form: list(tuple(location, flag)) },
   [MESSAGE.STORE_CLAIM]: { form: list(location) },
@@ -109,6 +109,7 @@ const TO_PROCESS: Readonly<Record<number, Told>> = {
   [MESSAGE.REF_WATCH]: { form: tuple(text, id) },
   [MESSAGE.REF_VALUE]: { form: tuple(text, optional(payload), optional(text)) },
   [MESSAGE.REF_LOST]: { form: tuple(text, id, location) },
+  [MESSAGE.HELD_ENDED]: { form: tuple(id, number, id), own: ([, , asker]: [unknown, unknown, unknown]) => asker },
 };
 
 /**

@@ -107,9 +107,10 @@ export class OtherNodes {
     return this.#objects.receiveOfProcess(peer, message, header);
   }
 
-  /** A process of this node has ended. */
+  /** A process of this node has ended: the others hear it behind all that it had said. */
   localProcessGone(process: ProcessId): void {
     this.#objects.processGone(process);
+    this.#remote.split(process, { type: MESSAGE.HELD_ENDED, callId: 0, flags: 0, body: NO_BYTES }, []);
   }
 
   isHere(id: ProcessId | string): boolean {

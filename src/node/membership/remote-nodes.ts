@@ -13,9 +13,9 @@ import type { Message, PeerConnection, SendOptions } from "../../rpc/peer-connec
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import {
-  type AnswersReadHeader,
   type CancelRefHeader,
   type CancelRunningHeader,
+  type HeldReadHeader,
   type LeaseNameHeader,
   MESSAGE,
   type RefHoldHeader,
@@ -118,9 +118,13 @@ export class RemoteNodes {
     switch (message.type) {
       case MESSAGE.REF_HOLD:
         return this.#splitRows(from, message, header as RefHoldHeader[], ([, owner]) => owner);
-      case MESSAGE.ANSWERS_READ:
-        // The holds of a worker's answers are counted where the owners of the refs are.
-        this.#tellReaders(from, message, header as AnswersReadHeader);
+      case MESSAGE.HELD_READ: {
+        const [sender, , , asker] = header as HeldReadHeader;
+        return this.#splitOne(from, message, header, asker ?? sender);
+      }
+      case MESSAGE.HELD_ENDED:
+        // The holds of messages are counted where the owners of the refs are.
+        for (const tag of this.#options.linked()) this.#send(tag, [from, "", message.type, 0, 0, header]);
         return { here: header };
       case MESSAGE.REF_RELEASE:
         return this.#splitRows(from, message, header as RefReleaseHeader, ([, , owner]) => owner);
@@ -144,12 +148,6 @@ export class RemoteNodes {
       default:
         return { here: header };
     }
-  }
-
-  #tellReaders(from: ProcessId, { type, flags }: Message, header: AnswersReadHeader): void {
-    const [worker, , , isLast] = header;
-    const tags = isLast ? this.#options.linked() : [nodeTagOf(worker)];
-    for (const tag of tags) if (tag !== this.#tag) this.#send(tag, [from, "", type, 0, flags, header]);
   }
 
   #splitOne(from: ProcessId, message: Message, header: unknown, id: string): { here: unknown } | undefined {

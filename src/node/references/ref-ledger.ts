@@ -38,12 +38,12 @@ export class RefLedger {
     const { id, owner, holder, count } = change;
     let row = this.#rows.get(id);
     if (row === undefined) {
-      if (this.#isGone(holder) && owner === undefined) return undefined;
+      if (this.isGone(holder) && owner === undefined) return undefined;
       row = { owner: undefined, counts: new Map() };
       this.#rows.set(id, row);
     }
     if (owner !== undefined) row.owner ??= owner;
-    if (!this.#isGone(holder)) {
+    if (!this.isGone(holder)) {
       const next = (row.counts.get(holder) ?? 0) + count;
       if (next === 0) row.counts.delete(holder);
       else row.counts.set(holder, next);
@@ -77,7 +77,8 @@ export class RefLedger {
     return freed;
   }
 
-  #isGone(holder: ProcessId): boolean {
+  /** What is held for it counts no more. */
+  isGone(holder: ProcessId): boolean {
     return this.#gone.has(holder) || (this.#goneNodes.size > 0 && this.#goneNodes.has(nodeTagOf(holder)));
   }
 

@@ -6,11 +6,11 @@
  * Whoever is given a value holds what the value contains from the moment it is sent.
  */
 import { copyBytes } from "../../base/bytes.ts";
-import type { ActorId, NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
+import { type ActorId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import {
-  type AnswersEndedHeader,
-  type AnswersReadHeader,
+  type HeldEndedHeader,
+  type HeldReadHeader,
   MESSAGE,
   type PayloadHeader,
   type RefHoldHeader,
@@ -19,7 +19,7 @@ import {
 } from "../../wire/messages.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
-import { type AnswerLink, UnreadAnswers } from "./unread-answers.ts";
+import { type MessageLink, UnreadMessages } from "./unread-messages.ts";
 
 export interface RefServiceOptions {
   /** The daemon: the owner of record of refs made in workers. */
@@ -49,7 +49,7 @@ export class RefService {
   readonly #options: RefServiceOptions;
   readonly #ledger = new RefLedger();
   readonly #values = new RefValues();
-  readonly #unread = new UnreadAnswers();
+  readonly #unread = new UnreadMessages();
 
   constructor(options: RefServiceOptions) {
     this.#options = options;
@@ -61,20 +61,21 @@ export class RefService {
       case MESSAGE.REF_HOLD:
         for (const [id, owner, holder, link, number] of header as RefHoldHeader[]) {
           this.#add({ id, owner, holder, count: 1 });
-          if (link !== undefined && number !== undefined)
-            this.#unread.held({ worker: peer.id, caller: holder, link }, { number, id, owner });
+          if (link !== undefined && number !== undefined && !this.#ledger.isGone(holder))
+            this.#unread.held({ sender: peer.id, receiver: holder, link }, { number, id, owner });
         }
         return true;
-      case MESSAGE.ANSWERS_READ: {
-        const [worker, link, answer, isLast] = header as AnswersReadHeader;
-        const at = { worker, caller: peer.id, link };
-        if (isLast) this.#giveBack(at, answer);
-        else this.#unread.read(at, answer);
+      case MESSAGE.HELD_READ: {
+        const [sender, link, read, asker] = header as HeldReadHeader;
+        const at = { sender, receiver: peer.id, link };
+        if (asker === undefined) this.#unread.read(at, read);
+        else this.#giveBack(at, read);
         return true;
       }
-      case MESSAGE.ANSWERS_ENDED: {
-        const [caller, link] = header as AnswersEndedHeader;
-        this.#answersEnded({ worker: peer.id, caller, link });
+      case MESSAGE.HELD_ENDED: {
+        const [receiver, link] = header as HeldEndedHeader;
+        if (receiver === undefined || link === undefined) this.#allSaid(this.#unread.linksOf(peer.id));
+        else this.#allSaid([{ sender: peer.id, receiver, link }]);
         return true;
       }
       case MESSAGE.REF_RELEASE:
@@ -108,25 +109,32 @@ export class RefService {
       for (const watcher of watchers) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
     }
     this.#freeAll(this.#ledger.processGone(process).freed);
-    this.#unread.callerGone(process);
-    for (const link of this.#unread.linksOf(process)) this.#answersEnded(link);
+    this.#unread.receiversGone((receiver) => receiver === process);
+    // What one of another node has said may still be on the way: its daemon tells when that was all.
+    if (nodeTagOf(process) === nodeTagOf(this.#options.processId)) this.#allSaid(this.#unread.linksOf(process));
   }
 
-  /** Only the caller knows what it has read. */
-  #answersEnded(at: AnswerLink): void {
-    if (this.#options.peer(at.caller) === undefined) this.#giveBack(at, 0);
-    else this.#options.send(at.caller, MESSAGE.ANSWERS_ENDED, [at.worker, at.link]);
+  /** No more holds come for these links; only the receiver knows what it has read. */
+  #allSaid(links: readonly MessageLink[]): void {
+    for (const at of links) {
+      const { sender, receiver, link } = at;
+      if (!this.#unread.has(at)) continue;
+      if (this.#options.peer(receiver) === undefined) this.#giveBack(at, 0);
+      else this.#options.send(receiver, MESSAGE.HELD_ENDED, [sender, link, this.#options.processId]);
+    }
   }
 
-  /** Holds of answers that their receiver will never read. */
-  #giveBack(at: AnswerLink, read: number): void {
-    for (const { id } of this.#unread.ended(at, read)) this.#add({ id, owner: undefined, holder: at.caller, count: -1 });
+  /** Holds of messages that their receiver will never read. */
+  #giveBack(at: MessageLink, read: number): void {
+    for (const { id } of this.#unread.ended(at, read)) this.#add({ id, owner: undefined, holder: at.receiver, count: -1 });
   }
 
   /** The same for all processes of a node. */
   nodeGone(tag: NodeTag): void {
     this.#values.watchersGone(tag);
     this.#freeAll(this.#ledger.nodeGone(tag));
+    this.#unread.receiversGone((receiver) => nodeTagOf(receiver) === tag);
+    this.#allSaid(this.#unread.linksOfNode(tag));
   }
 
   #freeAll(refs: readonly FreedRef[]): void {

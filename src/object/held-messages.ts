@@ -1,0 +1,54 @@
+/**
+ * The holds of what one end of a link sends to the other: registers them, and numbers the messages that come with some.
+ *
+ * When this process ends between the two, or the link does, nobody would release what a message that was never read was to hold; by the numbers the daemon finds out
+ * (`node/references/unread-messages.ts`). Messages without refs, which most are, have no number. One for each direction of a link: the worker's has its results and
+ * its streams, the caller's its calls and definitions.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import type { ObjectTable } from "./object-table.ts";
+import type { Payload } from "./payload.ts";
+
+export interface HeldMessagesOptions {
+  table: Pick<ObjectTable, "holdFor" | "heldEnded">;
+  receiverId: ProcessId;
+  /** The caller's number of the link, negative for its calls; undefined where both ends are one process. */
+  link: number | undefined;
+}
+
+/** How many messages with holds are read before the daemon is told. */
+export const TELL_HELD_EVERY = 256;
+
+export class HeldMessages {
+  readonly #table: HeldMessagesOptions["table"];
+  readonly #receiverId: ProcessId;
+  readonly #link: number | undefined;
+  #last = 0;
+
+  constructor({ table, receiverId, link }: HeldMessagesOptions) {
+    this.#table = table;
+    this.#receiverId = receiverId;
+    this.#link = link;
+  }
+
+  /** To be called right before the message is sent. @returns what goes into its header */
+  hold(payloads: readonly Payload[]): { held?: number } {
+    const link = this.#link;
+    if (link === undefined || !payloads.some(isHolding)) {
+      for (const payload of payloads) this.#table.holdFor(this.#receiverId, payload);
+      return {};
+    }
+    this.#last += 1;
+    for (const payload of payloads) this.#table.holdFor(this.#receiverId, payload, { link, number: this.#last });
+    return { held: this.#last };
+  }
+
+  /** The link has ended. */
+  close(): void {
+    if (this.#link !== undefined && this.#last > 0) this.#table.heldEnded(this.#receiverId, this.#link);
+  }
+}
+
+function isHolding({ refs, stored }: Payload): boolean {
+  return refs.length > 0 || (stored !== undefined && stored.owner !== "");
+}

@@ -31,8 +31,8 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "rules",
           include: RULES,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },

@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { runProgram } from "./run-program.ts";
 import { REPOSITORY } from "./source-files.ts";
 
+/** Some take ten seconds alone, and share the machine with whatever else it does. */
+const TOOL_MS = 170_000;
+
 export interface ToolRun {
   exitCode: number | null;
   /** Both streams, what went to standard error last. */
@@ -16,6 +19,7 @@ export async function runTool(script: string, args: readonly string[], cwd: stri
   const { exitCode, stdout, stderr } = await runProgram([join(REPOSITORY, "node_modules", script), ...args], {
     cwd,
     env: { FORCE_COLOR: "0" },
+    timeoutMs: TOOL_MS,
   });
   return { exitCode, output: stdout + stderr };
 }

@@ -2,11 +2,15 @@
  * Tasks and actors that use more memory than they may, or than the machine has: they are ended, told apart from other failures, and run again where that helps.
  * The machine of these tests is a pretended one.
  */
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { get, init, put, remote, shutdown } from "shoal";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { failureOf, Log, until, useFolder, useSession } from "./session.ts";
 
 const MEGABYTE = 1_000_000;
+/** What is to be ended keeps its memory until it is. */
+const FOR_EVER_MS = 600_000;
 const folder = useFolder();
 
 /** Takes so much memory in steps that the node can see, and keeps it for a while. */
@@ -25,7 +29,7 @@ describe("memoryBytes", () => {
 
   test("ends a task that uses more, and says how much it used and who else uses memory", async () => {
     const greedy = remote(fill, { memoryBytes: 50 * MEGABYTE, maxRetries: 0 });
-    const failure = await failureOf(greedy.remote(400, 5000));
+    const failure = await failureOf(greedy.remote(400, FOR_EVER_MS));
     expect(failure).toMatchObject({
       name: "OutOfMemoryError",
       code: "OUT_OF_MEMORY",
@@ -45,8 +49,8 @@ describe("memoryBytes", () => {
     const log = new Log(folder);
     const greedy = remote(
       async (file: string) => {
-        (await import("node:fs")).appendFileSync(file, "run\n");
-        return fill(400, 5000);
+        appendFileSync(file, "run\n");
+        return fill(400, FOR_EVER_MS);
       },
       { memoryBytes: 50 * MEGABYTE, maxRetries: 1 },
     );
@@ -60,7 +64,7 @@ describe("memoryBytes", () => {
         return 1;
       }
       fill(megabytes: number): Promise<number> {
-        return fill(megabytes, 5000);
+        return fill(megabytes, FOR_EVER_MS);
       }
     }
     const actor = remote(Greedy, { memoryBytes: 50 * MEGABYTE }).remote();
@@ -106,8 +110,8 @@ describe("a machine that is nearly full", () => {
     await init({ numCpus: 1, logToDriver: false, memoryUsageThreshold: 0.5, taskOomRetries: 1 });
     const log = new Log(folder);
     const greedy = remote(async (file: string) => {
-      (await import("node:fs")).appendFileSync(file, "run\n");
-      return fill(300, 5000);
+      appendFileSync(file, "run\n");
+      return fill(300, FOR_EVER_MS);
     });
     const failure = await failureOf(greedy.remote(log.file));
     expect(failure).toMatchObject({
@@ -120,20 +124,34 @@ describe("a machine that is nearly full", () => {
 
   test("does not repeat what may not run twice", async () => {
     await init({ numCpus: 1, logToDriver: false, memoryUsageThreshold: 0.5 });
-    expect((await failureOf(remote(fill, { maxRetries: 0 }).remote(300, 5000))).name).toBe("OutOfMemoryError");
+    expect((await failureOf(remote(fill, { maxRetries: 0 }).remote(300, FOR_EVER_MS))).name).toBe("OutOfMemoryError");
   });
 
   test("ends a task that may run again rather than one that may not, although that is newer", async () => {
     await init({ numCpus: 2, logToDriver: false, memoryUsageThreshold: 0.8 });
     const log = new Log(folder);
-    const again = remote(async (file: string) => {
-      (await import("node:fs")).appendFileSync(file, "run\n");
-      return fill(120, 2500);
+    const done = join(folder, "once-is-done");
+    const again = remote(async (file: string, end: string) => {
+      appendFileSync(file, `${process.pid}\n`);
+      const kept = [];
+      for (let taken = 0; taken < 120; taken += 20) kept.push(new Uint8Array(20_000_000).fill(1));
+      while (!existsSync(end)) await new Promise((resolve) => setTimeout(resolve, 20));
+      return kept.length;
     });
-    const first = again.remote(log.file);
+    const first = again.remote(log.file, done);
     await until(() => log.lines.length === 1, "the first task to run");
-    const once = remote(fill, { maxRetries: 0 }).remote(220, 300);
-    expect(await once).toBe(11);
+    // Keeps its memory until the other has lost its process.
+    const once = remote(
+      async (other: number) => {
+        const kept = [];
+        for (let taken = 0; taken < 220; taken += 20) kept.push(new Uint8Array(20_000_000).fill(1));
+        while (existsSync(`/proc/${other}`)) await new Promise((resolve) => setTimeout(resolve, 20));
+        return kept.length;
+      },
+      { maxRetries: 0 },
+    );
+    expect(await once.remote(Number(log.lines[0]))).toBe(11);
+    writeFileSync(done, "");
     expect(await first).toBe(6);
     expect(log.lines.length).toBeGreaterThan(1);
   });
@@ -149,7 +167,7 @@ describe("a machine that is nearly full", () => {
     }
     const keeper = remote(Keeper).remote();
     await keeper.keep.remote();
-    expect((await failureOf(remote(fill).remote(260, 5000))).name).toBe("OutOfMemoryError");
+    expect((await failureOf(remote(fill).remote(260, FOR_EVER_MS))).name).toBe("OutOfMemoryError");
     expect(await keeper.keep.remote()).toBe(150_000_000);
   });
 });

@@ -17,6 +17,15 @@ useSession({ numCpus: 4, numGpus: 2, resources: { license: 1 }, labels: { region
 const folder = useFolder();
 
 const one = remote(() => 1);
+/** What it was given, once so many are there at the same time. */
+const meeting = remote(
+  async (file: string, size: number) => {
+    appendFileSync(file, "here\n");
+    while (readFileSync(file, "utf8").length < 5 * size) await new Promise((resolve) => setTimeout(resolve, 5));
+    return [getRuntimeContext().acceleratorIds["GPU"] ?? [], process.env["CUDA_VISIBLE_DEVICES"]] as const;
+  },
+  { numGpus: 1 },
+);
 const gpus = remote(
   async (waitMs: number) => {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
@@ -28,15 +37,7 @@ const gpus = remote(
 describe("accelerators", () => {
   test("each task sees its own, those without see what the program was given", async () => {
     const log = new Log(folder);
-    const together = remote(
-      async (file: string) => {
-        appendFileSync(file, "here\n");
-        while (readFileSync(file, "utf8").length < 10) await new Promise((resolve) => setTimeout(resolve, 5));
-        return [getRuntimeContext().acceleratorIds["GPU"] ?? [], process.env["CUDA_VISIBLE_DEVICES"]] as const;
-      },
-      { numGpus: 1 },
-    );
-    const [[first, shownToFirst], [second, shownToSecond]] = await Promise.all([together.remote(log.file), together.remote(log.file)]);
+    const [[first, shownToFirst], [second, shownToSecond]] = await Promise.all([meeting.remote(log.file, 2), meeting.remote(log.file, 2)]);
     expect([...first, ...second].toSorted()).toEqual(["0", "1"]);
     expect([shownToFirst, shownToSecond]).toEqual([first[0], second[0]]);
     const [none, shown] = await gpus.options({ numGpus: 0 }).remote(0);
@@ -46,8 +47,9 @@ describe("accelerators", () => {
   test("whole ones come together, halves share one", async () => {
     const [both, shown] = await gpus.options({ numGpus: 2 }).remote(0);
     expect([both, shown]).toEqual([["0", "1"], "0,1"]);
-    const half = gpus.options({ numGpus: 0.5 });
-    const shares = await Promise.all([half.remote(100), half.remote(100), gpus.remote(0)]);
+    const log = new Log(folder);
+    const half = meeting.options({ numGpus: 0.5 });
+    const shares = await Promise.all([half.remote(log.file, 3), half.remote(log.file, 3), meeting.remote(log.file, 3)]);
     const [[a], [b], [whole]] = shares;
     expect(a).toEqual(b);
     expect(whole).not.toEqual(a);

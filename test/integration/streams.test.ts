@@ -230,16 +230,18 @@ function suite(): void {
       await stream.next();
     }
     await until(() => log.lines.at(-1) === "finally", "the finally block");
-    const never = remote(async function* (): AsyncGenerator<number> {
+    const gate = join(folder, `return-${Math.random()}`);
+    const held = remote(async function* (path: string): AsyncGenerator<number> {
       yield 1;
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 2));
       yield 2;
     });
-    const stream = never.remote();
+    const stream = held.remote(gate);
     await stream.next();
     const waiting = stream.next();
     await stream.return();
     expect(await waiting).toEqual({ value: undefined, done: true });
+    writeFileSync(gate, "");
   });
 
   test("an early end between two yields aborts the signal of the task", async () => {
@@ -247,14 +249,16 @@ function suite(): void {
     const listening = remote(async function* (file: string) {
       const { signal } = getRuntimeContext();
       yield 1;
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+      appendFileSync(file, "listens\n");
+      await aborted;
       appendFileSync(file, "aborted\n");
       yield 2;
     });
     const stream = listening.remote(log.file);
     await stream.next();
     // The generator goes on by itself, as nothing holds it back, and awaits the signal.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => log.lines.includes("listens"), "the generator to await the signal");
     await stream.return();
     await until(() => log.lines.includes("aborted"), "the signal");
   });
@@ -272,7 +276,8 @@ function suite(): void {
     cancel(cancelled);
     expect((await failureOf(cancelled.next())).name).toBe("TaskCancelledError");
     expect(await cancelled.next()).toEqual({ value: undefined, done: true });
-    const late = waits.options({ timeoutMs: 100 }).remote();
+    // Long enough for the first item on a machine that is busy.
+    const late = waits.options({ timeoutMs: 3000 }).remote();
     expect((await late.next()).value).toBe(1);
     expect((await failureOf(late.next())).name).toBe("TaskTimeoutError");
     const controller = new AbortController();

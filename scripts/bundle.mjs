@@ -13,9 +13,31 @@ import { ROOT } from "./setup.mjs";
 const [outdir] = process.argv.slice(2);
 const { exports, bin } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 const published = sourcesOf(Object.values(exports).map((target) => target.default));
+const imported = importedOfBuiltins();
 const processes = readdirSync(join(ROOT, "src", "entry"))
   .filter((name) => !name.endsWith(".test.ts"))
   .map((name) => `src/entry/${name}`);
+
+/**
+ * Node's own modules are taken as `require` gives them. An `import` of one makes a module of it that reads each of its exports, and some of those load more when they
+ * are read: `fs.promises`, `crypto.webcrypto`, `tls.rootCertificates`. Those that most processes never use are loaded by the first call; of these only functions may be imported.
+ */
+const lazily = new Set(["node:fs/promises", "node:child_process", "node:zlib"]);
+const builtins = {
+  name: "builtins",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:/ }, ({ path }) => ({ path, namespace: "builtin", sideEffects: false }));
+    onLoad({ filter: /.*/, namespace: "builtin" }, ({ path }) => {
+      const names = [...(imported.get(path) ?? [])];
+      const load = `process.getBuiltinModule("${path}")`;
+      if (lazily.has(path)) {
+        return { contents: names.map((name) => `export function ${name}(...args) {\n  return ${load}.${name}(...args);\n}`).join("\n") };
+      }
+      const constants = names.map((name) => `export const ${name} = /* @__PURE__ */ (() => builtin.${name})();`);
+      return { contents: [`const builtin = /* @__PURE__ */ ${load};`, "export default builtin;", ...constants].join("\n") };
+    });
+  },
+};
 
 const settings = {
   absWorkingDir: ROOT,
@@ -28,6 +50,7 @@ const settings = {
   target: "node22",
   sourcemap: true,
   logLevel: "warning",
+  plugins: [builtins],
 };
 await build({ ...settings, entryPoints: [...published, ...processes], splitting: true, chunkNames: "shared/[name]-[hash]" });
 // By itself: what the command line shares with the others would cut their files into more and smaller ones.
@@ -35,4 +58,19 @@ await build({ ...settings, entryPoints: sourcesOf(Object.values(bin)) });
 
 function sourcesOf(targets) {
   return targets.filter((file) => file !== undefined).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"));
+}
+
+/** By module, the names that the sources import from it. */
+function importedOfBuiltins() {
+  const found = new Map();
+  const sources = readdirSync(join(ROOT, "src"), { recursive: true }).filter((file) => /(?<!\.test)\.ts$/.test(file));
+  for (const file of sources) {
+    const text = readFileSync(join(ROOT, "src", file), "utf8");
+    for (const [, list, module] of text.matchAll(/^import (?:\w+, )?\{([^}]*)\} from "(node:[^"]+)";/gm)) {
+      const names = list.split(",").map((part) => part.trim().replace(/ as .*/, ""));
+      const values = names.filter((name) => name !== "" && !name.startsWith("type "));
+      found.set(module, new Set([...(found.get(module) ?? []), ...values]));
+    }
+  }
+  return found;
 }

@@ -7,7 +7,6 @@
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import v8 from "node:v8";
 import { collectGarbage } from "../platform/garbage.ts";
 import { heapObjectId, objectByHeapId } from "./inspector-session.ts";
 
@@ -48,7 +47,7 @@ export class HeapView {
     snapshotsTaken += 1;
     const file = path.join(os.tmpdir(), `shoal-${process.pid}-${snapshotsTaken}.heapsnapshot`);
     try {
-      v8.writeHeapSnapshot(file);
+      process.getBuiltinModule("node:v8").writeHeapSnapshot(file);
       return new HeapView(JSON.parse(fs.readFileSync(file, "utf8")) as SnapshotFile);
     } finally {
       fs.rmSync(file, { force: true });

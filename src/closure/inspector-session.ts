@@ -5,7 +5,7 @@
  * Debugger makes `await` 5-9 times slower, so `withDebugger` enables it for one synchronous step). All calls are synchronous. Live values
  * cross between this code and the inspector through a slot on a built-in module's object, which every vm context reaches.
  */
-import inspector from "node:inspector";
+import type inspector from "node:inspector";
 import { SerializationError } from "../base/errors.ts";
 
 const SLOT_KEY = Symbol.for("shoal.closure.slot");
@@ -22,12 +22,14 @@ let slot: Slot = { input: undefined, output: undefined };
 
 function session(): inspector.Session {
   if (openSession) return openSession;
-  const shared = inspector as unknown as Record<symbol, Slot | undefined>;
+  // Loaded with the first capture: a worker that captures nothing does without.
+  const inspecting = process.getBuiltinModule("node:inspector");
+  const shared = inspecting as unknown as Record<symbol, Slot | undefined>;
   const known = shared[SLOT_KEY];
   if (known) slot = known;
-  else Object.defineProperty(inspector, SLOT_KEY, { value: slot });
+  else Object.defineProperty(inspecting, SLOT_KEY, { value: slot });
   try {
-    const created = new inspector.Session();
+    const created = new inspecting.Session();
     created.connect();
     openSession = created;
     return created;

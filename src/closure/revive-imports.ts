@@ -6,6 +6,7 @@
  */
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
+import { saveCodeCache } from "../platform/files/code-cache.ts";
 import { RuntimeEnvError, SerializationError } from "../base/errors.ts";
 import type { FileScope } from "./evaluate-text.ts";
 import { toThere } from "./foreign-code.ts";
@@ -92,7 +93,9 @@ function importBinding({ source, specifier, attributes }: ImportNode, { context,
 
 async function explained(load: () => Promise<object>, place: { what: string; file: string }): Promise<object> {
   try {
-    return await load();
+    const loaded = await load();
+    saveCodeCache();
+    return loaded;
   } catch (error) {
     throw importFailure(error, place);
   }

@@ -1,5 +1,4 @@
 /** Asks V8 to collect: a store under pressure needs to know what its users have dropped, and an idle process never collects by itself. */
-import v8 from "node:v8";
 import vm from "node:vm";
 
 let collect: (() => void) | undefined;
@@ -7,6 +6,7 @@ let collect: (() => void) | undefined;
 /** A full collection: some 30 ms for a heap of ordinary size. */
 export function collectGarbage(): void {
   if (collect === undefined) {
+    const v8 = process.getBuiltinModule("node:v8");
     v8.setFlagsFromString("--expose-gc");
     collect = vm.runInNewContext("gc") as () => void;
     v8.setFlagsFromString("--no-expose-gc");

@@ -4,7 +4,6 @@
  * Asked with a plain or a TLS connection and without credentials, which a server does not need to see for its greeting. Nothing is sent.
  */
 import net from "node:net";
-import tls from "node:tls";
 
 export interface NatsGreeting {
   readonly serverName: string;
@@ -24,7 +23,9 @@ export function readNatsGreeting(place: {
   const { host, port, caPem, timeoutMs } = place;
   // The certificate has to be the cluster's; which of its names the server bears is for those to check who send it something.
   const socket =
-    caPem === undefined ? net.connect({ host, port }) : tls.connect({ host, port, ca: caPem, checkServerIdentity: () => undefined });
+    caPem === undefined
+      ? net.connect({ host, port })
+      : process.getBuiltinModule("node:tls").connect({ host, port, ca: caPem, checkServerIdentity: () => undefined });
   return new Promise((resolve, reject) => {
     let text = "";
     const fail = (reason: string): void => {

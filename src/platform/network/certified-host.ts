@@ -1,10 +1,10 @@
 /** Whether a certificate is that of a host, where any of several will do. */
-import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import type { PeerCertificate } from "node:tls";
 
 /** For Node's TLS, in the place of its own check. */
 export function oneOf(hosts: readonly string[]): (host: string, certificate: PeerCertificate) => Error | undefined {
   return (_host, certificate) => {
-    const problems = hosts.map((host) => checkServerIdentity(host, certificate));
+    const problems = hosts.map((host) => process.getBuiltinModule("node:tls").checkServerIdentity(host, certificate));
     return problems.includes(undefined) ? undefined : problems[0];
   };
 }

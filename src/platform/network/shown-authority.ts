@@ -1,6 +1,5 @@
 /** Asks an address for the authority behind its certificate, believing nothing: for who can tell from its hash whether it is the right one. */
 import { X509Certificate } from "node:crypto";
-import tls from "node:tls";
 import { parseNetworkAddress } from "./network-address.ts";
 import { explained } from "./tcp-transport.ts";
 
@@ -10,7 +9,7 @@ const WITHIN_MS = 5000;
 export function shownAuthority(address: string): Promise<string> {
   const { host, port } = parseNetworkAddress(address);
   return new Promise((resolve, reject) => {
-    const socket = tls.connect({ host, port, rejectUnauthorized: false, minVersion: "TLSv1.3" });
+    const socket = process.getBuiltinModule("node:tls").connect({ host, port, rejectUnauthorized: false, minVersion: "TLSv1.3" });
     const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${WITHIN_MS} ms`)), WITHIN_MS);
     const fail = (error: Error): void => {
       clearTimeout(timer);

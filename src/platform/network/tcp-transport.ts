@@ -7,7 +7,7 @@
  * finish its handshake is dropped; of too many of them the oldest are, but not those who have only just come: a whole cluster comes at once when its head is back.
  */
 import net from "node:net";
-import tls from "node:tls";
+import type tls from "node:tls";
 import { type NodeId, type NodeTag, nodeTagOf } from "../../base/ids.ts";
 import { AuthenticationError } from "../../base/errors.ts";
 import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress } from "./network-address.ts";
@@ -87,7 +87,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
         return wrongName;
       },
     };
-    const socket = isTls ? tls.connect(secure) : net.connect({ host, port, localAddress, onread });
+    const socket = isTls ? process.getBuiltinModule("node:tls").connect(secure) : net.connect({ host, port, localAddress, onread });
     const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${CONNECT_WITHIN_MS} ms`)), CONNECT_WITHIN_MS);
     const fail = (error: Error): void => {
       clearTimeout(timer);
@@ -112,29 +112,36 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
   const { host, port } = parseNetworkAddress(address);
   let identity = options.identity ?? tlsIdentity();
   const unfinished = new Map<string, { socket: net.Socket; sinceMs: number }>();
-  const secure = tls.createServer({
-    ...contextOf(identity),
-    requestCert: true,
-    rejectUnauthorized: false,
-    handshakeTimeout: HANDSHAKE_WITHIN_MS,
-  });
-  secure.on("tlsClientError", (_, socket) => socket.destroy());
-  secure.on("secureConnection", (socket) => {
-    unfinished.delete(keyOf(socket));
-    const nodeId = socket.authorized ? nodeOf(socket) : undefined;
-    if (nodeId !== undefined) onTransport(transportOf(socket, nodeId));
-    else if (options.onStranger === undefined) socket.destroy();
-    else options.onStranger(new SocketTransport(socket), problemOf(socket));
-  });
+  let secureServer: tls.Server | undefined;
+  const secure = (): tls.Server => {
+    if (secureServer !== undefined) return secureServer;
+    secureServer = process.getBuiltinModule("node:tls").createServer({
+      ...contextOf(identity),
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: HANDSHAKE_WITHIN_MS,
+    });
+    secureServer.on("tlsClientError", (_, socket) => socket.destroy());
+    secureServer.on("secureConnection", (socket) => {
+      unfinished.delete(keyOf(socket));
+      const nodeId = socket.authorized ? nodeOf(socket) : undefined;
+      if (nodeId !== undefined) onTransport(transportOf(socket, nodeId));
+      else if (options.onStranger === undefined) socket.destroy();
+      else options.onStranger(new SocketTransport(socket), problemOf(socket));
+    });
+    return secureServer;
+  };
+  // A certificate that cannot be used is refused here, not at the first caller.
+  if (identity !== undefined) secure();
   const unwatch = watchTlsIdentity((later) => {
     if (options.identity !== undefined) return;
     identity = later;
-    secure.setSecureContext(contextOf(later));
+    secureServer?.setSecureContext(contextOf(later));
   });
   const begin = (socket: net.Socket, first: Buffer): void => {
     socket.unshift(first);
     if (first[0] === TLS_HANDSHAKE && first[1] === TLS_MAJOR_VERSION && identity !== undefined) {
-      secure.emit("connection", socket);
+      secure().emit("connection", socket);
       return;
     }
     unfinished.delete(keyOf(socket));

@@ -1,0 +1,274 @@
+/**
+ * The process of a node daemon: started by `init()` with its configuration on the parent's line, ended with its last driver.
+ *
+ * Joins what may not know each other (the node and the head, sockets and child processes), and owns the session's folders: it removes them at the end,
+ * whatever ended it short of SIGKILL; its driver does it then. Nothing here decides about tasks, refs or actors.
+ */
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
+import { Head } from "../control/head.ts";
+import { NodeDaemon } from "../node/daemon.ts";
+import { type ClusterConfiguration, ClusterMembership, workerListenAddress } from "../node/membership/cluster-membership.ts";
+import { type Joined, joinCluster } from "../node/membership/join.ts";
+import { createProcessLauncher } from "../node/workers/process-launcher.ts";
+import { createSpillDisk } from "../object/spill-disk.ts";
+import { listen } from "../platform/network/endpoint.ts";
+import { createMemoryProbe, pretendedMemoryBytes } from "../platform/machine/memory-usage.ts";
+import { randomHex } from "../platform/random.ts";
+import { pruneCodeCache, saveCodeCache } from "../platform/files/code-cache.ts";
+import {
+  claimSessionDirectories,
+  removeArenaFile,
+  removeSessionDirectories,
+  type SessionDirectories,
+  writeWorkerPids,
+} from "../platform/files/session-directory.ts";
+import { DaemonPermit } from "../platform/processes/run-permit.ts";
+import { networkFaults } from "../platform/network/network-faults.ts";
+import { removeNodeFile, writeNodeFile } from "../platform/files/node-file.ts";
+import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/network/tls-identity.ts";
+import type { UnitShares } from "../scheduling/resource-pool.ts";
+import { PROTOCOL_VERSION } from "../wire/messages.ts";
+import { tellingStartFailures } from "../platform/processes/start-failure.ts";
+import { readParentLine } from "../platform/processes/worker-process.ts";
+import { nodeEnvironments } from "./node-environments.ts";
+
+export interface DaemonConfiguration {
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  jobId: JobId;
+  token: string;
+  namespace: string;
+  directories: SessionDirectories;
+  resources: Record<string, number>;
+  labels: Record<string, string>;
+  accelerators: UnitShares | undefined;
+  objectStoreMemoryBytes: number;
+  memoryUsageThreshold: number;
+  taskOomRetries: number;
+  workerExecArgv: string[];
+  /** Whether it runs jobs in the very folders of drivers that are on its machine. Default: true. */
+  sharesFolders?: boolean | undefined;
+  /** The node is one of a cluster. */
+  cluster?: ClusterConfiguration | undefined;
+}
+
+/** Processes that wait for a job: two cover its first task and its first actor. */
+const SPARE_WORKERS = 2;
+
+/** What builds environments is killed before the node's folders are removed. */
+const BUILDERS_END_WITHIN_MS = 1000;
+
+/** The cache of compiled modules is looked after when the first work of a program is not waiting for this process. */
+const LOOK_AFTER_CACHE_MS = 5000;
+
+/** Written to the parent once callers can connect. */
+const READY = "ready";
+
+let end = (): void => process.exit(0);
+const { configuration, send } = await readParentLine<DaemonConfiguration>(() => end());
+process.title = "shoal daemon";
+const started = tellingStartFailures(send);
+const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
+const address = join(directories.sockets, "daemon");
+claimSessionDirectories(directories);
+const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+const runsUntil = join(directories.memory, "runs-until");
+const permit = cluster === undefined ? undefined : new DaemonPermit(runsUntil);
+let workerCount = 0;
+let isEnding = false;
+let isDraining = false;
+let heads: readonly string[] = cluster?.headAddresses ?? [];
+const startedMs = Date.now();
+// Before anything connects or listens: all of it shows the certificate.
+const joined = cluster?.joinToken === undefined ? undefined : await joinFor(cluster.headAddresses, cluster.joinToken);
+const token = joined?.token ?? configuration.token;
+const membership =
+  cluster === undefined
+    ? undefined
+    : new ClusterMembership({
+        configuration: cluster,
+        token,
+        facts: {
+          version: PROTOCOL_VERSION,
+          pid: process.pid,
+          nodeId,
+          daemonId,
+          hostname: hostname(),
+          resources: configuration.resources,
+          labels: configuration.labels,
+          objectStoreMemoryBytes,
+        },
+        report: () => daemon.report,
+        digest: () => daemon.digest,
+        onRouted: (header, body) => daemon.receiveRouted(header, body),
+        onTransfer: (tag, transport) => daemon.acceptTransfer(tag, transport),
+        folders: { memoryDirectory: directories.memory, spillDirectory: directories.spill },
+        onRegistered: () => daemon.headUp(),
+        onDraining: () => {
+          if (isDraining) return;
+          isDraining = true;
+          tellDrivers(tlsIdentity());
+        },
+        onHeads: (headAddresses) => {
+          heads = headAddresses;
+          tellDrivers(tlsIdentity());
+        },
+        onLeft: () => end(),
+        onFence: (effect) => {
+          if (effect.kind === "fence") fence(effect.reason);
+          else signalWorkers(effect.kind === "pause" ? "SIGSTOP" : "SIGCONT");
+        },
+        onAllowed: (untilMs) => permit?.allow(untilMs),
+        onIdentity: (identity) => tellDrivers(identity),
+      });
+
+const environments = nodeEnvironments({
+  node: nodeId,
+  hostname: hostname(),
+  directories,
+  sharesFolders: configuration.sharesFolders ?? true,
+  program: new URL(`./environment.${extension}`, import.meta.url).pathname,
+  peer: (node) => daemon.daemonOf(node),
+});
+
+const launcher = createProcessLauncher({
+  entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
+  pythonFolder: new URL("../../python", import.meta.url).pathname,
+  execArgv: configuration.workerExecArgv,
+  cpus: configuration.resources["CPU"] ?? 1,
+  configure: (processId, settings) => {
+    workerCount += 1;
+    return {
+      processId,
+      nodeId,
+      daemonId,
+      jobId: settings?.description.job?.jobId ?? jobId,
+      token,
+      namespace: settings?.description.job?.namespace ?? namespace,
+      labels: configuration.labels,
+      daemonAddress: address,
+      address: join(directories.sockets, `w${workerCount}`),
+      remoteAddress: cluster === undefined ? undefined : workerListenAddress(cluster),
+      identity: tlsIdentity(),
+      memoryDirectory: directories.memory,
+      spillDirectory: directories.spill,
+      storeQuotaBytes: objectStoreMemoryBytes,
+      taskOomRetries: configuration.taskOomRetries,
+      runMark: join(directories.memory, `run-${workerCount}`),
+      runPermit: permit === undefined ? undefined : runsUntil,
+      runtimeEnv: settings?.description,
+      packageFolder: settings?.packageFolder,
+      foreignCode: settings?.foreignCode,
+    };
+  },
+  onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
+  // In a cluster each job has workers of its own.
+  spares: cluster === undefined ? 0 : SPARE_WORKERS,
+});
+
+const daemon: NodeDaemon = new NodeDaemon({
+  nodeId,
+  processId: daemonId,
+  token,
+  hostname: hostname(),
+  address,
+  resources: configuration.resources,
+  labels: configuration.labels,
+  accelerators: configuration.accelerators,
+  objectStoreMemoryBytes,
+  newProcessId: () => newProcessId(randomHex, nodeId),
+  nowMs: () => performance.now(),
+  launcher,
+  spillDisk: createSpillDisk(directories),
+  buildEnvironment: (key, description) => environments.build(key, description),
+  folders: cluster === undefined ? undefined : environments.folders,
+  memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
+  unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
+  createHead: (node) => {
+    if (membership === undefined) return Head.hostedBy(node, () => performance.now());
+    return membership.headFor(node);
+  },
+  onAbandoned: () => {
+    if (cluster === undefined) end();
+  },
+  cluster: membership?.cluster,
+});
+
+end = () => {
+  if (isEnding) return;
+  isEnding = true;
+  // Whoever ends the node may look right after whether anything of it is left.
+  void Promise.allSettled([launcher.close(), environments.close(), daemon.close()]).then(() => {
+    membership?.close();
+    if (cluster !== undefined) removeNodeFile(nodeId);
+    removeSessionDirectories(directories);
+    process.exit(0);
+  });
+};
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => end());
+
+/** Its work may run elsewhere by now: what runs here ends at once, whatever it is doing. Whoever keeps the node starts another, under a new id. */
+function fence(reason: string): void {
+  isEnding = true;
+  console.error(`The node ends: ${reason}.`);
+  signalWorkers("SIGKILL");
+  removeNodeFile(nodeId);
+  const leave = (): void => {
+    removeSessionDirectories(directories);
+    process.exit(1);
+  };
+  void environments.close().then(leave);
+  setTimeout(leave, BUILDERS_END_WITHIN_MS);
+}
+
+function signalWorkers(signal: NodeJS.Signals): void {
+  for (const pid of daemon.workerPids) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+async function joinFor(addresses: readonly string[], joinToken: string): Promise<Joined> {
+  const found = await joinCluster({ address: addresses, joinToken, nodeId });
+  setTlsIdentity(found.identity);
+  return found;
+}
+
+/** Drivers of this machine find the node by it. */
+function tellDrivers(identity: TlsIdentity | undefined): void {
+  writeNodeFile({
+    identity,
+    networkFaults: networkFaults()?.place,
+    clusterAddress: heads.join(","),
+    nodeId,
+    daemonId,
+    token,
+    socket: address,
+    memoryDirectory: directories.memory,
+    spillDirectory: directories.spill,
+    storeQuotaBytes: objectStoreMemoryBytes,
+    labels: configuration.labels,
+    pid: process.pid,
+    startedMs,
+    isDraining,
+  });
+}
+
+// Workers need some 40 ms to start: they begin before this process listens.
+daemon.start();
+launcher.start();
+await listen(address, (transport) => daemon.accept(transport));
+if (membership !== undefined && cluster !== undefined) {
+  await membership.join();
+  tellDrivers(tlsIdentity());
+}
+started(READY);
+setTimeout(() => {
+  saveCodeCache();
+  pruneCodeCache();
+}, LOOK_AFTER_CACHE_MS).unref();

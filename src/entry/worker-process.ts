@@ -1,0 +1,90 @@
+/**
+ * The process of a worker: a runtime like the driver's, a host for what runs here, and a daemon whose end is its own.
+ *
+ * Started by the node's launcher with its configuration on the parent's line; a spare one gets it later. In a cluster it runs only for as long as its daemon says,
+ * and reads from no connection after that (`platform/processes/run-permit.ts`).
+ */
+import type { FrameSink } from "../core/session/worker-runtime.ts";
+import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
+import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
+import { saveCodeCache } from "../platform/files/code-cache.ts";
+import { connect, listen } from "../platform/network/endpoint.ts";
+import { collectGarbage } from "../platform/garbage.ts";
+import { WorkerMark } from "../platform/processes/run-mark.ts";
+import { permitted, WorkerPermit } from "../platform/processes/run-permit.ts";
+import { resolvePackagesFrom } from "../platform/module-resolution.ts";
+import { dieWithParent } from "../platform/shared-memory.ts";
+import { setTlsIdentity } from "../platform/network/tls-identity.ts";
+import type { Transport } from "../platform/network/transport.ts";
+import { readParentLine } from "../platform/processes/worker-process.ts";
+import type { SpareConfiguration, WorkerConfiguration } from "../node/workers/process-launcher.ts";
+import { acceptStranger } from "../rpc/stranger.ts";
+import { markOutput } from "../worker/console-source.ts";
+import { InterruptionGuard } from "../worker/interruption-guard.ts";
+// The public module: what shipped code imports as "shoal" is what runs here.
+import "../index.ts";
+import { useForeignCode } from "../closure/foreign-imports.ts";
+import { registerWellKnownModule } from "../closure/well-known.ts";
+
+// Most workers never need it, so it is loaded with the first function that does.
+registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
+
+// While it waits for its configuration: a spare worker may be killed as soon as it has had it.
+setImmediate(saveCodeCache);
+const parentLine = await readParentLine<WorkerConfiguration | SpareConfiguration>(() => process.exit(0));
+dieWithParent();
+process.title = "shoal worker";
+const first = parentLine.configuration;
+const configuration = "isSpare" in first ? ((await parentLine.next()) as WorkerConfiguration) : first;
+const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, workingDirectory, runPermit, ...settings } = configuration;
+if (workingDirectory !== undefined) process.chdir(workingDirectory);
+if (identity !== undefined) setTlsIdentity(identity);
+if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
+if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
+process.setSourceMapsEnabled(true);
+// What interrupts a task (worker/interruption-guard.ts) must not end the worker when it comes late.
+process.on("SIGINT", () => {});
+process.on("unhandledRejection", (reason) => {
+  // A promise that the task forgot: it is told, and does not take down the other tasks of this worker.
+  console.error("Unhandled rejection in a task:", reason);
+});
+
+const permit = runPermit === undefined ? undefined : new WorkerPermit({ path: runPermit, end: endAtOnce });
+const allowed = (transport: Transport): Transport => (permit === undefined ? transport : permitted(transport, permit));
+permit?.watch();
+const sink: FrameSink = { accept: () => {} };
+const listener = await listen(configuration.address, (transport) => sink.accept(allowed(transport)));
+const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
+const remote =
+  remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(allowed(transport)), { onStranger });
+const daemonTransport = allowed(await connect(configuration.daemonAddress));
+const host = startWorkerRuntime({
+  ...settings,
+  remoteAddress: remote?.path,
+  runtimeEnv: runtimeEnv as RuntimeEnvSpec | undefined,
+  daemonTransport,
+  collectGarbage,
+  showActor: (className) => {
+    process.title = `shoal worker: ${className}`;
+  },
+  guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),
+  exit: () => {
+    listener.close();
+    remote?.close();
+    // Two turns: what has been answered is with the operating system by then.
+    setImmediate(() => setImmediate(() => process.exit(0)));
+  },
+});
+sink.accept = (transport) => host.accept(transport);
+for (const stream of [process.stdout, process.stderr]) {
+  // Node writes to these pipes without waiting; what a worker has printed would be lost with it (measured: 1,500 of 2,000 lines at a SIGKILL).
+  (stream as unknown as { _handle?: { setBlocking?: (blocking: boolean) => void } })._handle?.setBlocking?.(true);
+}
+const idleSource = (): string => (host.actors.actorId === undefined ? "" : host.actors.className);
+markOutput(process.stdout as never, idleSource);
+markOutput(process.stderr as never, idleSource);
+/** Nothing of the user's code runs any more, not even what it does at an exit. */
+function endAtOnce(reason: string): void {
+  console.error(`The worker ends: ${reason}.`);
+  process.kill(process.pid, "SIGKILL");
+}

@@ -31,7 +31,7 @@ import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/netwo
 import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
 import { tellingStartFailures } from "../platform/processes/start-failure.ts";
-import { readParentLine } from "../platform/processes/worker-process.ts";
+import { daemonStart, whenParentGone } from "./daemon-start.ts";
 import { nodeEnvironments } from "./node-environments.ts";
 
 export interface DaemonConfiguration {
@@ -67,7 +67,8 @@ const LOOK_AFTER_CACHE_MS = 5000;
 const READY = "ready";
 
 let end = (): void => process.exit(0);
-const { configuration, send } = await readParentLine<DaemonConfiguration>(() => end());
+const { configuration, send, cpus, workerEntry, earlyWorkers } = daemonStart;
+whenParentGone(() => end());
 process.title = "shoal daemon";
 const started = tellingStartFailures(send);
 const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
@@ -129,15 +130,15 @@ const environments = nodeEnvironments({
   hostname: hostname(),
   directories,
   sharesFolders: configuration.sharesFolders ?? true,
-  program: new URL(`./environment.${extension}`, import.meta.url).pathname,
+  program: new URL(`../entry/environment.${extension}`, import.meta.url).pathname,
   peer: (node) => daemon.daemonOf(node),
 });
 
 const launcher = createProcessLauncher({
-  entry: new URL(`./worker.${extension}`, import.meta.url).pathname,
+  entry: workerEntry,
   pythonFolder: new URL("../../python", import.meta.url).pathname,
   execArgv: configuration.workerExecArgv,
-  cpus: configuration.resources["CPU"] ?? 1,
+  cpus,
   configure: (processId, settings) => {
     workerCount += 1;
     return {
@@ -166,6 +167,7 @@ const launcher = createProcessLauncher({
   onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
   // In a cluster each job has workers of its own.
   spares: cluster === undefined ? 0 : SPARE_WORKERS,
+  early: earlyWorkers,
 });
 
 const daemon: NodeDaemon = new NodeDaemon({
@@ -259,7 +261,7 @@ function tellDrivers(identity: TlsIdentity | undefined): void {
   });
 }
 
-// Workers need some 40 ms to start: they begin before this process listens.
+// Where they have not begun yet, workers begin before this process listens: they need longer.
 daemon.start();
 launcher.start();
 await listen(address, (transport) => daemon.accept(transport));

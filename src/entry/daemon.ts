@@ -1,8 +1,7 @@
 /**
- * Where the process of a node daemon begins: the cache of compiled modules is set up before the modules are loaded that make a daemon of it
- * (`entry/daemon-process.ts`). Imports nothing else, as what is imported here is compiled in each process.
+ * Where the process of a node daemon begins: what others wait for (`entry/daemon-start.ts`) comes before the modules are loaded that make a daemon of it
+ * (`entry/daemon-process.ts`).
  */
-import { useCodeCache } from "../platform/files/code-cache.ts";
+import "./daemon-start.ts";
 
-useCodeCache();
 await import("./daemon-process.ts");

@@ -12,6 +12,8 @@ import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
 import { Child } from "../../platform/processes/worker-process.ts";
 import type { EnvironmentDescription, LaunchSettings } from "../environments/environment-table.ts";
 import { PythonWorkers, type StartedWorker } from "./python-workers.ts";
+import type { EarlyWorkers } from "./early-workers.ts";
+import { type Listeners, type SpareProcess, startSpareProcess } from "./spare-process.ts";
 import { SpareWorkers } from "./spare-workers.ts";
 import type { WorkerLauncher } from "./worker-pool.ts";
 
@@ -49,23 +51,12 @@ export interface WorkerConfiguration {
   workingDirectory?: string | undefined;
 }
 
-/** The first line for a process that was started before it was known for whom; the configuration follows. */
-export interface SpareConfiguration {
-  isSpare: true;
-}
-
 /** A launcher that may have processes which nobody has been given. */
 export interface ProcessLauncher extends WorkerLauncher {
   /** Starts the spare ones. */
   start(): void;
   /** Resolves when the spare ones have ended. */
   close(): Promise<void>;
-}
-
-/** What becomes of what a child prints and of its end: a spare one's are its taker's, once there is one. */
-interface Listeners {
-  onLine: ConstructorParameters<typeof Child>[0]["onLine"];
-  onExit: ConstructorParameters<typeof Child>[0]["onExit"];
 }
 
 /** Spare processes are started so long after one was taken. */
@@ -82,36 +73,27 @@ export function createProcessLauncher(options: {
   onSpawned: (pid: number) => void;
   /** How many processes are started ahead for jobs; 0 where there is one job, which has workers of its own ahead. */
   spares: number;
+  /** Processes that have been started already, for workers of the default environment. */
+  early?: EarlyWorkers<SpareProcess> | undefined;
 }): ProcessLauncher {
   const memoryBytes = usableMemoryBytes();
   const withHeapLimit = (execArgv: readonly string[], settings: LaunchSettings | undefined): string[] => {
     const nodeOptions = settings?.envVars["NODE_OPTIONS"] ?? process.env["NODE_OPTIONS"];
     return [...execArgv, ...workerHeapFlags({ memoryBytes, cpus: options.cpus, execArgv, nodeOptions })];
   };
-  const startSpare = (gone: () => void): { child: Child; listeners: Listeners } => {
-    const listeners: Listeners = { onLine: () => {}, onExit: gone };
-    const configuration: SpareConfiguration = { isSpare: true };
-    const child = new Child({
-      entry: options.entry,
-      execArgv: withHeapLimit(options.execArgv, undefined),
-      configuration,
-      onLine: (stream, line) => listeners.onLine(stream, line),
-      onMessage: () => {},
-      onExit: (exit) => listeners.onExit(exit),
-    });
-    return { child, listeners };
-  };
   const spares = new SpareWorkers({
     count: options.spares,
-    start: startSpare,
+    start: (gone) => startSpareProcess(options, gone),
     end: ({ child }) => child.kill("SIGKILL"),
     later: (callback) => {
       const timer = setTimeout(callback, SPARES_AFTER_MS).unref();
       return () => clearTimeout(timer);
     },
   });
-  const spareFor = (settings: LaunchSettings | undefined): ReturnType<typeof startSpare> | undefined =>
-    settings !== undefined && canTakeSpare(settings, options.execArgv) ? spares.take() : undefined;
+  const spareFor = (settings: LaunchSettings | undefined): SpareProcess | undefined => {
+    if (settings === undefined) return options.early?.take();
+    return canTakeSpare(settings, options.execArgv) ? spares.take() : undefined;
+  };
   const startFor = (settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child => {
     const spare = spareFor(settings);
     if (spare === undefined) {
@@ -152,9 +134,9 @@ export function createProcessLauncher(options: {
   };
   return {
     start: () => spares.fill(),
-    close: () => {
+    close: async () => {
       python.close();
-      return spares.close();
+      await Promise.all([spares.close(), options.early?.close()]);
     },
     launch: ({ workerId, environment, settings, onLine, onExit }) => {
       const configuration = options.configure(workerId, settings);

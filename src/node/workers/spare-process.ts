@@ -1,0 +1,47 @@
+/**
+ * A worker's process that has been started before it is known for whom: it loads the runtime and waits for its configuration.
+ *
+ * What it prints and its end are nobody's until it has a taker, who puts listeners of its own in place. Made by the launcher for jobs of a cluster, and by a daemon
+ * that has only begun to load itself (`entry/daemon-start.ts`), for which reason this file imports little.
+ */
+import { usableMemoryBytes, workerHeapFlags } from "../../platform/machine/machine.ts";
+import { Child } from "../../platform/processes/worker-process.ts";
+
+/** The first line for a process that was started before it was known for whom; the configuration follows. */
+export interface SpareConfiguration {
+  isSpare: true;
+}
+
+/** What becomes of what a child prints and of its end: a spare one's are its taker's, once there is one. */
+export interface Listeners {
+  onLine: ConstructorParameters<typeof Child>[0]["onLine"];
+  onExit: ConstructorParameters<typeof Child>[0]["onExit"];
+}
+
+export interface SpareProcess {
+  readonly child: Child;
+  readonly listeners: Listeners;
+}
+
+export interface SpareProcessOptions {
+  readonly entry: string;
+  readonly execArgv: readonly string[];
+  /** How many workers the node has when all of its CPUs are at work. */
+  readonly cpus: number;
+}
+
+/** @param gone called when it ends before it has a taker */
+export function startSpareProcess({ entry, execArgv, cpus }: SpareProcessOptions, gone: () => void): SpareProcess {
+  const listeners: Listeners = { onLine: () => {}, onExit: gone };
+  const configuration: SpareConfiguration = { isSpare: true };
+  const nodeOptions = process.env["NODE_OPTIONS"];
+  const child = new Child({
+    entry,
+    execArgv: [...execArgv, ...workerHeapFlags({ memoryBytes: usableMemoryBytes(), cpus, execArgv, nodeOptions })],
+    configuration,
+    onLine: (stream, line) => listeners.onLine(stream, line),
+    onMessage: () => {},
+    onExit: (exit) => listeners.onExit(exit),
+  });
+  return { child, listeners };
+}

@@ -85,7 +85,10 @@ class Coroutines:
                 if self.waits:
                     # What can go on goes on, and then it is seen whether all that is left is to wait.
                     self.loop.call_soon(self.loop.stop)
+                timer = self._stop_at_timer()
                 self.loop.run_forever()
+                if timer is not None:
+                    timer.cancel()
                 # Nothing interrupts what belongs to the worker.
                 marked = interrupts.pause()
                 self._pump.turn(0)
@@ -105,6 +108,11 @@ class Coroutines:
                 task.exception()
             raise TaskInterrupted("the task was cancelled")
         return task.result()
+
+    def _stop_at_timer(self):
+        """Who may run only until a time has to look then."""
+        seconds = None if self._pump.await_permit is None else self._pump.seconds_to_timer()
+        return None if seconds is None else self.loop.call_later(seconds, self.loop.stop)
 
     def _park(self, task):
         """All that there is to do is to wait for references: the CPU goes to others meanwhile, which may run here, as where ``get`` waits."""

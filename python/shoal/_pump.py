@@ -25,6 +25,8 @@ class Pump:
         self.unflushed = set()
         #: Called before each wait: what is told in batches goes out then.
         self.before_wait = []
+        #: Called before what has come is handled; returns when it may be.
+        self.await_permit = None
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -116,7 +118,10 @@ class Pump:
             to_timer = self.seconds_to_timer()
             if to_timer is not None and (seconds is None or to_timer < seconds):
                 seconds = to_timer
-        for key, events in self._selector.select(seconds):
+        happened = self._selector.select(seconds)
+        if self.await_permit is not None:
+            self.await_permit()
+        for key, events in happened:
             if events & _READ:
                 key.data()
             if events & _WRITE:

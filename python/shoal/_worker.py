@@ -30,6 +30,7 @@ from ._entrance import is_equal, listen, places_of
 from ._network import NetworkListener
 from ._outbound import OutboundCalls
 from ._output import mark_output
+from ._permit import RunPermit, end_at_once
 from ._pump import Pump
 from ._read_links import ReadLinks
 from ._reading import read_value
@@ -65,6 +66,10 @@ class Worker:
         self.configuration = configuration
         self.process_id = configuration["processId"]
         self.pump = Pump()
+        if configuration.get("runPermit") is not None:
+            permit = RunPermit(configuration["runPermit"], end_at_once)
+            permit.watch(self.pump)
+            self.pump.await_permit = permit.check
         self.current = None
         #: A process that the user's code has forked.
         self.is_copy = False

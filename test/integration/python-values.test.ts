@@ -55,3 +55,15 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(`what Python writes, TypeScript reads$
     expect({ name, value: read }).toEqual({ name, value: typeof given === "function" ? custom : given });
   });
 });
+
+test.skipIf(WITHOUT_PYTHON !== undefined)(
+  `a worker of Python whose daemon does not say that it may run stands still${unless(WITHOUT_PYTHON)}`,
+  () => {
+    const { status, stderr } = spawnSync("python3", [join(REPOSITORY, "python", "tests", "test_permit.py")], {
+      encoding: "utf8",
+      env: { ...process.env, PYTHONPATH: join(REPOSITORY, "python"), PYTHONDONTWRITEBYTECODE: "1" },
+    });
+    expect(stderr).toMatch(/OK\n$/);
+    expect(status).toBe(0);
+  },
+);

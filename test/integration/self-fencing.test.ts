@@ -4,9 +4,10 @@
  * Of when an actor ran, its own lines are believed, with the clock of the machine that all nodes of a test share.
  */
 import { appendFileSync } from "node:fs";
-import { get, init, nodes, remote, shutdown } from "shoal";
+import { get, init, nodes, python, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 import { isAlive, Log, until, useFolder } from "./session.ts";
 
 class Diarist {
@@ -19,6 +20,8 @@ class Diarist {
     return process.pid;
   }
 }
+
+const DIARIST = new URL("python/diarist.py", import.meta.url);
 
 const folder = useFolder();
 const said: string[] = [];
@@ -73,27 +76,34 @@ describe("a head that is away", () => {
 });
 
 describe("a daemon that stands still while its workers do not", () => {
-  test("has them stand still before their actor lives elsewhere, and take no call that was on its way", { timeout: 90_000 }, async () => {
+  test(`has them stand still before their actors live elsewhere, and take no call that was on its way${unless(WITHOUT_PYTHON)}`, {
+    timeout: 90_000,
+  }, async () => {
     const node = await cluster.addNode({ numCpus: 1 });
-    const log = new Log(folder);
-    const actor = remote(Diarist)
-      .options({ maxRestarts: 1, maxTaskRetries: -1, schedulingStrategy: { nodeId: node.nodeId, soft: true } })
-      .remote(log.file);
-    const pid = await get(actor.pid.remote());
+    const options = { numCpus: 0, maxRestarts: 1, maxTaskRetries: -1, schedulingStrategy: { nodeId: node.nodeId, soft: true } };
+    const ofPython = WITHOUT_PYTHON === undefined ? [python.actor<{ pid(): number }>(DIARIST, "Diarist", options)] : [];
+    const lives = [remote(Diarist, options), ...ofPython].map((kind) => {
+      const log = new Log(folder);
+      const actor = kind.remote(log.file);
+      const pids = (): string[] => Array.from(new Set(log.lines.map((line) => line.split(" ")[0] ?? "")));
+      const timesOf = (of: string): number[] =>
+        log.lines.filter((line) => line.startsWith(`${of} `)).map((line) => Number(line.split(" ")[1]));
+      return { actor, pids, timesOf };
+    });
+    const before = await Promise.all(lives.map(({ actor }) => get(actor.pid.remote())));
     node.pause();
-    const pids = (): string[] => Array.from(new Set(log.lines.map((line) => line.split(" ")[0] ?? "")));
-    await until(() => pids().length > 1, "the actor to live elsewhere");
-    const [first = "", next = ""] = pids();
-    expect(first).toBe(String(pid));
-    const timesOf = (of: string): number[] =>
-      log.lines.filter((line) => line.startsWith(`${of} `)).map((line) => Number(line.split(" ")[1]));
-    // A call that the old process has not read yet.
-    const answered = get(actor.pid.remote());
+    await until(() => lives.every(({ pids }) => pids().length > 1), "the actors to live elsewhere");
+    expect(lives.map(({ pids }) => pids()[0])).toEqual(before.map(String));
+    // Calls that the old processes have not read yet.
+    const answered = lives.map(({ actor }) => get(actor.pid.remote()));
     await sleep(500);
     node.resume();
-    expect(String(await answered)).toBe(next);
-    await until(() => !isAlive(pid) && !isAlive(node.pid), "the node and its workers to end");
-    expect(Math.max(...timesOf(first))).toBeLessThan(Math.min(...timesOf(next)));
+    expect((await Promise.all(answered)).map(String)).toEqual(lives.map(({ pids }) => pids()[1]));
+    await until(() => before.every((pid) => !isAlive(pid)) && !isAlive(node.pid), "the node and its workers to end");
+    for (const { pids, timesOf } of lives) {
+      const [first = "", next = ""] = pids();
+      expect(Math.max(...timesOf(first))).toBeLessThan(Math.min(...timesOf(next)));
+    }
   });
 });
 

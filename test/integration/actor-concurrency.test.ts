@@ -1,9 +1,12 @@
 /**
  * Actors whose calls overlap: limits, groups, options of single methods, how many calls may wait, and calls that need not keep their order.
  */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { DeadlockError, get, getActor, init, kill, PendingCallsLimitExceededError, ready, remote, shutdown, terminate } from "shoal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { failureOf } from "./sandbox.ts";
+import { useFolder } from "./session.ts";
 
 class Desk {
   #busy = 0;
@@ -55,6 +58,12 @@ const later = remote(async (value: number) => {
   await new Promise((resolve) => setTimeout(resolve, 150));
   return value;
 });
+/** Is pending until the test writes the file. */
+const onceThere = remote(async (value: number, file: string) => {
+  while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+  return value;
+});
+const folder = useFolder();
 
 describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
   beforeAll(async () => {
@@ -86,9 +95,11 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
     using desk = remote(Desk, { concurrencyGroups: { io: 1 } }).remote();
     await ready(desk);
     const io = desk.note.options({ concurrencyGroup: "io" });
-    io.remote(later.remote(1));
+    const go = join(folder, `group ${mode}`);
+    io.remote(onceThere.remote(1, go));
     const second = io.remote(2);
-    desk.note.remote(3);
+    await desk.note.remote(3);
+    writeFileSync(go, "");
     await second;
     expect(await desk.order.remote()).toEqual([3, 1, 2]);
   });
@@ -159,8 +170,10 @@ describe.each(["process", "inProcess"] as const)("in mode %s", (mode) => {
   test("a call with a pending argument holds back none where order does not matter", async () => {
     using desk = remote(Desk, { allowOutOfOrderExecution: true }).remote();
     await ready(desk);
-    const first = desk.note.remote(later.remote(1));
+    const go = join(folder, `order ${mode}`);
+    const first = desk.note.remote(onceThere.remote(1, go));
     await desk.note.remote(2);
+    writeFileSync(go, "");
     await first;
     expect(await desk.order.remote()).toEqual([2, 1]);
   });

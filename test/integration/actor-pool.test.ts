@@ -1,10 +1,12 @@
 /**
  * `ActorPool` over real actors: order, bounded work ahead, failures and deaths, in processes and in this process.
  */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { ActorDiedError, type ActorHandle, GetTimeoutError, kill, remote, TaskError } from "shoal";
 import { ActorPool } from "shoal/util";
 import { describe, expect, test } from "vitest";
-import { failureOf, useSession } from "./session.ts";
+import { failureOf, useFolder, useSession } from "./session.ts";
 
 class Squarer {
   #calls = 0;
@@ -17,6 +19,12 @@ class Squarer {
 
   async squareLater(value: number, afterMs: number): Promise<number> {
     await new Promise((resolve) => setTimeout(resolve, afterMs));
+    return value * value;
+  }
+
+  /** Once the file is there; at once without one. */
+  async squareOnce(value: number, file: string | undefined): Promise<number> {
+    while (file !== undefined && !existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
     return value * value;
   }
 
@@ -42,6 +50,14 @@ async function collect<T>(results: AsyncIterable<T>): Promise<T[]> {
   return found;
 }
 
+const folder = useFolder();
+let gates = 0;
+function newGate(): { file: string; open: () => void } {
+  gates += 1;
+  const file = join(folder, `gate-${gates}`);
+  return { file, open: () => writeFileSync(file, "") };
+}
+
 describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
   useSession({ numCpus: 2, mode });
 
@@ -57,9 +73,16 @@ describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
 
   test("mapUnordered gives results as they come", async () => {
     const { pool } = newPool(2);
-    const delays = [400, 1, 1, 1];
-    const results = await collect(pool.mapUnordered((actor, delay) => actor.squareLater.remote(delay, delay), delays));
-    expect(results).toEqual([1, 1, 1, 160_000]);
+    const { file, open } = newGate();
+    const results: number[] = [];
+    for await (const result of pool.mapUnordered(
+      (actor, value) => actor.squareOnce.remote(value, value === 5 ? file : undefined),
+      [5, 1, 1, 1],
+    )) {
+      results.push(result);
+      if (results.length === 3) open();
+    }
+    expect(results).toEqual([1, 1, 1, 25]);
   });
 
   test("values may be without end: only so many are taken ahead", async () => {
@@ -75,11 +98,13 @@ describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
 
   test("submit and getNext keep the order; getNextUnordered takes what is there", async () => {
     const { pool } = newPool(2);
-    for (const delay of [200, 1, 1]) pool.submit((actor, value) => actor.squareLater.remote(value, value), delay);
+    const { file, open } = newGate();
+    for (const given of [5, 1, 1]) pool.submit((actor, value) => actor.squareOnce.remote(value, value === 5 ? file : undefined), given);
     expect(pool.hasNext()).toBe(true);
     expect(pool.hasFree()).toBe(false);
     expect(await pool.getNextUnordered()).toBe(1);
-    expect(await pool.getNext()).toBe(40_000);
+    open();
+    expect(await pool.getNext()).toBe(25);
     expect(await pool.getNext()).toBe(1);
     expect(pool.hasNext()).toBe(false);
     await expect(pool.getNext()).rejects.toThrow(RangeError);
@@ -88,10 +113,12 @@ describe.each(["process", "inProcess"] as const)("mode %s", (mode) => {
 
   test("getNext gives up after timeoutMs, and the result stays next unless it is to be left out", async () => {
     const { pool } = newPool(2);
-    pool.submit((actor, value) => actor.squareLater.remote(value, 300), 2);
+    const { file, open } = newGate();
+    pool.submit((actor, value) => actor.squareOnce.remote(value, file), 2);
     pool.submit((actor, value) => actor.square.remote(value), 3);
     expect(await failureOf(pool.getNext({ timeoutMs: 10 }))).toBeInstanceOf(GetTimeoutError);
     expect(await failureOf(pool.getNext({ timeoutMs: 10, ignoreIfTimedOut: true }))).toBeInstanceOf(GetTimeoutError);
+    open();
     expect(await pool.getNext()).toBe(9);
     expect(pool.hasNext()).toBe(false);
     expect(await failureOf(pool.getNext({ timeout: 10 } as never))).toBeInstanceOf(TypeError);

@@ -54,7 +54,7 @@ test("a child that computes on its parent's worker is interrupted with the paren
   expect(await failureOf(ref)).toBeInstanceOf(TaskCancelledError);
   expect(await untilFree()).toBeLessThan(CANCEL_GRACE_MS);
   expect(isAlive(Number(readFileSync(begun, "utf8")))).toBe(true);
-}, 20_000);
+});
 
 test("with recursive: false it is not", async () => {
   const parent = remote(async (begun: string) => {
@@ -72,7 +72,7 @@ test("with recursive: false it is not", async () => {
   expect(await failureOf(ref)).toBeInstanceOf(TaskCancelledError);
   await until(() => readFileSync(begun, "utf8") === "ended", "the child to end by itself");
   await untilFree();
-}, 20_000);
+});
 
 test("a child that ignores its signal costs their worker after the time of grace", async () => {
   const parent = remote(async (begun: string) => {
@@ -86,7 +86,7 @@ test("a child that ignores its signal costs their worker after the time of grace
   const pid = Number(readFileSync(begun, "utf8"));
   await until(() => !isAlive(pid), "the worker to be replaced");
   await untilFree();
-}, 20_000);
+});
 
 class Never {
   async end(): Promise<void> {
@@ -109,7 +109,7 @@ test("a task behind others that wait is interrupted at once", async () => {
   expect(await untilFree()).toBeLessThan(CANCEL_GRACE_MS);
   for (const each of waiting) cancel(each);
   for (const each of waiting) expect(await failureOf(each)).toBeInstanceOf(TaskCancelledError);
-}, 20_000);
+});
 
 test("a generator that computes on is interrupted, whether it is cancelled or just not read any more", async () => {
   const numbers = remote(function* (begun: string) {
@@ -131,20 +131,21 @@ test("a generator that computes on is interrupted, whether it is cancelled or ju
     if (isCancelled) expect(freeMs).toBeLessThan(CANCEL_GRACE_MS);
     expect(isAlive(Number(readFileSync(begun, "utf8")))).toBe(true);
   }
-}, 30_000);
+});
 
 test("a generator that awaits something for long gives its CPU back when nobody reads on", async () => {
+  const go = newMark();
   const numbers = remote(async function* () {
     yield 1;
-    await new Promise((resolve) => setTimeout(resolve, 2000));
+    while (!existsSync(go)) await new Promise((resolve) => setTimeout(resolve, 20));
     yield 2;
   });
   for await (const value of numbers.remote()) {
     expect(value).toBe(1);
     break;
   }
-  const since = performance.now();
+  // Only then what it awaits comes: it holds the CPU until it is given back.
   expect(await add.remote(1, 2)).toBe(3);
-  expect(performance.now() - since).toBeLessThan(1500);
+  writeFileSync(go, "");
   await until(() => driverRuntime().cancellation.pursuedCount === 0, "the generator to end");
-}, 20_000);
+});

@@ -62,6 +62,8 @@ await shutdown();
 console.log("null");
 `);
     await until(() => existsSync(held), "the actor to live");
+    // What a node has free is told when it changes, and not before an actor answers.
+    await until(async () => (await shoal("status")).stdout.includes("CPU 1/3"), "the head to hear that the CPU is in use");
     const { stdout, stderr } = await shoal("status");
     expect(stderr).toBe("");
     expect(stdout).toMatch(/^Cluster at 127\.0\.0\.1:\d+, whose head has run for \d+ s\n\nNodes\n/);

@@ -36,6 +36,15 @@ const failure = (error) => error === undefined ? "ran" : [error.name, error.mess
 const say = (value) => console.log("SAYS " + JSON.stringify(value));
 `;
 
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    // A session that has just ended.
+    return [];
+  }
+}
+
 /** A folder with the files of a program. */
 function project(name: string, files: Record<string, string>): string {
   const folder = join(root, name);
@@ -158,7 +167,7 @@ test("two jobs share no worker, and leave nothing", async () => {
   const environments = (): string[] =>
     readdirSync(tmpdir())
       .filter((name) => name.startsWith("shoal-") && existsSync(join(tmpdir(), name, "daemon")))
-      .flatMap((name) => readdirSync(join(tmpdir(), name)).filter((entry) => entry.startsWith("environment-")));
+      .flatMap((name) => namesIn(join(tmpdir(), name)).filter((entry) => entry.startsWith("environment-")));
   await until(() => environments().length === 0, "the environments of ended jobs to go");
 });
 

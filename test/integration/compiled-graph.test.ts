@@ -1,7 +1,8 @@
 /**
  * Compiled graphs: over channels in shared memory, and by ordinary calls in-process, with the same results; errors, capacity, large values, death and teardown.
  */
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import {
   ActorDiedError,
@@ -17,7 +18,7 @@ import {
   TaskError,
 } from "shoal";
 import { describe, expect, test } from "vitest";
-import { driverRuntime, failureOf, until, useSession } from "./session.ts";
+import { driverRuntime, failureOf, until, useFolder, useSession } from "./session.ts";
 
 const HAS_CHANNELS = process.platform === "linux" && process.env["SHOAL_NATIVE"] !== "0";
 
@@ -79,9 +80,10 @@ class Worker {
     while (performance.now() < end) {}
     return ms;
   }
-  async pause(ms: number): Promise<number> {
-    await new Promise((resolve) => setTimeout(resolve, ms));
-    return ms;
+  /** Until the file is there; not at all without a name. */
+  async pauseUntil(file: string): Promise<string> {
+    while (file !== "" && !existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+    return file;
   }
   exit(): never {
     process.exit(3);
@@ -91,6 +93,14 @@ const WorkerClass = remote(Worker, { numCpus: 0 });
 
 function newWorkers(count: number): ActorHandle<Worker>[] {
   return Array.from({ length: count }, () => WorkerClass.remote());
+}
+
+const folder = useFolder();
+let gates = 0;
+function newGate(): { file: string; open: () => void } {
+  gates += 1;
+  const file = join(folder, `gate-${gates}`);
+  return { file, open: () => writeFileSync(file, "") };
 }
 
 /** Files of graphs in the session's memory. */
@@ -223,14 +233,22 @@ for (const mode of ["process", "inProcess"] as const) {
 
     test("more executions than allowed are refused, or wait", async () => {
       const [actor] = newWorkers(1) as [ActorHandle<Worker>];
-      await using graph = await actor.pause.bind(new InputNode<number>()).compile({ maxInflightExecutions: 2, submitTimeoutMs: 500 });
-      const refs = [graph.execute(20), graph.execute(20)];
-      expect(() => graph.execute(1)).toThrow(GraphCapacityExceededError);
-      const { refs: third } = await graph.executeAsync(1);
-      expect(await Promise.all([...refs, third])).toEqual([20, 20, 1]);
-      const slow = [graph.execute(1200), graph.execute(1)];
-      expect(await failureOf(graph.executeAsync(1))).toMatchObject({ code: "GRAPH_CAPACITY_EXCEEDED" });
-      expect(await Promise.all(slow)).toEqual([1200, 1]);
+      const node = actor.pauseUntil.bind(new InputNode<string>());
+      const patient = await node.compile({ maxInflightExecutions: 2, submitTimeoutMs: 50_000 });
+      const first = newGate();
+      const refs = [patient.execute(first.file), patient.execute("")];
+      expect(() => patient.execute("")).toThrow(GraphCapacityExceededError);
+      const waiting = patient.executeAsync("");
+      first.open();
+      const { refs: third } = await waiting;
+      expect(await Promise.all([...refs, third])).toEqual([first.file, "", ""]);
+      await patient.teardown();
+      await using hasty = await node.compile({ maxInflightExecutions: 2, submitTimeoutMs: 100 });
+      const second = newGate();
+      const slow = [hasty.execute(second.file), hasty.execute("")];
+      expect(await failureOf(hasty.executeAsync(""))).toMatchObject({ code: "GRAPH_CAPACITY_EXCEEDED" });
+      second.open();
+      expect(await Promise.all(slow)).toEqual([second.file, ""]);
     });
 
     test("misuse is refused", async () => {
@@ -252,12 +270,15 @@ for (const mode of ["process", "inProcess"] as const) {
 
     test("teardown gives the actors back and fails what is under way", async () => {
       const [actor] = newWorkers(1) as [ActorHandle<Worker>];
-      const graph = await actor.pause.bind(new InputNode<number>()).compile();
-      const refs = [graph.execute(1), graph.execute(30), graph.execute(30)];
-      expect(await refs[0]).toBe(1);
-      await graph.teardown();
+      const graph = await actor.pauseUntil.bind(new InputNode<string>()).compile();
+      const { file, open } = newGate();
+      const refs = [graph.execute(""), graph.execute(file), graph.execute(file)];
+      expect(await refs[0]).toBe("");
+      const torn = graph.teardown();
+      open();
+      await torn;
       expect(await failureOf(refs[2] as PromiseLike<unknown>)).toBeInstanceOf(GraphClosedError);
-      expect(() => graph.execute(1)).toThrow(GraphClosedError);
+      expect(() => graph.execute("")).toThrow(GraphClosedError);
       await graph.teardown();
       expect(await actor.add.remote(1)).toBe(2);
       await using again = await actor.add.bind(new InputNode<number>()).compile();
@@ -270,7 +291,8 @@ for (const mode of ["process", "inProcess"] as const) {
       const [first, second] = newWorkers(2) as [ActorHandle<Worker>, ActorHandle<Worker>];
       const graph = await second.add.bind(first.busy.bind(new InputNode<number>())).compile();
       expect(await graph.execute(1)).toBe(2);
-      const pending = [graph.execute(300), graph.execute(1)];
+      // Longer than its end may take; in one process nothing ends while it computes.
+      const pending = [graph.execute(mode === "process" ? 60_000 : 300), graph.execute(1)];
       const failures = pending.map(failureOf);
       await kill(first);
       for (const failure of await Promise.all(failures)) {
@@ -310,7 +332,7 @@ describe.skipIf(!HAS_CHANNELS)("over channels", () => {
     const [first, second] = newWorkers(2) as [ActorHandle<Worker>, ActorHandle<Worker>];
     const pid = await first.pid.remote();
     const graph = await second.add.bind(first.busy.bind(new InputNode<number>())).compile();
-    const failure = failureOf(graph.execute(5000));
+    const failure = failureOf(graph.execute(60_000));
     process.kill(pid, "SIGKILL");
     expect((await failure).cause).toMatchObject({ code: "ACTOR_DIED", signal: "SIGKILL" });
     expect(await second.add.remote(1)).toBe(2);

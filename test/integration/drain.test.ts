@@ -3,6 +3,8 @@
  *
  * Asked as `shoal drain` asks (`cluster-commands.test.ts` has the command itself); a task tells its node by the process that started its worker.
  */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { get, getRuntimeContext, init, nodes, type ObjectRef, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
@@ -10,7 +12,7 @@ import { connectToCluster } from "../../src/cli/cluster-connection.ts";
 import { findNode } from "../../src/core/session/attached-node.ts";
 import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
 import { MESSAGE } from "../../src/wire/messages.ts";
-import { until } from "./session.ts";
+import { until, useFolder } from "./session.ts";
 
 const lines: string[] = [];
 const onLine = (line: string): void => void lines.push(line);
@@ -22,6 +24,13 @@ async function daemonAfter(ms: number): Promise<number> {
   return process.ppid;
 }
 const where = remote(daemonAfter);
+
+/** Ends when the test writes the file. */
+const whereOnce = remote(async (file: string): Promise<number> => {
+  while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 10));
+  return process.ppid;
+});
+const folder = useFolder();
 
 class Place {
   daemon(): number {
@@ -66,7 +75,8 @@ test.each([false, true])(
       .options({ ...there, numCpus: 0, maxRestarts: -1, maxTaskRetries: -1 })
       .remote();
     expect(await mover.daemon.remote()).toBe(second.pid);
-    const begun = where.options({ ...there, maxRetries: 0 }).remote(1500);
+    const go = join(folder, `tls ${tls}`);
+    const begun = whereOnce.options({ ...there, maxRetries: 0 }).remote(go);
     await until(
       async () => (await status(cluster)).nodes.some(({ nodeId, free }) => nodeId === second.nodeId && free["CPU"] === 0),
       "the task to run",
@@ -77,6 +87,7 @@ test.each([false, true])(
     expect((await status(cluster)).nodes.find(({ nodeId }) => nodeId === second.nodeId)?.state).toBe("draining");
     await until(async () => (await mover.daemon.remote()) === first.pid, "the actor to have moved");
     expect(await where.options(there).remote(0)).toBe(first.pid);
+    writeFileSync(go, "");
     expect(await begun).toBe(second.pid);
     expect(await reasonOf(cluster, second)).toBe("it was drained");
     await expect(get(hard)).rejects.toThrow(second.nodeId);
@@ -122,7 +133,8 @@ test("a head that takes over hears from the node itself that it is to leave", { 
   const second = await cluster.addNode({ numCpus: 1 });
   await using _program = await connected(cluster);
   const there = { schedulingStrategy: { nodeId: second.nodeId, soft: true } };
-  const begun = where.options({ ...there, maxRetries: 0 }).remote(3000);
+  const go = join(folder, "head");
+  const begun = whereOnce.options({ ...there, maxRetries: 0 }).remote(go);
   await until(async () => (await status(cluster)).nodes.some(({ free }) => free["CPU"] === 0), "the task to run");
   await drain(cluster, second.nodeId);
   await until(async () => (await status(cluster)).nodes.some(({ state }) => state === "draining"), "the node to know it");
@@ -136,6 +148,7 @@ test("a head that takes over hears from the node itself that it is to leave", { 
     "the next head to know it",
   );
   expect(await where.options(there).remote(0)).not.toBe(second.pid);
+  writeFileSync(go, "");
   expect(await begun).toBe(second.pid);
   expect(await reasonOf(cluster, second)).toBe("it was drained");
 });

@@ -189,11 +189,12 @@ describeNats("a head that dies", () => {
     await killHead();
     silent.kill("SIGSTOP");
     head = await start(head.address);
+    // From here: after ten seconds without it the head would take it for dead.
+    setTimeout(() => silent.kill("SIGCONT"), 6000);
     const late = await startNode({ ...join, resources: { late: 1 } });
     // Who reads what is inside an argument asks for it there.
     const lengthOf = remote(async ({ ref }: { ref: PromiseLike<Uint8Array> }) => (await ref).length).options({ resources: { late: 1 } });
     const length = lengthOf.remote(made);
-    setTimeout(() => silent.kill("SIGCONT"), 6000);
     expect(await get(length)).toBe(1_500_000);
     for (const process of [silent, late]) process.kill("SIGTERM");
     await Promise.all([silent.ended, late.ended]);

@@ -1,10 +1,13 @@
 /**
  * What a process has answered arrives, also when its next call ends it, or blocks it for long, before it comes to a rest.
  */
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { remote } from "shoal";
 import { expect, test } from "vitest";
-import { failureOf, useSession } from "./session.ts";
+import { failureOf, useFolder, useSession } from "./session.ts";
 
+const folder = useFolder();
 useSession({ numCpus: 2 });
 
 class Fragile {
@@ -20,10 +23,12 @@ class Fragile {
   die(): void {
     process.kill(process.pid, "SIGKILL");
   }
-  block(ms: number): number {
-    const end = performance.now() + ms;
-    while (performance.now() < end);
-    return ms;
+  /** Computes for so long, and until the file is there; for half a minute at most. */
+  block(ms: number, file: string): boolean {
+    const since = performance.now();
+    while (performance.now() < since + ms);
+    while (!existsSync(file)) if (performance.now() > since + 30_000) return false;
+    return true;
   }
 }
 
@@ -40,11 +45,14 @@ test("an actor's answers arrive although the next call kills its process", async
 
 test("answers of short calls do not wait for a long one behind them", async () => {
   const actor = remote(Fragile).remote();
-  await actor.block.remote(20);
-  const start = performance.now();
+  const [before, go] = [join(folder, "before"), join(folder, "go")];
+  writeFileSync(before, "");
+  // It is known to be long from then on.
+  await actor.block.remote(20, before);
   const short = actor.count.remote();
-  const long = actor.block.remote(1000);
+  const long = actor.block.remote(20, go);
   await short;
-  expect(performance.now() - start).toBeLessThan(700);
-  await long;
+  // The long one ends by this alone.
+  writeFileSync(go, "");
+  expect(await long).toBe(true);
 });

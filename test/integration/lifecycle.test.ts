@@ -231,8 +231,12 @@ test("a second actor of one name is told of although nothing is called of it", a
     class Cell {}
     const first = remote(Cell, { name: "cell" }).remote();
     await ready(first);
+    const told = new Promise((resolve) => {
+      const write = process.stderr.write;
+      process.stderr.write = (...args: any) => { setImmediate(resolve); return Reflect.apply(write, process.stderr, args); };
+    });
     const second = remote(Cell, { name: "cell" }).remote();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await told;
     void second;
     await shutdown();
   `);

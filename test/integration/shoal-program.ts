@@ -71,8 +71,16 @@ export function useShoal(env: Record<string, string> = {}): ShoalProgram {
   function runFiles(): RunFile[] {
     const runs = join(temporary, `shoal-runs-${process.getuid?.() ?? 0}`);
     if (!existsSync(runs)) return [];
-    const names = readdirSync(runs).filter((name) => name.endsWith(".json"));
-    return names.map((name) => JSON.parse(readFileSync(join(runs, name), "utf8")) as RunFile);
+    return readdirSync(runs).flatMap((name) => {
+      if (!name.endsWith(".json")) return [];
+      try {
+        return [JSON.parse(readFileSync(join(runs, name), "utf8")) as RunFile];
+      } catch (error) {
+        // It was removed meanwhile.
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+        throw error;
+      }
+    });
   }
 
   /** Its temporary folder is in the environment of all of it. */
@@ -134,7 +142,11 @@ function sharedMemory(): string[] {
 
 /** Other tests run at the same time. */
 function isOfNobody(name: string): boolean {
-  return readFileSync(`/dev/shm/${name}/owner`, "utf8")
-    .split("\n")
-    .every((line) => line === "" || !isAlive(Number(line.split(" ")[0])));
+  try {
+    const owners = readFileSync(`/dev/shm/${name}/owner`, "utf8").split("\n");
+    return owners.every((line) => line === "" || !isAlive(Number(line.split(" ")[0])));
+  } catch {
+    // It has gone meanwhile.
+    return false;
+  }
 }

@@ -1,11 +1,11 @@
 /**
- * What a process has answered arrives, also when its next call ends it, or blocks it for long, before it comes to a rest.
+ * What a process has answered arrives, also when its next call ends it, or blocks it for long, before it comes to a rest; and how it ended.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { remote } from "shoal";
-import { expect, test } from "vitest";
-import { failureOf, useFolder, useSession } from "./session.ts";
+import { describe, expect, test } from "vitest";
+import { failureOf, shoalProcesses, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 2 });
@@ -55,4 +55,40 @@ test("answers of short calls do not wait for a long one behind them", async () =
   // The long one ends by this alone.
   writeFileSync(go, "");
   expect(await long).toBe(true);
+});
+
+describe("how a process died is known although its node is late to tell it", () => {
+  /** The node's daemon stands still for three seconds, from before until after the death. */
+  async function late<T>(work: () => Promise<T>): Promise<T> {
+    const [daemon = 0] = shoalProcesses({ kind: "daemon" });
+    process.kill(daemon, "SIGSTOP");
+    setTimeout(() => process.kill(daemon, "SIGCONT"), 3000);
+    return await work();
+  }
+
+  test("of an actor", async () => {
+    const actor = remote(Fragile).remote();
+    await actor.count.remote();
+    const failure = await late(() => failureOf(actor.die.remote()));
+    expect(failure).toMatchObject({ code: "ACTOR_DIED", signal: "SIGKILL" });
+  });
+
+  test("of a worker", async () => {
+    const [begun, go] = [join(folder, "begun"), join(folder, "die")];
+    const dieOnce = remote(
+      async (): Promise<void> => {
+        writeFileSync(begun, "");
+        while (!existsSync(go)) await new Promise((resolve) => setTimeout(resolve, 5));
+        process.kill(process.pid, "SIGKILL");
+      },
+      { maxRetries: 0 },
+    );
+    const ref = dieOnce.remote();
+    await until(() => existsSync(begun), "the task to begin");
+    const failure = await late(() => {
+      writeFileSync(go, "");
+      return failureOf(ref);
+    });
+    expect(failure).toMatchObject({ code: "WORKER_CRASHED", signal: "SIGKILL" });
+  });
 });

@@ -146,7 +146,8 @@ describe("the calls to an actor", () => {
     await world.state("alive", 1);
     await vi.advanceTimersByTimeAsync(999);
     expect(world.links[1]?.pushed).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
+    // And the turn after it.
+    await vi.advanceTimersByTimeAsync(2);
     expect(world.links[1]?.pushed).toEqual(["a"]);
   });
 

@@ -5,6 +5,7 @@
  * what order means. When the actor's process dies, calls that were in flight fail with the cause, or are pushed again to its next
  * incarnation as `maxTaskRetries` allows; calls that had not been sent just wait for it. A dead actor fails everything with the reason.
  */
+import { afterReading } from "../../base/after-reading.ts";
 import type { ActorId } from "../../base/ids.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { ActorStateHeader } from "../../wire/messages.ts";
@@ -268,12 +269,12 @@ export class ActorClient {
   }
 
   async #lastAnswers({ link, incarnation, closed }: { link: WorkerLink; incarnation: number; closed: Promise<void> }): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
+    let takeBack: (() => void) | undefined;
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, LAST_ANSWERS_WITHIN_MS);
+      takeBack = afterReading(LAST_ANSWERS_WITHIN_MS, resolve);
     });
     await Promise.race([closed, late]);
-    clearTimeout(timer);
+    takeBack?.();
     if (!link.isClosed) this.#linkClosed(incarnation, link.close());
   }
 

@@ -63,7 +63,10 @@ test("a worker makes a new connection to itself when the last was dropped while 
   submitter.close();
 });
 
-test("when a connection breaks and the worker lives on, every task on it may have run", async () => {
+test.each([
+  { address: "a", withinMs: 10_000 },
+  { address: "tcp://h:1", withinMs: 2000 },
+])("when a connection to $address breaks and the worker lives on, every task on it may have run", async ({ address, withinMs }) => {
   vi.useFakeTimers();
   const lost: unknown[] = [];
   let events: WorkerLinkEvents | undefined;
@@ -84,11 +87,14 @@ test("when a connection breaks and the worker lives on, every task on it may hav
   });
   const records = [newRecord(1), newRecord(2), newRecord(3)];
   submitter.submit(records[0] as CallRecord);
-  submitter.granted({ leaseId: 1, shape: SHAPE, workerId: "w" as ProcessId, address: "a", pid: 1, accelerators: undefined });
+  submitter.granted({ leaseId: 1, shape: SHAPE, workerId: "w" as ProcessId, address, pid: 1, accelerators: undefined });
   await vi.advanceTimersByTimeAsync(0);
   events?.onClosed(records, "it broke");
   // A worker that has died would be reported within that time: then those behind the first had not begun.
-  await vi.advanceTimersByTimeAsync(2000);
+  await vi.advanceTimersByTimeAsync(withinMs - 1);
+  expect(lost).toEqual([]);
+  // And the turn after it.
+  await vi.advanceTimersByTimeAsync(2);
   expect(lost).toEqual([
     [1, undefined],
     [2, undefined],

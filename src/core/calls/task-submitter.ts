@@ -7,6 +7,7 @@
  * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry.
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { afterReading } from "../../base/after-reading.ts";
 import { Fifo } from "../../base/fifo.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { holdsOnlyCpus } from "../../scheduling/lease-spec.ts";
@@ -31,8 +32,10 @@ const CALL_OVERHEAD_MS = 0.001;
 const LEASE_IDLE_MS = 10;
 /** Demand beyond what any node could grant at once is not worth a message. */
 const BACKLOG_MAX = 1024;
-/** The daemon knows first why a worker died; this bounds the wait for it. */
-const EXIT_REPORT_WITHIN_MS = 2000;
+/** The daemon knows why a worker died; this bounds the wait for it. On this machine a connection breaks with its process, and the daemon may just be late. */
+const EXIT_REPORT_WITHIN_MS = 10_000;
+/** Elsewhere it may be the network alone, or all of the node. */
+const EXIT_REPORT_ELSEWHERE_WITHIN_MS = 2000;
 
 export interface SubmitterOptions {
   daemon: Connection;
@@ -443,7 +446,7 @@ export class TaskSubmitter {
     const known = this.#links.get(grant.workerId);
     if (known !== undefined) return known;
     const id = grant.workerId;
-    const events: WorkerLinkEvents = { ...this.linkEvents, onClosed: (unanswered) => this.#linkClosed(id, unanswered) };
+    const events: WorkerLinkEvents = { ...this.linkEvents, onClosed: (unanswered) => this.#linkClosed(grant, unanswered) };
     const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0, leaseId: grant.leaseId }, events);
     this.#links.set(id, link);
     this.#linkedFor.set(id, grant.leaseId);
@@ -456,7 +459,7 @@ export class TaskSubmitter {
     this.#linkedFor.delete(worker);
   }
 
-  #linkClosed(worker: ProcessId, unanswered: CallRecord[]): void {
+  #linkClosed({ workerId: worker, address }: LeaseGrantHeader, unanswered: CallRecord[]): void {
     this.#forgetLink(worker);
     for (const group of this.#groups.values()) {
       // Where the worker lives on, the daemon does not know that these are of no use any more.
@@ -468,7 +471,7 @@ export class TaskSubmitter {
       return;
     }
     this.#recovering.add(unanswered);
-    void this.#exitOf(worker).then((exit) => {
+    void this.#exitOf(worker, address.startsWith("tcp:") ? EXIT_REPORT_ELSEWHERE_WITHIN_MS : EXIT_REPORT_WITHIN_MS).then((exit) => {
       if (this.#recovering.delete(unanswered)) this.#recover(unanswered, exit);
     });
   }
@@ -497,17 +500,17 @@ export class TaskSubmitter {
     for (const group of this.#groups.values()) this.#pump(group);
   }
 
-  #exitOf(worker: ProcessId): Promise<Ending | undefined> {
+  #exitOf(worker: ProcessId, withinMs: number): Promise<Ending | undefined> {
     const known = this.#exits.get(worker);
     this.#exits.delete(worker);
     if (known !== undefined) return Promise.resolve(known);
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
+      const takeBack = afterReading(withinMs, () => {
         this.#exitWaiters.delete(worker);
         resolve(undefined);
-      }, EXIT_REPORT_WITHIN_MS);
+      });
       this.#exitWaiters.set(worker, (ending) => {
-        clearTimeout(timer);
+        takeBack();
         resolve(ending);
       });
     });

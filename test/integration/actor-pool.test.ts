@@ -24,7 +24,8 @@ class Squarer {
 
   /** Once the file is there; at once without one. */
   async squareOnce(value: number, file: string | undefined): Promise<number> {
-    while (file !== undefined && !existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+    if (file === undefined) return value * value;
+    while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
     return value * value;
   }
 

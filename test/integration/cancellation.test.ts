@@ -427,14 +427,14 @@ describe("options", () => {
     const { file } = log;
     const note = remote(() => appendFileSync(file, "ran\n"));
     const go = newMark();
-    const marks = [newMark(), newMark()];
-    const busy = marks.map((mark) =>
+    const both = [newMark(), newMark()];
+    const busy = both.map((mark) =>
       remote(async () => {
         writeFileSync(mark, "");
         while (!existsSync(go)) await sleep(5);
       }).remote(),
     );
-    for (const mark of marks) await begins(mark);
+    for (const mark of both) await begins(mark);
     expect(await failureOf(note.options({ timeoutMs: 50 }).remote())).toBeInstanceOf(TaskTimeoutError);
     writeFileSync(go, "");
     await get(busy);

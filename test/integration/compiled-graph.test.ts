@@ -82,7 +82,8 @@ class Worker {
   }
   /** Until the file is there; not at all without a name. */
   async pauseUntil(file: string): Promise<string> {
-    while (file !== "" && !existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+    if (file === "") return file;
+    while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
     return file;
   }
   exit(): never {

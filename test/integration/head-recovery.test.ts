@@ -136,7 +136,8 @@ describeNats("a head that dies", () => {
     const other = await startNode({ ...options, numCpus: 1, resources: { special: 1 } });
     const joinedMs = performance.now();
     expect(await waiting).toBe(other.pid);
-    expect(performance.now() - joinedMs).toBeLessThan(5000);
+    // Of its own accord its node asks again after fifteen.
+    expect(performance.now() - joinedMs).toBeLessThan(10_000);
     other.kill("SIGTERM");
     await other.ended;
   });

@@ -145,6 +145,11 @@ export class NodeLink implements PeerConnection {
     return this.#ledger.keptBytes;
   }
 
+  /** What was sent and is not known to be safe at the other end: a new incarnation is sent it again, in its order. */
+  get kept(): ReadonlySet<Buffer> {
+    return new Set(this.#ledger.after(0));
+  }
+
   get isCongested(): boolean {
     if (this.#ledger.keptBytes <= CONGESTION_BYTES) return false;
     this.#wasCongested = true;

@@ -11,16 +11,7 @@ import type { AcceleratorIds, ActorOptionsHeader, ActorRefusal, EnvironmentHeade
  * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be
  * on a connection of the two. The body is the message's.
  */
-export type RoutedHeader = [
-  from: ProcessId,
-  to: ProcessId | "",
-  type: number,
-  callId: number,
-  flags: number,
-  header: unknown,
-  /** To the head: another head may have heard it before, and it may come once more without this. */
-  isAgain?: boolean,
-];
+export type RoutedHeader = [from: ProcessId, to: ProcessId | "", type: number, callId: number, flags: number, header: unknown];
 
 /** A worker as whoever is to talk to it has to know it. */
 export interface WorkerFactsHeader {

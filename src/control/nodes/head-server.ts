@@ -347,10 +347,7 @@ export class HeadServer {
     );
   }
 
-  #routed(node: RemoteNode, [from, , type, callId, flags, header, isAgain = false]: RoutedHeader, body: Uint8Array): void {
-    if (isAgain) node.askedAgain.add(`${from} ${callId}`);
-    // The link sends it, too, when no head had acknowledged it.
-    else if (callId !== 0 && node.askedAgain.delete(`${from} ${callId}`)) return;
+  #routed(node: RemoteNode, [from, , type, callId, flags, header]: RoutedHeader, body: Uint8Array): void {
     const peer = this.#kept.peer(node.nodeId, from) ?? node.peer(from);
     switch (type) {
       case MESSAGE.NODES:

@@ -27,8 +27,6 @@ export class RemoteNode implements NodeServices {
   readonly nodeId: NodeId;
   readonly daemonId: ProcessId;
   readonly facts: NodeRegisterHeader;
-  /** Questions that came with the registration, as an earlier head had not answered them. */
-  readonly askedAgain: Set<string> = new Set<string>();
   /** Called before anything is sent there. */
   beforeSend: () => void = () => {};
   readonly #link: Pick<NodeLink, "send" | "sendWhole">;

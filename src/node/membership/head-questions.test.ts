@@ -1,28 +1,64 @@
+/** What is asked again of another head, and what the link sends by itself. */
 import { expect, test } from "vitest";
 import type { ProcessId } from "../../base/ids.ts";
+import { FrameParser } from "../../wire/frame.ts";
+import { decodeHeader } from "../../wire/header.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import { HeadQuestions } from "./head-questions.ts";
+import { frameForHead, HeadQuestions } from "./head-questions.ts";
 
 const a = "a" as ProcessId;
-const message = (type: number, callId: number) => ({ type, callId, flags: 0, body: new Uint8Array([callId]) });
+const b = "b" as ProcessId;
+const NONE: ReadonlySet<Buffer> = new Set();
+
+function asks(questions: HeadQuestions, from: ProcessId, type: number, callId: number, header: unknown): Buffer {
+  const message = [from, { type, callId, flags: 0, body: new Uint8Array([callId]) }, header] as const;
+  const frame = frameForHead(message);
+  questions.asked(message, frame);
+  return frame;
+}
+
+function read(frames: readonly Buffer[]): unknown[] {
+  const found: unknown[] = [];
+  for (const bytes of frames) new FrameParser(({ header, body }) => found.push([decodeHeader(header), [...body]])).push(Buffer.from(bytes));
+  return found;
+}
 
 test("what has no answer is asked again, with its body, and what is watched is watched again", () => {
   const questions = new HeadQuestions();
-  questions.asked(a, message(MESSAGE.ACTOR_CREATE, 1), { actorId: "x" });
-  questions.asked(a, message(MESSAGE.ACTOR_LOOKUP, 2), { name: "n" });
-  questions.asked(a, message(MESSAGE.ACTOR_KILL, 0), { actorId: "x" });
+  asks(questions, a, MESSAGE.ACTOR_CREATE, 1, { actorId: "x" });
+  asks(questions, a, MESSAGE.ACTOR_LOOKUP, 2, { name: "n" });
+  asks(questions, a, MESSAGE.ACTOR_KILL, 0, { actorId: "x" });
   questions.answered(a, 1);
   questions.answered(a, 7);
-  expect(questions.again()).toEqual([
-    { header: [a, "", MESSAGE.ACTOR_WATCH, 0, 0, "x"], body: new Uint8Array() },
-    { header: [a, "", MESSAGE.ACTOR_LOOKUP, 2, 0, { name: "n" }, true], body: new Uint8Array([2]) },
+  expect(read(questions.again(NONE))).toEqual([
+    [[a, "", MESSAGE.ACTOR_WATCH, 0, 0, "x"], []],
+    [[a, "", MESSAGE.ACTOR_LOOKUP, 2, 0, { name: "n" }], [2]],
   ]);
+});
+
+test("what the link still keeps is not asked here: not the question, and not to watch what it is about to create", () => {
+  const questions = new HeadQuestions();
+  const looked = asks(questions, a, MESSAGE.ACTOR_LOOKUP, 1, { name: "n" });
+  const created = asks(questions, a, MESSAGE.ACTOR_CREATE, 2, { actorId: "x" });
+  const removed = asks(questions, a, MESSAGE.GROUP_REMOVE, 3, "g");
+  expect(questions.again(new Set([looked, created, removed]))).toEqual([]);
+  expect(questions.again(new Set([created, removed]))).toEqual([looked]);
+  const [watch, ...again] = questions.again(new Set([removed]));
+  expect(again).toEqual([looked, created]);
+  // Nor that for which the link keeps what was sent to the last head.
+  expect(questions.again(new Set([watch as Buffer, looked, created]))).toEqual([removed]);
+});
+
+test("questions of several processes are asked again in the order of all", () => {
+  const questions = new HeadQuestions();
+  const asked = [a, b, a].map((from, index) => asks(questions, from, MESSAGE.GROUP_WATCH, index + 1, "g"));
+  expect(questions.again(NONE)).toEqual(asked);
 });
 
 test("a process that has gone asks nothing more", () => {
   const questions = new HeadQuestions();
-  questions.asked(a, message(MESSAGE.ACTOR_WATCH, 0), "x");
-  questions.asked(a, message(MESSAGE.GROUP_WATCH, 1), "g");
+  asks(questions, a, MESSAGE.ACTOR_WATCH, 0, "x");
+  asks(questions, a, MESSAGE.GROUP_WATCH, 1, "g");
   questions.processGone(a);
-  expect(questions.again()).toEqual([]);
+  expect(questions.again(NONE)).toEqual([]);
 });

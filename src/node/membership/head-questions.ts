@@ -1,32 +1,46 @@
 /**
  * What processes of this node wait to hear from the head: questions without an answer, and actors that they watch.
  *
- * A head that takes over knows the tables, not who waits. A link sends again what no head has acknowledged; what one had acknowledged and not answered, or went on telling, is sent again from
- * here, marked as such, so that the head handles a question once that comes both ways. Kept until it is answered or the process ends.
+ * A head that takes over knows the tables, not who waits. A link sends again, in its order, what no head has acknowledged; what one had acknowledged and not answered, or went
+ * on telling, was said before all that, and is sent again from here, ahead of it. So nothing is asked twice, and nothing overtakes what was said before it: a placement group
+ * that was removed before it was made would stay. Kept until it is answered or the process ends.
  */
-import { copyBytes } from "../../base/bytes.ts";
 import type { ActorId, ProcessId } from "../../base/ids.ts";
-import type { Message } from "../../rpc/peer-connection.ts";
+import { encodeHeader } from "../../wire/header.ts";
+import { type Frame, wholeFrame } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
-export interface Question {
-  readonly header: RoutedHeader;
-  readonly body: Uint8Array;
+/** A message for the head as the link sends it. */
+export function frameForHead([from, { type, callId, flags, body }, header]: AskedMessage): Buffer {
+  const routed: RoutedHeader = [from, "", type, callId, flags, header];
+  return wholeFrame({ type: MESSAGE.ROUTED, flags: 0, callId: 0 }, encodeHeader(routed), [body]);
+}
+
+export type AskedMessage = readonly [from: ProcessId, message: Pick<Frame, "type" | "callId" | "flags" | "body">, header: unknown];
+
+interface Question {
+  /** Which it was of all. */
+  readonly order: number;
+  readonly frame: Buffer;
 }
 
 const NOTHING = new Uint8Array(0);
 
 export class HeadQuestions {
   readonly #open = new Map<ProcessId, Map<number, Question>>();
-  readonly #watched = new Map<ProcessId, Set<ActorId>>();
+  /** With the frame that began it, as long as the link keeps that. */
+  readonly #watched = new Map<ProcessId, Map<ActorId, WeakRef<Buffer>>>();
+  #asked = 0;
 
-  asked(from: ProcessId, { type, callId, flags, body }: Message, header: unknown): void {
+  /** @param frame as it was sent */
+  asked([from, { type, callId }, header]: AskedMessage, frame: Buffer): void {
     // Whoever creates an actor watches it from then on.
-    if (type === MESSAGE.ACTOR_WATCH) this.#watch(from, header as ActorId);
-    else if (type === MESSAGE.ACTOR_CREATE) this.#watch(from, (header as { actorId: ActorId }).actorId);
+    if (type === MESSAGE.ACTOR_WATCH) this.#watch(from, header as ActorId, frame);
+    else if (type === MESSAGE.ACTOR_CREATE) this.#watch(from, (header as { actorId: ActorId }).actorId, frame);
     if (callId === 0) return;
-    const question: Question = { header: [from, "", type, callId, flags, header, true], body: copyBytes(body) };
+    this.#asked += 1;
+    const question: Question = { order: this.#asked, frame };
     const open = this.#open.get(from);
     if (open === undefined) this.#open.set(from, new Map([[callId, question]]));
     else open.set(callId, question);
@@ -43,19 +57,31 @@ export class HeadQuestions {
     this.#watched.delete(process);
   }
 
-  /** In the order in which each process asked; watches first, as what is created anew is watched by that. */
-  again(): Question[] {
-    const questions: Question[] = [];
+  /**
+   * What goes to another head: watches first, as what is created anew is watched by that, then questions in their order.
+   *
+   * @param kept what the link sends by itself
+   */
+  again(kept: ReadonlySet<Buffer>): Buffer[] {
+    const watches: Buffer[] = [];
     for (const [process, actors] of this.#watched) {
-      for (const actor of actors) questions.push({ header: [process, "", MESSAGE.ACTOR_WATCH, 0, 0, actor], body: NOTHING });
+      for (const [actor, began] of actors) {
+        if (kept.has(began.deref() ?? NO_FRAME)) continue;
+        const watch = frameForHead([process, { type: MESSAGE.ACTOR_WATCH, callId: 0, flags: 0, body: NOTHING }, actor]);
+        actors.set(actor, new WeakRef(watch));
+        watches.push(watch);
+      }
     }
-    for (const open of this.#open.values()) questions.push(...open.values());
-    return questions;
+    const questions = Array.from(this.#open.values()).flatMap((open) => Array.from(open.values()));
+    questions.sort((left, right) => left.order - right.order);
+    return [...watches, ...questions.map(({ frame }) => frame).filter((frame) => !kept.has(frame))];
   }
 
-  #watch(process: ProcessId, actor: ActorId): void {
+  #watch(process: ProcessId, actor: ActorId, frame: Buffer): void {
     const watched = this.#watched.get(process);
-    if (watched === undefined) this.#watched.set(process, new Set([actor]));
-    else watched.add(actor);
+    if (watched === undefined) this.#watched.set(process, new Map([[actor, new WeakRef(frame)]]));
+    else if (!watched.has(actor)) watched.set(actor, new WeakRef(frame));
   }
 }
+
+const NO_FRAME = Buffer.alloc(0);

@@ -6,7 +6,7 @@
  * actors at once is remembered from the commands.
  */
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
-import { HeadQuestions } from "./head-questions.ts";
+import { type AskedMessage, frameForHead, HeadQuestions } from "./head-questions.ts";
 import type { ActorToPlace, GroupPreparation, HeadPeer, HeadService, NodeServices } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../../rpc/peer-connection.ts";
 import type {
@@ -14,13 +14,19 @@ import type {
   LeaseAskHeader,
   NodeCommandHeader,
   NodeDigestHeader,
-  RoutedHeader,
   WorkerFactsHeader,
 } from "../../wire/cluster-messages.ts";
 import { type AcceleratorIds, type ActorRefusal, type GroupCreateHeader, MESSAGE, type WorkerExitedHeader } from "../../wire/messages.ts";
 
+/** The link to the head, whichever leads. */
+export interface HeadLink extends Pick<PeerConnection, "send"> {
+  sendWhole(frame: Buffer): void;
+  /** What no head has acknowledged: the link sends it to another one by itself. */
+  readonly kept: ReadonlySet<Buffer>;
+}
+
 export class RemoteHead implements HeadService {
-  readonly #link: PeerConnection;
+  readonly #link: HeadLink;
   readonly #node: NodeServices;
   readonly #questions = new HeadQuestions();
   readonly #actors = new Map<ActorId, ActorToPlace>();
@@ -28,7 +34,7 @@ export class RemoteHead implements HeadService {
   readonly #groups = new Map<string, GroupCreateHeader>();
   #heads = 0;
 
-  constructor(link: PeerConnection, node: NodeServices) {
+  constructor(link: HeadLink, node: NodeServices) {
     this.#link = link;
     this.#node = node;
   }
@@ -36,9 +42,10 @@ export class RemoteHead implements HeadService {
   receive(peer: HeadPeer, { type, callId, flags, body }: Message, header: unknown): void {
     // Processes of other nodes ask by their own daemons; the head would not believe this one.
     if (nodeTagOf(peer.id) !== nodeTagOf(this.#node.nodeId)) return;
-    this.#questions.asked(peer.id, { type, callId, flags, body }, header);
-    const routed: RoutedHeader = [peer.id, "", type, callId, flags, header];
-    this.#link.send(MESSAGE.ROUTED, routed, { parts: [body] });
+    const message: AskedMessage = [peer.id, { type, callId, flags, body }, header];
+    const frame = frameForHead(message);
+    this.#questions.asked(message, frame);
+    this.#link.sendWhole(frame);
   }
 
   placed(actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void {
@@ -108,10 +115,9 @@ export class RemoteHead implements HeadService {
     };
   }
 
-  /** It knows this node now. The first head is told everything by the link, in its order; asked ahead of that, the end of something would come before its beginning. */
+  /** It knows this node now. What is sent here goes ahead of what the link keeps. */
   registered(): void {
-    if (this.#heads <= 1) return;
-    for (const { header, body } of this.#questions.again()) this.#link.send(MESSAGE.ROUTED, header, { parts: [body] });
+    for (const frame of this.#questions.again(this.#link.kept)) this.#link.sendWhole(frame);
   }
 
   answered(to: ProcessId, callId: number): void {

@@ -22,7 +22,7 @@ const COMMANDS = {
   bench: { needsDist: true, node: ["bench/main.ts"] },
   conformance: { needsDist: true, node: ["conformance/main.ts"] },
   soak: { needsDist: true, node: ["--expose-gc", "soak/main.ts"] },
-  chaos: { needsDist: true, wantsNats: true, node: ["--expose-gc", "chaos/main.ts"] },
+  chaos: { needsDist: true, wantsNats: true, node: ["chaos/main.ts"] },
   sim: { needsDist: false, node: ["sim/main.ts"] },
   scale: { needsDist: true, wantsNats: true, node: ["--expose-gc", "scale/main.ts"] },
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run"] },

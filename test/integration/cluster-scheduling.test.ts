@@ -3,6 +3,7 @@
  *
  * The nodes are real daemons on this machine; a task tells its node by the process that started its worker.
  */
+import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import {
   actors,
   availableResources,
@@ -18,13 +19,24 @@ import {
 } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { until } from "./session.ts";
+import { Log, until, useFolder } from "./session.ts";
 
 /** The daemon that it runs under, after a while in which it keeps its CPU. */
 async function daemonAfter(ms: number): Promise<number> {
   await new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
+  return process.ppid;
+}
+
+/** The same, which says that it has begun and keeps its CPU until its gate is open. */
+async function daemonBehind(began: string, gate: string): Promise<number> {
+  appendFileSync(began, `${process.ppid}\n`);
+  while (!existsSync(gate)) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
+  }
   return process.ppid;
 }
 
@@ -42,12 +54,37 @@ interface Wanted {
   schedulingStrategy?: SchedulingStrategy;
 }
 
-/** Also as the head sees it, to which a node's last report may be on the way. */
+const folder = useFolder();
+const behind = remote(daemonBehind);
+
+/** Holds tasks for as long as the test wants: how long a node takes to start a worker is the machine's affair. */
+class Gate {
+  readonly #log = new Log(folder);
+  get began(): string {
+    return this.#log.file;
+  }
+  get file(): string {
+    return `${this.#log.file}-gate`;
+  }
+  async hasHeld(count: number): Promise<void> {
+    await until(() => this.#log.lines.length >= count, `${count} tasks to have begun`);
+  }
+  open(): void {
+    writeFileSync(this.file, "");
+  }
+}
+
+const freeCpus = async (): Promise<number | undefined> => (await availableResources())["CPU"];
+
+/** Also as the head sees it, to which a node's last report may be on the way: those of free nodes that come after those of full ones are the last. */
 async function allFree(): Promise<void> {
-  await new Promise((resolve) => {
-    setTimeout(resolve, 200);
-  });
-  await until(async () => (await availableResources())["CPU"] === 4, "the work of earlier tests to have ended");
+  const gate = new Gate();
+  const held = Array.from({ length: 4 }, () => behind.remote(gate.began, gate.file));
+  await gate.hasHeld(4);
+  await until(async () => (await freeCpus()) === 0, "the head to see that all nodes are full");
+  gate.open();
+  await get(held);
+  await until(async () => (await freeCpus()) === 4, "the work of earlier tests to have ended");
 }
 
 describe("three nodes", () => {
@@ -69,15 +106,28 @@ describe("three nodes", () => {
   afterEach(shutdown);
 
   test("tasks that find no room on their driver's node run on others, and all at once", async () => {
-    await until(async () => (await availableResources())["CPU"] === 4, "the nodes to be free");
-    const pids = await get(Array.from({ length: 4 }, () => where.remote(4000)));
+    await until(async () => (await freeCpus()) === 4, "the nodes to be free");
+    const gate = new Gate();
+    const held = Array.from({ length: 4 }, () => behind.remote(gate.began, gate.file));
+    await gate.hasHeld(4);
+    gate.open();
+    const pids = await get(held);
     expect(new Set(pids)).toEqual(new Set([first.pid, second.pid, third.pid]));
     expect(pids.filter((pid) => pid === second.pid)).toHaveLength(2);
   });
 
   test("many short tasks are done by all, and nothing is left over", async () => {
-    const pids = await get(Array.from({ length: 300 }, () => where.remote(10)));
-    expect(new Set(pids).size).toBe(3);
+    await allFree();
+    const seen = new Set<number>();
+    const runMany = async (): Promise<void> => {
+      for (const pid of await get(Array.from({ length: 300 }, () => where.remote(10)))) seen.add(pid);
+    };
+    // A node may be late once.
+    await until(async () => {
+      await runMany();
+      return seen.size === 3;
+    }, "all nodes to have taken part");
+    await until(async () => (await freeCpus()) === 4, "nothing to be left over");
   });
 
   test("labels, resources and affinities choose the node", async () => {
@@ -92,9 +142,12 @@ describe("three nodes", () => {
 
   test("spread goes round over the nodes", async () => {
     await allFree();
-    const spread = where.options({ schedulingStrategy: "spread" });
-    const pids = await get(Array.from({ length: 3 }, () => spread.remote(4000)));
-    expect(new Set(pids).size).toBe(3);
+    const gate = new Gate();
+    const spread = behind.options({ schedulingStrategy: "spread" });
+    const held = Array.from({ length: 3 }, () => spread.remote(gate.began, gate.file));
+    await gate.hasHeld(3);
+    gate.open();
+    expect(new Set(await get(held)).size).toBe(3);
   });
 
   test("a task goes to the node where its arguments lie, and elsewhere when that is full", async () => {
@@ -113,9 +166,12 @@ describe("three nodes", () => {
       .remote();
     await wait([bytes], { fetchLocal: false });
     await allFree();
-    const busy = where.options({ schedulingStrategy: { nodeId: third.nodeId } }).remote(3000);
-    await until(async () => (await availableResources())["CPU"] === 3, "the node to be full");
+    const gate = new Gate();
+    const busy = behind.options({ schedulingStrategy: { nodeId: third.nodeId } }).remote(gate.began, gate.file);
+    await gate.hasHeld(1);
+    await until(async () => (await freeCpus()) === 3, "the node to be full");
     expect(await remote((_data: Uint8Array) => process.ppid).remote(bytes)).not.toBe(third.pid);
+    gate.open();
     expect(await busy).toBe(third.pid);
   });
 
@@ -175,7 +231,7 @@ describe("three nodes", () => {
     const other = placementGroup([{ CPU: 2 }, { CPU: 1 }], { strategy: "STRICT_SPREAD" });
     await expect(other.ready({ timeoutMs: 300 })).rejects.toThrow(/not ready|within|300/);
     await one.group.remove();
-    await other.ready({ timeoutMs: 10_000 });
+    await other.ready();
     await other.remove();
   });
 
@@ -198,15 +254,15 @@ describe("nodes that come and go", () => {
     await init({ address: cluster.address, logToDriver: false });
     try {
       const special = where.options({ resources: { special: 1 }, maxRetries: 3 });
+      const gate = new Gate();
       const waiting = [special.remote(200), special.remote(200)];
       const node = await cluster.addNode({ numCpus: 2, resources: { special: 1 } });
       expect(await waiting[0]).toBe(node.pid);
       expect(await waiting[1]).toBe(node.pid);
-      const lost = [special.remote(3000), special.remote(100)];
-      await new Promise((resolve) => {
-        setTimeout(resolve, 500);
-      });
+      const lost = [behind.options({ resources: { special: 1 }, maxRetries: 3 }).remote(gate.began, gate.file), special.remote(100)];
+      await gate.hasHeld(1);
       await node.kill();
+      gate.open();
       const other = await cluster.addNode({ numCpus: 2, resources: { special: 1 } });
       expect(await get(lost)).toEqual([other.pid, other.pid]);
     } finally {
@@ -246,6 +302,6 @@ describe("nodes that come and go", () => {
 
 async function groupOf(bundles: Record<string, number>[], strategy: "STRICT_SPREAD") {
   const group = placementGroup(bundles, { strategy });
-  await group.ready({ timeoutMs: 20_000 });
+  await group.ready();
   return { group, [Symbol.asyncDispose]: () => group.remove() };
 }

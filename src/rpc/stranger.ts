@@ -3,13 +3,15 @@
  *
  * One frame of at most 4 KB is read, and one answer given; then the connection ends, whether or not the caller reads it.
  */
+import { afterReading } from "../base/after-reading.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { Connection } from "./connection.ts";
 import { NO_CERTIFICATE, wrongVersion } from "./refusals.ts";
 
-const FIRST_FRAME_WITHIN_MS = 1000;
+/** As long as a hello of a member may take: a node that has just started on a busy machine is no attack. */
+const FIRST_FRAME_WITHIN_MS = 5000;
 /** How long a caller has to read the answer. */
 const ANSWER_READ_WITHIN_MS = 5000;
 
@@ -22,14 +24,12 @@ export interface StrangerOptions {
 
 export function acceptStranger(transport: Transport, options: StrangerOptions): void {
   const connection = new Connection(transport, { trusted: false });
-  let timer = setTimeout(() => connection.drop("no request came"), FIRST_FRAME_WITHIN_MS);
-  timer.unref();
-  connection.onClose = () => clearTimeout(timer);
+  let stop = afterReading(FIRST_FRAME_WITHIN_MS, () => connection.drop("no request came"));
+  connection.onClose = () => stop();
   connection.onFrame = (frame) => {
     connection.onFrame = () => {};
-    clearTimeout(timer);
-    timer = setTimeout(() => connection.drop("the answer was not read"), ANSWER_READ_WITHIN_MS);
-    timer.unref();
+    stop();
+    stop = afterReading(ANSWER_READ_WITHIN_MS, () => connection.drop("the answer was not read"));
     const { callId, type } = frame;
     const refuse = (reason: string): void => {
       if (type === MESSAGE.LINK_HELLO) connection.refuseLink(reason);

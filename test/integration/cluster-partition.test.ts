@@ -66,8 +66,8 @@ describe("a node that stands still", () => {
       .options({ maxRestarts: 1, schedulingStrategy: { nodeId: third.nodeId, soft: true } })
       .remote();
     expect(await counter.increment.remote()).toBe(1);
-    third.pause();
     const stoppedMs = performance.now();
+    third.pause();
     const isDead = async (): Promise<boolean> => (await nodes()).some(({ nodeId, alive }) => nodeId === third.nodeId && !alive);
     await until(isDead, "the node to be dead");
     expect(performance.now() - stoppedMs).toBeGreaterThan(8_000);

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { CompactedError, ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
 import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts";
 import { NatsStore } from "../../src/control/nats/nats-store.ts";
-import { NatsServers, sleep } from "./nats-servers.ts";
+import { NatsServers, sleep, until } from "./nats-servers.ts";
 import { bytes, describeNats, text } from "./planes.ts";
 
 describeNats("a transaction whose messages are lost", () => {
@@ -49,7 +49,7 @@ describeNats("a transaction whose messages are lost", () => {
   test("the answer is lost: the transaction finds itself, with its revisions", async () => {
     proxy.swallow("answers");
     const done = create("1", [`${key}.b`]);
-    await sleep(300);
+    await until(async () => (await other.get(`${key}.b`)) !== undefined, "it is applied");
     proxy.heal();
     const [first, second] = [await other.get(key), await other.get(`${key}.b`)];
     expect(await done).toEqual({ committed: true, revisions: [first?.revision, second?.revision] });
@@ -69,7 +69,7 @@ describeNats("a transaction whose messages are lost", () => {
   test("the answer is lost and somebody has written over the key: the outcome is unknown, and nothing is written over that", async () => {
     proxy.swallow("answers");
     const done = create("1");
-    await sleep(300);
+    await until(async () => (await other.get(key)) !== undefined, "it is applied");
     await other.transaction({ writes: [{ key, value: bytes("2") }] });
     proxy.heal();
     expect(await done).toBeInstanceOf(UnknownOutcomeError);
@@ -79,7 +79,7 @@ describeNats("a transaction whose messages are lost", () => {
   test("a write without a check is not sent twice", async () => {
     proxy.swallow("answers");
     const done = store.transaction({ writes: [{ key, value: bytes("1") }] }).catch((error: unknown) => error);
-    await sleep(300);
+    await until(async () => (await other.get(key)) !== undefined, "it is applied");
     await other.transaction({ writes: [{ key, value: bytes("2") }] });
     proxy.heal();
     expect(await done).toBeInstanceOf(UnknownOutcomeError);
@@ -89,7 +89,7 @@ describeNats("a transaction whose messages are lost", () => {
 
   test("while no server is there, a transaction waits its time and says that nothing was changed", async () => {
     proxy.refuse();
-    await sleep(200);
+    await until(() => links[0]?.isConnected === false, "the client knows that it has no server");
     const transaction = { checks: [{ key, revision: 0 }], writes: [{ key, value: bytes("1") }], timeoutMs: 500 };
     await expect(store.transaction(transaction)).rejects.toThrow(ControlPlaneUnavailableError);
     proxy.heal();

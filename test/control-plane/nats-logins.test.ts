@@ -51,7 +51,7 @@ async function start(name: string, { lines = [], authority }: Wanted): Promise<n
 /** As a head does it with what the command line has said. */
 async function open(url: string, files: { ca?: string; credentials?: string } = {}): Promise<ControlPlane> {
   const { kind: _kind, ...access } = natsOf({ "nats-url": url, "nats-ca": files.ca, "nats-credentials": files.credentials });
-  return await openControlPlane({ ...access, kind: "nats", cluster: "logins", name: "test", connectTimeoutMs: 2_000 });
+  return await openControlPlane({ ...access, kind: "nats", cluster: "logins", name: "test", connectTimeoutMs: 20_000 });
 }
 
 async function works(plane: ControlPlane): Promise<void> {

@@ -157,7 +157,7 @@ test("process.exit in the driver leaves nothing behind", async () => {
 test("the files of a session whose processes were all killed are removed by the next one", async () => {
   const program = sandbox.start(BUSY + "await running[0];");
   await program.printed(/worker (\d+) runs/);
-  for (const { pid } of sandbox.processes()) process.kill(pid, "SIGKILL");
+  sandbox.killAll();
   await program.ended;
   mkdirSync(join(sandbox.temporary, "not-ours"), { recursive: true });
   writeFileSync(join(sandbox.temporary, "not-ours", "daemon"), "");

@@ -294,6 +294,8 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
     });
 
     test("leave by themselves and when told to", async () => {
+      const counters = async (): Promise<unknown[]> => (await actors()).filter(({ className }) => className === "Counter");
+      await until(async () => (await counters()).length === 0, "the counters of the tests before to be gone");
       const counter = PyCounter.remote();
       await ready(counter);
       const pid = await counter.pid.remote();
@@ -305,7 +307,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
       await terminate(other);
       expect(await last).toBe(4);
       expect(isAlive(otherPid)).toBe(false);
-      expect((await actors()).filter(({ className }) => className === "Counter")).toEqual([]);
+      expect(await counters()).toEqual([]);
     });
   });
 

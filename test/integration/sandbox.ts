@@ -113,16 +113,24 @@ export class Sandbox {
     if (left.length > 0) throw new Error(`The session left behind:\n${left.join("\n")}`);
   }
 
+  /** Kills all of its processes as if at one moment: none sees another die and cleans up after it. */
+  killAll(): void {
+    const pids = this.processes().map(({ pid }) => pid);
+    for (const signal of ["SIGSTOP", "SIGKILL"] as const) {
+      for (const pid of pids) {
+        try {
+          process.kill(pid, signal);
+        } catch {
+          // It has just ended.
+        }
+      }
+    }
+  }
+
   /** Ends what may be left and removes the folder. */
   remove(): void {
     this.#watcher.close();
-    for (const { pid } of this.processes()) {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // It has just ended.
-      }
-    }
+    this.killAll();
     // What was killed may have been making a file.
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }

@@ -19,7 +19,7 @@ const fibonacci: RemoteFunction<[number], Promise<number>> = remote(async (n: nu
 /** Lives in a process of its own, so that waiting for it leaves the CPU free. */
 class Gate {
   async whenExists(file: string): Promise<boolean> {
-    for (let round = 0; round < 2000 && !existsSync(file); round += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    for (let round = 0; round < 6000 && !existsSync(file); round += 1) await new Promise((resolve) => setTimeout(resolve, 5));
     return existsSync(file);
   }
 }
@@ -180,7 +180,7 @@ describe.each([1, 2])("on %i CPUs, a child that never ends", (numCpus) => {
       return [sum, await background];
     });
     // On one CPU the endless child may have taken it before the others: then only they can wait, and they do not begin.
-    const limits = { timeoutMs: 10_000 };
+    const limits = { timeoutMs: 30_000 };
     if (numCpus > 1) expect(await get(parent.remote(stop), limits)).toEqual([3, "stopped"]);
     const quick = remote(async (file: string) => {
       const ready = child.remote(1);
@@ -237,7 +237,7 @@ describe("on two CPUs", () => {
       { maxRetries: 0 },
     );
     expect((await failureOf(dies.remote({ keeper }))).name).toBe("WorkerCrashedError");
-    expect(await get(keeper.value.remote(), { timeoutMs: 10_000 })).toBe("OwnerDiedError");
+    expect(await get(keeper.value.remote(), { timeoutMs: 30_000 })).toBe("OwnerDiedError");
   });
 
   test("refs of the driver and of the parent can be waited for three levels down", async () => {

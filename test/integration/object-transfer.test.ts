@@ -223,7 +223,7 @@ describe("when something breaks", () => {
     ["an unknown message", Buffer.from([6, 0, 0, 0, 99, 0, 0, 0, 0, 0])],
     ["an empty wish", Buffer.from([6, 0, 0, 0, MESSAGE.TRANSFER_OPEN, 0, 0, 0, 0, 0])],
   ])("%s ends the connection and nothing else", async (_, bytes) => {
-    const socket = net.connect(home.address?.port as number, "127.0.0.1");
+    const socket = net.connect(home.address?.port as number, "127.0.0.1").on("error", () => {});
     await new Promise((resolve) => socket.once("connect", resolve));
     socket.write(near.tag);
     await until(() => home.accepted.size > 0, "it is accepted");

@@ -21,7 +21,7 @@ test("two hundred daemons that come at once are taken in at the first try, and t
   expect(found["false deaths"]).toBe(0);
 });
 
-test("what an event costs in messages does not depend on how many nodes there are", async () => {
+test("what an event costs in messages does not depend on how many nodes there are", { timeout: 180_000 }, async () => {
   const [few, many] = [await headCurvePoint(10), await headCurvePoint(200)];
   for (const [name, { messages }] of Object.entries(many.events)) {
     // The end of a node and its actors is told to all, and to each once.

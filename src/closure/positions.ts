@@ -5,7 +5,8 @@
  * with type stripping; else the loader's source map cut to the text) and how a whole evaluated text gets one source map, so that a stack
  * trace on a worker names the `.ts` line. Called by `script-table` (capture) and `assemble` (revival).
  */
-import { decode, encode, type SourceMapLine, type SourceMapMappings } from "@jridgewell/sourcemap-codec";
+import type { SourceMapLine, SourceMapMappings } from "@jridgewell/sourcemap-codec";
+import { sourceMapPackage } from "./parsing-packages.ts";
 
 const LINE_END = /\r\n|[\n\r\u2028\u2029]/g;
 
@@ -68,7 +69,7 @@ export function cutSourceMap(
     lines.push(cutLine(map.lines[line] ?? [], { from, to, used }));
   }
   const sources = [...used.keys()].map((index) => map.sources[index] ?? "");
-  return used.size > 0 ? { sources, mappings: encode(lines) } : null;
+  return used.size > 0 ? { sources, mappings: sourceMapPackage().encode(lines) } : null;
 }
 
 function cutLine(segments: SourceMapLine, { from, to, used }: { from: number; to: number; used: Map<number, number> }): SourceMapLine {
@@ -99,7 +100,9 @@ export function expandPositions(text: string, positions: TextPositions): Segment
     }
     return segments;
   }
-  for (const [index, row] of decode(positions.mappings ?? "").entries()) {
+  for (const [index, row] of sourceMapPackage()
+    .decode(positions.mappings ?? "")
+    .entries()) {
     for (const segment of row) {
       if (segment.length === 1) continue;
       const offset = (starts[index] ?? text.length) + segment[0];
@@ -120,6 +123,6 @@ export function sourceMapComment(text: string, segments: readonly Segment[]): st
     const generatedColumn = offset - (starts[generatedLine] as number);
     lines[generatedLine]?.push([generatedColumn, sources.get(source) as number, line, column]);
   }
-  const map = { version: 3, names: [], sources: [...sources.keys()], mappings: encode(lines) };
+  const map = { version: 3, names: [], sources: [...sources.keys()], mappings: sourceMapPackage().encode(lines) };
   return `//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString("base64")}`;
 }

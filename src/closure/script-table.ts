@@ -7,7 +7,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { decode } from "@jridgewell/sourcemap-codec";
+import { sourceMapPackage } from "./parsing-packages.ts";
 import { type ParsedScript, withDebugger } from "./inspector-session.ts";
 import { ModuleTable } from "./parse-module.ts";
 import { cutSourceMap, lineAt, lineStartsOf, type SourceMap, type TextPositions } from "./positions.ts";
@@ -130,7 +130,7 @@ function readSourceMap(url: string, file: string | null): SourceMap | null {
     if (!text) return null;
     const map = JSON.parse(text) as { mappings: string; sources: (string | null)[]; sourceRoot?: string };
     const sources = map.sources.map((source) => source && absoluteSource(source, { folder, file, root: map.sourceRoot ?? "" }));
-    return { lines: decode(map.mappings), sources };
+    return { lines: sourceMapPackage().decode(map.mappings), sources };
   } catch {
     return null; // a missing or broken map costs exact lines, nothing else
   }

@@ -4,7 +4,8 @@
  * Decides which syntax is accepted: whatever V8 already compiled, in fragments (a method alone, a private name outside its
  * class), so every check of the parser that looks beyond the fragment is off. Called by `free-variables`, `parse-text` and `parse-module`.
  */
-import { type AnyNode, Parser, type Program } from "acorn";
+import type { AnyNode, Parser, Program } from "acorn";
+import { parserPackage } from "./parsing-packages.ts";
 
 export type { AnyNode, Program } from "acorn";
 
@@ -27,11 +28,12 @@ function withoutDeclarationChecks(base: typeof Parser): typeof Parser {
   return Lenient as unknown as typeof Parser;
 }
 
-const LenientParser = Parser.extend(withoutDeclarationChecks);
+let lenientParser: typeof Parser | undefined;
 
 /** @throws SyntaxError when the text is not a script (or module) on its own. */
 export function parseProgram(text: string, sourceType: "script" | "module"): Program {
-  return LenientParser.parse(text, {
+  lenientParser ??= parserPackage().Parser.extend(withoutDeclarationChecks);
+  return lenientParser.parse(text, {
     ecmaVersion: "latest",
     sourceType,
     allowReturnOutsideFunction: true,

@@ -127,9 +127,9 @@ export const wait: WaitFunction = (async (refs: readonly object[], options?: Wai
 export const getActor: GetActorFunction = (async (name: string, options?: GetActorOptions) => {
   if (typeof name !== "string" || name === "")
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
-  const asked = resolveGetActorOptions(options);
+  const namespace = options === undefined ? undefined : resolveGetActorOptions(options).namespace;
   const runtime = requireRuntime();
-  return runtime.namedActors.find(name, asked.namespace ?? runtime.options.namespace);
+  return runtime.namedActors.find(name, namespace ?? runtime.options.namespace);
 }) as GetActorFunction;
 
 /** Resolves when the actor's constructor has run. @throws ActorDiedError when it failed */

@@ -359,11 +359,6 @@ export class Runtime {
     }
   }
 
-  /** The client of an actor that this process has met. */
-  knownActor(id: ActorId): ActorClient | undefined {
-    return this.#actors.get(id);
-  }
-
   /** The client of an actor; one per actor and process. `watch` asks the daemon to tell its state. */
   actor(id: ActorId, className: string, options: { watch: boolean }): ActorClient {
     let client = this.#actors.get(id);

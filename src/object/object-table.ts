@@ -133,6 +133,13 @@ export class ObjectTable {
     this.#finalizers.register(handle, entry, handle);
   }
 
+  /** The same for a handle that was made this moment, of which nothing is registered yet. */
+  trackFresh(entry: ObjectEntry, handle: object): void {
+    entry.tracked = true;
+    entry.handles += 1;
+    this.#finalizers.register(handle, entry, handle);
+  }
+
   /** A handle's explicit end (`using`). */
   disposeHandle(entry: ObjectEntry, handle: object): void {
     if (this.#finalizers.unregister(handle)) this.#handleGone(entry);

@@ -66,9 +66,13 @@ export class ActorHandles {
 
   /** A handle that came from elsewhere; the hold for it has been received. */
   received(options: Omit<ActorHandleState, "entry" | "runtime">): object {
-    const entry = this.#entryOf(options.client.id);
-    const handle = this.#newHandle({ ...options, entry, runtime: this.#runtime });
-    this.#runtime.table.track(entry, handle);
+    return this.another({ client: options.client, interface: options.interface, entry: this.#entryOf(options.client.id) });
+  }
+
+  /** One more handle of an actor whose entry this process has. */
+  another({ client, interface: face, entry }: Omit<ActorHandleState, "runtime">): object {
+    const handle = this.#newHandle({ client, interface: face, entry, runtime: this.#runtime });
+    this.#runtime.table.trackFresh(entry, handle);
     return handle;
   }
 
@@ -130,9 +134,20 @@ export class ActorHandles {
 }
 
 const prototypes = new Map<string, object>();
+/** Those that were looked up already, as handles of one actor mostly share one description of it. */
+const prototypesOf = new WeakMap<ActorInterface, object>();
 
 /** One prototype per list of methods: a handle costs one object. */
 function prototypeFor(state: ActorHandleState): object {
+  let prototype = prototypesOf.get(state.interface);
+  if (prototype === undefined) {
+    prototype = prototypeOfMethods(state);
+    prototypesOf.set(state.interface, prototype);
+  }
+  return prototype;
+}
+
+function prototypeOfMethods(state: ActorHandleState): object {
   const { className, methods, isOpen } = state.interface;
   const key = JSON.stringify([className, isOpen, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
   let prototype = prototypes.get(key);

@@ -5,9 +5,11 @@
  * actor's. Its death may be a moment old elsewhere before it is known here; the handle that is given out then fails as any handle would whose actor dies just after the answer. What this
  * process kills it forgets at once.
  */
-import { type ActorId, actorObjectId } from "../../base/ids.ts";
+import type { ActorId } from "../../base/ids.ts";
 import { ActorDiedError } from "../../base/errors.ts";
 import { type ActorLookupReply, MESSAGE } from "../../wire/messages.ts";
+import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, interfaceFromWire } from "./actor-interface.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -17,11 +19,15 @@ const REMEMBERED_MAX = 1000;
 interface KnownName {
   id: ActorId;
   interface: ActorInterface;
+  client: ActorClient;
+  entry: ObjectEntry;
 }
 
 export class NamedActors {
   readonly #runtime: Runtime;
-  readonly #known = new Map<string, KnownName>();
+  /** By namespace and name. */
+  readonly #known = new Map<string, Map<string, KnownName>>();
+  #count = 0;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -29,9 +35,8 @@ export class NamedActors {
 
   /** @throws ActorDiedError when no living actor has that name in the namespace */
   async find(name: string, namespace: string): Promise<object> {
-    const key = JSON.stringify([namespace, name]);
-    const known = this.#known.get(key);
-    if (known !== undefined && this.#isCurrent(known)) return this.#handleOf(known);
+    const known = this.#known.get(namespace)?.get(name);
+    if (known !== undefined && this.#isCurrent(known)) return this.#runtime.handles.another(known);
     const runtime = this.#runtime;
     let found: ActorLookupReply;
     try {
@@ -42,33 +47,42 @@ export class NamedActors {
         hint: "Create it first with the option name, and look it up in the same namespace.",
       });
     }
-    const fresh = { id: found.actorId, interface: interfaceFromWire(found.interface) };
-    this.#remember(key, fresh);
-    runtime.actorOwners.set(fresh.id, found.owner);
+    const id = found.actorId;
+    const face = interfaceFromWire(found.interface);
+    runtime.actorOwners.set(id, found.owner);
     // The hold came with the answer; the handle's own keeps the entry from here on.
-    const entry = runtime.table.receive(runtime.actorRef(fresh.id));
-    const handle = this.#handleOf(fresh);
+    const entry = runtime.table.receive(runtime.actorRef(id));
+    const fresh = { id, interface: face, client: runtime.actor(id, face.className, { watch: true }), entry };
+    this.#remember({ name, namespace }, fresh);
+    const handle = runtime.handles.another(fresh);
     runtime.table.unpin(entry);
     return handle;
   }
 
   forget(id: ActorId): void {
-    for (const [key, known] of this.#known) if (known.id === id) this.#known.delete(key);
+    this.#forgetThose((known) => known.id === id);
   }
 
-  #handleOf({ id, interface: face }: KnownName): object {
-    const client = this.#runtime.actor(id, face.className, { watch: true });
-    return this.#runtime.handles.received({ client, interface: face });
+  /** An entry without handles and pins may be another's by now, or nobody's. */
+  #isCurrent({ entry, client }: KnownName): boolean {
+    return (entry.handles > 0 || entry.pins > 0) && client.state?.phase === "alive";
   }
 
-  #isCurrent({ id }: KnownName): boolean {
-    const entry = this.#runtime.table.lookup(actorObjectId(id));
-    return entry !== undefined && (entry.handles > 0 || entry.pins > 0) && this.#runtime.knownActor(id)?.state?.phase === "alive";
+  #remember({ name, namespace }: { name: string; namespace: string }, known: KnownName): void {
+    if (this.#count >= REMEMBERED_MAX) this.#forgetThose((other) => !this.#isCurrent(other));
+    let names = this.#known.get(namespace);
+    if (names === undefined) {
+      names = new Map();
+      this.#known.set(namespace, names);
+    }
+    if (!names.has(name)) this.#count += 1;
+    names.set(name, known);
   }
 
-  #remember(key: string, known: KnownName): void {
-    if (this.#known.size >= REMEMBERED_MAX)
-      for (const [other, named] of this.#known) if (!this.#isCurrent(named)) this.#known.delete(other);
-    this.#known.set(key, known);
+  #forgetThose(isForgotten: (known: KnownName) => boolean): void {
+    for (const [namespace, names] of this.#known) {
+      for (const [name, known] of names) if (isForgotten(known) && names.delete(name)) this.#count -= 1;
+      if (names.size === 0) this.#known.delete(namespace);
+    }
   }
 }

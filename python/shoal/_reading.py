@@ -48,7 +48,7 @@ def _read(worker, payload, dependencies):
         return worker.codec.decode(payload, dependencies)
     answer = []
     worker.refs.flush()
-    asked = [payload.entry.id, location, _FETCH_FOR_WAIT]
+    asked = [payload.entry.id, location, _FETCH_FOR_WAIT, payload.entry.owner or worker.process_id]
     worker.daemon.request(message.OBJECT_FETCH, asked, on_reply=lambda header, _body, error: answer.append((header, error)))
     Waiter(worker, lambda: answer, None).run()
     here, error = answer[0]

@@ -9,6 +9,7 @@ import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
 import type { StoreUseHeader } from "../wire/store-messages.ts";
+import type { ObjectFetchHeader } from "../wire/transfer-messages.ts";
 import type { HeldNumber, HeldRead, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 
@@ -98,11 +99,12 @@ export class DaemonChannel implements RefChannel {
   }
 
   /** Asks for an object of another node. @returns where a copy of it is on this one. @throws NodeDiedError */
-  async fetch(id: ObjectId, location: WireLocation, purpose: number): Promise<WireLocation> {
+  async fetch({ id, location, owner }: { id: ObjectId; location: WireLocation; owner: ProcessId }, purpose: number): Promise<WireLocation> {
     // What holds the object must be known before: a copy of it is made for this process.
     this.flush();
+    const asked: ObjectFetchHeader = [id, location, purpose, owner];
     try {
-      return (await this.#connection.request(MESSAGE.OBJECT_FETCH, [id, location, purpose], { timeoutMs: 0 })).header as WireLocation;
+      return (await this.#connection.request(MESSAGE.OBJECT_FETCH, asked, { timeoutMs: 0 })).header as WireLocation;
     } catch (error) {
       throw this.#connection.isClosed ? daemonEnded((error as Error).message) : error;
     }

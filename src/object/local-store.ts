@@ -79,7 +79,7 @@ export class LocalStore {
     this.copies = new RemoteCopies({
       processId,
       idOf,
-      fetch: (id, location, purpose) => channel.fetch(id, location, purpose),
+      fetch: (object, purpose) => channel.fetch(object, purpose),
       release: (location) => channel.copyReleased(location),
     });
     this.#reader = new ArenaReader({ memoryDirectory: options.memoryDirectory, spillDirectory: options.spillDirectory });

@@ -14,7 +14,7 @@ export interface RemoteCopiesOptions {
   processId: ProcessId;
   idOf: (entry: ObjectEntry) => ObjectId;
   /** Asks the daemon. @returns the location of a copy on this node */
-  fetch: (id: ObjectId, location: WireLocation, purpose: number) => Promise<WireLocation>;
+  fetch: (object: { id: ObjectId; location: WireLocation; owner: ProcessId }, purpose: number) => Promise<WireLocation>;
   /** Tells it that a copy is not needed any more. */
   release: (location: WireLocation) => void;
 }
@@ -86,9 +86,10 @@ export class RemoteCopies {
   }
 
   async #fetch(entry: ObjectEntry, copy: Copy, purpose: number): Promise<void> {
-    const { fetch, idOf, release } = this.#options;
+    const { fetch, idOf, release, processId } = this.#options;
     try {
-      const here = await fetch(idOf(entry), copy.of, purpose);
+      // What this process alone knows is its own.
+      const here = await fetch({ id: idOf(entry), location: copy.of, owner: entry.owner ?? processId }, purpose);
       if (copy.isUnwanted) release(here);
       else copy.here = here;
     } catch (error) {

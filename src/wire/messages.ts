@@ -133,6 +133,7 @@ export const MESSAGE = {
   TRANSFER_END: 165,
   COPY_STATE: 166,
   COPY_FREED: 167,
+  COPY_KEEP: 168,
 } as const;
 
 /** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */

@@ -95,6 +95,8 @@ export class TransferNode {
   onReadSocket: (socket: net.Socket, chunk: Buffer) => Buffer = (_, chunk) => chunk;
   /** What this node has told others. */
   readonly told: [NodeTag, number][] = [];
+  /** Processes of this node that live, and own objects. */
+  readonly owners: Set<ProcessId> = new Set();
   address: { port: number } | undefined = undefined;
   readonly writer: ArenaWriter;
   readonly #nodes: Nodes;
@@ -129,6 +131,7 @@ export class TransferNode {
       },
       checks,
       nowMs: () => performance.now(),
+      isOwned: ({ owner }) => this.owners.has(owner),
     });
     this.store.joined(this.writerId);
     this.writer = new ArenaWriter({
@@ -167,8 +170,13 @@ export class TransferNode {
     this.store.free(location, { reused: false });
   }
 
-  fetch(object: { id: ObjectId; location: WireLocation }, purpose = 0, reader: ProcessId = this.readerId): Promise<WireLocation> {
-    return this.transfer.fetch(reader, [object.id, object.location, purpose]);
+  fetch(
+    object: { id: ObjectId; location: WireLocation; owner?: ProcessId },
+    purpose = 0,
+    reader: ProcessId = this.readerId,
+  ): Promise<WireLocation> {
+    const { id, location, owner } = object;
+    return this.transfer.fetch(reader, owner === undefined ? [id, location, purpose] : [id, location, purpose, owner]);
   }
 
   read([arena, offset, sizeBytes, kind]: WireLocation): Uint8Array {

@@ -93,6 +93,7 @@ export class OtherNodes {
       // TLS checks every byte by itself, and what is not TLS does not leave the machine.
       checks: false,
       nowMs: () => performance.now(),
+      isOwned: ({ of: [id], owner }) => options.local(owner) !== undefined || options.refs.keeps(id),
     });
   }
 
@@ -142,6 +143,8 @@ export class OtherNodes {
   }
 
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
+    if (message.type === MESSAGE.STORE_FREED)
+      for (const [location] of header as [WireLocation, boolean][]) if (!this.isHere(location[0])) this.#objects.freedElsewhere(location);
     return this.#remote.split(from, message, header);
   }
 
@@ -170,6 +173,7 @@ export class OtherNodes {
   }
 
   free(location: WireLocation, { reused }: { reused: boolean }): boolean {
+    if (!this.isHere(location[0])) this.#objects.freedElsewhere(location);
     return this.#tellAt(location, MESSAGE.STORE_FREED, [[location, reused]]);
   }
 

@@ -5,7 +5,7 @@
  * never inside an effect. Owns what is coming and who waits for it. Keeps no copies: what is whole is handed on.
  */
 import { ObjectLostError } from "../../base/errors.ts";
-import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
+import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
 import type { ObjectExtent } from "../../object/object-extent.ts";
 import { type Arrival, IncomingObject } from "../../object/transfer/incoming-object.ts";
 import { type PullEffect, type PullEvent, type PullFailure, PullPlan } from "../../object/transfer/pull-plan.ts";
@@ -18,6 +18,7 @@ import type { LocalCopy } from "./object-source.ts";
 import { TransferLinks } from "./transfer-links.ts";
 
 export interface ObjectReceiverOptions {
+  nodeTag: NodeTag;
   copies: CopyStore;
   connect: (node: NodeTag) => Promise<Transport>;
   /** Whether chunks are checked: connections that check every byte themselves need it no second time. */
@@ -25,11 +26,19 @@ export interface ObjectReceiverOptions {
   budgetBytes: number;
   nowMs: () => number;
   /** Everything of an object is here; `pull` names it to its home. */
-  onWhole: (copy: { key: string; of: CopyKey; pull: number; location: WireLocation }) => void;
+  onWhole: (copy: { key: string; of: CopyKey; owner: ProcessId | undefined; pull: number; location: WireLocation }) => void;
   /** More of it is here. */
   onProgress: (key: string, availableBytes: number) => void;
   /** What was here of it is not, after all; its home knows it by this number. */
-  onGone: (gone: { key: string; of: CopyKey; pull: number }) => void;
+  onGone: (gone: { key: string; of: CopyKey; owner: ProcessId | undefined; pull: number }) => void;
+  /** Where this node itself is to have an object from for whose dead home it stands in; undefined when nobody has it. */
+  fostered: (wish: { key: string; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
+}
+
+/** An object, and whose it is where the reader knows. */
+export interface Wanted {
+  readonly of: CopyKey;
+  readonly owner: ProcessId | undefined;
 }
 
 /** Somebody who waits for an object. */
@@ -42,7 +51,7 @@ export interface FetchWaiter {
 interface Fetch {
   readonly key: string;
   readonly of: CopyKey;
-  readonly home: NodeTag;
+  readonly owner: ProcessId | undefined;
   waiters: FetchWaiter[];
   incoming: IncomingObject | undefined;
   /** The number under which the home was last asked. */
@@ -83,15 +92,16 @@ export class ObjectReceiver {
     return this.#fetches.size;
   }
 
-  want(of: CopyKey, waiter: FetchWaiter): void {
+  want({ of, owner }: Wanted, waiter: FetchWaiter): void {
     const key = copyKeyOf(of);
     let fetch = this.#fetches.get(key);
     if (fetch === undefined) {
-      fetch = { key, of, home: nodeTagOf(of[1][0]), waiters: [], incoming: undefined, homePull: 0, fullBy: undefined };
+      fetch = { key, of, owner, waiters: [], incoming: undefined, homePull: 0, fullBy: undefined };
       this.#fetches.set(key, fetch);
     }
     fetch.waiters.push(waiter);
-    this.#handle({ kind: "wanted", key, sizeBytes: of[1][2], home: fetch.home, purpose: waiter.purpose });
+    const foster = fetch.owner === undefined ? undefined : nodeTagOf(fetch.owner);
+    this.#handle({ kind: "wanted", key, sizeBytes: of[1][2], home: nodeTagOf(of[1][0]), foster, purpose: waiter.purpose });
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
@@ -154,16 +164,22 @@ export class ObjectReceiver {
         const fetch = this.#fetches.get(effect.key);
         if (fetch === undefined) return;
         fetch.incoming?.begin(effect.pull, this.#plan.haveBytes(effect.key));
-        if (effect.node === fetch.home) fetch.homePull = effect.pull;
+        if (effect.node === this.#plan.homeOf(effect.key)) fetch.homePull = effect.pull;
         if (effect.avoid.length > 0) this.sourcesLeft += 1;
+        if (effect.node === this.#options.nodeTag) {
+          this.#askHere(effect);
+          return;
+        }
         const header = { key: fetch.of, avoid: effect.avoid, checks: this.#options.checks };
         this.#links.send(effect.node, MESSAGE.TRANSFER_OPEN, { pull: effect.pull, header });
         return;
       }
       case "read":
+        if (effect.node === this.#options.nodeTag) return;
         this.#links.send(effect.node, MESSAGE.TRANSFER_READ, { pull: effect.pull, header: [effect.offset, effect.sizeBytes] });
         return;
       case "close":
+        if (effect.node === this.#options.nodeTag) return;
         this.#links.send(effect.node, MESSAGE.TRANSFER_END, { pull: effect.pull, header: [effect.isDone ? "done" : "cancelled"] });
         return;
       case "reset":
@@ -182,6 +198,12 @@ export class ObjectReceiver {
         return;
       }
     }
+  }
+
+  /** This node stands in for the home. */
+  #askHere({ pull, key, avoid }: Extract<PullEffect, { kind: "open" }>): void {
+    const node = this.#options.fostered({ key, pull, avoid });
+    this.#handle(node === undefined || node === this.#options.nodeTag ? { kind: "refused", pull } : { kind: "redirected", pull, node });
   }
 
   #allocate(key: string, options: { avoidMemory: boolean }): void {
@@ -232,7 +254,7 @@ export class ObjectReceiver {
     if (fetch?.incoming === undefined) return;
     this.#fetches.delete(key);
     const location = this.#options.copies.seal(fetch.incoming.extent);
-    this.#options.onWhole({ key, of: fetch.of, pull: fetch.homePull, location });
+    this.#options.onWhole({ key, of: fetch.of, owner: fetch.owner, pull: fetch.homePull, location });
     for (const waiter of fetch.waiters) waiter.resolve();
   }
 
@@ -254,7 +276,7 @@ export class ObjectReceiver {
     if (incoming === undefined) return;
     fetch.incoming = undefined;
     // Before its pages can be another's.
-    this.#options.onGone({ key: fetch.key, of: fetch.of, pull: fetch.homePull });
+    this.#options.onGone({ key: fetch.key, of: fetch.of, owner: fetch.owner, pull: fetch.homePull });
     this.#options.copies.abandon(incoming.extent, () => incoming.abandon());
   }
 

@@ -1,7 +1,7 @@
 /**
  * Serves the bytes of this node's objects, and of its copies, to other nodes: the shell around the directory of copies.
  *
- * Decides nothing about who is served: the directory does for objects of this node, and of copies whatever is here is given. Owns what is open for each pull and holds the pages
+ * Decides nothing about who is served: the directory does for objects of this node, the foster directory for those of a dead one, and of other copies whatever is here is given. Owns what is open for each pull and holds the pages
  * until it has ended, be it by a broken connection. Chunks are read one after the other for each connection and sent while the next is read; a chunk of a copy that is
  * itself still coming waits for its bytes.
  */
@@ -26,6 +26,8 @@ export interface ObjectSourceOptions extends StoreFolders {
   nodeTag: NodeTag;
   /** What this node has, so far, of another's object. */
   copyOf: (key: string) => LocalCopy | undefined;
+  /** Where another node is to have an object from that is owned here and whose home is dead: here, or elsewhere; undefined when that is not known here. */
+  fosteredAt: (wish: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
   /** The pages of a place are not written again until they are let go of. */
   hold: (location: WireLocation) => void;
   letGo: (location: WireLocation) => void;
@@ -76,6 +78,11 @@ export class ObjectSource {
     let count = 0;
     for (const peer of this.#peers) count += peer.pulls.size;
     return count;
+  }
+
+  /** Nodes that have all of an object of this node. */
+  copiesOf(key: string): NodeTag[] {
+    return this.#directory.wholeHolders(key);
   }
 
   /** Objects of this node of which others have copies. */
@@ -179,7 +186,7 @@ export class ObjectSource {
     }
     const name = copyKeyOf(key);
     const isHome = nodeTagOf(key[1][0]) === this.#options.nodeTag;
-    const found = isHome ? this.#ownObject(peer, { pull, key, name, avoid }) : this.#copy(name);
+    const found = isHome ? this.#ownObject(peer, { pull, key, name, avoid }) : this.#copy(peer, { pull, name, avoid });
     if (found === undefined || "node" in found) {
       peer.link.send(MESSAGE.TRANSFER_END, pull, found === undefined ? ["gone"] : ["elsewhere", found.node]);
       return;
@@ -214,7 +221,12 @@ export class ObjectSource {
     return { node };
   }
 
-  #copy(name: string): Pick<Serving, "object" | "location" | "availableBytes"> | undefined {
+  #copy(
+    peer: Peer,
+    { pull, name, avoid }: { pull: number; name: string; avoid: string[] },
+  ): Pick<Serving, "object" | "location" | "availableBytes"> | { node: NodeTag } | undefined {
+    const node = this.#options.fosteredAt({ key: name, node: peer.node, pull, avoid });
+    if (node !== undefined && node !== this.#options.nodeTag) return { node };
     const copy = this.#options.copyOf(name);
     const object = copy === undefined ? undefined : openServed(locationOf(copy.location), this.#options);
     return copy === undefined || object === undefined ? undefined : { object, ...copy };

@@ -2,21 +2,22 @@
  * Objects between nodes, for a node daemon: what its processes fetch from elsewhere, and what it serves of its own.
  *
  * Puts the parts together (receiver, source, copies, store) and answers the processes: a process that asks for an object of another node gets a location on this one,
- * and counts as a reader of the copy until it lets go of it or ends. Called by the node daemon with messages of its processes and of other nodes, with transfer connections that others
+ * and counts as a reader of the copy until it lets go of it or ends. For objects that this node's processes own it stands in for their homes when those are dead (`foster-directory.ts`). Called by the node daemon with messages of its processes and of other nodes, with transfer connections that others
  * open, and with the ends of processes and nodes. What it needs of them it is given: `connect` and `tell`.
  */
 import { ObjectLostError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
-import { CopyCache } from "../../object/transfer/copy-cache.ts";
+import { type Copy, CopyCache } from "../../object/transfer/copy-cache.ts";
+import { type FosterEffect, FosterDirectory, type IsOwned } from "../../object/transfer/foster-directory.ts";
 import type { StoreFolders } from "../../object/transfer/served-object.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import { type CopyKey, type CopyStateHeader, type ObjectFetchHeader } from "../../wire/transfer-messages.ts";
+import type { CopyKeepHeader, CopyKey, CopyStateHeader, ObjectFetchHeader } from "../../wire/transfer-messages.ts";
 import { copyKeyOf, isCopyKey } from "./copy-key.ts";
 import { CopyStore } from "./copy-store.ts";
-import { type FetchWaiter, ObjectReceiver } from "./object-receiver.ts";
+import { type FetchWaiter, ObjectReceiver, type Wanted } from "./object-receiver.ts";
 import { type LocalCopy, ObjectSource } from "./object-source.ts";
 import type { StoreService } from "./store-service.ts";
 
@@ -31,6 +32,8 @@ export interface ObjectTransferOptions extends StoreFolders {
   /** Whether chunks are checked here besides by the connection (which TLS does, and the loopback interface needs not). */
   checks: boolean;
   nowMs: () => number;
+  /** Whether somebody on this node is responsible for an object: a process that lives, or the daemon. */
+  isOwned: IsOwned;
 }
 
 /** What the processes of this node are waiting for. */
@@ -49,6 +52,9 @@ export class ObjectTransfer {
   readonly #copies: CopyStore;
   readonly #receiver: ObjectReceiver;
   readonly #source: ObjectSource;
+  /** Copies that any node has of what processes of this one own elsewhere. */
+  readonly #fosters: FosterDirectory;
+  readonly #dead = new Set<NodeTag>();
   readonly #waiting = new Map<ProcessId, Set<Waiting>>();
 
   constructor(options: ObjectTransferOptions) {
@@ -57,16 +63,19 @@ export class ObjectTransfer {
     const nodeTag = nodeTagOf(processId);
     this.#nodeTag = nodeTag;
     this.#copies = new CopyStore({ processId, store, memoryDirectory, spillDirectory, evict: (bytes) => this.#evict(bytes) });
+    this.#fosters = new FosterDirectory(nodeTag, options.isOwned);
     this.#source = new ObjectSource({
       nodeTag,
       memoryDirectory,
       spillDirectory,
       copyOf: (key) => this.#copyOf(key),
+      fosteredAt: (wish) => this.#fosteredAt(wish),
       hold: (location) => store.hold(location),
       letGo: (location) => store.letGo(location),
       tell,
     });
     this.#receiver = new ObjectReceiver({
+      nodeTag,
       copies: this.#copies,
       connect: options.connect,
       checks: options.checks,
@@ -74,10 +83,11 @@ export class ObjectTransfer {
       nowMs: options.nowMs,
       onProgress: (key, availableBytes) => this.#source.progressed(key, availableBytes),
       onWhole: (copy) => this.#whole(copy),
-      onGone: ({ key, of, pull }) => {
+      onGone: ({ key, ...copy }) => {
         this.#source.withdrawn(key);
-        this.#tellState(of, pull, "gone");
+        this.#tellState(copy, "gone");
       },
+      fostered: (wish) => this.#fosters.wanted({ ...wish, node: nodeTag }),
     });
     const copies = this.#copies;
     const cache = this.#cache;
@@ -96,8 +106,9 @@ export class ObjectTransfer {
   }
 
   /** For tests and statistics. */
-  get counters(): { copies: number; fetching: number; serving: number; copied: number; sourcesLeft: number } {
+  get counters(): { copies: number; fetching: number; serving: number; copied: number; fostered: number; sourcesLeft: number } {
     return {
+      fostered: this.#fosters.size,
       copies: this.#cache.size,
       fetching: this.#receiver.size,
       serving: this.#source.servingCount,
@@ -112,11 +123,11 @@ export class ObjectTransfer {
    * @returns where it is on this node; the process reads it from now on
    * @throws ObjectLostError when its bytes are nowhere, ObjectStoreFullError or OutOfDiskError when they fit nowhere here
    */
-  async fetch(process: ProcessId, [id, location, purpose]: ObjectFetchHeader): Promise<WireLocation> {
+  async fetch(process: ProcessId, [id, location, purpose, owner]: ObjectFetchHeader): Promise<WireLocation> {
     const of: CopyKey = [id, location];
     if (!isCopyKey(of)) throw new ObjectLostError("Cannot fetch an object: that is not a place in a store", { reason: "no such place" });
     if (nodeTagOf(location[0]) === this.#nodeTag) return location;
-    return this.#cache.acquire(copyKeyOf(of), process) ?? (await this.#wait(process, of, purpose));
+    return this.#cache.acquire(copyKeyOf(of), process) ?? (await this.#wait(process, { of, owner }, purpose));
   }
 
   /** @returns whether the message of a process of this node was about objects of others */
@@ -147,6 +158,20 @@ export class ObjectTransfer {
     }
     this.#waiting.delete(process);
     this.#free(this.#cache.processGone(process));
+    this.#applyFosters(this.#fosters.ownerGone(process));
+  }
+
+  /** A process of this node, or the daemon, needs what is at a place on another node no more, or its bytes are lost. */
+  freedElsewhere([arena, offset]: WireLocation): void {
+    if (this.#fosters.size > 0) this.#applyFosters(this.#fosters.freed(`${arena}/${offset}`));
+  }
+
+  /** Nodes with a whole copy of an object, as far as this one knows: all of them where the object's bytes, or its owner, are here. */
+  copiesOf(of: CopyKey): NodeTag[] {
+    const key = copyKeyOf(of);
+    const nodes = new Set([...this.#source.copiesOf(key), ...this.#fosters.wholeAt(key)]);
+    if (this.#cache.find(key) !== undefined) nodes.add(this.#nodeTag);
+    return Array.from(nodes);
   }
 
   /** Another node, whose identity is known, has connected to this one's transfer address. */
@@ -158,10 +183,13 @@ export class ObjectTransfer {
   receive(node: NodeTag, type: number, header: unknown): boolean {
     switch (type) {
       case MESSAGE.COPY_STATE:
-        this.#source.copyState(node, header as CopyStateHeader);
+        this.#copyState(node, header as CopyStateHeader);
         return true;
       case MESSAGE.COPY_FREED:
-        if (isCopyKey(header) && nodeTagOf(header[1][0]) === node) this.#freedAtHome(header);
+        if (isCopyKey(header)) this.#freedElsewhere(node, header);
+        return true;
+      case MESSAGE.COPY_KEEP:
+        this.#kept(node, header as CopyKeepHeader);
         return true;
       default:
         return false;
@@ -170,9 +198,12 @@ export class ObjectTransfer {
 
   /** A node has been declared dead. */
   nodeGone(node: NodeTag): void {
+    this.#dead.add(node);
+    // First of all: what is asked of this node in the place of the dead one is answered from it.
+    this.#applyFosters(this.#fosters.nodeGone(node));
     this.#receiver.nodeGone(node);
     this.#source.nodeGone(node);
-    this.#free(this.#cache.homeGone(node));
+    this.#free(this.#cache.nodeGone((other) => this.#dead.has(other)));
   }
 
   close(): void {
@@ -181,7 +212,8 @@ export class ObjectTransfer {
     this.#copies.close();
   }
 
-  #wait(process: ProcessId, of: CopyKey, purpose: number): Promise<WireLocation> {
+  #wait(process: ProcessId, wanted: Wanted, purpose: number): Promise<WireLocation> {
+    const { of } = wanted;
     return new Promise((resolve, reject) => {
       const forget = (): void => {
         const waiters = this.#waiting.get(process);
@@ -205,14 +237,18 @@ export class ObjectTransfer {
       const waiters = this.#waiting.get(process);
       if (waiters === undefined) this.#waiting.set(process, new Set([waiter]));
       else waiters.add(waiter);
-      this.#receiver.want(of, waiter);
+      this.#receiver.want(wanted, waiter);
     });
   }
 
-  #whole({ key, of, pull, location }: { key: string; of: CopyKey; pull: number; location: WireLocation }): void {
-    this.#cache.add({ key, of, home: nodeTagOf(of[1][0]), pull, location });
+  #whole(copy: Omit<Copy, "home">): void {
+    const { key, of, location } = copy;
+    const home = nodeTagOf(of[1][0]);
+    // A dead home does not tell when it is freed: the owner's node says what becomes of it, where that lives.
+    const isKept = copy.owner !== undefined && this.#dead.has(home) && !this.#dead.has(nodeTagOf(copy.owner));
+    this.#cache.add({ ...copy, home }, { isKept });
     this.#source.progressed(key, location[2]);
-    this.#tellState(of, pull, "whole");
+    this.#tellState(copy, "whole");
   }
 
   #copyOf(key: string): LocalCopy | undefined {
@@ -220,24 +256,74 @@ export class ObjectTransfer {
     return copy === undefined ? this.#receiver.comingCopy(key) : { location: copy.location, availableBytes: copy.location[2] };
   }
 
-  #freedAtHome(of: CopyKey): void {
+  /** The object's home says that it was freed, or its owner's node, which both say it to all. */
+  #freedElsewhere(node: NodeTag, of: CopyKey): void {
     const key = copyKeyOf(of);
-    this.#free(this.#cache.freed(key), { isKnownAtHome: false });
+    const copy = this.#cache.find(key);
+    const isHome = nodeTagOf(of[1][0]) === node;
+    if (!isHome && copy !== undefined && (copy.owner === undefined || nodeTagOf(copy.owner) !== node)) return;
+    this.#free(this.#cache.freed(key), { knownAt: node });
     this.#receiver.freed(key);
+  }
+
+  /** What another node says of its copy: of an object of this node, or one whose owner is here. */
+  #copyState(node: NodeTag, header: CopyStateHeader): void {
+    const [of, pull, state, owner] = header;
+    if (!isCopyKey(of)) return;
+    if (nodeTagOf(of[1][0]) === this.#nodeTag) this.#source.copyState(node, header);
+    else if (owner !== undefined && nodeTagOf(owner) === this.#nodeTag) this.#noteFoster({ of, owner, node, pull }, state);
+  }
+
+  #noteFoster(copy: { of: CopyKey; owner: ProcessId; node: NodeTag; pull: number }, state: "whole" | "gone"): void {
+    const news = { key: copyKeyOf(copy.of), home: nodeTagOf(copy.of[1][0]), ...copy };
+    this.#applyFosters(state === "whole" ? this.#fosters.whole(news) : this.#fosters.gone(news));
+  }
+
+  #applyFosters(effects: readonly FosterEffect[]): void {
+    for (const effect of effects) {
+      const { kind, node, of } = effect;
+      if (node === this.#nodeTag) {
+        if (kind === "keep") this.#cache.decided(copyKeyOf(of), effect);
+        else this.#freedElsewhere(node, of);
+      } else if (kind === "keep") this.#options.tell(node, MESSAGE.COPY_KEEP, [of, effect.isKept]);
+      else this.#options.tell(node, MESSAGE.COPY_FREED, of);
+    }
+  }
+
+  /** The node of an object's owner stands in for its dead home, and has decided about the copy here. */
+  #kept(node: NodeTag, [of, isKept]: CopyKeepHeader): void {
+    if (!isCopyKey(of)) return;
+    const key = copyKeyOf(of);
+    const owner = this.#cache.find(key)?.owner;
+    if (owner !== undefined && nodeTagOf(owner) === node) this.#cache.decided(key, { isKept });
+  }
+
+  #fosteredAt(wish: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
+    // Without a copy here it is asked because the home is dead, be it that this node has not heard of that.
+    const isAsked = this.#fosters.fosters(wish.key) || this.#copyOf(wish.key) === undefined;
+    return isAsked ? this.#fosters.wanted(wish) : undefined;
   }
 
   #evict(bytes: number): void {
     this.#free(this.#cache.evict(bytes));
   }
 
-  #free(copies: readonly { of: CopyKey; pull: number; location: WireLocation }[], { isKnownAtHome } = { isKnownAtHome: true }): void {
-    for (const { of, pull, location } of copies) {
-      this.#copies.free(location);
-      if (isKnownAtHome) this.#tellState(of, pull, "gone");
+  /** `knownAt`: the node that had said so. */
+  #free(copies: readonly Copy[], { knownAt }: { knownAt?: NodeTag } = {}): void {
+    for (const copy of copies) {
+      this.#copies.free(copy.location);
+      this.#tellState(copy, "gone", knownAt);
     }
   }
 
-  #tellState(of: CopyKey, pull: number, state: "whole" | "gone"): void {
-    this.#options.tell(nodeTagOf(of[1][0]), MESSAGE.COPY_STATE, [of, pull, state]);
+  /** The home keeps who has what, and the owner's node for the time when the home is dead. */
+  #tellState({ of, owner, pull }: Pick<Copy, "of" | "owner" | "pull">, state: "whole" | "gone", knownAt?: NodeTag): void {
+    const home = nodeTagOf(of[1][0]);
+    if (home !== knownAt && !this.#dead.has(home)) this.#options.tell(home, MESSAGE.COPY_STATE, [of, pull, state]);
+    if (owner === undefined) return;
+    const foster = nodeTagOf(owner);
+    if (foster === home || foster === knownAt || this.#dead.has(foster)) return;
+    if (foster === this.#nodeTag) this.#noteFoster({ of, owner, node: foster, pull }, state);
+    else this.#options.tell(foster, MESSAGE.COPY_STATE, [of, pull, state, owner]);
   }
 }

@@ -98,6 +98,11 @@ export class RefService {
     }
   }
 
+  /** Whether the daemon is responsible for the value of an object. */
+  keeps(id: ObjectId): boolean {
+    return this.#values.has(id);
+  }
+
   /** The process whose call makes the object, be the daemon its owner of record or not. */
   makerOf({ id, owner }: { id: ObjectId; owner: ProcessId }): ProcessId | undefined {
     return owner === this.#options.processId ? this.#values.makerOf(id) : owner;

@@ -101,6 +101,11 @@ export class RefValues {
     return value === undefined || known === undefined ? { kind: "wait" } : { kind: "remake", maker, location: known, gone: value };
   }
 
+  /** Whether the value is here. */
+  has(id: ObjectId): boolean {
+    return this.#rows.get(id)?.value !== undefined;
+  }
+
   /** Its maker cannot make it again. @returns who waits for it */
   giveUp(id: ObjectId): ProcessId[] {
     const row = this.#rows.get(id);

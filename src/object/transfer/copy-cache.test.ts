@@ -14,9 +14,9 @@ beforeEach(() => {
   cache = new CopyCache();
 });
 
-function add(key: string, sizeBytes: number, kind: "memory" | "disk" = "memory"): WireLocation {
+function add(key: string, sizeBytes: number, kind: "memory" | "disk" = "memory", owner?: ProcessId): WireLocation {
   const location: WireLocation = [`local-${key}`, 0, sizeBytes, kind];
-  cache.add({ key, of: [key as ObjectId, ["far", 0, sizeBytes, "memory"]], home, pull: 1, location });
+  cache.add({ key, of: [key as ObjectId, ["far", 0, sizeBytes, "memory"]], home, owner, pull: 1, location });
   return location;
 }
 const keys = (copies: readonly Copy[]): string[] => copies.map(({ key }) => key);
@@ -56,7 +56,7 @@ test("a freed object's copy goes at once, or with its last reader, and is given 
   expect(cache.evict(1000)).toEqual([]);
   // The object was made again, and a new copy fetched.
   const again: WireLocation = ["local-again", 0, 10, "memory"];
-  cache.add({ key: "b", of: ["b" as ObjectId, ["far", 0, 10, "memory"]], home, pull: 2, location: again });
+  cache.add({ key: "b", of: ["b" as ObjectId, ["far", 0, 10, "memory"]], home, owner: undefined, pull: 2, location: again });
   expect(cache.release(b, reader).map(({ location }) => location)).toEqual([b]);
   expect(cache.find("b")?.location).toEqual(again);
   expect(cache.freed("b").map(({ location }) => location)).toEqual([again]);
@@ -68,8 +68,30 @@ test("a dead reader reads nothing; the copies of a dead home go with their reade
   add("b", 10);
   cache.acquire("a", reader);
   cache.acquire("a", second);
-  expect(keys(cache.homeGone(home))).toEqual(["b"]);
+  expect(keys(cache.nodeGone((node) => node === home))).toEqual(["b"]);
   expect(cache.processGone(reader)).toEqual([]);
   expect(keys(cache.processGone(second))).toEqual(["a"]);
   expect(cache.release(["local-a", 0, 10, "memory"], second)).toEqual([]);
+});
+
+test("while its home is dead a copy stays until its owner's node has decided, and one that is kept until it is freed", () => {
+  const ownerNode = "aaaaaaaaaaaaaaaa" as NodeTag;
+  const owner = `${ownerNode}0000000000000001` as ProcessId;
+  for (const key of ["kept", "spare", "early"]) add(key, 10, "memory", owner);
+  // The owner's node may have heard of the death first.
+  cache.decided("early", { isKept: false });
+  expect(cache.nodeGone((node) => node === home)).toEqual([]);
+  expect(cache.idleBytes).toBe(10);
+  expect(keys(cache.evict(1000))).toEqual(["early"]);
+  cache.decided("kept", { isKept: true });
+  cache.decided("spare", { isKept: false });
+  expect(cache.decided("early", { isKept: true })).toBeUndefined();
+  const location = cache.acquire("kept", reader) as WireLocation;
+  cache.release(location, reader);
+  expect(keys(cache.evict(1000))).toEqual(["spare"]);
+  expect(keys(cache.freed("kept"))).toEqual(["kept"]);
+  add("last", 10, "memory", owner);
+  expect(cache.nodeGone((node) => node === home)).toEqual([]);
+  expect(keys(cache.nodeGone((node) => node === home || node === ownerNode))).toEqual(["last"]);
+  expect([cache.size, cache.idleBytes]).toEqual([0, 0]);
 });

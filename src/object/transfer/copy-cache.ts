@@ -2,9 +2,10 @@
  * The copies that this node has of other nodes' objects: who reads which, and which may go.
  *
  * A pure table in the daemon that fetched them. A copy that is read stays; one that nobody reads is kept as a cache, and goes when memory is short (the one that was let go of first),
- * when the object itself was freed, or when its home is dead. A process counts once for each time that it was given a copy.
+ * when the object itself was freed, or when its home is dead. Unless the owner's node lives: it says what becomes of the copy, which stays until then, and one that it has kept stays
+ * until it is freed. A process counts once for each time that it was given a copy.
  */
-import type { NodeTag, ProcessId } from "../../base/ids.ts";
+import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { WireLocation } from "../../wire/messages.ts";
 import type { CopyKey } from "../../wire/transfer-messages.ts";
 
@@ -12,6 +13,8 @@ export interface Copy {
   readonly key: string;
   readonly of: CopyKey;
   readonly home: NodeTag;
+  /** Who owns the object; undefined where its reader did not know. */
+  readonly owner: ProcessId | undefined;
   /** By which its home knows that it is here. */
   readonly pull: number;
   /** Where it is on this node. */
@@ -20,6 +23,10 @@ export interface Copy {
 
 interface Row extends Copy {
   readonly readers: Map<ProcessId, number>;
+  /** Of a copy whose home is dead: whether it stays, as its owner's node has decided or is about to. */
+  isKept: boolean;
+  /** The owner's node has decided. */
+  isDecided: boolean;
   /** Not to be given to anybody any more; it goes with its last reader. */
   isDoomed: boolean;
 }
@@ -41,8 +48,9 @@ export class CopyCache {
     return this.#idleBytes;
   }
 
-  add(copy: Copy): void {
-    const row: Row = { ...copy, readers: new Map(), isDoomed: false };
+  /** `isKept`: until its owner's node has decided. */
+  add(copy: Copy, { isKept }: { isKept: boolean } = { isKept: false }): void {
+    const row: Row = { ...copy, readers: new Map(), isKept, isDecided: false, isDoomed: false };
     this.#rows.set(copy.key, row);
     this.#byPlace.set(placeOf(copy.location), row);
     this.#setIdle(row, true);
@@ -77,9 +85,23 @@ export class CopyCache {
     return row === undefined ? [] : this.#doom(row);
   }
 
-  /** Nobody would tell that these are freed. */
-  homeGone(home: NodeTag): Copy[] {
-    return Array.from(this.#rows.values()).flatMap((row) => (row.home === home ? this.#doom(row) : []));
+  /** Of these copies nobody tells any more that they are freed, unless their owner's node lives: they stay until it has decided. */
+  nodeGone(isDead: (node: NodeTag) => boolean): Copy[] {
+    return Array.from(this.#rows.values()).flatMap((row) => {
+      if (!isDead(row.home)) return [];
+      if (row.owner === undefined || isDead(nodeTagOf(row.owner))) return this.#doom(row);
+      if (!row.isDecided) this.#setKept(row, true);
+      return [];
+    });
+  }
+
+  /** Its home is dead: the owner's node has decided whether this copy is the object now. @returns undefined when there is no such copy */
+  decided(key: string, { isKept }: { isKept: boolean }): Copy | undefined {
+    const row = this.#rows.get(key);
+    if (row === undefined) return undefined;
+    row.isDecided = true;
+    this.#setKept(row, isKept);
+    return row;
   }
 
   /** Drops copies that nobody reads until so many bytes are free, or none is left. */
@@ -125,7 +147,13 @@ export class CopyCache {
     if (!row.isDoomed) this.#rows.delete(row.key);
   }
 
-  #setIdle(row: Row, isIdle: boolean): void {
+  #setKept(row: Row, isKept: boolean): void {
+    row.isKept = isKept;
+    this.#setIdle(row, row.readers.size === 0);
+  }
+
+  #setIdle(row: Row, isUnread: boolean): void {
+    const isIdle = isUnread && !row.isKept;
     if (isIdle === this.#idle.has(row)) return;
     if (isIdle) this.#idle.add(row);
     else this.#idle.delete(row);

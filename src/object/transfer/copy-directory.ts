@@ -48,6 +48,11 @@ export class CopyDirectory {
     return Array.from(this.#rows.get(key)?.holders.keys() ?? []);
   }
 
+  /** Nodes that have all of an object. */
+  wholeHolders(key: string): NodeTag[] {
+    return Array.from(this.#rows.get(key)?.holders.values() ?? []).flatMap(({ node, isWhole }) => (isWhole ? [node] : []));
+  }
+
   /**
    * A node wants an object.
    *

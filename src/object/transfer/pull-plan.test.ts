@@ -114,6 +114,32 @@ describe("one object", () => {
     expect(kinds(handle({ kind: "received", pull: second.pull, sizeBytes: MEGABYTE }))).toEqual(["close", "complete"]);
   });
 
+  test("whose home is dead is asked for at its owner's node, where it goes on at the byte that is missing", () => {
+    const event = { kind: "wanted", key: "a", sizeBytes: 2 * MEGABYTE, home, foster: third, purpose: 0 } as const;
+    const first = opened(handle(event));
+    handle({ kind: "received", pull: first.pull, sizeBytes: MEGABYTE });
+    const atFoster = handle({ kind: "nodeGone", node: home });
+    expect(opened(atFoster)).toMatchObject({ node: third, avoid: [home] });
+    expect(plan.homeOf("a")).toBe(third);
+    const atOther = handle({ kind: "redirected", pull: opened(atFoster).pull, node: other });
+    expect(atOther).toMatchObject([
+      { kind: "open", node: other },
+      { kind: "read", node: other, offset: MEGABYTE },
+    ]);
+    // The only one that has it did not answer: after a while it is tried again.
+    nowMs += 2000;
+    const again = opened(handle({ kind: "tick" }));
+    expect(again).toMatchObject({ node: third, avoid: [home, other] });
+    expect(handle({ kind: "redirected", pull: again.pull, node: other })).toEqual([]);
+    nowMs += 50;
+    const last = opened(handle({ kind: "tick" }));
+    expect(last).toMatchObject({ node: third, avoid: [] });
+    expect(handle({ kind: "refused", pull: last.pull }).at(-1)).toEqual({ kind: "failed", key: "a", reason: "lost" });
+    expect(opened(handle(event))).toMatchObject({ node: third });
+    expect(handle({ kind: "nodeGone", node: third })).toEqual([{ kind: "failed", key: "a", reason: "lost" }]);
+    expect(handle(event)).toEqual([{ kind: "failed", key: "a", reason: "lost" }]);
+  });
+
   test("a broken connection is tried again soon, and a source that refuses is avoided", () => {
     const first = opened(want("a", 1));
     expect(handle({ kind: "linkLost", node: home })).toEqual([]);

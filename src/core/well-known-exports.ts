@@ -8,6 +8,8 @@ import { registerWellKnown } from "../closure/well-known.ts";
 import * as errors from "../base/errors.ts";
 import * as api from "./api.ts";
 import { ArrowData, NdArray } from "./objects/foreign-data.ts";
+import { getObjectLocations } from "./objects/object-locations.ts";
+import { objectStoreStatistics } from "./objects/store-statistics.ts";
 import { init, isInitialized, shutdown } from "./session/init.ts";
 import * as placementGroups from "./groups/placement-group.ts";
 import { deregisterSerializer, registerSerializer } from "./objects/registered-serializers.ts";
@@ -24,8 +26,10 @@ registerExports("shoal", {
   ArrowData,
   NdArray,
   deregisterSerializer,
+  getObjectLocations,
   init,
   isInitialized,
+  objectStoreStatistics,
   registerSerializer,
   shutdown,
 });

@@ -44,6 +44,7 @@ import { LeaseWatch } from "./leases/lease-watch.ts";
 import { nodeDigest, type PlacedActor } from "./membership/node-digest.ts";
 import { nodeServices } from "./node-services.ts";
 import { nodeHeader } from "./node-header.ts";
+import { answerLocate } from "./objects/object-locations.ts";
 import { OtherNodes } from "./membership/other-nodes.ts";
 import { MemoryGuard } from "./workers/memory-guard.ts";
 import { RefService } from "./references/ref-service.ts";
@@ -309,14 +310,14 @@ export class NodeDaemon {
         if (this.#others !== undefined) this.#head.receive(peer, frame, header);
         else peer.connection.reply(frame.callId, [nodeHeader(this.#options)]);
         return;
-      case MESSAGE.RESOURCES:
-        if (this.#others !== undefined) this.#head.receive(peer, frame, { store: this.#store.report });
-        else
-          peer.connection.reply(frame.callId, {
-            total: this.#leases.total(),
-            available: this.#leases.available(),
-            store: this.#store.report,
-          });
+      case MESSAGE.RESOURCES: {
+        const store = this.#store.report;
+        if (this.#others !== undefined) this.#head.receive(peer, frame, { store });
+        else peer.connection.reply(frame.callId, { total: this.#leases.total(), available: this.#leases.available(), store });
+        return;
+      }
+      case MESSAGE.OBJECT_LOCATE:
+        answerLocate(peer, frame.callId, { header, store: this.#store, nodeId: this.#options.nodeId, others: this.#others });
         return;
       case MESSAGE.WHY_LEASE:
         peer.connection.reply(frame.callId, this.#leaseReport(header as Parameters<typeof leaseReport>[0]));

@@ -346,6 +346,11 @@ export class StoreLedger {
     return unlink;
   }
 
+  /** Whether an object lies on disk, put there or spilled. */
+  isOnDisk(location: ObjectLocation): boolean {
+    return location.kind === "disk" || this.#arenas.get(keyOf(location))?.objects.get(location.offset)?.moved !== undefined;
+  }
+
   /** Where the objects of a spilled arena lie: what its index says. */
   indexOf(arena: string): SpillIndex {
     const places: SpillIndex = [];

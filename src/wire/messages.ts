@@ -134,6 +134,7 @@ export const MESSAGE = {
   COPY_STATE: 166,
   COPY_FREED: 167,
   COPY_KEEP: 168,
+  OBJECT_LOCATE: 169,
 } as const;
 
 /** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */

@@ -1,7 +1,7 @@
 /**
  * Headers of the messages by which objects go from node to node; their numbers are in the catalogue (`messages.ts`).
  *
- * Between a process and its daemon: OBJECT_FETCH, COPY_RELEASE. On transfer connections: TRANSFER_OPEN, READ, CHUNK and END. On node links: COPY_STATE, COPY_FREED and COPY_KEEP. PROTOCOL.md tells
+ * Between a process and its daemon: OBJECT_FETCH, COPY_RELEASE, OBJECT_LOCATE. On transfer connections: TRANSFER_OPEN, READ, CHUNK and END. On node links: COPY_STATE, COPY_FREED and COPY_KEEP. PROTOCOL.md tells
  * the same to readers of other languages.
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
@@ -15,6 +15,12 @@ export type CopyKey = [id: ObjectId, location: WireLocation];
 
 /** To the process' daemon, which answers with a location on this node, or with an error of `FetchFailure`. Without its owner nobody but the object's node is asked. */
 export type ObjectFetchHeader = [id: ObjectId, location: WireLocation, purpose: number, owner?: ProcessId];
+
+/** To the process' daemon, or from that to another: where these objects are. Answered with one place for each. */
+export type ObjectLocateHeader = (readonly [id: ObjectId, location: WireLocation, owner: ProcessId])[];
+
+/** Nodes that have all of an object's bytes, by the first halves of their ids, the object's own first; and whether it lies on disk there. */
+export type ObjectPlaceHeader = [nodes: string[], isOnDisk: boolean];
 
 /** Begins a pull: the number that names it is the frame's call id. `avoid`: nodes whose copies could not be had. */
 export interface TransferOpenHeader {

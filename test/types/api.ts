@@ -5,6 +5,7 @@
  */
 export type * from "../../src/core/cluster-types.ts";
 export type * from "../../src/core/graph-types.ts";
+export type * from "../../src/core/objects/object-locations.ts";
 export type * from "../../src/core/streams/stream-types.ts";
 export type * from "../../src/core/options/scheduling-types.ts";
 export type * from "../../src/core/types.ts";
@@ -14,6 +15,7 @@ export {
   getActor,
   getCurrentPlacementGroup,
   getPlacementGroup,
+  getObjectLocations,
   getRuntimeContext,
   InputNode,
   kill,

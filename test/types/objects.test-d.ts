@@ -1,5 +1,17 @@
 /** References and their values: `get`, `await`, `put` and `wait`. */
-import { cancel, exactly, get, getRuntimeContext, type ObjectRef, put, remote, type ValueOf, wait } from "./api.ts";
+import {
+  cancel,
+  exactly,
+  get,
+  getObjectLocations,
+  getRuntimeContext,
+  type ObjectLocations,
+  type ObjectRef,
+  put,
+  remote,
+  type ValueOf,
+  wait,
+} from "./api.ts";
 
 declare const numberRef: ObjectRef<number>;
 declare const textRef: ObjectRef<string>;
@@ -109,3 +121,13 @@ cancel(5);
 cancel(numberRefs);
 // @ts-expect-error: an option of get
 cancel(numberRef, { timeoutMs: 5 });
+
+// --- Where values are -----------------------------------------------------------------------------------------------------
+
+exactly<Promise<Map<ObjectRef<number>, ObjectLocations>>>()(getObjectLocations([numberRef]));
+exactly<Promise<Map<ObjectRef<number> | ObjectRef<string>, ObjectLocations>>>()(getObjectLocations([numberRef, textRef], { timeoutMs: 5 }));
+exactly<ObjectLocations | undefined>()((await getObjectLocations([numberRef])).get(numberRef));
+// @ts-expect-error: several, in an array
+getObjectLocations(numberRef);
+// @ts-expect-error: not a reference
+getObjectLocations([5]);

@@ -34,6 +34,11 @@ const WAIT_OPTIONS = {
   fetchLocal: flag(true),
 } satisfies TableOf<WaitOptions>;
 
+const LOCATIONS_OPTIONS = {
+  ...GET_OPTIONS,
+  timeoutMs: { ...timeLimit(), fallback: 1000 },
+} satisfies TableOf<GetOptions>;
+
 const CANCEL_OPTIONS = { force: flag(false), recursive: flag(true) } satisfies TableOf<CancelOptions>;
 
 const KILL_OPTIONS = { noRestart: flag(true) } satisfies TableOf<KillOptions>;
@@ -44,6 +49,7 @@ const GET_ACTOR_OPTIONS = { namespace: text(undefined) } satisfies TableOf<GetAc
 
 const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
 const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
+const LOCATIONS: OptionSubject = { set: "set", of: "getObjectLocations", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
 const CANCEL: OptionSubject = { set: "set", of: "cancel", otherNames: {} };
 const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
 const ACTORS: OptionSubject = { set: "set", of: "actors", otherNames: { all_namespaces: "without namespace all are listed" } };
@@ -85,6 +91,12 @@ export function resolveWaitOptions(options: WaitOptions | undefined, refCount: n
     throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
   }
   return { timeoutMs: finite(timeoutMs), signal, numReturns: Math.min(numReturns, refCount), fetchLocal };
+}
+
+/** @throws TypeError, RangeError */
+export function resolveLocationsOptions(options?: GetOptions): ResolvedGetOptions {
+  const { timeoutMs, signal } = withDefaults(checkedOptions(options, LOCATIONS_OPTIONS, LOCATIONS), LOCATIONS_OPTIONS);
+  return { timeoutMs: finite(timeoutMs), signal };
 }
 
 /** @throws TypeError */

@@ -94,6 +94,7 @@ const TO_DAEMON: Readonly<Record<number, Told>> = {
   [MESSAGE.LEASE_SPILL_DROPPED]: { form: tuple(id, isLeaseSpec, number) },
   [MESSAGE.COPY_STATE]: { form: tuple(tuple(text, location), number, shape.exactly("whole", "gone"), optional(id)) },
   [MESSAGE.COPY_FREED]: { form: tuple(text, location) },
+  [MESSAGE.OBJECT_LOCATE]: { form: list(tuple(text, location, id)) },
   [MESSAGE.COPY_KEEP]: { form: tuple(tuple(text, location), flag) },
   [MESSAGE.WHY_REF]: { form: fields({ id: text, owner: id, trail: fields({ visited: list(anything), withinMs: number }) }) },
 };

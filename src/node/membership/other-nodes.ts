@@ -14,7 +14,9 @@ import type { EnvironmentDescription } from "../environments/environment-table.t
 import type { StoreFolders } from "../../object/transfer/served-object.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import type { LeaseEvent } from "../leases/lease-events.ts";
+import type { OtherStores } from "../objects/object-locations.ts";
 import { ObjectTransfer } from "../objects/object-transfer.ts";
+import type { ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
 import type { RefCount, RefService } from "../references/ref-service.ts";
 import { RemoteNodes } from "./remote-nodes.ts";
 import type { StoreService } from "../objects/store-service.ts";
@@ -112,6 +114,17 @@ export class OtherNodes {
   localProcessGone(process: ProcessId): void {
     this.#objects.processGone(process);
     this.#remote.split(process, { type: MESSAGE.HELD_ENDED, callId: 0, flags: 0, body: NO_BYTES }, []);
+  }
+
+  /** What the others have of which objects, as far as this node knows, and how they are asked. */
+  get stores(): OtherStores {
+    return {
+      copiesOf: (of) => this.#objects.copiesOf(of),
+      isDead: (node) => this.#dead.has(node),
+      ask: async (node, objects) => {
+        return (await this.#remote.daemonOf(node).request(MESSAGE.OBJECT_LOCATE, objects)).header as ObjectPlaceHeader[];
+      },
+    };
   }
 
   isHere(id: ProcessId | string): boolean {

@@ -161,6 +161,11 @@ export class StoreService {
     return true;
   }
 
+  /** Whether an object of this node lies on disk. */
+  isOnDisk(location: WireLocation): boolean {
+    return this.#ledger.isOnDisk(fromWire(location));
+  }
+
   adopt(location: WireLocation, owner: ProcessId): void {
     this.#ledger.adopt({ location: fromWire(location), owner });
   }

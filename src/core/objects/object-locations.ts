@@ -1,0 +1,90 @@
+/**
+ * Where the values of refs are: `getObjectLocations`.
+ *
+ * A process knows of each value that it has met whether it is small, and then lies with its owner, or at which place of which node's store it was written; of the latter its daemon knows, or asks, who has copies. Nothing is
+ * fetched, and what is still being made is not waited for. Only of a ref that came from elsewhere and whose value was never asked for nothing is known here: its owner is asked, for a limited time.
+ */
+import { describeValue } from "../../base/describe.ts";
+import { nodeTagOf } from "../../base/ids.ts";
+import { type ObjectEntry } from "../../object/object-entry.ts";
+import { payloadSize } from "../../object/payload.ts";
+import { MESSAGE, type NodeHeader } from "../../wire/messages.ts";
+import type { ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
+import { requireRunning } from "../current-runtime.ts";
+import { resolveLocationsOptions } from "../options/operation-options.ts";
+import type { Runtime } from "../runtime.ts";
+import type { AnyRef, GetOptions } from "../types.ts";
+import { entryOf, isObjectRef } from "./object-ref.ts";
+
+/** Where a value is, when it was asked. */
+export interface ObjectLocations {
+  /**
+   * The nodes that have all of its bytes, the one where it was made first; of a value below 64 KB, which is in no store, the node of the process that owns it. Empty while the value is being made, where it has failed,
+   * and where no living node has it.
+   */
+  readonly nodeIds: string[];
+  /** What it takes when it is serialized; undefined where it is not known yet. */
+  readonly sizeBytes: number | undefined;
+  /** Whether its node has it on disk: spilled, or put there when memory was full. */
+  readonly didSpill: boolean;
+}
+
+/** Objects in one message, well below the size of a frame. */
+const ASKED_AT_ONCE = 5000;
+
+/**
+ * Where the values of references are: for programs that place work near its data, and for finding out why something is slow. Nothing is fetched.
+ *
+ * @param options.timeoutMs how long to wait for the owners of references that came from another process and were never awaited here. Default: 1,000 ms
+ * @throws TypeError for what is no array of references; NodeDiedError when this node has ended
+ * @example
+ * const ref = put(new Uint8Array(1_000_000));
+ * const { nodeIds, sizeBytes, didSpill } = (await getObjectLocations([ref])).get(ref)!;
+ */
+export async function getObjectLocations<R extends AnyRef>(refs: readonly R[], options?: GetOptions): Promise<Map<R, ObjectLocations>> {
+  if (!Array.isArray(refs)) throw new TypeError(`Cannot tell locations: an array of ObjectRefs is needed: received ${describeValue(refs)}`);
+  const wrong = refs.findIndex((ref) => !isObjectRef(ref));
+  if (wrong >= 0)
+    throw new TypeError(`Cannot tell locations: element ${wrong} is not an ObjectRef: received ${describeValue(refs[wrong])}`);
+  const limits = resolveLocationsOptions(options);
+  if (refs.length === 0) return new Map();
+  const runtime = requireRunning();
+  const entries = new Map(Array.from(new Set(refs), (ref): [R, ObjectEntry] => [ref, entryOf(ref)]));
+  for (const entry of entries.values()) runtime.table.requireOfSession(entry);
+  const unknown = Array.from(entries).flatMap(([ref, entry]) => (isUnknown(entry) ? [ref] : []));
+  // Two refs of one object count as one that is waited for.
+  const asked = Array.from(new Map(unknown.map((ref) => [entries.get(ref), ref])).values());
+  if (asked.length > 0) await runtime.wait(asked, { ...limits, numReturns: asked.length, fetchLocal: false });
+  return new Map(await runtime.holdWhile(locationsOf(runtime, entries)));
+}
+
+/** It is another process', and nobody here has asked for its value. */
+function isUnknown(entry: ObjectEntry): boolean {
+  return !entry.isSettled && entry.sequence === 0;
+}
+
+async function locationsOf<R>(runtime: Runtime, entries: ReadonlyMap<R, ObjectEntry>): Promise<[R, ObjectLocations][]> {
+  const { table, daemon, options } = runtime;
+  const stored = Array.from(new Set(entries.values())).filter((entry) => entry.state === "ready" && entry.payload?.stored !== undefined);
+  const places = new Map<ObjectEntry, ObjectPlaceHeader>();
+  for (let start = 0; start < stored.length; start += ASKED_AT_ONCE) {
+    const part = stored.slice(start, start + ASKED_AT_ONCE);
+    const objects: ObjectLocateHeader = part.flatMap((entry) => {
+      const location = entry.payload?.stored?.location;
+      return location === undefined ? [] : [[table.idOf(entry), location, entry.owner ?? options.processId] as const];
+    });
+    const reply = (await daemon.request(MESSAGE.OBJECT_LOCATE, objects)).header as ObjectPlaceHeader[];
+    for (const [index, place] of reply.entries()) places.set(part[index] as ObjectEntry, place);
+  }
+  const nodes = (await daemon.request(MESSAGE.NODES, undefined)).header as NodeHeader[];
+  const ids = new Map(nodes.flatMap(({ nodeId, alive }) => (alive ? [[nodeTagOf(nodeId) as string, nodeId]] : [])));
+  const named = (tags: readonly string[]): string[] => tags.flatMap((tag) => ids.get(tag) ?? []);
+  return Array.from(entries, ([ref, entry]): [R, ObjectLocations] => {
+    if (entry.state !== "ready") return [ref, { nodeIds: [], sizeBytes: undefined, didSpill: false }];
+    const sizeBytes = payloadSize(table.payloadFor(entry));
+    const place = places.get(entry);
+    if (place === undefined) return [ref, { nodeIds: named([nodeTagOf(entry.owner ?? options.processId)]), sizeBytes, didSpill: false }];
+    const [tags, didSpill] = place;
+    return [ref, { nodeIds: named(tags), sizeBytes, didSpill }];
+  });
+}

@@ -1,0 +1,84 @@
+/**
+ * Where objects are: which nodes have their bytes, and whether those lie on disk.
+ *
+ * Decides who is asked: an object's home knows all copies and its own disk; when it is dead, the node of the owner knows the copies. A process asks its own daemon, which asks at most one other for each
+ * object; what another daemon asks is answered from what is known here. A node that does not answer counts as one that has nothing.
+ */
+import { type NodeId, nodeTagOf, type NodeTag } from "../../base/ids.ts";
+import type { HeadPeer } from "../../rpc/head-service.ts";
+import type { WireLocation } from "../../wire/messages.ts";
+import type { CopyKey, ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
+import { isCopyKey } from "./copy-key.ts";
+import type { StoreService } from "./store-service.ts";
+
+export interface LocatingNode {
+  readonly nodeTag: NodeTag;
+  /** Of an object of this node. */
+  readonly isOnDisk: (location: WireLocation) => boolean;
+  /** Nodes with a copy, as far as this one knows. */
+  readonly copiesOf: (of: CopyKey) => NodeTag[];
+  readonly isDead: (node: NodeTag) => boolean;
+  /** Asks the daemon of another node. */
+  readonly ask: (node: NodeTag, objects: ObjectLocateHeader) => Promise<ObjectPlaceHeader[]>;
+}
+
+const UNKNOWN: ObjectPlaceHeader = [[], false];
+
+/** Other nodes, as far as they matter here; on one machine there are none. */
+export type OtherStores = Omit<LocatingNode, "nodeTag" | "isOnDisk">;
+
+const NO_OTHERS: OtherStores = { copiesOf: () => [], isDead: () => true, ask: () => Promise.resolve([]) };
+
+/** Answers a process of this node, or another's daemon. */
+export function answerLocate(
+  peer: HeadPeer,
+  callId: number,
+  asked: { header: unknown; store: StoreService; nodeId: NodeId; others: { readonly stores: OtherStores } | undefined },
+): void {
+  const { store, nodeId, others } = asked;
+  const node = {
+    ...(others?.stores ?? NO_OTHERS),
+    nodeTag: nodeTagOf(nodeId),
+    isOnDisk: (location: WireLocation) => store.isOnDisk(location),
+  };
+  const isOwn = nodeTagOf(peer.id) === node.nodeTag;
+  void locateObjects(node, asked.header as ObjectLocateHeader, isOwn).then((places) => peer.connection.reply(callId, places));
+}
+
+/** @param asksOthers false for what another daemon has asked */
+export async function locateObjects(node: LocatingNode, objects: ObjectLocateHeader, asksOthers: boolean): Promise<ObjectPlaceHeader[]> {
+  const places: ObjectPlaceHeader[] = objects.map(([id, location]) => knownHere(node, [id, location]));
+  if (!asksOthers) return places;
+  const elsewhere = new Map<NodeTag, number[]>();
+  for (const [index, [, location, owner]] of objects.entries()) {
+    const home = nodeTagOf(location[0]);
+    if (home === node.nodeTag) continue;
+    // Its home, else who stands in for it.
+    const asked = node.isDead(home) ? nodeTagOf(owner) : home;
+    if (asked === node.nodeTag || node.isDead(asked)) continue;
+    const indices = elsewhere.get(asked);
+    if (indices === undefined) elsewhere.set(asked, [index]);
+    else indices.push(index);
+  }
+  const answered = Array.from(elsewhere, async ([asked, indices]) => {
+    const answer = node.ask(
+      asked,
+      indices.map((index) => objects[index] as ObjectLocateHeader[0]),
+    );
+    const found = await answer.catch((): ObjectPlaceHeader[] => []);
+    for (const [at, index] of indices.entries()) {
+      const [nodes, isOnDisk] = found[at] ?? UNKNOWN;
+      const [here] = places[index] ?? UNKNOWN;
+      places[index] = [Array.from(new Set([...nodes, ...here])), isOnDisk];
+    }
+  });
+  await Promise.all(answered);
+  return places;
+}
+
+function knownHere(node: LocatingNode, of: CopyKey): ObjectPlaceHeader {
+  if (!isCopyKey(of)) return UNKNOWN;
+  const copies = node.copiesOf(of);
+  const isHome = nodeTagOf(of[1][0]) === node.nodeTag;
+  return isHome ? [[node.nodeTag, ...copies.filter((tag) => tag !== node.nodeTag)], node.isOnDisk(of[1])] : [copies, false];
+}

@@ -316,9 +316,6 @@ export class NodeDaemon {
         else peer.connection.reply(frame.callId, { total: this.#leases.total(), available: this.#leases.available(), store });
         return;
       }
-      case MESSAGE.OBJECT_LOCATE:
-        answerLocate(peer, frame.callId, { header, store: this.#store, nodeId: this.#options.nodeId, others: this.#others });
-        return;
       case MESSAGE.WHY_LEASE:
         peer.connection.reply(frame.callId, this.#leaseReport(header as Parameters<typeof leaseReport>[0]));
         return;
@@ -331,6 +328,7 @@ export class NodeDaemon {
       default:
         if (this.#environments.receive(peer, frame, header)) return;
         if (this.#refs.receive(peer, frame, header) || this.#store.receive(peer.id, frame.type, header)) return;
+        if (answerLocate(peer, frame, { header, store: this.#store, nodeId: this.#options.nodeId, others: this.#others })) return;
         if (this.#others?.receiveOfProcess(peer, frame, header) !== true) this.#head.receive(peer, frame, header);
     }
   }

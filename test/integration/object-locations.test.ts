@@ -23,7 +23,7 @@ import { failureOf, until, useSession } from "./session.ts";
 const MEGABYTE = 1_000_000;
 const UNKNOWN: ObjectLocations = { nodeIds: [], sizeBytes: undefined, didSpill: false };
 
-async function locationsOf(ref: ObjectRef): Promise<ObjectLocations> {
+async function locationsOf(ref: ObjectRef<unknown>): Promise<ObjectLocations> {
   const found = await getObjectLocations([ref]);
   expect(Array.from(found.keys())).toEqual([ref]);
   return found.get(ref) as ObjectLocations;
@@ -72,7 +72,7 @@ describe("on one machine", () => {
 
   test("of a ref that came from elsewhere its owner is asked, and only for a while where it is still being made", async () => {
     class Asker {
-      async ask(box: { refs: ObjectRef[] }, timeoutMs?: number): Promise<ObjectLocations[]> {
+      async ask(box: { refs: ObjectRef<unknown>[] }, timeoutMs?: number): Promise<ObjectLocations[]> {
         return Array.from((await getObjectLocations(box.refs, timeoutMs === undefined ? {} : { timeoutMs })).values());
       }
     }

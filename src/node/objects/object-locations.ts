@@ -6,7 +6,8 @@
  */
 import { type NodeId, nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
-import type { WireLocation } from "../../wire/messages.ts";
+import type { Message } from "../../rpc/peer-connection.ts";
+import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import type { CopyKey, ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
 import { isCopyKey } from "./copy-key.ts";
 import type { StoreService } from "./store-service.ts";
@@ -29,12 +30,13 @@ export type OtherStores = Omit<LocatingNode, "nodeTag" | "isOnDisk">;
 
 const NO_OTHERS: OtherStores = { copiesOf: () => [], isDead: () => true, ask: () => Promise.resolve([]) };
 
-/** Answers a process of this node, or another's daemon. */
+/** Answers a process of this node, or another's daemon. @returns whether that was asked */
 export function answerLocate(
   peer: HeadPeer,
-  callId: number,
+  { type, callId }: Message,
   asked: { header: unknown; store: StoreService; nodeId: NodeId; others: { readonly stores: OtherStores } | undefined },
-): void {
+): boolean {
+  if (type !== MESSAGE.OBJECT_LOCATE) return false;
   const { store, nodeId, others } = asked;
   const node = {
     ...(others?.stores ?? NO_OTHERS),
@@ -43,6 +45,7 @@ export function answerLocate(
   };
   const isOwn = nodeTagOf(peer.id) === node.nodeTag;
   void locateObjects(node, asked.header as ObjectLocateHeader, isOwn).then((places) => peer.connection.reply(callId, places));
+  return true;
 }
 
 /** @param asksOthers false for what another daemon has asked */

@@ -91,7 +91,10 @@ describe("when the home dies", () => {
     for (const node of [first, second, third]) directory.whole(news(node, 1));
     directory.nodeGone(home);
     expect(directory.nodeGone(first)).toEqual([keep(second, true), keep(third, false)]);
+    // Its question may overtake the word that it has lost its copy.
+    expect(want(second, 8)).toBe(third);
     expect(directory.gone(news(second, 1))).toEqual([keep(third, true)]);
+    expect(want(third, 8)).toBeUndefined();
     expect(directory.gone(news(third, 1))).toEqual([]);
     expect(want(first, 9)).toBeUndefined();
     expect(directory.size).toBe(0);

@@ -118,8 +118,9 @@ export class FosterDirectory {
   wanted({ key, node, pull, avoid }: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
     const row = this.#rows.get(key);
     if (row === undefined) return undefined;
-    if (row.foster !== undefined) return row.foster.tree.wanted({ key, sizeBytes: row.of[1][2], node, pull, avoid });
-    // That its home is dead has not come here yet.
+    const { foster: stands } = row;
+    if (stands !== undefined && node !== stands.keeper) return stands.tree.wanted({ key, sizeBytes: row.of[1][2], node, pull, avoid });
+    // That its home is dead has not come here yet, or that the keeper has lost it.
     for (const holder of row.whole.keys()) if (holder !== node && !avoid.includes(holder)) return holder;
     return undefined;
   }

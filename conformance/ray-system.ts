@@ -80,6 +80,10 @@ export class RaySystem implements System {
     return this.#outcome("wait", { refs: refs.map(({ ref }) => ref), ...options });
   }
 
+  locations(refs: readonly Ref[]): Promise<Outcome> {
+    return this.#outcome("locations", { refs: refs.map(({ ref }) => ref) });
+  }
+
   cancel(ref: Ref, options: { force?: boolean; recursive?: boolean } = {}): Promise<Outcome> {
     return this.#outcome("cancel", { ref: ref.ref, ...options });
   }

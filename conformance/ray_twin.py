@@ -537,6 +537,12 @@ def wait(request):
     return [[given.index(ref) for ref in part] for part in (ready, pending)]
 
 
+def locations(request):
+    given = [refs[number] for number in request["refs"]]
+    found = ray.experimental.get_object_locations(given)
+    return [[len(found[ref]["node_ids"]), (found[ref]["object_size"] or 0) > 100_000, found[ref]["did_spill"]] for ref in given]
+
+
 def stream(request):
     args = decode(request["args"])
     if "actor" in request:
@@ -562,6 +568,7 @@ OPERATIONS = {
     "getAll": lambda request: outcome(lambda: ray.get([refs[number] for number in request["refs"]], timeout=seconds(request))),
     "put": lambda request: keep(refs, ray.put(decode(request["value"]))),
     "wait": lambda request: outcome(lambda: wait(request)),
+    "locations": lambda request: outcome(lambda: locations(request)),
     "cancel": lambda request: outcome(lambda: cancel(request)),
     "actor": make_actor,
     "call": call,

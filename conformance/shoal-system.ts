@@ -8,6 +8,7 @@ import {
   cancel,
   get,
   getActor,
+  getObjectLocations,
   init,
   kill,
   nodes,
@@ -90,6 +91,17 @@ export class ShoalSystem implements System {
     return this.#outcome(async () => {
       const parts = await wait(given, options);
       return parts.map((part) => part.map((ref) => given.indexOf(ref)));
+    });
+  }
+
+  locations(refs: readonly Ref[]): Promise<Outcome> {
+    const given = refs.map((ref) => this.#of(ref));
+    return this.#outcome(async () => {
+      const found = await getObjectLocations(given);
+      return given.map((ref) => {
+        const { nodeIds, sizeBytes = 0, didSpill } = found.get(ref) ?? { nodeIds: [], didSpill: false };
+        return [nodeIds.length, sizeBytes > 100_000, didSpill];
+      });
     });
   }
 

@@ -64,6 +64,8 @@ export interface System {
   put(value: unknown): Promise<Ref>;
   /** Indices of the ready and of the pending refs. */
   wait(refs: readonly Ref[], options: { numReturns: number; timeoutMs?: number }): Promise<Outcome>;
+  /** Of each ref: how many nodes have it, whether it takes more than 100 KB, whether it was spilled. */
+  locations(refs: readonly Ref[]): Promise<Outcome>;
   cancel(ref: Ref, options?: { force?: boolean; recursive?: boolean }): Promise<Outcome>;
   actor(name: string, args?: readonly unknown[], settings?: Settings): Promise<Handle>;
   call(actor: Handle, method: string, args?: readonly unknown[], settings?: Settings): Promise<Ref>;

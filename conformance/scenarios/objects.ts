@@ -24,6 +24,15 @@ export const scenarios: readonly Scenario[] = [
     name: "get of several fails with the first failure",
     run: async (s) => await s.getAll([await s.put(1), await s.task("fail", ["AppError", "first"]), await s.task("sleepMs", [50, 1])]),
   },
+  {
+    section,
+    name: "locations of what was put, of a result and of what is still being made",
+    run: async (s) => {
+      const made = await s.task("identity", ["y".repeat(200_000)]);
+      await s.wait([made], { numReturns: 1 });
+      return await s.locations([await s.put("x".repeat(200_000)), await s.put(1), made, await s.task("sleepMs", [1200, 1])]);
+    },
+  },
   { section, name: "get of nothing", run: async (s) => await s.getAll([]) },
   { section, name: "get times out", run: async (s) => await s.get(await s.task("sleepMs", [1500, 1]), { timeoutMs: 50 }) },
   {

@@ -32,6 +32,16 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "this.#held.close();",
     becomes: "",
   },
+  lostAgainIsLate: {
+    file: "core/objects/waiting.ts",
+    text: "if (leftMs <= 0) throw",
+    becomes: "if (leftMs <= Number.POSITIVE_INFINITY) throw",
+  },
+  parkedIsReport: {
+    file: "node/leases/lease-manager.ts",
+    text: "worker.isUnsure &&= !event.isReport;",
+    becomes: "worker.isUnsure = false;",
+  },
   unreadOfRetiredCounted: {
     file: "worker/call-server.ts",
     text: "this.#connection.onFrame = () => {};",

@@ -141,4 +141,22 @@ export const REGRESSIONS: readonly Regression[] = [
     found:
       "a worker to which the connection had broken said that it had given up an idle lease, and the caller took what ran there for never begun: it ran twice",
   },
+  {
+    seed: 110016,
+    steps: 60,
+    parts: "drawn",
+    nodes: 3,
+    mutant: "lostAgainIsLate",
+    found:
+      "a value that was lost again between its arrival and the turn of the task that waited for it: get failed as if a time limit of 0 ms had been reached",
+  },
+  {
+    seed: 7,
+    steps: 40,
+    parts: "drawn",
+    nodes: 3,
+    mutant: "parkedIsReport",
+    found:
+      "a worker gave its slot back just before it heard that its last lease had ended, and said so again: the second word was taken for one of the next lease, whose CPUs others were given",
+  },
 ];

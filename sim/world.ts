@@ -130,7 +130,7 @@ export class World {
 
   /** The processes of a machine stand still until then, and go on as if no time had passed. */
   pause(machine: string, untilMs: number): void {
-    this.#pauses.set(machine, untilMs);
+    this.#pauses.set(machine, Math.max(untilMs, this.#pauses.get(machine) ?? 0));
   }
 
   cutUntilMs(one: string, other: string): number {

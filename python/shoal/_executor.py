@@ -98,5 +98,6 @@ class Executor:
     def _park(self):
         self._slot = _ANY if self._owes_report and self._parked == 0 else None
         self._slot_is_borrowed = False
+        is_report = self._owes_report
         self._owes_report = False
-        self._send_park(self._parked)
+        self._send_park(self._parked, is_report)

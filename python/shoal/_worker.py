@@ -116,7 +116,7 @@ class Worker:
         self.codec = Codec(self.refs, self.store, {"pid": os.getpid(), "nodeId": configuration["nodeId"]})
         self.executor = Executor(
             self.pump,
-            lambda left: self.daemon.send(message.WORKER_PARK, left),
+            lambda left, is_report: self.daemon.send(message.WORKER_PARK, {"left": left, "isReport": is_report}),
             lambda shape: self.daemon.send(message.WORKER_UNPARK, shape),
         )
         self.actor = Actor(self)

@@ -24,6 +24,7 @@ import {
   type LeaseNameHeader,
   type LogHeader,
   MESSAGE,
+  type ParkHeader,
   type ReclaimHeader,
   type WireLocation,
   type WorkerExitedHeader,
@@ -287,7 +288,7 @@ export class NodeDaemon {
         this.#leaseReclaimed(peer.id, header as ReclaimHeader);
         return;
       case MESSAGE.WORKER_PARK:
-        this.#lease({ kind: "parked", worker: peer.id, left: header as number });
+        this.#lease({ kind: "parked", worker: peer.id, ...(header as ParkHeader) });
         return;
       case MESSAGE.WORKER_UNPARK:
         this.#lease({ kind: "unpark", worker: peer.id, spec: parseLeaseSpec(header as string) });

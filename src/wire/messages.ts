@@ -170,6 +170,12 @@ export type HeldReadHeader = [sender: ProcessId, link: number, message: number, 
 /** From the sender: the link to this receiver has ended, or, without one, the sender itself. To the receiver: that of this sender has, how far has it read? */
 export type HeldEndedHeader = [process?: ProcessId, link?: number, asker?: ProcessId];
 
+/** Nothing runs in the worker, and so many tasks wait. `isReport`: it has heard that its last lease has ended; without it that may be on the way. */
+export interface ParkHeader {
+  left: number;
+  isReport: boolean;
+}
+
 /** How often the sender lets go of each; the owner tells whose ledger has it. */
 export type RefReleaseHeader = [id: ObjectId, count: number, owner: ProcessId][];
 

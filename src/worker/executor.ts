@@ -31,8 +31,8 @@ export interface SlotGrant {
 }
 
 export interface SlotChannel {
-  /** Nothing runs here; `left` tasks wait. */
-  park(left: number): void;
+  /** Nothing runs here; `left` tasks wait. `isReport`: said as the last lease ended, and not before that was heard of. */
+  park(left: number, isReport: boolean): void;
   unpark(shape: string): void;
   /**
    * The worker is idle with its slot while tasks are parked. Returns whether this process had a nested task of its own to
@@ -320,8 +320,9 @@ export class Executor {
     // Without a lease and with nothing left the worker is as at its start: the daemon holds what is needed for whoever comes.
     this.#slot = this.#owesReport && this.#parked.size === 0 ? ANY_SHAPE : undefined;
     this.#slotIsBorrowed = false;
+    const isReport = this.#owesReport;
     this.#owesReport = false;
-    this.#slots.park(this.#parked.size);
+    this.#slots.park(this.#parked.size, isReport);
   }
 
   #shouldPark(): boolean {

@@ -23,6 +23,7 @@ import {
   type HeldEndedHeader,
   type HelloHeader,
   MESSAGE,
+  type ParkHeader,
   type ReclaimHeader,
   type SlotHeader,
 } from "../wire/messages.ts";
@@ -85,7 +86,7 @@ export class WorkerHost {
     this.#options = options;
     const { daemon } = options;
     this.executor = new Executor({
-      park: (left) => daemon.send(MESSAGE.WORKER_PARK, left),
+      park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
       runOwn: options.runOwn,
       useAccelerators: options.useAccelerators,

@@ -58,10 +58,7 @@ export class Waiting {
     // A ref that is waited for is kept: its handle is held by the closure below, and it may be disposed of meanwhile.
     const { table } = this.#options;
     table.pin(entry);
-    const waited = this.#until([entry], 1, limits).then(() => {
-      if (!entry.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
-      return this.#read(entry, limits);
-    });
+    const waited = this.#untilRead(entry, limits).then(() => this.#read(entry, limits));
     return waited.finally(() => {
       void ref;
       table.unpin(entry);
@@ -98,8 +95,9 @@ export class Waiting {
         markSeen(entries);
         return [await this.#read(failed, limits)];
       }
-      const left = pending.reduce((count, entry) => count + (entry.isSettled ? 0 : 1), 0);
-      if (left > 0) throw timedOut(limits.timeoutMs, entries.length - left, entries.length);
+      const left = pending.filter((entry) => !entry.isSettled);
+      if (left.length > 0 && limits.timeoutMs === undefined) return await this.#valuesOf(entries, left, limits);
+      if (left.length > 0) throw timedOut(limits.timeoutMs, entries.length - left.length, entries.length);
     }
     for (const entry of entries) {
       // All at once, however many nodes they are on.
@@ -248,6 +246,23 @@ export class Waiting {
     });
   }
 
+  /**
+   * Resolves when an entry has settled. Its value may be lost again between its arrival and the turn of the task that waits for it: it waits once more then.
+   *
+   * @throws GetTimeoutError
+   */
+  #untilRead(entry: ObjectEntry, limits: GetLimits): Promise<void> {
+    const { timeoutMs } = limits;
+    const endMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
+    const goOn = (): Promise<void> | undefined => {
+      if (entry.isSettled) return undefined;
+      const leftMs = endMs - performance.now();
+      if (leftMs <= 0) throw timedOut(timeoutMs, 0, 1);
+      return this.#until([entry], 1, timeoutMs === undefined ? limits : { ...limits, timeoutMs: leftMs }).then(goOn);
+    };
+    return this.#until([entry], 1, limits).then(goOn);
+  }
+
   async #untilAllOrFailure(pending: readonly ObjectEntry[], limits: GetLimits): Promise<ObjectEntry | undefined> {
     let failed: ObjectEntry | undefined;
     await this.#suspend({ ...limits, needed: pending }, (done) => {
@@ -353,8 +368,7 @@ export class Waiting {
     if (lost === undefined) throw error;
     this.#options.table.pin(entry);
     try {
-      await this.#until([lost], 1, limits);
-      if (!lost.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
+      await this.#untilRead(lost, limits);
       return await this.#read(entry, limits);
     } finally {
       this.#options.table.unpin(entry);
@@ -365,10 +379,7 @@ export class Waiting {
     if (entry.state === "failed") return this.#readFailure(entry);
     if (!entry.isSettled) {
       // Lost since it had settled, and on its way again.
-      return this.#until([entry], 1, limits).then(() => {
-        if (!entry.isSettled) throw timedOut(limits.timeoutMs, 0, 1);
-        return this.#read(entry, limits);
-      });
+      return this.#untilRead(entry, limits).then(() => this.#read(entry, limits));
     }
     if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
     if (entry.state === "freed" || entry.payload === undefined) {

@@ -33,7 +33,7 @@ export type LeaseEvent =
   | { kind: "nodeGone"; tag: NodeTag }
   | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
   | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId; leaseId: number }
-  | { kind: "parked"; worker: ProcessId; left: number }
+  | { kind: "parked"; worker: ProcessId; left: number; isReport: boolean }
   | { kind: "unpark"; worker: ProcessId; spec: LeaseSpec }
   /** `placement` must exist on the node, `spec` is what it holds while it lives. */
   | { kind: "actorWanted"; actor: ActorId; spec: LeaseSpec; placement: LeaseSpec; sent?: RemotePlacement & { nowMs: number } }

@@ -56,7 +56,7 @@ describe("the lease manager", () => {
     manager.start();
     for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
     manager.handle(demand(driver, 2));
-    manager.handle({ kind: "parked", worker: worker(1), left: 1 });
+    manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true });
     const bundles = [{ index: 0, resources: resourceVector({ CPU: 1 }) }];
     manager.handle({ kind: "groupWanted", group: "group", bundles, nowMs: 0 });
     const spec = specOf({ CPU: 1 }, { bundle: { group: "group", index: 0, capture: false } });
@@ -77,7 +77,7 @@ describe("the lease manager", () => {
     const manager = managerWithWorkers(1);
     manager.handle(demand(driver, 1));
     expect(grants(manager.handle(demand(worker(1), 1, true)))).toHaveLength(0);
-    const effects = manager.handle({ kind: "parked", worker: worker(1), left: 1 });
+    const effects = manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true });
     expect(effects.filter((effect) => effect.kind === "spawn")).toHaveLength(0);
     expect(effects).toContainEqual(expect.objectContaining({ kind: "slot", worker: worker(1), isAnswer: false }));
     expect(grants(effects)).toMatchObject([{ owner: worker(1), worker: worker(1) }]);
@@ -86,7 +86,7 @@ describe("the lease manager", () => {
   test("a parked worker goes on before anything new starts", () => {
     const manager = managerWithWorkers(1);
     manager.handle(demand(driver, 1));
-    manager.handle({ kind: "parked", worker: worker(1), left: 1 });
+    manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true });
     manager.handle({ kind: "unpark", worker: worker(1), spec: ONE_CPU });
     expect(manager.available()).toEqual({ CPU: 0 });
     expect(grants(manager.handle(demand(driver, 3)))).toHaveLength(0);
@@ -121,7 +121,7 @@ describe("the lease manager", () => {
     expect(manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1), leaseId: 0 })).toEqual([]);
     const ended = manager.handle({ kind: "leaseReclaimed", worker: worker(1), owner: worker(1), leaseId: 10 });
     expect(ended).toEqual([{ kind: "leaseEnded", worker: worker(1), isLast: true }]);
-    const effects = manager.handle({ kind: "parked", worker: worker(1), left: 0 });
+    const effects = manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: true });
     expect(grants(effects).map((grant) => grant.owner)).toEqual([driver]);
   });
 
@@ -134,10 +134,24 @@ describe("the lease manager", () => {
     // The nested task runs there meanwhile, under what the lease had.
     expect(manager.available()).toEqual({ CPU: 0 });
     manager.handle(demand(worker(1), 0, true));
-    manager.handle({ kind: "parked", worker: worker(1), left: 1 });
+    manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true });
     const actor = { kind: "actorWanted", actor: "a" as ActorId, spec: ONE_CPU, placement: ONE_CPU } as const;
     expect(manager.handle(actor).map(({ kind }) => kind)).not.toContain("placeActor");
-    expect(manager.handle({ kind: "parked", worker: worker(1), left: 0 }).map(({ kind }) => kind)).toContain("placeActor");
+    expect(manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: true }).map(({ kind }) => kind)).toContain("placeActor");
+  });
+
+  test("a worker that gave its slot back before it heard that its last lease had ended is given to nobody before it has said so once more", () => {
+    const manager = managerWithWorkers(1);
+    const [lease] = grants(manager.handle(demand(driver, 1)));
+    manager.handle(demand(worker(1), 1, true));
+    manager.handle({ kind: "leaseReturned", leaseId: lease?.leaseId ?? 0, owner: driver });
+    manager.handle(demand(worker(1), 0, true));
+    const other = manager.handle(demand("other" as ProcessId, 1));
+    const crossed = manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: false });
+    expect([...grants(other), ...grants(crossed)]).toEqual([]);
+    const [next] = grants(manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: true }));
+    expect(next?.owner).toBe("other");
+    expect(manager.available()).toEqual({ CPU: 0 });
   });
 
   test("what can never fit is said once, with the missing resource", () => {
@@ -214,14 +228,14 @@ describe("the lease manager", () => {
         };
         for (const step of steps) {
           if (step.kind === "demand") run(demand(step.owner, step.backlog, step.owner !== driver));
-          else if (step.kind === "park") run({ kind: "parked", worker: worker(step.index), left: 1 });
+          else if (step.kind === "park") run({ kind: "parked", worker: worker(step.index), left: 1, isReport: true });
           else if (step.kind === "unpark") run({ kind: "unpark", worker: worker(step.index), spec: ONE_CPU });
           else if (open.length > 0) run({ kind: "leaseReturned", ...(open.splice(step.index % open.length, 1)[0] as (typeof open)[0]) });
         }
         for (const owner of owners) run(demand(owner, 0));
         while (open.length > 0) run({ kind: "leaseReturned", ...(open.shift() as (typeof open)[0]) });
         // A worker that asked for its slot gives it back when it is idle.
-        for (const number of [1, 2, 3, 1, 2, 3]) run({ kind: "parked", worker: worker(number), left: 0 });
+        for (const number of [1, 2, 3, 1, 2, 3]) run({ kind: "parked", worker: worker(number), left: 0, isReport: true });
         expect(manager.available()).toEqual({ CPU: 3 });
       }),
     );

@@ -232,7 +232,7 @@ export class LeaseManager {
         const worker = this.#workers.get(event.worker);
         if (worker === undefined) return;
         this.#releaseHeld(worker);
-        worker.isUnsure = false;
+        worker.isUnsure &&= !event.isReport;
         worker.mayHaveOwn = worker.leases.size > 0 || event.left > 0;
         worker.parked = worker.mayHaveOwn;
         return;

@@ -97,7 +97,7 @@ describe("places", () => {
     const manager = managerOf({ CPU: 1, GPU: 1 }, 1);
     const [grant] = of(manager.handle(demand(specOf({ CPU: 1, GPU: 1 }))), "grant");
     expect(grant?.accelerators).toEqual({ GPU: ["0"] });
-    manager.handle({ kind: "parked", worker: worker(1), left: 1 });
+    manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true });
     expect(manager.available()).toEqual({ CPU: 1, GPU: 0 });
     expect(of(manager.handle(demand(specOf({ GPU: 1 }), 1, { owner: worker(1), nested: true })), "grant")).toEqual([]);
     manager.handle({ kind: "leaseReturned", leaseId: grant?.leaseId ?? 0, owner: driver });
@@ -158,7 +158,7 @@ describe("placement groups", () => {
     const last = manager.handle({ kind: "leaseReturned", leaseId: first[1]?.leaseId ?? 0, owner: driver });
     expect(of(last, "groupReserved")).toHaveLength(0);
     // Tasks of its own may be left there until it says otherwise.
-    expect(of(manager.handle({ kind: "parked", worker: worker(2), left: 0 }), "groupReserved")).toHaveLength(1);
+    expect(of(manager.handle({ kind: "parked", worker: worker(2), left: 0, isReport: true }), "groupReserved")).toHaveLength(1);
   });
 
   test("one that an actor is in the way of holds back nobody", () => {
@@ -241,7 +241,7 @@ test("whatever happens, no resource is held twice and all come back in the end",
             if (open.length > 0) run({ kind: "leaseReturned", ...(open.splice(action.index % open.length, 1)[0] as (typeof open)[0]) });
             break;
           case "park":
-            run({ kind: "parked", worker: worker(action.index), left: 1 });
+            run({ kind: "parked", worker: worker(action.index), left: 1, isReport: true });
             break;
           case "unpark":
             run({ kind: "unpark", worker: worker(action.index), spec: action.spec });
@@ -270,7 +270,7 @@ test("whatever happens, no resource is held twice and all come back in the end",
       for (const group of ["g", "h"]) run({ kind: "groupReleased", group });
       // What one gives back another takes to go on, and gives back in its turn.
       for (let round = 0; round < 4; round += 1)
-        for (let number = 1; number <= 130; number += 1) run({ kind: "parked", worker: worker(number), left: 0 });
+        for (let number = 1; number <= 130; number += 1) run({ kind: "parked", worker: worker(number), left: 0, isReport: true });
       expect(manager.available()).toEqual(total);
     }),
     { numRuns: 200 },

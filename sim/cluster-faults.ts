@@ -102,6 +102,9 @@ export class ClusterFaults {
         if (victims.length === 0) return undefined;
         const node = random.pick(victims);
         node.killDaemon();
+        // Its driver lives, and nobody attends to what that had submitted elsewhere.
+        for (const other of this.#world.processes)
+          if (other.isAlive && other.machine === node.process.machine) this.#onBroken(other, node.process);
         return `the daemon of ${node.process.machine} dies, with its workers`;
       }
       case "cuts": {

@@ -42,6 +42,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "worker.isUnsure &&= !event.isReport;",
     becomes: "worker.isUnsure = false;",
   },
+  aliasesOfDeadNodeStay: {
+    file: "control/head.ts",
+    text: "for (const id of this.#actors.aliasesOf(tag)) this.unheld(id);",
+    becomes: "",
+  },
   unreadOfRetiredCounted: {
     file: "worker/call-server.ts",
     text: "this.#connection.onFrame = () => {};",

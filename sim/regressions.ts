@@ -159,4 +159,12 @@ export const REGRESSIONS: readonly Regression[] = [
     found:
       "a worker gave its slot back just before it heard that its last lease had ended, and said so again: the second word was taken for one of the next lease, whose CPUs others were given",
   },
+  {
+    seed: 120039,
+    steps: 60,
+    parts: "drawn",
+    nodes: 3,
+    mutant: "aliasesOfDeadNodeStay",
+    found: "an actor that getIfExists had found for a driver whose node died then was held for it for ever",
+  },
 ];

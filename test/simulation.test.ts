@@ -4,10 +4,12 @@
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { runProgram } from "./house/run-program.ts";
 import { MUTANTS } from "../sim/mutants.ts";
 import { REGRESSIONS } from "../sim/regressions.ts";
+
+vi.setConfig({ testTimeout: 180_000 });
 
 const MAIN = fileURLToPath(new URL("../sim/main.ts", import.meta.url));
 
@@ -17,7 +19,8 @@ function partsText(parts: "drawn" | readonly string[]): string {
 }
 
 async function simulate(...args: string[]): Promise<{ exitCode: number | null; output: string }> {
-  const { exitCode, stdout, stderr } = await runProgram([MAIN, ...args]);
+  // Some take 20 s where nothing else runs.
+  const { exitCode, stdout, stderr } = await runProgram([MAIN, ...args], { timeoutMs: 170_000 });
   return { exitCode, output: stdout + stderr };
 }
 
@@ -59,20 +62,16 @@ test.each(["leaseOfDeadProcess", "lostReturn", "forgottenHold", "doubleRelease",
 });
 
 // Seeds behind it may meet it in its place: what a seed means changes with each message.
-test.each(REGRESSIONS)(
-  "seed $seed or one behind it finds the mutant $mutant",
-  async ({ seed, steps, parts = [], nodes = 1, mutant }) => {
-    const run = ["--steps", String(steps), "--nodes", String(nodes), "--parts", partsText(parts)];
-    const { exitCode, output } = await simulate(...run, "--from", String(seed), "--seeds", "200", "--mutant", mutant);
-    const found = /^seed (\d+) breaks an invariant/m.exec(output)?.[1];
-    if (found === undefined) expect.fail(output);
-    expect(exitCode).toBe(1);
-    // Otherwise it has found something else, and nothing is known of the mutant.
-    const without = await simulate(...run, "--seed", found);
-    if (without.exitCode !== 0) expect.fail(without.output);
-  },
-  60_000,
-);
+test.each(REGRESSIONS)("seed $seed or one behind it finds the mutant $mutant", async ({ seed, steps, parts = [], nodes = 1, mutant }) => {
+  const run = ["--steps", String(steps), "--nodes", String(nodes), "--parts", partsText(parts)];
+  const { exitCode, output } = await simulate(...run, "--from", String(seed), "--seeds", "200", "--mutant", mutant);
+  const found = /^seed (\d+) breaks an invariant/m.exec(output)?.[1];
+  if (found === undefined) expect.fail(output);
+  expect(exitCode).toBe(1);
+  // Otherwise it has found something else, and nothing is known of the mutant.
+  const without = await simulate(...run, "--seed", found);
+  if (without.exitCode !== 0) expect.fail(without.output);
+});
 
 test("each mutant is of the code as it is now", () => {
   for (const [name, { file, text }] of Object.entries(MUTANTS)) {

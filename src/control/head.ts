@@ -169,6 +169,8 @@ export class Head implements HeadService {
       this.workerExited(worker.id, exitOf(worker, `its node died: ${reason}`), { intended: false });
     }
     for (const process of new Set([...this.#actors.creatorsOf(tag), ...this.#groups.ownersOf(tag)])) this.processGone(process);
+    // Nobody counts the handles any more that were counted there.
+    for (const id of this.#actors.aliasesOf(tag)) this.unheld(id);
   }
 
   /** Makes good what an earlier head may have left undone (`recovery.ts`). */
@@ -333,7 +335,7 @@ export class Head implements HeadService {
     if (existing !== undefined) {
       this.#holdActor(existing, peer);
       peer.connection.reply(frame.callId, this.#describe(existing));
-      this.#apply(this.#actors.handle({ kind: "found", id: actorId, existing: existing.id }));
+      this.#apply(this.#actors.handle({ kind: "found", id: actorId, existing: existing.id, creator: peer.id }));
       return;
     }
     const spec = { definition, args, deps, body: copyBytes(frame.body) };

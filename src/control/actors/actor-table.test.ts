@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ActorId, ProcessId } from "../../base/ids.ts";
+import { type ActorId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import { type ActorEffect, ActorTable } from "./actor-table.ts";
@@ -181,11 +181,13 @@ describe("the actor table", () => {
     const table = alive({ name: "x" });
     const other = "other" as ActorId;
     table.handle({ kind: "watch", id: other, process: "early" as ProcessId });
-    expect(table.handle({ kind: "found", id: other, existing: id })).toMatchObject([
+    expect(table.handle({ kind: "found", id: other, existing: id, creator: "maker" as ProcessId })).toMatchObject([
       { kind: "hold" },
       { kind: "redirect", from: other, watchers: new Set(["early"]) },
     ]);
+    expect([table.aliasesOf(nodeTagOf("maker")), table.aliasesOf(nodeTagOf("early"))]).toEqual([[other], []]);
     expect(kinds(table.handle({ kind: "unheld", id: other }))).toEqual(["release"]);
+    expect(table.aliasesOf(nodeTagOf("maker"))).toEqual([]);
     expect(table.handle({ kind: "unheld", id: other })).toEqual([]);
   });
 });

@@ -57,7 +57,7 @@ export type ActorEvent =
   | { kind: "processGone"; process: ProcessId }
   | { kind: "watch"; id: ActorId; process: ProcessId }
   /** `getIfExists` found an actor, so that of the id `id` is not created. */
-  | { kind: "found"; id: ActorId; existing: ActorId };
+  | { kind: "found"; id: ActorId; existing: ActorId; creator: ProcessId };
 
 export type ActorEffect =
   /** Once the delay is over, unless it has died by then. */
@@ -83,6 +83,13 @@ const RESTART_DELAY_MAX_MS = 10_000;
 /** One that lived so long did not die of its start. */
 const STABLE_AFTER_MS = 10_000;
 
+/** A handle's id that means an actor of another one. */
+export interface Alias {
+  readonly existing: ActorId;
+  /** On whose node handles with the id are counted. */
+  readonly creator: ProcessId;
+}
+
 /** What finds a named actor. */
 export interface ActorName {
   name: string;
@@ -102,7 +109,7 @@ export class ActorTable {
   /** Who asked for an actor before its creation arrived: a handle may travel faster, as creation waits for its arguments. */
   readonly #awaited = new Map<ActorId, Set<ProcessId>>();
   /** Ids of handles for which `getIfExists` found another actor. */
-  readonly #aliases = new Map<ActorId, ActorId>();
+  readonly #aliases = new Map<ActorId, Alias>();
 
   /** Those that live in a placement group, or wait for it. */
   inGroup(group: string): ActorRecord[] {
@@ -121,6 +128,11 @@ export class ActorTable {
     const creators = new Set<ProcessId>();
     for (const creator of this.#byCreator.keys()) if (nodeTagOf(creator) === tag) creators.add(creator);
     return creators;
+  }
+
+  /** Ids that handles are counted under on a node. */
+  aliasesOf(tag: NodeTag): ActorId[] {
+    return Array.from(this.#aliases).flatMap(([id, { creator }]) => (nodeTagOf(creator) === tag ? [id] : []));
   }
 
   get(id: ActorId): ActorRecord | undefined {
@@ -147,12 +159,12 @@ export class ActorTable {
   }
 
   /** Which actor handles with this id mean, when `getIfExists` found one. */
-  aliasOf(id: ActorId): ActorId | undefined {
+  aliasOf(id: ActorId): Alias | undefined {
     return this.#aliases.get(id);
   }
 
   /** What an earlier head has kept, in the order of creation. */
-  restore(actors: Iterable<ActorRecord>, aliases: ReadonlyMap<ActorId, ActorId>): void {
+  restore(actors: Iterable<ActorRecord>, aliases: ReadonlyMap<ActorId, Alias>): void {
     for (const actor of actors) {
       const { id, phase, worker, options } = actor;
       this.#actors.set(id, actor);
@@ -163,7 +175,7 @@ export class ActorTable {
       // One that is about to end has given its name back.
       else if (options.name !== undefined && !actor.isEnding) this.#takeName(options.name, options.namespace, id);
     }
-    for (const [id, existing] of aliases) this.#aliases.set(id, existing);
+    for (const [id, alias] of aliases) this.#aliases.set(id, alias);
   }
 
   /** All that are known, the dead among them, in the order of their creation. */
@@ -237,7 +249,7 @@ export class ActorTable {
         const alias = this.#aliases.get(event.id);
         if (alias !== undefined) {
           this.#aliases.delete(event.id);
-          const found = this.#actors.get(alias);
+          const found = this.#actors.get(alias.existing);
           return found === undefined ? [] : [{ kind: "release", actor: found }];
         }
         const actor = this.#live(event.id);
@@ -260,7 +272,7 @@ export class ActorTable {
       }
       case "watch": {
         const alias = this.#aliases.get(event.id);
-        const actor = this.#actors.get(alias ?? event.id);
+        const actor = this.#actors.get(alias?.existing ?? event.id);
         if (actor === undefined) {
           this.#await(event.id, event.process);
           return [];
@@ -273,7 +285,7 @@ export class ActorTable {
       case "found": {
         const actor = this.#actors.get(event.existing);
         if (actor === undefined) return [];
-        this.#aliases.set(event.id, event.existing);
+        this.#aliases.set(event.id, { existing: event.existing, creator: event.creator });
         // A handle with the other id may be with others already, who hold nothing but that id.
         return [
           { kind: "hold", actor },

@@ -112,9 +112,9 @@ describe("records of the head", () => {
   test("ids for which another actor was found mean it also after a restart", async () => {
     const bench = new Bench();
     bench.create("a", { name: "x" });
-    bench.tables.actors.handle({ kind: "found", id: "other" as ActorId, existing: "a" as ActorId });
+    bench.tables.actors.handle({ kind: "found", id: "other" as ActorId, existing: "a" as ActorId, creator });
     await bench.keep();
-    expect((await bench.next()).actors.aliasOf("other" as ActorId)).toBe("a");
+    expect((await bench.next()).actors.aliasOf("other" as ActorId)).toEqual({ existing: "a", creator });
     bench.tables.actors.handle({ kind: "unheld", id: "other" as ActorId });
     await bench.keep();
     expect((await bench.next()).actors.aliasOf("other" as ActorId)).toBeUndefined();

@@ -10,7 +10,7 @@ import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
 import type { ActorOptionsHeader, DefinitionHeader, EnvironmentHeader, PayloadHeader } from "../../wire/messages.ts";
-import type { ActorRecord } from "../actors/actor-table.ts";
+import type { ActorRecord, Alias } from "../actors/actor-table.ts";
 import type { StoredDefinition } from "../definition-table.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
@@ -40,7 +40,7 @@ export interface DriverRecord {
 /** What an earlier head has kept. */
 export interface HeadTables {
   readonly actors: ActorRecord[];
-  readonly aliases: Map<ActorId, ActorId>;
+  readonly aliases: Map<ActorId, Alias>;
   readonly groups: GroupRecord[];
   /** By id and by content id. */
   readonly definitions: Map<string, StoredDefinition>;
@@ -101,8 +101,8 @@ export class HeadRecords {
     return [...this.#delete("spec", id), ...this.#delete("actor", id)];
   }
 
-  alias(id: ActorId, existing: ActorId | undefined): StoreWrite[] {
-    return existing === undefined ? this.#delete("alias", id) : this.#put("alias", id, { header: existing, body: NOTHING });
+  alias(id: ActorId, alias: Alias | undefined): StoreWrite[] {
+    return alias === undefined ? this.#delete("alias", id) : this.#put("alias", id, { header: alias, body: NOTHING });
   }
 
   group(id: string, group: GroupRecord | undefined): StoreWrite[] {
@@ -148,7 +148,7 @@ export class HeadRecords {
     }
     return {
       actors: this.#readActors(kinds.spec, kinds.actor),
-      aliases: new Map(kinds.alias.map(([id, existing]) => [id as ActorId, existing as ActorId])),
+      aliases: new Map(kinds.alias.map(([id, header]) => [id as ActorId, header as Alias])),
       groups: kinds.group.map(([, header]) => header as GroupRecord),
       definitions: readDefinitions(kinds.definition, kinds.name),
       environments: kinds.environment.map(([, header]) => header as EnvironmentHeader),

@@ -6,7 +6,7 @@
  */
 import type { ActorId } from "../../base/ids.ts";
 import type { DefinitionHeader, EnvironmentHeader } from "../../wire/messages.ts";
-import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable } from "../actors/actor-table.ts";
+import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable, type Alias } from "../actors/actor-table.ts";
 import { DefinitionTable } from "../definition-table.ts";
 import { EnvironmentDescriptions } from "../environment-descriptions.ts";
 import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
@@ -94,7 +94,7 @@ export class RecordedTables {
       if (actor !== undefined) writes.push(...this.#records.actor(actor, { isNew: change === "new" }));
     }
     for (const id of this.#actors.takeForgotten()) writes.push(...this.#records.actorForgotten(id));
-    for (const [id, existing] of this.#actors.takeAliases()) writes.push(...this.#records.alias(id, existing));
+    for (const [id, alias] of this.#actors.takeAliases()) writes.push(...this.#records.alias(id, alias));
     for (const id of this.#groups.take()) writes.push(...this.#records.group(id, this.#groups.get(id)));
     for (const description of this.#environments.take()) writes.push(...this.#records.environment(description));
     for (const definition of this.#definitions.take()) writes.push(...this.#records.definition(definition));
@@ -106,7 +106,7 @@ class RecordedActors extends ActorTable {
   /** In the order of their deaths, until the table has forgotten them. */
   readonly dead: ActorId[] = [];
   #changed = new Map<ActorId, "new" | "old">();
-  #aliases = new Map<ActorId, ActorId | undefined>();
+  #aliases = new Map<ActorId, Alias | undefined>();
 
   override handle(event: ActorEvent): ActorEffect[] {
     const touched = "id" in event ? event.id : "worker" in event ? this.byWorker(event.worker)?.id : undefined;
@@ -130,7 +130,7 @@ class RecordedActors extends ActorTable {
     return changed;
   }
 
-  takeAliases(): ReadonlyMap<ActorId, ActorId | undefined> {
+  takeAliases(): ReadonlyMap<ActorId, Alias | undefined> {
     const aliases = this.#aliases;
     this.#aliases = new Map();
     return aliases;

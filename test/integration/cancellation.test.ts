@@ -294,8 +294,9 @@ describe("a worker that does not let go", () => {
       },
       { maxRetries: 0 },
     );
-    const since = performance.now();
     const ref = parent.remote();
+    await until(() => log.lines.length > 0, "the task to begin");
+    const since = performance.now();
     await until(() => log.lines.length === 2, "the calls to end by their time limit");
     expect(performance.now() - since).toBeLessThan(CANCEL_GRACE_MS);
     expect(await ref).toBe("went on");

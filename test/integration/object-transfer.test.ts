@@ -175,6 +175,19 @@ describe("when something breaks", () => {
     await Promise.all([first, second]);
   });
 
+  test("a source is not blamed for the time in which its reader stood still", async () => {
+    const object = home.put(50 * MEGABYTE);
+    const held = hold(near, 10 * MEGABYTE);
+    const fetched = near.fetch(object);
+    await held.held;
+    const connections = Array.from(home.accepted);
+    const endMs = performance.now() + 2600;
+    held.release();
+    while (performance.now() < endMs);
+    await fetched;
+    expect(Array.from(home.accepted)).toEqual(connections);
+  });
+
   test("a reader that ends gives up what only it waited for", async () => {
     const object = home.put(50 * MEGABYTE);
     const held = hold(near, 10 * MEGABYTE);

@@ -61,6 +61,8 @@ interface Fetch {
 }
 
 const TICK_MS = 250;
+/** A tick that comes so late tells of this process, which stood still: what sources sent meanwhile lies unread. */
+const LATE_MS = 1000;
 
 export class ObjectReceiver {
   /** How often a source was left for another, as it stalled, refused or broke. */
@@ -72,6 +74,9 @@ export class ObjectReceiver {
   readonly #events: PullEvent[] = [];
   #isHandling = false;
   #timer: NodeJS.Timeout | undefined;
+  #tickedMs = 0;
+  /** Or passed over, as it came late. */
+  #hasTicked = true;
   #isClosed = false;
 
   constructor(options: ObjectReceiverOptions) {
@@ -102,7 +107,9 @@ export class ObjectReceiver {
     fetch.waiters.push(waiter);
     const foster = fetch.owner === undefined ? undefined : nodeTagOf(fetch.owner);
     this.#handle({ kind: "wanted", key, sizeBytes: of[1][2], home: nodeTagOf(of[1][0]), foster, purpose: waiter.purpose });
-    this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref();
+    if (this.#timer !== undefined) return;
+    this.#tickedMs = this.#options.nowMs();
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
   /** A waiter has gone. */
@@ -293,6 +300,12 @@ export class ObjectReceiver {
   }
 
   #tick(): void {
+    const nowMs = this.#options.nowMs();
+    const isLate = nowMs - this.#tickedMs > LATE_MS && this.#hasTicked;
+    // Never two in a row, so that a process which is always late gives up a source at last.
+    this.#hasTicked = !isLate;
+    this.#tickedMs = nowMs;
+    if (isLate) return;
     this.#handle({ kind: "tick" });
     this.#links.closeIdle();
     if (this.#fetches.size > 0 || this.#links.size > 0) return;

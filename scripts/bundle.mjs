@@ -20,9 +20,10 @@ const processes = readdirSync(join(ROOT, "src", "entry"))
 
 /**
  * Node's own modules are taken as `require` gives them. An `import` of one makes a module of it that reads each of its exports, and some of those load more when they
- * are read: `fs.promises`, `crypto.webcrypto`, `tls.rootCertificates`. Those that most processes never use are loaded by the first call; of these only functions may be imported.
+ * are read: `fs.promises`, `crypto.webcrypto`, `tls.rootCertificates`. Those that most processes never use are loaded by the first call; of these only
+ * functions may be imported that nothing is asked of but to be called: `promisify(execFile)` asks for more, so `child_process` is none of them.
  */
-const lazily = new Set(["node:fs/promises", "node:child_process", "node:zlib"]);
+const lazily = new Set(["node:fs/promises", "node:zlib"]);
 const builtins = {
   name: "builtins",
   setup({ onResolve, onLoad }) {

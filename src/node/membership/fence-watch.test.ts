@@ -89,6 +89,27 @@ test("one whose head stands still goes on as long as the others are not answered
   expect(said.at(-1)).toContain("the head answers another node");
 });
 
+test("one whose head stood still, went on, answered another node and was killed goes on, as no head is left", async () => {
+  refuses = false;
+  neighbours = [deaf, deaf];
+  await pass(10_000);
+  // Answered at this moment, and not again.
+  const answeredMs = performance.now();
+  const lucky: Neighbour = { headSilence: () => Promise.resolve(performance.now() - answeredMs), refuses: never };
+  neighbours = [deaf, lucky];
+  refuses = true;
+  await pass(60_000);
+  expect(effects).toEqual([]);
+  expect(said).toContainEqual(expect.stringContaining("the head answers another node"));
+});
+
+test("one that a refusal keeps from its head ends, as the head answers another node", async () => {
+  refuses = true;
+  neighbours = [deaf, hearing];
+  await pass(7_100);
+  expect(effects).toEqual(["fence"]);
+});
+
 test("the others' silence is compared when they tell it, however long the next one takes", async () => {
   refuses = false;
   const slow: Neighbour = {

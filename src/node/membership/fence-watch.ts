@@ -44,6 +44,8 @@ export class FenceWatch {
   readonly #fence: SelfFence;
   readonly #timer: NodeJS.Timeout;
   #answeredMs: number;
+  /** When it was last known that the head answers this node or nobody. */
+  #knownMs: number;
   #askedMs = 0;
   #isAsking = false;
   #said: string | undefined;
@@ -52,6 +54,7 @@ export class FenceWatch {
     this.#options = options;
     const nowMs = options.nowMs();
     this.#answeredMs = nowMs;
+    this.#knownMs = nowMs;
     this.#fence = new SelfFence({ nowMs, deadAfterMs: options.deadAfterMs, closedAfterMs: options.closedAfterMs });
     // Before any work comes: this process may be stopped at any time.
     options.allow(this.#fence.runsUntilMs);
@@ -67,6 +70,7 @@ export class FenceWatch {
   /** @param later where other heads may take over */
   answered(sentMs: number, later?: LaterHeads): void {
     this.#answeredMs = Math.max(this.#answeredMs, sentMs);
+    this.#knownMs = Math.max(this.#knownMs, sentMs);
     if (this.#said !== undefined && this.silentMs < ASK_AFTER_MS) {
       this.#said = undefined;
       this.#options.say("The head answers again.");
@@ -95,9 +99,12 @@ export class FenceWatch {
       refuses().catch(() => undefined),
       ...neighbours(NEIGHBOURS_ASKED).map((neighbour) => this.#wordOf(neighbour)),
     ]);
-    const verdict = judgeSilence({ refuses: isRefused, peers, silentMs: this.silentMs, deadAfterMs });
+    const verdict = judgeSilence({ refuses: isRefused, peers, silentMs: this.silentMs, unknownMs: nowMs() - this.#knownMs, deadAfterMs });
     this.#say(verdict.kind === "headless" ? "no other node is answered either, so this one goes on" : verdict.reason);
-    if (verdict.kind === "headless") this.#do(this.#fence.handle({ kind: "headless", sentMs: sentMs - verdict.ageMs, nowMs: nowMs() }));
+    if (verdict.kind !== "headless") return;
+    const knownMs = sentMs - verdict.ageMs;
+    this.#knownMs = Math.max(this.#knownMs, knownMs);
+    this.#do(this.#fence.handle({ kind: "headless", sentMs: knownMs, nowMs: nowMs() }));
   }
 
   async #wordOf({ headSilence, refuses }: Neighbour): Promise<PeerWord> {
@@ -106,7 +113,7 @@ export class FenceWatch {
     try {
       const silentMs = await headSilence(ANSWERS_WITHIN_MS);
       // Compared at this moment: other witnesses may take longer.
-      return { kind: "answered", laterMs: this.silentMs - silentMs };
+      return { kind: "answered", laterMs: this.silentMs - silentMs, silentMs };
     } catch {
       return { kind: (await hasEnded) === true ? "refused" : "unheard" };
     }

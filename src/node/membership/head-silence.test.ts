@@ -2,13 +2,13 @@
 import { describe, expect, test } from "vitest";
 import { judgeSilence, type PeerWord, type SilenceWitnesses } from "./head-silence.ts";
 
-const deaf: PeerWord = { kind: "answered", laterMs: 900 };
-const hears: PeerWord = { kind: "answered", laterMs: 3_000 };
+const deaf: PeerWord = { kind: "answered", laterMs: 900, silentMs: 4_100 };
+const hears: PeerWord = { kind: "answered", laterMs: 3_000, silentMs: 2_000 };
 const unheard: PeerWord = { kind: "unheard" };
 const ended: PeerWord = { kind: "refused" };
 
 function verdict(of: Partial<SilenceWitnesses>): string {
-  return judgeSilence({ refuses: undefined, peers: [], silentMs: 5_000, deadAfterMs: 10_000, ...of }).kind;
+  return judgeSilence({ refuses: undefined, peers: [], silentMs: 5_000, unknownMs: 5_000, deadAfterMs: 10_000, ...of }).kind;
 }
 
 describe("a node that the head does not answer", () => {
@@ -17,14 +17,29 @@ describe("a node that the head does not answer", () => {
   });
 
   test("has no head when the head's address refuses connections, as of now", () => {
-    expect(judgeSilence({ refuses: true, peers: [unheard, deaf], silentMs: 60_000, deadAfterMs: 10_000 })).toEqual({
+    expect(judgeSilence({ refuses: true, peers: [unheard, deaf], silentMs: 60_000, unknownMs: 60_000, deadAfterMs: 10_000 })).toEqual({
       kind: "headless",
       ageMs: 0,
     });
   });
 
+  test("has no head either when one that has answered another since is gone: it went on for a moment and was killed", () => {
+    const before: PeerWord = { kind: "answered", laterMs: 11_000, silentMs: 3_500 };
+    const of = (witnesses: Partial<SilenceWitnesses>): ReturnType<typeof judgeSilence> =>
+      judgeSilence({ refuses: true, peers: [before, deaf], silentMs: 14_500, unknownMs: 3_000, deadAfterMs: 10_000, ...witnesses });
+    expect(of({})).toEqual({ kind: "headless", ageMs: 0 });
+    // As if it lived behind that refusal, it is taken to have counted until it answered the other one.
+    expect(of({ unknownMs: 4_500 })).toEqual({ kind: "headless", ageMs: 3_000 });
+    // It may answer others at this moment, or stand still.
+    expect(of({ peers: [before, hears] }).kind).toBe("cutOff");
+    expect(of({ refuses: false }).kind).toBe("cutOff");
+    expect(of({ refuses: undefined }).kind).toBe("cutOff");
+  });
+
   test("has a head that stands still when its machine is reached and nobody is answered, as of two seconds ago", () => {
-    expect(judgeSilence({ refuses: false, peers: [deaf, deaf, unheard], silentMs: 60_000, deadAfterMs: 10_000 })).toEqual({
+    expect(
+      judgeSilence({ refuses: false, peers: [deaf, deaf, unheard], silentMs: 60_000, unknownMs: 60_000, deadAfterMs: 10_000 }),
+    ).toEqual({
       kind: "headless",
       ageMs: 2_000,
     });

@@ -5,8 +5,11 @@
  * head lives and only this node is not heard. Called by `fence-watch.ts`; why each verdict is safe is in decision 0025.
  */
 
-/** Another node was asked: `laterMs`, by how much later than this node it has sent the last question that the head answered; it `refused` connections, as it has ended; or it is not heard of. */
-export type PeerWord = { kind: "answered"; laterMs: number } | { kind: "refused" } | { kind: "unheard" };
+/**
+ * Another node was asked. It answered with the time since the sending of its last question that the head answered (`silentMs`), which is by `laterMs` later than
+ * that of this node; it `refused` connections, as it has ended; or it is not heard of.
+ */
+export type PeerWord = { kind: "answered"; laterMs: number; silentMs: number } | { kind: "refused" } | { kind: "unheard" };
 
 export interface SilenceWitnesses {
   /** Whether the head's address refuses connections; undefined when nothing is heard from there. */
@@ -14,6 +17,8 @@ export interface SilenceWitnesses {
   readonly peers: readonly PeerWord[];
   /** Since the sending of this node's last question that the head answered. */
   readonly silentMs: number;
+  /** The same, or less: since it was last known that the head answers this node or nobody. */
+  readonly unknownMs: number;
   readonly deadAfterMs: number;
 }
 
@@ -22,19 +27,27 @@ export type SilenceVerdict = { kind: "cutOff"; reason: string } | { kind: "headl
 
 /** Heartbeats are a second apart, and answers take their time. */
 const SAME_TIME_MS = 2_000;
+/** A node that the head answers has its last answer a second after the one before. Three of them are missing. */
+const ANSWERS_NOBODY_MS = 3_000;
 /** In `deadAfterMs`: seven tenths of the five for which a head that has lost most of at least three nodes takes none of them for dead. */
 const ALL_DEAF_FACTOR = 3.5;
 /** With this node the three of which a head notices that it has lost most. */
 const DEAF_PEERS_MIN = 2;
 
-export function judgeSilence({ refuses, peers, silentMs, deadAfterMs }: SilenceWitnesses): SilenceVerdict {
-  if (peers.some((word) => word.kind === "answered" && word.laterMs > SAME_TIME_MS)) {
-    return { kind: "cutOff", reason: "the head answers another node" };
+export function judgeSilence({ refuses, peers, silentMs, unknownMs, deadAfterMs }: SilenceWitnesses): SilenceVerdict {
+  const heard = peers.filter((word) => word.kind === "answered");
+  if (heard.some(({ laterMs }) => laterMs > SAME_TIME_MS)) {
+    // A head that stood still and was killed when it had begun to answer has answered some nodes later than others.
+    const hasEnded = refuses === true && heard.every((word) => word.silentMs > ANSWERS_NOBODY_MS);
+    if (!hasEnded) return { kind: "cutOff", reason: "the head answers another node" };
+    // Were it to live behind something that refuses in its place, it would have begun to count when it last answered this node or nobody.
+    const countedMs = Math.max(...heard.map((word) => unknownMs - word.silentMs));
+    return { kind: "headless", ageMs: countedMs > 0 ? countedMs + SAME_TIME_MS : 0 };
   }
   // A head that starts there later gives all nodes their time anew.
   if (refuses === true) return { kind: "headless", ageMs: 0 };
   const there = peers.filter(({ kind }) => kind !== "refused");
-  const deaf = there.filter(({ kind }) => kind === "answered").length;
+  const deaf = heard.length;
   // Its machine is reached and the head answers nobody: it stands still, which it takes out of its time. It may have gone on just now, with those who were asked not yet answered.
   if (refuses === false && deaf * 2 >= there.length) return { kind: "headless", ageMs: SAME_TIME_MS };
   if (refuses === false)

@@ -30,6 +30,7 @@ import { machineName } from "../platform/machine/machine.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { Connection, ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
+import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
 import type { Frame } from "../wire/frame.ts";
 import {
   type ActorStateHeader,
@@ -87,6 +88,8 @@ export interface RuntimeOptions {
   /** The same for processes of other nodes. */
   remoteAddress?: string | undefined;
   daemonTransport: Transport;
+  /** Awake between calls and their answers; absent where they come within this process. */
+  wakeful?: WakefulLoop | undefined;
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
@@ -428,6 +431,7 @@ export class Runtime {
     const number = this.options.mode === "inProcess" ? undefined : this.#links.newNumber();
     const { connection } = await connectPeer(address, { ...this.#hello(), leaseId, link: number }, { processId });
     connection.setKeepsProcessAlive(this.options.role === "worker");
+    connection.wakeful = this.options.wakeful;
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;
     const onStored = (location: WireLocation): void => this.store.claim(location);

@@ -20,6 +20,7 @@ import { readParentLine } from "../platform/processes/worker-process.ts";
 import type { WorkerConfiguration } from "../node/workers/process-launcher.ts";
 import type { SpareConfiguration } from "../node/workers/spare-process.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
+import { newWakefulLoop } from "../rpc/wakeful-loop.ts";
 import { markOutput } from "../worker/console-source.ts";
 import { InterruptionGuard } from "../worker/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
@@ -64,6 +65,7 @@ const host = startWorkerRuntime({
   remoteAddress: remote?.path,
   runtimeEnv: runtimeEnv as RuntimeEnvSpec | undefined,
   daemonTransport,
+  wakeful: newWakefulLoop(),
   collectGarbage,
   showActor: (className) => {
     process.title = `shoal worker: ${className}`;

@@ -6,6 +6,8 @@
  * takes the offer, and where it has not it runs at once, for a tenth of what waking it costs. Then blocked in the system. Each of the two is given up after
  * failures in a row, but for a try now and then, until it succeeds again. Where somebody else takes an offer and keeps the processor, none is made for a while.
  */
+import { ProcessorOffers } from "../base/processor-offers.ts";
+import { TryCredit } from "../base/try-credit.ts";
 import { cpuCount } from "../platform/machine/machine.ts";
 import type { GraphMemory } from "./graph-memory.ts";
 
@@ -15,11 +17,6 @@ const LOOK_MS = 0.1;
 const LOOK_ALONE_MS = 0.03;
 /** An offer that nobody takes costs 0.3 us with the clock: it is made once in so many turns. */
 const TURNS_AN_OFFER = 16;
-/** An offer that took longer went to somebody with work of his own; after it none is made for so many times as long. */
-const OFFER_MS_MAX = 0.15;
-const PAUSE_AFTER_OFFER = 32;
-const CREDIT_MAX = 16;
-const CREDIT_OF_SUCCESS = 4;
 /** Without credit, one try in so many. */
 const PROBE_EVERY = 64;
 
@@ -44,35 +41,15 @@ export function newBriefWait(memory: Pick<GraphMemory, "block" | "offerProcessor
   });
 }
 
-/** Whether something that may fail is worth the try. */
-class Credit {
-  #left = CREDIT_MAX;
-  #skipped = 0;
-
-  mayTry(): boolean {
-    if (this.#left > 0) return true;
-    this.#skipped += 1;
-    if (this.#skipped < PROBE_EVERY) return false;
-    this.#skipped = 0;
-    return true;
-  }
-
-  /** @returns the outcome */
-  tried(succeeded: boolean): boolean {
-    this.#left = succeeded ? Math.min(CREDIT_MAX, Math.max(0, this.#left) + CREDIT_OF_SUCCESS) : this.#left - 1;
-    return succeeded;
-  }
-}
-
 export class BriefWait {
   readonly #options: BriefWaitOptions;
-  readonly #looking = new Credit();
-  readonly #blocking = new Credit();
-  /** When the processor may be offered again. */
-  #offersFromMs = 0;
+  readonly #looking = new TryCredit({ probeEvery: PROBE_EVERY });
+  readonly #blocking = new TryCredit({ probeEvery: PROBE_EVERY });
+  readonly #offers: ProcessorOffers;
 
   constructor(options: BriefWaitOptions) {
     this.#options = options;
+    this.#offers = new ProcessorOffers(options);
   }
 
   /** @returns whether the condition came true in time */
@@ -84,18 +61,15 @@ export class BriefWait {
   }
 
   #look(condition: () => boolean): boolean {
-    const { nowMs, offerProcessor, processors } = this.#options;
+    const { nowMs, processors } = this.#options;
     let atMs = nowMs();
-    const offers = atMs >= this.#offersFromMs;
+    const offers = this.#offers.mayOffer(atMs);
     // On one processor nothing comes while this looks.
     if (!offers && processors === 1) return false;
     const endMs = atMs + (offers ? LOOK_MS : LOOK_ALONE_MS);
     do {
       for (let turn = 0; turn < TURNS_AN_OFFER; turn += 1) if (condition()) return true;
-      const beforeMs = atMs;
-      if (offers) offerProcessor();
-      atMs = nowMs();
-      if (offers && atMs - beforeMs > OFFER_MS_MAX) this.#offersFromMs = atMs + (atMs - beforeMs) * PAUSE_AFTER_OFFER;
+      atMs = offers ? this.#offers.offer(atMs) : nowMs();
     } while (atMs < endMs);
     return condition();
   }

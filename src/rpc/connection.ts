@@ -11,6 +11,7 @@ import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import type { PeerConnection } from "./peer-connection.ts";
+import type { WakefulLoop } from "./wakeful-loop.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */
 const NO_PARTS: readonly Uint8Array[] = [];
@@ -42,6 +43,8 @@ export class Connection implements PeerConnection {
   onBatchEnd: () => void = () => {};
   onClose: (reason: string) => void = () => {};
   onDrain: () => void = () => {};
+  /** Of a conversation in which what is sent is mostly answered at once. */
+  wakeful: WakefulLoop | undefined;
   /** A message made its handler throw: the connection is dropped, and this says so. */
   onDefect: (error: Error) => void = (error) => {
     const place = /\n\s*(at .*)/.exec(error.stack ?? "")?.[1] ?? "";
@@ -57,6 +60,7 @@ export class Connection implements PeerConnection {
   readonly #flush = (): void => {
     this.#flushScheduled = false;
     this.#writer.flush();
+    this.wakeful?.expect();
   };
 
   constructor(transport: Transport, options: { trusted: boolean }) {
@@ -64,6 +68,7 @@ export class Connection implements PeerConnection {
     this.#writer = new FrameWriter((chunk) => transport.write(chunk));
     this.#parser = new FrameParser((frame) => this.#receive(frame), options.trusted ? FRAME_SIZE_MAX : HELLO_SIZE_MAX);
     transport.onChunk = (chunk) => {
+      this.wakeful?.arrived();
       try {
         this.#parser.push(chunk);
       } catch (error) {

@@ -13,6 +13,7 @@ import type { ValueCodec } from "../object/value-codec.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
+import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { disposeInstance, EXIT_REASON } from "./actor-exit.ts";
@@ -63,6 +64,8 @@ export interface WorkerHostOptions {
   useAccelerators: (accelerators: AcceleratorIds | undefined) => void;
   /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
   showActor?: ((className: string) => void) | undefined;
+  /** Awake between answers and the next calls; absent where they come from within this process. */
+  wakeful?: WakefulLoop | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
   /** Ends this worker after what it has answered has been sent. */
@@ -156,6 +159,7 @@ export class WorkerHost {
   #serve(connection: Connection, caller: HelloHeader): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
+    if (caller.processId !== processId) connection.wakeful = this.#options.wakeful;
     connection.onClose = () => {
       resolve();
       this.#callers.delete(connection);

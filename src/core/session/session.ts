@@ -13,6 +13,7 @@ import { memoryRootNote } from "../../platform/files/session-sweep.ts";
 import { nativeUnavailableReason } from "../../platform/shared-memory.ts";
 import { newToken, randomHex } from "../../platform/random.ts";
 import { errorOfRefusal } from "../../rpc/refusals.ts";
+import { newWakefulLoop } from "../../rpc/wakeful-loop.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { ActorHandles } from "../actors/actor-handle.ts";
 import { attachTo, findNode } from "./attached-node.ts";
@@ -83,6 +84,7 @@ export class Session {
       labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,
+      wakeful: options.mode === "inProcess" ? undefined : newWakefulLoop(),
       memoryDirectory: this.#node.memoryDirectory,
       spillDirectory: this.#node.spillDirectory,
       storeQuotaBytes: node.objectStoreMemoryBytes,

@@ -9,6 +9,7 @@ import { setVisibleGpus } from "../../platform/machine/accelerators.ts";
 import { randomHex } from "../../platform/random.ts";
 import { loopbackPair, type Transport } from "../../platform/network/transport.ts";
 import { Connection } from "../../rpc/connection.ts";
+import type { WakefulLoop } from "../../rpc/wakeful-loop.ts";
 import type { RuntimeEnvSpec } from "../../environment/runtime-env.ts";
 import { MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
 import type { InterruptionGuard } from "../../worker/interruption-guard.ts";
@@ -39,6 +40,8 @@ export interface WorkerRuntimeOptions {
   runtimeEnv?: RuntimeEnvSpec | undefined;
   taskOomRetries: number;
   daemonTransport: Transport;
+  /** Awake between answers and the next calls; absent where they come from within this process. */
+  wakeful?: WakefulLoop | undefined;
   collectGarbage: () => void;
   /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
   showActor?: ((className: string) => void) | undefined;
@@ -100,6 +103,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
     showActor: options.showActor,
+    wakeful: options.wakeful,
     ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: options.exit,
   });

@@ -109,7 +109,7 @@ export function createProcessLauncher(options: {
         onMessage: () => {},
       });
     }
-    Object.assign(spare.listeners, listeners);
+    spare.take(listeners);
     spare.child.configure({ ...configuration, workingDirectory: settings?.workingDirectory });
     return spare.child;
   };

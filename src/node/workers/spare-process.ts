@@ -1,7 +1,7 @@
 /**
  * A worker's process that has been started before it is known for whom: it loads the runtime and waits for its configuration.
  *
- * What it prints and its end are nobody's until it has a taker, who puts listeners of its own in place. Made by the launcher for jobs of a cluster, and by a daemon
+ * What it prints is kept, and its end nobody's, until it has a taker, who puts listeners of its own in place. Made by the launcher for jobs of a cluster, and by a daemon
  * that has only begun to load itself (`entry/daemon-start.ts`), for which reason this file imports little.
  */
 import { usableMemoryBytes, workerHeapFlags } from "../../platform/machine/machine.ts";
@@ -20,7 +20,8 @@ export interface Listeners {
 
 export interface SpareProcess {
   readonly child: Child;
-  readonly listeners: Listeners;
+  /** From now on it is the taker's, who is told what it has printed: why it could not start, perhaps. */
+  readonly take: (listeners: Listeners) => void;
 }
 
 export interface SpareProcessOptions {
@@ -30,9 +31,16 @@ export interface SpareProcessOptions {
   readonly cpus: number;
 }
 
+/** A process that waits prints nothing unless something is wrong with it. */
+const KEPT_LINES_MAX = 200;
+
 /** @param gone called when it ends before it has a taker */
 export function startSpareProcess({ entry, execArgv, cpus }: SpareProcessOptions, gone: () => void): SpareProcess {
-  const listeners: Listeners = { onLine: () => {}, onExit: gone };
+  const printed: Parameters<Listeners["onLine"]>[] = [];
+  const keep: Listeners["onLine"] = (stream, line) => {
+    if (printed.push([stream, line]) > KEPT_LINES_MAX) printed.shift();
+  };
+  let listeners: Listeners = { onLine: keep, onExit: gone };
   const configuration: SpareConfiguration = { isSpare: true };
   const nodeOptions = process.env["NODE_OPTIONS"];
   const child = new Child({
@@ -43,5 +51,11 @@ export function startSpareProcess({ entry, execArgv, cpus }: SpareProcessOptions
     onMessage: () => {},
     onExit: (exit) => listeners.onExit(exit),
   });
-  return { child, listeners };
+  return {
+    child,
+    take: (taker) => {
+      listeners = taker;
+      for (const [stream, line] of printed.splice(0)) taker.onLine(stream, line);
+    },
+  };
 }

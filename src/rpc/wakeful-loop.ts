@@ -80,7 +80,7 @@ export class WakefulLoop {
 /** On this machine; undefined where nothing is gained: on one processor, and without a way to offer it. */
 export function newWakefulLoop(): WakefulLoop | undefined {
   const memory = sharedMemory();
-  if (memory === undefined || cpuCount() === 1 || process.env["SHOAL_WAKE"] === "0") return undefined;
+  if (memory === undefined || cpuCount() === 1) return undefined;
   return new WakefulLoop({
     nowMs: () => performance.now(),
     nextTurn: (callback) => {

@@ -11,7 +11,7 @@ import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
 
 /** @throws the reason for which the other node refuses, or cannot be reached */
 export async function openTransferStream(to: { address: string; nodeId: NodeId }, hello: HelloHeader): Promise<Transport> {
-  const transport = await connect(to.address, { nodeId: to.nodeId });
+  const transport = await connect(to.address, { nodeId: to.nodeId, isBulk: true });
   const connection = new Connection(transport, { trusted: true });
   try {
     await connection.request(MESSAGE.HELLO, hello);

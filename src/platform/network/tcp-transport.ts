@@ -39,6 +39,8 @@ export interface ConnectOptions {
   nodeTag?: NodeTag | undefined;
   /** Only the head may answer. */
   isHead?: boolean;
+  /** It is to read large objects: as much at once as there is, up to a megabyte. */
+  isBulk?: boolean;
   /** By default that of the process. */
   identity?: TlsIdentity | undefined;
   /** For who has no certificate yet: TLS, also on loopback, that believes this authority (PEM) and shows nothing. */
@@ -71,7 +73,7 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
       return;
     }
     let transport: SocketTransport | undefined;
-    const onread = readInto(() => transport);
+    const onread = readInto(() => transport, options);
     let wrongName: AuthenticationError | undefined;
     const shown = options.authority === undefined ? identity : { ca: options.authority };
     const secure: tls.ConnectionOptions & { onread: net.OnReadOpts; localAddress: string | undefined } = {

@@ -75,16 +75,21 @@ export class SocketTransport implements Transport {
 
 /** Of all sockets of the process: nothing is read while what was read is being handled. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
+/** The same for connections that carry large objects: fewer calls of the system, to read and to put away what was read. Made when the first is opened. */
+let bulkBuffer: Buffer | undefined;
+const BULK_BYTES = 1024 * 1024;
 
 /**
  * Reads into memory that is there already: Node otherwise allocates 64 KB for each read, a fifth of what a small answer costs. It has this for those
  * who connect only.
  */
-export function readInto(transport: () => Transport | undefined): net.OnReadOpts {
+export function readInto(transport: () => Transport | undefined, { isBulk = false }: { isBulk?: boolean } = {}): net.OnReadOpts {
+  if (isBulk) bulkBuffer ??= Buffer.allocUnsafeSlow(BULK_BYTES);
+  const buffer = isBulk && bulkBuffer !== undefined ? bulkBuffer : readBuffer;
   return {
-    buffer: readBuffer,
+    buffer,
     callback: (size) => {
-      transport()?.onChunk(readBuffer.subarray(0, size));
+      transport()?.onChunk(buffer.subarray(0, size));
       return true;
     },
   };

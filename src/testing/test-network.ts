@@ -5,19 +5,11 @@
  * and cannot be told apart. What is cut is written to a file that the cluster's processes look into (`platform/network/network-faults.ts`).
  */
 import { ShoalError } from "../base/errors.ts";
-import {
-  hasManyLoopbackHosts,
-  NETWORK_FAULTS_EVERY_MS,
-  type NetworkFaultsPlace,
-  type Silence,
-  writeSilences,
-} from "../platform/network/network-faults.ts";
+import { hasManyLoopbackHosts, type NetworkFaultsPlace, type Silence, writeSilences } from "../platform/network/network-faults.ts";
 import { joinPath } from "../platform/files/paths.ts";
 
 /** Hosts have their own from 127.0.0.1 to 127.0.255.254. */
 const HOSTS_MAX = 255 * 254;
-/** All processes that are not stopped have looked into the file. */
-const SETTLED_MS = 3 * NETWORK_FAULTS_EVERY_MS;
 
 export class TestNetwork {
   readonly #file: string;
@@ -55,17 +47,12 @@ export class TestNetwork {
         if (!oneWay) this.#silences.push([b, a]);
       }
     }
-    await this.#write();
+    await writeSilences(this.#file, this.#silences);
   }
 
   async heal(): Promise<void> {
     if (this.#silences.length === 0) return;
     this.#silences = [];
-    await this.#write();
-  }
-
-  async #write(): Promise<void> {
-    writeSilences(this.#file, this.#silences);
-    await new Promise((resolve) => setTimeout(resolve, SETTLED_MS));
+    await writeSilences(this.#file, []);
   }
 }

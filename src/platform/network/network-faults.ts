@@ -2,7 +2,8 @@
  * Silence between hosts, for clusters of tests: what one host sends is not heard by another, as when the network between them is cut.
  *
  * A process has it only when it was started with it (`SHOAL_NETWORK_FAULTS`, which names its own host and a file) or hangs on a node that was. The file lists who is not
- * heard by whom; each process looks into it twenty times a second. A connection that is cut stands still: what is sent is kept until the cut ends, and neither data nor the
+ * heard by whom; each process looks into it twenty times a second, and before it sends or takes anything when it has not looked for as long: one that was busy or stopped while
+ * the file was written handles nothing as before. A connection that is cut stands still: what is sent is kept until the cut ends, and neither data nor the
  * end of the other side is noticed meanwhile; a new connection gets no answer. Without it `tcp-transport.ts` finds `undefined` once a connection, and nothing else is different.
  */
 import { readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
@@ -12,8 +13,8 @@ import { isLoopbackHost } from "./network-address.ts";
 import type { Transport } from "./transport.ts";
 
 const VARIABLE = "SHOAL_NETWORK_FAULTS";
-/** How late a process learns of a change. */
-export const NETWORK_FAULTS_EVERY_MS = 50;
+/** What a process sends and takes later than that after a change obeys it, however busy the machine is. */
+const NETWORK_FAULTS_EVERY_MS = 50;
 
 /** What one host sends does not reach the other. */
 export type Silence = readonly [from: string, to: string];
@@ -31,9 +32,12 @@ export class NetworkFaults {
   readonly #connections = new Set<CuttableTransport>();
   #silent = new Set<string>();
   #seen = "";
+  readonly #nowMs: () => number;
+  #lookedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(place: NetworkFaultsPlace) {
+  constructor(place: NetworkFaultsPlace, nowMs: () => number = () => performance.now()) {
     this.place = place;
+    this.#nowMs = nowMs;
     this.#timer = setInterval(() => this.#look(), NETWORK_FAULTS_EVERY_MS);
     this.#timer.unref();
     this.#look();
@@ -50,6 +54,11 @@ export class NetworkFaults {
 
   reaches(peer: string): boolean {
     return !this.#silent.has(`${this.place.host} ${peer}`);
+  }
+
+  /** Before anything is sent or taken. */
+  refresh(): void {
+    if (this.#nowMs() - this.#lookedMs >= NETWORK_FAULTS_EVERY_MS) this.#look();
   }
 
   /** Whether both ends hear each other, as the file says now. */
@@ -81,6 +90,7 @@ export class NetworkFaults {
   /** A connection that stands still while it is cut. */
   cuttable(socket: net.Socket, transport: Transport): Transport {
     const peer = socket.remoteAddress ?? "";
+    this.refresh();
     const cuttable = new CuttableTransport({ faults: this, socket, inner: transport, peer });
     this.#connections.add(cuttable);
     cuttable.update();
@@ -93,6 +103,7 @@ export class NetworkFaults {
 
   close(): void {
     clearInterval(this.#timer);
+    this.#lookedMs = Number.POSITIVE_INFINITY;
     this.#silent.clear();
     this.#tell();
   }
@@ -104,6 +115,7 @@ export class NetworkFaults {
 
   #look(): void {
     const { file } = this.place;
+    this.#lookedMs = this.#nowMs();
     try {
       const { mtimeNs, ino } = statSync(file, { bigint: true });
       const seen = `${mtimeNs} ${ino}`;
@@ -115,7 +127,8 @@ export class NetworkFaults {
       if (this.#silent.size === 0) return;
       this.#silent.clear();
     }
-    this.#tell();
+    // Not in the same call: whoever sends or takes something does not find another connection going on in the midst of it.
+    queueMicrotask(() => this.#tell());
   }
 }
 
@@ -136,7 +149,8 @@ class CuttableTransport implements Transport {
   readonly remoteAddress: string | undefined;
   readonly #options: CuttableOptions;
   #hears = true;
-  #reaches = true;
+  /** Came out of the kernel when it was not to be heard any more. */
+  readonly #unheard: Buffer[] = [];
   #held: Uint8Array[] = [];
   #heldBytes = 0;
   #isEnding = false;
@@ -149,16 +163,33 @@ class CuttableTransport implements Transport {
     const { inner } = options;
     this.certifiedNodeId = inner.certifiedNodeId;
     this.remoteAddress = inner.remoteAddress;
-    inner.onChunk = (chunk) => this.onChunk(chunk);
+    inner.onChunk = (chunk) => {
+      // The reader's memory is used again for the next chunk.
+      if (!this.#mayHear() || this.#unheard.length > 0) this.#unheard.push(Buffer.from(chunk));
+      else this.onChunk(chunk);
+    };
     inner.onClose = (reason) => {
-      if (this.#hears || this.#isDestroyed) {
+      if (this.#isDestroyed || (this.#mayHear() && this.#hears)) {
         options.faults.forget(this);
         this.onClose(reason);
       } else this.#unheardEnd = reason;
     };
     inner.onDrain = () => {
-      if (this.#reaches) this.onDrain();
+      if (this.#maySend()) this.onDrain();
     };
+  }
+
+  #mayHear(): boolean {
+    const { faults, peer } = this.#options;
+    faults.refresh();
+    return faults.hears(peer);
+  }
+
+  /** What is held goes first. */
+  #maySend(): boolean {
+    const { faults, peer } = this.#options;
+    faults.refresh();
+    return faults.reaches(peer) && this.#held.length === 0;
   }
 
   update(): void {
@@ -170,12 +201,12 @@ class CuttableTransport implements Transport {
       if (hears) socket.resume();
       else socket.pause();
     }
-    this.#reaches = faults.reaches(peer);
+    while (this.#unheard.length > 0 && faults.hears(peer)) this.onChunk(this.#unheard.shift() as Buffer);
     if (hears && this.#unheardEnd !== undefined) {
       this.#over();
       return;
     }
-    if (!this.#reaches) return;
+    if (!faults.reaches(peer)) return;
     const held = this.#held;
     this.#held = [];
     this.#heldBytes = 0;
@@ -196,7 +227,7 @@ class CuttableTransport implements Transport {
   }
 
   write(chunk: Uint8Array): void {
-    if (this.#reaches) {
+    if (this.#maySend()) {
       this.#options.inner.write(chunk);
       return;
     }
@@ -206,12 +237,13 @@ class CuttableTransport implements Transport {
 
   end(): void {
     this.#isEnding = true;
-    if (this.#reaches) this.#options.inner.end();
+    if (this.#maySend()) this.#options.inner.end();
   }
 
   destroy(): void {
     this.#held = [];
     this.#heldBytes = 0;
+    this.#unheard.length = 0;
     this.#isDestroyed = true;
     if (this.#unheardEnd === undefined) this.#options.inner.destroy();
     else this.#over();
@@ -246,10 +278,15 @@ export function hasManyLoopbackHosts(): boolean {
   return process.platform === "linux";
 }
 
-/** From now on, for all processes that were started with this file. */
-export function writeSilences(file: string, silences: readonly Silence[]): void {
+/**
+ * For all processes that were started with this file. Resolves when whatever they send and take from then on obeys it: also those that are busy or stopped, as all look
+ * before they send or take anything, unless they have looked since.
+ */
+export async function writeSilences(file: string, silences: readonly Silence[]): Promise<void> {
   writeFileSync(`${file}.new`, JSON.stringify(silences), { mode: 0o600 });
   renameSync(`${file}.new`, file);
+  // No timer is early by as much again.
+  await new Promise((resolve) => setTimeout(resolve, 2 * NETWORK_FAULTS_EVERY_MS));
 }
 
 function fromEnvironment(): NetworkFaults | undefined {

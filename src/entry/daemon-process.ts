@@ -261,10 +261,10 @@ function tellDrivers(identity: TlsIdentity | undefined): void {
   });
 }
 
-// Where they have not begun yet, workers begin before this process listens: they need longer.
+// A worker that has waited for its configuration connects at once.
+await listen(address, (transport) => daemon.accept(transport));
 daemon.start();
 launcher.start();
-await listen(address, (transport) => daemon.accept(transport));
 if (membership !== undefined && cluster !== undefined) {
   await membership.join();
   tellDrivers(tlsIdentity());

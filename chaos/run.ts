@@ -78,6 +78,9 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   process.env[RUN] = folder;
   const logs = join(folder, "witnesses");
   mkdirSync(logs);
+  // It travels to the nodes, so nothing may change in it meanwhile.
+  const program = join(folder, "program");
+  mkdirSync(program);
   const random = new Random(settings.seed);
   const printed: string[] = [];
   const nats = settings.nats === 0 ? undefined : await ChaosNats.start(folder, settings.nats);
@@ -99,7 +102,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
       probes.add(node);
       return node;
     };
-    await init({ address: cluster.address, logToDriver: false, runtimeEnv: { workingDir: folder } });
+    await init({ address: cluster.address, logToDriver: false, runtimeEnv: { workingDir: program } });
     while (cluster.nodes.length < NODES) await addNode();
     for (const place of placesOf(cluster.address)) places.add(place);
     const workload = new Workload({ folder: logs, random: random.fork(), onProblem });

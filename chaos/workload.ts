@@ -21,6 +21,7 @@ import {
   ShoalError,
   TaskError,
   wait,
+  why,
 } from "shoal";
 import type { TestNode } from "shoal/testing";
 import { collectGarbage } from "../src/platform/garbage.ts";
@@ -79,6 +80,8 @@ export class Workload {
   readonly #random: Random;
   readonly #onProblem: (problem: string) => void;
   readonly #open = new Map<Promise<void>, string>();
+  /** Calls of actors that have not been answered. */
+  readonly #unanswered = new Set<ObjectRef<number>>();
   readonly #actors = new Map<string, ActorHandle<Witness>>();
   #isStopped = false;
   #calls = 0;
@@ -125,6 +128,7 @@ export class Workload {
     });
     await Promise.race([Promise.all(this.#open.keys()), late]);
     clearTimeout(timer);
+    for (const answer of this.#unanswered) this.#onProblem(`a call of an actor is not answered: ${String(await why(answer))}`);
     return Array.from(this.#open.values());
   }
 
@@ -204,7 +208,9 @@ export class Workload {
   async #call(name: string, actor: ActorHandle<Witness>, timeoutMs?: number): Promise<void> {
     this.#calls += 1;
     const call = this.#calls;
-    const value = await get(actor.call.remote(call), timeoutMs === undefined ? {} : { timeoutMs });
+    const answer = actor.call.remote(call);
+    this.#unanswered.add(answer);
+    const value = await get(answer, timeoutMs === undefined ? {} : { timeoutMs }).finally(() => this.#unanswered.delete(answer));
     if (value !== call) throw new WrongValueError(`call ${call} gave ${value}`);
     const answered = this.#answered.get(name);
     if (answered === undefined) this.#answered.set(name, new Set([call]));

@@ -320,8 +320,9 @@ export class Head implements HeadService {
     const { name, namespace } = options;
     const known = this.#actors.get(actorId);
     if (known !== undefined) {
-      // Asked again, as the answer of an earlier head may have been lost.
+      // Asked again of the next head, which knows it from the tables: those do not say who watches it, and the answer may have been lost.
       peer.connection.reply(frame.callId, this.#describe(known));
+      this.#apply(this.#actors.handle({ kind: "watch", id: actorId, process: peer.id }));
       return;
     }
     const existing = name === undefined ? undefined : this.#actors.named(name, namespace);

@@ -5,7 +5,6 @@
  * may send 4 KB and nothing else, and whatever is malformed ends the connection, never the process. Calls of tasks and actors do
  * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
  */
-import { afterReading } from "../base/after-reading.ts";
 import { type Frame, FrameError, FrameParser, FRAME_FLAG, FRAME_SIZE_MAX, FrameWriter } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
@@ -30,8 +29,7 @@ export interface Reply {
 interface PendingRequest {
   resolve(reply: Reply): void;
   reject(error: Error): void;
-  /** Takes the limit on its wait back. */
-  takeBack: (() => void) | undefined;
+  timer: NodeJS.Timeout | undefined;
 }
 
 export class ConnectionClosedError extends Error {
@@ -129,14 +127,15 @@ export class Connection implements PeerConnection {
         return;
       }
       const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
-      const takeBack =
+      const timer =
         timeoutMs === 0
           ? undefined
-          : afterReading(timeoutMs, () => {
+          : setTimeout(() => {
               this.#requests.delete(id);
               reject(new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms`));
-            });
-      this.#requests.set(id, { resolve, reject, takeBack });
+            }, timeoutMs);
+      timer?.unref();
+      this.#requests.set(id, { resolve, reject, timer });
       this.send(type, header, { callId: id, ...(options.parts === undefined ? {} : { parts: options.parts }) });
     });
   }
@@ -182,7 +181,7 @@ export class Connection implements PeerConnection {
     const pending = this.#requests.get(frame.callId);
     if (pending === undefined) return;
     this.#requests.delete(frame.callId);
-    pending.takeBack?.();
+    clearTimeout(pending.timer);
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
     if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
     else pending.resolve({ header, body: Buffer.from(frame.body) });
@@ -192,7 +191,7 @@ export class Connection implements PeerConnection {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = reason;
     for (const pending of this.#requests.values()) {
-      pending.takeBack?.();
+      clearTimeout(pending.timer);
       pending.reject(new ConnectionClosedError(reason));
     }
     this.#requests.clear();

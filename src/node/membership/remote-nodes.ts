@@ -6,7 +6,6 @@
  * stored object where its bytes are, a lease where its worker is) is passed on, in the order in which it was said. Each link is ordered, so the rule of holds
  * (`ref-ledger.ts`) stands between nodes, too. Without other nodes (`init` without an address) nothing of this is asked.
  */
-import { afterReading } from "../../base/after-reading.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import { ConnectionClosedError, type Reply } from "../../rpc/connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -38,7 +37,7 @@ export interface RemoteNodesOptions {
 
 interface PendingRequest {
   readonly tag: NodeTag;
-  readonly takeBack: (() => void) | undefined;
+  readonly timer: NodeJS.Timeout | undefined;
   resolve(reply: Reply): void;
   reject(error: Error): void;
 }
@@ -105,7 +104,7 @@ export class RemoteNodes {
     for (const [id, pending] of this.#requests) {
       if (pending.tag !== tag) continue;
       this.#requests.delete(id);
-      pending.takeBack?.();
+      clearTimeout(pending.timer);
       pending.reject(new ConnectionClosedError(reason));
     }
   }
@@ -211,11 +210,12 @@ export class RemoteNodes {
         this.#requests.delete(requestId);
         reject(new ConnectionClosedError(`the other node did not answer within ${withinMs} ms`));
       };
-      const takeBack = withinMs === 0 ? undefined : afterReading(withinMs, expire);
-      this.#requests.set(requestId, { tag, takeBack, resolve, reject });
+      const timer = withinMs === 0 ? undefined : setTimeout(expire, withinMs);
+      timer?.unref();
+      this.#requests.set(requestId, { tag, timer, resolve, reject });
       if (send(requestId)) return;
       this.#requests.delete(requestId);
-      takeBack?.();
+      clearTimeout(timer);
       reject(new ConnectionClosedError("its node is gone"));
     });
   }
@@ -225,7 +225,7 @@ export class RemoteNodes {
     // What went to the head is pending under this node. Whoever was not asked has nothing to answer.
     if (pending === undefined || nodeTagOf(from) !== (pending.tag === this.#tag ? HEAD : pending.tag)) return;
     this.#requests.delete(callId);
-    pending.takeBack?.();
+    clearTimeout(pending.timer);
     if ((flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
     else pending.resolve({ header, body: Buffer.from(body) });
   }

@@ -1,8 +1,9 @@
 // The test runs of the repository, as Vitest projects.
 //
 // `unit` is everything beside the sources: no sockets, no sleeping, seconds for all of it. `rules` holds the repository's own laws
-// (types, layers, lint, format); the two together are `npm run check`. `integration` starts real processes, one file after another, since two
-// cores are little and a file that counts processes or shared memory must not see another's.
+// (types, layers, lint, format); the two together are `npm run check`. `apart` is what needs nothing of the machine to itself: the simulations and
+// whole programs, which compute, beside the store and the bus, which mostly wait for times to be over. `integration` starts Shoal's own processes, one file
+// after another, since two cores are little and a file that counts processes or shared memory must not see another's.
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const RULES = [
@@ -13,6 +14,8 @@ const RULES = [
   "test/types.test.ts",
   "test/reporter/*.test.ts",
 ];
+
+const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", "test/*simulation.test.ts"];
 
 const config: ViteUserConfig = defineConfig({
   test: {
@@ -39,13 +42,23 @@ const config: ViteUserConfig = defineConfig({
       },
       {
         test: {
+          name: "apart",
+          include: APART,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          maxWorkers: 4,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
           name: "integration",
           include: ["test/**/*.test.ts"],
-          exclude: RULES,
+          exclude: [...RULES, ...APART],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],

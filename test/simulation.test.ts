@@ -9,7 +9,8 @@ import { runProgram } from "./house/run-program.ts";
 import { MUTANTS } from "../sim/mutants.ts";
 import { REGRESSIONS } from "../sim/regressions.ts";
 
-vi.setConfig({ testTimeout: 180_000 });
+// Each is a process that computes, with nothing in common with the others.
+vi.setConfig({ testTimeout: 180_000, maxConcurrency: 2 });
 
 const MAIN = fileURLToPath(new URL("../sim/main.ts", import.meta.url));
 
@@ -55,23 +56,29 @@ test("the same seed gives the same run", async () => {
   expect(await fingerprints()).toEqual(first);
 });
 
-test.each(["leaseOfDeadProcess", "lostReturn", "forgottenHold", "doubleRelease", "lostUnpark"])("finds the defect %s", async (mutation) => {
-  const { exitCode, output } = await simulate("--seeds", "30", "--parts", "none", "--mutation", mutation);
-  expect(output).toMatch(/breaks an invariant/);
-  expect(exitCode).toBe(1);
-});
+test.concurrent.each(["leaseOfDeadProcess", "lostReturn", "forgottenHold", "doubleRelease", "lostUnpark"])(
+  "finds the defect %s",
+  async (mutation) => {
+    const { exitCode, output } = await simulate("--seeds", "30", "--parts", "none", "--mutation", mutation);
+    expect(output).toMatch(/breaks an invariant/);
+    expect(exitCode).toBe(1);
+  },
+);
 
 // Seeds behind it may meet it in its place: what a seed means changes with each message.
-test.each(REGRESSIONS)("seed $seed or one behind it finds the mutant $mutant", async ({ seed, steps, parts = [], nodes = 1, mutant }) => {
-  const run = ["--steps", String(steps), "--nodes", String(nodes), "--parts", partsText(parts)];
-  const { exitCode, output } = await simulate(...run, "--from", String(seed), "--seeds", "200", "--mutant", mutant);
-  const found = /^seed (\d+) breaks an invariant/m.exec(output)?.[1];
-  if (found === undefined) expect.fail(output);
-  expect(exitCode).toBe(1);
-  // Otherwise it has found something else, and nothing is known of the mutant.
-  const without = await simulate(...run, "--seed", found);
-  if (without.exitCode !== 0) expect.fail(without.output);
-});
+test.concurrent.each(REGRESSIONS)(
+  "seed $seed or one behind it finds the mutant $mutant",
+  async ({ seed, steps, parts = [], nodes = 1, mutant }) => {
+    const run = ["--steps", String(steps), "--nodes", String(nodes), "--parts", partsText(parts)];
+    const { exitCode, output } = await simulate(...run, "--from", String(seed), "--seeds", "200", "--mutant", mutant);
+    const found = /^seed (\d+) breaks an invariant/m.exec(output)?.[1];
+    if (found === undefined) expect.fail(output);
+    expect(exitCode).toBe(1);
+    // Otherwise it has found something else, and nothing is known of the mutant.
+    const without = await simulate(...run, "--seed", found);
+    if (without.exitCode !== 0) expect.fail(without.output);
+  },
+);
 
 test("each mutant is of the code as it is now", () => {
   for (const [name, { file, text }] of Object.entries(MUTANTS)) {

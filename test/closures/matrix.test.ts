@@ -5,9 +5,12 @@
  * toolchain has them.
  */
 import fs from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { nodeBinary } from "../../scripts/setup.mjs";
 import { type LoaderName, outcomesOf, prepare, temporaryFolder } from "./loaders.ts";
+
+// Programs that have nothing in common but the folder for what they compile.
+vi.setConfig({ maxConcurrency: 2 });
 
 /** Fewer would mean that some theme was not loaded. */
 const CASES_MIN = 105;
@@ -30,8 +33,8 @@ async function expectAllRight(loader: LoaderName, node: string): Promise<void> {
 }
 
 const LOADERS: readonly LoaderName[] = ["type stripping", "tsx, ES modules", "tsx, CommonJS", "tsc, ES modules", "tsc, CommonJS"];
-test.each(LOADERS)("every case works with %s", { timeout: 120_000 }, (loader) => expectAllRight(loader, nodeBinary(24)));
+test.concurrent.each(LOADERS)("every case works with %s", { timeout: 120_000 }, (loader) => expectAllRight(loader, nodeBinary(24)));
 
-test.each([22, 26])("every case works with type stripping on Node %d", { timeout: 240_000 }, (major) =>
+test.concurrent.each([22, 26])("every case works with type stripping on Node %d", { timeout: 240_000 }, (major) =>
   expectAllRight("type stripping", nodeBinary(major)),
 );

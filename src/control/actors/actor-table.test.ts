@@ -144,17 +144,24 @@ describe("the actor table", () => {
   test("restarts take longer and longer, until it has lived for a while", () => {
     const table = alive({ maxRestarts: -1 });
     let nowMs = 0;
-    const dieAfter = (livedMs: number): number => {
-      nowMs += livedMs;
+    const die = (): number => {
       const effects = table.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs });
       table.handle({ kind: "placed", id, worker: facts(worker) });
-      table.handle({ kind: "started", id, incarnation: table.get(id)?.incarnation ?? 0, nowMs });
       return effects.find((effect) => effect.kind === "place")?.delayMs ?? -1;
+    };
+    const start = (): void => void table.handle({ kind: "started", id, incarnation: table.get(id)?.incarnation ?? 0, nowMs });
+    const dieAfter = (livedMs: number): number => {
+      nowMs += livedMs;
+      const delayMs = die();
+      start();
+      return delayMs;
     };
     expect([1, 1, 1, 1].map(dieAfter)).toEqual([0, 100, 200, 400]);
     expect(dieAfter(10_000)).toBe(0);
     expect(dieAfter(1)).toBe(100);
-    expect(Array.from({ length: 10 }, () => dieAfter(1)).at(-1)).toBe(10_000);
+    expect(Array.from({ length: 10 }, () => dieAfter(1)).at(-1)).toBe(1_000);
+    // From then on its constructor never gets through.
+    expect(Array.from({ length: 3 }, die)).toEqual([1_000, 10_000, 10_000]);
   });
 
   test("a kill with a restart counts as one, and leaves alone what is being made", () => {

@@ -79,7 +79,10 @@ export type ActorEffect =
 const DEAD_MAX = 10_000;
 /** The first restart is at once; those of an actor that dies soon after each take longer and longer. */
 const RESTART_DELAY_MIN_MS = 100;
-const RESTART_DELAY_MAX_MS = 10_000;
+/** Of one that had started: whatever kills it, its callers wait for it. */
+const RESTART_DELAY_MAX_MS = 1_000;
+/** Of one whose constructor does not get through: it would use a core for nothing. */
+const FAILED_START_DELAY_MAX_MS = 10_000;
 /** One that lived so long did not die of its start. */
 const STABLE_AFTER_MS = 10_000;
 
@@ -333,8 +336,9 @@ export class ActorTable {
     if (event.intended) return this.#die(actor, actor.reason ?? "it was terminated");
     if (actor.restartsLeft === 0) return this.#die(actor, actor.reason ?? "its process ended");
     if (actor.restartsLeft > 0) actor.restartsLeft -= 1;
-    const wasStable = actor.phase === "alive" && event.nowMs - actor.startedMs >= STABLE_AFTER_MS;
-    const delayMs = wasStable ? 0 : restartDelayMs(actor.deathsInARow);
+    const hadStarted = actor.phase === "alive";
+    const wasStable = hadStarted && event.nowMs - actor.startedMs >= STABLE_AFTER_MS;
+    const delayMs = wasStable ? 0 : restartDelayMs(actor.deathsInARow, hadStarted ? RESTART_DELAY_MAX_MS : FAILED_START_DELAY_MAX_MS);
     actor.deathsInARow = wasStable ? 1 : actor.deathsInARow + 1;
     actor.phase = "restarting";
     actor.incarnation += 1;
@@ -412,6 +416,6 @@ function nameKey(name: string, namespace: string): string {
   return JSON.stringify([namespace, name]);
 }
 
-function restartDelayMs(deathsInARow: number): number {
-  return deathsInARow === 0 ? 0 : Math.min(RESTART_DELAY_MAX_MS, RESTART_DELAY_MIN_MS * 2 ** (deathsInARow - 1));
+function restartDelayMs(deathsInARow: number, maxMs: number): number {
+  return deathsInARow === 0 ? 0 : Math.min(maxMs, RESTART_DELAY_MIN_MS * 2 ** (deathsInARow - 1));
 }

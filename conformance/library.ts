@@ -73,6 +73,16 @@ export const functions: Readonly<Record<string, AnyFunction>> = {
     if (lines(file) <= times) process.kill(process.pid, "SIGKILL");
     return [lines(`${file}-child`), new Set(readFileSync(file, "utf8").trim().split("\n")).size];
   },
+  processOnce: (): number => process.pid,
+  processTwice: (): number => process.pid,
+  isProcessAlive: (pid: number): boolean => {
+    try {
+      process.kill(pid, 0);
+      return true;
+    } catch {
+      return false;
+    }
+  },
   exitWith: (code: number): void => process.exit(code),
   failTimes: (file: string, times: number, kind: string): number => {
     appendFileSync(file, "begun\n");

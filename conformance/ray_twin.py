@@ -123,6 +123,14 @@ def fail_at(at):
     raise AppError(f"at {at}")
 
 
+def is_process_alive(pid):
+    try:
+        os.kill(pid, 0)
+        return True
+    except OSError:
+        return False
+
+
 FUNCTIONS = {
     "identity": lambda value: value,
     "add": add,
@@ -147,6 +155,9 @@ FUNCTIONS = {
     "callNamed": lambda name, by: ray.get(ray.get_actor(name).increment.remote(by)),
     "envVar": lambda name: os.environ.get(name),
     "assigned": assigned,
+    "processOnce": lambda: os.getpid(),
+    "processTwice": lambda: [os.getpid()][0],
+    "isProcessAlive": is_process_alive,
     "taskName": lambda: ray.get_runtime_context().get_task_name(),
     "inActor": lambda: ray.get_runtime_context().get_actor_id() is not None,
     "length": lambda value: len(value),
@@ -509,9 +520,17 @@ def seconds(request):
     return None if ms is None else ms / 1000
 
 
+LIMITED = {}
+
+
 def submit(request):
     function = ray.remote(FUNCTIONS[request["name"]])
-    settings = options(request.get("settings", {}))
+    given = request.get("settings", {})
+    if "maxCalls" in given:
+        # Calls are counted by remote function, and each one that is made is another.
+        key = (request["name"], given["maxCalls"])
+        function = LIMITED.get(key) or LIMITED.setdefault(key, ray.remote(max_calls=given["maxCalls"])(FUNCTIONS[request["name"]]))
+    settings = options({name: value for name, value in given.items() if name != "maxCalls"})
     made = (function.options(**settings) if settings else function).remote(*decode(request["args"]))
     return [keep(refs, ref) for ref in made] if isinstance(made, list) else keep(refs, made)
 

@@ -186,8 +186,9 @@ export class ShoalSystem implements System {
     await shutdown();
   }
 
-  #remote(name: string, settings: Settings): AnyRemote {
-    const task = remote((functions[name] ?? generators[name]) as () => unknown) as unknown as AnyRemote;
+  #remote(name: string, { maxCalls, ...settings }: Settings): AnyRemote {
+    const ofFunction = maxCalls === undefined ? {} : { maxCalls };
+    const task = remote((functions[name] ?? generators[name]) as () => unknown, ofFunction) as unknown as AnyRemote;
     return Object.keys(settings).length === 0 ? task : task.options(this.#options(settings));
   }
 

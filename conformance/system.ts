@@ -34,6 +34,7 @@ export interface Settings {
   readonly numGpus?: number;
   readonly resources?: Readonly<Record<string, number>>;
   readonly maxRetries?: number;
+  readonly maxCalls?: number;
   readonly retryOn?: boolean | readonly string[];
   readonly name?: string;
   readonly namespace?: string;

@@ -1,6 +1,6 @@
 /** Tasks: results, refs as arguments, nesting, several returns, options, and what is retried. */
 import { join } from "node:path";
-import { type Scenario, sleep } from "../system.ts";
+import { eventually, type Outcome, type Scenario, sleep, type System } from "../system.ts";
 
 const section = "1.2 Tasks";
 
@@ -136,6 +136,24 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     section,
+    name: "with maxCalls 1 each call has a process of its own, which ends",
+    run: async (s) => {
+      const pids = await pidsOf(s, "processOnce", { calls: 4, maxCalls: 1 });
+      const areAlive = async (): Promise<boolean[]> => await Promise.all(pids.map((pid) => isAlive(s, pid)));
+      return [new Set(pids).size, await eventually(areAlive, (alive) => !alive.includes(true))];
+    },
+  },
+  {
+    section,
+    name: "no process runs more calls than maxCalls",
+    run: async (s) => {
+      const pids = await pidsOf(s, "processTwice", { calls: 7, maxCalls: 2 });
+      const counts = pids.map((pid) => pids.filter((other) => other === pid).length);
+      return [Math.max(...counts), new Set(pids).size >= 4];
+    },
+  },
+  {
+    section,
     name: "a task that nobody waits for runs",
     run: async (s) => {
       const file = join(s.folder, "unawaited");
@@ -149,3 +167,19 @@ export const scenarios: readonly Scenario[] = [
     },
   },
 ];
+
+/** Which processes run calls that come one after the other. */
+async function pidsOf(s: System, name: string, { calls, maxCalls }: { calls: number; maxCalls: number }): Promise<number[]> {
+  const pids: number[] = [];
+  for (let call = 0; call < calls; call += 1) pids.push(valueOf(await s.get(await s.task(name, [], { maxCalls }))) as number);
+  return pids;
+}
+
+async function isAlive(s: System, pid: number): Promise<boolean> {
+  return valueOf(await s.get(await s.task("isProcessAlive", [pid]))) as boolean;
+}
+
+function valueOf(outcome: Outcome): unknown {
+  if ("value" in outcome) return outcome.value;
+  throw new Error(JSON.stringify(outcome));
+}

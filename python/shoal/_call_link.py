@@ -15,7 +15,7 @@ TELL_HELD_EVERY = 256
 class Call:
     __slots__ = (
         "sequence", "target", "is_task", "group", "name", "args", "deps", "results", "made", "num_returns", "shape", "retries_left", "retry_on",
-        "retry_delay", "parent", "is_ended", "has_parked", "stream", "keeps", "client", "link",
+        "retry_delay", "max_calls", "parent", "is_ended", "has_parked", "stream", "keeps", "client", "link",
     )  # fmt: skip
 
     def __init__(self, sequence, target, name, args, deps, results, num_returns):
@@ -39,6 +39,8 @@ class Call:
         #: Which errors of the code itself are tried again: True, False, or classes.
         self.retry_on = False
         self.retry_delay = 0.0
+        #: How many calls of the function one worker takes; None for any number.
+        self.max_calls = None
         #: The job of this process that made it.
         self.parent = None
         self.is_ended = False
@@ -59,9 +61,9 @@ class Call:
 
 
 class CallLink:
-    """``on_answer(call, payloads, seconds)`` for each answer; ``on_closed(link, calls)`` with what has none."""
+    """``on_answer(call, payloads, seconds)`` for each answer; ``on_closed(link, calls)`` with what has none; ``on_declined(call)`` for a task that never began."""
 
-    def __init__(self, worker, connection, number, process_id, identity, on_answer, on_closed):
+    def __init__(self, worker, connection, number, process_id, identity, on_answer, on_closed, on_declined=None):
         self._worker = worker
         self.connection = connection
         self.number = number
@@ -70,6 +72,7 @@ class CallLink:
         self._identity = identity
         self._on_answer = on_answer
         self._on_closed = on_closed
+        self._on_declined = on_declined
         self.held_read = 0
         self._numbers = {}
         self.in_flight = {}
@@ -128,12 +131,14 @@ class CallLink:
         connection.send(kind, header, call_id, parts=parts)
 
     def _number_of(self, call):
-        key = (call.target, call.group)
+        key = (call.target, call.group, call.max_calls)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._numbers)
             if call.is_task:
                 definition = {"number": number, "id": call.target, "contentId": call.target, "name": call.name, "inBand": -1}
+                if call.max_calls is not None:
+                    definition["maxCalls"] = call.max_calls
                 self.connection.send(message.DEFINITION, {**definition, "buffers": [], "dependencies": [], "refs": []})
             else:
                 self.connection.send(message.METHOD, [number, call.target] if call.group is None else [number, call.target, call.group])
@@ -180,6 +185,10 @@ class CallLink:
             del self.in_flight[call_id]
             call.link = None
             self._result(call, flags, number, header, body)
+        elif kind == message.TASK_DECLINED:
+            del self.in_flight[call_id]
+            call.link = None
+            self._on_declined(call)
 
     def _item(self, call, flags, number, header, body):
         if flags & message.FLAG_NUMBER:

@@ -66,6 +66,7 @@ _TASK = {
     **_RETRIED,
     "max_retries": (_whole(-1), 3, _COUNT),
     "retry_delay_ms": (lambda value: _is_number(value) and value >= 0, 0, "a number of milliseconds from 0"),
+    "max_calls": (_whole(0), 0, "a whole number from 0 (0: without limit)"),
 }
 _METHOD = {
     **_RETRIED,
@@ -90,7 +91,7 @@ _OTHERS = {
     "memory": "it is memory_bytes",
     "retry_exceptions": "it is retry_on",
     "runtime_env": "what Python submits runs in the environment of its caller",
-    "max_calls": "workers are used again",
+    "max_calls": "it is an option of tasks, whose workers are used again",
 }
 
 

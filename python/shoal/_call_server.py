@@ -53,7 +53,7 @@ class CallServer:
             self._call(kind, flags, call_id, number, header, body)
         elif kind == message.DEFINITION:
             facts = decode_header(header)
-            self._targets[facts["number"]] = Target(facts["id"], facts["name"], False)
+            self._targets[facts["number"]] = Target(facts["id"], facts["name"], False, max_calls=facts.get("maxCalls"))
             self._read(facts.get("held"))
         elif kind == message.METHOD:
             facts = decode_header(header)
@@ -84,11 +84,22 @@ class CallServer:
             job.shape = facts["shape"]
             job.read(facts, body)
             self._read(facts.get("held"))
+        if not is_actor_call and self.worker.is_spent:
+            self.decline(job)
+            return
         self._open[call_id] = job
         if is_actor_call:
             self.worker.actor.enqueue(job, facts)
         else:
             self.worker.executor.enqueue(job)
+
+    def decline(self, job):
+        """It has not begun here, and never will: its caller sends it elsewhere. What it refers to is given back with it."""
+        self._open.pop(job.call_id, None)
+        job.is_ended = True
+        job.args = None
+        job.deps = ()
+        self.connection.send(message.TASK_DECLINED, None, job.call_id)
 
     def _read(self, held):
         if held is None:

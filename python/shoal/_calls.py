@@ -75,6 +75,8 @@ class Job:
             return self.answer_cancelled()
         if self.stream is not None and self.stream.iterator is not None:
             return self._drive()
+        if self.target.max_calls is not None:
+            self.worker.begins(self.target)
         self.began = time.perf_counter()
         try:
             function = self.target.load(self.worker)
@@ -351,9 +353,11 @@ class Stream:
 class Target:
     """What a number stands for that a caller gave to a function or method."""
 
-    __slots__ = ("id", "name", "is_method", "group", "mean", "_function")
+    __slots__ = ("id", "name", "is_method", "group", "max_calls", "mean", "_function")
 
-    def __init__(self, id_, name, is_method, group=None):
+    def __init__(self, id_, name, is_method, group=None, max_calls=None):
+        #: How many calls of it this process takes; None for any number.
+        self.max_calls = max_calls
         #: Of a method: the concurrency group of its calls.
         self.group = group
         self.id = id_

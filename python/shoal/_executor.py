@@ -38,6 +38,15 @@ class Executor:
         self._parked += 1
         job.tell_parked()
 
+    def decline_queued(self):
+        """Nothing more is to begin here: those that are cancelled are answered, as ever."""
+        queue, self._queue = self._queue, deque()
+        for job in queue:
+            if job.is_cancelled or job.is_ended:
+                self._queue.append(job)
+            else:
+                job.server.decline(job)
+
     def next(self):
         """The job that may run now, if there is one."""
         while self._resumable:

@@ -85,7 +85,14 @@ class RemoteFunction(_Remote):
         raise TypeError("Cannot call %s directly: it is a remote function: use %s.remote()" % (self.__name__, self.__name__))
 
     def options(self, **options):
-        """The same function with other options."""
+        """The same function with other options.
+
+        :raises TypeError: for ``max_calls``, which belongs to the function, as workers count the calls of it
+        """
+        if options.get("max_calls") is not None:
+            raise TypeError(
+                "Cannot set max_calls of %s for single calls: it belongs to the function: use @shoal.remote(max_calls=%r)" % (self.__name__, options["max_calls"])
+            )
         return RemoteFunction(self.__shoal_function__, {**self._given, **options})
 
     @_runtime.in_turn
@@ -101,6 +108,7 @@ class RemoteFunction(_Remote):
         call.retries_left = options["max_retries"]
         call.retry_on = options["retry_on"]
         call.retry_delay = options["retry_delay_ms"] / 1000
+        call.max_calls = options["max_calls"] or None
         worker.calls.submit_task(call)
         return returned
 

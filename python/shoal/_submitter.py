@@ -63,13 +63,15 @@ class TaskSubmitter:
         self._end_waiters = {}
         self._demand_is_due = False
         self._idle_timer = None
+        #: Sent back by workers that take no task any more, and not queued again yet.
+        self._came_back = []
 
     @property
     def has_open_calls(self):
-        return bool(self._lease_of) or any(group.queue for group in self._groups.values()) or bool(self._end_waiters)
+        return bool(self._lease_of) or bool(self._came_back) or any(group.queue for group in self._groups.values()) or bool(self._end_waiters)
 
     def open_calls(self):
-        calls = list(self._lease_of)
+        calls = [*self._lease_of, *self._came_back]
         for group in self._groups.values():
             calls.extend(group.queue)
         return calls
@@ -140,7 +142,7 @@ class TaskSubmitter:
                 self._return(process_id, grant["leaseId"])
             self._ask()
             return
-        link = CallLink(self._worker, connection, number, process_id, {"incarnation": 0}, self._answered, self._link_closed)
+        link = CallLink(self._worker, connection, number, process_id, {"incarnation": 0}, self._answered, self._link_closed, self._declined)
         self._links[process_id] = link
         for grant in grants:
             self._begin(self._groups[grant["shape"]], link, grant)
@@ -220,7 +222,8 @@ class TaskSubmitter:
                 best = lease
         if best is None or not best.calls:
             return best
-        if group.is_exclusive or len(best.calls) >= _IN_FLIGHT_MAX:
+        # What is sent behind the last call of a worker comes back.
+        if group.is_exclusive or call.max_calls == 1 or len(best.calls) >= _IN_FLIGHT_MAX:
             return None
         expected = self._means.get(call.target, _UNKNOWN) + _OVERHEAD_SECONDS
         return best if best.queued_seconds + expected <= _WINDOW_SECONDS else None
@@ -250,6 +253,26 @@ class TaskSubmitter:
             self._pump(lease.group)
             if lease.is_revoked and not lease.calls:
                 self._give_back(lease)
+
+    def _declined(self, call):
+        """Its worker takes no task any more: it has not begun, and goes elsewhere."""
+        lease = self._lease_of.pop(call, None)
+        if lease is None:
+            return
+        lease.calls.discard(call)
+        lease.is_revoked = True
+        self._came_back.append(call)
+        if not lease.calls:
+            self._give_back(lease)
+        self._ask()
+
+    def _queue_again(self, calls):
+        """Those that have not begun, in the order in which they were sent, come before those that wait."""
+        for call in reversed(calls):
+            if not call.is_ended:
+                self._groups[call.shape].queue.appendleft(call)
+        for group in list(self._groups.values()):
+            self._pump(group)
 
     # ---- ends of links
 
@@ -287,12 +310,9 @@ class TaskSubmitter:
             if end != _TAKEN and (call.has_parked or not running_found or end is None):
                 running_found = running_found or not call.has_parked
                 self._lost(call, end)
-            elif not call.is_ended:
+            else:
                 not_begun.append(call)
-        for call in reversed(not_begun):
-            self._groups[call.shape].queue.appendleft(call)
-        for group in list(self._groups.values()):
-            self._pump(group)
+        self._queue_again(not_begun)
 
     def _lost(self, call, end):
         if call.is_ended:
@@ -330,6 +350,9 @@ class TaskSubmitter:
         """Before the loop waits."""
         if not self._demand_is_due:
             return
+        if self._came_back:
+            calls, self._came_back = self._came_back, []
+            self._queue_again(calls)
         self._demand_is_due = False
         for group in self._groups.values():
             backlog = min(len(group.queue), _BACKLOG_MAX)

@@ -51,6 +51,8 @@ _TRIM_EVERY_SECONDS = 5.0
 #: How long the end of the interpreter, with the user's own exit handlers, may take.
 _EXIT_WITHIN_SECONDS = 5.0
 _RECURSION_LIMIT = 5000
+#: How often a worker that is to end looks whether what it has called was answered.
+_LOOK_FOR_OPEN_CALLS_SECONDS = 0.02
 #: What the ids of a node, of its processes and of its store's files begin with.
 _NODE_TAG = 16
 
@@ -74,6 +76,9 @@ class Worker:
         #: A process that the user's code has forked.
         self.is_copy = False
         self.end_after_answer = None
+        #: It takes no task any more: it has run some function as often as that may run in one process.
+        self.is_spent = False
+        self._counts = {}
         #: The thread beside the main one that has the turn.
         self.side_stack = None
         self._sides = {}
@@ -229,7 +234,10 @@ class Worker:
         elif kind == message.LEASE_RECLAIM:
             self._reclaim(*decoded)
         elif kind == message.WORKER_EXIT:
-            self.actor.end_when_idle()
+            if self.is_spent and self.actor.id is None:
+                self._end_spent()
+            else:
+                self.actor.end_when_idle()
         elif kind == message.CANCEL_REF:
             self.cancellation.cancel_for_other(decoded)
         elif kind == message.REF_LOST:
@@ -565,7 +573,24 @@ class Worker:
             return "" if self.actor.id is None else self.actor.class_name
         return job.name
 
+    def begins(self, target):
+        """A task begins whose function has a limit. With the last one that this process takes, the daemon and the callers hear that no other begins here."""
+        count = self._counts[target.id] = self._counts.get(target.id, 0) + 1
+        if count < target.max_calls or self.is_spent:
+            return
+        self.is_spent = True
+        self.daemon.send(message.WORKER_SPENT, None)
+        self.executor.decline_queued()
+        self.pump.flush()
+
     # ---- the end
+
+    def _end_spent(self):
+        """Nobody has a lease on it. What its tasks have called and not waited for goes on until it is answered. @raises SystemExit"""
+        if any(not call.is_ended for call in self.calls.open_calls()):
+            self.pump.after(_LOOK_FOR_OPEN_CALLS_SECONDS, self._end_spent)
+        else:
+            self.end_actor(None)
 
     def end_actor(self, reason):
         """@raises SystemExit"""

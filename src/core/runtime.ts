@@ -313,6 +313,11 @@ export class Runtime {
     return count;
   }
 
+  get hasOpenCalls(): boolean {
+    for (const record of this.#openCalls()) if (!record.isEnded) return true;
+    return false;
+  }
+
   *#openCalls(): Generator<CallRecord> {
     yield* this.calls.heldCalls;
     yield* this.submitter.openCalls();

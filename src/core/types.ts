@@ -233,6 +233,15 @@ export interface TaskOptions<N extends ReturnCount = ReturnCount> extends Resour
   /** Time before each retry, in milliseconds. Default: 0. */
   retryDelayMs?: number | undefined;
   /**
+   * How many calls of the function one worker process takes: with the last one it takes no other task, and another worker takes its place, which
+   * gives back what the function's libraries leak. It belongs to the function, so `f.options()` does not take it. Without effect in in-process mode. Default: 0,
+   * without limit.
+   *
+   * @example
+   * const convert = remote(convertWithALeak, { maxCalls: 100 });
+   */
+  maxCalls?: number | undefined;
+  /**
    * How long it may take from its submission on, in milliseconds, waiting for arguments and for a worker included. Then it is cancelled and its
    * references fail with `TaskTimeoutError`. Default: no limit.
    */

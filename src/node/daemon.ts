@@ -24,7 +24,6 @@ import {
   type LeaseNameHeader,
   type LogHeader,
   MESSAGE,
-  type ParkHeader,
   type ReclaimHeader,
   type WireLocation,
   type WorkerExitedHeader,
@@ -36,6 +35,7 @@ import { EnvironmentService } from "./environments/environment-service.ts";
 import { ClusterLeases } from "./leases/cluster-leases.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
 import type { LeaseEffect, LeaseEvent } from "./leases/lease-events.ts";
+import { leaseEventOf } from "./leases/lease-messages.ts";
 import type { Peer } from "./local-peer.ts";
 import { LeaseManager } from "./leases/lease-manager.ts";
 import { obstacleText } from "./leases/lease-obstacles.ts";
@@ -259,6 +259,11 @@ export class NodeDaemon {
   }
 
   #handle(peer: HeadPeer & { kind?: HelloHeader["kind"] }, frame: Message, header: unknown): void {
+    const event = leaseEventOf(peer.id, frame.type, header);
+    if (event !== undefined) {
+      this.#lease(event);
+      return;
+    }
     switch (frame.type) {
       case MESSAGE.LEASE_DEMAND: {
         const { shape, backlog } = header as LeaseDemandHeader;
@@ -278,20 +283,11 @@ export class NodeDaemon {
         // Other nodes that are to run something in it ask there.
         if (this.#others !== undefined) this.#head.receive(peer, frame, header);
         return;
-      case MESSAGE.LEASE_RETURN:
-        this.#lease({ kind: "leaseReturned", leaseId: (header as LeaseNameHeader)[1], owner: peer.id });
-        return;
       case MESSAGE.LEASE_ONCE:
         this.#memory?.runsOnce((header as LeaseNameHeader)[1]);
         return;
       case MESSAGE.LEASE_RECLAIMED:
         this.#leaseReclaimed(peer.id, header as ReclaimHeader);
-        return;
-      case MESSAGE.WORKER_PARK:
-        this.#lease({ kind: "parked", worker: peer.id, ...(header as ParkHeader) });
-        return;
-      case MESSAGE.WORKER_UNPARK:
-        this.#lease({ kind: "unpark", worker: peer.id, spec: parseLeaseSpec(header as string) });
         return;
       case MESSAGE.ARENA_LOST:
         this.#store.arenaLost(header as WireLocation);
@@ -437,6 +433,9 @@ export class NodeDaemon {
           break;
         case "endWorker":
           this.#workers.kill(effect.worker, effect.reason);
+          break;
+        case "workerSpent":
+          this.#send(effect.worker, MESSAGE.WORKER_EXIT, undefined);
           break;
         default:
           this.#elsewhere?.decided(effect);

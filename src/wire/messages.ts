@@ -30,6 +30,7 @@ export const MESSAGE = {
   ACTOR_START: 24,
   ACTOR_STARTED: 25,
   ACTOR_START_FAILED: 26,
+  WORKER_SPENT: 27,
 
   DEFINE: 30,
   FETCH_DEFINITION: 31,
@@ -78,6 +79,7 @@ export const MESSAGE = {
   STREAM_ITEM: 86,
   STREAM_CREDIT: 87,
   STREAM_STOP: 88,
+  TASK_DECLINED: 89,
 
   CANCEL: 90,
   CANCEL_REF: 91,
@@ -333,6 +335,8 @@ export interface DefinitionHeader {
   refs: [id: ObjectId, owner: ProcessId][];
   /** Large captured buffers make the whole definition an object in the store, which all workers map; the body is empty then. */
   stored: StoredHeader | undefined;
+  /** How many calls of it a worker takes before it ends; without it, any number. */
+  maxCalls?: number | undefined;
   /** As in `CallHeader`. */
   held?: number | undefined;
 }

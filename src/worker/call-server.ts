@@ -7,9 +7,9 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
-import { HeldMessages, TELL_HELD_EVERY } from "../object/held-messages.ts";
+import { HeldMessages } from "../object/held-messages.ts";
 import type { ObjectTable } from "../object/object-table.ts";
-import { inBandPayload, type Payload, PayloadReader } from "../object/payload.ts";
+import { inBandPayload, type Payload } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { MarkedCall } from "../platform/processes/run-mark.ts";
@@ -36,6 +36,7 @@ import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
 import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { type ReceivedCall, ReceivedCalls } from "./received-calls.ts";
 import { ResultSender } from "./result-sender.ts";
 import { TaskContext, taskContext } from "./task-context.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
@@ -61,23 +62,13 @@ export interface CallServerOptions extends CallTargetsOptions {
   ancestorsOf: (callId: number) => readonly MarkedCall[];
   /** The process can no longer be relied on, and is to be replaced. */
   onUnsafe: () => void;
+  /** A call of a function begins of which this process takes so many and no more; absent where that is not counted. */
+  begins: ((id: string, maxCalls: number) => void) | undefined;
 }
 
 /** The shape of a plain call: the default of a task. Other shapes come with a full header. */
 const DEFAULT_SHAPE = "CPU:10000";
 const NO_PAYLOADS: readonly Payload[] = [];
-
-interface Call {
-  readonly callId: number;
-  readonly name: string;
-  readonly numReturns: number;
-  /** Of a task: its function. */
-  readonly callee?: Measured | undefined;
-  /** Of an actor: its method. */
-  readonly method?: Measured | undefined;
-  readonly args: Payload;
-  readonly deps: readonly Payload[];
-}
 
 export class CallServer {
   isRetired = false;
@@ -96,7 +87,7 @@ export class CallServer {
   readonly #streams: StreamServer;
   readonly #guard: CallGuard | undefined;
   readonly #held: HeldMessages;
-  #heldRead = 0;
+  readonly #received: ReceivedCalls;
 
   constructor(options: CallServerOptions) {
     this.#options = options;
@@ -117,6 +108,7 @@ export class CallServer {
     });
     const held = new HeldMessages({ table, receiverId: this.#callerId, link: options.caller.link });
     this.#held = held;
+    this.#received = new ReceivedCalls(table, options.caller);
     this.#streams = new StreamServer({
       connection,
       codec,
@@ -144,7 +136,7 @@ export class CallServer {
 
   /** The last call or definition with holds that has been read: what it refers to is this process' to let go of. */
   get heldRead(): number {
-    return this.#heldRead;
+    return this.#received.heldRead;
   }
 
   /** The caller is the runtime of this worker. */
@@ -164,9 +156,29 @@ export class CallServer {
     this.#connection.close();
   }
 
-  #discard(call: Call): void {
-    this.#options.table.discard(call.args);
-    for (const dep of call.deps) this.#options.table.discard(dep);
+  /** No task begins in this process any more: what comes from now on goes back to the caller, who sends it elsewhere. */
+  decline(): void {
+    if (this.isRetired) return;
+    this.#connection.onFrame = (frame) => {
+      if (frame.type === MESSAGE.TASK_CALL) this.#declineUnread(frame);
+      else this.#receive(frame);
+    };
+    this.#connection.flush();
+  }
+
+  #declineUnread(frame: Frame): void {
+    if ((frame.flags & FRAME_FLAG.NUMBER) === 0)
+      this.#received.discard(this.#received.readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
+    this.#connection.send(MESSAGE.TASK_DECLINED, undefined, { callId: frame.callId });
+  }
+
+  /** It waits to begin, and does not. */
+  #declineWaiting(call: ReceivedCall): void {
+    this.#received.discard(call);
+    this.#open.delete(call.callId);
+    this.#streams.ended(call.callId);
+    this.#openCalls -= 1;
+    this.#connection.send(MESSAGE.TASK_DECLINED, undefined, { callId: call.callId });
   }
 
   /**
@@ -193,7 +205,7 @@ export class CallServer {
       case MESSAGE.DEFINITION: {
         const header = decodeHeader(frame.header) as DefinitionHeader;
         if (header.inBand >= 0) this.#options.definitions.receive(header, frame.body);
-        this.#read(header.held);
+        this.#received.read(header.held);
         this.#targets.nameFunction(header);
         return;
       }
@@ -223,6 +235,7 @@ export class CallServer {
     const isGraph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
     const context = this.#newContext(callee.name, callId, DEFAULT_SHAPE);
     if (!isGraph && this.#targets.functionOf(callee) !== undefined && this.#executor.canRunNow(DEFAULT_SHAPE)) {
+      if (callee.maxCalls !== undefined) this.#options.begins?.(callee.id, callee.maxCalls);
       this.#executor.begin(context, DEFAULT_SHAPE);
       let args: unknown[];
       try {
@@ -240,7 +253,7 @@ export class CallServer {
 
   #task(header: CallHeader, frame: Frame): void {
     const callee = this.#targets.callee(header.target);
-    const call = { ...this.#readCall(header, frame, header.name ?? callee.name), callee };
+    const call = { ...this.#received.readCall(header, frame, header.name ?? callee.name), callee };
     const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
     if (header.stream !== undefined) {
       const guard = this.#guard;
@@ -250,7 +263,7 @@ export class CallServer {
     this.#enqueueTask(callee, context, header.shape, call);
   }
 
-  #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: Call): void {
+  #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: ReceivedCall): void {
     context.onParked = () => {
       this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
       // Before the next one begins: if this process dies in that, its caller must not take this one for the one that ran, and run that again.
@@ -262,10 +275,11 @@ export class CallServer {
       shape,
       run: () => {
         if (context.isCancelled) {
-          this.#discard(call);
+          this.#received.discard(call);
           this.#answerCancelled(context, call);
           return;
         }
+        if (callee.maxCalls !== undefined) this.#options.begins?.(callee.id, callee.maxCalls);
         const fn = this.#targets.functionOf(callee);
         if (fn !== undefined) {
           this.#decodeAndRun(context, call, fn, undefined);
@@ -278,6 +292,10 @@ export class CallServer {
           },
           (error: unknown) => this.#answerError(context, call, error),
         );
+      },
+      decline: () => {
+        if (context.isCancelled) job.run();
+        else this.#declineWaiting(call);
       },
     };
     this.#executor.enqueue(job);
@@ -340,13 +358,13 @@ export class CallServer {
   #fullMethod(header: CallHeader, frame: Frame): void {
     const method = this.#targets.method(header.target);
     const addressed = { actor: header.actorId, incarnation: header.incarnation };
-    this.#callMethod(addressed, method, { ...this.#readCall(header, frame, method.name), method }, header.stream);
+    this.#callMethod(addressed, method, { ...this.#received.readCall(header, frame, method.name), method }, header.stream);
   }
 
   #callMethod(
     addressed: { actor: ActorId | undefined; incarnation: number } | undefined,
     { group, groupName }: Method,
-    call: Call,
+    call: ReceivedCall,
     stream?: StreamHeader,
   ): void {
     const host = this.#options.actors;
@@ -361,7 +379,7 @@ export class CallServer {
       return;
     }
     if (group === undefined) {
-      this.#discard(call);
+      this.#received.discard(call);
       const known = host.groupNames.join(", ");
       this.#answerError(context, call, new TypeError(`there is no concurrency group ${groupName}: there are ${known}`), () => {});
       return;
@@ -370,7 +388,7 @@ export class CallServer {
     if (stream !== undefined) this.#streams.open(call.callId, context, stream);
     const run: ActorJob["run"] = (instance, done, began) => {
       if (context.isCancelled) {
-        this.#discard(call);
+        this.#received.discard(call);
         this.#answerCancelled(context, call, done);
         return;
       }
@@ -378,7 +396,7 @@ export class CallServer {
       const method =
         call.name === GRAPH_METHOD ? graphMethod(this.#options) : (instance as Record<string, unknown> | undefined)?.[call.name];
       if (refusal !== undefined || typeof method !== "function") {
-        this.#discard(call);
+        this.#received.discard(call);
         this.#answerError(context, call, refusal === undefined ? noMethod(host.className, call.name) : new Error(refusal), done);
         return;
       }
@@ -398,22 +416,7 @@ export class CallServer {
     void this.#options.explain(this.#open.get(callId), trail).then((why) => this.#connection.reply(requestId, why));
   }
 
-  #readCall(header: CallHeader, frame: Frame, name: string): Call {
-    const reader = new PayloadReader(frame.body, { copy: true });
-    const args = reader.next(header.args);
-    const deps = header.deps.map((dep) => reader.next(dep));
-    this.#read(header.held);
-    return { callId: frame.callId, name, numReturns: header.numReturns, args, deps };
-  }
-
-  #read(held: number | undefined): void {
-    if (held === undefined) return;
-    this.#heldRead = held;
-    const { caller, table } = this.#options;
-    if (held % TELL_HELD_EVERY === 0) table.heldRead({ sender: caller.processId, link: -(caller.link ?? 0), number: held });
-  }
-
-  #decodeAndRun(context: TaskContext, call: Call, fn: AnyFunction, receiver: unknown, done?: () => void, began?: () => void): void {
+  #decodeAndRun(context: TaskContext, call: ReceivedCall, fn: AnyFunction, receiver: unknown, done?: () => void, began?: () => void): void {
     let args: unknown[] | Promise<unknown[]>;
     try {
       args = this.#codec.decodeArguments(call.args, call.deps, (work) => taskContext.run(context, work));

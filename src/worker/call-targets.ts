@@ -26,6 +26,8 @@ export interface Callee extends Measured {
   readonly id: string;
   readonly name: string;
   fn: AnyFunction | undefined;
+  /** How many calls of it this process takes; undefined for any number. */
+  readonly maxCalls: number | undefined;
   readonly items: MeasuredItems;
 }
 
@@ -52,8 +54,8 @@ export class CallTargets {
     this.#options = options;
   }
 
-  nameFunction({ number, id, name }: DefinitionHeader): void {
-    this.#callees[number] = { id, name, fn: undefined, ...unmeasured(), items: { count: 0, ...unmeasured() } };
+  nameFunction({ number, id, name, maxCalls }: DefinitionHeader): void {
+    this.#callees[number] = { id, name, fn: undefined, maxCalls, ...unmeasured(), items: { count: 0, ...unmeasured() } };
   }
 
   callee(number: number): Callee {

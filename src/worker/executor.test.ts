@@ -43,10 +43,21 @@ function fixture(runOwn: SlotChannel["runOwn"] = () => false): Fixture {
           log.push(`${name} begins`);
           body(context);
         },
+        decline: () => log.push(`${name} goes back`),
       };
     },
   };
 }
+
+test("what is queued goes back in its order when nothing more may begin, and what runs goes on", () => {
+  const { executor, log, task } = fixture();
+  const running = task("running", () => {});
+  for (const job of [running, task("second", () => {}), task("third", () => {})]) executor.enqueue(job);
+  executor.declineQueued();
+  expect(log).toEqual(["running begins", "second goes back", "third goes back"]);
+  executor.finished(running.context);
+  expect(executor.isIdle).toBe(true);
+});
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 

@@ -19,6 +19,8 @@ export interface Job {
   readonly shape: string;
   /** Runs the task; calls `executor.finished(context)` when it has ended. */
   run(): void;
+  /** It does not run here: it goes back to its caller. */
+  decline(): void;
 }
 
 /** Under which resources the worker may run from now on. */
@@ -122,6 +124,11 @@ export class Executor {
   enqueue(job: Job): void {
     this.#queue.push(job);
     if (this.#running === undefined) this.#step();
+  }
+
+  /** Nothing more is to begin here. */
+  declineQueued(): void {
+    for (let job = this.#queue.shift(); job !== undefined; job = this.#queue.shift()) job.decline();
   }
 
   finished(context: TaskContext): void {

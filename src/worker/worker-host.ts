@@ -32,6 +32,7 @@ import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { ActorHost } from "./actor-host.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
+import { SpentWorker } from "./spent-worker.ts";
 import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
@@ -39,6 +40,9 @@ import type { InterruptionGuard } from "./interruption-guard.ts";
 
 /** Longer than a caller that attends to its leases keeps an idle one. */
 const RECLAIM_AFTER_IDLE_MS = 25;
+
+/** How often a worker that is to end looks whether what it has called was answered. */
+const LOOK_FOR_OPEN_CALLS_MS = 20;
 
 /** How long a method that called `exitActor()` may go on, with what it awaits while it is left. */
 const EXIT_WITHIN_MS = 5000;
@@ -68,6 +72,8 @@ export interface WorkerHostOptions {
   wakeful?: WakefulLoop | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
+  /** Whether calls that this process has made have not been answered; absent where the process is not this worker's alone, which then is never spent. */
+  hasOpenCalls?: (() => boolean) | undefined;
   /** Ends this worker after what it has answered has been sent. */
   exit: () => void;
 }
@@ -83,15 +89,17 @@ export class WorkerHost {
   readonly #reclaimed = new Map<ProcessId, number>();
   /** Owners that lost a connection which this worker had not closed: what came over it may have run. */
   readonly #broken = new Set<ProcessId>();
+  readonly #spent: SpentWorker | undefined;
   #isEnding = false;
 
   constructor(options: WorkerHostOptions) {
     this.#options = options;
     const { daemon } = options;
+    if (options.hasOpenCalls !== undefined) this.#spent = new SpentWorker(() => this.#declineTasks());
     this.executor = new Executor({
       park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
-      runOwn: options.runOwn,
+      runOwn: (shape) => this.#spent?.isSpent !== true && options.runOwn(shape),
       useAccelerators: options.useAccelerators,
     });
   }
@@ -130,7 +138,8 @@ export class WorkerHost {
         return;
       }
       case MESSAGE.WORKER_EXIT:
-        this.actors.whenIdle(() => void this.#disposeAndExit());
+        if (this.#spent?.isSpent === true && this.actors.actorId === undefined) this.#endSpent();
+        else this.actors.whenIdle(() => void this.#disposeAndExit());
         return;
     }
   }
@@ -150,6 +159,21 @@ export class WorkerHost {
     for (const server of servers) server.retire();
     this.#reclaimed.set(owner, leaseId);
     this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, [owner, leaseId]);
+  }
+
+  /** The last call of a function that this process may run is about to begin. What the daemon and the callers hear now they hear before it has run. */
+  #declineTasks(): void {
+    const { daemon } = this.#options;
+    daemon.send(MESSAGE.WORKER_SPENT, undefined);
+    daemon.flush();
+    this.executor.declineQueued();
+    for (const server of this.#callers.values()) server.decline();
+  }
+
+  /** Nobody has a lease on it, and nothing is parked here. What its tasks have called and not awaited is theirs all the same, and goes on until it is answered. */
+  #endSpent(): void {
+    if (this.#options.hasOpenCalls?.() === true) setTimeout(() => this.#endSpent(), LOOK_FOR_OPEN_CALLS_MS);
+    else void this.#disposeAndExit();
   }
 
   #begunCalls(): TaskContext[] {
@@ -180,6 +204,7 @@ export class WorkerHost {
       processId,
       ancestorsOf: (callId) => this.#ancestorsOf(callId),
       onActorEnd: (reason) => this.#endActor(reason),
+      begins: this.#spent === undefined ? undefined : (id, maxCalls) => this.#spent?.begins(id, maxCalls),
       guard,
       onUnsafe: () => {
         const header: CancelRunningHeader = { worker: processId, callId: 0, recursive: false, kill: true };
@@ -187,6 +212,7 @@ export class WorkerHost {
       },
     });
     this.#callers.set(connection, server);
+    if (this.#spent?.isSpent === true) server.decline();
     const readLink = {
       closed,
       get heldRead(): number {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { cancel, type ActorHandle, get, getActor, kill, type ObjectRef, python } from "shoal";
 import { describe, expect, test } from "vitest";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
-import { collectGarbage, storeUsedBytes, until, useFolder, useSession } from "./session.ts";
+import { collectGarbage, isAlive, storeUsedBytes, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 const SUBMITS = new URL("python/submits.py", import.meta.url);
@@ -48,6 +48,22 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`calls that Python submits${unless
     ).toEqual(Array.from({ length: 500 }, (_, index) => index * 2));
     expect(await call("chained", 1)).toBe(8);
     expect(await call("fib", 7)).toBe(13);
+  });
+
+  test("a function with a limit of calls: no process runs more of them, none runs twice, and the processes end", async () => {
+    const [pids, refused] = (await call("limited_calls", 9)) as [number[], string];
+    expect(pids).toHaveLength(9);
+    for (const pid of pids) expect(pids.filter((other) => other === pid).length).toBeLessThanOrEqual(2);
+    expect(refused).toContain("it belongs to the function: use @shoal.remote(max_calls=3)");
+    const spent = pids.filter((pid) => pids.filter((other) => other === pid).length === 2);
+    await until(() => spent.every((pid) => !isAlive(pid)), "the spent workers to end");
+  });
+
+  test("a function of Python that TypeScript limits", async () => {
+    const once = python.task<() => number>(SUBMITS, "process", { maxCalls: 1, maxRetries: 0 });
+    const pids = await get(Array.from({ length: 5 }, () => once.remote()));
+    expect(new Set(pids).size).toBe(5);
+    await until(() => pids.every((pid) => !isAlive(pid)), "the spent workers to end");
   });
 
   test("arguments by name find their places", async () => {

@@ -17,8 +17,13 @@ remote(task, {
   maxRetries: -1,
   retryOn: [RangeError, class Own extends Error {}],
   retryDelayMs: 10,
+  maxCalls: 100,
   name: "task",
 });
+// @ts-expect-error: of another type
+remote(task, { maxCalls: "100" });
+// @ts-expect-error: of tasks alone
+remote(Actor, { maxCalls: 1 });
 remote(task, { retryOn: true });
 remote(task, { timeoutMs: 1000, signal: new AbortController().signal });
 // @ts-expect-error: of another type

@@ -241,6 +241,8 @@ export class ActorClient {
     });
     const link = await this.#options.connectWorker(target, {
       ...this.#options.linkEvents,
+      // Only tasks are sent back.
+      onDeclined: () => {},
       onBatchEnd: () => {
         if (this.#queue.size > 0) this.#pump();
         else if (this.pendingCount === 0) this.#options.onIdle();

@@ -56,6 +56,7 @@ export class FunctionTable {
   readonly #options: FunctionTableOptions;
   readonly #rows = new Map<string, FunctionRow>();
   readonly #bySource = new WeakMap<object, FunctionRow>();
+  readonly #limited = new Map<string, FunctionRow>();
   readonly #captured = new Map<string, Captured>();
   readonly #capturing = new Set<string>();
   readonly #published = new Set<string>();
@@ -78,6 +79,18 @@ export class FunctionTable {
   /** The row of a function that another process made. */
   foreign(id: string, name: string): FunctionRow {
     return this.#rows.get(id) ?? this.#newRow(id, name, undefined);
+  }
+
+  /** The same function where a worker takes so many calls of it and no more; undefined is without limit. */
+  limited(row: FunctionRow, maxCalls: number | undefined): FunctionRow {
+    if (maxCalls === undefined) return row;
+    const key = `${maxCalls} ${row.id}`;
+    let limited = this.#limited.get(key);
+    if (limited === undefined) {
+      limited = { ...row, maxCalls, meanMs: Number.POSITIVE_INFINITY };
+      this.#limited.set(key, limited);
+    }
+    return limited;
   }
 
   localFunction(id: string): ((...args: unknown[]) => unknown) | undefined {
@@ -113,6 +126,7 @@ export class FunctionTable {
       id,
       name,
       source,
+      maxCalls: undefined,
       meanMs: Number.POSITIVE_INFINITY,
       definition: () => {
         // A length of -1 tells the worker to fetch it.

@@ -4,6 +4,7 @@
  * It is a function object that refuses to be called directly, with `remote` and `options` on it. The state behind it (which function, which resolved
  * options) lies in a table of this file, so that copies made by `options()` and those that arrive from other processes look the same.
  */
+import { describeValue } from "../../base/describe.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
 import { isGeneratorFunction } from "./generators.ts";
@@ -48,7 +49,7 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
     if (row === undefined || runtime !== current) {
       const found = rowOf(state);
       current.functions.prepare(found);
-      row = found;
+      row = current.functions.limited(found, state.options.maxCalls);
       runtime = current;
     }
     return current.calls.callTask(row, args, state.options);
@@ -57,10 +58,20 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
     remote: submit,
     bind: (...args: unknown[]): object => bindNode({ kind: "task", name, numReturns: state.options.numReturns, args, submit }),
     options: (options: TaskOptions): object => {
+      refuseMaxCalls(options, name);
       const more = isGeneratorFunction(state.source) ? generatorOptions(options, name) : options;
       return makeRemoteFunction({ ...state, options: resolveTaskOptions(more, state.options) });
     },
   });
   states.set(callable, state);
   return callable;
+}
+
+/** @throws TypeError: workers count the calls of a function, so all of its calls have one limit */
+function refuseMaxCalls(options: unknown, name: string): void {
+  const given = (options as { maxCalls?: unknown } | null | undefined)?.maxCalls;
+  if (given === undefined) return;
+  throw new TypeError(
+    `Cannot set maxCalls of ${name} for single calls: it belongs to the function: use remote(fn, { maxCalls: ... }): received ${describeValue(given)}`,
+  );
 }

@@ -16,6 +16,10 @@ class Link {
   push(record: unknown): void {
     this.pushed.push(record);
   }
+
+  close(): void {
+    this.isClosed = true;
+  }
 }
 
 function newRecord(sequence: number): CallRecord {
@@ -141,4 +145,44 @@ test("a call whose dependency has failed while it was queued is not sent, and th
   await Promise.resolve();
   expect(failed.at(-1)?.[0]).toBe(granted);
   expect(link.pushed).toEqual([other]);
+});
+
+test("calls that a worker declines wait again, in their order before those that waited, and use up no retry", async () => {
+  const sent: unknown[] = [];
+  const link = new Link();
+  let events: WorkerLinkEvents | undefined;
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: (type: number, header: unknown) => void sent.push([type, header]) } as unknown as Connection,
+    connectWorker: (_target, given) => {
+      events = given;
+      return Promise.resolve(link as unknown as WorkerLink);
+    },
+    ownWorker: undefined,
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => expect.unreachable("no worker has died"),
+    onRefused: () => {},
+    failDependency: () => {},
+    nowMs: () => 0,
+  });
+  // Five milliseconds of work are sent ahead, and two tasks wait.
+  const records = Array.from({ length: 6 }, (_, index) => newRecord(index + 1));
+  for (const record of records) submitter.submit(record);
+  const grant = { shape: SHAPE, address: "a", pid: 1, accelerators: undefined };
+  submitter.granted({ ...grant, leaseId: 1, workerId: "w" as ProcessId });
+  await vi.waitFor(() => expect(link.pushed).toEqual(records.slice(0, 4)));
+  records[3] = Object.assign(records[3] as CallRecord, { isEnded: true });
+  for (const record of records.slice(1, 4)) events?.onDeclined(record);
+  events?.onBatchEnd();
+  expect(submitter.pendingCount).toBe(5);
+  // Nothing more goes to that worker; its lease is returned with the last answer.
+  expect(link.pushed).toHaveLength(4);
+  events?.onPlainResult(records[0] as CallRecord, new Uint8Array(), { graph: false, error: false }, 1);
+  events?.onBatchEnd();
+  expect(sent).toContainEqual([12, ["w", 1]]);
+  link.pushed.length = 0;
+  submitter.granted({ ...grant, leaseId: 2, workerId: "w" as ProcessId });
+  await vi.waitFor(() => expect(link.pushed).toEqual([records[1], records[2], records[4], records[5]]));
+  submitter.close();
 });

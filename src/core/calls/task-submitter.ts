@@ -98,6 +98,8 @@ export class TaskSubmitter {
   readonly #exitWaiters = new Map<ProcessId, (ending: Ending) => void>();
   #ownLease: Lease | undefined;
   #lastGroup: Group | undefined;
+  /** Sent back by workers that take no task any more, since the last batch of answers. */
+  readonly #declined: CallRecord[] = [];
   #demandScheduled = false;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -388,7 +390,8 @@ export class TaskSubmitter {
     }
     if (best === undefined) return undefined;
     if (best.inFlight === 0) return best;
-    if (group.isExclusive) return undefined;
+    // What is sent behind the last call of a worker comes back.
+    if (group.isExclusive || record.target.maxCalls === 1) return undefined;
     const expectedMs = record.target.meanMs + CALL_OVERHEAD_MS;
     return best.inFlight < IN_FLIGHT_MAX && best.queuedMs + expectedMs <= WINDOW_MS && !best.link.isCongested ? best : undefined;
   }
@@ -432,10 +435,20 @@ export class TaskSubmitter {
       this.#answered(record, durationUs);
       this.#options.onResult(record, returns);
     },
+    onDeclined: (record) => {
+      const lease = this.#leaseOf.get(record);
+      if (lease === undefined) return;
+      this.#leaseOf.delete(record);
+      lease.inFlight -= 1;
+      // Nothing more is sent under it; it is returned with the last answer.
+      lease.revoked = true;
+      if (!record.isEnded) this.#declined.push(record);
+    },
     onBatchEnd: () => this.#batchEnd(),
   };
 
   #batchEnd(): void {
+    if (this.#declined.length > 0) this.#queueAgain(this.#declined.splice(0));
     for (const group of this.#groups.values()) {
       if (group.queue.size > 0) this.#pump(group);
       for (const lease of group.leases) if (lease.revoked && lease.inFlight === 0) this.#giveBack(lease);
@@ -492,12 +505,17 @@ export class TaskSubmitter {
         notBegun.push(record);
       }
     }
-    for (const record of notBegun.reverse()) {
+    this.#queueAgain(notBegun);
+    for (const group of this.#groups.values()) this.#pump(group);
+  }
+
+  /** Calls that have not begun, in the order in which they were sent, come before those that wait. */
+  #queueAgain(records: readonly CallRecord[]): void {
+    for (const record of records.toReversed()) {
       if (record.isEnded) continue;
       record.isQueued = true;
       this.#groups.get(record.shape)?.queue.unshift(record);
     }
-    for (const group of this.#groups.values()) this.#pump(group);
   }
 
   #exitOf(worker: ProcessId, withinMs: number): Promise<Ending | undefined> {

@@ -33,6 +33,8 @@ export interface CallTarget {
   readonly group?: string | undefined;
   /** Of a method: it is one of another language, of which nothing is known here. */
   readonly isOpen?: boolean | undefined;
+  /** Of a task: how many calls of it a worker takes before it ends; undefined for any number. */
+  readonly maxCalls?: number | undefined;
   /** Mean run time on the worker as measured there; infinite until the first answer. */
   meanMs: number;
   /** The definition in message form, for workers that have not had it. */
@@ -44,6 +46,8 @@ export interface WorkerLinkEvents {
   onResult(record: CallRecord, returns: readonly Payload[], durationUs: number): void;
   /** The hot form of an answer: in-band bytes that are valid during the call only. */
   onPlainResult(record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }, durationUs: number): void;
+  /** The worker takes no task any more: this one has not begun there, and never will. */
+  onDeclined(record: CallRecord): void;
   /** All answers that arrived together have been handled. */
   onBatchEnd(): void;
   onClosed(unanswered: CallRecord[], reason: string): void;
@@ -238,7 +242,9 @@ export class WorkerLink {
   }
 
   #numberOf(target: CallTarget): number {
-    const key = target.kind === "task" ? target.id : `.${target.group ?? ""}.${target.id}`;
+    const { maxCalls } = target;
+    const taskKey = maxCalls === undefined ? target.id : `${maxCalls} ${target.id}`;
+    const key = target.kind === "task" ? taskKey : `.${target.group ?? ""}.${target.id}`;
     let number = this.#targets.get(key);
     if (number === undefined) {
       number = this.#targets.size;
@@ -248,7 +254,8 @@ export class WorkerLink {
         this.#connection.send(MESSAGE.METHOD, target.group === undefined ? [number, target.id] : [number, target.id, target.group]);
       } else {
         const held = this.#held.hold(definition.payloads);
-        this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number, ...held }, { parts: definition.parts });
+        const limit = maxCalls === undefined ? {} : { maxCalls };
+        this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number, ...limit, ...held }, { parts: definition.parts });
       }
     }
     this.#lastTarget = target;
@@ -279,6 +286,13 @@ export class WorkerLink {
     }
   }
 
+  #declined(callId: number, events: WorkerLinkEvents): void {
+    const record = this.#inFlight.get(callId);
+    if (record === undefined) return;
+    this.#inFlight.delete(callId);
+    events.onDeclined(record);
+  }
+
   #read(held: number | undefined): void {
     if (held === undefined) return;
     this.#heldRead = held;
@@ -287,7 +301,8 @@ export class WorkerLink {
 
   #receive(frame: Frame, events: WorkerLinkEvents): void {
     if (frame.type !== MESSAGE.RESULT) {
-      this.#receiveAhead(frame);
+      if (frame.type === MESSAGE.TASK_DECLINED) this.#declined(frame.callId, events);
+      else this.#receiveAhead(frame);
       return;
     }
     const record = this.#inFlight.get(frame.callId);

@@ -62,6 +62,7 @@ const TASK_OPTIONS = {
   maxRetries: count({ min: -1 }, 3),
   retryOn: custom<RetryOn>("true, false, an array of error classes, or a function of the error is needed", false, checkRetryOn),
   retryDelayMs: milliseconds(0),
+  maxCalls: count({ min: 0 }, 0),
   timeoutMs: timeLimit(),
   signal: SIGNAL,
   name: text(undefined),
@@ -149,6 +150,7 @@ const RAY_NAMES = {
 };
 const OF_ACTORS = "it is an option of actors";
 const OF_TASKS = "it is an option of tasks";
+const OF_TASK_WORKERS = "it is an option of tasks, whose workers are used again; an actor's process is its own, and ends with it";
 const OF_METHODS = "it is an option of tasks, and of methods: methods: { name: { ... } }";
 
 const TASK: OptionSubject = {
@@ -159,7 +161,7 @@ const TASK: OptionSubject = {
 const METHOD: OptionSubject = {
   set: "set",
   of: "an actor's method",
-  otherNames: { ...RAY_NAMES, maxRetries: "it is maxTaskRetries", maxConcurrency: OF_ACTORS },
+  otherNames: { ...RAY_NAMES, maxRetries: "it is maxTaskRetries", maxConcurrency: OF_ACTORS, maxCalls: OF_TASK_WORKERS },
 };
 const ACTOR: OptionSubject = {
   set: "set",
@@ -171,6 +173,7 @@ const ACTOR: OptionSubject = {
     retryOn: OF_METHODS,
     retryDelayMs: OF_METHODS,
     concurrencyGroup: OF_METHODS,
+    maxCalls: OF_TASK_WORKERS,
   },
 };
 const INIT: OptionSubject = {
@@ -207,6 +210,8 @@ export interface ResolvedTaskOptions {
   readonly runtimeEnv?: RuntimeEnvSpec | undefined;
   readonly resources: Record<string, number>;
   readonly retry: RetryPolicy;
+  /** How many calls of the function one worker takes; undefined for any number. */
+  readonly maxCalls?: number | undefined;
   /** Of a method: the concurrency group; undefined is the default one. */
   readonly group?: string | undefined;
   /** Undefined: the call has neither a signal nor a time limit. */
@@ -233,6 +238,7 @@ export function resolveTaskOptions(
     ...environmentOf(values),
     resources,
     retry,
+    maxCalls: values.maxCalls === 0 ? undefined : values.maxCalls,
     limits: limitsAmong(values),
     given,
   });

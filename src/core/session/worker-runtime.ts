@@ -103,6 +103,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     explain: (context, begun, trail) => runtime.why.received(context, begun, trail),
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
     showActor: options.showActor,
+    hasOpenCalls: () => runtime.hasOpenCalls,
     wakeful: options.wakeful,
     ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: options.exit,

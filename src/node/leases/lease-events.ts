@@ -20,6 +20,8 @@ export type LeaseEvent =
   | { kind: "elsewhere"; owner: ProcessId; spec: LeaseSpec; count: number }
   | { kind: "workerReady"; worker: ProcessId; environment: string }
   | { kind: "workerStartFailed"; environment: string }
+  /** It takes no call any more: it has run some function as often as that may run in one process. */
+  | { kind: "workerSpent"; worker: ProcessId }
   /** No worker of it can be had: what waits for one is refused. */
   | { kind: "environmentFailed"; environment: string; refusal: Refusal }
   /** The job that it belongs to has ended. */
@@ -63,7 +65,9 @@ export type LeaseEffect =
   | { kind: "placeActor"; actor: ActorId; worker: ProcessId; accelerators: AcceleratorIds | undefined }
   | { kind: "groupReserved"; group: string }
   | { kind: "groupPrepared"; group: string; attempt: number; isHeld: boolean }
-  | { kind: "endWorker"; worker: ProcessId; reason: string };
+  | { kind: "endWorker"; worker: ProcessId; reason: string }
+  /** One that takes no call any more has nothing left to do. */
+  | { kind: "workerSpent"; worker: ProcessId };
 
 /** What the head said when it sent something to this node. */
 export interface RemotePlacement {

@@ -21,13 +21,12 @@ import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.t
 import { explainLease } from "./lease-explanation.ts";
 import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
-import { ACTORS_LOOKED_AT, POOL_SIZE_MAX, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./lease-limits.ts";
+import { ACTORS_LOOKED_AT, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./lease-limits.ts";
 import { type Overflow, overflowOf } from "./lease-overflow.ts";
 import {
   type ActorHeld,
   type ActorReservation,
   type Demand,
-  isIdle,
   type Lease,
   type LeaseManagerOptions,
   ownersOf,
@@ -36,7 +35,7 @@ import {
   type Waits,
   whoWaits,
 } from "./lease-records.ts";
-import { StartingWorkers } from "../workers/starting-workers.ts";
+import { TaskWorkers } from "./task-workers.ts";
 import { reservationOf } from "../membership/remote-placement.ts";
 
 export class LeaseManager {
@@ -44,16 +43,12 @@ export class LeaseManager {
   readonly #groups: BundleReservations;
   readonly #facts: NodeFacts;
   readonly #releasedGroups = new Set<string>();
-  readonly #poolTarget: number;
-  readonly #prewarmed: number;
-  readonly #workers = new Map<ProcessId, PoolWorker>();
+  readonly #workers: TaskWorkers;
   readonly #leases = new Map<number, Lease>();
   readonly #demands = new DemandTable();
   readonly #actorsWaiting: ActorReservation[] = [];
   readonly #actors = new Map<ActorId, ActorHeld>();
   readonly #holders: NodeHolders;
-  /** By environment, how many workers have been asked for. */
-  readonly #starting = new StartingWorkers();
   readonly #ended = new EndedEnvironments();
   /** A placement group has waited: what comes back is kept for it. */
   #isCollecting = false;
@@ -65,7 +60,11 @@ export class LeaseManager {
     this.#pool = new ResourcePool(options.total, options.accelerators);
     this.#isClustered = options.isClustered ?? false;
     this.#groups = new BundleReservations(this.#pool);
-    this.#holders = { pool: this.#pool, groups: this.#groups, actors: this.#actors, workers: this.#workers, leases: this.#leases };
+    const target = Math.max(1, Math.ceil(options.cpuCount));
+    // Each job of a cluster has an environment of its own: the launcher keeps processes ready for any.
+    const prewarmed = options.isClustered === true ? 0 : Math.min(PREWARMED_MAX, target);
+    this.#workers = new TaskWorkers({ target, prewarmed, emit: (effect) => this.#effects.push(effect) });
+    this.#holders = { pool: this.#pool, groups: this.#groups, actors: this.#actors, workers: this.#workers.all, leases: this.#leases };
     this.#facts = {
       nodeId: options.nodeId ?? ("" as NodeId),
       labels: options.labels ?? {},
@@ -73,9 +72,6 @@ export class LeaseManager {
       groups: this.#groups,
       released: this.#releasedGroups,
     };
-    this.#poolTarget = Math.max(1, Math.ceil(options.cpuCount));
-    // Each job of a cluster has an environment of its own: the launcher keeps processes ready for any.
-    this.#prewarmed = options.isClustered === true ? 0 : Math.min(PREWARMED_MAX, this.#poolTarget);
   }
 
   /** The first effects: the workers that are started before anybody asks. */
@@ -159,7 +155,7 @@ export class LeaseManager {
       facts: this.#facts,
       holders: this.#holders,
       pools: this.#poolsFor(spec),
-      workersStarting: this.#starting.count,
+      workersStarting: this.#workers.starting.count,
       isClustered: this.#isClustered,
     });
   }
@@ -186,15 +182,18 @@ export class LeaseManager {
       case "elsewhere":
         this.#demands.setElsewhere(event.owner, event.spec, event.count);
         return;
-      case "workerReady": {
-        const { worker: id, environment } = event;
-        this.#starting.ended(environment);
-        const nothing = { held: undefined, parked: false, wanted: undefined, group: undefined, mayHaveOwn: false, isUnsure: false };
-        this.#workers.set(id, { id, environment, leases: new Set(), ...nothing });
+      case "workerReady":
+        this.#workers.ready(event.worker, event.environment);
+        return;
+      case "workerSpent": {
+        const worker = this.#workers.all.get(event.worker);
+        if (worker === undefined) return;
+        this.#workers.spend(worker);
+        for (const lease of this.#leases.values()) if (lease.worker === worker.id && !lease.revoked) this.#revoke(lease);
         return;
       }
       case "workerStartFailed":
-        this.#starting.ended(event.environment);
+        this.#workers.starting.ended(event.environment);
         return;
       case "environmentEnded":
         this.#ended.add(event.environment);
@@ -229,7 +228,7 @@ export class LeaseManager {
         }
         return;
       case "parked": {
-        const worker = this.#workers.get(event.worker);
+        const worker = this.#workers.all.get(event.worker);
         if (worker === undefined) return;
         this.#releaseHeld(worker);
         worker.isUnsure &&= !event.isReport;
@@ -238,7 +237,7 @@ export class LeaseManager {
         return;
       }
       case "unpark": {
-        const worker = this.#workers.get(event.worker);
+        const worker = this.#workers.all.get(event.worker);
         if (worker === undefined) return;
         worker.mayHaveOwn = true;
         worker.isUnsure = false;
@@ -291,7 +290,7 @@ export class LeaseManager {
   }
 
   #setDemand(event: Extract<LeaseEvent, { kind: "demand" }>): void {
-    const submitter = this.#workers.get(event.owner);
+    const submitter = this.#workers.all.get(event.owner);
     if (submitter !== undefined) submitter.mayHaveOwn = true;
     this.#demands.set(event);
   }
@@ -307,7 +306,7 @@ export class LeaseManager {
   }
 
   #refuseEnvironment(environment: string, refusal: Refusal): void {
-    this.#starting.failed(environment);
+    this.#workers.starting.failed(environment);
     for (const [key, { owner, spec }] of this.#demands) {
       if (spec.environment !== environment) continue;
       this.#demands.end(key);
@@ -321,11 +320,11 @@ export class LeaseManager {
 
   #removeProcess(process: ProcessId): void {
     this.#demands.endOf(process);
-    const worker = this.#workers.get(process);
+    const worker = this.#workers.all.get(process);
     if (worker !== undefined) this.#removeWorker(worker);
     for (const lease of Array.from(this.#leases.values())) {
       if (lease.owner !== process) continue;
-      const leased = this.#workers.get(lease.worker);
+      const leased = this.#workers.all.get(lease.worker);
       this.#endLease(lease);
       // Nobody is left who would take a result: what runs there ends with its owner, as in Ray.
       if (leased !== undefined && leased.leases.size === 0) {
@@ -337,7 +336,7 @@ export class LeaseManager {
 
   #removeWorker(worker: PoolWorker): void {
     this.#releaseHeld(worker);
-    this.#workers.delete(worker.id);
+    this.#workers.delete(worker);
     for (const leaseId of worker.leases) {
       const lease = this.#leases.get(leaseId);
       lease?.pool.release(lease.rest);
@@ -349,7 +348,7 @@ export class LeaseManager {
     this.#releasedGroups.add(group);
     if (this.#releasedGroups.size > RELEASED_GROUPS_MAX) this.#releasedGroups.delete(this.#releasedGroups.values().next().value as string);
     for (const lease of Array.from(this.#leases.values())) {
-      const worker = lease.group === group ? this.#workers.get(lease.worker) : undefined;
+      const worker = lease.group === group ? this.#workers.all.get(lease.worker) : undefined;
       if (worker === undefined) continue;
       this.#removeWorker(worker);
       this.#effects.push({ kind: "endWorker", worker: worker.id, reason: `its placement group ${group} was removed` });
@@ -360,7 +359,7 @@ export class LeaseManager {
   #endLease(lease: Lease): void {
     this.#leases.delete(lease.id);
     lease.pool.release(lease.rest);
-    const worker = this.#workers.get(lease.worker);
+    const worker = this.#workers.all.get(lease.worker);
     if (worker === undefined) return;
     worker.leases.delete(lease.id);
     const isLast = worker.leases.size === 0;
@@ -388,8 +387,9 @@ export class LeaseManager {
     }
     this.#placeActors();
     this.#grantDemands();
-    this.#effects.push(...this.#ended.endWorkers(this.#workers, (environment) => this.#starting.of(environment) > 0));
-    this.#keepPrewarmed();
+    this.#effects.push(...this.#ended.endWorkers(this.#workers.all, (environment) => this.#workers.starting.of(environment) > 0));
+    this.#workers.endSpent();
+    this.#workers.keepPrewarmed();
   }
 
   /** Where a spec's resources come from; undefined while its placement group is not there. */
@@ -405,7 +405,7 @@ export class LeaseManager {
 
   /** Those that have begun go on before anything new starts. */
   #resumeParked(): void {
-    for (const worker of this.#workers.values()) {
+    for (const worker of this.#workers.all.values()) {
       const { wanted } = worker;
       if (wanted === undefined) continue;
       const pool = this.#poolThatFits(wanted, wanted.cpus);
@@ -445,17 +445,17 @@ export class LeaseManager {
       const pool = obstacle === undefined ? this.#poolThatFits(spec, spec.resources) : undefined;
       if (pool === undefined || (this.#isCollecting && pool === this.#pool && spec.resources.amounts.size > 0)) continue;
       const { environment } = spec;
-      const worker = this.#idleWorker(environment);
+      const worker = this.#workers.idle(environment);
       if (worker === undefined) {
         if (!lacking.has(environment))
-          this.#spawnUpTo(environment, this.#actorsWaiting.filter((other) => other.spec.environment === environment).length);
+          this.#workers.spawnUpTo(environment, this.#actorsWaiting.filter((other) => other.spec.environment === environment).length);
         lacking.add(environment);
         continue;
       }
       this.#actorLeft(reservation);
       const allocation = pool.allocate(spec.resources);
       this.#actors.set(actor, { pool, allocation, group: spec.bundle?.group });
-      this.#workers.delete(worker.id);
+      this.#workers.delete(worker);
       this.#effects.push({ kind: "placeActor", actor, worker: worker.id, accelerators: unitIds(allocation) });
     }
   }
@@ -492,7 +492,7 @@ export class LeaseManager {
     }
     const pool = this.#poolThatFits(spec, spec.resources);
     if (pool === undefined || (this.#isCollecting && !demand.nested && pool === this.#pool)) return false;
-    const worker = this.#idleWorker(spec.environment) ?? this.#workerToShare(demand);
+    const worker = this.#workers.idle(spec.environment) ?? this.#workers.toShare(demand);
     if (worker === undefined) return false;
     const rest = pool.allocate(spec.rest);
     const lease: Lease = { id: this.#nextLeaseId, key: spec.key, owner, worker: worker.id, group, pool, rest, revoked: false };
@@ -507,48 +507,6 @@ export class LeaseManager {
     if (wasParked) this.#effects.push({ kind: "slot", worker: worker.id, shape: spec.key, isAnswer: false, isLeased: true });
     this.#effects.push({ kind: "grant", leaseId: lease.id, owner, worker: worker.id, spec, accelerators: unitIds(rest) });
     return true;
-  }
-
-  #idleWorker(environment: string): PoolWorker | undefined {
-    for (const worker of this.#workers.values()) if (worker.environment === environment && isIdle(worker)) return worker;
-    return undefined;
-  }
-
-  /** No worker is idle: start one while the pool is small, else share one whose tasks all wait. */
-  #workerToShare(demand: Demand): PoolWorker | undefined {
-    const { environment } = demand.spec;
-    const starting = this.#starting.of(environment);
-    const room = this.#poolTarget - this.#workers.size - this.#starting.count;
-    if (room > 0) {
-      this.#spawnUpTo(environment, starting + (environment === "" ? room : Math.min(room, Math.max(0, demand.backlog - starting))));
-      return undefined;
-    }
-    for (const worker of this.#workers.values()) {
-      const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure;
-      if (isFree && worker.environment === environment && worker.group === demand.group) return worker;
-    }
-    if (starting >= demand.backlog) return undefined;
-    // An idle worker of another environment makes room for one of this.
-    const other = Array.from(this.#workers.values()).find((worker) => worker.environment !== environment && isIdle(worker));
-    if (other !== undefined) {
-      this.#workers.delete(other.id);
-      this.#effects.push({ kind: "endWorker", worker: other.id, reason: "a worker of another runtime environment was needed" });
-      this.#spawnUpTo(environment, starting + 1);
-      return undefined;
-    }
-    // It fits, and yet every worker of the pool is in use: some hold less than a CPU.
-    if (starting === 0 && this.#workers.size < POOL_SIZE_MAX) this.#spawnUpTo(environment, 1);
-    return undefined;
-  }
-
-  #spawnUpTo(environment: string, wanted: number): void {
-    for (let missing = this.#starting.upTo(environment, wanted); missing > 0; missing -= 1)
-      this.#effects.push({ kind: "spawn", environment });
-  }
-
-  #keepPrewarmed(): void {
-    const missing = this.#prewarmed - this.#workers.size - this.#starting.count;
-    if (missing > 0) this.#spawnUpTo("", this.#starting.of("") + missing);
   }
 
   #tick(nowMs: number): void {

@@ -34,6 +34,8 @@ export interface PoolWorker {
   mayHaveOwn: boolean;
   /** Its last lease has ended and it has not said yet what is left there. */
   isUnsure: boolean;
+  /** It takes no call any more, and ends when it is idle. */
+  isSpent: boolean;
 }
 
 export interface Lease {

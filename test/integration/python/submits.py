@@ -378,3 +378,21 @@ class Caller:
 
     def call(self, name, *args):
         return globals()[name](*args)
+
+
+@shoal.remote(max_calls=2, max_retries=0)
+def process_twice():
+    return os.getpid()
+
+
+def limited_calls(count):
+    try:
+        process_twice.options(max_calls=3)
+        refused = ""
+    except TypeError as error:
+        refused = str(error)
+    return [shoal.get([process_twice.remote() for _ in range(count)]), refused]
+
+
+def process():
+    return os.getpid()

@@ -1,0 +1,106 @@
+/**
+ * The task workers of a node: which of them is given to whom, how many are started, and which have to go.
+ *
+ * A part of the lease manager, which decides about leases and resources. A worker that is *spent*, because it has run some function as often as that may run in one process,
+ * is leased no more and counts no more, so that another is started for it at once; what it has begun goes on, and it leaves the pool when nobody has a
+ * lease on it and nothing is parked there. Pure. Invariant: a worker leaves the pool before it is told to end.
+ */
+import type { ProcessId } from "../../base/ids.ts";
+import { StartingWorkers } from "../workers/starting-workers.ts";
+import type { LeaseEffect } from "./lease-events.ts";
+import { POOL_SIZE_MAX } from "./lease-limits.ts";
+import { type Demand, isIdle, type PoolWorker } from "./lease-records.ts";
+
+export interface TaskWorkersOptions {
+  /** Up to so many are started for tasks of whole CPUs. */
+  readonly target: number;
+  /** So many of the default environment are there before anybody asks. */
+  readonly prewarmed: number;
+  readonly emit: (effect: LeaseEffect) => void;
+}
+
+export class TaskWorkers {
+  /** Those that are ready, spent ones included. */
+  readonly all: Map<ProcessId, PoolWorker> = new Map();
+  /** By environment, how many workers have been asked for. */
+  readonly starting: StartingWorkers = new StartingWorkers();
+  readonly #options: TaskWorkersOptions;
+  readonly #spent = new Set<PoolWorker>();
+
+  constructor(options: TaskWorkersOptions) {
+    this.#options = options;
+  }
+
+  ready(id: ProcessId, environment: string): void {
+    this.starting.ended(environment);
+    const nothing = { held: undefined, parked: false, wanted: undefined, group: undefined, mayHaveOwn: false, isUnsure: false };
+    this.all.set(id, { id, environment, leases: new Set(), isSpent: false, ...nothing });
+  }
+
+  delete(worker: PoolWorker): void {
+    this.all.delete(worker.id);
+    this.#spent.delete(worker);
+  }
+
+  /** It takes no call any more. */
+  spend(worker: PoolWorker): void {
+    worker.isSpent = true;
+    this.#spent.add(worker);
+  }
+
+  /** Lets those spent ones go that nobody needs any more. */
+  endSpent(): void {
+    if (this.#spent.size === 0) return;
+    for (const worker of this.#spent) {
+      if (!isIdle(worker)) continue;
+      this.delete(worker);
+      this.#options.emit({ kind: "workerSpent", worker: worker.id });
+    }
+  }
+
+  idle(environment: string): PoolWorker | undefined {
+    for (const worker of this.all.values()) if (worker.environment === environment && isIdle(worker) && !worker.isSpent) return worker;
+    return undefined;
+  }
+
+  /** No worker is idle: start one while the pool is small, else share one whose tasks all wait. */
+  toShare(demand: Demand): PoolWorker | undefined {
+    const { environment } = demand.spec;
+    const starting = this.starting.of(environment);
+    const room = this.#options.target - this.#count - this.starting.count;
+    if (room > 0) {
+      this.spawnUpTo(environment, starting + (environment === "" ? room : Math.min(room, Math.max(0, demand.backlog - starting))));
+      return undefined;
+    }
+    for (const worker of this.all.values()) {
+      const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure && !worker.isSpent;
+      if (isFree && worker.environment === environment && worker.group === demand.group) return worker;
+    }
+    if (starting >= demand.backlog) return undefined;
+    // An idle worker of another environment makes room for one of this.
+    const other = Array.from(this.all.values()).find((worker) => worker.environment !== environment && isIdle(worker));
+    if (other !== undefined) {
+      this.delete(other);
+      this.#options.emit({ kind: "endWorker", worker: other.id, reason: "a worker of another runtime environment was needed" });
+      this.spawnUpTo(environment, starting + 1);
+      return undefined;
+    }
+    // It fits, and yet every worker of the pool is in use: some hold less than a CPU.
+    if (starting === 0 && this.all.size < POOL_SIZE_MAX) this.spawnUpTo(environment, 1);
+    return undefined;
+  }
+
+  spawnUpTo(environment: string, wanted: number): void {
+    for (let missing = this.starting.upTo(environment, wanted); missing > 0; missing -= 1)
+      this.#options.emit({ kind: "spawn", environment });
+  }
+
+  keepPrewarmed(): void {
+    const missing = this.#options.prewarmed - this.#count - this.starting.count;
+    if (missing > 0) this.spawnUpTo("", this.starting.of("") + missing);
+  }
+
+  get #count(): number {
+    return this.all.size - this.#spent.size;
+  }
+}

@@ -25,7 +25,8 @@ export interface ChildExit {
   readonly timedOut: boolean;
 }
 
-const MARK_VARIABLE = "SHOAL_BENCH_MARK";
+/** In the environment of a measured program and of all that it starts. */
+export const MARK_VARIABLE = "SHOAL_BENCH_MARK";
 const OUTPUT_TAIL_CHARACTERS = 4000;
 /** Both runtimes let their daemons end after the program itself; what is still there after this was left behind. */
 const LEFTOVER_GRACE_MS = 5000;

@@ -1,96 +1,170 @@
 /**
- * What the figures of compiled graphs share: a graph of actors, run compiled, and beside it the same graph by ordinary calls in the same process, so
- * that the ratio of the two is of one moment. Processor time is that of the driver and of the actors together. `ray/compiled_graphs.py` is the twin.
+ * What the figures of compiled graphs share: a graph of actors run compiled, and in turn with it the same by ordinary calls of other actors of the same
+ * class, window by window, so that both numbers of a ratio are of one moment. Processor time is that of all processes of the session, the daemon's
+ * included. `ray/compiled_graphs.py` is the twin.
  */
-import { type ActorHandle, type CompiledGraph, type CompiledRef, type GraphNode, InputNode, remote } from "shoal";
+import {
+  type ActorHandle,
+  type CompiledGraph,
+  type CompiledRef,
+  get,
+  type GraphNode,
+  InputNode,
+  MultiOutputNode,
+  type ObjectRef,
+  remote,
+} from "shoal";
+import { MARK_VARIABLE } from "./child.ts";
 import type { Measurement, Plan } from "./figure.ts";
+import { markedProcesses, processorMicroseconds } from "./process-tree.ts";
+import { median } from "./statistics.ts";
 import { operationsPerSecond } from "./throughput.ts";
+
+export interface GraphShape {
+  /** Actors through which a value goes, one after the other. */
+  readonly stages: number;
+  /** Such chains beside each other, which all take the same input. */
+  readonly lanes?: number;
+  /** Executions that are under way at a time. */
+  readonly inFlight: number;
+  /** Each stage passes on what it is given; otherwise two bytes go in, and each stage answers with two. */
+  readonly input?: Uint8Array;
+}
+
+const SMALL_VALUE = Uint8Array.of(0x6f, 0x6b);
 
 export class StageActor {
   stage(_value: Uint8Array): Uint8Array {
-    return Uint8Array.of(0x6f, 0x6b);
+    return SMALL_VALUE;
   }
 
-  cpuMicroseconds(): number {
-    const { user, system } = process.cpuUsage();
-    return user + system;
+  pass(value: Uint8Array): Uint8Array {
+    return value;
   }
 }
 
-const INPUT = Uint8Array.of(0x6f, 0x6b);
 const StageActorClass = remote(StageActor, { numCpus: 0 });
 
-interface Side {
-  readonly measurement: Measurement;
-  readonly cpuMicrosecondsPerCall: number;
+/** One of the two ways to run a graph. */
+class Side {
+  readonly perSecond: number[] = [];
+  readonly cpuMicroseconds: number[] = [];
+  readonly #execute: () => unknown;
+  readonly #inFlight: number;
+  readonly #pids: readonly number[];
+
+  constructor(options: { execute: () => unknown; inFlight: number; pids: readonly number[] }) {
+    this.#execute = options.execute;
+    this.#inFlight = options.inFlight;
+    this.#pids = options.pids;
+  }
+
+  async measure(plan: Plan): Promise<void> {
+    let calls = 0;
+    const before = await processorMicroseconds(this.#pids);
+    const { samples } = await operationsPerSecond(
+      async () => {
+        calls += this.#inFlight;
+        if (this.#inFlight === 1) await this.#execute();
+        else await Promise.all(Array.from({ length: this.#inFlight }, this.#execute));
+      },
+      plan,
+      { operationsPerCall: this.#inFlight },
+    );
+    this.cpuMicroseconds.push(((await processorMicroseconds(this.#pids)) - before) / calls);
+    this.perSecond.push(median(samples));
+  }
+
+  forget(): void {
+    this.perSecond.length = 0;
+    this.cpuMicroseconds.length = 0;
+  }
 }
 
-/** @param batchSize executions that are under way at a time */
-export async function measureGraph(stages: number, batchSize: number, plan: Plan): Promise<Measurement> {
-  const actors = Array.from({ length: stages }, () => StageActorClass.remote());
-  const input = new InputNode<Uint8Array>();
-  let node: GraphNode<Uint8Array, Uint8Array> | undefined;
-  for (const actor of actors) node = actor.stage.bind(node ?? input);
-  const graph = node as GraphNode<Uint8Array, Uint8Array>;
-  const calls = await measureSide(actors, plan, batchSize, () => graph.execute(INPUT));
-  const before = await cpuOf(actors);
-  const compiled: CompiledGraph<CompiledRef<Uint8Array>, Uint8Array> = await graph.compile();
-  let executions = 0;
-  const measurement = await operationsPerSecond(
-    async () => {
-      executions += batchSize;
-      if (batchSize === 1) await compiled.execute(INPUT);
-      else await Promise.all(Array.from({ length: batchSize }, () => compiled.execute(INPUT)));
-    },
-    plan,
-    { operationsPerCall: batchSize },
-  );
-  // The actors answer nothing else until then.
-  await compiled.teardown();
-  const cpuMicroseconds = ((await cpuOf(actors)) - before) / executions;
-  const perSecond = middle(measurement.samples);
-  const callsPerSecond = middle(calls.measurement.samples);
+/** Executions a second; the details have the same by calls, and the processor time of both. */
+export async function measureGraph(shape: GraphShape, plan: Plan): Promise<Measurement> {
+  const { calls, compiled, transport } = await measureBoth(shape, plan);
   return {
-    ...measurement,
+    samples: compiled.perSecond,
     details: {
-      transport: compiled.transport,
-      callsPerSecond: Math.round(callsPerSecond),
-      timesFasterThanCalls: rounded(perSecond / callsPerSecond),
-      cpuMicroseconds: rounded(cpuMicroseconds),
-      callsCpuMicroseconds: rounded(calls.cpuMicrosecondsPerCall),
+      transport,
+      callsPerSecond: Math.round(median(calls.perSecond)),
+      timesFasterThanCalls: rounded(median(ratios(compiled.perSecond, calls.perSecond))),
+      cpuMicroseconds: rounded(median(compiled.cpuMicroseconds)),
+      callsCpuMicroseconds: rounded(median(calls.cpuMicroseconds)),
+      timesLessCpuThanCalls: rounded(median(ratios(calls.cpuMicroseconds, compiled.cpuMicroseconds))),
     },
   };
 }
 
-async function measureSide(
-  actors: readonly ActorHandle<StageActor>[],
-  plan: Plan,
-  batchSize: number,
-  call: () => PromiseLike<unknown>,
-): Promise<Side> {
-  const before = await cpuOf(actors);
-  let count = 0;
-  const measurement = await operationsPerSecond(
-    async () => {
-      count += batchSize;
-      if (batchSize === 1) await call();
-      else await Promise.all(Array.from({ length: batchSize }, call));
+/** Processor time of an execution, as a share of what the same by calls takes, in percent. */
+export async function measureGraphCost(shape: GraphShape, plan: Plan): Promise<Measurement> {
+  const { calls, compiled } = await measureBoth(shape, plan);
+  return {
+    samples: ratios(compiled.cpuMicroseconds, calls.cpuMicroseconds).map((ratio) => ratio * 100),
+    details: {
+      cpuMicroseconds: rounded(median(compiled.cpuMicroseconds)),
+      callsCpuMicroseconds: rounded(median(calls.cpuMicroseconds)),
     },
-    plan,
-    { operationsPerCall: batchSize },
-  );
-  return { measurement, cpuMicrosecondsPerCall: ((await cpuOf(actors)) - before) / count };
+  };
 }
 
-async function cpuOf(actors: readonly ActorHandle<StageActor>[]): Promise<number> {
-  const { user, system } = process.cpuUsage();
-  let sum = user + system;
-  for (const actor of actors) sum += await actor.cpuMicroseconds.remote();
-  return sum;
+async function measureBoth(shape: GraphShape, plan: Plan): Promise<{ calls: Side; compiled: Side; transport: string }> {
+  const { inFlight, input = SMALL_VALUE } = shape;
+  const method = shape.input === undefined ? "stage" : "pass";
+  const called = newLanes(shape);
+  const byCalls =
+    called.length === 1
+      ? () => get(callThrough(called[0] as Lane, method, input))
+      : () => get(called.map((lane) => callThrough(lane, method, input)));
+  await byCalls();
+  const graph = await compileLanes(newLanes(shape), method);
+  const pids = await markedProcesses(`${MARK_VARIABLE}=${process.env[MARK_VARIABLE] ?? ""}`);
+  const calls = new Side({ execute: byCalls, inFlight, pids });
+  const compiled = new Side({ execute: () => allOf(graph.execute(input)), inFlight, pids });
+  for (const side of [calls, compiled]) {
+    await side.measure({ ...plan, windows: 1 });
+    side.forget();
+  }
+  for (let window = 0; window < plan.windows; window += 1)
+    for (const side of [calls, compiled]) await side.measure({ ...plan, windows: 1, warmUpMs: plan.warmUpMs / 10 });
+  await graph.teardown();
+  return { calls, compiled, transport: graph.transport };
 }
 
-function middle(samples: readonly number[]): number {
-  return samples.toSorted((left, right) => left - right)[Math.floor(samples.length / 2)] as number;
+type Lane = readonly ActorHandle<StageActor>[];
+type Method = "stage" | "pass";
+
+function newLanes({ stages, lanes = 1 }: GraphShape): Lane[] {
+  return Array.from({ length: lanes }, () => Array.from({ length: stages }, () => StageActorClass.remote()));
+}
+
+/** What a program without graphs does: each call takes the reference of the one before. */
+function callThrough(lane: Lane, method: Method, input: Uint8Array): ObjectRef<Uint8Array> {
+  let value: Uint8Array | ObjectRef<Uint8Array> = input;
+  for (const actor of lane) value = actor[method].remote(value);
+  return value as ObjectRef<Uint8Array>;
+}
+
+type Outputs = CompiledRef<Uint8Array> | readonly CompiledRef<Uint8Array>[];
+
+function compileLanes(lanes: readonly Lane[], method: Method): Promise<CompiledGraph<Outputs, Uint8Array>> {
+  const input = new InputNode<Uint8Array>();
+  const ends = lanes.map((lane) => {
+    let node: GraphNode<Uint8Array, Uint8Array> | undefined;
+    for (const actor of lane) node = actor[method].bind(node ?? input);
+    return node as GraphNode<Uint8Array, Uint8Array>;
+  });
+  return ends.length === 1 ? (ends[0] as (typeof ends)[0]).compile() : new MultiOutputNode(ends).compile();
+}
+
+function allOf(outputs: Outputs): PromiseLike<unknown> {
+  return Array.isArray(outputs) ? Promise.all(outputs) : (outputs as CompiledRef<Uint8Array>);
+}
+
+/** Pair by pair. */
+function ratios(left: readonly number[], right: readonly number[]): number[] {
+  return left.map((value, index) => value / (right[index] as number));
 }
 
 function rounded(value: number): number {

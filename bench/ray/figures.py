@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import ray
-from compiled_graphs import graph_chain, graph_pipelined, graph_sync
+from compiled_graphs import GRAPH_FIGURES
 from large_get import get_large_copied, get_large_time
 from small_calls import (
     BATCH_SIZE,
@@ -276,9 +276,7 @@ FIGURES = {
     "actor-n-to-n-ref": actor_n_to_n_ref,
     "async-actor-sync": async_actor_sync,
     "async-actor-async": async_actor_async,
-    "graph-sync": graph_sync,
-    "graph-pipelined": graph_pipelined,
-    "graph-chain": graph_chain,
+    **GRAPH_FIGURES,
     "pool-map": pool_map,
     "queue-put-get": queue_put_get,
     "get-small": get_small,

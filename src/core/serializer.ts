@@ -20,7 +20,8 @@ import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, 
 import { type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type TaskRunner, type ValueCodec } from "../object/value-codec.ts";
 import type { Definition } from "../closure/capture.ts";
 import { FETCH_FOR } from "../wire/transfer-messages.ts";
-import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
+import type { ByteRange } from "../wire/value/byte-reader.ts";
+import { type DecodeHooks, decodeRange, decodeValue } from "../wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
 import { HandleGroup } from "./objects/handle-group.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
@@ -232,6 +233,10 @@ export class Serializer implements ValueCodec {
 
   decodePlainArguments(bytes: Uint8Array): unknown[] {
     return decodeValue(bytes, NO_BUFFERS, this.hooks) as unknown[];
+  }
+
+  decodePlain(bytes: Uint8Array, range: ByteRange): unknown {
+    return decodeRange(bytes, range, this.hooks);
   }
 
   decodeParts(inBand: Uint8Array, buffers: readonly Uint8Array[]): unknown {

@@ -22,6 +22,10 @@ export interface GraphEngine {
   close(): Promise<void>;
 }
 
+/** The event loop of a program that awaits one result after the other turns at least this often. */
+const TURN_EVERY_MS = 5;
+const RESULTS_A_CLOCK = 32;
+
 type Settled = "value" | "error";
 
 /** Failures that nobody had awaited when their result was collected as garbage. The end of a graph is told by other ways. */
@@ -83,8 +87,8 @@ export class CompiledResult implements PromiseLike<unknown> {
     if (state === "error") unseen.unregister(this);
     this.#state = "taken";
     this.#value = undefined;
-    if (state === "value") return Promise.resolve(value);
-    if (state === "error") return Promise.reject(value);
+    if (state === "value") return this.#graph.mustTurn() ? nextTurn().then(() => value) : Promise.resolve(value);
+    if (state === "error") return this.#graph.mustTurn() ? nextTurn().then(() => Promise.reject(value)) : Promise.reject(value);
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -92,6 +96,10 @@ export class CompiledResult implements PromiseLike<unknown> {
       this.#graph.awaitBegins();
     });
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** How many results of an execution are still to come. */
@@ -122,6 +130,8 @@ export class CompiledGraphHandle {
   readonly #waiters = new Set<RoomWaiter>();
   #inflight = 0;
   #awaits = 0;
+  #takenSinceClock = 0;
+  #turnedMs = performance.now();
   #closed: GraphClosedError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -204,6 +214,20 @@ export class CompiledGraphHandle {
 
   lookForResults(isDone: () => boolean): void {
     this.#engine.poll(isDone);
+  }
+
+  /**
+   * Whether the event loop turns before the next result is handed out. A result that is there by the time it is awaited takes no turn of the loop: a program
+   * that awaits one after the other would keep its timers and its connections waiting for as long as it does so.
+   */
+  mustTurn(): boolean {
+    this.#takenSinceClock += 1;
+    if (this.#takenSinceClock < RESULTS_A_CLOCK) return false;
+    this.#takenSinceClock = 0;
+    const nowMs = performance.now();
+    if (nowMs - this.#turnedMs < TURN_EVERY_MS) return false;
+    this.#turnedMs = nowMs;
+    return true;
   }
 
   awaitBegins(): void {

@@ -54,7 +54,9 @@ test("it looks for a while and offers the processor between looks, then blocks",
   expect(looks).toBeGreaterThan(100);
   expect(offers).toBeGreaterThan(10);
   expect(blocks).toBe(1);
-  expect(run(50)).toEqual({ looks: 50, blocks: 0, offers: 3 });
+  // What comes soon costs no call into the system.
+  expect(run(200)).toEqual({ looks: 200, blocks: 0, offers: 0 });
+  expect(run(300)).toEqual({ looks: 300, blocks: 0, offers: 7 });
 });
 
 test("what fails again and again is tried seldom, until it succeeds", () => {
@@ -67,19 +69,26 @@ test("what fails again and again is tried seldom, until it succeeds", () => {
   expect(run(Number.POSITIVE_INFINITY, true)).toEqual({ looks: 1, blocks: 1, offers: 0 });
 });
 
+test("where somebody has taken an offer, the next wait begins with offers", () => {
+  const { run } = newWait({ offerMs: 0.01 });
+  expect(run(50)).toEqual({ looks: 50, blocks: 0, offers: 0 });
+  expect(run(300).offers).toBe(7);
+  expect(run(50)).toEqual({ looks: 50, blocks: 0, offers: 3 });
+});
+
 test("where somebody keeps the processor that was offered, it is not offered for a while", () => {
   const { run, pass } = newWait({ offerMs: 3 });
   // What came meanwhile is seen.
-  expect(run(18)).toEqual({ looks: 18, blocks: 0, offers: 1 });
-  expect(run(100)).toEqual({ looks: 100, blocks: 0, offers: 0 });
+  expect(run(210)).toEqual({ looks: 210, blocks: 0, offers: 1 });
+  expect(run(250)).toEqual({ looks: 250, blocks: 0, offers: 0 });
   pass(80);
-  expect(run(100)).toEqual({ looks: 100, blocks: 0, offers: 0 });
+  expect(run(250)).toEqual({ looks: 250, blocks: 0, offers: 0 });
   pass(20);
-  expect(run(18)).toEqual({ looks: 18, blocks: 0, offers: 1 });
+  expect(run(210)).toEqual({ looks: 210, blocks: 0, offers: 1 });
 });
 
 test("on one processor it looks only while it may offer it", () => {
   const { run } = newWait({ offerMs: 3, processors: 1 });
-  expect(run(18)).toEqual({ looks: 18, blocks: 0, offers: 1 });
+  expect(run(17)).toEqual({ looks: 17, blocks: 0, offers: 1 });
   expect(run()).toEqual({ looks: 1, blocks: 1, offers: 0 });
 });

@@ -199,6 +199,7 @@ export class ValueReader {
   readonly #options: ValueChannelOptions;
   readonly #reader: ChannelReader;
   readonly #writerEndpoint: number;
+  readonly #range = { start: 0, end: 0 };
   /** Of the current record. */
   #isDecoded = false;
   /** The value of the current record once it was read; the error, if it is one. */
@@ -233,8 +234,13 @@ export class ValueReader {
     if (content === KIND.PLAIN) {
       // A single byte is a small number more often than not.
       const byte = bytes[bodyStart] as number;
-      this.value =
-        bodyBytes === 1 && byte < 0x80 ? byte : this.#options.codec.decodePlainArguments(bytes.subarray(bodyStart, bodyStart + bodyBytes));
+      if (bodyBytes === 1 && byte < 0x80) {
+        this.value = byte;
+        return undefined;
+      }
+      this.#range.start = bodyStart;
+      this.#range.end = bodyStart + bodyBytes;
+      this.value = this.#options.codec.decodePlain(bytes, this.#range);
       return undefined;
     }
     if (this.#isDecoded) return undefined;

@@ -4,6 +4,7 @@
  * `encode` reuses one result object and its scratch memory: use it, or make it a payload, before anything else is encoded.
  */
 import type { ProcessId } from "../base/ids.ts";
+import type { ByteRange } from "../wire/value/byte-reader.ts";
 import type { ContainedRef, Payload } from "./payload.ts";
 
 /** From this size on, values travel through the object store and are mapped by readers; smaller ones are copied along. */
@@ -43,4 +44,6 @@ export interface ValueCodec {
   decodeParts(inBand: Uint8Array, buffers: readonly Uint8Array[]): unknown;
   /** The hot form: plain in-band bytes without dependencies. */
   decodePlainArguments(bytes: Uint8Array): unknown[];
+  /** The same for one value in larger memory. */
+  decodePlain(bytes: Uint8Array, range: ByteRange): unknown;
 }

@@ -155,7 +155,7 @@ class GraphLoop {
         this.#finish(operation, args);
         return;
       }
-      result = taskContext.run(operation.context, () => Reflect.apply(operation.method, this.#instance, args));
+      result = operation.scope.call(operation.method, this.#instance, args);
     } catch (error) {
       this.#finish(operation, { error });
       return;
@@ -165,12 +165,10 @@ class GraphLoop {
       return;
     }
     this.#isWaiting = true;
-    taskContext.run(operation.context, () =>
-      result.then(
-        (value) => this.#resume(operation, { value }),
-        (error: unknown) => this.#resume(operation, { error }),
-      ),
-    );
+    operation.scope.call(result.then as (...args: unknown[]) => unknown, result, [
+      (value: unknown) => this.#resume(operation, { value }),
+      (error: unknown) => this.#resume(operation, { error }),
+    ]);
   }
 
   /** @returns the error that is among them, if there is one */

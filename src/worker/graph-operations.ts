@@ -8,7 +8,8 @@
 import type { ProcessId } from "../base/ids.ts";
 import { ValueReader, ValueWriter, type ValueChannelOptions } from "../object/channel-values.ts";
 import type { GraphMap } from "../object/graph-memory.ts";
-import { type CallPlace, TaskContext } from "./task-context.ts";
+import type { ContextScope } from "../platform/async-context.ts";
+import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
 
 /** Where an argument comes from. */
 export type ArgumentPlan =
@@ -45,7 +46,8 @@ export interface Operation {
   /** `Class.method`. */
   readonly name: string;
   readonly method: (...args: unknown[]) => unknown;
-  readonly context: TaskContext;
+  /** What the method runs in: it knows its name and its actor. */
+  readonly scope: ContextScope;
   readonly args: readonly Argument[];
   /** Of the channels that it reads, each once. */
   readonly readers: readonly ValueReader[];
@@ -84,7 +86,7 @@ export function newOperations(
     return {
       name,
       method: method as Operation["method"],
-      context: new TaskContext({ name, taskIdPrefix: "", callId: 0, place: surroundings.place }),
+      scope: taskContext.scope(new TaskContext({ name, taskIdPrefix: "", callId: 0, place: surroundings.place })),
       args: operation.args.map((argument) =>
         argument.kind === "channel" ? { kind: "channel", reader: readerOf(argument.channel), path: argument.path } : argument,
       ),

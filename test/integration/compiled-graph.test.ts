@@ -223,6 +223,24 @@ for (const mode of ["process", "inProcess"] as const) {
       ]);
     });
 
+    test("timers of a program go on while it awaits results that are there", async () => {
+      const [worker] = newWorkers(1) as [ActorHandle<Worker>];
+      await using graph = await worker.echo.bind(new InputNode<number>()).compile();
+      const results = Array.from({ length: 1000 }, (_item, index) => graph.execute(index));
+      await results.pop();
+      let ticks = 0;
+      const timer = setInterval(() => {
+        ticks += 1;
+      }, 1);
+      for (const result of results) {
+        await result;
+        const endMs = performance.now() + 0.05;
+        while (performance.now() < endMs) {}
+      }
+      clearInterval(timer);
+      expect(ticks).toBeGreaterThan(0);
+    });
+
     test("a result is handed out once", async () => {
       const [actor] = newWorkers(1) as [ActorHandle<Worker>];
       await using graph = await actor.add.bind(new InputNode<number>()).compile();

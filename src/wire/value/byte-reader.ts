@@ -20,16 +20,24 @@ const stringCache: (string | undefined)[] = new Array<string | undefined>(CACHED
 const LOOP_BYTES_MAX = 32;
 const UINT32_RANGE = 0x1_0000_0000;
 
+/** Part of larger memory. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
 export class ByteReader {
   readonly bytes: Uint8Array;
   readonly end: number;
-  position = 0;
+  position: number;
   #text: Buffer | undefined;
   #view: DataView | undefined;
 
-  constructor(bytes: Uint8Array) {
+  /** @param range what of the bytes is read; by default all of them */
+  constructor(bytes: Uint8Array, range?: ByteRange) {
     this.bytes = bytes;
-    this.end = bytes.length;
+    this.position = range === undefined ? 0 : range.start;
+    this.end = range === undefined ? bytes.length : range.end;
   }
 
   fail(reason: string, cause?: unknown): never {

@@ -11,6 +11,8 @@ import { EXTENSION } from "./tags.ts";
 const SCRATCH_BYTES = 64 * 1024;
 /** Up to this many characters a loop over them is faster than a call into Node: measured 60 ns against 94 ns at 20, equal at 30. */
 const LOOP_LENGTH_MAX = 28;
+/** Up to so many bytes a loop copies faster than a call into V8. */
+const COPIED_BYTES_MAX = 16;
 /** From this many characters on, the exact size is worth a pass over the text: three bytes a character would waste too much memory. */
 const MEASURED_LENGTH_MIN = 64 * 1024;
 const UINT32_RANGE = 0x1_0000_0000;
@@ -245,9 +247,15 @@ export class ByteWriter {
 
   /** Copies bytes as they are. */
   writeRaw(source: Uint8Array): void {
-    this.reserve(source.length);
-    this.bytes.set(source, this.position);
-    this.position += source.length;
+    const size = source.length;
+    this.reserve(size);
+    if (size <= COPIED_BYTES_MAX) {
+      const { bytes, position } = this;
+      for (let index = 0; index < size; index += 1) bytes[position + index] = source[index] as number;
+    } else {
+      this.bytes.set(source, this.position);
+    }
+    this.position += size;
   }
 
   // The following do not reserve: they complete a header whose first byte did.

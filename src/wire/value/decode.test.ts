@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type DecodeHooks, DecodeError, decodeValue } from "./decode.ts";
+import { type DecodeHooks, DecodeError, decodeRange, decodeValue } from "./decode.ts";
 import { encodeValue } from "./encode.ts";
 import { OUT_OF_BAND_BYTES } from "./limits.ts";
 
@@ -63,6 +63,9 @@ describe("MessagePack of other writers", () => {
   it("is read from any bytes, not only from a Buffer, and from the middle of a larger one", () => {
     const bytes = new Uint8Array([0xff, 0x92, 0xa2, 0xc3, 0xa9, 0xcb, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0, 0xff]);
     expect(decodeValue(bytes.subarray(1, 14), [], hooks)).toEqual(["é", 1.5]);
+    expect(decodeRange(bytes, { start: 1, end: 14 }, hooks)).toEqual(["é", 1.5]);
+    expect(() => decodeRange(bytes, { start: 1, end: 13 }, hooks)).toThrow(/truncated/);
+    expect(() => decodeRange(bytes, { start: 1, end: 15 }, hooks)).toThrow(/bytes follow the value/);
   });
 });
 

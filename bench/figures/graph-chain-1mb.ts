@@ -1,0 +1,17 @@
+/**
+ * A compiled graph in which 1 MB goes through three actors: one execution outstanding. By calls it goes through the object store.
+ */
+import { measureGraph } from "../compiled-graphs.ts";
+import { type DriverFigure, ratioAtLeast } from "../figure.ts";
+
+export const figure: DriverFigure = {
+  where: "driver",
+  name: "graph-chain-1mb",
+  title: "compiled chain of three, 1 MB",
+  unit: "/s",
+  higherIsBetter: true,
+  goal: ratioAtLeast(10),
+  floor: ratioAtLeast(3),
+  note: "the times are against the same by ordinary calls, in the same process and minute; processor time is of all processes.",
+  run: (plan) => measureGraph({ stages: 3, inFlight: 1, input: new Uint8Array(1_000_000) }, plan),
+};

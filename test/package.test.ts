@@ -44,14 +44,14 @@ beforeAll(async () => {
   packed = report.files.map(({ path }) => path);
   await writeFile(join(folder, "package.json"), JSON.stringify({ name: "newcomer", private: true, type: "module" }));
   await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", `./${report.filename}`], folder);
-  await writeFile(join(folder, "quick-start.ts"), await quickStart());
+  await writeFile(join(folder, "quick-start.mts"), await quickStart());
 }, SETUP_TIMEOUT_MS);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test.each(NODE_MAJORS)("the quick start runs under Node %i", async (major) => {
   const node = nodes.get(major) ?? "";
-  const run = await runProgram(["quick-start.ts"], { cwd: folder, program: node, env: { PATH: withFirst(dirname(node)) } });
+  const run = await runProgram(["quick-start.mts"], { cwd: folder, program: node, env: { PATH: withFirst(dirname(node)) } });
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: QUICK_START_OUTPUT, stderr: "" });
 });
 
@@ -72,7 +72,7 @@ test.each(NODE_MAJORS)("the program shoal is installed and runs under Node %i", 
 test("the quick start compiles against the published types", async () => {
   const options = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,esnext.disposable", "--module", "nodenext"];
   const types = ["--types", "node", "--typeRoots", join(REPOSITORY, "node_modules", "@types")];
-  const { output } = await runTool("typescript/bin/tsc", [...options, ...types, "--pretty", "false", "quick-start.ts"], folder);
+  const { output } = await runTool("typescript/bin/tsc", [...options, ...types, "--pretty", "false", "quick-start.mts"], folder);
   expect(output).toBe("");
 });
 

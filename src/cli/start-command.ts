@@ -18,7 +18,7 @@ import {
 import { installedNatsServer } from "../platform/nats/nats-install.ts";
 import { findNatsServer, NatsServerNotFoundError } from "../platform/nats/nats-server-binary.ts";
 import { packageFolder } from "../platform/package-version.ts";
-import { joinPath } from "../platform/files/paths.ts";
+import { isDirectory, joinPath } from "../platform/files/paths.ts";
 import { randomHex } from "../platform/random.ts";
 import { ownAddresses, reach } from "../platform/network/reach.ts";
 import { readRunFiles } from "../platform/files/run-file.ts";
@@ -81,12 +81,14 @@ export const startCommand: Command = defineCommand({
   options: OPTIONS,
   run: async ({ options, terminal }) => {
     const plan = await planOf(options, terminal);
+    const isContinued = plan.head?.nats?.kind === "own" && isDirectory(joinPath(plan.head.directory, "nats"));
     const { started, supervisor, ended } = await start(plan, terminal);
     const facts = {
       ...started,
       isHead: plan.head !== undefined,
       hasRivals: plan.head?.hasRivals === true,
       hasNats: plan.head?.nats !== undefined,
+      isContinued,
       logs: plan.logs,
       otherAddresses: ownAddresses(),
     };

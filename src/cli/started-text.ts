@@ -12,6 +12,8 @@ export interface StartedFacts {
   readonly hasRivals: boolean;
   /** The head's tables are kept by a NATS server, and not in its memory. */
   readonly hasNats: boolean;
+  /** Of a head: there are tables that an earlier one of its name kept on this machine. */
+  readonly isContinued: boolean;
   readonly logs: string;
   /** By which other machines may reach this one. */
   readonly otherAddresses: readonly string[];
@@ -27,6 +29,7 @@ export function startedText(facts: StartedFacts, { isForeground }: { isForegroun
     '  await init({ address: "auto" });',
     "or unchanged, with SHOAL_ADDRESS=auto in its environment.",
     "",
+    ...(isHead && facts.isContinued ? [...CONTINUED_LINES, ""] : []),
     ...(isHead ? [...joinLines(facts), ""] : []),
     ...(isHead && !facts.hasNats ? [...MEMORY_LINES, ""] : []),
     "See what runs:  shoal status",
@@ -41,6 +44,11 @@ function headLine({ nodeId, heads, hasRivals }: StartedFacts, shown: string): st
   const beside = others.length === 0 ? "and no other one is there yet" : `beside ${shownAddresses(others)}`;
   return `Started a head at ${shown}, ${beside}, and a node of the cluster (${nodeId}).`;
 }
+
+const CONTINUED_LINES = [
+  "A head of this name was here before, and this one knows what it kept: its tokens are good, and its detached",
+  "actors that have restarts left are started again. Another --name begins a new cluster.",
+];
 
 const MEMORY_LINES = [
   "There is no nats-server here, so the head keeps what it knows in memory: actors and groups end with it.",

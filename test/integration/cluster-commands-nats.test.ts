@@ -42,7 +42,7 @@ async function killed(what: string): Promise<void> {
 
 describe.skipIf(WITHOUT_NATS !== undefined)("a head on NATS", () => {
   test("actors outlive the death of the head, and of the server", async () => {
-    await startHead();
+    expect(await startHead()).toMatchObject({ isContinued: false });
     expect(pidOf("the nats-server")).toBeGreaterThan(0);
     expect(await program(COUNT)).toBe(1);
     await killed("the head");
@@ -74,6 +74,7 @@ describe.skipIf(WITHOUT_NATS !== undefined)("a head on NATS", () => {
     expect(existsSync(join(String(environment["XDG_STATE_HOME"]), "shoal", "heads", "default", "nats", "nats.pid"))).toBe(false);
     const second = await startHead();
     expect(second.joinToken).toBe(first.joinToken);
+    expect(second.isContinued).toBe(true);
     await joinAgain(second);
   });
 

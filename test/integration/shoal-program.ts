@@ -17,6 +17,7 @@ export interface Facts {
   heads: string[];
   nodeId: string;
   joinToken: string;
+  isContinued?: boolean;
   logs: string;
 }
 

@@ -478,7 +478,7 @@ SNAKE = {
     "numReturns": "num_returns", "numCpus": "num_cpus", "numGpus": "num_gpus", "resources": "resources", "maxRetries": "max_retries",
     "name": "name", "namespace": "namespace", "getIfExists": "get_if_exists", "maxRestarts": "max_restarts",
     "maxTaskRetries": "max_task_retries", "maxConcurrency": "max_concurrency", "maxPendingCalls": "max_pending_calls",
-    "concurrencyGroup": "concurrency_group",
+    "concurrencyGroup": "concurrency_group", "labelSelector": "label_selector",
 }
 
 
@@ -489,6 +489,8 @@ def options(settings):
             found[SNAKE[key]] = value
         elif key == "retryOn":
             found["retry_exceptions"] = [ERRORS[name] for name in value] if isinstance(value, list) else value
+        elif key == "fallbackStrategy":
+            found["fallback_strategy"] = [{SNAKE[name]: inner for name, inner in item.items()} for item in value]
         elif key == "envVars":
             found["runtime_env"] = {"env_vars": value}
         elif key == "placementGroup":

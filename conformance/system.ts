@@ -47,6 +47,8 @@ export interface Settings {
   readonly maxPendingCalls?: number;
   readonly placementGroup?: Handle;
   readonly bundleIndex?: number;
+  readonly labelSelector?: Readonly<Record<string, string>>;
+  readonly fallbackStrategy?: readonly { readonly labelSelector: Readonly<Record<string, string>> }[];
   readonly envVars?: Readonly<Record<string, string>>;
   /** Ray's "spread", or a node's affinity: `node` is an index of `nodes()`, or -1 for one that does not exist. */
   readonly schedulingStrategy?: "spread" | { readonly node: number; readonly soft: boolean };

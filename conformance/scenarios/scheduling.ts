@@ -69,6 +69,32 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     section,
+    name: "a label that no node has: what it falls back on is taken in its order",
+    run: async (s) => {
+      const fallbackStrategy = [{ labelSelector: { zone: "elsewhere" } }, { labelSelector: { zone: "!nowhere" } }];
+      const counter = await s.actor("Counter", [5], { labelSelector: { zone: "nowhere" }, fallbackStrategy });
+      return [
+        await s.get(await s.task("add", [1, 2], { labelSelector: { zone: "nowhere" }, fallbackStrategy })),
+        await s.get(await s.call(counter, "value")),
+      ];
+    },
+  },
+  {
+    section,
+    name: "a fallback without conditions is any node",
+    run: async (s) =>
+      await s.get(await s.task("add", [1, 2], { labelSelector: { zone: "nowhere" }, fallbackStrategy: [{ labelSelector: {} }] })),
+  },
+  {
+    section,
+    name: "labels that no node has, at first or to fall back on, stay pending",
+    run: async (s) => {
+      const fallbackStrategy = [{ labelSelector: { zone: "elsewhere" } }];
+      return await s.get(await s.task("add", [1, 2], { labelSelector: { zone: "nowhere" }, fallbackStrategy }), { timeoutMs: 1000 });
+    },
+  },
+  {
+    section,
     name: "a placement group becomes ready",
     run: async (s) => {
       const group = await s.placementGroup([{ CPU: 1 }, { CPU: 1 }], "PACK");

@@ -35,6 +35,12 @@ def _labels(value):
     return isinstance(value, dict) and all(isinstance(part, str) for pair in value.items() for part in pair)
 
 
+def _fallbacks(value):
+    return isinstance(value, (list, tuple)) and all(
+        isinstance(item, dict) and list(item) == ["label_selector"] and _labels(item["label_selector"]) for item in value
+    )
+
+
 def _errors(value):
     return isinstance(value, bool) or (
         isinstance(value, (list, tuple)) and all(isinstance(one, type) and issubclass(one, BaseException) for one in value)
@@ -53,6 +59,7 @@ _PLACED = {
     "resources": (_resources, {}, 'a dict of names and amounts, such as {"tpu": 1}'),
     "scheduling_strategy": (lambda value: value in ("default", "spread"), "default", '"default" or "spread"'),
     "label_selector": (_labels, {}, 'a dict of labels and conditions, such as {"region": "in(eu,us)"}'),
+    "fallback_strategy": (_fallbacks, [], 'a list such as [{"label_selector": {"region": "us"}}]'),
     "name": (_text, None, "text of 1 to 1000 characters"),
 }
 _RETRIED = {

@@ -264,13 +264,23 @@ def shape_of(worker, resources, options):
     if options["scheduling_strategy"] == "spread":
         parts["spread"] = True
     if options["label_selector"]:
-        parts["labels"] = sorted([name, condition] for name, condition in options["label_selector"].items())
+        parts["labels"] = _sorted(options["label_selector"])
+        fallbacks = [_sorted(item["label_selector"]) for item in options["fallback_strategy"]]
+        if [] in fallbacks:
+            # Every node meets it: what is behind it is never looked at.
+            fallbacks = fallbacks[: fallbacks.index([]) + 1]
+        if fallbacks:
+            parts["fallbacks"] = fallbacks
     bundle = surroundings.get("bundle")
     if bundle is not None and bundle[2] and not options["label_selector"] and not parts.get("spread"):
         parts["bundle"] = [bundle[0], -1, True]
     if surroundings.get("environment"):
         parts["environment"] = surroundings["environment"]
     return "%s,,%s" % (text, json.dumps(parts, separators=(",", ":"), ensure_ascii=False)) if parts else text
+
+
+def _sorted(labels):
+    return sorted([name, condition] for name, condition in labels.items())
 
 
 def _place_part(shape):

@@ -40,6 +40,21 @@ test("a key is read as what it was made of, whatever is in names and values", ()
   );
 });
 
+test("what it falls back on keeps its order and is part of the key, as far as it is ever looked at", () => {
+  const cpu = resourceVector({ CPU: 1 });
+  const place: LeasePlace = { labels: { zone: "a" }, fallbacks: [{ zone: "c", disk: "x" }, { zone: "b" }] };
+  const key = leaseKey(cpu, place);
+  expect(key).toBe('CPU:10000,,{"labels":[["zone","a"]],"fallbacks":[[["disk","x"],["zone","c"]],[["zone","b"]]]}');
+  const spec = parseLeaseSpec(key);
+  expect(spec).toMatchObject(place);
+  expect(leaseKey(spec.resources, spec)).toBe(key);
+  expect(leaseKey(cpu, { ...place, fallbacks: [{ zone: "b" }, { zone: "c", disk: "x" }] })).not.toBe(key);
+  // Every node meets a selector without conditions.
+  expect(leaseKey(cpu, { ...place, fallbacks: [{}, { zone: "b" }] })).toBe('CPU:10000,,{"labels":[["zone","a"]],"fallbacks":[[]]}');
+  expect(leaseKey(cpu, { fallbacks: [{ zone: "b" }] })).toBe("CPU:10000");
+  expect(leaseKey(cpu, { labels: { zone: "a" }, fallbacks: [] })).toBe(leaseKey(cpu, { labels: { zone: "a" } }));
+});
+
 test("CPUs are apart from what is kept while a task waits", () => {
   const spec = parseLeaseSpec(leaseKey(resourceVector({ CPU: 2, GPU: 0.5, license: 1 }), {}));
   expect(spec.cpus.key).toBe("CPU:20000");

@@ -15,6 +15,8 @@ export interface LeasePlace {
   readonly node?: { readonly id: string; readonly soft: boolean } | undefined;
   /** Conditions on the node's labels; see `label-selector.ts`. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** Other conditions, in their order, where no node that meets `labels` has room; see `fallbacks.ts`. Never empty, and only with `labels`. */
+  readonly fallbacks?: readonly Readonly<Record<string, string>>[] | undefined;
   /** Inside a placement group: in one bundle, or with -1 in any. `capture`: what the task submits goes there, too. */
   readonly bundle?: { readonly group: string; readonly index: number; readonly capture: boolean } | undefined;
   /** Key of the runtime environment that the worker must have; the default one has none. */
@@ -36,15 +38,28 @@ const SEPARATOR = ",,";
 /** The canonical text for resources and a place. */
 export function leaseKey(resources: ResourceVector, place: LeasePlace): string {
   const { spread, node, labels, bundle, environment } = place;
-  const sortedLabels = labels === undefined ? [] : Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+  const sortedLabels = sorted(labels ?? {});
+  const fallbacks = sortedLabels.length === 0 ? [] : usefulFallbacks(place.fallbacks ?? []);
   const parts = {
     ...(spread === true ? { spread: true } : {}),
     ...(node === undefined ? {} : { node: [node.id, node.soft] }),
     ...(sortedLabels.length === 0 ? {} : { labels: sortedLabels }),
+    ...(fallbacks.length === 0 ? {} : { fallbacks }),
     ...(bundle === undefined ? {} : { bundle: [bundle.group, bundle.index, bundle.capture] }),
     ...(environment === undefined || environment === "" ? {} : { environment }),
   };
   return Object.keys(parts).length === 0 ? resources.key : `${resources.key}${SEPARATOR}${JSON.stringify(parts)}`;
+}
+
+function sorted(labels: Readonly<Record<string, string>>): [string, string][] {
+  return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Up to one that every node meets: what is behind it is never looked at. */
+function usefulFallbacks(fallbacks: readonly Readonly<Record<string, string>>[]): [string, string][][] {
+  const texts = fallbacks.map(sorted);
+  const last = texts.findIndex((pairs) => pairs.length === 0);
+  return last < 0 ? texts : texts.slice(0, last + 1);
 }
 
 /** @throws RangeError for text that `leaseKey` does not make */
@@ -110,16 +125,18 @@ interface PlaceText {
   spread?: boolean;
   node?: [string, boolean];
   labels?: [string, string][];
+  fallbacks?: [string, string][][];
   bundle?: [string, number, boolean];
   environment?: string;
 }
 
 function parsePlace(text: string): LeasePlace {
-  const { spread, node, labels, bundle, environment } = JSON.parse(text) as PlaceText;
+  const { spread, node, labels, fallbacks, bundle, environment } = JSON.parse(text) as PlaceText;
   return {
     ...(spread === true ? { spread: true } : {}),
     ...(node === undefined ? {} : { node: { id: node[0], soft: node[1] } }),
     ...(labels === undefined ? {} : { labels: Object.fromEntries(labels) }),
+    ...(fallbacks === undefined ? {} : { fallbacks: fallbacks.map((pairs) => Object.fromEntries(pairs)) }),
     ...(bundle === undefined ? {} : { bundle: { group: bundle[0], index: bundle[1], capture: bundle[2] } }),
     ...(environment === undefined ? {} : { environment }),
   };

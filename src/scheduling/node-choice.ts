@@ -6,8 +6,9 @@
  * most of the arguments goes before them. Pure: whoever asks brings a number that changes from call to call where a draw is needed.
  */
 import type { NodeView } from "../base/resources.ts";
+import { alternativeKeys } from "./fallbacks.ts";
 import { matchesLabels } from "./label-selector.ts";
-import type { LeaseSpec } from "./lease-spec.ts";
+import { type LeaseSpec, parseLeaseSpec } from "./lease-spec.ts";
 
 export interface ChoiceHints {
   /** The asker's own node. */
@@ -35,6 +36,18 @@ const TOP_SHARE = 0.2;
 const LOCALITY_FROM_BYTES = 1024 * 1024;
 
 export function chooseNode(spec: LeaseSpec, nodes: readonly NodeView[], hints: ChoiceHints): NodeChoice {
+  const alternatives = alternativeKeys(spec);
+  if (alternatives === undefined) return chooseAmongLabelled(spec, nodes, hints);
+  let waits: NodeChoice | undefined;
+  for (const key of alternatives) {
+    const choice = chooseAmongLabelled(parseLeaseSpec(key), nodes, hints);
+    if (choice.kind === "node" || choice.kind === "refused") return choice;
+    if (choice.kind === "wait") waits = choice;
+  }
+  return waits ?? { kind: "infeasible" };
+}
+
+function chooseAmongLabelled(spec: LeaseSpec, nodes: readonly NodeView[], hints: ChoiceHints): NodeChoice {
   const matching = nodes.filter((node) => matchesLabels(spec.labels, node.labels));
   const pinned = spec.node === undefined ? undefined : matching.find((node) => node.id === spec.node?.id);
   if (spec.node !== undefined && !spec.node.soft) {

@@ -51,6 +51,8 @@ export interface PlaceReportHeader {
   needs: Record<string, number>;
   /** The end of a sentence that begins with who waits. */
   infeasible: string | undefined;
+  /** The label selectors that it may go by, in the order in which they are tried, and how many nodes meet each; absent where there is only one. */
+  selectors?: { text: string; nodeCount: number }[] | undefined;
   /** Of the nodes that it could be on; the first of many. */
   nodes: PlaceNodeHeader[];
   nodeCount: number;

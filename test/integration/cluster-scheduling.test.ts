@@ -16,6 +16,7 @@ import {
   type SchedulingStrategy,
   shutdown,
   wait,
+  why,
 } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -50,6 +51,7 @@ const where = remote(daemonAfter);
 
 interface Wanted {
   labelSelector?: Record<string, string>;
+  fallbackStrategy?: { labelSelector: Record<string, string> }[];
   resources?: Record<string, number>;
   schedulingStrategy?: SchedulingStrategy;
 }
@@ -138,6 +140,55 @@ describe("three nodes", () => {
     expect(await one({ schedulingStrategy: { nodeId: "f".repeat(32), soft: true } })).toBeTypeOf("number");
     for (const { nodeId, pid } of [first, second, third]) expect(await one({ schedulingStrategy: { nodeId, soft: true } })).toBe(pid);
     await expect(one({ schedulingStrategy: { nodeId: "f".repeat(32) } })).rejects.toThrow(/there is no node f{32}/);
+  });
+
+  test("what it falls back on is taken in its order, while what it asks for first has no room", async () => {
+    await allFree();
+    const inOrder: Wanted = { labelSelector: { zone: "east" }, fallbackStrategy: [{ labelSelector: { zone: "west" } }] };
+    const one = (options: Wanted): Promise<number> => get(where.options(options).remote(0));
+    const place = async (options: Wanted): Promise<number> => {
+      using actor = remote(Place)
+        .options({ ...options, numCpus: 1 })
+        .remote();
+      return await actor.daemon.remote();
+    };
+    expect(await one(inOrder)).toBe(second.pid);
+    expect(await place(inOrder)).toBe(second.pid);
+    expect(await one({ labelSelector: { zone: "nowhere" }, fallbackStrategy: [{ labelSelector: { zone: "west" } }] })).toBe(third.pid);
+    expect(await one({ labelSelector: { zone: "nowhere" }, fallbackStrategy: [{ labelSelector: {} }] })).toBeTypeOf("number");
+    await allFree();
+    const gate = new Gate();
+    const held = Array.from({ length: 2 }, () => behind.options({ labelSelector: { zone: "east" } }).remote(gate.began, gate.file));
+    await gate.hasHeld(2);
+    await until(async () => (await freeCpus()) === 2, "the head to see that the east is full");
+    expect(await one(inOrder)).toBe(third.pid);
+    expect(await place(inOrder)).toBe(third.pid);
+    await until(async () => (await freeCpus()) === 2, "the west to be free");
+    const west = behind.options({ labelSelector: { zone: "west" } }).remote(gate.began, gate.file);
+    await gate.hasHeld(3);
+    const pending = where.options(inOrder).remote(0);
+    const tried = "tried in this order: 1 node whose label zone is east, 1 node whose label zone is west";
+    await until(async () => String(await why(pending)).includes(tried), "why() to say what was tried");
+    gate.open();
+    expect([second.pid, third.pid]).toContain(await get(pending));
+    await get([...held, west]);
+  });
+
+  test("a first choice that is the driver's own node is taken there, and one that only falls back on it is not", async () => {
+    await allFree();
+    const { nodeId } = first;
+    const own: Wanted = { labelSelector: { "shoal.io/node-id": nodeId }, fallbackStrategy: [{ labelSelector: { zone: "west" } }] };
+    const others: Wanted = { labelSelector: { zone: "west" }, fallbackStrategy: [{ labelSelector: { "shoal.io/node-id": nodeId } }] };
+    expect(await get(where.options(own).remote(0))).toBe(first.pid);
+    await allFree();
+    expect(await get(where.options(others).remote(0))).toBe(third.pid);
+    const gate = new Gate();
+    const west = behind.options({ labelSelector: { zone: "west" } }).remote(gate.began, gate.file);
+    await gate.hasHeld(1);
+    await until(async () => (await freeCpus()) === 3, "the head to see that the west is full");
+    expect(await get(where.options(others).remote(0))).toBe(first.pid);
+    gate.open();
+    await west;
   });
 
   test("spread goes round over the nodes", async () => {

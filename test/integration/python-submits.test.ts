@@ -66,6 +66,12 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`calls that Python submits${unless
     await until(() => pids.every((pid) => !isAlive(pid)), "the spent workers to end");
   });
 
+  test("labels to fall back on", async () => {
+    const [values, refused] = (await call("fallen_back")) as [number[], string];
+    expect(values).toEqual([2, 4]);
+    expect(refused).toContain('a list such as [{"label_selector": {"region": "us"}}] is needed');
+  });
+
   test("arguments by name find their places", async () => {
     expect(await call("by_names")).toEqual([11, 3, 6, 15]);
   });

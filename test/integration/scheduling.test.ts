@@ -6,6 +6,7 @@ import {
   clusterResources,
   getRuntimeContext,
   nodes,
+  placementGroup,
   put,
   remote,
   TaskUnschedulableError,
@@ -146,6 +147,49 @@ describe("labels", () => {
     options.onWarning = print;
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain("region is !in(eu,us), but the node has the labels");
+  });
+
+  test("that match only what it falls back on let a task and an actor run, too", async () => {
+    const otherwise = {
+      labelSelector: { region: "mars" },
+      fallbackStrategy: [{ labelSelector: { region: "venus" } }, { labelSelector: { region: "eu" } }],
+    };
+    expect(await one.options(otherwise).remote()).toBe(1);
+    expect(await one.options({ labelSelector: { region: "mars" }, fallbackStrategy: [{ labelSelector: {} }] }).remote()).toBe(1);
+    class Place {
+      region(): string | undefined {
+        return getRuntimeContext().nodeLabels["region"];
+      }
+    }
+    expect(await remote(Place).options(otherwise).remote().region.remote()).toBe("eu");
+    const sent = one.options(otherwise);
+    expect(await remote(async (given: typeof sent) => await given.remote()).remote(sent)).toBe(1);
+  });
+
+  test("to fall back on that are malformed are refused", () => {
+    const refusal = (given: unknown): string => {
+      try {
+        one.options({ fallbackStrategy: given as never });
+      } catch (error) {
+        return String(error);
+      }
+      return "accepted";
+    };
+    expect(refusal({ labelSelector: {} })).toContain(
+      'TypeError: Cannot set fallbackStrategy of a task: an array such as [{ labelSelector: { region: "us" } }] is needed',
+    );
+    expect(refusal([{ labelSelector: {} }, {}])).toContain(
+      "TypeError: Cannot set fallbackStrategy of a task: item 1: an object with a labelSelector",
+    );
+    expect(refusal([{ labelSelector: { a: "b" }, numCpus: 1 }])).toContain('item 0: there is labelSelector, and no "numCpus"');
+    expect(refusal([{ labelSelector: { a: "in(" } }])).toContain(
+      'RangeError: Cannot set fallbackStrategy of a task: item 0: the condition on a is not "v"',
+    );
+    const group = placementGroup([{ CPU: 1 }]);
+    expect(() => one.options({ placementGroup: group, fallbackStrategy: [{ labelSelector: {} }] })).toThrow(
+      "Cannot set fallbackStrategy of a task: it runs in a placement group",
+    );
+    return group.remove();
   });
 
   test("that are malformed are refused", () => {

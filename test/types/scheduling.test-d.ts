@@ -6,6 +6,7 @@ import {
   getRuntimeContext,
   type InitOptions,
   type PlacementGroup,
+  type FallbackOption,
   type PlacementGroupInfo,
   placementGroup,
   placementGroupTable,
@@ -51,6 +52,12 @@ remote(task, { schedulingStrategy: { soft: true } });
 remote(task, { placementGroup: "x" });
 // @ts-expect-error: conditions are text
 remote(task, { labelSelector: { region: ["eu"] } });
+remote(task, { labelSelector: { region: "eu" }, fallbackStrategy: [{ labelSelector: { region: "us" } }, { labelSelector: {} }] });
+remote(Actor, { fallbackStrategy: [] as readonly FallbackOption[] });
+// @ts-expect-error: an array of them
+remote(task, { fallbackStrategy: { labelSelector: { region: "us" } } });
+// @ts-expect-error: labels are all that may be asked for instead
+remote(task, { fallbackStrategy: [{ numCpus: 1 }] });
 // @ts-expect-error: bundles are objects of amounts
 placementGroup([1]);
 // @ts-expect-error: no such strategy

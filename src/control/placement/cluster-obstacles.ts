@@ -6,6 +6,7 @@
  */
 import type { NodeId } from "../../base/ids.ts";
 import { RESOURCE_UNIT, type ResourceVector } from "../../base/resources.ts";
+import { selectorsOf, selectorsText } from "../../scheduling/fallbacks.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { ActorRefusal } from "../../wire/messages.ts";
 import type { ClusterView, Shape } from "./cluster-view.ts";
@@ -72,10 +73,8 @@ export function whyInfeasible({ spec }: Shape, view: ClusterView): string {
   const { labels, node, resources } = spec;
   if (node !== undefined && !node.soft)
     return `waits for node ${node.id}, which can never hold it. It stays pending; ask for less, or for another node.`;
-  if (labels !== undefined && view.matching(labels).length === 0) {
-    const wanted = Object.entries(labels).map(([key, condition]) => `${key} is ${condition}`);
-    return `waits for a node whose label ${wanted.join(" and ")}, but no node of the cluster has it. It stays pending; choose another label, or add a node with it.`;
-  }
+  if (labels !== undefined && selectorsOf(spec).every((selector) => view.matching(selector ?? {}).length === 0))
+    return `waits for a node ${selectorsText(spec)}, but no node of the cluster has it. It stays pending; choose another label, or add a node with it.`;
   for (const [name, units] of resources.amounts) {
     const most = view.mostOf(name);
     if (most < units)

@@ -309,3 +309,60 @@ test("many nodes: nothing is ever placed twice, and what fits somewhere is found
     { numRuns: 30 },
   );
 });
+
+describe("what it falls back on", () => {
+  const east = { zone: "east" };
+  const west = { zone: "west" };
+  const inOrder = shapeOf({ CPU: 1 }, { labels: east, fallbacks: [west] });
+  const three = (free: { east: number; west: number }): NodeView[] => [
+    nodeOf("a", { CPU: 4 }),
+    nodeOf("e", { CPU: 2 }, { labels: east, free: { CPU: free.east } }),
+    nodeOf("w", { CPU: 2 }, { labels: west, free: { CPU: free.west } }),
+  ];
+
+  test("comes after what has room by the first selector, for as many as that has room for", () => {
+    expect(countsOf(clusterOf(three({ east: 2, west: 2 })).ask(inOrder, 2))).toEqual({ e: 2 });
+    expect(countsOf(clusterOf(three({ east: 1, west: 2 })).ask(inOrder, 2))).toEqual({ e: 1, w: 1 });
+    expect(countsOf(clusterOf(three({ east: 0, west: 2 })).ask(inOrder, 1))).toEqual({ w: 1 });
+  });
+
+  test("where none has room, whoever waits takes what comes free first, by any selector", () => {
+    const world = clusterOf(three({ east: 0, west: 0 }));
+    expect(world.ask(inOrder)).toEqual({ kind: "wait" });
+    expect(world.ask(inOrder, 1, { knows: "wait" })).toBeUndefined();
+    expect(countsOf(answerOf(world.report("a", { CPU: 4 })))).toEqual({});
+    expect(countsOf(answerOf(world.report("w", { CPU: 1 })))).toEqual({ w: 1 });
+  });
+
+  test("is never possible only where no node meets any selector", () => {
+    const neither = shapeOf({ CPU: 1 }, { labels: { zone: "north" }, fallbacks: [{ zone: "south", disk: "ssd" }] });
+    expect(clusterOf(three({ east: 2, west: 2 })).ask(neither)).toMatchObject({
+      kind: "infeasible",
+      text: expect.stringContaining(
+        "a node whose label zone is north, or else whose label disk is ssd and zone is south, but no node",
+      ) as string,
+    });
+    const large = shapeOf({ CPU: 3 }, { labels: east, fallbacks: [west] });
+    expect(clusterOf(three({ east: 2, west: 2 })).ask(large)).toMatchObject({ kind: "infeasible" });
+    const anywhere = shapeOf({ CPU: 3 }, { labels: east, fallbacks: [west, {}] });
+    expect(countsOf(clusterOf(three({ east: 2, west: 2 })).ask(anywhere))).toEqual({ a: 1 });
+  });
+
+  test("places actors, too", () => {
+    const placed = (nodes: NodeView[]): unknown => clusterOf(nodes).actor("x", { CPU: 1 }, { labels: east, fallbacks: [west] })[0];
+    expect(placed(three({ east: 1, west: 2 }))).toMatchObject({ kind: "placeActor", nodeId: "e" });
+    expect(placed(three({ east: 0, west: 2 }))).toMatchObject({ kind: "placeActor", nodeId: "w" });
+  });
+
+  test("agrees with the policy that looks at all nodes", () => {
+    for (const free of [
+      { east: 2, west: 2 },
+      { east: 0, west: 1 },
+      { east: 0, west: 0 },
+    ]) {
+      const choice = chooseNode(parseLeaseSpec(inOrder), three(free), { turn: 0 });
+      const answer = clusterOf(three(free)).ask(inOrder);
+      expect(answer?.kind === "nodes" ? { kind: "node", nodeId: answer.nodes[0]?.nodeId } : answer).toEqual(choice);
+    }
+  });
+});

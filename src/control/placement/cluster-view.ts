@@ -9,6 +9,7 @@
 import { type NodeId, nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
 import { type Labels, matchesLabels } from "../../scheduling/label-selector.ts";
+import { alternativeKeys } from "../../scheduling/fallbacks.ts";
 import { type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import { DenseList } from "./dense-list.ts";
 
@@ -33,6 +34,8 @@ export interface Shape {
   readonly spec: LeaseSpec;
   readonly need: Need;
   readonly needsCpu: boolean;
+  /** The same with one label selector each, in the order in which they are tried; undefined where there is nothing to fall back on. */
+  readonly alternatives: readonly Shape[] | undefined;
   /** The node that was chosen last: the default policy packs. */
   lastRow: NodeRow | undefined;
   /** Where a round robin goes on. */
@@ -197,6 +200,7 @@ export class ClusterView {
         spec,
         need: this.need(spec.resources.amounts),
         needsCpu: spec.resources.amounts.has("CPU"),
+        alternatives: alternativeKeys(spec)?.map((alternative) => this.shape(alternative)),
         lastRow: undefined,
         turn: 0,
         feasible: undefined,

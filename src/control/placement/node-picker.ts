@@ -50,7 +50,8 @@ export class NodePicker {
   }
 
   pick(shape: Shape, hints: PickHints): Pick {
-    const { spec, need } = shape;
+    const { spec, need, alternatives } = shape;
+    if (alternatives !== undefined) return this.#pickInOrder(alternatives, hints);
     if (spec.node !== undefined) {
       const pinned = this.#view.row(spec.node.id);
       if (pinned === undefined && !spec.node.soft) return { kind: "noSuchNode", nodeId: spec.node.id };
@@ -64,9 +65,21 @@ export class NodePicker {
     return this.isFeasible(shape) ? WAIT : INFEASIBLE;
   }
 
+  /** The first selector with room; where none has, whoever falls back waits for any of them. */
+  #pickInOrder(alternatives: readonly Shape[], hints: PickHints): Pick {
+    let waits: Pick | undefined;
+    for (const alternative of alternatives) {
+      const pick = this.pick(alternative, hints);
+      if (pick.kind === "node" || pick.kind === "noSuchNode") return pick;
+      if (pick.kind === "wait") waits = pick;
+    }
+    return waits ?? INFEASIBLE;
+  }
+
   /** Whether the node could ever be given such a lease. */
   suits(shape: Shape, row: NodeRow): boolean {
-    const { spec, need } = shape;
+    const { spec, need, alternatives } = shape;
+    if (alternatives !== undefined) return alternatives.some((alternative) => this.suits(alternative, row));
     if (spec.node !== undefined && spec.node.id !== row.id) {
       const pinned = this.#view.row(spec.node.id);
       if (!spec.node.soft || (pinned !== undefined && couldHold(shape, pinned))) return false;
@@ -91,6 +104,11 @@ export class NodePicker {
 
   /** One that could hold it, by turns, whether or not it has room now. */
   nextSuitable(shape: Shape, not: NodeId | undefined): NodeRow | undefined {
+    for (const alternative of shape.alternatives ?? []) {
+      const row = this.nextSuitable(alternative, not);
+      if (row !== undefined) return row;
+    }
+    if (shape.alternatives !== undefined) return undefined;
     const rows = shape.spec.labels === undefined ? this.#view.alive.items : this.#view.matching(shape.spec.labels);
     for (let step = 0; step < rows.length; step += 1) {
       shape.turn = (shape.turn + 1) % rows.length;

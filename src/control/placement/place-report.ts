@@ -5,6 +5,7 @@
  */
 import type { NodeId } from "../../base/ids.ts";
 import { type NodeView, RESOURCE_UNIT } from "../../base/resources.ts";
+import { meetsAnySelector, selectorsOf, selectorText, selectorsText } from "../../scheduling/fallbacks.ts";
 import { matchesLabels } from "../../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { GroupHeader } from "../../wire/messages.ts";
@@ -24,11 +25,11 @@ export function placeReport(
   spec: LeaseSpec,
   { nodes, group }: { nodes: readonly KnownNode[]; group: (id: string) => GroupHeader | undefined },
 ): PlaceReportHeader {
-  const { bundle, labels, node, resources } = spec;
+  const { bundle, fallbacks, node, resources } = spec;
   const places = bundle === undefined ? undefined : new Set(group(bundle.group)?.nodeIds);
   const isPlace = ({ view }: KnownNode): boolean => {
     if (places !== undefined) return places.has(view.id as NodeId);
-    return (node === undefined || node.soft || node.id === view.id) && (labels === undefined || matchesLabels(labels, view.labels));
+    return (node === undefined || node.soft || node.id === view.id) && meetsAnySelector(spec, view.labels);
   };
   const found = nodes.filter(isPlace);
   const names = Array.from(resources.amounts.keys());
@@ -40,19 +41,24 @@ export function placeReport(
   return {
     needs: Object.fromEntries(Array.from(resources.amounts, ([name, units]) => [name, units / RESOURCE_UNIT])),
     infeasible: isInfeasible ? infeasibleText(spec, found.length) : undefined,
+    selectors:
+      fallbacks === undefined
+        ? undefined
+        : selectorsOf(spec).map((selector) => ({
+            text: selectorText(selector),
+            nodeCount: nodes.filter(({ view }) => matchesLabels(selector, view.labels)).length,
+          })),
     nodes: candidates.slice(0, NODES_SHOWN).map((candidate) => nodeHeader(candidate, names)),
     nodeCount: candidates.length,
   };
 }
 
-function infeasibleText({ resources, labels, node }: LeaseSpec, count: number): string {
+function infeasibleText(spec: LeaseSpec, count: number): string {
+  const { resources, labels, node } = spec;
   const needs = Array.from(resources.amounts, ([name, units]) => `${units / RESOURCE_UNIT} ${name}`).join(" and ");
   if (node !== undefined && !node.soft)
     return count === 0 ? `waits for node ${node.id}, which is not there` : `waits for ${needs} on node ${node.id}, which has less`;
-  if (labels !== undefined && count === 0) {
-    const wanted = Object.entries(labels).map(([key, condition]) => `${key} is ${condition}`);
-    return `waits for a node whose label ${wanted.join(" and ")}, and there is none`;
-  }
+  if (labels !== undefined && count === 0) return `waits for a node ${selectorsText(spec)}, and there is none`;
   return `waits for ${needs}, and no node${labels === undefined ? "" : " with such labels"} has that even when it is empty`;
 }
 

@@ -139,7 +139,7 @@ describe("the options of a task", () => {
     [{ retries: 1 }, 'TypeError: Cannot set options of a task: there is no option "retries": did you mean maxRetries?'],
     [
       { colour: "red" },
-      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, schedulingStrategy, placementGroup, labelSelector, runtimeEnv, numReturns, highWaterMark, maxRetries, retryOn, retryDelayMs, maxCalls, timeoutMs, signal, name',
+      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, schedulingStrategy, placementGroup, labelSelector, fallbackStrategy, runtimeEnv, numReturns, highWaterMark, maxRetries, retryOn, retryDelayMs, maxCalls, timeoutMs, signal, name',
     ],
     [{ num_cpus: 1 }, 'TypeError: Cannot set options of a task: there is no option "num_cpus": it is spelled numCpus'],
     [{ numCPUs: 1 }, 'TypeError: Cannot set options of a task: there is no option "numCPUs": it is spelled numCpus'],

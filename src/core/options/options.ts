@@ -35,7 +35,7 @@ import {
 } from "./option-kinds.ts";
 import { SIGNAL } from "./operation-options.ts";
 import { printWarning } from "../output.ts";
-import { groupOption, labelSelector, labels, placedShape, schedulingStrategy } from "./scheduling-options.ts";
+import { fallbackStrategy, groupOption, labelSelector, labels, placedShape, schedulingStrategy } from "./scheduling-options.ts";
 import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } from "../types.ts";
 
 /** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
@@ -56,6 +56,7 @@ const TASK_OPTIONS = {
   schedulingStrategy: schedulingStrategy(),
   placementGroup: groupOption(),
   labelSelector: labelSelector(),
+  fallbackStrategy: fallbackStrategy(),
   runtimeEnv: runtimeEnv(),
   numReturns: returnCount(NUM_RETURNS_MAX),
   highWaterMark: itemCount(),
@@ -90,6 +91,7 @@ const ACTOR_OPTIONS = {
   schedulingStrategy: TASK_OPTIONS.schedulingStrategy,
   placementGroup: TASK_OPTIONS.placementGroup,
   labelSelector: TASK_OPTIONS.labelSelector,
+  fallbackStrategy: TASK_OPTIONS.fallbackStrategy,
   runtimeEnv: TASK_OPTIONS.runtimeEnv,
   name: text(undefined),
   namespace: text(undefined),

@@ -10,7 +10,7 @@ import { isLabelKey, isLabelValue, parseCondition } from "../../scheduling/label
 import { leaseKey, type LeasePlace } from "../../scheduling/lease-spec.ts";
 import { custom, isPlainObject, type Option } from "./option-kinds.ts";
 import { groupFacts } from "../groups/placement-group-facts.ts";
-import type { LabelSelector, PlacementGroup, PlacementGroupStrategy, SchedulingStrategy } from "./scheduling-types.ts";
+import type { FallbackOption, LabelSelector, PlacementGroup, PlacementGroupStrategy, SchedulingStrategy } from "./scheduling-types.ts";
 
 const STRATEGY_ALLOWED = '"default", "spread", { nodeId, soft } or { placementGroup, bundleIndex, captureChildTasks } is needed';
 
@@ -34,6 +34,14 @@ export function labelSelector(): Option<LabelSelector | undefined> {
   );
 }
 
+export function fallbackStrategy(): Option<readonly FallbackOption[] | undefined> {
+  return custom<readonly FallbackOption[] | undefined>(
+    'an array such as [{ labelSelector: { region: "us" } }] is needed',
+    undefined,
+    checkFallbacks,
+  );
+}
+
 export function labels(): Option<Readonly<Record<string, string>>> {
   return custom<Readonly<Record<string, string>>>('an object of labels and values, such as { region: "eu" }, is needed', {}, (value) => {
     if (!isPlainObject(value)) return "wrong type";
@@ -46,6 +54,26 @@ export function labels(): Option<Readonly<Record<string, string>>> {
 }
 
 const LABEL_FORM = "keys and values are letters, digits, and - _ . / between them";
+
+function checkFallbacks(value: unknown): Verdict {
+  if (!Array.isArray(value)) return "wrong type";
+  for (const [index, item] of value.entries()) {
+    const verdict = checkFallback(item);
+    if (verdict === "ok") continue;
+    const { reason, error } = typeof verdict === "string" ? { reason: FALLBACK_FORM, error: verdict } : verdict;
+    return { reason: `item ${index}: ${reason}`, error };
+  }
+  return "ok";
+}
+
+const FALLBACK_FORM = 'an object with a labelSelector, such as { labelSelector: { region: "us" } }, is needed';
+
+function checkFallback(item: unknown): Verdict {
+  if (!isPlainObject(item)) return "wrong type";
+  const unknown = Object.keys(item).find((name) => name !== "labelSelector");
+  if (unknown !== undefined) return { reason: `there is labelSelector, and no ${JSON.stringify(unknown)}`, error: "wrong type" };
+  return checkSelector(item["labelSelector"]);
+}
 
 export function checkSelector(value: unknown): Verdict {
   if (!isPlainObject(value)) return "wrong type";
@@ -101,6 +129,7 @@ interface SchedulingValues {
   readonly schedulingStrategy: SchedulingStrategy | undefined;
   readonly placementGroup: PlacementGroup | undefined;
   readonly labelSelector: LabelSelector | undefined;
+  readonly fallbackStrategy: readonly FallbackOption[] | undefined;
 }
 
 /** The key of the lease spec; whether where it runs was chosen; and the placement group, if it is one. */
@@ -128,20 +157,20 @@ export function placedShape(values: SchedulingValues, resources: Readonly<Record
  * @throws TypeError for options that contradict each other, RangeError for a request that no bundle of its group could meet
  */
 function placeOf(values: SchedulingValues, resources: ResourceVector, of: string): LeasePlace {
-  const { schedulingStrategy: strategy, placementGroup: group, labelSelector: labelled } = values;
+  const { schedulingStrategy: strategy, placementGroup: group, labelSelector: labelled, fallbackStrategy: otherwise } = values;
   if (group !== undefined && strategy !== undefined && strategy !== "default")
     throw new TypeError(`Cannot set placementGroup of ${of}: it has a schedulingStrategy already: set one of them`);
   const inGroup: PlacementGroupStrategy | undefined =
     group !== undefined ? { placementGroup: group } : typeof strategy === "object" && "placementGroup" in strategy ? strategy : undefined;
   if (inGroup !== undefined) {
-    if (labelled !== undefined)
+    if (labelled !== undefined || otherwise !== undefined)
       throw new TypeError(
-        `Cannot set labelSelector of ${of}: it runs in a placement group: give the bundles a bundleLabelSelector instead`,
+        `Cannot set ${labelled === undefined ? "fallbackStrategy" : "labelSelector"} of ${of}: it runs in a placement group: give the bundles a bundleLabelSelector instead`,
       );
     return bundleOf(inGroup, resources, of);
   }
   const node = typeof strategy === "object" && "nodeId" in strategy ? { id: strategy.nodeId, soft: strategy.soft === true } : undefined;
-  return { spread: strategy === "spread", node, labels: labelled };
+  return { spread: strategy === "spread", node, labels: labelled, fallbacks: otherwise?.map(({ labelSelector: selector }) => selector) };
 }
 
 function bundleOf(strategy: PlacementGroupStrategy, resources: ResourceVector, of: string): LeasePlace {

@@ -16,6 +16,12 @@ import type { GetOptions, ObjectRef, Resources } from "../types.ts";
  */
 export type LabelSelector = Readonly<Record<string, string>>;
 
+/** What may be asked for instead of the options of a task or an actor; see `fallbackStrategy`. */
+export interface FallbackOption {
+  /** Conditions on the node's labels; without any, every node will do. */
+  readonly labelSelector: LabelSelector;
+}
+
 /** Runs on one node. */
 export interface NodeAffinity {
   /** One of `nodes()`. */
@@ -47,6 +53,14 @@ export interface SchedulingOptions {
   placementGroup?: PlacementGroup | undefined;
   /** Conditions on the node's labels. Default: none. */
   labelSelector?: LabelSelector | undefined;
+  /**
+   * Other conditions, in their order, for when no node that meets `labelSelector` has room: the first with room now is taken. Where none has, it waits for
+   * whichever comes free first. Not within a placement group. Default: none.
+   *
+   * @example
+   * remote(train, { labelSelector: { region: "eu" }, fallbackStrategy: [{ labelSelector: { region: "us" } }, { labelSelector: {} }] });
+   */
+  fallbackStrategy?: readonly FallbackOption[] | undefined;
   /** What its worker process has besides the surroundings (the task or actor that submits it, or the job). Default: nothing. */
   runtimeEnv?: RuntimeEnv | undefined;
 }

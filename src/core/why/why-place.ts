@@ -11,6 +11,14 @@ type Reason = Pick<WhyHeader, "state" | "reason" | "details">;
 const AWAY = "the head of the cluster does not answer, so nothing is placed on other nodes until it, or another one, does";
 
 export function placeReason(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" | undefined, nodeId: string): Reason {
+  const found = reasonOf(here, cluster, nodeId);
+  const selectors = cluster === "away" ? undefined : cluster?.selectors;
+  if (selectors === undefined) return found;
+  const tried = selectors.map(({ text, nodeCount }) => `${nodeCount === 1 ? "1 node" : `${nodeCount} nodes`} ${text}`);
+  return { ...found, reason: `${found.reason}; tried in this order: ${tried.join(", ")}`, details: { ...found.details, selectors } };
+}
+
+function reasonOf(here: LeaseReportHeader, cluster: PlaceReportHeader | "away" | undefined, nodeId: string): Reason {
   const local = leaseReason(here);
   const isHere = local.state === "waits for a worker";
   if (isHere && here.environment !== undefined) {

@@ -39,7 +39,7 @@ export class ClusterLeases {
 
   constructor(options: ClusterLeasesOptions) {
     this.#options = options;
-    this.#spillback = new Spillback(options.nodeId);
+    this.#spillback = new Spillback(options.nodeId, options.leases.view().labels);
   }
 
   /** A process of this node says what it wants. */

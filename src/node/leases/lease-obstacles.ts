@@ -5,6 +5,7 @@
  * can mend: a hard affinity to a node that is not there, a bundle that its group does not have, a group that was removed. Pure functions.
  */
 import type { NodeId } from "../../base/ids.ts";
+import { meetsAnySelector, selectorText } from "../../scheduling/fallbacks.ts";
 import { type Labels, unmatchedLabel } from "../../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { MissingResource, ResourcePool } from "../../scheduling/resource-pool.ts";
@@ -12,7 +13,7 @@ import type { BundleReservations } from "./bundle-reservations.ts";
 
 export type Obstacle =
   | ({ kind: "resource"; group: string | undefined } & MissingResource)
-  | { kind: "label"; key: string; condition: string; labels: Labels };
+  | { kind: "label"; key: string; condition: string; labels: Labels; fallbacks?: readonly Labels[] | undefined };
 
 export interface Refusal {
   readonly code: "unschedulable" | "groupRemoved" | "environmentFailed";
@@ -76,7 +77,8 @@ export function obstacleOf(spec: LeaseSpec, facts: NodeFacts): Obstacle | undefi
     return missing === undefined ? undefined : { kind: "resource", group: bundle.group, ...missing };
   }
   const unmatched = unmatchedLabel(labels, facts.labels);
-  if (unmatched !== undefined) return { kind: "label", ...unmatched, labels: facts.labels };
+  if (unmatched !== undefined && !meetsAnySelector(spec, facts.labels))
+    return { kind: "label", ...unmatched, labels: facts.labels, ...(spec.fallbacks === undefined ? {} : { fallbacks: spec.fallbacks }) };
   const missing = facts.pool.missing(resources);
   return missing === undefined ? undefined : { kind: "resource", group: undefined, ...missing };
 }
@@ -86,7 +88,8 @@ export function obstacleText(obstacle: Obstacle): string {
   if (obstacle.kind === "label") {
     const labels = Object.entries(obstacle.labels).map(([key, value]) => `${key}=${value}`);
     const has = labels.length === 0 ? "no labels" : `the labels ${labels.join(", ")}`;
-    return `waits for a node whose label ${obstacle.key} is ${obstacle.condition}, but the node has ${has}. It stays pending; choose another label, or start Shoal with it.`;
+    const otherwise = (obstacle.fallbacks ?? []).map((selector) => `, or else ${selectorText(selector)}`).join("");
+    return `waits for a node whose label ${obstacle.key} is ${obstacle.condition}${otherwise}, but the node has ${has}. It stays pending; choose another label, or start Shoal with it.`;
   }
   const { name, wanted, total, group } = obstacle;
   if (group !== undefined)

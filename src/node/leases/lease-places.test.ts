@@ -6,6 +6,7 @@ import { resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import { LeaseManager } from "./lease-manager.ts";
+import { obstacleText } from "./lease-obstacles.ts";
 
 const driver = "driver" as ProcessId;
 
@@ -83,6 +84,17 @@ describe("places", () => {
     const actor = "actor" as ActorId;
     const wanted = manager.handle({ kind: "actorWanted", actor, spec: there(false), placement: there(false) });
     expect(of(wanted, "actorRefused")).toMatchObject([{ actor }]);
+  });
+
+  test("labels that match only what it falls back on will do, where there is no other node", () => {
+    const manager = managerOf({ CPU: 2 }, 2);
+    const fitting = specOf({ CPU: 1 }, { labels: { zone: "b" }, fallbacks: [{ zone: "c" }, { zone: "a" }] });
+    expect(of(manager.handle(demand(fitting)), "grant")).toHaveLength(1);
+    const none = specOf({ CPU: 1 }, { labels: { zone: "b" }, fallbacks: [{ zone: "c" }] });
+    const [told] = of(manager.handle(demand(none)), "infeasible");
+    expect(told === undefined ? "" : obstacleText(told.obstacle)).toContain(
+      "waits for a node whose label zone is b, or else whose label zone is c, but the node has the labels zone=a",
+    );
   });
 
   test("labels that do not match wait, and are told once", () => {

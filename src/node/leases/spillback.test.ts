@@ -196,6 +196,42 @@ describe("spread", () => {
   });
 });
 
+describe("what it falls back on", () => {
+  const inOrder = specOf({ labels: { zone: "east" }, fallbacks: [{ zone: "west" }] });
+  const onNode = (labels: Record<string, string>): SpillEffect[] =>
+    new Spillback(here, labels).handle({ kind: "demand", owner, spec: inOrder, backlog: 3, near: [], nowMs: 0 });
+
+  test("is kept from a node that is not the first choice until the head has said that it is for this node", () => {
+    expect(onNode({ zone: "west" })).toEqual([{ kind: "elsewhere", owner, spec: inOrder, count: 3 }]);
+    // It may be granted where it is the first choice, and is hopeless where it is none.
+    expect(onNode({ zone: "east" })).toEqual([]);
+    expect(onNode({ zone: "north" })).toEqual([]);
+  });
+
+  test("is let in here when the head finds no room by the first selector", () => {
+    const spillback = new Spillback(here, { zone: "west" });
+    spillback.handle({ kind: "demand", owner, spec: inOrder, backlog: 3, near: [], nowMs: 0 });
+    const [ask] = spillback.handle({
+      kind: "review",
+      overflows: [overflow(0, { spec: inOrder, backlog: 3, elsewhere: 3 })],
+      nowMs: 0,
+    });
+    expect(ask).toMatchObject({ kind: "ask", question: { number: 1, count: 3, isFromFull: false } });
+    const answer: SpillAnswer = {
+      kind: "nodes",
+      nodes: [
+        { nodeId: there, count: 1, placement: 1, waitMs: 100 },
+        { nodeId: here, count: 2, placement: 2, waitMs: 100 },
+      ],
+    };
+    expect(spillback.handle({ kind: "answered", question: 1, answer, nowMs: 1 })).toMatchObject([
+      { kind: "demand", nodeId: thereTag, count: 1 },
+      { kind: "elsewhere", count: 1 },
+      { kind: "settled", placement: 2 },
+    ]);
+  });
+});
+
 describe("locality", () => {
   const near = [["there" as NodeTag, 3, 5e6] as const];
 

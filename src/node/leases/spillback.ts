@@ -10,6 +10,8 @@
  * Invariant: at most one question for an owner and shape is open; a node that dropped a demand is not asked again at once.
  */
 import { type NodeId, nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
+import { isFallbackNode } from "../../scheduling/fallbacks.ts";
+import type { Labels } from "../../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { RemotePlacement } from "./lease-events.ts";
 import type { Refusal } from "./lease-obstacles.ts";
@@ -102,12 +104,14 @@ const STUCK_MS = 100;
 
 export class Spillback {
   readonly #nodeId: NodeId;
+  readonly #labels: Labels;
   readonly #wants = new Map<string, Want>();
   #nextQuestion = 1;
   #effects: SpillEffect[] = [];
 
-  constructor(nodeId: NodeId) {
+  constructor(nodeId: NodeId, labels: Labels = {}) {
     this.#nodeId = nodeId;
+    this.#labels = labels;
   }
 
   handle(event: SpillEvent): SpillEffect[] {
@@ -189,8 +193,9 @@ export class Spillback {
   }
 
   /** Only the head may say that it is for this node: it is spread, or prefers another. What needs another is hopeless here. */
-  #isApart({ spread, node }: LeaseSpec): boolean {
-    return spread === true || (node?.soft === true && node.id !== this.#nodeId);
+  #isApart(spec: LeaseSpec): boolean {
+    const { spread, node } = spec;
+    return spread === true || (node?.soft === true && node.id !== this.#nodeId) || isFallbackNode(spec, this.#labels);
   }
 
   #want(owner: ProcessId, spec: LeaseSpec): Want {

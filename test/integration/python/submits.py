@@ -396,3 +396,16 @@ def limited_calls(count):
 
 def process():
     return os.getpid()
+
+
+def fallen_back():
+    calls = [
+        double.options(label_selector={"zone": "nowhere"}, fallback_strategy=[{"label_selector": {"zone": "!nowhere"}}]),
+        double.options(label_selector={"zone": "nowhere"}, fallback_strategy=[{"label_selector": {}}]),
+    ]
+    try:
+        double.options(fallback_strategy=[{"num_cpus": 1}])
+        refused = ""
+    except TypeError as error:
+        refused = str(error)
+    return [shoal.get([call.remote(value) for value, call in enumerate(calls, 1)]), refused]

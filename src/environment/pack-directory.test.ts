@@ -175,6 +175,59 @@ test("hashes that were kept and are wrong are found out, and the folder is packe
   expect(hasPackage(cacheFolder, "0".repeat(64))).toBe(false);
 });
 
+describe("of a folder that programs write to", () => {
+  /** Called when the folder was listed, for each of its files, before any is read. */
+  class Listed extends Array<string> {
+    listed: () => void = () => {};
+    override includes(): boolean {
+      this.listed();
+      return true;
+    }
+  }
+
+  test("what has gone since it was listed is left out: a file, a link, a folder with all that is in it", () => {
+    for (const path of ["a", "b/c", "d"]) write(path);
+    symlinkSync("a", join(from, "link"));
+    const only = new Listed();
+    only.listed = () => {
+      for (const path of ["b", "d", "link"]) rmSync(join(from, path), { recursive: true, force: true });
+    };
+    const { hash, files } = pack({ only });
+    expect(files).toBe(1);
+    expect(readdirSync(unpacked(hash)).sort()).toEqual(["a", "b"]);
+    expect(readdirSync(join(to, "b"))).toEqual([]);
+  });
+
+  test("a file is what it was when it was read, however often it changes", () => {
+    write("a", "1");
+    write("b", "1");
+    let reads = 0;
+    const options = {
+      nowMs: () => Date.now() + LATER_MS,
+      // Asked for in each step, the hashes of the files and their contents among them.
+      get cacheFolder(): string {
+        reads += 1;
+        write("a", "x".repeat(reads));
+        if (reads > 4) rmSync(join(from, "b"), { force: true });
+        return cacheFolder;
+      },
+    };
+    const { hash, files, contentsBytes } = packDirectory({ directory: from, excludes: [] }, options);
+    const place = unpacked(hash);
+    expect(readdirSync(place).length).toBe(files);
+    expect(readFileSync(join(place, "a"), "utf8")).toMatch(/^x+$/);
+    expect(contentsBytes).toBe(readdirSync(place).reduce((sum, name) => sum + readFileSync(join(place, name)).length, 0));
+    // It changed after it was hashed.
+    expect(readFileSync(join(place, "a"), "utf8").length).toBeGreaterThan(2);
+    expect(pack().hashedFiles).toBeGreaterThan(0);
+    expect(readdirSync(cacheFolder).filter((name) => name.endsWith(".new"))).toEqual([]);
+  });
+
+  test("a folder that is not there is refused", () => {
+    expect(() => pack({ directory: join(root, "nothing") })).toThrow(/there is no folder/);
+  });
+});
+
 test("a file that changes on the way into its package is named, and nothing is made", () => {
   write("a", "12345");
   const files = [{ path: "a", sha256: "0".repeat(64) }];

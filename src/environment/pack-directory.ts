@@ -2,7 +2,8 @@
  * Makes a package of a folder in this machine's cache, and a folder of a package.
  *
  * Runs in a process of its own (`entry/environment.ts`). The hash of each file is kept with the file's size, times and number, so that a folder that has not changed
- * costs one look at each file; what has changed is read. A file that changes while it is packed is seen by its hash, and the folder is packed again.
+ * costs one look at each file; what has changed is read. A file that changes while it is packed is seen by its hash, and the folder is packed again, with each file as it is read then. One that goes meanwhile
+ * is left out.
  */
 import { type ListedEntry, type ListingOptions, listDirectory } from "../platform/files/directory-listing.ts";
 import { sha256Hex } from "../platform/digest.ts";
@@ -17,8 +18,10 @@ import {
   readBytesOf,
   readLink,
   readTextFile,
+  unlessGone,
   unpack,
   writePackage,
+  writePackageAsRead,
   writeTextFile,
 } from "../platform/files/package-files.ts";
 import { isDirectory, joinPath } from "../platform/files/paths.ts";
@@ -59,7 +62,6 @@ export interface PackOptions {
   readonly limits?: Partial<Pick<ListingOptions, "sizeBytesMax" | "filesMax">>;
 }
 
-const ATTEMPTS_MAX = 3;
 /** A file that was changed this shortly before it was read may be changed again without its times telling. */
 const TIMES_COARSE_MS = 100;
 
@@ -67,76 +69,103 @@ type KnownHashes = Record<string, readonly [stamp: string, sha256: string]>;
 
 /**
  * @throws RangeError when the folder is too large, naming what is large in it
- * @throws Error for a link that leads out of the folder, or a folder that keeps changing
+ * @throws Error for a link that leads out of the folder
  */
 export function packDirectory(request: PackRequest, options: PackOptions): PackedDirectory {
   if (!isDirectory(request.directory)) throw new Error(`there is no folder ${request.directory} any more`);
   makeFolder(options.cacheFolder);
-  let changed: string | undefined;
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const described = whileThere(() => describeDirectory(request, options, attempt === 0));
-    if (typeof described === "string") {
-      changed = described;
-      continue;
-    }
-    const { entries, hashedFiles } = described;
-    const manifest = encodeManifest(entries);
-    const hash = packageHash(manifest);
-    const files = entries.filter((entry): entry is PackagedFile => entry.kind === "file");
-    // In the order of the manifest, in which they are unpacked.
-    files.sort((a, b) => (a.path < b.path ? -1 : 1));
-    changed = whileThere(() => writePackage(joinPath(options.cacheFolder, hash), manifest, { root: request.directory, files }));
-    if (changed !== undefined) continue;
-    const contentsBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-    const manifests = files.filter(({ path }) => path.endsWith("/package.json")).map(({ path }) => path.slice(0, -"/package.json".length));
-    const installed = request.only === undefined ? installedPackages(request.directory, manifests) : [];
-    return { hash, files: files.length, contentsBytes, manifestBytes: manifest.length, hashedFiles, installed };
-  }
-  throw new Error(
-    `the folder ${request.directory} cannot be packed: ${changed} kept changing meanwhile; exclude what programs write with excludes or a .shoalignore file`,
-  );
+  const indexFile = joinPath(options.cacheFolder, `index-${sha256Hex(request.directory).slice(0, 32)}`);
+  const { entries, hashedFiles } = describeDirectory(request, options, indexFile);
+  const described = encodeManifest(entries);
+  const to = joinPath(options.cacheFolder, packageHash(described));
+  const changed = writePackage(to, described, { root: request.directory, files: filesOf(entries) });
+  if (changed === undefined) return packed(request, { entries, hashedFiles });
+  // What it says of unchanged files may be wrong.
+  writeTextFile(indexFile, "{}");
+  return packed(request, packAsRead(request, options));
 }
 
-/** The path of a file that has gone meanwhile, which counts as one that changed. */
-function whileThere<Result>(read: () => Result): Result | string {
-  try {
-    return read();
-  } catch (error) {
-    const { code, path } = error as { code?: string; path?: string };
-    if (code !== "ENOENT" || path === undefined) throw error;
-    return path;
-  }
+interface Described {
+  readonly entries: readonly PackageEntry[];
+  readonly hashedFiles: number;
 }
 
-function describeDirectory(
-  request: PackRequest,
-  options: PackOptions,
-  believesIndex: boolean,
-): { entries: PackageEntry[]; hashedFiles: number } {
-  const { directory, excludes, only } = request;
-  const startedMs = options.nowMs();
+function packed(request: PackRequest, { entries, hashedFiles }: Described): PackedDirectory {
+  const manifest = encodeManifest(entries);
+  const files = filesOf(entries);
+  const contentsBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const manifests = files.filter(({ path }) => path.endsWith("/package.json")).map(({ path }) => path.slice(0, -"/package.json".length));
+  const installed = request.only === undefined ? installedPackages(request.directory, manifests) : [];
+  return { hash: packageHash(manifest), files: files.length, contentsBytes, manifestBytes: manifest.length, hashedFiles, installed };
+}
+
+/** In the order of the manifest, in which they are unpacked. */
+function filesOf(entries: readonly PackageEntry[]): PackagedFile[] {
+  return entries.filter((entry): entry is PackagedFile => entry.kind === "file").sort(byPath);
+}
+
+function byPath(a: { readonly path: string }, b: { readonly path: string }): number {
+  return a.path < b.path ? -1 : 1;
+}
+
+/** Programs write to the folder: no two looks at it see the same. */
+function packAsRead(request: PackRequest, options: PackOptions): Described {
+  const { directory } = request;
+  const listed = listBelonging(request, options);
+  const others = listed.flatMap((entry) => (entry.kind === "file" ? [] : listOf(describeOther(directory, entry))));
+  const executable = new Map(listed.map(({ path, isExecutable }) => [path, isExecutable]));
+  const paths = listed.filter(({ kind }) => kind === "file").sort(byPath);
+  let entries: PackageEntry[] = [];
+  const read = writePackageAsRead(options.cacheFolder, {
+    root: directory,
+    paths: paths.map(({ path }) => path),
+    describe: (files) => {
+      const described = files.map((file): PackageEntry => ({ kind: "file", ...file, isExecutable: executable.get(file.path) === true }));
+      entries = [...others, ...described];
+      const manifest = encodeManifest(entries);
+      return { name: packageHash(manifest), manifest };
+    },
+  });
+  return { entries, hashedFiles: read.length };
+}
+
+function listBelonging({ directory, excludes, only }: PackRequest, options: PackOptions): ListedEntry[] {
   const limits = { sizeBytesMax: PACKAGE_SIZE_BYTES_MAX, filesMax: PACKAGE_FILES_MAX, ...options.limits };
-  const listed = listDirectory({ from: directory, excludes, ...limits }).filter(({ path }) => only === undefined || only.includes(path));
-  const indexFile = joinPath(options.cacheFolder, `index-${sha256Hex(directory).slice(0, 32)}`);
-  const known = believesIndex ? readIndex(indexFile) : {};
+  return listDirectory({ from: directory, excludes, ...limits }).filter(({ path }) => only === undefined || only.includes(path));
+}
+
+/** A folder or a link; undefined for a link that has gone. */
+function describeOther(directory: string, { path, kind }: ListedEntry): PackageEntry | undefined {
+  return kind === "folder" ? { kind, path } : unlessGone(() => linkEntry(directory, path));
+}
+
+function describeDirectory(request: PackRequest, options: PackOptions, indexFile: string): Described {
+  const { directory } = request;
+  const startedMs = options.nowMs();
+  const listed = listBelonging(request, options);
+  const known = readIndex(indexFile);
   const next: KnownHashes = {};
   const buffer = pieceBuffer();
   let hashedFiles = 0;
-  const entries = listed.map((entry): PackageEntry => {
+  const entries = listed.flatMap((entry): PackageEntry[] => {
     const { path, kind } = entry;
-    if (kind === "folder") return { kind, path };
-    if (kind === "link") return linkEntry(directory, path);
+    if (kind !== "file") return listOf(describeOther(directory, entry));
     const before = known[path];
     let content = before?.[0] === entry.stamp ? { sha256: before[1], sizeBytes: entry.sizeBytes } : undefined;
     if (content === undefined) {
-      content = hashFile(joinPath(directory, path), buffer);
+      content = unlessGone(() => hashFile(joinPath(directory, path), buffer));
+      if (content === undefined) return [];
       hashedFiles += 1;
     }
     if (isSettled(entry, startedMs)) next[path] = [entry.stamp, content.sha256];
-    return { kind, path, isExecutable: entry.isExecutable, ...content };
+    return [{ kind, path, isExecutable: entry.isExecutable, ...content }];
   });
   if (hashedFiles > 0 || Object.keys(known).length !== Object.keys(next).length) writeTextFile(indexFile, JSON.stringify(next));
   return { entries, hashedFiles };
+}
+
+function listOf<Item>(item: Item | undefined): Item[] {
+  return item === undefined ? [] : [item];
 }
 
 function readIndex(file: string): KnownHashes {

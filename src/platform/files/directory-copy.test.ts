@@ -80,3 +80,17 @@ test("refuses what is too large before it writes anything, and names the largest
   );
   expect(existsSync(to)).toBe(false);
 });
+
+test("leaves out what goes meanwhile, and refuses what it cannot write", async () => {
+  for (const path of ["a", "b/c", "d"]) write(path, "123");
+  symlinkSync("a", join(from, "link"));
+  const copying = copy();
+  // It has been listed by now, and nothing has been copied.
+  for (const path of ["b", "d", "link"]) rmSync(join(from, path), { recursive: true });
+  expect(await copying).toEqual({ files: 1, sizeBytes: 3 });
+  const other = copyDirectory({ from, to: join(root, "other"), excludes: [], sizeBytesMax: 1e9, filesMax: 1000 });
+  await other;
+  write("e");
+  symlinkSync("nowhere/there", join(root, "other", "e"));
+  await expect(copyDirectory({ from, to: join(root, "other"), excludes: [], sizeBytesMax: 1e9, filesMax: 1000 })).rejects.toThrow("ENOENT");
+});

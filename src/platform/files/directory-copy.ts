@@ -1,10 +1,10 @@
 /**
  * Copies a folder as it is now, without what its owner excludes: a worker's working directory.
  *
- * What belongs to it is `directory-listing.ts`'s decision. Links stay links. The size is summed up before anything is written, so that a folder that is too
+ * What belongs to it is `directory-listing.ts`'s decision. Links stay links. What goes while the folder is copied is left out: programs may be writing to it. The size is summed up before anything is written, so that a folder that is too
  * large is refused with the names of what is large in it.
  */
-import { copyFile, mkdir, readlink, symlink } from "node:fs/promises";
+import { copyFile, lstat, mkdir, readlink, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { listDirectory, type ListingOptions } from "./directory-listing.ts";
 
@@ -23,16 +23,36 @@ export async function copyDirectory(options: DirectoryCopyOptions): Promise<Dire
   const { from, to } = options;
   const found = listDirectory(options);
   await mkdir(to, { recursive: true });
-  for (const { path, kind } of found) {
+  const result = { files: 0, sizeBytes: 0 };
+  for (const { path, kind, sizeBytes } of found) {
     const target = join(to, path);
-    if (kind === "folder") await mkdir(target, { recursive: true });
-    else if (kind === "link") await symlink(await readlink(join(from, path)), target);
-    else await copyFile(join(from, path), target);
+    if (kind === "folder") {
+      await mkdir(target, { recursive: true });
+      continue;
+    }
+    if (!(await copyIfThere(kind === "link" ? copyLink : copyFile, join(from, path), target))) continue;
+    result.files += 1;
+    result.sizeBytes += sizeBytes;
   }
-  return {
-    files: found.filter(({ kind }) => kind !== "folder").length,
-    sizeBytes: found.reduce((sum, entry) => sum + entry.sizeBytes, 0),
-  };
+  return result;
+}
+
+async function copyLink(from: string, to: string): Promise<void> {
+  await symlink(await readlink(from), to);
+}
+
+async function copyIfThere(copy: typeof copyLink, from: string, to: string): Promise<boolean> {
+  try {
+    await copy(from, to);
+    return true;
+  } catch (error) {
+    const hasGone = await lstat(from).then(
+      () => false,
+      () => true,
+    );
+    if (!hasGone) throw error;
+    return false;
+  }
 }
 
 /** A folder that appears in a second place. */

@@ -4,9 +4,10 @@
  * `.gitignore` and `.shoalignore` files count, each for its own folder and below, and so do patterns of the caller in the same form; of two files of one folder
  * the `.shoalignore` decides, so that it can bring back what git leaves out (`!dist/`). Called for copies and for packages of a working directory.
  */
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { type Dirent, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ignore, { type Ignore } from "ignore";
+import { unlessGone } from "./package-files.ts";
 
 export interface ListedEntry {
   /** Relative to the folder, with slashes. */
@@ -60,10 +61,13 @@ interface Walk {
 function list(walk: Walk, folder: string, outer: readonly Rules[]): boolean {
   const { options, found, counts } = walk;
   const rules = outer.slice();
-  const entries = readdirSync(join(options.from, folder), { withFileTypes: true });
+  // Of a folder that has gone meanwhile nothing is left; without the one that was asked for there is nothing to begin with.
+  const read = (): Dirent[] => readdirSync(join(options.from, folder), { withFileTypes: true });
+  const entries = folder === "" ? read() : (unlessGone(read) ?? []);
   for (const name of RULE_FILES) {
     if (!entries.some((entry) => entry.name === name && entry.isFile())) continue;
-    rules.push({ prefix: folder, rules: ignore().add(readFileSync(join(options.from, folder, name), "utf8")) });
+    const text = unlessGone(() => readFileSync(join(options.from, folder, name), "utf8"));
+    if (text !== undefined) rules.push({ prefix: folder, rules: ignore().add(text) });
   }
   for (const entry of entries) {
     const path = `${folder}${entry.name}`;

@@ -5,7 +5,7 @@
  * of it works in pieces, so memory stays small. The synchronous half is for processes that have nothing else to do, the other one for the node daemon.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
+import { closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, readFileSync, readlinkSync, readSync } from "node:fs";
 import { renameSync, rmSync, symlinkSync, writeFileSync, writeSync } from "node:fs";
 import { type FileHandle, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
@@ -30,13 +30,14 @@ export function pieceBuffer(): Uint8Array {
   return Buffer.allocUnsafeSlow(PIECE_BYTES);
 }
 
-/** Calls back with each piece of a file; the piece is valid during the call only. Returns how many bytes there were. */
+/** Calls back with each piece of a file; the piece is valid during the call only. Returns how many bytes there were. One that grows meanwhile ends where it ended when it was opened. */
 export function readPieces(file: string, buffer: Uint8Array, onPiece: (piece: Uint8Array) => void): number {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
+    const { size } = fstatSync(descriptor);
     let total = 0;
     for (;;) {
-      const count = readSync(descriptor, buffer, 0, buffer.length, null);
+      const count = readSync(descriptor, buffer, 0, Math.min(buffer.length, size - total), null);
       if (count === 0) return total;
       total += count;
       onPiece(buffer.subarray(0, count));
@@ -50,6 +51,16 @@ export function hashFile(file: string, buffer: Uint8Array): { sha256: string; si
   const hash = createHash("sha256");
   const sizeBytes = readPieces(file, buffer, (piece) => hash.update(piece));
   return { sha256: hash.digest("hex"), sizeBytes };
+}
+
+/** What `read` returns; undefined where the file that it reads has gone. */
+export function unlessGone<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return undefined;
+  }
 }
 
 /** The text of a link; relative to its folder where it names a place below `root` absolutely. */
@@ -79,12 +90,7 @@ export function writePackage(
     const buffer = pieceBuffer();
     try {
       for (const { path, sha256 } of files) {
-        const hash = createHash("sha256");
-        readPieces(join(root, path), buffer, (piece) => {
-          hash.update(piece);
-          writeAll(contents, piece);
-        });
-        if (hash.digest("hex") !== sha256) return path;
+        if (unlessGone(() => copyPieces(join(root, path), contents, buffer))?.sha256 !== sha256) return path;
       }
     } finally {
       closeSync(contents);
@@ -94,6 +100,58 @@ export function writePackage(
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
+}
+
+interface ReadFile {
+  readonly path: string;
+  readonly sha256: string;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Makes a package of files that may change meanwhile: each is what it was when it was read, and one that has gone is left out.
+ *
+ * @param describe of the files that were read, in the order of `paths`: the package's name and its manifest
+ */
+export function writePackageAsRead(
+  cacheFolder: string,
+  {
+    root,
+    paths,
+    describe,
+  }: { root: string; paths: readonly string[]; describe: (files: ReadFile[]) => { name: string; manifest: Uint8Array } },
+): ReadFile[] {
+  const fresh = freshName(join(cacheFolder, "read"));
+  mkdirSync(fresh, { recursive: true, mode: 0o700 });
+  try {
+    const contents = openSync(join(fresh, CONTENTS_FILE), "wx");
+    const files: ReadFile[] = [];
+    try {
+      const buffer = pieceBuffer();
+      for (const path of paths) {
+        const read = unlessGone(() => copyPieces(join(root, path), contents, buffer));
+        if (read !== undefined) files.push({ path, ...read });
+      }
+    } finally {
+      closeSync(contents);
+    }
+    const { name, manifest } = describe(files);
+    writeFileSync(join(fresh, MANIFEST_FILE), manifest);
+    moveInto(fresh, join(cacheFolder, name));
+    return files;
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** To the end of a file that is open. */
+function copyPieces(file: string, to: number, buffer: Uint8Array): { sha256: string; sizeBytes: number } {
+  const hash = createHash("sha256");
+  const sizeBytes = readPieces(file, buffer, (piece) => {
+    hash.update(piece);
+    writeAll(to, piece);
+  });
+  return { sha256: hash.digest("hex"), sizeBytes };
 }
 
 function writeAll(descriptor: number, piece: Uint8Array): void {

@@ -4,13 +4,13 @@
  * A server that was killed is started again by its supervisor after 100 ms; one that is to be away for longer is killed as often as it comes.
  */
 import { join } from "node:path";
-import { createServer } from "node:net";
 import type { TestNats } from "shoal/testing";
 import { natsServerBinary } from "../scripts/nats-server.mjs";
 import type { NodeId } from "../src/base/ids.ts";
 import { certifyNode, newAuthority, newNodeKey } from "../src/platform/network/certificates.ts";
 import { NatsProcess, type TlsTexts } from "../src/platform/nats/nats-process.ts";
 import { HEAD_NAME } from "../src/platform/network/tls-identity.ts";
+import { freePorts } from "../test/control-plane/free-ports.ts";
 import { nowMs } from "./clock.ts";
 import { signal } from "./processes.ts";
 
@@ -98,19 +98,6 @@ export class ChaosNats {
   async close(): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.close()));
   }
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const listeners = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const listener = createServer();
-      await new Promise<void>((resolve) => listener.listen(0, HOST, resolve));
-      return listener;
-    }),
-  );
-  const ports = listeners.map((listener) => (listener.address() as { port: number }).port);
-  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
-  return ports;
 }
 
 function sleep(ms: number): Promise<void> {

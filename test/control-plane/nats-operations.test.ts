@@ -22,6 +22,7 @@ import { type NodeBus, openControlPlane, openNodeBus } from "../../src/control/l
 import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions, type TlsTexts } from "../../src/platform/nats/nats-process.ts";
 import { certifyNode, newAuthority, newNodeKey } from "../../src/platform/network/certificates.ts";
 import { createNatsKey } from "../../src/platform/nats/nats-keys.ts";
+import { freePorts } from "./free-ports.ts";
 import { until } from "./nats-servers.ts";
 import { bytes, describeNats, text } from "./planes.ts";
 import { makeCertificate } from "./tls-files.ts";
@@ -499,17 +500,4 @@ function mountMemory(folder: string, size: string): boolean {
   } catch {
     return false;
   }
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const listeners = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const listener = createServer();
-      await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-      return listener;
-    }),
-  );
-  const ports = listeners.map((listener) => (listener.address() as { port: number }).port);
-  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
-  return ports;
 }

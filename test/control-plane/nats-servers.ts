@@ -2,16 +2,18 @@
  * Real nats-servers for tests: one, or several that replicate each other, which can be killed, stopped and started again.
  *
  * Each runs below a shell that ends it when the test process is gone, however that ends, so that none is left behind. State lies in a temporary folder
- * that `close` removes. Ports are free ones: a client's port is read back, a cluster's is chosen before, as its peers have to know it.
+ * that `close` removes. Ports are chosen before, as clients and other servers have to know them: where somebody else was faster, others are chosen.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
 import { natsServerConfig } from "../../src/platform/nats/nats-config.ts";
+import { freePorts } from "./free-ports.ts";
 
+/** Of `start`: somebody else listens at a port that was free. */
+const TRIES_MAX = 5;
 /** `wait` for the server in the background; the end of our pipe is the end of the server. */
 const KEEPER = '"$@" & server=$!; echo $server; (read -r _; kill -9 $server) <&3 & wait $server';
 
@@ -46,7 +48,21 @@ export class NatsServers implements AsyncDisposable {
   readonly #servers: Server[] = [];
   readonly urls: string[] = [];
 
-  static async start({ count = 1, token }: { count?: number; token?: string } = {}): Promise<NatsServers> {
+  static async start(wanted: { count?: number; token?: string } = {}): Promise<NatsServers> {
+    for (let tries = 1; ; tries += 1) {
+      const servers = await NatsServers.#chosen(wanted);
+      try {
+        await Promise.all(servers.#servers.map((_, index) => servers.restart(index)));
+        return servers;
+      } catch (error) {
+        const wasTaken = servers.#servers.some((_, index) => servers.log(index).includes("address already in use"));
+        await servers.close();
+        if (!wasTaken || tries === TRIES_MAX) throw error;
+      }
+    }
+  }
+
+  static async #chosen({ count = 1, token }: { count?: number; token?: string }): Promise<NatsServers> {
     const servers = new NatsServers();
     const ports = await freePorts(count * 2);
     const routes = ports.slice(count).map((port) => `nats://127.0.0.1:${port}`);
@@ -54,7 +70,6 @@ export class NatsServers implements AsyncDisposable {
       const port = ports[index] as number;
       servers.#add(`n${index}`, { port, token, cluster: count > 1 ? { port: ports[count + index] as number, routes } : undefined });
     }
-    await Promise.all(servers.#servers.map((_, index) => servers.restart(index)));
     return servers;
   }
 
@@ -72,6 +87,8 @@ export class NatsServers implements AsyncDisposable {
     const { keeper } = server;
     if (keeper === undefined) return;
     server.keeper = undefined;
+    // It may have ended by itself.
+    if (hasEnded(keeper)) return;
     const ended = new Promise((resolve) => keeper.once("exit", resolve));
     process.kill(server.pid, "SIGKILL");
     await ended;
@@ -94,8 +111,16 @@ export class NatsServers implements AsyncDisposable {
       stdio: ["ignore", "pipe", "ignore", "pipe"],
     });
     server.keeper = keeper;
-    server.pid = Number(await new Promise<string>((resolve) => keeper.stdout?.once("data", (data) => resolve(String(data)))));
-    await until(() => existsSync(server.portsFolder) && readdirSync(server.portsFolder).length > 0, `${server.name} is ready`);
+    server.pid = Number(
+      await new Promise<string>((resolve, reject) => {
+        keeper.stdout?.once("data", (data) => resolve(String(data)));
+        keeper.once("error", reject);
+        keeper.once("exit", () => reject(new Error(`${server.name} did not begin`)));
+      }),
+    );
+    const isReady = (): boolean => existsSync(server.portsFolder) && readdirSync(server.portsFolder).length > 0;
+    await until(() => isReady() || hasEnded(keeper), `${server.name} is ready`);
+    if (hasEnded(keeper)) throw new Error(`${server.name} ended:\n${this.log(index)}`);
   }
 
   /** What the server wrote last, for a test that failed. */
@@ -133,6 +158,10 @@ export class NatsServers implements AsyncDisposable {
   }
 }
 
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
+
 export async function until(isTrue: () => boolean | Promise<boolean>, what: string, timeoutMs = 30_000): Promise<void> {
   const giveUpAt = Date.now() + timeoutMs;
   while (!(await isTrue())) {
@@ -143,17 +172,4 @@ export async function until(isTrue: () => boolean | Promise<boolean>, what: stri
 
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const listeners = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const listener = createServer();
-      await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-      return listener;
-    }),
-  );
-  const ports = listeners.map((listener) => (listener.address() as { port: number }).port);
-  await Promise.all(listeners.map((listener) => new Promise((resolve) => listener.close(resolve))));
-  return ports;
 }

@@ -7,31 +7,12 @@
  */
 import type { NodeId } from "../src/base/ids.ts";
 import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/nodes/failure-detector.ts";
+import { ProofClock } from "../src/control/leadership/proof-clock.ts";
 import { type FenceEvent, type LaterHeads, SelfFence } from "../src/node/membership/self-fence.ts";
+import type { FencingMutation, FencingProof } from "./fencing-mutations.ts";
+import { CUTS, type Head, type Place, type Way } from "./fencing-places.ts";
+import { StoreLooks, StoreOutages } from "./store-outages.ts";
 import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
-
-/** What can be taken out of the protocol, so that a run without it has to break the invariant. */
-export type FencingMutation =
-  | "none"
-  /** A node accepts "nobody answers" without asking the store. */
-  | "headlessWithoutStore"
-  /** A suspicion counts before it is committed. */
-  | "markAtOnce"
-  /** A head answers for ever, however long ago it proved that it leads. */
-  | "unprovenAnswers"
-  /** A new head gives the nodes of the tables no longer than its own. */
-  | "noGrace"
-  /** Workers wait for their daemon to kill them. */
-  | "workersTrustDaemon"
-  /** A node never stops its workers while its connections are closed. */
-  | "noPause"
-  /** Where addresses are the proof: a node does not ask how long ago it was proven that no later head had begun. */
-  | "laterHeadsForgotten"
-  /** There, too: a head does not say how old its proof is, so that each answer counts as one. */
-  | "answersAreProofs";
-
-/** How a node knows that no head can have declared it dead: from the store, or, as it is wired where several heads may lead, from the address of the head that it met last. */
-export type FencingProof = "store" | "addresses";
 
 const NODE = "n" as NodeId;
 const INCARNATION = "1";
@@ -41,27 +22,12 @@ const PROOF_MS = 20_000;
 const BEAT_MS = 1_000;
 const WORKER_CHECK_MS = 500;
 const ANNOUNCE_MS = 200;
+const GIVES_UP_MS = 13_000;
 const CLAIM_AFTER_MS = 1_200;
 /** What a node takes off the time of a proof that is the silence of the head's address. */
 const SAME_TIME_MS = 2_000;
 /** Both sides of a connection learn of its end within this. */
 const CLOSING_MS = 400;
-
-type Head = "head0" | "head1";
-type Place = "node" | Head | "bus" | "store";
-/** From one to another, directly or by way of the bus. */
-type Way = "direct" | "bus";
-
-const CUTS: readonly [Place, Place][] = [
-  ["node", "head0"],
-  ["node", "head1"],
-  ["node", "bus"],
-  ["node", "store"],
-  ["head0", "bus"],
-  ["head1", "bus"],
-  ["head0", "store"],
-  ["head1", "store"],
-];
 
 interface StoreState {
   term: number;
@@ -69,20 +35,13 @@ interface StoreState {
   state: "alive" | "suspect" | "dead";
 }
 
-interface FencingOptions {
+export interface FencingOptions {
   readonly seed: number;
   readonly mutation?: FencingMutation;
   /** Default: store. */
   readonly proof?: FencingProof;
-  readonly lengthMs?: number;
-}
-
-export interface FencingResult {
-  readonly violations: string[];
-  readonly deaths: number;
-  readonly fences: number;
-  readonly pauses: number;
-  readonly takeovers: number;
+  /** Whether the store may be away. Default: false. */
+  readonly hasOutages?: boolean;
 }
 
 export class FencingWorld {
@@ -90,6 +49,8 @@ export class FencingWorld {
   readonly random: SeededNumbers;
   readonly mutation: FencingMutation;
   readonly proof: FencingProof;
+  /** Undefined where the store is never away. */
+  readonly outages: StoreOutages | undefined;
   readonly store: StoreState = { term: 1, leader: 0, state: "alive" };
   readonly violations: string[] = [];
   readonly heads: ModelHead[];
@@ -101,15 +62,17 @@ export class FencingWorld {
   #isBusSplit = false;
   delayMs = 5;
 
-  constructor({ seed, mutation = "none", proof = "store" }: FencingOptions) {
+  constructor({ seed, mutation = "none", proof = "store", hasOutages = false }: FencingOptions) {
     this.random = new SeededNumbers(seed);
     this.mutation = mutation;
     this.proof = proof;
+    if (hasOutages) this.outages = new StoreOutages(this.time, this.random, { isFirewalled: this.random.isLucky(0.15) });
     this.node = new ModelNode(this);
     this.heads = [new ModelHead(this, 0), new ModelHead(this, 1)];
   }
 
   isOpen(a: Place, b: Place, way: Way = "direct"): boolean {
+    if (way === "bus" && this.outages?.isAway === true) return false;
     if (way === "bus") return this.isOpen(a, "bus") && this.isOpen("bus", b) && !(this.#isBusSplit && (a === "node" || b === "node"));
     return !this.#cuts.has(`${a} ${b}`) && !this.#cuts.has(`${b} ${a}`);
   }
@@ -124,10 +87,19 @@ export class FencingWorld {
     });
   }
 
+  /** To the store, where it is away at times. */
+  sendToStore(from: Place, run: () => void): void {
+    this.send([from, "store", "direct"], () => {
+      if (this.outages === undefined) run();
+      else this.outages.at(run, () => this.heads.find(({ place }) => place === from)?.isAwake === true);
+    });
+  }
+
   /** One misfortune, which ends after a while or never. */
   misfortune(): void {
     const { random, time } = this;
     const lengthMs = random.between(500, 40_000);
+    if (this.outages !== undefined && random.isLucky(0.7)) return random.isLucky(0.6) ? this.outages.begin() : this.#split(2 * lengthMs);
     const kind = random.next();
     if (kind < 0.15) {
       this.delayMs = random.between(100, 8_000);
@@ -139,15 +111,25 @@ export class FencingWorld {
     else this.#cut(lengthMs);
   }
 
+  /** One head stays with the node, the other one with the store: it will lead, and the node cannot hear of it. */
+  #split(lengthMs: number): void {
+    this.time.after(this.random.between(3_000, 20_000), () => this.outages?.begin());
+    const [near, far] = this.random.isLucky(0.5) ? ["head0", "head1"] : ["head1", "head0"];
+    this.#cutFor(
+      [
+        ["node", far],
+        [near, "store"],
+        [near, "bus"],
+      ] as [Place, Place][],
+      lengthMs,
+    );
+  }
+
   #cut(lengthMs: number): void {
     const { random } = this;
     const isIsolated = random.isLucky(0.4);
     const chosen = CUTS.filter(([a]) => (isIsolated ? a === "node" : random.isLucky(0.4)));
-    for (const [a, b] of chosen) {
-      const key = `${a} ${b}`;
-      this.#cuts.add(key);
-      this.time.after(lengthMs, () => this.#cuts.delete(key));
-    }
+    this.#cutFor(chosen, lengthMs);
     if (random.isLucky(0.2)) {
       this.#isBusSplit = true;
       this.time.after(lengthMs, () => {
@@ -158,6 +140,14 @@ export class FencingWorld {
     if (!random.isLucky(0.5) || this.node.isStopped) return;
     this.node.noticeClosed();
     for (const head of this.heads) head.noticeClosed();
+  }
+
+  #cutFor(ways: readonly [Place, Place][], lengthMs: number): void {
+    for (const [a, b] of ways) {
+      const key = `${a} ${b}`;
+      this.#cuts.add(key);
+      this.time.after(lengthMs, () => this.#cuts.delete(key));
+    }
   }
 
   /** The moment at which another node may run what this one ran. */
@@ -171,6 +161,8 @@ class ModelNode {
   readonly #world: FencingWorld;
   readonly #drift: number;
   readonly #fence: SelfFence;
+  readonly #looks: StoreLooks;
+  absences = 0;
   fences = 0;
   pauses = 0;
   /** As its server of the bus has it. */
@@ -189,7 +181,21 @@ class ModelNode {
     this.#world = world;
     this.#drift = 1 + world.random.between(-0.01, 0.01);
     this.#fence = new SelfFence({ nowMs: 0, deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS });
+    this.#looks = new StoreLooks({
+      mutation: world.mutation,
+      ask: (hear) =>
+        world.send(["node", "store", "direct"], () => {
+          const word = world.outages?.word;
+          world.send(["store", "node", "direct"], () => hear(word));
+        }),
+      after: (ms, run) => world.time.after(ms, () => this.#isAwake && run()),
+      onAway: (provenMs) => {
+        this.absences += 1;
+        this.#tell({ kind: "storeAway", provenMs, nowMs: this.clockMs });
+      },
+    });
     world.time.every(BEAT_MS, () => this.#isAwake && this.#beat());
+    if (world.outages !== undefined) world.time.every(BEAT_MS, () => this.#isAwake && this.#looks.look(this.clockMs));
     world.time.every(50, () => this.#isAwake && this.#tell({ kind: "tick", nowMs: this.clockMs }));
   }
 
@@ -264,7 +270,9 @@ class ModelNode {
               this.#tell({ kind: "linkOpen", nowMs: this.clockMs });
             }
             if (answer === "dead") this.#tell({ kind: "declaredDead", nowMs: this.clockMs });
-            else this.#tell({ kind: "acknowledged", sentMs, later: this.#later(sentMs - provenAgoMs, sentMs), nowMs: this.clockMs });
+            this.#looks.answered(sentMs - provenAgoMs);
+            if (answer === "alive")
+              this.#tell({ kind: "acknowledged", sentMs, later: this.#later(sentMs - provenAgoMs, sentMs), nowMs: this.clockMs });
           });
         });
       }
@@ -290,7 +298,9 @@ class ModelNode {
     world.send(["node", head.place, "direct"], () => {
       if (head.isHeard) return;
       world.send([head.place, "node", "direct"], () => {
-        if (this.#isAwake) this.#tell({ kind: "headless", sentMs: sentMs - SAME_TIME_MS, nowMs: this.clockMs });
+        if (!this.#isAwake) return;
+        this.#looks.nobodyAnswered(sentMs);
+        this.#tell({ kind: "headless", sentMs: sentMs - SAME_TIME_MS, nowMs: this.clockMs });
       });
     });
   }
@@ -303,7 +313,7 @@ class ModelNode {
       if (this.#isAwake) this.#tell({ kind: "headless", sentMs, nowMs: this.clockMs });
     };
     if (world.mutation === "headlessWithoutStore" && this.#hasBus) proven();
-    world.send(["node", "store", "direct"], () => {
+    world.sendToStore("node", () => {
       const { state } = world.store;
       world.send(["store", "node", "direct"], () => {
         if (state === "alive") proven();
@@ -334,7 +344,9 @@ class ModelHead {
   readonly #drift: number;
   #detector: FailureDetector | undefined;
   #term = 0;
-  #provenMs = 0;
+  readonly #proofs = new ProofClock();
+  #lapses = 0;
+  #isFresh = true;
   #heardLeaderMs = 0;
   #isLinkUp = false;
   #stoppedUntilMs = 0;
@@ -344,11 +356,12 @@ class ModelHead {
     this.#index = index;
     this.place = `head${index}` as Head;
     this.#drift = 1 + world.random.between(-0.01, 0.01);
+    this.#proofs.begins(0);
     if (index === 0) this.#lead(1);
-    world.time.every(ANNOUNCE_MS, () => this.#isAwake && this.#announceOrClaim());
-    world.time.every(100, () => this.#isAwake && this.#tell({ kind: "tick", nowMs: this.clockMs }));
-    world.time.every(200, () => this.#isAwake && this.#askBus());
-    world.time.every(3_000, () => this.#isAwake && this.#prove());
+    world.time.every(ANNOUNCE_MS, () => this.isAwake && this.#announceOrClaim());
+    world.time.every(100, () => this.isAwake && this.#tick());
+    world.time.every(200, () => this.isAwake && this.#askBus());
+    world.time.every(3_000, () => this.isAwake && this.#prove());
   }
 
   get clockMs(): number {
@@ -359,13 +372,13 @@ class ModelHead {
     return this.#detector !== undefined;
   }
 
-  get #isAwake(): boolean {
+  get isAwake(): boolean {
     return this.#world.time.nowMs >= this.#stoppedUntilMs;
   }
 
   /** Whether who asks its address is answered as by a head. */
   get isHeard(): boolean {
-    return this.#isAwake && this.#detector !== undefined;
+    return this.isAwake && this.#detector !== undefined;
   }
 
   stopFor(lengthMs: number): void {
@@ -375,7 +388,7 @@ class ModelHead {
   noticeClosed(): void {
     const { time, random } = this.#world;
     time.after(random.between(0, CLOSING_MS), () => {
-      if (!this.#isAwake || this.#detector === undefined) return;
+      if (!this.isAwake || this.#detector === undefined) return;
       const isOpen = this.#world.isOpen("node", this.place);
       if (this.#isLinkUp && !isOpen) {
         this.#isLinkUp = false;
@@ -398,11 +411,24 @@ class ModelHead {
     this.#tell(this.#ofNode(saysNobody ? "busLost" : "busBack"));
   }
 
+  /** As `NodeWatch` does it. */
+  #tick(): void {
+    const nowMs = this.clockMs;
+    if (this.#world.proof === "addresses" && this.#world.mutation !== "lapsesForgotten") {
+      const isFresh = this.#proofs.isFresh(nowMs);
+      if (this.#proofs.lapses !== this.#lapses) this.#tell({ kind: "ownProofLapsed", nowMs });
+      if (isFresh !== this.#isFresh) this.#tell({ kind: isFresh ? "ownBusBack" : "ownBusLost", nowMs });
+      this.#lapses = this.#proofs.lapses;
+      this.#isFresh = isFresh;
+    }
+    this.#tell({ kind: "tick", nowMs });
+  }
+
   /** A heartbeat; without an answer when this head may not give one. */
   hear(): { answer: "alive" | "dead" | undefined; term: number; provenAgoMs: number } {
     const term = this.#term;
-    const provenAgoMs = this.clockMs - this.#provenMs;
-    if (!this.#isAwake || this.#detector === undefined) return { answer: undefined, term, provenAgoMs };
+    const provenAgoMs = this.#proofs.agoMs(this.clockMs);
+    if (!this.isAwake || this.#detector === undefined) return { answer: undefined, term, provenAgoMs };
     const isOpen = this.#world.isOpen("node", this.place);
     if (!this.#isLinkUp && isOpen) {
       this.#isLinkUp = true;
@@ -410,7 +436,7 @@ class ModelHead {
     }
     this.#tell(this.#ofNode("heartbeat"));
     if (this.#detector?.isDead(NODE, INCARNATION)) return { answer: "dead", term, provenAgoMs };
-    const isProven = this.#world.mutation === "unprovenAnswers" || this.clockMs - this.#provenMs < PROOF_MS;
+    const isProven = this.#world.mutation === "unprovenAnswers" || provenAgoMs < PROOF_MS;
     return { answer: isProven ? "alive" : undefined, term, provenAgoMs };
   }
 
@@ -421,6 +447,7 @@ class ModelHead {
   #announceOrClaim(): void {
     const { heads } = this.#world;
     const other = heads[1 - this.#index] as ModelHead;
+    if (this.#world.outages !== undefined && this.#proofs.agoMs(this.clockMs) > GIVES_UP_MS) this.#stepDown();
     if (this.#detector !== undefined) {
       this.#world.send([this.place, other.place, "bus"], () => other.#hearLeader(this.#term));
       return;
@@ -434,14 +461,14 @@ class ModelHead {
       const { term } = store;
       return () => {
         this.#world.takeovers += 1;
+        this.#proofs.begins(sentMs);
         this.#lead(term);
-        this.#provenMs = sentMs;
       };
     });
   }
 
   #hearLeader(term: number): void {
-    if (!this.#isAwake) return;
+    if (!this.isAwake) return;
     this.#heardLeaderMs = this.clockMs;
     if (term > this.#term) this.#stepDown();
   }
@@ -449,6 +476,8 @@ class ModelHead {
   #lead(term: number): void {
     this.#term = term;
     this.#isLinkUp = false;
+    this.#lapses = this.#proofs.lapses;
+    this.#isFresh = true;
     const isFirst = this.#world.time.nowMs === 0;
     const takeoverGraceMs = isFirst || this.#world.mutation === "noGrace" ? 0 : PROOF_MS;
     this.#detector = new FailureDetector({ deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS, takeoverGraceMs });
@@ -466,7 +495,7 @@ class ModelHead {
     this.#commit(
       () => {},
       () => {
-        this.#provenMs = sentMs;
+        this.#proofs.proven(sentMs, this.clockMs);
       },
     );
   }
@@ -559,23 +588,11 @@ class ModelHead {
 
   #write(apply: (store: StoreState) => () => void): void {
     const world = this.#world;
-    world.send([this.place, "store", "direct"], () => {
+    world.sendToStore(this.place, () => {
       const then = apply(world.store);
       world.send(["store", this.place, "direct"], () => {
-        if (this.#isAwake) then();
+        if (this.isAwake) then();
       });
     });
   }
-}
-
-export function simulateFencing({ seed, mutation = "none", proof = "store", lengthMs = 300_000 }: FencingOptions): FencingResult {
-  const world = new FencingWorld({ seed, mutation, proof });
-  const plan = (): void => {
-    world.misfortune();
-    world.time.after(world.random.between(1_000, 30_000), plan);
-  };
-  world.time.after(world.random.between(1_000, 20_000), plan);
-  world.time.runUntil(lengthMs);
-  const { violations, deaths, takeovers, node } = world;
-  return { violations, deaths, fences: node.fences, pauses: node.pauses, takeovers };
 }

@@ -55,6 +55,15 @@ export interface HeartbeatReply {
   takeoverGraceMs: number;
   /** Where heads are, this one among them. */
   heads: string[];
+  /** Those that keep what heads write, all of them, and only by most of which anything is written. Undefined where they are not known. */
+  storeServers?: readonly StoreServer[] | undefined;
+}
+
+/** A server of the control store, and where it greets. */
+export interface StoreServer {
+  /** As it calls itself. */
+  name: string;
+  address: string;
 }
 
 /** What an operator is told of the cluster. */

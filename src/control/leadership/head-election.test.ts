@@ -181,6 +181,19 @@ describe("the election of a head", () => {
     expect(world.leaders).toHaveLength(1);
   });
 
+  test("a leader that reaches the store again before it gives up knows that it had not", async () => {
+    const { world, leader } = await withLeader();
+    await world.pass(5_000);
+    expect(leader.election.proofs).toEqual({ isFresh: true, lapses: 0 });
+    for (const head of world.heads) head.hasStore = false;
+    await world.pass(9_000);
+    expect(leader.election.proofs).toEqual({ isFresh: false, lapses: 0 });
+    for (const head of world.heads) head.hasStore = true;
+    await world.pass(3_000);
+    expect(leader.election.proofs).toEqual({ isFresh: true, lapses: 1 });
+    expect(leader.log).toEqual(["leads 1"]);
+  });
+
   test("a lone head goes on without the store, as nobody else can lead", async () => {
     const world = new World(0);
     const head = new ModelHead(world, "h", { hasRivals: false });

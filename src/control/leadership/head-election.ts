@@ -9,6 +9,7 @@
 import type { Bus, BusSubscription } from "../bus/bus.ts";
 import { FencedError } from "../control-errors.ts";
 import { claimLeadership, type Leadership } from "./leadership.ts";
+import { ProofClock } from "./proof-clock.ts";
 import type { ControlStore } from "../store/control-store.ts";
 
 export interface Announcement {
@@ -77,7 +78,7 @@ export class HeadElection {
   #leader: Announcement | undefined;
   #leadership: Leadership | undefined;
   #reign: Reign | undefined;
-  #provenMs = Number.NEGATIVE_INFINITY;
+  readonly #proofs = new ProofClock();
   #isClaiming = false;
   #isClosed = false;
   #cancelTurn: () => void = () => {};
@@ -109,7 +110,12 @@ export class HeadElection {
 
   /** How long ago it was proven that no later head had begun. */
   get provenAgoMs(): number {
-    return this.#clock.nowMs() - this.#provenMs;
+    return this.#proofs.agoMs(this.#clock.nowMs());
+  }
+
+  /** Whether the last proof is fresh enough for what follows from a node's silence, and how often one came so late that the store may have been away. */
+  get proofs(): { isFresh: boolean; lapses: number } {
+    return { isFresh: this.#proofs.isFresh(this.#clock.nowMs()), lapses: this.#proofs.lapses };
   }
 
   close(): void {
@@ -193,7 +199,7 @@ export class HeadElection {
     }
     this.#leadership = leadership;
     this.#highestTerm = leadership.term;
-    this.#provenMs = sentMs;
+    this.#proofs.begins(sentMs);
     leadership.fenced.addEventListener("abort", () => {
       if (this.#leadership === leadership) this.stepDown((leadership.fenced.reason as Error).message);
     });
@@ -217,7 +223,7 @@ export class HeadElection {
       const value = new Uint8Array(0);
       leadership.commit([{ key: PROOF_KEY, value }]).then(
         () => {
-          if (this.#leadership === leadership) this.#provenMs = sentMs;
+          if (this.#leadership === leadership) this.#proofs.proven(sentMs, this.#clock.nowMs());
         },
         (error: unknown) => {
           // Fenced is dealt with where all hear of it; a store that is away proves nothing, and disproves nothing.

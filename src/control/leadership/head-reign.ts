@@ -16,6 +16,7 @@ import { HeadServer } from "../nodes/head-server.ts";
 import { KeptHead } from "../tables/kept-head.ts";
 import type { Leadership } from "./leadership.ts";
 import type { ControlPlane } from "./open-control-plane.ts";
+import { StoreServers } from "./store-servers.ts";
 
 export interface HeadReignOptions {
   readonly plane: ControlPlane;
@@ -37,6 +38,7 @@ export class HeadReign {
   readonly #options: HeadReignOptions;
   readonly #election: HeadElection;
   readonly #roster: HeadRoster;
+  readonly #storeServers: StoreServers;
   readonly #leads = Promise.withResolvers<void>();
   readonly #isLed = Promise.withResolvers<void>();
   #server: HeadServer | undefined;
@@ -45,6 +47,7 @@ export class HeadReign {
     this.#options = options;
     const { plane, address, self, hasRivals, nowMs, onError } = options;
     this.#roster = new HeadRoster({ bus: plane.bus, self: { id: self.nodeId, address, hasRivals }, nowMs });
+    this.#storeServers = new StoreServers(hasRivals ? plane.storeServers : undefined);
     this.#election = new HeadElection({
       id: self.nodeId,
       address,
@@ -94,6 +97,7 @@ export class HeadReign {
 
   close(): void {
     this.#roster.close();
+    this.#storeServers.close();
     this.#election.close();
   }
 
@@ -111,7 +115,7 @@ export class HeadReign {
       hasRivals: hasRivals || leadership.hadRivals,
       isConnected: plane.isConnected,
       mayAnswer: () => election.mayAnswer,
-      ...(hasRivals && { heartbeatReply: () => this.#heartbeatReply() }),
+      ...(hasRivals && { heartbeatReply: () => this.#heartbeatReply(), proofs: () => election.proofs }),
       nowMs,
     });
     this.#server = server;
@@ -128,6 +132,7 @@ export class HeadReign {
   }
 
   #heartbeatReply(): HeartbeatReply {
-    return { provenAgoMs: Math.ceil(this.#election.provenAgoMs), takeoverGraceMs: PROOF_MS, heads: this.heads };
+    const provenAgoMs = Math.ceil(this.#election.provenAgoMs);
+    return { provenAgoMs, takeoverGraceMs: PROOF_MS, heads: this.heads, storeServers: this.#storeServers.known };
   }
 }

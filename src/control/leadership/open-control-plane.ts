@@ -12,6 +12,7 @@ import { NatsBus } from "../nats/nats-bus.ts";
 import { connectNats, type NatsLink, type NatsOptions, type NatsTls } from "../nats/nats-link.ts";
 import { NatsStore } from "../nats/nats-store.ts";
 import { nodeInbox } from "../nats/node-permissions.ts";
+import type { StoreServer } from "../../wire/cluster-messages.ts";
 import type { ControlStore } from "../store/control-store.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import { MemoryTables } from "../store/memory-tables.ts";
@@ -42,6 +43,8 @@ export interface NatsPlace extends BusOptions {
 
 export interface ControlPlane extends NodeBus {
   readonly store: ControlStore;
+  /** The servers that keep the store; undefined where one is neither found nor known from before. */
+  readonly storeServers?: (known: readonly StoreServer[]) => Promise<readonly StoreServer[] | undefined>;
 }
 
 /** What a node has of the control plane: the bus, and no tables. */
@@ -59,7 +62,11 @@ export async function openControlPlane(place: ControlPlanePlace): Promise<Contro
   try {
     const { cluster, replicas = 1 } = place;
     const store = await NatsStore.open(link, { cluster, replicas });
-    return { store, ...busOver(link, place, () => store.close()) };
+    return {
+      store,
+      storeServers: (known: readonly StoreServer[]) => store.servers(place.urls, known),
+      ...busOver(link, place, () => store.close()),
+    };
   } catch (error) {
     await link.close();
     throw error;

@@ -18,9 +18,11 @@ import {
 } from "../store/control-store.ts";
 import { checkKey, checkPrefix, checkRevision, checkTransaction } from "../store/store-keys.ts";
 import { randomHex } from "../../platform/random.ts";
+import type { StoreServer } from "../../wire/cluster-messages.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { HEADER, isDeletion, NatsSubjects } from "./nats-subjects.ts";
 import { runTransaction } from "./nats-transaction.ts";
+import { findStoreServers } from "./store-servers.ts";
 import { type StoredMessage, StreamApi, unavailable } from "./stream-api.ts";
 import { StreamFeed } from "./stream-feed.ts";
 import { openStream } from "./stream-config.ts";
@@ -116,6 +118,12 @@ export class NatsStore implements ControlStore {
     // Attempts come later, and the client sends from the bytes that it is given.
     const writes = transaction.writes.map((write) => ({ ...write, value: write.value?.slice() }));
     return await runTransaction(context, { ...transaction, writes });
+  }
+
+  /** Those that keep it, among these and others that they tell of; undefined where one is neither found nor known from before. @throws ControlPlaneUnavailableError when nobody answers */
+  async servers(urls: readonly string[], known: readonly StoreServer[]): Promise<readonly StoreServer[] | undefined> {
+    this.#assertOpen();
+    return await findStoreServers(this.#api, { urls, known });
   }
 
   async compact(): Promise<void> {

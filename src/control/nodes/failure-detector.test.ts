@@ -4,7 +4,7 @@ import { growDetector } from "../../../sim/detector-growth.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { type DetectorEffect, type DetectorEvent, type DetectorOptions, FailureDetector } from "./failure-detector.ts";
 
-type NodeEventKind = Exclude<DetectorEvent["kind"], "tick" | "ownBusLost" | "ownBusBack" | "marked">;
+type NodeEventKind = Exclude<DetectorEvent["kind"], "tick" | "ownBusLost" | "ownBusBack" | "ownProofLapsed" | "marked">;
 
 /** A detector with a clock that ticks every 100 ms, whose suspicions are committed at once. */
 class Bench {
@@ -27,7 +27,7 @@ class Bench {
     return this.#note(this.detector.handle({ kind, node: node as NodeId, incarnation, nowMs: this.nowMs }));
   }
 
-  own(kind: "ownBusLost" | "ownBusBack"): void {
+  own(kind: "ownBusLost" | "ownBusBack" | "ownProofLapsed"): void {
     this.detector.handle({ kind, nowMs: this.nowMs });
   }
 
@@ -54,6 +54,34 @@ class Bench {
     return lines;
   }
 }
+
+describe("a head that could not prove for a while that it leads", () => {
+  test("gives silent nodes as long as a head that begins, suspects them meanwhile, and takes what has ended for dead as ever", () => {
+    const bench = new Bench(2, { takeoverGraceMs: 20_000 });
+    bench.beating.delete("n0");
+    bench.pass(9_000);
+    bench.own("ownProofLapsed");
+    expect(bench.log).toEqual(["2000 suspect n0"]);
+    bench.beating.delete("n1");
+    bench.pass(29_900);
+    expect(bench.log).toEqual(["2000 suspect n0", "11000 suspect n1"]);
+    bench.pass(300);
+    expect(bench.log.slice(2)).toEqual(["39000 dead n0", "39000 dead n1"]);
+    const other = new Bench(1, { takeoverGraceMs: 20_000 });
+    other.beating.clear();
+    other.own("ownProofLapsed");
+    for (const kind of ["linkDown", "busLost"] as const) other.tell(kind, "n0");
+    expect(other.pass(3_000).at(-1)).toBe("2000 dead n0");
+  });
+
+  test("has only its own time anew where no other may begin", () => {
+    const bench = new Bench(1);
+    bench.beating.clear();
+    bench.pass(9_000);
+    bench.own("ownProofLapsed");
+    expect(bench.pass(10_100).at(-1)).toBe("19000 dead n0");
+  });
+});
 
 describe("the failure detector", () => {
   test("a node that beats stays alive", () => {

@@ -45,6 +45,8 @@ export type DetectorEvent =
   | ({ kind: "drained" } & OfNode)
   /** The head's own connection to the bus. */
   | { kind: "ownBusLost" | "ownBusBack"; nowMs: number }
+  /** It has proven that it leads after a time in which it could not: nodes that knew the store to be away did not wait for it. */
+  | { kind: "ownProofLapsed"; nowMs: number }
   | { kind: "tick"; nowMs: number };
 
 export type DetectorEffect =
@@ -102,6 +104,8 @@ export class FailureDetector {
   /** How long this process stood still, all in all. Its time leaves that out: the words of nodes that came meanwhile have not been read yet. */
   #stalledMs = 0;
   #isOwnBusLost = false;
+  /** From when on silence counts towards death, whenever it began. */
+  #silenceFromMs = Number.NEGATIVE_INFINITY;
   #frozenMs: number | undefined;
   /** The freeze lasted its time: the next one needs a majority that was heard in between. */
   #isGuardSpent = false;
@@ -146,14 +150,22 @@ export class FailureDetector {
       case "ownBusBack":
         this.#isOwnBusLost = false;
         // Of one that an earlier head may still be answering, the time has not begun.
-        for (const node of this.#nodes.values()) node.heardMs = Math.max(node.heardMs, nowMs);
+        this.#beginAnew(nowMs);
+        return [];
+      case "ownProofLapsed":
+        // As much as a head gives that begins now.
+        this.#silenceFromMs = nowMs + this.#takeoverGraceMs;
+        this.#beginAnew(nowMs);
         return [];
       default:
         return this.#ofNode(event, nowMs);
     }
   }
 
-  #ofNode(event: Exclude<DetectorEvent, { kind: "tick" | "ownBusLost" | "ownBusBack" }>, nowMs: number): DetectorEffect[] {
+  #ofNode(
+    event: Exclude<DetectorEvent, { kind: "tick" | "ownBusLost" | "ownBusBack" | "ownProofLapsed" }>,
+    nowMs: number,
+  ): DetectorEffect[] {
     const { kind, node: id, incarnation } = event;
     if (this.isDead(id, incarnation)) {
       return kind === "heartbeat" || kind === "registered" || kind === "linkUp" ? [{ kind: "refused", node: id, incarnation }] : [];
@@ -246,7 +258,8 @@ export class FailureDetector {
         return `it has had no link to the head and no connection to the bus for ${Math.round(closedMs)} ms`;
     }
     const silentMs = nowMs - node.heardMs;
-    if (silentMs < this.#deadAfterMs || this.isFrozen || this.#isOwnBusLost) return undefined;
+    const countedMs = Math.min(silentMs, nowMs - this.#silenceFromMs);
+    if (countedMs < this.#deadAfterMs || this.isFrozen || this.#isOwnBusLost) return undefined;
     if (nowMs - markedMs < this.#deadAfterMs * MARKED_FRACTION) return undefined;
     return `it has been silent for ${Math.round(silentMs)} ms`;
   }
@@ -297,6 +310,10 @@ export class FailureDetector {
     this.#nodes.delete(id);
     this.restoreDead(id, incarnation);
     return { kind: "dead", node: id, incarnation, reason };
+  }
+
+  #beginAnew(nowMs: number): void {
+    for (const node of this.#nodes.values()) node.heardMs = Math.max(node.heardMs, nowMs);
   }
 
   #ownTime(nowMs: number): number {

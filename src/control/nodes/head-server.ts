@@ -63,6 +63,8 @@ export interface HeadServerOptions {
   hasRivals?: boolean;
   /** Whether its own connection to the bus is there. */
   isConnected: () => boolean;
+  /** Where others may take over: whether it has lately proven that it leads, and how often a proof came late. */
+  proofs?: () => { isFresh: boolean; lapses: number };
   /** Whether it may tell a node that it is alive: no other head can have found it dead. */
   mayAnswer: () => boolean;
   /** What a node has to know of other heads; default: nothing, as there are none. */
@@ -104,6 +106,7 @@ export class HeadServer {
       hasRivals,
       nowMs,
       isConnected,
+      proofs: options.proofs,
       refuses,
       keep: (nodeId, state, then) => {
         // One that drains gets nothing new either way.

@@ -82,6 +82,35 @@ test("nobody dies of a suspicion that is not kept, nor of silence while the head
   expect(dead).toEqual([]);
 });
 
+test("silence counts only while this head proves that it leads, and anew after a time in which it did not, whenever it hears of its end", async () => {
+  watch.close();
+  const proofs = { isFresh: true, lapses: 3 };
+  watch = new NodeWatch({
+    hasRivals: true,
+    nowMs: () => performance.now(),
+    isConnected: () => true,
+    proofs: () => proofs,
+    refuses: () => Promise.resolve(refuses),
+    keep: (_, __, then) => then(),
+    dead: (_, reason) => dead.push(reason),
+    say: () => {},
+  });
+  watch.registered(node);
+  await pass(9_000);
+  proofs.isFresh = false;
+  await pass(30_000);
+  expect(dead).toEqual([]);
+  proofs.isFresh = true;
+  proofs.lapses += 1;
+  await pass(25_000);
+  // It has heard of both ends of the next one at once.
+  proofs.lapses += 1;
+  await pass(29_500);
+  expect(dead).toEqual([]);
+  await pass(1_000);
+  expect(dead).toHaveLength(1);
+});
+
 test("one that an earlier head had is dead when its address refuses connections, and after ten seconds in any case", async () => {
   const other = "c".repeat(32) as NodeId;
   watch.left(NODE);

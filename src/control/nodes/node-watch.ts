@@ -21,6 +21,8 @@ export interface NodeWatchOptions {
   readonly nowMs: () => number;
   /** Whether this head's own connection to the bus is there: without it, no node's silence says anything. */
   readonly isConnected: () => boolean;
+  /** Where others may take over: whether this head has lately proven that it leads, and how often a proof came after so long that the store may have been away. */
+  readonly proofs?: (() => { isFresh: boolean; lapses: number }) | undefined;
   /** Whether a process refuses connections at an address; undefined when nothing is heard from there. */
   readonly refuses: (address: string) => Promise<boolean | undefined>;
   /** Keeps what is suspected, and then says so. */
@@ -46,10 +48,12 @@ export class NodeWatch {
   readonly #timer: NodeJS.Timeout;
   #isClosed = false;
   #isConnected = true;
+  #lapses = 0;
 
   constructor(options: NodeWatchOptions) {
     this.#options = options;
     this.#detector = new FailureDetector({ takeoverGraceMs: options.hasRivals ? PROOF_MS : 0 });
+    this.#lapses = options.proofs?.().lapses ?? 0;
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
   }
@@ -107,7 +111,7 @@ export class NodeWatch {
     if (node !== undefined) node.isDown = isDown;
   }
 
-  #tell(node: NodeId, kind: Exclude<DetectorEvent["kind"], "marked" | "tick" | "ownBusLost" | "ownBusBack">): void {
+  #tell(node: NodeId, kind: Exclude<DetectorEvent["kind"], "marked" | "tick" | "ownBusLost" | "ownBusBack" | "ownProofLapsed">): void {
     const known = this.#nodes.get(node);
     if (known === undefined || this.#isClosed) return;
     this.#handle({ kind, node, incarnation: known.incarnation, nowMs: this.#options.nowMs() });
@@ -115,7 +119,11 @@ export class NodeWatch {
 
   #tick(): void {
     const nowMs = this.#options.nowMs();
-    const isConnected = this.#options.isConnected();
+    const proofs = this.#options.proofs?.();
+    // Before anything is concluded: the process may have heard of the end of that time only now.
+    if (proofs !== undefined && proofs.lapses !== this.#lapses) this.#handle({ kind: "ownProofLapsed", nowMs });
+    this.#lapses = proofs?.lapses ?? 0;
+    const isConnected = this.#options.isConnected() && proofs?.isFresh !== false;
     if (isConnected !== this.#isConnected) this.#handle({ kind: isConnected ? "ownBusBack" : "ownBusLost", nowMs });
     this.#isConnected = isConnected;
     this.#handle({ kind: "tick", nowMs });

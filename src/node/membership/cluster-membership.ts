@@ -8,6 +8,7 @@ import { type JobId, type NodeTag, nodeTagOf } from "../../base/ids.ts";
 import type { StoreFolders } from "../../object/transfer/served-object.ts";
 import { connect, listen } from "../../platform/network/endpoint.ts";
 import { randomHex } from "../../platform/random.ts";
+import { natsWordAt } from "../../platform/nats/nats-greeting.ts";
 import { refusesConnections } from "../../platform/network/reach.ts";
 import type { Listener, Transport } from "../../platform/network/transport.ts";
 import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
@@ -79,6 +80,8 @@ export interface ClusterMembershipOptions {
   onIdentity: (identity: TlsIdentity) => void;
 }
 
+/** As long as it is waited for any other word. */
+const STORE_SPEAKS_WITHIN_MS = 1_500;
 /** Acknowledgements come within 50 ms, or when what was said has been kept. */
 const LEAVES_WITHIN_MS = 2_000;
 
@@ -132,8 +135,8 @@ export class ClusterMembership {
 
   #answered(sentMs: number, reply: unknown): void {
     if (reply === undefined) return this.#fence?.answered(sentMs);
-    const { provenAgoMs, takeoverGraceMs, heads } = reply as HeartbeatReply;
-    this.#fence?.answered(sentMs, { provenMs: sentMs - provenAgoMs, takeoverGraceMs });
+    const { provenAgoMs, takeoverGraceMs, heads, storeServers } = reply as HeartbeatReply;
+    this.#fence?.answered(sentMs, { provenMs: sentMs - provenAgoMs, takeoverGraceMs, storeServers });
     if (this.#finder.told(heads)) this.#options.onHeads(this.#finder.addresses);
   }
 
@@ -246,6 +249,7 @@ export class ClusterMembership {
       closedAfterMs,
       nowMs: () => performance.now(),
       refuses: () => refuses(this.#finder.leader),
+      storeWordOf: ({ name, address }) => natsWordAt(address, { name, withinMs: STORE_SPEAKS_WITHIN_MS }),
       neighbours: (count) => this.#neighbours(count),
       onEffect: (effect) => {
         if (!this.#isClosed) this.#options.onFence(effect);

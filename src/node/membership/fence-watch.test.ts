@@ -1,11 +1,13 @@
 /** When a node that the head does not answer asks whom, and what becomes of it. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { FenceWatch, type Neighbour } from "./fence-watch.ts";
+import type { StoreWord } from "./store-absence.ts";
 
 let refuses: boolean | undefined;
 let neighbours: Neighbour[];
 let effects: string[];
 let said: string[];
+let storeWord: StoreWord;
 let asked: number;
 let untilMs: number;
 let watch: FenceWatch;
@@ -16,6 +18,7 @@ beforeEach(() => {
   neighbours = [];
   effects = [];
   said = [];
+  storeWord = "lives";
   asked = 0;
   watch = new FenceWatch({
     deadAfterMs: 10_000,
@@ -25,6 +28,7 @@ beforeEach(() => {
       asked += 1;
       return Promise.resolve(refuses);
     },
+    storeWordOf: () => Promise.resolve(storeWord),
     neighbours: (count) => neighbours.slice(0, count),
     onEffect: ({ kind }) => effects.push(kind),
     allow: (ms) => {
@@ -132,4 +136,56 @@ test("says how long workers may run: seven seconds from the question that was an
   await pass(5_000);
   expect(effects).toEqual(["fence"]);
   expect(untilMs).toBe(0);
+});
+
+describe("where other heads may take over", () => {
+  const storeServers = [{ name: "n0", address: "tcp://127.0.0.1:4222" }];
+
+  /** A head that leads and proves it, and then only says how long ago it has. */
+  async function answeredUntilUnproven(): Promise<void> {
+    for (let beats = 1; beats <= 30; beats += 1) {
+      await pass(1_000);
+      const nowMs = performance.now();
+      if (beats === 20) storeWord = away;
+      watch.answered(nowMs - 20, { provenMs: Math.min(nowMs - 20, 20_000), takeoverGraceMs: 20_000, storeServers });
+    }
+    refuses = false;
+  }
+
+  let away: StoreWord;
+
+  test.each(["refuses", "silent"] as const)(
+    "a node goes on for as long as the store's server %s, and for 27 s after it lives",
+    async (word) => {
+      away = word;
+      await answeredUntilUnproven();
+      await pass(60_000);
+      expect([effects, said.filter((text) => text.includes("control store"))]).toEqual([
+        [],
+        ["Most servers of the control store are away, so no head can lead: this node goes on meanwhile."],
+      ]);
+      storeWord = "lives";
+      await pass(22_000);
+      expect(effects).toEqual([]);
+      await pass(6_000);
+      expect(effects).toEqual(["fence"]);
+    },
+  );
+
+  test("a node whose way to the store is cut ends 27 s after the last proof", async () => {
+    away = undefined;
+    await answeredUntilUnproven();
+    await pass(16_500);
+    expect(effects).toEqual([]);
+    await pass(1_000);
+    expect(effects).toEqual(["fence"]);
+  });
+
+  test("a silent server is not believed where another node is answered", async () => {
+    away = "silent";
+    await answeredUntilUnproven();
+    neighbours = [hearing];
+    await pass(8_000);
+    expect(effects).toEqual(["fence"]);
+  });
 });

@@ -2,11 +2,12 @@
  * Watches whether the head still answers this node, and has the node end before the head may give its work to others.
  *
  * The shell around `self-fence.ts`: a timer, the answers to heartbeats, and, once these stay away, questions to the head's address and to some other nodes, which
- * `head-silence.ts` judges. Made by the node's membership when a head has taken the node in; the effects are the daemon's to carry out. It says what it found out once for each
+ * `head-silence.ts` judges; where other heads may begin, `store-watch.ts` looks whether they can. Made by the node's membership when a head has taken the node in; the effects are the daemon's to carry out. It says what it found out once for each
  * silence, since a person who reads of a node that ended wants to know why.
  */
 import { judgeSilence, type PeerWord } from "./head-silence.ts";
 import { type FenceEffect, type LaterHeads, SelfFence } from "./self-fence.ts";
+import { StoreWatch, type StoreWatchOptions } from "./store-watch.ts";
 
 /** Another node, as a witness. */
 export interface Neighbour {
@@ -21,6 +22,8 @@ export interface FenceWatchOptions {
   readonly nowMs: () => number;
   /** Whether the head's address refuses connections; undefined when nothing is heard from there. */
   readonly refuses: () => Promise<boolean | undefined>;
+  /** What is heard from a server of the heads' store. */
+  readonly storeWordOf: StoreWatchOptions["wordOf"];
   /** At most `count` of the other nodes that are alive, each time others. */
   readonly neighbours: (count: number) => readonly Neighbour[];
   readonly onEffect: (effect: FenceEffect) => void;
@@ -38,10 +41,13 @@ const SAY_AFTER_MS = 4_000;
 const ASK_EVERY_MS = 1_000;
 const ANSWERS_WITHIN_MS = 1_500;
 const NEIGHBOURS_ASKED = 16;
+/** As long as the next asking takes at most. */
+const NOBODY_ANSWERED_MS = ASK_EVERY_MS + 2 * ANSWERS_WITHIN_MS;
 
 export class FenceWatch {
   readonly #options: FenceWatchOptions;
   readonly #fence: SelfFence;
+  readonly #store: StoreWatch;
   readonly #timer: NodeJS.Timeout;
   #answeredMs: number;
   /** When it was last known that the head answers this node or nobody. */
@@ -49,6 +55,9 @@ export class FenceWatch {
   #askedMs = 0;
   #isAsking = false;
   #said: string | undefined;
+  #isStoreSaid = false;
+  /** When no head answered this node, nor at least half of the others. */
+  #nobodyAnsweredMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: FenceWatchOptions) {
     this.#options = options;
@@ -56,6 +65,12 @@ export class FenceWatch {
     this.#answeredMs = nowMs;
     this.#knownMs = nowMs;
     this.#fence = new SelfFence({ nowMs, deadAfterMs: options.deadAfterMs, closedAfterMs: options.closedAfterMs });
+    this.#store = new StoreWatch({
+      nowMs: options.nowMs,
+      wordOf: options.storeWordOf,
+      isNobodyAnswered: () => options.nowMs() - this.#nobodyAnsweredMs < NOBODY_ANSWERED_MS,
+      onAway: (provenMs) => this.#storeAway(provenMs),
+    });
     // Before any work comes: this process may be stopped at any time.
     options.allow(this.#fence.runsUntilMs);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
@@ -71,8 +86,11 @@ export class FenceWatch {
   answered(sentMs: number, later?: LaterHeads): void {
     this.#answeredMs = Math.max(this.#answeredMs, sentMs);
     this.#knownMs = Math.max(this.#knownMs, sentMs);
+    this.#nobodyAnsweredMs = Number.NEGATIVE_INFINITY;
+    if (later !== undefined) this.#store.heard(later.provenMs, later.storeServers ?? []);
     if (this.#said !== undefined && this.silentMs < ASK_AFTER_MS) {
       this.#said = undefined;
+      this.#isStoreSaid = false;
       this.#options.say("The head answers again.");
     }
     this.#do(this.#fence.handle({ kind: "acknowledged", sentMs, later, nowMs: this.#options.nowMs() }));
@@ -80,6 +98,14 @@ export class FenceWatch {
 
   close(): void {
     clearInterval(this.#timer);
+    this.#store.close();
+  }
+
+  #storeAway(provenMs: number): void {
+    if (!this.#isStoreSaid)
+      this.#options.say("Most servers of the control store are away, so no head can lead: this node goes on meanwhile.");
+    this.#isStoreSaid = true;
+    this.#do(this.#fence.handle({ kind: "storeAway", provenMs, nowMs: this.#options.nowMs() }));
   }
 
   #tick(): void {
@@ -102,6 +128,8 @@ export class FenceWatch {
     const verdict = judgeSilence({ refuses: isRefused, peers, silentMs: this.silentMs, unknownMs: nowMs() - this.#knownMs, deadAfterMs });
     this.#say(verdict.kind === "headless" ? "no other node is answered either, so this one goes on" : verdict.reason);
     if (verdict.kind !== "headless") return;
+    const deaf = peers.filter(({ kind }) => kind === "answered").length;
+    if (deaf * 2 >= peers.filter(({ kind }) => kind !== "refused").length) this.#nobodyAnsweredMs = sentMs;
     const knownMs = sentMs - verdict.ageMs;
     this.#knownMs = Math.max(this.#knownMs, knownMs);
     this.#do(this.#fence.handle({ kind: "headless", sentMs: knownMs, nowMs: nowMs() }));

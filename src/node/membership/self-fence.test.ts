@@ -1,6 +1,7 @@
 /** When a node stops its workers and when it kills them; that it is always before the head can give their actors away, in thousands of bad days. */
 import { describe, expect, test } from "vitest";
-import { type FencingMutation, simulateFencing } from "../../../sim/fencing-world.ts";
+import type { FencingMutation } from "../../../sim/fencing-mutations.ts";
+import { simulateFencing } from "../../../sim/fencing.ts";
 import { SelfFence } from "./self-fence.ts";
 
 function fence(): SelfFence {
@@ -43,6 +44,26 @@ describe("where other heads may take over", () => {
       expect(acknowledge(machine, nowMs, nowMs === 5_000 ? 4_000 : 1_000)).toEqual([]);
     }
     expect(kindsAt(machine, 31_000)).toEqual(["fence"]);
+  });
+
+  test("the absence of the store is a proof as of its look, for a node whose time is not over", () => {
+    const machine = fence();
+    acknowledge(machine, 1_000, 1_000);
+    const ticks = (fromMs: number, toMs: number): string[] => {
+      const kinds: string[] = [];
+      for (let nowMs = fromMs; nowMs <= toMs; nowMs += 1_000) {
+        machine.handle({ kind: "headless", sentMs: nowMs, nowMs });
+        kinds.push(...kindsAt(machine, nowMs));
+      }
+      return kinds;
+    };
+    expect(ticks(2_000, 20_000)).toEqual([]);
+    expect(machine.handle({ kind: "storeAway", provenMs: 18_000, nowMs: 20_000 })).toEqual([]);
+    expect(machine.handle({ kind: "storeAway", provenMs: 15_000, nowMs: 20_000 })).toEqual([]);
+    expect(ticks(21_000, 44_000)).toEqual([]);
+    // Heard of too late: what happened before the store went away is not known.
+    expect(machine.handle({ kind: "storeAway", provenMs: 44_000, nowMs: 45_000 })).toEqual([]);
+    expect(kindsAt(machine, 45_000)).toEqual(["fence"]);
   });
 
   test("a head that is alone lifts the limit", () => {
@@ -189,6 +210,27 @@ describe("with two heads, and the address of the one that was met last for a pro
     test(`without its part of the protocol one does: ${mutation}`, () => {
       expect(simulateFencing({ seed, proof: "addresses", mutation: mutation as FencingMutation }).violations).not.toEqual([]);
       expect(simulateFencing({ seed, proof: "addresses" }).violations).toEqual([]);
+    });
+  }
+});
+
+describe("with two heads, and a store that may be away", () => {
+  test("no worker runs when the death of its node is committed, and nodes go on while it is away", () => {
+    let absences = 0;
+    for (let seed = 1; seed <= 100; seed += 1) {
+      const result = simulateFencing({ seed, proof: "addresses", hasOutages: true });
+      expect({ seed, violations: result.violations }).toEqual({ seed, violations: [] });
+      absences += result.absences;
+    }
+    expect(absences).toBeGreaterThan(100);
+  });
+
+  const found: Partial<Record<FencingMutation, number>> = { lapsesForgotten: 2187, awayAtOnce: 54, strangersRefuse: 285 };
+  for (const [mutation, seed] of Object.entries(found)) {
+    test(`without its part of the protocol one does: ${mutation}`, () => {
+      const options = { seed, proof: "addresses", hasOutages: true } as const;
+      expect(simulateFencing({ ...options, mutation: mutation as FencingMutation }).violations).not.toEqual([]);
+      expect(simulateFencing(options).violations).toEqual([]);
     });
   }
 });

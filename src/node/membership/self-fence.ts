@@ -6,12 +6,16 @@
  * node fences itself: its workers are killed and it ends. When both of its connections were closed, which the head takes for the end of the process much sooner, the workers
  * are stopped (not killed) until a question is answered. They are stopped, too, when this process itself stood still for so long: perhaps the head did as well (a machine that was suspended), and a question
  * that is asked now tells. Where several heads may lead, a later one may have declared this node dead without ever having met it, `takeoverGraceMs` + `deadAfterMs` after it began: so the node ends 0.7 of `deadAfterMs` and that
- * grace after the last time at which it was proven that none had begun (`provenMs`), whatever else speaks for it (decision 0032). Invariant: `fence` comes once, and nothing comes after it.
+ * grace after the last time at which it was proven that none had begun (`provenMs`): by a head or, as long as that time is not over, by the absence of the store in which they begin; whatever else speaks for it (decision 0032). Invariant: `fence` comes once, and nothing comes after it.
  */
+import type { StoreServer } from "../../wire/cluster-messages.ts";
+
 export type FenceEvent =
   /** `later`: where other heads may lead. */
   | { kind: "acknowledged"; sentMs: number; later?: LaterHeads | undefined; nowMs: number }
   | { kind: "headless"; sentMs: number; nowMs: number }
+  /** The store in which heads begin was away as of `provenMs`, long enough for each head to notice (`store-absence.ts`). */
+  | { kind: "storeAway"; provenMs: number; nowMs: number }
   | { kind: "linkClosed" | "linkOpen" | "busClosed" | "busOpen"; nowMs: number }
   /** The head says that this incarnation is dead. */
   | { kind: "declaredDead"; nowMs: number }
@@ -23,6 +27,8 @@ export interface LaterHeads {
   readonly provenMs: number;
   /** Longer than `deadAfterMs`, one that begins waits for nodes that it has not met. */
   readonly takeoverGraceMs: number;
+  /** Those that keep what heads write. Default: not known. */
+  readonly storeServers?: readonly StoreServer[] | undefined;
 }
 
 export type FenceEffect =
@@ -55,6 +61,7 @@ export class SelfFence {
   #answeredMs: number;
   /** From when on a later head may have given this node's work to others. */
   #endsMs = Number.POSITIVE_INFINITY;
+  #takeoverGraceMs = 0;
   #linkClosedMs: number | undefined;
   #busClosedMs: number | undefined;
   /** When the workers were stopped: an answer to a question from before says nothing. */
@@ -85,6 +92,10 @@ export class SelfFence {
         return this.#answered(event.sentMs, nowMs);
       case "headless":
         return this.#answered(event.sentMs, nowMs);
+      case "storeAway":
+        // Nothing that is learned after its time tells what happened before.
+        if (!this.#isOver(nowMs)) this.#laterHeadsFrom(event.provenMs);
+        return [];
       case "linkClosed":
         this.#linkClosedMs ??= nowMs;
         return [];
@@ -108,9 +119,14 @@ export class SelfFence {
   #hears(later: LaterHeads | undefined): void {
     if (later === undefined) this.#endsMs = Number.POSITIVE_INFINITY;
     else {
-      const endsMs = later.provenMs + later.takeoverGraceMs + this.#fenceAfterMs;
-      this.#endsMs = this.#endsMs === Number.POSITIVE_INFINITY ? endsMs : Math.max(this.#endsMs, endsMs);
+      this.#takeoverGraceMs = later.takeoverGraceMs;
+      if (this.#endsMs === Number.POSITIVE_INFINITY) this.#endsMs = Number.NEGATIVE_INFINITY;
+      this.#laterHeadsFrom(later.provenMs);
     }
+  }
+
+  #laterHeadsFrom(provenMs: number): void {
+    this.#endsMs = Math.max(this.#endsMs, provenMs + this.#takeoverGraceMs + this.#fenceAfterMs);
   }
 
   #answered(sentMs: number, nowMs: number): FenceEffect[] {

@@ -2,8 +2,11 @@
  * The first line of a nats-server to whoever connects: proof that it is up, and who it is.
  *
  * Asked with a plain or a TLS connection and without credentials, which a server does not need to see for its greeting. Nothing is sent.
+ * By whoever has started a server, by a head that looks for those of its store, and by nodes that look whether these are away.
  */
 import net from "node:net";
+import { networkFaults } from "../network/network-faults.ts";
+import { parseNetworkAddress } from "../network/network-address.ts";
 
 export interface NatsGreeting {
   readonly serverName: string;
@@ -44,4 +47,47 @@ export function readNatsGreeting(place: {
       resolve({ serverName: info.server_name ?? "", version: info.version ?? "", hasJetStream: info.jetstream === true });
     });
   });
+}
+
+/** What an address of a nats-server has to say: it `lives`, it takes connections and is `silent`, or it `refuses` them; undefined when nothing is heard from there, or what proves nothing. */
+export type NatsWord = "lives" | "silent" | "refuses";
+
+/** @param name of the server that is to greet there; another one there is no word of it */
+export async function natsWordAt(address: string, { name, withinMs }: { name: string; withinMs: number }): Promise<NatsWord | undefined> {
+  const { host, port } = parseNetworkAddress(address);
+  if (networkFaults()?.isConnected(host) === false) return undefined;
+  return await new Promise((resolve) => {
+    // One address of a name: where it has several, one that refuses says nothing of the others.
+    const socket = net.connect({ host, port, autoSelectFamily: false });
+    let isTaken = false;
+    let text = "";
+    const end = (word: NatsWord | undefined): void => {
+      socket.destroy();
+      resolve(word);
+    };
+    const timer = setTimeout(() => end(isTaken ? "silent" : undefined), withinMs);
+    socket.once("connect", () => {
+      isTaken = true;
+    });
+    socket.once("error", ({ code }: NodeJS.ErrnoException) => end(code === "ECONNREFUSED" ? "refuses" : undefined));
+    // Whoever takes a connection and ends it without a word may stand before a server that it does not reach.
+    socket.once("close", () => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("utf8");
+      const line = /^INFO (\{.*\})\s*\n/.exec(text)?.[1];
+      if (line !== undefined) end(serverNameIn(line) === name ? "lives" : undefined);
+      else if (text.length > GREETING_BYTES_MAX) end(undefined);
+    });
+  });
+}
+
+function serverNameIn(line: string): string | undefined {
+  try {
+    return (JSON.parse(line) as { server_name?: string }).server_name;
+  } catch {
+    return undefined;
+  }
 }

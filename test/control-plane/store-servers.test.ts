@@ -1,0 +1,65 @@
+/** Which servers keep a store, as a head finds them; and what their addresses say when they live, are killed, or stand still. */
+import { createServer } from "node:net";
+import { expect, test } from "vitest";
+import { connectNats } from "../../src/control/nats/nats-link.ts";
+import { NatsStore } from "../../src/control/nats/nats-store.ts";
+import { type NatsWord, natsWordAt } from "../../src/platform/nats/nats-greeting.ts";
+import { NatsServers, until } from "./nats-servers.ts";
+import { describeNats } from "./planes.ts";
+
+const WITHIN_MS = 1_500;
+
+function placesOf({ urls }: NatsServers): { name: string; address: string }[] {
+  return urls.map((url, index) => ({ name: `n${index}`, address: url.replace("nats:", "tcp:") }));
+}
+
+describeNats("the servers of a store", () => {
+  test("of three all are found by the address of one, and one that is away is known from before", { timeout: 60_000 }, async () => {
+    await using servers = await NatsServers.start({ count: 3, token: "secret" });
+    const places = placesOf(servers);
+    await using link = await connectNats({ servers: servers.urls, name: "test", token: "secret" });
+    await using store = await NatsStore.open(link, { replicas: 3 });
+    const [first = ""] = servers.urls;
+    const find = async (known: { name: string; address: string }[]): Promise<unknown> => {
+      const found = await store.servers([first.replace("//", "//secret@")], known);
+      return found?.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    };
+    await until(async () => (await find([])) !== undefined, "all have told of each other");
+    expect(await find([])).toEqual(places);
+    await servers.kill(2);
+    expect(await find(places)).toEqual(places);
+    const elsewhere = places.map(({ name, address }, index) => ({ name: index === 2 ? "n7" : name, address }));
+    expect(await find(elsewhere)).toBeUndefined();
+  });
+
+  test("of one it is the one, whatever keeps its place", { timeout: 60_000 }, async () => {
+    await using servers = await NatsServers.start();
+    await using link = await connectNats({ servers: servers.urls, name: "test" });
+    await using store = await NatsStore.open(link);
+    expect(await store.servers(servers.urls, [])).toEqual(placesOf(servers));
+  });
+
+  test("greet, refuse, or are silent; another server in the same place is no word of them", { timeout: 60_000 }, async () => {
+    await using servers = await NatsServers.start({ token: "secret" });
+    const [{ address } = { address: "" }] = placesOf(servers);
+    const word = (name = "n0"): Promise<NatsWord | undefined> => natsWordAt(address, { name, withinMs: WITHIN_MS });
+    // A machine that is busy may keep a server from greeting in time.
+    await until(async () => (await word()) === "lives", "it greets");
+    await until(async () => (await word("n1")) === undefined, "it greets as another one");
+    servers.pause(0);
+    // A signal takes its time, too.
+    await until(async () => (await word()) === "silent", "it stands still");
+    servers.resume(0);
+    await until(async () => (await word()) === "lives", "it greets again");
+    await servers.kill(0);
+    expect(await word()).toBe("refuses");
+  });
+});
+
+test("who takes a connection and ends it has said nothing", async () => {
+  const listener = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const { port } = listener.address() as { port: number };
+  expect(await natsWordAt(`tcp://127.0.0.1:${port}`, { name: "n0", withinMs: WITHIN_MS })).toBeUndefined();
+  listener.close();
+});

@@ -19,7 +19,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   takenFromConnectingOwner: {
     file: "worker/worker-host.ts",
-    text: "if (caller.leaseId !== undefined && caller.leaseId <= (this.#reclaimed.get(caller.processId) ?? 0)) server.retire();",
+    text: "if (caller.leaseId !== undefined && caller.leaseId <= reclaimed) this.#retire([server], [caller.processId, reclaimed]);",
     becomes: "",
   },
   handleCountedTwice: {
@@ -94,9 +94,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "",
   },
   brokenRunsNext: {
-    file: "core/calls/task-submitter.ts",
-    text: "(record.hasParked || !runningFound || ending === undefined)",
-    becomes: "(record.hasParked || !runningFound)",
+    file: "core/calls/ended-links.ts",
+    text: 'if (ending === undefined || !(isWhole || "read" in ending)) return { begun: Array.from(unanswered), notBegun: [] };',
+    becomes: "if (ending === undefined) return { begun: unanswered.slice(0, 1), notBegun: unanswered.slice(1) };",
   },
   onceIsAbuse: {
     file: "node/membership/link-speech.ts",
@@ -119,8 +119,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (arena.maker !== process) continue;",
   },
   brokenCountsAsTaken: {
-    file: "worker/worker-host.ts",
-    text: "if (servers.length === 0 && this.#broken.has(owner)) return;",
-    becomes: "",
+    file: "core/calls/task-submitter.ts",
+    text: "for (const [madeFor, count] of read) this.#ended.readOver(worker, madeFor, count);",
+    becomes: "void read;\n    for (let madeFor = 0; madeFor <= leaseId; madeFor += 1) this.#ended.readOver(worker, madeFor, 0);",
   },
 };

@@ -76,6 +76,8 @@ class CallLink:
         self.held_read = 0
         self._numbers = {}
         self.in_flight = {}
+        #: How many calls there were, answered or not.
+        self.sent = 0
         connection.on_frame = self._receive
         connection.on_close = self._closed
         #: The last call with holds.
@@ -90,6 +92,7 @@ class CallLink:
         number = self._number_of(call)
         call_id = call.call_id
         self.in_flight[call_id] = call
+        self.sent += 1
         call.link = self
         payload = call.args
         kind = message.TASK_CALL if call.is_task else message.ACTOR_CALL

@@ -29,6 +29,9 @@ class CallServer:
             worker.read_links.opened(self.caller_id, -self._link)
         self._targets = {}
         self._open = {}
+        self._tasks_read = 0
+        #: The lease for which it connected.
+        self.made_for = hello.get("leaseId")
         self._last_call = time.monotonic()
         self.is_retired = False
         connection.on_frame = self._receive
@@ -36,6 +39,11 @@ class CallServer:
 
     def is_idle_for(self, seconds):
         return not self._open and time.monotonic() - self._last_call >= seconds
+
+    @property
+    def tasks_read(self):
+        """The lease for which it connected, and how many tasks have been read of it."""
+        return [] if self.made_for is None else [[self.made_for, self._tasks_read]]
 
     def retire(self):
         """Nothing of this caller begins any more: what it had sent before it knows that goes back to it."""
@@ -69,6 +77,7 @@ class CallServer:
 
     def _call(self, kind, flags, call_id, number, header, body):
         is_actor_call = kind == message.ACTOR_CALL
+        self._tasks_read += not is_actor_call
         facts = None
         if not flags & message.FLAG_NUMBER:
             facts = decode_header(header)

@@ -20,7 +20,6 @@ _LEASE_IDLE_SECONDS = 0.01
 _BACKLOG_MAX = 1024
 #: The daemon knows first why a worker died; this bounds the wait for it.
 _EXIT_REPORT_WITHIN_SECONDS = 2.0
-_TAKEN = "taken"
 _UNKNOWN = float("inf")
 
 
@@ -48,6 +47,25 @@ class _Lease:
         self.idle_since = now
 
 
+class _ClosedLink:
+    """What was sent over a link that has closed, until it is known why."""
+
+    def __init__(self, submitter, link, made_for, unanswered):
+        self._submitter = submitter
+        self._link = link
+        self._unanswered = unanswered
+        self.made_for = made_for
+        self._timer = submitter._worker.pump.after(_EXIT_REPORT_WITHIN_SECONDS, lambda: self.known(None))
+
+    def is_of(self, process_id):
+        return self._link.process_id == process_id
+
+    def known(self, end):
+        self._submitter._worker.pump.cancel(self._timer)
+        self._submitter._waiting.remove(self)
+        self._submitter._recover(self._link, self._unanswered, end)
+
+
 class TaskSubmitter:
     def __init__(self, worker, now):
         self._worker = worker
@@ -55,12 +73,13 @@ class TaskSubmitter:
         self._groups = {}
         #: By worker: the link, or the grants that wait for it.
         self._links = {}
+        #: The lease for which each was made: there may be another link to the same worker by the time that something is heard of it.
         self._linked_for = {}
         self._lease_of = {}
         self._means = {}
-        #: Why workers ended, as far as their links are still open; and who waits to hear it.
+        #: Why workers ended, or how many calls they had read when they gave up a lease, as far as their links are still open; and the closed links that wait to hear it.
         self._ends = {}
-        self._end_waiters = {}
+        self._waiting = []
         self._demand_is_due = False
         self._idle_timer = None
         #: Sent back by workers that take no task any more, and not queued again yet.
@@ -68,7 +87,7 @@ class TaskSubmitter:
 
     @property
     def has_open_calls(self):
-        return bool(self._lease_of) or bool(self._came_back) or any(group.queue for group in self._groups.values()) or bool(self._end_waiters)
+        return bool(self._lease_of) or bool(self._came_back) or any(group.queue for group in self._groups.values()) or bool(self._waiting)
 
     def open_calls(self):
         calls = [*self._lease_of, *self._came_back]
@@ -171,22 +190,23 @@ class TaskSubmitter:
             if not call.is_ended:
                 self._worker.calls.fail(call, _refusal_error(call, refusal))
 
-    def _taken(self, process_id, number):
-        """What was sent to it since never began."""
+    def _taken(self, process_id, number, read):
         for group in self._groups.values():
             for lease in [lease for lease in group.leases if lease.link.process_id == process_id and lease.number <= number]:
                 group.leases.remove(lease)
             group.sent_backlog = 0
-        if self._linked_for.get(process_id, 0) <= number:
-            self._ended(process_id, _TAKEN)
+        for made_for, count in read:
+            if process_id in self._links and self._linked_for.get(process_id) == made_for:
+                self._ends[process_id] = count
+            for waiting in [waiting for waiting in self._waiting if waiting.is_of(process_id) and waiting.made_for == made_for]:
+                waiting.known(count)
         self._ask()
 
-    def _ended(self, process_id, end):
-        waiter = self._end_waiters.pop(process_id, None)
-        if waiter is not None:
-            waiter(end)
-        elif process_id in self._links:
-            self._ends[process_id] = end
+    def _ended(self, process_id, facts):
+        if process_id in self._links:
+            self._ends.setdefault(process_id, facts)
+        for waiting in [waiting for waiting in self._waiting if waiting.is_of(process_id)]:
+            waiting.known(facts)
 
     # ---- calls
 
@@ -279,7 +299,7 @@ class TaskSubmitter:
     def _link_closed(self, link, unanswered):
         process_id = link.process_id
         self._links.pop(process_id, None)
-        self._linked_for.pop(process_id, None)
+        made_for = self._linked_for.pop(process_id, None)
         for group in self._groups.values():
             for lease in [lease for lease in group.leases if lease.link is link]:
                 group.leases.remove(lease)
@@ -291,27 +311,24 @@ class TaskSubmitter:
         if not unanswered:
             return
         if end is not None:
-            self._recover(unanswered, end)
+            self._recover(link, unanswered, end)
             return
+        self._waiting.append(_ClosedLink(self, link, made_for, unanswered))
 
-        def known(end):
-            self._worker.pump.cancel(timer)
-            self._end_waiters.pop(process_id, None)
-            self._recover(unanswered, end)
-
-        timer = self._worker.pump.after(_EXIT_REPORT_WITHIN_SECONDS, lambda: known(None))
-        self._end_waiters[process_id] = known
-
-    def _recover(self, unanswered, end):
-        """Where only the connection is gone, any of them may have run."""
-        running_found = False
-        not_begun = []
-        for call in unanswered:
-            if end != _TAKEN and (call.has_parked or not running_found or end is None):
-                running_found = running_found or not call.has_parked
-                self._lost(call, end)
-            else:
-                not_begun.append(call)
+    def _recover(self, link, unanswered, end):
+        """What certainly has not begun is sent again; where only the connection is gone, any of them may have run."""
+        if end is None:
+            begun, not_begun = unanswered, []
+        elif isinstance(end, int):
+            # What was not read was sent last, and none of it was answered.
+            at = max(0, len(unanswered) - max(0, link.sent - end))
+            begun, not_begun = unanswered[:at], unanswered[at:]
+        else:
+            running = next((call for call in unanswered if not call.has_parked), None)
+            begun = [call for call in unanswered if call.has_parked or call is running]
+            not_begun = [call for call in unanswered if not call.has_parked and call is not running]
+        for call in begun:
+            self._lost(call, end if isinstance(end, dict) else None)
         self._queue_again(not_begun)
 
     def _lost(self, call, end):

@@ -103,8 +103,6 @@ class Worker:
         self._last_turn = 0.0
         self._callers = set()
         self._reclaimed = {}
-        # Owners that lost a connection which this worker had not closed: what came over it may have run.
-        self._broken = set()
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
         self.targets = Targets(places_of(configuration))
         self.interrupts = Interrupts(configuration["runMark"])
@@ -197,9 +195,9 @@ class Worker:
         connection.reply(call_id, {"nodeId": self.configuration["nodeId"], "processId": self.process_id})
         server = CallServer(self, connection, hello)
         self._callers.add(server)
-        self._broken.discard(server.caller_id)
-        if hello.get("leaseId") is not None and hello["leaseId"] <= self._reclaimed.get(server.caller_id, 0):
-            server.retire()
+        reclaimed = self._reclaimed.get(server.caller_id, 0)
+        if server.made_for is not None and server.made_for <= reclaimed:
+            self._retire([server], server.caller_id, reclaimed)
 
     def _refusal_of(self, hello, node):
         if not isinstance(hello, dict) or not isinstance(hello.get("token"), str) or not isinstance(hello.get("processId"), str):
@@ -214,8 +212,6 @@ class Worker:
 
     def caller_gone(self, server):
         self._callers.discard(server)
-        if not server.is_retired:
-            self._broken.add(server.caller_id)
 
     # ---- the daemon's orders
 
@@ -338,13 +334,14 @@ class Worker:
         servers = [server for server in self._callers if server.caller_id == owner]
         if not all(server.is_idle_for(_RECLAIM_AFTER_IDLE_SECONDS) for server in servers):
             return
-        # It ends the lease itself when it notices. Told that the lease was taken, it would believe that nothing of what it had sent ran.
-        if not servers and owner in self._broken:
-            return
+        self._reclaimed[owner] = lease_id
+        self._retire(servers, owner, lease_id)
+
+    def _retire(self, servers, owner, lease_id):
+        """Whoever had sent something runs again only what is said here not to have been read: an answer may be lost with its connection."""
         for server in servers:
             server.retire()
-        self._reclaimed[owner] = lease_id
-        self.daemon.send(message.LEASE_RECLAIMED, [owner, lease_id])
+        self.daemon.send(message.LEASE_RECLAIMED, [owner, lease_id, [read for server in servers for read in server.tasks_read]])
 
     def why(self, job):
         if job is None or job is self.current:

@@ -24,7 +24,7 @@ import {
   type LeaseNameHeader,
   type LogHeader,
   MESSAGE,
-  type ReclaimHeader,
+  type ReclaimedHeader,
   type WireLocation,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
@@ -287,7 +287,7 @@ export class NodeDaemon {
         this.#memory?.runsOnce((header as LeaseNameHeader)[1]);
         return;
       case MESSAGE.LEASE_RECLAIMED:
-        this.#leaseReclaimed(peer.id, header as ReclaimHeader);
+        this.#leaseReclaimed(peer.id, header as ReclaimedHeader);
         return;
       case MESSAGE.ARENA_LOST:
         this.#store.arenaLost(header as WireLocation);
@@ -376,8 +376,8 @@ export class NodeDaemon {
     this.#applyLeases(this.#leases.handle(event));
   }
 
-  #leaseReclaimed(worker: ProcessId, [owner, leaseId]: ReclaimHeader): void {
-    this.#send(owner, MESSAGE.LEASE_TAKEN, [worker, leaseId]);
+  #leaseReclaimed(worker: ProcessId, [owner, leaseId, read]: ReclaimedHeader): void {
+    this.#send(owner, MESSAGE.LEASE_TAKEN, [worker, leaseId, read]);
     this.#lease({ kind: "leaseReclaimed", worker, owner, leaseId });
   }
 

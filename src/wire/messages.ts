@@ -184,8 +184,14 @@ export type RefReleaseHeader = [id: ObjectId, count: number, owner: ProcessId][]
 /** A lease: ids are counted by the node of the worker. */
 export type LeaseNameHeader = [worker: ProcessId, leaseId: number];
 
-/** To a worker, from it, and to the owner: the leases of that owner on that worker up to this number end. */
-export type ReclaimHeader = [process: ProcessId, leaseId: number];
+/** To a worker: are the leases of that owner up to this number in use? */
+export type ReclaimHeader = [owner: ProcessId, leaseId: number];
+
+/**
+ * From a worker, and to the owner: the leases of that owner on that worker up to this number have ended; of each connection that ends with them, for which lease it was made, and how
+ * many calls the worker has read of it and answered: those behind them were never begun.
+ */
+export type ReclaimedHeader = [process: ProcessId, leaseId: number, read: [madeFor: number, calls: number][]];
 
 /** The first frame of both ends of a node link's connection; see `rpc/node-link.ts`. */
 export interface LinkHelloHeader {

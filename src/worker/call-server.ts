@@ -139,6 +139,10 @@ export class CallServer {
     return this.#received.heldRead;
   }
 
+  get tasksRead(): [madeFor: number, calls: number][] {
+    return this.#received.tasksRead;
+  }
+
   /** The caller is the runtime of this worker. */
   get #isOwn(): boolean {
     return this.#callerId === this.#options.processId;
@@ -167,6 +171,7 @@ export class CallServer {
   }
 
   #declineUnread(frame: Frame): void {
+    this.#received.taskCount += 1;
     if ((frame.flags & FRAME_FLAG.NUMBER) === 0)
       this.#received.discard(this.#received.readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
     this.#connection.send(MESSAGE.TASK_DECLINED, undefined, { callId: frame.callId });
@@ -195,6 +200,7 @@ export class CallServer {
     switch (frame.type) {
       case MESSAGE.TASK_CALL:
         this.#openCalls += 1;
+        this.#received.taskCount += 1;
         if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainTask(frame);
         else this.#task(decodeHeader(frame.header) as CallHeader, frame);
         return;

@@ -1,15 +1,14 @@
 /**
  * What the full form of a caller's calls and definitions brings along: arguments, dependencies, and the references that it holds for this process.
  *
- * Owns the count up to which messages with holds have been read: what they refer to is this process' to let go of, and the daemon is told now and then.
+ * Owns the count of tasks that were read, whether they began or were declined: only those behind them certainly never begin once the connection has ended. Owns the count up to which messages with holds have been read: what they refer to is this process' to let go of, and the daemon is told now and then.
  * Owned by one `call-server.ts`.
  */
-import type { ProcessId } from "../base/ids.ts";
 import { TELL_HELD_EVERY } from "../object/held-messages.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { type Payload, PayloadReader } from "../object/payload.ts";
 import type { Frame } from "../wire/frame.ts";
-import type { CallHeader } from "../wire/messages.ts";
+import type { CallHeader, HelloHeader } from "../wire/messages.ts";
 import type { Callee } from "./call-targets.ts";
 import type { Measured } from "./interruption-guard.ts";
 
@@ -25,15 +24,24 @@ export interface ReceivedCall {
   readonly deps: readonly Payload[];
 }
 
+type Caller = Pick<HelloHeader, "processId" | "link" | "leaseId">;
+
 export class ReceivedCalls {
   /** The last call or definition with holds that has been read. */
   heldRead = 0;
+  taskCount = 0;
   readonly #table: ObjectTable;
-  readonly #caller: { readonly processId: ProcessId; readonly link?: number | undefined };
+  readonly #caller: Caller;
 
-  constructor(table: ObjectTable, caller: { readonly processId: ProcessId; readonly link?: number | undefined }) {
+  constructor(table: ObjectTable, caller: Caller) {
     this.#table = table;
     this.#caller = caller;
+  }
+
+  /** The lease for which the caller connected, and how many tasks have been read of it; nothing of one that connected for none. */
+  get tasksRead(): [madeFor: number, calls: number][] {
+    const { leaseId } = this.#caller;
+    return leaseId === undefined ? [] : [[leaseId, this.taskCount]];
   }
 
   readCall(header: CallHeader, frame: Frame, name: string): ReceivedCall {

@@ -18,6 +18,7 @@ const NODE = "0".repeat(32) as NodeId;
 const WORKER = "1".repeat(32) as ProcessId;
 const OWNER = "2".repeat(32) as ProcessId;
 const LEASE = 7;
+const NOTHING = new Uint8Array(0);
 /** Longer than the worker takes for idleness. */
 const IDLE_MS = 30;
 
@@ -29,9 +30,14 @@ class World {
     nodeId: NODE,
     token: "token",
     daemon: { send: (type: number, header: unknown) => this.told.push([type, header]) },
+    localFunction: () => () => 1,
+    codec: {
+      decodePlainArguments: () => [],
+      encode: () => ({ isPlain: true, graph: false, bytes: NOTHING, start: 0, end: 0 }),
+    },
   } as unknown as WorkerHostOptions);
 
-  async connect(owner: ProcessId): Promise<Connection> {
+  async connect(owner: ProcessId, leaseId?: number): Promise<Connection> {
     const [near, far] = loopbackPair();
     this.host.accept(far);
     const connection = new Connection(near, { trusted: true });
@@ -45,23 +51,28 @@ class World {
       address: "",
       taskIdPrefix: "",
       jobId: "" as JobId,
+      leaseId,
     });
     return connection;
   }
 
-  async reclaim(): Promise<void> {
+  async order(type: number, header: unknown): Promise<void> {
     const parser = new FrameParser((frame) => this.host.receive(frame), FRAME_SIZE_MAX);
-    parser.push(wholeFrame({ type: MESSAGE.LEASE_RECLAIM, flags: 0, callId: 0 }, encodeHeader([OWNER, LEASE]), []));
+    parser.push(wholeFrame({ type, flags: 0, callId: 0 }, encodeHeader(header), []));
     await vi.advanceTimersByTimeAsync(0);
+  }
+
+  async reclaim(): Promise<void> {
+    await this.order(MESSAGE.LEASE_RECLAIM, [OWNER, LEASE]);
   }
 }
 
 test("a lease is taken back from an owner all of whose connections are idle, and with them closed", async () => {
   const world = new World();
-  const [one, other, stranger] = [await world.connect(OWNER), await world.connect(OWNER), await world.connect(WORKER)];
+  const [one, other, stranger] = [await world.connect(OWNER, 3), await world.connect(OWNER), await world.connect(WORKER)];
   await vi.advanceTimersByTimeAsync(IDLE_MS);
   await world.reclaim();
-  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE]]]);
+  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE, [[3, 0]]]]]);
   expect([one.isClosed, other.isClosed, stranger.isClosed]).toEqual([true, true, false]);
 });
 
@@ -75,22 +86,38 @@ test("one connection in use keeps all of its owner's: whoever loses one alone wa
   expect([idle.isClosed, used.isClosed]).toEqual([false, false]);
 });
 
-test("of an owner whose connection broke no lease is said to be taken, as what it had sent may have run, until it has come again", async () => {
+test("of a connection that broke nothing is said: what was sent over it may have run", async () => {
   const world = new World();
-  const broken = await world.connect(OWNER);
+  const broken = await world.connect(OWNER, LEASE);
   broken.drop("it broke");
   await vi.advanceTimersByTimeAsync(IDLE_MS);
   await world.reclaim();
-  expect(world.told).toEqual([]);
-  const again = await world.connect(OWNER);
-  await vi.advanceTimersByTimeAsync(IDLE_MS);
-  await world.reclaim();
-  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE]]]);
-  expect(again.isClosed).toBe(true);
+  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE, []]]]);
 });
 
-test("one that is still to connect for its lease loses it", async () => {
+test("one that is still to connect for its lease loses it, and hears that nothing was read", async () => {
   const world = new World();
   await world.reclaim();
-  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE]]]);
+  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE, []]]]);
+  const late = await world.connect(OWNER, LEASE);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(world.told[1]).toEqual([MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE, [[LEASE, 0]]]]);
+  expect(late.isClosed).toBe(true);
+  const later = await world.connect(OWNER, LEASE + 1);
+  await vi.advanceTimersByTimeAsync(0);
+  expect([later.isClosed, world.told.length]).toEqual([false, 2]);
+});
+
+test("what was read of a connection before it ends with its lease is counted", async () => {
+  const world = new World();
+  await world.order(MESSAGE.WORKER_SLOT, ["CPU:10000", false, true]);
+  const connection = await world.connect(OWNER, LEASE);
+  const answered: number[] = [];
+  connection.onFrame = ({ type, callId }) => void answered.push(type === MESSAGE.RESULT ? callId : -1);
+  connection.send(MESSAGE.DEFINITION, { number: 0, id: "f", name: "f", inBand: -1 });
+  for (const callId of [1, 2]) connection.sendNumbered(MESSAGE.TASK_CALL, 0, callId, 0, NOTHING, 0, 0);
+  await vi.advanceTimersByTimeAsync(IDLE_MS);
+  await world.reclaim();
+  expect(answered).toEqual([1, 2]);
+  expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE, [[LEASE, 2]]]]]);
 });

@@ -25,6 +25,7 @@ import {
   type HelloHeader,
   MESSAGE,
   type ParkHeader,
+  type ReclaimedHeader,
   type ReclaimHeader,
   type SlotHeader,
 } from "../wire/messages.ts";
@@ -87,8 +88,6 @@ export class WorkerHost {
   readonly #read = new ReadLinks();
   /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
   readonly #reclaimed = new Map<ProcessId, number>();
-  /** Owners that lost a connection which this worker had not closed: what came over it may have run. */
-  readonly #broken = new Set<ProcessId>();
   readonly #spent: SpentWorker | undefined;
   #isEnding = false;
 
@@ -154,11 +153,15 @@ export class WorkerHost {
     const servers = Array.from(this.#callers.values()).filter((server) => server.callerId === owner);
     // All or none: a worker that calls itself has more than one, and who loses a connection waits for the word that its lease has ended.
     if (!servers.every((server) => server.isIdleFor(RECLAIM_AFTER_IDLE_MS))) return;
-    // It ends the lease itself when it notices. Told that the lease was taken, it would believe that nothing of what it had sent ran.
-    if (servers.length === 0 && this.#broken.has(owner)) return;
-    for (const server of servers) server.retire();
     this.#reclaimed.set(owner, leaseId);
-    this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, [owner, leaseId]);
+    this.#retire(servers, [owner, leaseId]);
+  }
+
+  /** Whoever had sent something runs again only what is said here not to have been read: an answer may be lost with its connection. */
+  #retire(servers: readonly CallServer[], [owner, leaseId]: ReclaimHeader): void {
+    for (const server of servers) server.retire();
+    const header: ReclaimedHeader = [owner, leaseId, servers.flatMap((server) => server.tasksRead)];
+    this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, header);
   }
 
   /** The last call of a function that this process may run is about to begin. What the daemon and the callers hear now they hear before it has run. */
@@ -187,7 +190,6 @@ export class WorkerHost {
     connection.onClose = () => {
       resolve();
       this.#callers.delete(connection);
-      if (!server.isRetired) this.#broken.add(caller.processId);
       server.callerGone();
     };
     const server: CallServer = new CallServer({
@@ -220,8 +222,8 @@ export class WorkerHost {
       },
     };
     if (caller.link !== undefined) this.#read.opened(caller.processId, caller.link, readLink);
-    this.#broken.delete(caller.processId);
-    if (caller.leaseId !== undefined && caller.leaseId <= (this.#reclaimed.get(caller.processId) ?? 0)) server.retire();
+    const reclaimed = this.#reclaimed.get(caller.processId) ?? 0;
+    if (caller.leaseId !== undefined && caller.leaseId <= reclaimed) this.#retire([server], [caller.processId, reclaimed]);
   }
 
   #ancestorsOf(callId: number): MarkedCall[] {

@@ -41,7 +41,7 @@ class FakeLink {
   }
   breaks(): void {
     this.isClosed = true;
-    this.#events.onClosed(this.#open.splice(0), "it broke");
+    this.#events.onClosed(this.#open.splice(0), "it broke", 0);
   }
 }
 

@@ -68,14 +68,14 @@ test("a worker makes a new connection to itself when the last was dropped while 
 });
 
 test.each([
-  { address: "a", withinMs: 10_000 },
-  { address: "tcp://h:1", withinMs: 2000 },
-])("when a connection to $address breaks and the worker lives on, every task on it may have run", async ({ address, withinMs }) => {
+  { worker: `${"a".repeat(16)}1`, withinMs: 10_000 },
+  { worker: `${"b".repeat(16)}1`, withinMs: 2000 },
+])("when a connection to worker $worker breaks and that lives on, every task on it may have run", async ({ worker, withinMs }) => {
   vi.useFakeTimers();
   const lost: unknown[] = [];
   let events: WorkerLinkEvents | undefined;
   const submitter = new TaskSubmitter({
-    node: "here" as NodeTag,
+    node: "a".repeat(16) as NodeTag,
     daemon: { send: () => {} } as unknown as Connection,
     connectWorker: (_target, given) => {
       events = given;
@@ -91,9 +91,9 @@ test.each([
   });
   const records = [newRecord(1), newRecord(2), newRecord(3)];
   submitter.submit(records[0] as CallRecord);
-  submitter.granted({ leaseId: 1, shape: SHAPE, workerId: "w" as ProcessId, address, pid: 1, accelerators: undefined });
+  submitter.granted({ leaseId: 1, shape: SHAPE, workerId: worker as ProcessId, address: "", pid: 1, accelerators: undefined });
   await vi.advanceTimersByTimeAsync(0);
-  events?.onClosed(records, "it broke");
+  events?.onClosed(records, "it broke", 3);
   // A worker that has died would be reported within that time: then those behind the first had not begun.
   await vi.advanceTimersByTimeAsync(withinMs - 1);
   expect(lost).toEqual([]);
@@ -104,6 +104,46 @@ test.each([
     [2, undefined],
     [3, undefined],
   ]);
+  submitter.close();
+  vi.useRealTimers();
+});
+
+test("what a worker says when it gives up a lease is of the connection for that lease: what was sent over one that broke before may have run", async () => {
+  vi.useFakeTimers();
+  const lost: number[] = [];
+  const links: { link: Link; events: WorkerLinkEvents }[] = [];
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: () => {} } as unknown as Connection,
+    connectWorker: (_target, events) => {
+      const link = new Link();
+      links.push({ link, events });
+      return Promise.resolve(link as unknown as WorkerLink);
+    },
+    ownWorker: undefined,
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: (record) => lost.push(record.sequence),
+    onRefused: () => {},
+    failDependency: () => {},
+    nowMs: () => 0,
+  });
+  const grant = async (leaseId: number): Promise<void> => {
+    submitter.granted({ leaseId, shape: SHAPE, workerId: "w" as ProcessId, address: "tcp://h:1", pid: 1, accelerators: undefined });
+    await vi.advanceTimersByTimeAsync(0);
+  };
+  const [first, second] = [newRecord(1), newRecord(2)];
+  submitter.submit(first);
+  await grant(1);
+  links[0]?.events.onClosed([first], "it broke", 1);
+  submitter.submit(second);
+  await grant(2);
+  submitter.taken("w" as ProcessId, 2, [[2, 0]]);
+  links[1]?.events.onClosed([second], "it was closed", 1);
+  await grant(3);
+  expect([lost, links[2]?.link.pushed]).toEqual([[], [second]]);
+  await vi.advanceTimersByTimeAsync(2001);
+  expect(lost).toEqual([1]);
   submitter.close();
   vi.useRealTimers();
 });

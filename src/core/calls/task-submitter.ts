@@ -4,11 +4,11 @@
  * Tasks of one shape wait in one group, with the leases that the daemon granted for it. A lease is used for as long as there is a backlog and
  * given back when it has been idle for a moment, or when it is revoked. How many tasks are pushed ahead to one worker depends on
  * how long they take: about 5 ms of work, one task where that is unknown, so that a slow task never hides behind another while
- * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry.
+ * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry (`ended-links.ts`).
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
-import { afterReading } from "../../base/after-reading.ts";
 import { Fifo } from "../../base/fifo.ts";
+import { CLOSED_BY_PEER } from "../../platform/network/transport.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { holdsOnlyCpus } from "../../scheduling/lease-spec.ts";
 import {
@@ -16,12 +16,14 @@ import {
   type LeaseGrantHeader,
   type LeaseRefusedHeader,
   MESSAGE,
+  type ReclaimedHeader,
   type WorkerExitedHeader,
 } from "../../wire/messages.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { Payload } from "../../object/payload.ts";
 import { ArgumentPlaces, placeOf } from "./argument-places.ts";
 import { type CallRecord, failedDependency } from "./call-record.ts";
+import { type EndedLink, EndedLinks, type Ending, parted } from "./ended-links.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 /** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
@@ -69,9 +71,6 @@ interface Lease {
   isOnce: boolean;
 }
 
-/** Why the connection to a worker ended. */
-type Ending = WorkerExitedHeader | "taken";
-
 interface Group {
   readonly shape: string;
   /** Its tasks hold more than CPUs: a lease has one of them at a time, as two that interleave would share a GPU or a license. */
@@ -89,13 +88,9 @@ export class TaskSubmitter {
   readonly #options: SubmitterOptions;
   readonly #groups = new Map<string, Group>();
   readonly #links = new Map<ProcessId, Promise<WorkerLink>>();
-  /** The lease for which a link was made: the worker refuses one for a lease that it has given to others. */
-  readonly #linkedFor = new Map<ProcessId, number>();
   readonly #leaseOf = new Map<CallRecord, Lease>();
-  /** What was with a worker that died, until it is known why. */
-  readonly #recovering = new Set<readonly CallRecord[]>();
-  readonly #exits = new Map<ProcessId, Ending>();
-  readonly #exitWaiters = new Map<ProcessId, (ending: Ending) => void>();
+  /** What was with a worker whose connection ended, until it is known why. */
+  readonly #ended = new EndedLinks();
   #ownLease: Lease | undefined;
   #lastGroup: Group | undefined;
   /** Sent back by workers that take no task any more, since the last batch of answers. */
@@ -110,7 +105,7 @@ export class TaskSubmitter {
 
   get pendingCount(): number {
     let count = this.#leaseOf.size;
-    for (const records of this.#recovering) count += records.length;
+    for (const _record of this.#ended.calls()) count += 1;
     for (const group of this.#groups.values()) count += group.queue.size - group.dropped;
     return count;
   }
@@ -119,7 +114,7 @@ export class TaskSubmitter {
   *openCalls(): Generator<CallRecord> {
     yield* this.#leaseOf.keys();
     for (const group of this.#groups.values()) yield* group.queue;
-    for (const records of this.#recovering) yield* records;
+    yield* this.#ended.calls();
   }
 
   /** The worker that has the call, if it has been sent. */
@@ -274,14 +269,14 @@ export class TaskSubmitter {
   }
 
   workerExited(exit: WorkerExitedHeader): void {
-    this.#workerEnded(exit.workerId, exit);
+    this.#ended.workerExited(exit);
   }
 
   /** The workers of a dead node say nothing more; their connections may stay open for long. */
   nodeGone(tag: NodeTag, reason: string): void {
     for (const [worker, link] of this.#links) {
       if (nodeTagOf(worker) !== tag) continue;
-      this.#workerEnded(worker, {
+      this.#ended.workerExited({
         workerId: worker,
         pid: 0,
         exitCode: undefined,
@@ -296,22 +291,14 @@ export class TaskSubmitter {
     }
   }
 
-  #workerEnded(worker: ProcessId, ending: Ending): void {
-    const waiter = this.#exitWaiters.get(worker);
-    this.#exitWaiters.delete(worker);
-    if (waiter !== undefined) waiter(ending);
-    else if (this.#links.has(worker)) this.#exits.set(worker, ending);
-  }
-
-  /** A worker was given to others while this process did not attend to its lease: what was sent to it since never began. */
-  taken(worker: ProcessId, leaseId: number): void {
+  /** A worker was given to others while this process did not attend to its lease. */
+  taken(worker: ProcessId, leaseId: number, read: ReclaimedHeader[2]): void {
     for (const group of this.#groups.values()) {
       removeLeasesOn(group, worker, leaseId);
       // The daemon has forgotten what this process asked for, too.
       group.sentBacklog = 0;
     }
-    // A connection that was made for a later lease lasts.
-    if ((this.#linkedFor.get(worker) ?? 0) <= leaseId) this.#workerEnded(worker, "taken");
+    for (const [madeFor, count] of read) this.#ended.readOver(worker, madeFor, count);
     this.#scheduleDemand();
   }
 
@@ -321,8 +308,8 @@ export class TaskSubmitter {
     clearInterval(this.#idleTimer);
     const left = Array.from(this.#leaseOf.keys());
     for (const group of this.#groups.values()) left.push(...group.queue);
-    for (const records of this.#recovering) left.push(...records);
-    this.#recovering.clear();
+    left.push(...this.#ended.calls());
+    this.#ended.close();
     for (const link of this.#links.values()) {
       void link.then(
         (open) => open.close(),
@@ -459,79 +446,59 @@ export class TaskSubmitter {
     const known = this.#links.get(grant.workerId);
     if (known !== undefined) return known;
     const id = grant.workerId;
-    const events: WorkerLinkEvents = { ...this.linkEvents, onClosed: (unanswered) => this.#linkClosed(grant, unanswered) };
+    const events: WorkerLinkEvents = {
+      ...this.linkEvents,
+      onClosed: (unanswered, reason, sent) => {
+        // On one machine a connection breaks with its process, and what that had written is read to its end.
+        const isWhole = reason === CLOSED_BY_PEER || !this.#isElsewhere(id);
+        this.#linkClosed({ worker: id, leaseId: grant.leaseId, sent, unanswered, isWhole });
+      },
+    };
     const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0, leaseId: grant.leaseId }, events);
     this.#links.set(id, link);
-    this.#linkedFor.set(id, grant.leaseId);
-    link.catch(() => this.#forgetLink(id));
+    this.#ended.opened(id, grant.leaseId);
+    link.catch(() => {
+      this.#links.delete(id);
+      this.#ended.forget(id);
+    });
     return link;
   }
 
-  #forgetLink(worker: ProcessId): void {
+  #linkClosed(link: EndedLink): void {
+    const { worker, unanswered } = link;
     this.#links.delete(worker);
-    this.#linkedFor.delete(worker);
-  }
-
-  #linkClosed({ workerId: worker, address }: LeaseGrantHeader, unanswered: CallRecord[]): void {
-    this.#forgetLink(worker);
     for (const group of this.#groups.values()) {
       // Where the worker lives on, the daemon does not know that these are of no use any more.
       for (const { id } of removeLeasesOn(group, worker, Number.POSITIVE_INFINITY)) this.#returnLease(worker, id);
     }
     for (const record of unanswered) this.#leaseOf.delete(record);
     if (this.#isClosed || unanswered.length === 0) {
-      this.#exits.delete(worker);
+      this.#ended.forget(worker);
       return;
     }
-    this.#recovering.add(unanswered);
-    void this.#exitOf(worker, address.startsWith("tcp:") ? EXIT_REPORT_ELSEWHERE_WITHIN_MS : EXIT_REPORT_WITHIN_MS).then((exit) => {
-      if (this.#recovering.delete(unanswered)) this.#recover(unanswered, exit);
-    });
+    const withinMs = this.#isElsewhere(worker) ? EXIT_REPORT_ELSEWHERE_WITHIN_MS : EXIT_REPORT_WITHIN_MS;
+    this.#ended.ended(link, withinMs, (ending) => this.#recover(link, ending));
   }
 
-  /**
-   * Tasks run in the order of their pushing; those that parked had begun, and the first that had not was running. Where the worker lives on and only the connection
-   * to it is gone, answers are lost with it: any of them may have run.
-   */
-  #recover(unanswered: CallRecord[], ending: Ending | undefined): void {
-    const notBegun: CallRecord[] = [];
-    let runningFound = false;
-    for (const record of unanswered) {
-      // A cancelled one is not tried again, but it may have been the one that ran.
-      if (ending !== "taken" && (record.hasParked || !runningFound || ending === undefined)) {
-        runningFound ||= !record.hasParked;
-        this.#options.onWorkerLost(record, ending);
-      } else {
-        notBegun.push(record);
-      }
-    }
+  #isElsewhere(worker: ProcessId): boolean {
+    return nodeTagOf(worker) !== this.#options.node;
+  }
+
+  #recover(link: EndedLink, ending: Ending | undefined): void {
+    const { begun, notBegun } = parted(link, ending);
+    const exit = ending === undefined || "read" in ending ? undefined : ending;
+    for (const record of begun) this.#options.onWorkerLost(record, exit);
     this.#queueAgain(notBegun);
     for (const group of this.#groups.values()) this.#pump(group);
   }
 
-  /** Calls that have not begun, in the order in which they were sent, come before those that wait. */
+  /** Calls that have not begun, in the order in which they were sent, come before those that wait; a cancelled one is not tried again. */
   #queueAgain(records: readonly CallRecord[]): void {
     for (const record of records.toReversed()) {
       if (record.isEnded) continue;
       record.isQueued = true;
       this.#groups.get(record.shape)?.queue.unshift(record);
     }
-  }
-
-  #exitOf(worker: ProcessId, withinMs: number): Promise<Ending | undefined> {
-    const known = this.#exits.get(worker);
-    this.#exits.delete(worker);
-    if (known !== undefined) return Promise.resolve(known);
-    return new Promise((resolve) => {
-      const takeBack = afterReading(withinMs, () => {
-        this.#exitWaiters.delete(worker);
-        resolve(undefined);
-      });
-      this.#exitWaiters.set(worker, (ending) => {
-        takeBack();
-        resolve(ending);
-      });
-    });
   }
 
   #scheduleDemand(): void {

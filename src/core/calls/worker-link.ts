@@ -50,7 +50,8 @@ export interface WorkerLinkEvents {
   onDeclined(record: CallRecord): void;
   /** All answers that arrived together have been handled. */
   onBatchEnd(): void;
-  onClosed(unanswered: CallRecord[], reason: string): void;
+  /** `sent`: how many calls there were, answered or not. */
+  onClosed(unanswered: CallRecord[], reason: string, sent: number): void;
 }
 
 const DEFAULT_SHAPE = "CPU:10000";
@@ -95,6 +96,7 @@ export class WorkerLink {
   readonly #onStored: ((location: WireLocation) => void) | undefined;
   readonly #onHeldRead: ((answer: number) => void) | undefined;
   #heldRead = 0;
+  #sent = 0;
   readonly #inFlight = new Map<number, CallRecord>();
   readonly #targets = new Map<string, number>();
   /** The target of the last call, which is most often the target of the next. */
@@ -121,7 +123,7 @@ export class WorkerLink {
       this.#held.close();
       const unanswered = Array.from(this.#inFlight.values());
       this.#inFlight.clear();
-      events.onClosed(unanswered, reason);
+      events.onClosed(unanswered, reason, this.#sent);
     };
   }
 
@@ -151,6 +153,7 @@ export class WorkerLink {
     const number = record.target === this.#lastTarget ? this.#lastNumber : this.#numberOf(record.target);
     const callId = this.callIdOf(record);
     this.#inFlight.set(callId, record);
+    this.#sent += 1;
     const type = record.target.kind === "task" ? MESSAGE.TASK_CALL : MESSAGE.ACTOR_CALL;
     const isPlain =
       record.args === undefined &&

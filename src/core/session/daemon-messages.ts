@@ -22,7 +22,7 @@ import {
   type LogHeader,
   MESSAGE,
   type PayloadHeader,
-  type ReclaimHeader,
+  type ReclaimedHeader,
   type WireLocation,
   type WorkerExitedHeader,
 } from "../../wire/messages.ts";
@@ -73,7 +73,7 @@ export class DaemonMessages {
         this.#runtime.submitter.revoked(...(header as LeaseNameHeader));
         return;
       case MESSAGE.LEASE_TAKEN:
-        this.#runtime.submitter.taken(...(header as ReclaimHeader));
+        this.#runtime.submitter.taken(...(header as ReclaimedHeader));
         return;
       case MESSAGE.WORKER_EXITED:
         this.#runtime.submitter.workerExited(header as WorkerExitedHeader);

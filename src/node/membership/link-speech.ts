@@ -105,7 +105,7 @@ const TO_PROCESS: Readonly<Record<number, Told>> = {
     own: ({ workerId }: { workerId: unknown }) => workerId,
   },
   [MESSAGE.LEASE_REVOKE]: { form: leaseName, own: ofWorker },
-  [MESSAGE.LEASE_TAKEN]: { form: leaseName, own: ofWorker },
+  [MESSAGE.LEASE_TAKEN]: { form: tuple(id, number, list(tuple(number, number))), own: ofWorker },
   [MESSAGE.LEASE_REFUSED]: { form: fields({ shape: isLeaseSpec, code: text, reason: text, hint: text }) },
   [MESSAGE.REF_FREE]: { form: list(text) },
   [MESSAGE.REF_WATCH]: { form: tuple(text, id) },

@@ -28,6 +28,9 @@ export interface Transport {
   setKeepsProcessAlive(keeps: boolean): void;
 }
 
+/** The reason of an end that came behind all that the other end had written. */
+export const CLOSED_BY_PEER = "the connection was closed";
+
 const ignore = (): void => {};
 
 export class SocketTransport implements Transport {
@@ -42,7 +45,7 @@ export class SocketTransport implements Transport {
     this.#socket = socket;
     this.certifiedNodeId = certifiedNodeId;
     this.remoteAddress = socket.remoteAddress;
-    let reason = "the connection was closed";
+    let reason = CLOSED_BY_PEER;
     socket.on("data", (chunk: Buffer) => this.onChunk(chunk));
     socket.on("drain", () => this.onDrain());
     socket.on("error", (error) => {
@@ -165,7 +168,7 @@ class LoopbackTransport implements Transport {
     if (this.#closed) return;
     this.#closed = true;
     queueMicrotask(() => {
-      this.onClose("the connection was closed");
+      this.onClose(CLOSED_BY_PEER);
       this.peer.destroy();
     });
   }

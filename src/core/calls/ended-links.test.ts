@@ -1,0 +1,114 @@
+/** What is known of calls whose connection ended before their answers came. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { ProcessId } from "../../base/ids.ts";
+import type { WorkerExitedHeader } from "../../wire/messages.ts";
+import type { CallRecord } from "./call-record.ts";
+import { EndedLinks, type Ending, parted } from "./ended-links.ts";
+
+const WORKER = "w" as ProcessId;
+const WITHIN_MS = 2000;
+const EXIT = { workerId: WORKER, exitCode: 1 } as unknown as WorkerExitedHeader;
+
+function callsOf(count: number, parked: readonly number[] = []): CallRecord[] {
+  return Array.from({ length: count }, (_, index) => ({ sequence: index, hasParked: parked.includes(index) }) as unknown as CallRecord);
+}
+
+function sequencesOf({ begun, notBegun }: ReturnType<typeof parted>): [begun: number[], notBegun: number[]] {
+  return [begun.map(({ sequence }) => sequence), notBegun.map(({ sequence }) => sequence)];
+}
+
+describe("of calls without an answer", () => {
+  test("all may have begun where nobody says why the connection ended", () => {
+    const link = { worker: WORKER, leaseId: 1, sent: 3, unanswered: callsOf(3), isWhole: true };
+    expect(sequencesOf(parted(link, undefined))).toEqual([[0, 1, 2], []]);
+  });
+
+  test("those that parked and the first that had not have begun where the worker has ended", () => {
+    const link = { worker: WORKER, leaseId: 1, sent: 9, unanswered: callsOf(4, [0, 2]), isWhole: true };
+    expect(sequencesOf(parted(link, EXIT))).toEqual([[0, 1, 2], [3]]);
+  });
+
+  test("all may have begun where the worker has ended and the network, or its node, before it: answers may have been on their way", () => {
+    const link = { worker: WORKER, leaseId: 1, sent: 3, unanswered: callsOf(3), isWhole: false };
+    expect(sequencesOf(parted(link, EXIT))).toEqual([[0, 1, 2], []]);
+    expect(sequencesOf(parted(link, { read: 1 }))).toEqual([[0], [1, 2]]);
+  });
+
+  test.each([
+    { sent: 3, read: 0, begun: [], notBegun: [0, 1, 2] },
+    { sent: 3, read: 1, begun: [0], notBegun: [1, 2] },
+    { sent: 3, read: 3, begun: [0, 1, 2], notBegun: [] },
+    // Two have been answered.
+    { sent: 5, read: 2, begun: [], notBegun: [0, 1, 2] },
+    { sent: 5, read: 4, begun: [0, 1], notBegun: [2] },
+  ])("of $sent that were sent only the last have not begun where a worker that lives has read $read", ({ sent, read, begun, notBegun }) => {
+    const link = { worker: WORKER, leaseId: 1, sent, unanswered: callsOf(3), isWhole: true };
+    expect(sequencesOf(parted(link, { read }))).toEqual([begun, notBegun]);
+  });
+});
+
+describe("what is said of a worker", () => {
+  let ended: EndedLinks;
+  let told: (Ending | undefined)[];
+
+  function end(leaseId: number): void {
+    ended.ended({ worker: WORKER, leaseId, sent: 1, unanswered: callsOf(1), isWhole: true }, WITHIN_MS, (ending) => told.push(ending));
+  }
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    ended = new EndedLinks();
+    told = [];
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("counts before the end of its connection and after it", async () => {
+    ended.opened(WORKER, 1);
+    ended.readOver(WORKER, 1, 7);
+    end(1);
+    expect(told).toEqual([]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(told).toEqual([{ read: 7 }]);
+    ended.opened(WORKER, 2);
+    end(2);
+    ended.workerExited(EXIT);
+    expect(told).toEqual([{ read: 7 }, EXIT]);
+    expect(Array.from(ended.calls())).toEqual([]);
+    await vi.advanceTimersByTimeAsync(10 * WITHIN_MS);
+    expect(told).toHaveLength(2);
+  });
+
+  test("is of the connection that it names: another to the same worker may have ended before", async () => {
+    ended.opened(WORKER, 1);
+    end(1);
+    ended.opened(WORKER, 2);
+    ended.readOver(WORKER, 2, 0);
+    expect(told).toEqual([]);
+    expect(Array.from(ended.calls())).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(WITHIN_MS + 1);
+    expect(told).toEqual([undefined]);
+    end(2);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(told).toEqual([undefined, { read: 0 }]);
+  });
+
+  test("is kept over its exit: what it had read it had answered", async () => {
+    ended.opened(WORKER, 1);
+    ended.readOver(WORKER, 1, 0);
+    ended.workerExited(EXIT);
+    end(1);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(told).toEqual([{ read: 0 }]);
+  });
+
+  test("is heard by nobody after the end", async () => {
+    ended.opened(WORKER, 1);
+    end(1);
+    ended.close();
+    ended.workerExited(EXIT);
+    await vi.advanceTimersByTimeAsync(10 * WITHIN_MS);
+    expect(told).toEqual([]);
+  });
+});

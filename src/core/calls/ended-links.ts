@@ -1,0 +1,107 @@
+/**
+ * What became of calls whose worker was no longer reached before it had answered them.
+ *
+ * A connection ends for one of three reasons, which is told by somebody else, before its end or after it: the worker has ended, the worker has given up the
+ * lease for which the connection was made and says how many calls it had read of it, or the network broke, which nobody tells. A connection is named by its worker and
+ * the lease it was made for, as there may be another one to the same worker by then. Owned by the submitter, which decides what happens to the calls. Invariant: a call counts as
+ * not begun only where that is certain.
+ */
+import { afterReading } from "../../base/after-reading.ts";
+import type { ProcessId } from "../../base/ids.ts";
+import type { WorkerExitedHeader } from "../../wire/messages.ts";
+import type { CallRecord } from "./call-record.ts";
+
+/** Why a connection to a worker ended, where it is known; `read`: the worker had read so many of the calls that were sent over it, and answered them all. */
+export type Ending = WorkerExitedHeader | { readonly read: number };
+
+/** What was sent over a connection that has ended. */
+export interface EndedLink {
+  readonly worker: ProcessId;
+  readonly leaseId: number;
+  /** How many calls. */
+  readonly sent: number;
+  /** Those without an answer, in the order of their sending. */
+  readonly unanswered: readonly CallRecord[];
+  /** It ended behind the last answer that the worker had sent: none was lost. */
+  readonly isWhole: boolean;
+}
+
+interface OpenLink {
+  readonly leaseId: number;
+  ending: Ending | undefined;
+}
+
+interface WaitingLink extends EndedLink {
+  readonly settle: (ending: Ending | undefined) => void;
+  readonly takeBack: () => void;
+}
+
+export class EndedLinks {
+  readonly #open = new Map<ProcessId, OpenLink>();
+  readonly #waiting = new Set<WaitingLink>();
+
+  /** What is unanswered, until it is known what became of it. */
+  *calls(): Generator<CallRecord> {
+    for (const { unanswered } of this.#waiting) yield* unanswered;
+  }
+
+  opened(worker: ProcessId, leaseId: number): void {
+    this.#open.set(worker, { leaseId, ending: undefined });
+  }
+
+  /** It was never made, or nobody has to know. */
+  forget(worker: ProcessId): void {
+    this.#open.delete(worker);
+  }
+
+  /** @param onKnown called once and later, with nothing when nobody has said why in time */
+  ended(link: EndedLink, withinMs: number, onKnown: (ending: Ending | undefined) => void): void {
+    const known = this.#open.get(link.worker)?.ending;
+    this.#open.delete(link.worker);
+    const settle = (ending: Ending | undefined): void => {
+      if (!this.#waiting.delete(waiting)) return;
+      waiting.takeBack();
+      onKnown(ending);
+    };
+    const waiting: WaitingLink = { ...link, settle, takeBack: afterReading(withinMs, () => settle(undefined)) };
+    this.#waiting.add(waiting);
+    if (known !== undefined) queueMicrotask(() => settle(known));
+  }
+
+  workerExited(exit: WorkerExitedHeader): void {
+    const open = this.#open.get(exit.workerId);
+    if (open !== undefined) open.ending ??= exit;
+    for (const link of this.#waiting) if (link.worker === exit.workerId) link.settle(exit);
+  }
+
+  /** The worker reads nothing more of the connection. */
+  readOver(worker: ProcessId, leaseId: number, read: number): void {
+    const open = this.#open.get(worker);
+    if (open?.leaseId === leaseId) open.ending = { read };
+    for (const link of this.#waiting) if (link.worker === worker && link.leaseId === leaseId) link.settle({ read });
+  }
+
+  /** Nobody is told anything any more. */
+  /** Nobody is told anything any more. */
+  close(): void {
+    for (const { takeBack } of this.#waiting) takeBack();
+    this.#waiting.clear();
+  }
+}
+
+/**
+ * Those that may have begun, and those that certainly have not. Tasks run in the order of their sending: those that parked had begun, and the first that had not was
+ * running. Where answers may have been lost with the connection, any may have run, unless the worker says how many it had read.
+ */
+export function parted(link: EndedLink, ending: Ending | undefined): { begun: CallRecord[]; notBegun: CallRecord[] } {
+  const { sent, unanswered, isWhole } = link;
+  if (ending === undefined || !(isWhole || "read" in ending)) return { begun: Array.from(unanswered), notBegun: [] };
+  if ("read" in ending) {
+    // What was not read was sent last, and none of it was answered.
+    const at = Math.max(0, unanswered.length - Math.max(0, sent - ending.read));
+    return { begun: unanswered.slice(0, at), notBegun: unanswered.slice(at) };
+  }
+  const running = unanswered.find(({ hasParked }) => !hasParked);
+  const hasBegun = (record: CallRecord): boolean => record.hasParked || record === running;
+  return { begun: unanswered.filter(hasBegun), notBegun: unanswered.filter((record) => !hasBegun(record)) };
+}

@@ -49,6 +49,7 @@ export {
   why,
 } from "./core/api.ts";
 export { ArrowData, NdArray, type NumericData } from "./core/objects/foreign-data.ts";
+export { kvDelete, kvExists, kvGet, kvList, kvPut } from "./core/key-values.ts";
 export { getObjectLocations, type ObjectLocations } from "./core/objects/object-locations.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./core/objects/store-statistics.ts";
 export { init, isInitialized, type ShoalContext, shutdown } from "./core/session/init.ts";

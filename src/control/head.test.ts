@@ -7,6 +7,7 @@ import { ActorTable } from "./actors/actor-table.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { Head } from "./head.ts";
+import { KeyValues } from "./key-values.ts";
 import { PlacementGroupTable } from "./placement/placement-group-table.ts";
 
 const random = (bytes: number): string => "ab".repeat(bytes);
@@ -52,6 +53,7 @@ test("a creation that an earlier head had kept and not acknowledged is answered,
     groups: new PlacementGroupTable(),
     definitions: new DefinitionTable(),
     environments: new EnvironmentDescriptions(),
+    values: new KeyValues(),
   };
   // Who watched it is not in the store.
   tables.actors.restore([{ ...record, watchers: new Set() }], new Map());

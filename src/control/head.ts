@@ -35,6 +35,7 @@ import { PlacementGroupTable } from "./placement/placement-group-table.ts";
 import type { RecoveryStep } from "./tables/recovery.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
+import { answerKeyValue, KeyValues } from "./key-values.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 
 interface Tables {
@@ -42,6 +43,7 @@ interface Tables {
   readonly groups: PlacementGroupTable;
   readonly definitions: DefinitionTable;
   readonly environments: EnvironmentDescriptions;
+  readonly values: KeyValues;
 }
 
 export interface HeadOptions {
@@ -66,15 +68,17 @@ export class Head implements HeadService {
   readonly #actors: ActorTable;
   readonly #definitions: DefinitionTable;
   readonly #environments: EnvironmentDescriptions;
+  readonly #values: KeyValues;
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
 
   constructor(options: HeadOptions) {
-    const { actors, groups, definitions, environments } = options.tables ?? plainTables();
+    const { actors, groups, definitions, environments, values } = options.tables ?? plainTables();
     this.#actors = actors;
     this.#definitions = definitions;
     this.#environments = environments;
+    this.#values = values;
     this.#nowMs = options.nowMs;
     this.#tellProcessGone = options.tellProcessGone ?? (() => {});
     this.#isOfDriver = options.isOfDriver;
@@ -262,7 +266,7 @@ export class Head implements HeadService {
         return;
       }
       default:
-        this.#groups.receive(peer, frame, header);
+        if (!answerKeyValue(this.#values, { peer, frame, header })) this.#groups.receive(peer, frame, header);
     }
   }
 
@@ -525,6 +529,7 @@ function plainTables(): Tables {
     groups: new PlacementGroupTable(),
     definitions: new DefinitionTable(),
     environments: new EnvironmentDescriptions(),
+    values: new KeyValues(),
   };
 }
 

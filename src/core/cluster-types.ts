@@ -42,6 +42,21 @@ export interface RuntimeContext {
   readonly signal: AbortSignal;
 }
 
+/** The options of `kvGet`, `kvExists`, `kvDelete` and `kvList`. */
+export interface KvOptions {
+  /** Where the key lives. Default: the namespace of `init`. */
+  namespace?: string | undefined;
+}
+
+/** The options of `kvPut`. */
+export interface KvPutOptions extends KvOptions {
+  /** Take the place of a value that is there. Default: true. */
+  overwrite?: boolean | undefined;
+}
+
+/** What `kvPut` keeps: bytes, or what JSON can write. */
+export type KvValue = Uint8Array | string | number | boolean | null | object;
+
 /** The options of `actors`. */
 export interface ActorsOptions {
   /** Those of one namespace. Default: all. */

@@ -7,6 +7,7 @@
 import { registerWellKnown } from "../closure/well-known.ts";
 import * as errors from "../base/errors.ts";
 import * as api from "./api.ts";
+import * as keyValues from "./key-values.ts";
 import { ArrowData, NdArray } from "./objects/foreign-data.ts";
 import { getObjectLocations } from "./objects/object-locations.ts";
 import { objectStoreStatistics } from "./objects/store-statistics.ts";
@@ -23,6 +24,7 @@ registerExports("shoal", {
   ...errors,
   ...api,
   ...placementGroups,
+  ...keyValues,
   ArrowData,
   NdArray,
   deregisterSerializer,

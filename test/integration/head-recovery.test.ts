@@ -12,6 +12,10 @@ import {
   getActor,
   init,
   kill,
+  kvDelete,
+  kvGet,
+  kvList,
+  kvPut,
   nodes,
   type ObjectRef,
   placementGroup,
@@ -99,6 +103,22 @@ describeNats("a head that dies", () => {
     expect(await get(found.increment.remote())).toBeGreaterThanOrEqual(1);
     await kill(counter);
     await expect(get(found.increment.remote())).rejects.toThrow("kill()");
+  });
+
+  test("what was put by name is there for the next one, and what is put meanwhile waits for it", async () => {
+    await kvPut("first", { version: 1 });
+    await kvPut("second", new Uint8Array(600_000).fill(7));
+    await kvPut("third", 3);
+    await kvDelete("third");
+    await killHead();
+    const late = kvPut("first", { version: 2 }, { overwrite: false });
+    const later = kvPut("fourth", "put while there was no head");
+    head = await start(head.address);
+    expect([await late, await later]).toEqual([false, true]);
+    expect(await kvList()).toEqual(["first", "fourth", "second"]);
+    expect(await kvGet("first")).toEqual({ version: 1 });
+    expect((await kvGet<Uint8Array>("second"))?.every((byte) => byte === 7)).toBe(true);
+    expect(await kvGet("fourth")).toBe("put while there was no head");
   });
 
   test("a node that ended while there was no head is dead for the next one, and its actors live elsewhere", {

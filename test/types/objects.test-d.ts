@@ -5,6 +5,10 @@ import {
   get,
   getObjectLocations,
   getRuntimeContext,
+  kvExists,
+  kvGet,
+  kvList,
+  kvPut,
   type ObjectLocations,
   type ObjectRef,
   put,
@@ -131,3 +135,18 @@ exactly<ObjectLocations | undefined>()((await getObjectLocations([numberRef])).g
 getObjectLocations(numberRef);
 // @ts-expect-error: not a reference
 getObjectLocations([5]);
+
+// --- Small values by name ----------------------------------------------------------------------------------------------
+
+exactly<boolean>()(await kvPut("key", { a: [1, "b", null] }, { overwrite: false, namespace: "n" }));
+exactly<boolean>()(await kvPut("key", new Uint8Array(3)));
+exactly<unknown>()(await kvGet("key"));
+exactly<number | undefined>()(await kvGet<number>("key", { namespace: "n" }));
+exactly<boolean>()(await kvExists("key"));
+exactly<string[]>()(await kvList());
+// @ts-expect-error: nothing is no value
+await kvPut("key", undefined);
+// @ts-expect-error: JSON has no such numbers
+await kvPut("key", 1n);
+// @ts-expect-error: an option of kvPut
+await kvGet("key", { overwrite: true });

@@ -130,6 +130,7 @@ const longWait = fields({
   for: list(fields({ task: text, name: text, actor: optional(text) })),
 });
 const named = fields({ name: text, namespace: text });
+const keyed = fields({ namespace: text, key: text });
 
 /** What processes ask of the head. */
 const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
@@ -158,6 +159,10 @@ const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
   [MESSAGE.GROUP_REMOVE]: text,
   [MESSAGE.GROUP_WATCH]: text,
   [MESSAGE.GROUP_LOOKUP]: named,
+  [MESSAGE.KV_PUT]: fields({ namespace: text, key: text, form: shape.exactly("bytes", "json"), overwrite: flag }),
+  [MESSAGE.KV_GET]: fields({ namespace: text, key: text, withValue: flag }),
+  [MESSAGE.KV_DELETE]: keyed,
+  [MESSAGE.KV_LIST]: fields({ namespace: text, prefix: text }),
 };
 
 /** @throws LinkAbuseError */

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { ActorOptionsHeader, DefinitionHeader, PayloadHeader } from "../../wire/messages.ts";
+import type { KeyValue } from "../key-values.ts";
 import { HEAD_PREFIX, RECORD_BYTES_MAX, recordObstacle } from "./head-records.ts";
 import { RecordedTables } from "./recorded-tables.ts";
 import type { StoreWrite } from "../store/control-store.ts";
@@ -96,6 +97,35 @@ describe("records of the head", () => {
       spec: undefined,
       reason: "it was killed by kill()",
     });
+  });
+
+  test("values by name come back as they were put, long ones in parts, and not those that were deleted", async () => {
+    const bench = new Bench();
+    const value = (key: string, bytes: number): KeyValue => ({
+      namespace: "n.s",
+      key,
+      form: "bytes",
+      by: key,
+      body: new Uint8Array(bytes).fill(7),
+    });
+    for (const [key, bytes] of [
+      ["long", 700_000],
+      ["a/ü.b", 3],
+      ["gone", 1],
+    ] as const)
+      bench.tables.values.put(value(key, bytes), { overwrite: true });
+    await bench.keep();
+    bench.tables.values.delete({ namespace: "n.s", key: "gone" });
+    bench.tables.values.put(value("long", 10), { overwrite: false });
+    expect((await bench.keep()).map(({ value: written }) => written)).toEqual([undefined]);
+    const next = await bench.next();
+    expect(next.values.list({ namespace: "n.s", prefix: "" })).toEqual(["a/ü.b", "long"]);
+    expect(next.values.get({ namespace: "n.s", key: "long" })).toEqual(value("long", 700_000));
+    expect(next.takeWrites()).toEqual([]);
+    next.values.put({ ...value("long", 5), by: "another" }, { overwrite: true });
+    await bench.store.transaction({ writes: next.takeWrites() });
+    const keys = (await bench.store.list(HEAD_PREFIX)).entries.map(({ key }) => key);
+    expect(keys).toHaveLength(2);
   });
 
   test("one that is ending has no name, and the order of creation stays", async () => {

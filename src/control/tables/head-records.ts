@@ -12,6 +12,7 @@ import { decodeHeader, encodeHeader } from "../../wire/header.ts";
 import type { ActorOptionsHeader, DefinitionHeader, EnvironmentHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { ActorRecord, Alias } from "../actors/actor-table.ts";
 import type { StoredDefinition } from "../definition-table.ts";
+import type { KeyValue } from "../key-values.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
 import { storeKey, VALUE_BYTES_MAX } from "../store/store-keys.ts";
@@ -20,7 +21,7 @@ export const HEAD_PREFIX = "head";
 /** What one record may take. Larger arguments and captured buffers lie in the object store, and are only named here. */
 export const RECORD_BYTES_MAX: number = 8 * 1024 * 1024;
 
-export type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver";
+export type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver" | "value";
 
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
 export interface NodeRecord {
@@ -47,6 +48,7 @@ export interface HeadTables {
   readonly environments: EnvironmentHeader[];
   readonly nodes: NodeRecord[];
   readonly drivers: DriverRecord[];
+  readonly values: KeyValue[];
 }
 
 interface SpecHeader {
@@ -132,14 +134,28 @@ export class HeadRecords {
     return record === undefined ? this.#delete("driver", id) : this.#put("driver", id, { header: record, body: NOTHING });
   }
 
+  value(id: string, value: KeyValue | undefined): StoreWrite[] {
+    if (value === undefined) return this.#delete("value", id);
+    const { body, ...header } = value;
+    return this.#put("value", id, { header, body });
+  }
+
   /** From a listing of everything under `HEAD_PREFIX`. */
   read(entries: readonly StoreEntry[]): HeadTables {
     const values = new Map<string, Uint8Array>();
     for (const { key, value } of entries) values.set(key, value);
-    const kinds = { actor: [], spec: [], alias: [], group: [], definition: [], name: [], environment: [], node: [], driver: [] } as Record<
-      RecordKind,
-      [id: string, header: unknown, body: Uint8Array][]
-    >;
+    const kinds = {
+      actor: [],
+      spec: [],
+      alias: [],
+      group: [],
+      definition: [],
+      name: [],
+      environment: [],
+      node: [],
+      driver: [],
+      value: [],
+    } as Record<RecordKind, [id: string, header: unknown, body: Uint8Array][]>;
     for (const { key, value } of entries) {
       const [prefix, kind, id, part] = key.split(".");
       if (prefix !== HEAD_PREFIX || part !== undefined || id === undefined || !((kind as string) in kinds)) continue;
@@ -154,6 +170,7 @@ export class HeadRecords {
       environments: kinds.environment.map(([, header]) => header as EnvironmentHeader),
       nodes: kinds.node.map(([, header]) => header as NodeRecord),
       drivers: kinds.driver.map(([, header]) => header as DriverRecord),
+      values: kinds.value.map(([, header, body]) => ({ ...(header as Omit<KeyValue, "body">), body })),
     };
   }
 

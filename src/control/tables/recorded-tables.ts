@@ -9,6 +9,7 @@ import type { DefinitionHeader, EnvironmentHeader } from "../../wire/messages.ts
 import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable, type Alias } from "../actors/actor-table.ts";
 import { DefinitionTable } from "../definition-table.ts";
 import { EnvironmentDescriptions } from "../environment-descriptions.ts";
+import { idOf, type KeyValue, KeyValues } from "../key-values.ts";
 import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { type GroupEffect, type GroupEvent, type GroupRecord, PlacementGroupTable } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
@@ -21,11 +22,13 @@ export class RecordedTables {
   readonly groups: PlacementGroupTable;
   readonly definitions: DefinitionTable;
   readonly environments: EnvironmentDescriptions;
+  readonly values: KeyValues;
   readonly #records = new HeadRecords();
   readonly #actors: RecordedActors;
   readonly #groups: RecordedGroups;
   readonly #definitions: RecordedDefinitions;
   readonly #environments: RecordedEnvironments;
+  readonly #values: RecordedValues;
   readonly #deadNodes: NodeRecord[] = [];
   #writes: StoreWrite[] = [];
 
@@ -34,10 +37,12 @@ export class RecordedTables {
     this.#groups = new RecordedGroups();
     this.#definitions = new RecordedDefinitions();
     this.#environments = new RecordedEnvironments();
+    this.#values = new RecordedValues();
     this.actors = this.#actors;
     this.groups = this.#groups;
     this.definitions = this.#definitions;
     this.environments = this.#environments;
+    this.values = this.#values;
   }
 
   /** Takes over what an earlier head has kept: a listing of everything under `HEAD_PREFIX`. @returns it, for what has to be done about it */
@@ -50,6 +55,8 @@ export class RecordedTables {
     this.#definitions.take();
     for (const description of tables.environments) this.#environments.described(description);
     this.#environments.take();
+    for (const value of tables.values) this.#values.put(value, { overwrite: true });
+    this.#values.take();
     this.#deadNodes.push(...tables.nodes.filter(({ state }) => state === "dead"));
     return tables;
   }
@@ -97,6 +104,7 @@ export class RecordedTables {
     for (const [id, alias] of this.#actors.takeAliases()) writes.push(...this.#records.alias(id, alias));
     for (const id of this.#groups.take()) writes.push(...this.#records.group(id, this.#groups.get(id)));
     for (const description of this.#environments.take()) writes.push(...this.#records.environment(description));
+    for (const [id, value] of this.#values.take()) writes.push(...this.#records.value(id, value));
     for (const definition of this.#definitions.take()) writes.push(...this.#records.definition(definition));
     return writes;
   }
@@ -214,5 +222,29 @@ class RecordedEnvironments extends EnvironmentDescriptions {
     const described = this.#described;
     this.#described = [];
     return described;
+  }
+}
+
+class RecordedValues extends KeyValues {
+  #changed = new Map<string, KeyValue | undefined>();
+
+  override put(value: KeyValue, how: { overwrite: boolean }): boolean {
+    const before = this.get(value);
+    const isPut = super.put(value, how);
+    const after = this.get(value);
+    if (after !== before) this.#changed.set(idOf(value), after);
+    return isPut;
+  }
+
+  override delete(name: { namespace: string; key: string }): boolean {
+    const wasThere = super.delete(name);
+    if (wasThere) this.#changed.set(idOf(name), undefined);
+    return wasThere;
+  }
+
+  take(): ReadonlyMap<string, KeyValue | undefined> {
+    const changed = this.#changed;
+    this.#changed = new Map();
+    return changed;
   }
 }

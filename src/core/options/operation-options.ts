@@ -16,7 +16,7 @@ import {
   timeLimit,
   withDefaults,
 } from "./option-kinds.ts";
-import type { ActorsOptions } from "../cluster-types.ts";
+import type { ActorsOptions, KvOptions, KvPutOptions } from "../cluster-types.ts";
 import type { CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "../types.ts";
 
 export const SIGNAL: Option<AbortSignal | undefined> = custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
@@ -47,12 +47,18 @@ const ACTORS_OPTIONS = { namespace: text(undefined), includeDead: flag(false) } 
 
 const GET_ACTOR_OPTIONS = { namespace: text(undefined) } satisfies TableOf<GetActorOptions>;
 
+const KV_OPTIONS = { namespace: text(undefined) } satisfies TableOf<KvOptions>;
+
+const KV_PUT_OPTIONS = { ...KV_OPTIONS, overwrite: flag(true) } satisfies TableOf<KvPutOptions>;
+
 const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
 const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
 const LOCATIONS: OptionSubject = { set: "set", of: "getObjectLocations", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
 const CANCEL: OptionSubject = { set: "set", of: "cancel", otherNames: {} };
 const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
 const ACTORS: OptionSubject = { set: "set", of: "actors", otherNames: { all_namespaces: "without namespace all are listed" } };
+const KV: OptionSubject = { set: "set", of: "a value's key", otherNames: { overwrite: "it is an option of kvPut" } };
+const KV_PUT: OptionSubject = { ...KV, of: "kvPut", otherNames: {} };
 const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
 
 export interface ResolvedGetOptions {
@@ -117,6 +123,16 @@ export function resolveActorsOptions(options?: ActorsOptions): { readonly namesp
 /** @throws TypeError, RangeError */
 export function resolveGetActorOptions(options?: GetActorOptions): { readonly namespace: string | undefined } {
   return withDefaults(checkedOptions(options, GET_ACTOR_OPTIONS, GET_ACTOR), GET_ACTOR_OPTIONS);
+}
+
+/** @throws TypeError, RangeError */
+export function resolveKvOptions(options?: KvOptions): { readonly namespace: string | undefined } {
+  return withDefaults(checkedOptions(options, KV_OPTIONS, KV), KV_OPTIONS);
+}
+
+/** @throws TypeError, RangeError */
+export function resolveKvPutOptions(options?: KvPutOptions): { readonly namespace: string | undefined; readonly overwrite: boolean } {
+  return withDefaults(checkedOptions(options, KV_PUT_OPTIONS, KV_PUT), KV_PUT_OPTIONS);
 }
 
 function finite(timeoutMs: number | undefined): number | undefined {

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import type { ProcessId } from "../base/ids.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import { answerKeyValue, keyObstacle, type KeyValue, KeyValues } from "./key-values.ts";
+
+const textOf = (value: KeyValue | undefined): string => new TextDecoder().decode(value?.body);
+
+function valueOf(
+  text: string,
+  { by = text, namespace = "n", key = "k" }: { by?: string; namespace?: string; key?: string } = {},
+): KeyValue {
+  return { namespace, key, form: "json", by, body: new TextEncoder().encode(text) };
+}
+
+describe("values by name", () => {
+  test("are put, read, listed by prefix and deleted, each namespace for itself", () => {
+    const values = new KeyValues();
+    for (const key of ["b/2", "a", "b/1"]) expect(values.put(valueOf(key, { key }), { overwrite: true })).toBe(true);
+    values.put(valueOf("other", { namespace: "m", key: "b/3" }), { overwrite: true });
+    expect(values.list({ namespace: "n", prefix: "" })).toEqual(["a", "b/1", "b/2"]);
+    expect(values.list({ namespace: "n", prefix: "b/" })).toEqual(["b/1", "b/2"]);
+    expect(values.list({ namespace: "nobody's", prefix: "" })).toEqual([]);
+    expect(textOf(values.get({ namespace: "m", key: "b/3" }))).toBe("other");
+    expect([values.delete({ namespace: "n", key: "a" }), values.delete({ namespace: "n", key: "a" })]).toEqual([true, false]);
+    expect(values.get({ namespace: "n", key: "a" })).toBeUndefined();
+    // Namespace and key together are no name: these are two.
+    values.put(valueOf("1", { namespace: "x", key: "yz" }), { overwrite: true });
+    values.put(valueOf("2", { namespace: "xy", key: "z" }), { overwrite: true });
+    expect(textOf(values.get({ namespace: "x", key: "yz" }))).toBe("1");
+  });
+
+  test("without overwrite one that is there stays, but the same question is answered as before", () => {
+    const values = new KeyValues();
+    expect(values.put(valueOf("first"), { overwrite: false })).toBe(true);
+    expect(values.put(valueOf("second"), { overwrite: false })).toBe(false);
+    expect(values.put(valueOf("first"), { overwrite: false })).toBe(true);
+    expect(textOf(values.get({ namespace: "n", key: "k" }))).toBe("first");
+    expect(values.put(valueOf("third"), { overwrite: true })).toBe(true);
+    expect(textOf(values.get({ namespace: "n", key: "k" }))).toBe("third");
+  });
+});
+
+test("a head refuses what it could not keep, whoever asks", () => {
+  const said: unknown[] = [];
+  const connection = { reply: (...said_: unknown[]) => said.push(said_), replyError: (...said_: unknown[]) => said.push(said_) };
+  const peer = { id: "p" as ProcessId, holderId: "p" as ProcessId, connection } as unknown as HeadPeer;
+  const values = new KeyValues();
+  const put = (key: string, bytes: number): void => {
+    const header = { namespace: "n", key, form: "bytes", overwrite: true };
+    expect(
+      answerKeyValue(values, { peer, frame: { type: MESSAGE.KV_PUT, callId: 1, flags: 0, body: new Uint8Array(bytes) }, header }),
+    ).toBe(true);
+  };
+  put("k", 1024 * 1024);
+  put("k", 1024 * 1024 + 1);
+  put("k".repeat(1000), 1);
+  put("", 1);
+  expect(said[0]).toEqual([1, true]);
+  expect(said[1]).toEqual([1, expect.stringContaining("a value may take 1048576 bytes: received 1048577") as string]);
+  for (const answer of said.slice(2)) expect(answer).toEqual([1, expect.stringContaining("a key has from 1 to") as string]);
+  expect(values.list({ namespace: "n", prefix: "" })).toEqual(["k"]);
+  expect(keyObstacle({ namespace: "n".repeat(100), key: "k".repeat(700) })).toBeUndefined();
+  expect(
+    answerKeyValue(values, { peer, frame: { type: MESSAGE.ACTOR_LIST, callId: 1, flags: 0, body: new Uint8Array() }, header: {} }),
+  ).toBe(false);
+});

@@ -1,0 +1,118 @@
+/**
+ * `kvPut`, `kvGet`, `kvExists`, `kvDelete`, `kvList`: small values that programs of a cluster keep by name at its head.
+ *
+ * Decides what a value may be and in which form it travels: bytes as they are, all else as JSON. The head keeps them (`control/key-values.ts`); here they are only asked
+ * for, and what it would refuse is refused before anything is sent. Nothing is remembered: two processes that ask one after the other are told the same.
+ */
+import { describeValue } from "../base/describe.ts";
+import { keyObstacle, sizeObstacle } from "../control/key-values.ts";
+import type {
+  KeyValueGetHeader,
+  KeyValueListHeader,
+  KeyValueNameHeader,
+  KeyValuePutHeader,
+  KeyValueReply,
+} from "../wire/key-value-messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import { requireRuntime } from "./current-runtime.ts";
+import { resolveKvOptions, resolveKvPutOptions } from "./options/operation-options.ts";
+import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
+
+/**
+ * Keeps a small value by name at the head of the cluster, where every process of every program finds it. On heads that have a store (`shoal start --head` with
+ * NATS) it is kept there before this resolves, and outlives heads; otherwise it lives as long as the head, and on one machine as long as the program.
+ *
+ * @param value bytes (`Uint8Array`), or what `JSON.stringify` can write; up to 1 MiB
+ * @returns whether it was put: with `overwrite: false` a value that is there stays
+ * @throws TypeError for what is neither bytes nor JSON, RangeError for keys and values that are too long, NodeDiedError when the node ends before the answer
+ * @example
+ * await kvPut("model/version", { name: "v7", at: Date.now() });
+ * await kvGet("model/version"); // { name: "v7", at: 1763... }
+ */
+export async function kvPut(key: string, value: KvValue, options?: KvPutOptions): Promise<boolean> {
+  const { namespace, overwrite } = resolveKvPutOptions(options);
+  const name = nameOf("put", key, namespace);
+  const isBytes = value instanceof Uint8Array;
+  const bytes = isBytes ? value : new TextEncoder().encode(jsonOf(value, key));
+  const obstacle = sizeObstacle(bytes.byteLength);
+  if (obstacle !== undefined) throw new RangeError(`Cannot put ${JSON.stringify(key)}: ${obstacle}`);
+  const header: KeyValuePutHeader = { ...name, form: isBytes ? "bytes" : "json", overwrite };
+  // What is given may be changed while it is on its way.
+  return (await ask(MESSAGE.KV_PUT, header, [bytes.slice()])).header as boolean;
+}
+
+/**
+ * The value of that name, bytes as bytes and all else as JSON reads it; undefined where there is none.
+ *
+ * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
+ */
+export async function kvGet<T = unknown>(key: string, options?: KvOptions): Promise<T | undefined> {
+  const header: KeyValueGetHeader = { ...nameOf("get", key, resolveKvOptions(options).namespace), withValue: true };
+  const { header: form, body } = await ask(MESSAGE.KV_GET, header);
+  if ((form as KeyValueReply) === undefined) return undefined;
+  return (form === "bytes" ? new Uint8Array(body) : JSON.parse(new TextDecoder().decode(body))) as T;
+}
+
+/**
+ * Whether there is a value of that name.
+ *
+ * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
+ */
+export async function kvExists(key: string, options?: KvOptions): Promise<boolean> {
+  const header: KeyValueGetHeader = { ...nameOf("look for", key, resolveKvOptions(options).namespace), withValue: false };
+  return (await ask(MESSAGE.KV_GET, header)).header !== undefined;
+}
+
+/**
+ * Forgets the value of that name.
+ *
+ * @returns whether there was one; may be false for one that this call forgot, when another head took over before it had answered
+ * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
+ */
+export async function kvDelete(key: string, options?: KvOptions): Promise<boolean> {
+  const header: KeyValueNameHeader = nameOf("delete", key, resolveKvOptions(options).namespace);
+  return (await ask(MESSAGE.KV_DELETE, header)).header as boolean;
+}
+
+/**
+ * The keys of a namespace that begin with a prefix, sorted.
+ *
+ * @throws TypeError for what is no text, NodeDiedError when the node ends before the answer
+ */
+export async function kvList(prefix = "", options?: KvOptions): Promise<string[]> {
+  if (typeof prefix !== "string") throw new TypeError(`Cannot list keys: a prefix is text: received ${describeValue(prefix)}`);
+  const header: KeyValueListHeader = { namespace: namespaceOf(resolveKvOptions(options).namespace), prefix };
+  return (await ask(MESSAGE.KV_LIST, header)).header as string[];
+}
+
+/** A head that is away answers when it, or another one, is there. */
+async function ask(type: number, header: unknown, parts: readonly Uint8Array[] = []): Promise<{ header: unknown; body: Uint8Array }> {
+  const runtime = requireRuntime();
+  return await runtime.holdWhile(runtime.daemon.request(type, header, { parts, timeoutMs: 0 }));
+}
+
+function namespaceOf(given: string | undefined): string {
+  return given ?? requireRuntime().options.namespace;
+}
+
+function nameOf(what: string, key: string, given: string | undefined): KeyValueNameHeader {
+  if (typeof key !== "string") throw new TypeError(`Cannot ${what} a value: its key is text: received ${describeValue(key)}`);
+  const name = { namespace: namespaceOf(given), key };
+  const obstacle = keyObstacle(name);
+  if (obstacle !== undefined) throw new RangeError(`Cannot ${what} a value: ${obstacle}`);
+  return name;
+}
+
+function jsonOf(value: unknown, key: string): string {
+  let text: string | undefined;
+  let reason = "";
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    reason = ` (${(error as Error).message})`;
+  }
+  if (text !== undefined) return text;
+  throw new TypeError(
+    `Cannot put ${JSON.stringify(key)}: a Uint8Array or what JSON can write is needed${reason}: received ${describeValue(value)}`,
+  );
+}

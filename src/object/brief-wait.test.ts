@@ -8,7 +8,7 @@ interface Run {
 }
 
 /** Counts how often the condition is looked at and the system blocked; the condition holds at the given look. An offer of the processor may last. */
-function newWait({ offerMs = 0, processors = 2 } = {}): {
+function newWait({ offerMs = 0, processors = 2, processes = 2 } = {}): {
   run: (trueAt?: number, blockSucceeds?: boolean) => Run;
   pass: (ms: number) => void;
 } {
@@ -18,6 +18,7 @@ function newWait({ offerMs = 0, processors = 2 } = {}): {
   let succeeds = false;
   const wait = new BriefWait({
     processors,
+    processes,
     offerProcessor: () => {
       offers += 1;
       nowMs += offerMs;
@@ -76,6 +77,12 @@ test("where somebody has taken an offer, the next wait begins with offers", () =
   expect(run(50)).toEqual({ looks: 50, blocks: 0, offers: 3 });
 });
 
+test("where there are more processes than processors, each wait begins with offers", () => {
+  const { run } = newWait({ processes: 3 });
+  expect(run(50)).toEqual({ looks: 50, blocks: 0, offers: 3 });
+  expect(run(50)).toEqual({ looks: 50, blocks: 0, offers: 3 });
+});
+
 test("where somebody keeps the processor that was offered, it is not offered for a while", () => {
   const { run, pass } = newWait({ offerMs: 3 });
   // What came meanwhile is seen.
@@ -84,7 +91,7 @@ test("where somebody keeps the processor that was offered, it is not offered for
   pass(80);
   expect(run(250)).toEqual({ looks: 250, blocks: 0, offers: 0 });
   pass(20);
-  expect(run(210)).toEqual({ looks: 210, blocks: 0, offers: 1 });
+  expect(run(18)).toEqual({ looks: 18, blocks: 0, offers: 1 });
 });
 
 test("on one processor it looks only while it may offer it", () => {

@@ -18,7 +18,7 @@ const LOOK_MS = 0.1;
 const LOOK_ALONE_MS = 0.03;
 /** An offer that nobody takes costs 0.5 us with the clock: it is made once in so many turns. */
 const TURNS_AN_OFFER = 16;
-/** Where nobody has taken the last one, a look begins with so many turns without any: 2 us. */
+/** Where each process has a processor, and nobody has taken the last offer, a look begins with so many turns without any: 2 us. */
 const TURNS_ALONE = 200;
 /** Somebody has run in the place of this process, as two changes between processes take longer than that. */
 const TAKEN_MS = 0.003;
@@ -28,6 +28,8 @@ const PROBE_EVERY = 64;
 export interface BriefWaitOptions {
   readonly nowMs: () => number;
   readonly processors: number;
+  /** Processes that take part, this one included: more than there are processors, and somebody waits for this one's more often than not. */
+  readonly processes: number;
   /** Lets another process run in place of this one, if one waits for its processor. */
   readonly offerProcessor: () => void;
   /** Blocks for so many microseconds at most, and less when something happens. @returns whether the condition holds */
@@ -36,10 +38,11 @@ export interface BriefWaitOptions {
 }
 
 /** On this machine's clock and processors. */
-export function newBriefWait(memory: Pick<GraphMemory, "block" | "offerProcessor">, blockUsMax: number): BriefWait {
+export function newBriefWait(memory: Pick<GraphMemory, "block" | "offerProcessor" | "processes">, blockUsMax: number): BriefWait {
   return new BriefWait({
     nowMs: () => performance.now(),
     processors: cpuCount(),
+    processes: memory.processes,
     offerProcessor: () => memory.offerProcessor(),
     block: (timeoutUs, condition) => memory.block(timeoutUs, condition),
     blockUsMax,
@@ -51,10 +54,13 @@ export class BriefWait {
   readonly #looking = new TryCredit({ probeEvery: PROBE_EVERY });
   readonly #blocking = new TryCredit({ probeEvery: PROBE_EVERY });
   readonly #offers: ProcessorOffers;
-  #turnsAtFirst = TURNS_ALONE;
+  readonly #isCrowded: boolean;
+  #turnsAtFirst: number;
 
   constructor(options: BriefWaitOptions) {
     this.#options = options;
+    this.#isCrowded = options.processes > options.processors;
+    this.#turnsAtFirst = this.#isCrowded ? TURNS_AN_OFFER : TURNS_ALONE;
     this.#offers = new ProcessorOffers(options);
   }
 
@@ -78,7 +84,7 @@ export class BriefWait {
     do {
       const beganMs = atMs;
       atMs = offers ? this.#offers.offer(atMs) : nowMs();
-      this.#turnsAtFirst = atMs - beganMs < TAKEN_MS ? TURNS_ALONE : TURNS_AN_OFFER;
+      if (offers) this.#turnsAtFirst = this.#isCrowded || atMs - beganMs > TAKEN_MS ? TURNS_AN_OFFER : TURNS_ALONE;
       for (let turn = 0; turn < TURNS_AN_OFFER; turn += 1) if (condition()) return true;
     } while (atMs < endMs);
     return false;

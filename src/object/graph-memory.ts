@@ -84,6 +84,8 @@ export class GraphMemory implements ChannelMemory {
   readonly words: Int32Array<ArrayBuffer>;
   readonly bytes: Uint8Array;
   readonly places: readonly ChannelPlace[];
+  /** How many share it. */
+  readonly processes: number;
   /**
    * Rings wait for `flushRings`. A process that is woken for each of many values may run at once in place of the one that makes them, and takes them one by
    * one: measured, that was half of the time of both.
@@ -108,6 +110,7 @@ export class GraphMemory implements ChannelMemory {
     this.words = new Int32Array(buffer);
     this.bytes = new Uint8Array(buffer);
     this.places = places;
+    this.processes = map.endpoints;
     this.#self = self;
     this.#bells = Array.from({ length: map.endpoints }, (_item, endpoint) =>
       endpoint === self ? undefined : openDoorbell(doorbellOf(map, endpoint)),

@@ -34,6 +34,14 @@ const unseen = new FinalizationRegistry<{ error: unknown; report: (text: string)
   report(`An execution of a compiled graph failed and nobody awaited its result:\n${text}`);
 });
 
+const THERE = Promise.resolve();
+
+function isThenable(value: unknown): boolean {
+  return (
+    value !== null && (typeof value === "object" || typeof value === "function") && typeof (value as { then?: unknown }).then === "function"
+  );
+}
+
 /** The result of one output of one execution. */
 export class CompiledResult implements PromiseLike<unknown> {
   readonly #graph: CompiledGraphHandle;
@@ -53,7 +61,15 @@ export class CompiledResult implements PromiseLike<unknown> {
     onFulfilled?: ((value: unknown) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    return this.#take().then(onFulfilled, onRejected);
+    if (this.#state === "pending") this.#graph.lookForResults(() => this.#state !== "pending");
+    const mustTurn = this.#graph.mustTurn();
+    const value = this.#value;
+    if (mustTurn || this.#state !== "value" || typeof onFulfilled !== "function" || isThenable(value))
+      return this.#take(mustTurn).then(onFulfilled, onRejected);
+    this.#state = "taken";
+    this.#value = undefined;
+    // A promise of the value would look for a `then` in it once more, which takes longer than to encode it.
+    return THERE.then(() => onFulfilled(value));
   }
 
   /** Called by the engine, once. */
@@ -75,20 +91,19 @@ export class CompiledResult implements PromiseLike<unknown> {
     if (this.#execution.left === 0) this.#graph.executionEnded();
   }
 
-  #take(): Promise<unknown> {
+  #take(mustTurn: boolean): Promise<unknown> {
     if (this.#state === "taken") {
       return Promise.reject(
         new TypeError("Cannot await a result of a compiled graph twice: it is handed out once: keep what the first await gave"),
       );
     }
-    if (this.#state === "pending") this.#graph.lookForResults(() => this.#state !== "pending");
     const state = this.#state;
     const value = this.#value;
     if (state === "error") unseen.unregister(this);
     this.#state = "taken";
     this.#value = undefined;
-    if (state === "value") return this.#graph.mustTurn() ? nextTurn().then(() => value) : Promise.resolve(value);
-    if (state === "error") return this.#graph.mustTurn() ? nextTurn().then(() => Promise.reject(value)) : Promise.reject(value);
+    if (state === "value") return mustTurn ? nextTurn().then(() => value) : Promise.resolve(value);
+    if (state === "error") return mustTurn ? nextTurn().then(() => Promise.reject(value)) : Promise.reject(value);
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

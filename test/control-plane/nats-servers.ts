@@ -14,8 +14,11 @@ import { freePorts } from "./free-ports.ts";
 
 /** Of `start`: somebody else listens at a port that was free. */
 const TRIES_MAX = 5;
-/** `wait` for the server in the background; the end of our pipe is the end of the server. */
-const KEEPER = '"$@" & server=$!; echo $server; (read -r _; kill -9 $server) <&3 & wait $server';
+/**
+ * Waits for the server; the end of our pipe is the end of the server. Who waits for the pipe ends with the server: its number is soon another process's, which the end of
+ * the test process would kill.
+ */
+const KEEPER = '"$@" & server=$!; echo $server; (read -r _; kill -9 $server) <&3 & guard=$!; wait $server; kill $guard';
 
 /** Why tests with NATS cannot run here; undefined when they can. */
 export const WITHOUT_NATS: string | undefined = findProblem();
@@ -44,7 +47,7 @@ interface Server {
 }
 
 export class NatsServers implements AsyncDisposable {
-  readonly #folder = mkdtempSync(join(tmpdir(), "shoal-nats-servers-"));
+  readonly folder: string = mkdtempSync(join(tmpdir(), "shoal-nats-servers-"));
   readonly #servers: Server[] = [];
   readonly urls: string[] = [];
 
@@ -90,7 +93,8 @@ export class NatsServers implements AsyncDisposable {
     // It may have ended by itself.
     if (hasEnded(keeper)) return;
     const ended = new Promise((resolve) => keeper.once("exit", resolve));
-    process.kill(server.pid, "SIGKILL");
+    // Who waits for the end of the pipe knows whether the number is still the server's.
+    keeper.stdio[3]?.destroy();
     await ended;
   }
 
@@ -133,7 +137,7 @@ export class NatsServers implements AsyncDisposable {
     for (const [index, server] of this.#servers.entries()) {
       if (server.keeper !== undefined) await this.kill(index);
     }
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -141,13 +145,13 @@ export class NatsServers implements AsyncDisposable {
   }
 
   #add(name: string, { port, token, cluster }: ServerOptions): void {
-    const configFile = join(this.#folder, `${name}.conf`);
-    const portsFolder = join(this.#folder, `${name}.ports`);
+    const configFile = join(this.folder, `${name}.conf`);
+    const portsFolder = join(this.folder, `${name}.ports`);
     const config = natsServerConfig({
       name,
       host: "127.0.0.1",
       port,
-      folder: join(this.#folder, name),
+      folder: join(this.folder, name),
       portsFolder,
       ...(token !== undefined && { token }),
       ...(cluster && { cluster: { name: "test", host: "127.0.0.1", ...cluster } }),

@@ -4,7 +4,7 @@ import { ControlPlaneUnavailableError } from "../../src/control/control-errors.t
 import { connectNats } from "../../src/control/nats/nats-link.ts";
 import { NatsStore } from "../../src/control/nats/nats-store.ts";
 import { StreamApi } from "../../src/control/nats/stream-api.ts";
-import { NatsServers } from "./nats-servers.ts";
+import { NatsServers, until } from "./nats-servers.ts";
 import { describeNats } from "./planes.ts";
 
 describeNats("a link to NATS", () => {
@@ -52,5 +52,20 @@ describeNats("a link to NATS", () => {
     await servers.kill(0);
     await servers.restart(0);
     expect(await store.get("a")).toMatchObject({ value: Buffer.from([7]), revision: written.committed && written.revisions[0] });
+  });
+});
+
+describeNats("a link to one of several servers of NATS", () => {
+  test("goes to another one when its own stands still, however much is on the way there", { timeout: 60_000 }, async () => {
+    await using servers = await NatsServers.start({ count: 3 });
+    await using link = await connectNats({ servers: servers.urls, name: "test" });
+    const serverName = (): string | undefined => link.connection.info?.server_name;
+    const before = serverName() ?? "";
+    servers.pause(servers.indexOf(before));
+    // More than the system keeps for a connection that nobody reads from.
+    for (let count = 0; count < 20; count += 1) link.connection.publish("x", new Uint8Array(1_000_000));
+    await until(() => serverName() !== undefined && serverName() !== before && link.isConnected, "it has another server", 45_000);
+    await link.connection.flush();
+    servers.resume(servers.indexOf(before));
   });
 });

@@ -51,6 +51,11 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 export type NatsClient = typeof import("@nats-io/transport-node");
 
+/** What the client does not say of its connections. */
+interface ConnectionWithSocket extends NatsConnection {
+  readonly protocol?: { readonly transport?: { readonly socket?: { destroy(): void } } };
+}
+
 export interface RequestOptions {
   readonly timeoutMs: number;
   readonly headers?: MsgHdrs;
@@ -124,9 +129,18 @@ export class NatsLink implements AsyncDisposable {
     return this.close();
   }
 
+  /**
+   * Pings are not answered. The client would close its socket once everything is sent, which a server that stands still does not take: with more under way than the system keeps
+   * it would stay with that server until it goes on. It has no way to be told, so what is taken here is its own; where that is called otherwise, nothing is worse than without.
+   */
+  #dropSocket(): void {
+    (this.connection as ConnectionWithSocket).protocol?.transport?.socket?.destroy();
+  }
+
   async #followStatus(): Promise<void> {
     for await (const status of this.connection.status()) {
       if (status.type === "reconnect") this.#isConnected = true;
+      if (status.type === "staleConnection") this.#dropSocket();
       if (status.type === "error" && isRefusal(this.#client, status.error)) this.#onRefused?.(status.error);
       if (status.type !== "disconnect") continue;
       this.#isConnected = false;

@@ -123,4 +123,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "for (const [madeFor, count] of read) this.#ended.readOver(worker, madeFor, count);",
     becomes: "void read;\n    for (let madeFor = 0; madeFor <= leaseId; madeFor += 1) this.#ended.readOver(worker, madeFor, 0);",
   },
+  storedOfBrokenStays: {
+    file: "object/held-messages.ts",
+    text: "if (this.storedLink !== undefined && this.#hasStored)",
+    becomes: "if (this.storedLink === -1)",
+  },
 };

@@ -167,4 +167,11 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "aliasesOfDeadNodeStay",
     found: "an actor that getIfExists had found for a driver whose node died then was held for it for ever",
   },
+  {
+    seed: 3358,
+    steps: 40,
+    nodes: 3,
+    mutant: "storedOfBrokenStays",
+    found: "what a worker had stored for an answer lay there for ever, as the connection broke before the answer was read",
+  },
 ];

@@ -321,14 +321,14 @@ class Worker:
         """Of what a process wrote for this one before it ended, that of which nothing was heard, once all that it sent has been read."""
         open_links = {link.process_id for link in self.links.values() if not link.connection.is_closed}
         for claim in list(self._claims):
-            writer, locations = claim
+            writer, locations, link = claim if len(claim) > 2 else (*claim, None)
             if writer in open_links:
                 continue
             self._claims.remove(claim)
             unknown = self.refs.unclaimed(locations)
             if unknown:
                 self.refs.flush()
-                self.daemon.send(message.STORE_CLAIM, unknown)
+                self.daemon.send(message.STORE_CLAIM, [[location] if link is None else [location, link] for location in unknown])
 
     def _reclaim(self, owner, lease_id):
         servers = [server for server in self._callers if server.caller_id == owner]

@@ -457,7 +457,7 @@ export class Runtime {
 
   #storeDefinition(definition: Definition): Payload {
     const { ids, processId } = this.options;
-    const location = this.store.write(definition.bytes, definition.buffers, processId);
+    const location = this.store.write(definition.bytes, definition.buffers, { owner: processId });
     const payload: Payload = {
       ...inBandPayload(NO_BYTES, { graph: true, error: false }),
       stored: { id: "" as ObjectId, owner: "" as ProcessId, location },

@@ -206,7 +206,7 @@ export class Serializer implements ValueCodec {
     }
   }
 
-  toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload {
+  toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean; link?: number | undefined }): Payload {
     const { graph, definitions, refs } = encoded;
     const inBand = copyBytes(encoded.bytes, encoded.start, encoded.end);
     // A failure goes to all results of a call and on to those that depend on them: nobody in particular would free its bytes.
@@ -222,7 +222,7 @@ export class Serializer implements ValueCodec {
         stored: undefined,
       };
     }
-    const location = this.#options.store.write(inBand, encoded.buffers, options.owner);
+    const location = this.#options.store.write(inBand, encoded.buffers, options);
     const stored = { id: "" as never, owner: "" as ProcessId, location };
     return { inBand: inBand.subarray(0, 0), buffers: NO_BUFFERS, graph, error: options.error, definitions, refs, stored };
   }

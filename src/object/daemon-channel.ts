@@ -7,7 +7,7 @@
 import { NodeDiedError } from "../base/errors.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
-import { MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
+import { type DisownedRow, MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
 import type { StoreUseHeader } from "../wire/store-messages.ts";
 import type { ObjectFetchHeader } from "../wire/transfer-messages.ts";
 import type { HeldNumber, HeldRead, RefChannel } from "./object-table.ts";
@@ -31,7 +31,7 @@ export class DaemonChannel implements RefChannel {
   #holds: RefHoldHeader[] = [];
   #releases: [ObjectId, number, ProcessId][] = [];
   #freed: [WireLocation, boolean][] = [];
-  #sealed: [WireLocation, ProcessId][] = [];
+  #sealed: [WireLocation, ProcessId, number?][] = [];
   #copies: WireLocation[] = [];
   #scheduled = false;
 
@@ -85,10 +85,11 @@ export class DaemonChannel implements RefChannel {
     this.#connection.send(MESSAGE.ARENA_LOST, location);
   }
 
-  sealed(location: WireLocation, owner: ProcessId): void {
+  /** `link`: by which the owner is told of it. */
+  sealed(location: WireLocation, owner: ProcessId, link: number | undefined): void {
     // Pages that were freed may be those that are sealed now: the daemon must hear of it in this order.
     if (this.#freed.length > 0) this.#sendFreed();
-    this.#sealed.push([location, owner]);
+    this.#sealed.push(link === undefined ? [location, owner] : [location, owner, link]);
     this.#schedule(this.#sealed.length);
   }
 
@@ -136,9 +137,10 @@ export class DaemonChannel implements RefChannel {
   }
 
   /** Objects of which the daemon says that they are this process', and which it knows nothing of. */
-  disown(locations: readonly WireLocation[]): void {
+  disown(locations: readonly WireLocation[], link?: number): void {
     this.flush();
-    this.#connection.send(MESSAGE.STORE_CLAIM, locations);
+    const rows = locations.map((location): DisownedRow => (link === undefined ? [location] : [location, link]));
+    this.#connection.send(MESSAGE.STORE_CLAIM, rows);
   }
 
   heldRead({ sender, link, number, asker }: HeldRead): void {
@@ -149,6 +151,12 @@ export class DaemonChannel implements RefChannel {
   heldEnded(receiver: ProcessId, link: number): void {
     this.flush();
     this.#connection.send(MESSAGE.HELD_ENDED, [receiver, link]);
+  }
+
+  /** Nothing more is told over a link of what was stored for its receiver. */
+  storeLinkEnded(receiver: ProcessId, link: number): void {
+    this.flush();
+    this.#connection.send(MESSAGE.STORE_LINK_ENDED, [receiver, link]);
   }
 
   used(use: StoreUseHeader): void {

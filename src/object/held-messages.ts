@@ -10,7 +10,7 @@ import type { ObjectTable } from "./object-table.ts";
 import type { Payload } from "./payload.ts";
 
 export interface HeldMessagesOptions {
-  table: Pick<ObjectTable, "holdFor" | "heldEnded">;
+  table: Pick<ObjectTable, "holdFor" | "heldEnded" | "storeLinkEnded">;
   receiverId: ProcessId;
   /** The caller's number of the link, negative for its calls; undefined where both ends are one process. */
   link: number | undefined;
@@ -24,6 +24,7 @@ export class HeldMessages {
   readonly #receiverId: ProcessId;
   readonly #link: number | undefined;
   #last = 0;
+  #hasStored = false;
 
   constructor({ table, receiverId, link }: HeldMessagesOptions) {
     this.#table = table;
@@ -31,9 +32,15 @@ export class HeldMessages {
     this.#link = link;
   }
 
+  /** Under which what is stored for the receiver is counted until it has heard of it. Of its own values a caller knows. */
+  get storedLink(): number | undefined {
+    return this.#link === undefined || this.#link < 0 ? undefined : this.#link;
+  }
+
   /** To be called right before the message is sent. @returns what goes into its header */
   hold(payloads: readonly Payload[]): { held?: number } {
     const link = this.#link;
+    this.#hasStored ||= payloads.some(({ stored }) => stored !== undefined);
     if (link === undefined || !payloads.some(isHolding)) {
       for (const payload of payloads) this.#table.holdFor(this.#receiverId, payload);
       return {};
@@ -46,6 +53,7 @@ export class HeldMessages {
   /** The link has ended. */
   close(): void {
     if (this.#link !== undefined && this.#last > 0) this.#table.heldEnded(this.#receiverId, this.#link);
+    if (this.storedLink !== undefined && this.#hasStored) this.#table.storeLinkEnded(this.#receiverId, this.storedLink);
   }
 }
 

@@ -48,6 +48,12 @@ const RELEASE_EVERY_MS = 100;
 /** After a second without a read, views that nobody uses are likely, and an idle process does not collect by itself. */
 const QUIET_TICKS = 10;
 
+/** Who is to free an object, and by which link of theirs they hear of it, if they do not know. */
+export interface StoredFor {
+  readonly owner: ProcessId;
+  readonly link?: number | undefined;
+}
+
 export class LocalStore {
   readonly #options: LocalStoreOptions;
   /** Objects of other nodes. */
@@ -91,12 +97,12 @@ export class LocalStore {
   }
 
   /** @throws ObjectStoreFullError, OutOfDiskError when there is room neither in memory nor on the spill disk */
-  write(inBand: Uint8Array, buffers: readonly Uint8Array[], owner: ProcessId): WireLocation {
+  write(inBand: Uint8Array, buffers: readonly Uint8Array[], { owner, link }: StoredFor): WireLocation {
     this.releaseUnreachable();
     this.#writer ??= this.#newWriter();
     const location = toWire(this.#writer.write(inBand, buffers));
     if (location[3] === "memory") this.#writtenBytes += location[2];
-    this.#options.channel.sealed(location, owner);
+    this.#options.channel.sealed(location, owner, link);
     return location;
   }
 
@@ -142,10 +148,10 @@ export class LocalStore {
     this.#claimed.delete(placeOf(location));
   }
 
-  /** The writer of these has ended, and all that it had sent has been read: what it did not tell of is nobody's. */
-  writerEnded(locations: readonly WireLocation[]): void {
+  /** The writer of these has ended, or a link to it, and all that it had sent has been read: what it did not tell of is nobody's. */
+  writerEnded(locations: readonly WireLocation[], link?: number): void {
     const unknown = locations.filter((location) => !this.#claimed.has(placeOf(location)));
-    if (unknown.length > 0 && !this.#isClosed) this.#options.channel.disown(unknown);
+    if (unknown.length > 0 && !this.#isClosed) this.#options.channel.disown(unknown, link);
   }
 
   /** An object that this process owns is needed by nobody. Pages of its own it has back at once, without a way to the daemon. */

@@ -23,6 +23,8 @@ export interface RefChannel {
   adopt(id: ObjectId): void;
   /** No more messages with holds go to this receiver over a link. */
   heldEnded(receiver: ProcessId, link: number): void;
+  /** The same of what was stored for the receiver. */
+  storeLinkEnded(receiver: ProcessId, link: number): void;
   /** Up to which message with holds this process has read what came over a link. */
   heldRead(read: HeldRead): void;
 }
@@ -197,6 +199,10 @@ export class ObjectTable {
   /** No more messages with holds go over a link: holds for those that its receiver has not read are given back. */
   heldEnded(receiver: ProcessId, link: number): void {
     this.#channel.heldEnded(receiver, link);
+  }
+
+  storeLinkEnded(receiver: ProcessId, link: number): void {
+    this.#channel.storeLinkEnded(receiver, link);
   }
 
   heldRead(read: HeldRead): void {

@@ -175,6 +175,21 @@ describe("what a process that ended wrote for others", () => {
     expect(ledger.disowned(driver, mine)).toEqual({ reuse: undefined, unlink: [] });
   });
 
+  test("of one that lives is theirs to know where the link ended over which it told of that; what it wrote since, in the same place, is another matter", () => {
+    const ledger = ledgerWith([]);
+    ledger.sealed({ writer: worker, owner: driver, location: mine, link: 1 });
+    ledger.sealed({ writer: worker, owner: driver, location: adopted, link: 1 });
+    ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-3"), link: 2 });
+    ledger.adopt({ location: adopted, owner: daemon });
+    expect(ledger.writtenOver({ writer: worker, owner: driver, link: 1 })).toEqual([mine]);
+    expect(ledger.writtenOver({ writer: worker, owner: daemon, link: 1 })).toEqual([]);
+    // The owner frees it before it is asked, and the writer has the place again.
+    expect(ledger.freed(mine)).toEqual({ reuse: worker, unlink: [] });
+    ledger.sealed({ writer: worker, owner: driver, location: mine, link: 2 });
+    expect(ledger.disowned(driver, mine, 1)).toEqual({ reuse: undefined, unlink: [] });
+    expect(ledger.disowned(driver, mine, 2)).toEqual({ reuse: worker, unlink: [] });
+  });
+
   test("is told of what was retired before its end, too", () => {
     const ledger = ledgerWith([mine]);
     ledger.retired(worker, "w-1");

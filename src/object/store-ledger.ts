@@ -41,7 +41,7 @@ export interface ProcessExitedEffects {
   freed: ObjectLocation[];
   /** Those of them in the arenas of others. */
   reuse: { writer: ProcessId; location: ObjectLocation }[];
-  /** What it wrote for others that live. Whether they have learnt of it only they know: their answers may have died with it. */
+  /** What it wrote for others that live (`writtenOver`). */
   written: Map<ProcessId, ObjectLocation[]>;
 }
 
@@ -82,6 +82,8 @@ interface StoredObject {
   owner: ProcessId;
   /** Its owner has taken it over, and so has heard of it. */
   isAdopted: boolean;
+  /** By which link its owner hears of it; undefined where it knows, or may hear by any. */
+  readonly link: number | undefined;
   location: ObjectLocation;
   /** Where it lies since it was spilled. */
   moved: { file: string; fileOffset: number } | undefined;
@@ -147,8 +149,8 @@ export class StoreLedger {
   }
 
   /** An object is complete. Nothing is to be done, unless it was released before anything was known of its arena. */
-  sealed(notice: { writer: ProcessId; owner: ProcessId; location: ObjectLocation }): FreedEffects {
-    const { writer, owner, location } = notice;
+  sealed(notice: { writer: ProcessId; owner: ProcessId; location: ObjectLocation; link?: number | undefined }): FreedEffects {
+    const { writer, owner, location, link } = notice;
     const arena = this.#arena(location, writer);
     const early = this.#early.get(placeOf(location));
     if (early !== undefined) return this.#sealedAfterRelease(arena, placeOf(location), early);
@@ -156,7 +158,7 @@ export class StoreLedger {
     const adopter = this.#earlyAdopters.get(placeOf(location));
     this.#earlyAdopters.delete(placeOf(location));
     if (adopter === undefined && this.#gone.has(owner)) return this.#afterFree(arena);
-    const object: StoredObject = { owner: adopter ?? owner, isAdopted: adopter !== undefined, location, moved: undefined };
+    const object: StoredObject = { owner: adopter ?? owner, isAdopted: adopter !== undefined, link, location, moved: undefined };
     arena.objects.set(location.offset, object);
     this.#count(arena, object, 1);
     return NOTHING;
@@ -220,10 +222,21 @@ export class StoreLedger {
     return effects;
   }
 
-  /** The owner of an object has never heard of it: its writer died before it had said where it is. */
-  disowned(owner: ProcessId, location: ObjectLocation): FreedEffects {
+  /** What a writer stored for an owner and told of over a link that has ended. Whether the owner has learnt of it only it knows: answers may be lost with the link. */
+  writtenOver(link: { writer: ProcessId; owner: ProcessId; link: number }): ObjectLocation[] {
+    const found: ObjectLocation[] = [];
+    for (const { maker, objects } of this.#arenas.values()) {
+      if (maker !== link.writer) continue;
+      for (const object of objects.values())
+        if (object.link === link.link && object.owner === link.owner && !object.isAdopted) found.push(object.location);
+    }
+    return found;
+  }
+
+  /** The owner of an object has never heard of it: its writer died before it had said where it is, or the link to it broke, and another object may be there by now. */
+  disowned(owner: ProcessId, location: ObjectLocation, link?: number): FreedEffects {
     const object = this.#arenas.get(keyOf(location))?.objects.get(location.offset);
-    return object?.owner === owner ? this.freed(location) : NOTHING;
+    return object?.owner === owner && (link === undefined || object.link === link) ? this.freed(location) : NOTHING;
   }
 
   /** Processes of a node that own something here. */

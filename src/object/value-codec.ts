@@ -34,8 +34,8 @@ export interface ValueCodec {
   encode(value: unknown): EncodedMessage;
   /** Never throws: an error that cannot be sent arrives as one that says so. */
   encodeError(error: unknown, task: FailedTask): EncodedMessage;
-  /** Copies what `encode` returned; large values are written to the store and recorded as the owner's. */
-  toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean }): Payload;
+  /** Copies what `encode` returned; large values are written to the store and recorded as the owner's, who is told of them over the link. */
+  toPayload(encoded: EncodedMessage, options: { owner: ProcessId; error: boolean; link?: number | undefined }): Payload;
   /** A payload that was made here will not be sent: what it takes in the store is free again. */
   discard(payload: Payload): void;
   /** A promise only where definitions have to be fetched, modules imported or lost objects made again. */

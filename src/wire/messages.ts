@@ -43,6 +43,7 @@ export const MESSAGE = {
   REF_ADOPT: 45,
   REF_LOST: 46,
   ARENA_LOST: 47,
+  STORE_LINK_ENDED: 48,
 
   STORE_ARENA: 50,
   STORE_SEALED: 51,
@@ -175,6 +176,9 @@ export type HeldReadHeader = [sender: ProcessId, link: number, message: number, 
 
 /** From the sender: the link to this receiver has ended, or, without one, the sender itself. To the receiver: that of this sender has, how far has it read? */
 export type HeldEndedHeader = [process?: ProcessId, link?: number, asker?: ProcessId];
+
+/** What its writer stored for its owner and the owner has never heard of; the link over which that would have been told, of a writer that lives. */
+export type DisownedRow = [location: WireLocation, link?: number];
 
 /** Nothing runs in the worker, and so many tasks wait. `isReport`: it has heard that its last lease has ended; without it that may be on the way. */
 export interface ParkHeader {

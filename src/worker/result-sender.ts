@@ -45,7 +45,11 @@ export class ResultSender {
       );
       return;
     }
-    const payload = this.#codec.toPayload(encoded, { owner: this.#callerId, error: (flags & FRAME_FLAG.ERROR) !== 0 });
+    const payload = this.#codec.toPayload(encoded, {
+      owner: this.#callerId,
+      error: (flags & FRAME_FLAG.ERROR) !== 0,
+      link: this.#held.storedLink,
+    });
     this.#sendPayloads(callId, [payload], durationUs);
   }
 
@@ -58,9 +62,10 @@ export class ResultSender {
       );
     }
     const payloads: Payload[] = [];
+    const stored = { owner: this.#callerId, error: false, link: this.#held.storedLink };
     try {
       for (let index = 0; index < call.numReturns; index += 1) {
-        payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), { owner: this.#callerId, error: false }));
+        payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), stored));
       }
     } catch (error) {
       // One that cannot be sent fails the call, and takes those before it along.

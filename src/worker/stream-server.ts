@@ -93,7 +93,7 @@ export class StreamServer {
       connection.sendNumbered(MESSAGE.STREAM_ITEM, encoded.graph ? FRAME_FLAG.GRAPH : 0, callId, index, bytes, start, end);
       return end - start;
     }
-    const payload = codec.toPayload(encoded, { owner: callerId, error: false });
+    const payload = codec.toPayload(encoded, { owner: callerId, error: false, link: held.storedLink });
     if (connection.isClosed) {
       codec.discard(payload);
       return 0;

@@ -10,7 +10,7 @@ useSession({ numCpus: 2 });
 
 interface WorkerInside {
   options: { memoryDirectory: string; spillDirectory: string; processId: string };
-  store: { write: (inBand: Uint8Array, buffers: readonly Uint8Array[], owner: string) => unknown };
+  store: { write: (inBand: Uint8Array, buffers: readonly Uint8Array[], storedFor: { owner: string }) => unknown };
   channel: { flush: () => void };
   daemon: { flush: () => void };
 }
@@ -19,7 +19,7 @@ interface WorkerInside {
 const dieUnanswered = remote(
   (owner: string): void => {
     const runtime = (globalThis as unknown as Record<symbol, WorkerInside>)[Symbol.for("shoal.runtime.1")] as WorkerInside;
-    runtime.store.write(new Uint8Array(1_000_000), [], owner);
+    runtime.store.write(new Uint8Array(1_000_000), [], { owner });
     runtime.channel.flush();
     runtime.daemon.flush();
     process.kill(process.pid, "SIGKILL");

@@ -101,8 +101,10 @@ export class DaemonMessages {
         return;
       }
       case MESSAGE.STORE_CLAIM: {
-        const [writer, locations] = header as [ProcessId, WireLocation[]];
-        void this.#options.links.ended(writer).then(() => this.#runtime.store.writerEnded(locations));
+        const [writer, locations, link] = header as [ProcessId, WireLocation[], number?];
+        const { links } = this.#options;
+        const isRead: Promise<unknown> = link === undefined ? links.ended(writer) : links.readOver(writer, link);
+        void isRead.then(() => this.#runtime.store.writerEnded(locations, link));
         return;
       }
       case MESSAGE.HELD_ENDED: {

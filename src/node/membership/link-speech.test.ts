@@ -17,7 +17,7 @@ const fromHead = (from: string, type: number) => checkRouted({ source: "head", d
 
 describe("a node", () => {
   test("speaks for its own processes", () => {
-    expect(fromNode(THEIRS, "", MESSAGE.STORE_CLAIM, [[ARENA, 0, 8, "memory"]])[0]).toBe(THEIRS);
+    expect(fromNode(THEIRS, "", MESSAGE.STORE_CLAIM, [[[ARENA, 0, 8, "memory"]]])[0]).toBe(THEIRS);
     for (const from of [MINE, THIRD, "head", "", `${source}1`])
       expect(() => fromNode(from, "", MESSAGE.STORE_CLAIM, [])).toThrow(LinkAbuseError);
   });

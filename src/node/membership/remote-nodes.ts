@@ -17,6 +17,7 @@ import {
   type CancelRunningHeader,
   type HeldReadHeader,
   type LeaseNameHeader,
+  type DisownedRow,
   MESSAGE,
   type RefHoldHeader,
   type RefReleaseHeader,
@@ -131,7 +132,7 @@ export class RemoteNodes {
       case MESSAGE.STORE_FREED:
         return this.#splitRows(from, message, header as [WireLocation, boolean][], ([location]) => location[0]);
       case MESSAGE.STORE_CLAIM:
-        return this.#splitRows(from, message, header as WireLocation[], (location) => location[0]);
+        return this.#splitRows(from, message, header as DisownedRow[], ([location]) => location[0]);
       case MESSAGE.ARENA_LOST:
         return this.#splitOne(from, message, header, (header as WireLocation)[0]);
       case MESSAGE.REF_WATCH:

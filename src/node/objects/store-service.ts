@@ -9,7 +9,7 @@ import type { ObjectLocation } from "../../object/arena-writer.ts";
 import type { SpillDisk } from "../../object/spill-disk.ts";
 import { storeTagOf } from "../../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../../object/store-ledger.ts";
-import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import { type DisownedRow, MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import type { StoreReport, StoreUseHeader } from "../../wire/store-messages.ts";
 import { Spilling } from "./spilling.ts";
 
@@ -128,9 +128,9 @@ export class StoreService {
         break;
       }
       case MESSAGE.STORE_SEALED:
-        for (const [location, owner] of header as [WireLocation, ProcessId][]) {
+        for (const [location, owner, link] of header as [WireLocation, ProcessId, number?][]) {
           this.#see(process, location, 1);
-          this.#apply(this.#ledger.sealed({ writer: process, owner, location: fromWire(location) }), location);
+          this.#apply(this.#ledger.sealed({ writer: process, owner, location: fromWire(location), link }), location);
         }
         break;
       case MESSAGE.STORE_FREED:
@@ -152,8 +152,14 @@ export class StoreService {
         break;
       }
       case MESSAGE.STORE_CLAIM:
-        for (const location of header as WireLocation[]) this.#apply(this.#ledger.disowned(process, fromWire(location)), location);
+        for (const [location, link] of header as DisownedRow[])
+          this.#apply(this.#ledger.disowned(process, fromWire(location), link), location);
         break;
+      case MESSAGE.STORE_LINK_ENDED: {
+        const [owner, link] = header as [ProcessId, number];
+        this.#askOwner(owner, this.#ledger.writtenOver({ writer: process, owner, link }), [process, link]);
+        return true;
+      }
       default:
         return false;
     }
@@ -195,12 +201,15 @@ export class StoreService {
     for (const location of freed) this.#node?.onFreed(toWire(location));
     this.#unlink(unlink);
     for (const { writer, location } of reuse) this.#mayReuse(writer, toWire(location));
-    for (const [owner, locations] of written) {
-      for (let start = 0; start < locations.length; start += CLAIMS_MAX)
-        this.#send(owner, MESSAGE.STORE_CLAIM, [process, locations.slice(start, start + CLAIMS_MAX).map(toWire)]);
-    }
+    for (const [owner, locations] of written) this.#askOwner(owner, locations, [process]);
     void this.#sweep(process);
     this.#changed();
+  }
+
+  /** Has it heard of these? */
+  #askOwner(owner: ProcessId, locations: readonly ObjectLocation[], [writer, ...link]: [writer: ProcessId, link?: number]): void {
+    for (let start = 0; start < locations.length; start += CLAIMS_MAX)
+      this.#send(owner, MESSAGE.STORE_CLAIM, [writer, locations.slice(start, start + CLAIMS_MAX).map(toWire), ...link]);
   }
 
   /** A process that dies between making a file and telling of it leaves one that nobody knows. */

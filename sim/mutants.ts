@@ -128,4 +128,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (this.storedLink !== undefined && this.#hasStored)",
     becomes: "if (this.storedLink === -1)",
   },
+  exitOfEarlierLife: {
+    file: "control/actors/actor-table.ts",
+    text: "actor.exit = exit;\n    actor.reason ??= reason;",
+    becomes: "actor.reason ??= reason;",
+  },
 };

@@ -174,4 +174,11 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "storedOfBrokenStays",
     found: "what a worker had stored for an answer lay there for ever, as the connection broke before the answer was read",
   },
+  {
+    seed: 1266,
+    steps: 40,
+    parts: "drawn",
+    mutant: "exitOfEarlierLife",
+    found: "calls to an actor that was killed failed with the reason for which its process before that had ended",
+  },
 ];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type ActorId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
-import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
+import type { ActorOptionsHeader, PayloadHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import { type ActorEffect, ActorTable } from "./actor-table.ts";
 
 const id = "actor" as ActorId;
@@ -66,6 +66,20 @@ describe("the actor table", () => {
     ]);
     expect(table.get(id)?.phase).toBe("dead");
     expect(table.named("x", "n")).toBeUndefined();
+  });
+
+  test("how an earlier life of it ended is not why it was killed", () => {
+    const table = alive({ maxRestarts: -1 });
+    const exit = { workerId: worker, outOfMemory: {} } as unknown as WorkerExitedHeader;
+    table.handle({ kind: "workerExited", worker, exit, intended: false, nowMs: 0 });
+    expect(table.get(id)).toMatchObject({ phase: "restarting", exit });
+    table.handle({ kind: "placed", id, worker: facts("second" as ProcessId) });
+    table.handle({ kind: "started", id, incarnation: 1, nowMs: 0 });
+    table.handle({ kind: "kill", id, restart: false });
+    expect(table.get(id)).toMatchObject({ phase: "dead", reason: "it was killed by kill()", exit: undefined });
+    const last = { workerId: "second", signal: "SIGKILL" } as unknown as WorkerExitedHeader;
+    table.handle({ kind: "workerExited", worker: "second" as ProcessId, exit: last, intended: true, nowMs: 0 });
+    expect(table.get(id)?.exit).toBe(last);
   });
 
   test("with restarts it gets a next incarnation, as often as allowed", () => {

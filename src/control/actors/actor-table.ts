@@ -331,10 +331,11 @@ export class ActorTable {
     if (actor === undefined) return [];
     this.#byWorker.delete(event.worker);
     actor.worker = undefined;
-    actor.exit = event.exit;
+    const { exit } = event;
+    actor.exit = exit;
     if (actor.phase === "dead") return [{ kind: "state", actor, watchers: actor.watchers }];
-    if (event.intended) return this.#die(actor, actor.reason ?? "it was terminated");
-    if (actor.restartsLeft === 0) return this.#die(actor, actor.reason ?? "its process ended");
+    if (event.intended) return this.#die(actor, actor.reason ?? "it was terminated", exit);
+    if (actor.restartsLeft === 0) return this.#die(actor, actor.reason ?? "its process ended", exit);
     if (actor.restartsLeft > 0) actor.restartsLeft -= 1;
     const hadStarted = actor.phase === "alive";
     const wasStable = hadStarted && event.nowMs - actor.startedMs >= STABLE_AFTER_MS;
@@ -370,8 +371,10 @@ export class ActorTable {
     this.#namespacesOf.delete(name, namespace);
   }
 
-  #die(actor: ActorRecord, reason: string): ActorEffect[] {
+  /** @param exit of the process with which it ends; how an earlier life of it ended is not why it is dead */
+  #die(actor: ActorRecord, reason: string, exit?: WorkerExitedHeader): ActorEffect[] {
     actor.phase = "dead";
+    actor.exit = exit;
     actor.reason ??= reason;
     this.#releaseName(actor);
     this.#byCreator.delete(actor.creator, actor);

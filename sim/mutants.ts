@@ -90,8 +90,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   parkedToldLater: {
     file: "worker/call-server.ts",
-    text: "take this one for the one that ran, and run that again.\n      this.#connection.flush();",
-    becomes: "",
+    text: "this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });\n    this.#connection.flush();",
+    becomes: "setTimeout(() => this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId }), 10);",
   },
   brokenRunsNext: {
     file: "core/calls/ended-links.ts",

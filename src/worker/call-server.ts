@@ -270,11 +270,7 @@ export class CallServer {
   }
 
   #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: ReceivedCall): void {
-    context.onParked = () => {
-      this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
-      // Before the next one begins: if this process dies in that, its caller must not take this one for the one that ran, and run that again.
-      this.#connection.flush();
-    };
+    context.onParked = () => this.#tellParked(call.callId);
     this.#open.set(call.callId, context);
     const job: Job = {
       context,
@@ -482,11 +478,17 @@ export class CallServer {
       this.#open.set(call.callId, context);
       context.startedMs = startMs;
       // One that began where its frame arrived, too: the caller must know that what is behind it may begin.
-      if (callee !== undefined) context.onParked ??= () => this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId: call.callId });
+      if (callee !== undefined) context.onParked ??= () => this.#tellParked(call.callId);
       this.#answerLater(context, call, result as PromiseLike<unknown>, done);
       return;
     }
     this.#answer(context, call, result, syncMs, done);
+  }
+
+  /** Before the next one begins: if this process dies in that, its caller must not take this one for the one that ran, and run that again. */
+  #tellParked(callId: number): void {
+    this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });
+    this.#connection.flush();
   }
 
   #runGuarded(context: TaskContext, callId: number, body: () => unknown): unknown {

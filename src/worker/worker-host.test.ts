@@ -5,6 +5,7 @@ import { Connection } from "../rpc/connection.ts";
 import { FrameParser, FRAME_SIZE_MAX, wholeFrame } from "../wire/frame.ts";
 import { encodeHeader } from "../wire/header.ts";
 import { MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { type TaskContext, taskContext } from "./task-context.ts";
 import { WorkerHost, type WorkerHostOptions } from "./worker-host.ts";
 
 beforeEach(() => {
@@ -25,20 +26,33 @@ const IDLE_MS = 30;
 /** A worker, what it tells its daemon, and the connections to it. */
 class World {
   readonly told: [type: number, header: unknown][] = [];
-  readonly host = new WorkerHost({
+  /** What its tasks do. */
+  run: () => unknown = () => 1;
+  /** Each time that something was handed over to be sent to a caller. */
+  onWrite: (types: readonly number[]) => void = () => {};
+  readonly host: WorkerHost = new WorkerHost({
     processId: WORKER,
     nodeId: NODE,
     token: "token",
     daemon: { send: (type: number, header: unknown) => this.told.push([type, header]) },
-    localFunction: () => () => 1,
+    localFunction: () => () => this.run(),
+    runOwn: () => false,
     codec: {
       decodePlainArguments: () => [],
+      decodeArguments: () => [],
       encode: () => ({ isPlain: true, graph: false, bytes: NOTHING, start: 0, end: 0 }),
     },
   } as unknown as WorkerHostOptions);
 
   async connect(owner: ProcessId, leaseId?: number): Promise<Connection> {
     const [near, far] = loopbackPair();
+    const write = far.write.bind(far);
+    far.write = (chunk) => {
+      const types: number[] = [];
+      new FrameParser((frame) => void types.push(frame.type), FRAME_SIZE_MAX).push(Buffer.from(chunk));
+      this.onWrite(types);
+      write(chunk);
+    };
     this.host.accept(far);
     const connection = new Connection(near, { trusted: true });
     await connection.request(MESSAGE.HELLO, {
@@ -120,4 +134,30 @@ test("what was read of a connection before it ends with its lease is counted", a
   await world.reclaim();
   expect(answered).toEqual([1, 2]);
   expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE, [[LEASE, 2]]]]]);
+});
+
+test("that a task has begun and waits is on its way before the next one begins, which may end the process", async () => {
+  const world = new World();
+  const log: (number | string)[] = [];
+  let begun = 0;
+  world.onWrite = (types) => log.push(...types);
+  world.run = () => {
+    begun += 1;
+    log.push(`task ${begun} begins`);
+    const context = taskContext.current as TaskContext;
+    // All know how quick it is from the first on: then nothing else is sent before the next.
+    if (begun === 1) return 1;
+    world.host.executor.waitBegins(context);
+    return new Promise(() => {});
+  };
+  await world.order(MESSAGE.WORKER_SLOT, ["CPU:10000", false, true]);
+  const connection = await world.connect(OWNER, LEASE);
+  connection.send(MESSAGE.DEFINITION, { number: 0, id: "f", name: "f", inBand: -1 });
+  connection.sendNumbered(MESSAGE.TASK_CALL, 0, 1, 0, NOTHING, 0, 0);
+  await vi.advanceTimersByTimeAsync(0);
+  log.length = 0;
+  for (const callId of [2, 3, 4]) connection.sendNumbered(MESSAGE.TASK_CALL, 0, callId, 0, NOTHING, 0, 0);
+  await vi.advanceTimersByTimeAsync(IDLE_MS);
+  const { TASK_PARKED } = MESSAGE;
+  expect(log).toEqual(["task 2 begins", TASK_PARKED, "task 3 begins", TASK_PARKED, "task 4 begins", TASK_PARKED]);
 });

@@ -88,10 +88,10 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
     becomes: "if (this.#peers.has(worker)) this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
   },
-  parkedToldLater: {
+  parkedNotTold: {
     file: "worker/call-server.ts",
     text: "this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });\n    this.#connection.flush();",
-    becomes: "setTimeout(() => this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId }), 10);",
+    becomes: "void callId;",
   },
   brokenRunsNext: {
     file: "core/calls/ended-links.ts",
@@ -119,9 +119,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (arena.maker !== process) continue;",
   },
   brokenCountsAsTaken: {
-    file: "core/calls/task-submitter.ts",
-    text: "for (const [madeFor, count] of read) this.#ended.readOver(worker, madeFor, count);",
-    becomes: "void read;\n    for (let madeFor = 0; madeFor <= leaseId; madeFor += 1) this.#ended.readOver(worker, madeFor, 0);",
+    file: "core/calls/ended-links.ts",
+    text: "return { begun: Array.from(unanswered), notBegun: [] };",
+    becomes: "return { begun: [], notBegun: Array.from(unanswered) };",
   },
   storedOfBrokenStays: {
     file: "object/held-messages.ts",

@@ -6,6 +6,7 @@
  * goes by `remote-nodes.ts`. It never runs user code and never waits, so it answers at once whatever the workers compute. On one machine it ends its workers
  * and itself when the last driver has gone.
  */
+import { afterReading } from "../base/after-reading.ts";
 import type { ActorId, JobId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
@@ -244,7 +245,7 @@ export class NodeDaemon {
     if (this.#isClosing) return;
     if (peer.kind === "worker") {
       // Its exit is on the way and tells the rest; one that lives without its daemon is of no use.
-      setTimeout(() => this.#workers.kill(peer.id, "it lost the connection to its node daemon"), EXIT_AFTER_CLOSE_MS).unref();
+      afterReading(EXIT_AFTER_CLOSE_MS, () => this.#workers.kill(peer.id, "it lost the connection to its node daemon"));
       return;
     }
     this.#processGone(peer.id);
@@ -466,10 +467,9 @@ export class NodeDaemon {
       this.#workerExited(exit, worker);
       return;
     }
-    const timer = setTimeout(() => connection.drop("the process ended"), CLOSE_AFTER_EXIT_MS);
-    timer.unref();
+    const takeBack = afterReading(CLOSE_AFTER_EXIT_MS, () => connection.drop("the process ended"));
     connection.onClose = () => {
-      clearTimeout(timer);
+      takeBack();
       this.#workerExited(exit, worker);
     };
   }

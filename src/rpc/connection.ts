@@ -5,6 +5,7 @@
  * may send 4 KB and nothing else, and whatever is malformed ends the connection, never the process. Calls of tasks and actors do
  * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
  */
+import { afterReading } from "../base/after-reading.ts";
 import { type Frame, FrameError, FrameParser, FRAME_FLAG, FRAME_SIZE_MAX, FrameWriter } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
@@ -29,7 +30,8 @@ export interface Reply {
 interface PendingRequest {
   resolve(reply: Reply): void;
   reject(error: Error): void;
-  timer: NodeJS.Timeout | undefined;
+  /** Takes the limit on its wait back. */
+  takeBack: (() => void) | undefined;
 }
 
 export class ConnectionClosedError extends Error {
@@ -127,15 +129,14 @@ export class Connection implements PeerConnection {
         return;
       }
       const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
-      const timer =
+      const takeBack =
         timeoutMs === 0
           ? undefined
-          : setTimeout(() => {
+          : afterReading(timeoutMs, () => {
               this.#requests.delete(id);
               reject(new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms`));
-            }, timeoutMs);
-      timer?.unref();
-      this.#requests.set(id, { resolve, reject, timer });
+            });
+      this.#requests.set(id, { resolve, reject, takeBack });
       this.send(type, header, { callId: id, ...(options.parts === undefined ? {} : { parts: options.parts }) });
     });
   }
@@ -181,7 +182,7 @@ export class Connection implements PeerConnection {
     const pending = this.#requests.get(frame.callId);
     if (pending === undefined) return;
     this.#requests.delete(frame.callId);
-    clearTimeout(pending.timer);
+    pending.takeBack?.();
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
     if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
     else pending.resolve({ header, body: Buffer.from(frame.body) });
@@ -191,7 +192,7 @@ export class Connection implements PeerConnection {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = reason;
     for (const pending of this.#requests.values()) {
-      clearTimeout(pending.timer);
+      pending.takeBack?.();
       pending.reject(new ConnectionClosedError(reason));
     }
     this.#requests.clear();

@@ -7,6 +7,7 @@
  * ends connect at once, the connection of the lower node id wins. Silence of `brokenAfterMs` breaks a connection. What is kept is dropped
  * only when the link is closed for good: by its owner, or by itself once it would keep more than `keptBytesMax`.
  */
+import { afterReading } from "../base/after-reading.ts";
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
 import type { Transport } from "../platform/network/transport.ts";
@@ -84,8 +85,8 @@ interface PendingRequest {
 }
 
 const nodeTimers: LinkTimers = {
-  set: (callback, ms) => setTimeout(callback, ms).unref(),
-  clear: (timer) => clearTimeout(timer as NodeJS.Timeout | undefined),
+  set: (callback, ms) => afterReading(ms, callback),
+  clear: (timer) => (timer as ReturnType<typeof afterReading> | undefined)?.(),
 };
 const acknowledged = (): void => {};
 let linksMade = 0;

@@ -169,7 +169,8 @@ describe("the calls to an actor", () => {
     world.call("again", 1);
     world.links[0]?.breaks();
     world.call("later");
-    await vi.advanceTimersByTimeAsync(1000);
+    // And the turn after it.
+    await vi.advanceTimersByTimeAsync(1001);
     expect(world.failed).toEqual(["once alive"]);
     expect(world.links[1]?.pushed).toEqual(["again", "later"]);
   });

@@ -290,7 +290,7 @@ export class ActorClient {
     else if (state.incarnation > incarnation) this.#retryLost(state);
     else if (this.#isCurrent(state)) {
       const isElsewhere = state.address?.startsWith("tcp:") === true;
-      setTimeout(() => this.#reconnect(state), isElsewhere ? DEATH_OF_NODE_TOLD_WITHIN_MS : DEATH_TOLD_WITHIN_MS).unref();
+      afterReading(isElsewhere ? DEATH_OF_NODE_TOLD_WITHIN_MS : DEATH_TOLD_WITHIN_MS, () => this.#reconnect(state));
     }
   }
 

@@ -5,7 +5,9 @@
  * worker is pursued until its worker has answered for it: it is told (CANCEL), then synchronous code is interrupted through the node daemon, and
  * at last the worker is ended. Only a call that has begun is interrupted or killed for, so that what is queued before it is
  * spared. Calls of actors are told and no more: their process has a state that others rely on.
+ * The patience with a worker counts the time in which this process turned its event loop: while it stands still, no worker can be heard.
  */
+import { AttendedTime } from "../../base/attended-time.ts";
 import { describeValue } from "../../base/describe.ts";
 import type { ProcessId } from "../../base/ids.ts";
 import { isPutId } from "../../base/ids.ts";
@@ -50,22 +52,25 @@ interface Pursuit {
   readonly link: WorkerLink;
   readonly force: boolean;
   readonly recursive: boolean;
-  /** Since when it is known to have begun. */
+  /** Since when it is known to have begun, in attended time. */
   begunMs: number | undefined;
   isAbandoned: boolean;
   /** Nobody reads its items any more: it may take its time to clean up, so only what computes on without a pause is interrupted. */
   readonly isStream: boolean;
-  /** When its worker was last asked whether it hears anything. */
+  /** When its worker was last asked whether it hears anything, or ended as it did not say so; in attended time. */
   askedMs: number;
+  owesAnswer: boolean;
 }
 
 export class CallCancellation {
   readonly #options: CallCancellationOptions;
   readonly #pursuits = new Set<Pursuit>();
+  readonly #time: AttendedTime;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CallCancellationOptions) {
     this.#options = options;
+    this.#time = new AttendedTime(options.nowMs, INTERRUPT_EVERY_MS);
   }
 
   /** How many calls are cancelled and not yet known to have ended. */
@@ -127,7 +132,7 @@ export class CallCancellation {
     const header: CancelHeader = { recursive: manner.recursive, abandon: false };
     link.cancel(record, header);
     if (record.actor !== undefined) return;
-    const pursuit: Pursuit = { record, link, ...manner, begunMs: undefined, isAbandoned: false, isStream: false, askedMs: 0 };
+    const pursuit = newPursuit(record, link, manner);
     this.#begin(pursuit);
     if (manner.force) this.#pursue(pursuit);
   }
@@ -136,12 +141,13 @@ export class CallCancellation {
   streamStopped(record: CallRecord): void {
     const link = record.actor === undefined && !record.isEnded ? this.#options.linkOf(record) : undefined;
     if (link === undefined) return;
-    this.#begin({ record, link, force: false, recursive: true, begunMs: undefined, isAbandoned: false, isStream: true, askedMs: 0 });
+    this.#begin({ ...newPursuit(record, link, { force: false, recursive: true }), isStream: true });
   }
 
   #begin(pursuit: Pursuit): void {
     this.#pursuits.add(pursuit);
     if (this.#timer !== undefined) return;
+    this.#time.begin();
     this.#timer = setInterval(() => this.#tick(), INTERRUPT_EVERY_MS);
     this.#timer.unref();
   }
@@ -153,6 +159,7 @@ export class CallCancellation {
   }
 
   #tick(): void {
+    this.#time.tick();
     for (const pursuit of this.#pursuits) this.#pursue(pursuit);
     if (this.#pursuits.size > 0) return;
     clearInterval(this.#timer);
@@ -166,7 +173,7 @@ export class CallCancellation {
       return;
     }
     if (!link.hasBegun(record)) return;
-    const nowMs = this.#options.nowMs();
+    const nowMs = this.#time.ms;
     pursuit.begunMs ??= nowMs;
     const isOwnProcess = link.processId === this.#options.processId;
     const sinceMs = nowMs - pursuit.begunMs;
@@ -196,14 +203,29 @@ export class CallCancellation {
   #askWorker(pursuit: Pursuit, nowMs: number): void {
     const { record, link } = pursuit;
     pursuit.askedMs = nowMs;
+    if (pursuit.owesAnswer) {
+      this.#sendRunning(pursuit, { kill: true });
+      return;
+    }
+    pursuit.owesAnswer = true;
     const question: WhyCallHeader = { callId: link.callIdOf(record), trail: { visited: [], withinMs: 1 } };
-    link.ask(MESSAGE.WHY_CALL, question, CANCEL_GRACE_MS).catch(() => {
-      if (link.isUnanswered(record)) this.#sendRunning(pursuit, { kill: true });
-    });
+    // Its time is over when as much time was attended to, which no timer knows.
+    link.ask(MESSAGE.WHY_CALL, question, 0).then(
+      () => {
+        pursuit.owesAnswer = false;
+      },
+      () => {
+        if (link.isUnanswered(record)) this.#sendRunning(pursuit, { kill: true });
+      },
+    );
   }
 
   #sendRunning({ record, link, recursive }: Pursuit, { kill }: { kill: boolean }): void {
     const header: CancelRunningHeader = { worker: link.processId, callId: link.callIdOf(record), recursive, kill };
     this.#options.daemon.send(MESSAGE.CANCEL_RUNNING, header);
   }
+}
+
+function newPursuit(record: CallRecord, link: WorkerLink, { force, recursive }: CancelManner): Pursuit {
+  return { record, link, force, recursive, begunMs: undefined, isAbandoned: false, isStream: false, askedMs: 0, owesAnswer: false };
 }

@@ -4,6 +4,7 @@
  * Only calls that set one come here, so the others pay one comparison. The time counts from the submission, the waiting for arguments and for a
  * worker included. Timer and listener live as long as the call: the record keeps what ends them, and calls it when it has its result.
  */
+import { afterReading } from "../../base/after-reading.ts";
 import { TaskCancelledError, TaskTimeoutError } from "../../base/errors.ts";
 import type { CallRecord } from "./call-record.ts";
 
@@ -28,15 +29,11 @@ export function limitCall(record: CallRecord, limits: CallLimits, onEnd: (error:
     onAbort();
     return;
   }
-  let timer: NodeJS.Timeout | undefined;
-  if (timeoutMs !== undefined) {
-    timer = setTimeout(() => onEnd(timeoutError(record, timeoutMs)), timeoutMs);
-    // Whoever waits for the result holds the process; a call that nobody waits for does not.
-    timer.unref();
-  }
+  // Whoever waits for the result holds the process; a call that nobody waits for does not.
+  const takeBack = timeoutMs === undefined ? undefined : afterReading(timeoutMs, () => onEnd(timeoutError(record, timeoutMs)));
   signal?.addEventListener("abort", onAbort, { once: true });
   record.endLimits = () => {
-    clearTimeout(timer);
+    takeBack?.();
     signal?.removeEventListener("abort", onAbort);
   };
 }

@@ -6,6 +6,7 @@
  * stored object where its bytes are, a lease where its worker is) is passed on, in the order in which it was said. Each link is ordered, so the rule of holds
  * (`ref-ledger.ts`) stands between nodes, too. Without other nodes (`init` without an address) nothing of this is asked.
  */
+import { afterReading } from "../../base/after-reading.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import { ConnectionClosedError, type Reply } from "../../rpc/connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -38,7 +39,7 @@ export interface RemoteNodesOptions {
 
 interface PendingRequest {
   readonly tag: NodeTag;
-  readonly timer: NodeJS.Timeout | undefined;
+  readonly takeBack: (() => void) | undefined;
   resolve(reply: Reply): void;
   reject(error: Error): void;
 }
@@ -105,7 +106,7 @@ export class RemoteNodes {
     for (const [id, pending] of this.#requests) {
       if (pending.tag !== tag) continue;
       this.#requests.delete(id);
-      clearTimeout(pending.timer);
+      pending.takeBack?.();
       pending.reject(new ConnectionClosedError(reason));
     }
   }
@@ -211,12 +212,11 @@ export class RemoteNodes {
         this.#requests.delete(requestId);
         reject(new ConnectionClosedError(`the other node did not answer within ${withinMs} ms`));
       };
-      const timer = withinMs === 0 ? undefined : setTimeout(expire, withinMs);
-      timer?.unref();
-      this.#requests.set(requestId, { tag, timer, resolve, reject });
+      const takeBack = withinMs === 0 ? undefined : afterReading(withinMs, expire);
+      this.#requests.set(requestId, { tag, takeBack, resolve, reject });
       if (send(requestId)) return;
       this.#requests.delete(requestId);
-      clearTimeout(timer);
+      takeBack?.();
       reject(new ConnectionClosedError("its node is gone"));
     });
   }
@@ -226,7 +226,7 @@ export class RemoteNodes {
     // What went to the head is pending under this node. Whoever was not asked has nothing to answer.
     if (pending === undefined || nodeTagOf(from) !== (pending.tag === this.#tag ? HEAD : pending.tag)) return;
     this.#requests.delete(callId);
-    clearTimeout(pending.timer);
+    pending.takeBack?.();
     if ((flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
     else pending.resolve({ header, body: Buffer.from(body) });
   }

@@ -87,7 +87,7 @@ export class CallServer {
   readonly #streams: StreamServer;
   readonly #guard: CallGuard | undefined;
   readonly #held: HeldMessages;
-  readonly #received: ReceivedCalls;
+  readonly received: ReceivedCalls;
 
   constructor(options: CallServerOptions) {
     this.#options = options;
@@ -108,7 +108,7 @@ export class CallServer {
     });
     const held = new HeldMessages({ table, receiverId: this.#callerId, link: options.caller.link });
     this.#held = held;
-    this.#received = new ReceivedCalls(table, options.caller);
+    this.received = new ReceivedCalls(table, options.caller);
     this.#streams = new StreamServer({
       connection,
       codec,
@@ -136,11 +136,7 @@ export class CallServer {
 
   /** The last call or definition with holds that has been read: what it refers to is this process' to let go of. */
   get heldRead(): number {
-    return this.#received.heldRead;
-  }
-
-  get tasksRead(): [madeFor: number, calls: number][] {
-    return this.#received.tasksRead;
+    return this.received.heldRead;
   }
 
   /** The caller is the runtime of this worker. */
@@ -171,15 +167,15 @@ export class CallServer {
   }
 
   #declineUnread(frame: Frame): void {
-    this.#received.taskCount += 1;
+    this.received.taskCount += 1;
     if ((frame.flags & FRAME_FLAG.NUMBER) === 0)
-      this.#received.discard(this.#received.readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
+      this.received.discard(this.received.readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
     this.#connection.send(MESSAGE.TASK_DECLINED, undefined, { callId: frame.callId });
   }
 
   /** It waits to begin, and does not. */
   #declineWaiting(call: ReceivedCall): void {
-    this.#received.discard(call);
+    this.received.discard(call);
     this.#open.delete(call.callId);
     this.#streams.ended(call.callId);
     this.#openCalls -= 1;
@@ -200,7 +196,7 @@ export class CallServer {
     switch (frame.type) {
       case MESSAGE.TASK_CALL:
         this.#openCalls += 1;
-        this.#received.taskCount += 1;
+        this.received.taskCount += 1;
         if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainTask(frame);
         else this.#task(decodeHeader(frame.header) as CallHeader, frame);
         return;
@@ -211,7 +207,7 @@ export class CallServer {
       case MESSAGE.DEFINITION: {
         const header = decodeHeader(frame.header) as DefinitionHeader;
         if (header.inBand >= 0) this.#options.definitions.receive(header, frame.body);
-        this.#received.read(header.held);
+        this.received.read(header.held);
         this.#targets.nameFunction(header);
         return;
       }
@@ -259,7 +255,7 @@ export class CallServer {
 
   #task(header: CallHeader, frame: Frame): void {
     const callee = this.#targets.callee(header.target);
-    const call = { ...this.#received.readCall(header, frame, header.name ?? callee.name), callee };
+    const call = { ...this.received.readCall(header, frame, header.name ?? callee.name), callee };
     const context = this.#newContext(call.name, call.callId, header.shape, header.accelerators);
     if (header.stream !== undefined) {
       const guard = this.#guard;
@@ -277,7 +273,7 @@ export class CallServer {
       shape,
       run: () => {
         if (context.isCancelled) {
-          this.#received.discard(call);
+          this.received.discard(call);
           this.#answerCancelled(context, call);
           return;
         }
@@ -360,7 +356,7 @@ export class CallServer {
   #fullMethod(header: CallHeader, frame: Frame): void {
     const method = this.#targets.method(header.target);
     const addressed = { actor: header.actorId, incarnation: header.incarnation };
-    this.#callMethod(addressed, method, { ...this.#received.readCall(header, frame, method.name), method }, header.stream);
+    this.#callMethod(addressed, method, { ...this.received.readCall(header, frame, method.name), method }, header.stream);
   }
 
   #callMethod(
@@ -381,7 +377,7 @@ export class CallServer {
       return;
     }
     if (group === undefined) {
-      this.#received.discard(call);
+      this.received.discard(call);
       const known = host.groupNames.join(", ");
       this.#answerError(context, call, new TypeError(`there is no concurrency group ${groupName}: there are ${known}`), () => {});
       return;
@@ -390,7 +386,7 @@ export class CallServer {
     if (stream !== undefined) this.#streams.open(call.callId, context, stream);
     const run: ActorJob["run"] = (instance, done, began) => {
       if (context.isCancelled) {
-        this.#received.discard(call);
+        this.received.discard(call);
         this.#answerCancelled(context, call, done);
         return;
       }
@@ -398,7 +394,7 @@ export class CallServer {
       const method =
         call.name === GRAPH_METHOD ? graphMethod(this.#options) : (instance as Record<string, unknown> | undefined)?.[call.name];
       if (refusal !== undefined || typeof method !== "function") {
-        this.#received.discard(call);
+        this.received.discard(call);
         this.#answerError(context, call, refusal === undefined ? noMethod(host.className, call.name) : new Error(refusal), done);
         return;
       }

@@ -160,7 +160,7 @@ export class WorkerHost {
   /** Whoever had sent something runs again only what is said here not to have been read: an answer may be lost with its connection. */
   #retire(servers: readonly CallServer[], [owner, leaseId]: ReclaimHeader): void {
     for (const server of servers) server.retire();
-    const header: ReclaimedHeader = [owner, leaseId, servers.flatMap((server) => server.tasksRead)];
+    const header: ReclaimedHeader = [owner, leaseId, servers.flatMap((server) => server.received.tasksRead)];
     this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, header);
   }
 

@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { get, GetTimeoutError, type ObjectRef, put, remote, wait } from "shoal";
 import { describe, expect, test } from "vitest";
-import { failureOf, useFolder, useSession } from "./session.ts";
+import { failureOf, until, useFolder, useSession } from "./session.ts";
 
 const folder = useFolder();
 useSession({ numCpus: 2 });
@@ -19,6 +19,21 @@ const waitAtGate = remote(async (gate: string) => {
   for (let round = 0; round < 2000 && !existsSync(gate); round += 1) await new Promise((resolve) => setTimeout(resolve, 5));
   return "through";
 });
+
+/** Begins and ends with a file, the second one a while after its answer was sent. */
+const answerAtGate = remote(async (place: string) => {
+  writeFileSync(`${place}-begun`, "");
+  for (let round = 0; round < 2000 && !existsSync(place); round += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+  setTimeout(() => writeFileSync(`${place}-answered`, ""), 200);
+  return "through";
+});
+
+/** Nothing of this process runs meanwhile. */
+function standStillUntil(file: string): void {
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  const giveUpAt = Date.now() + 30_000;
+  while (!existsSync(file) && Date.now() < giveUpAt) Atomics.wait(cell, 0, 0, 20);
+}
 
 let gates = 0;
 function newGate(): { ref: ObjectRef<string>; open: () => void } {
@@ -106,6 +121,22 @@ describe("get", () => {
     const ref = echo.remote([{ then: 1 }]);
     expect(await ref).toEqual([{ then: 1 }]);
   });
+});
+
+test.each([
+  ["get", async (ref: ObjectRef<string>) => await get(ref, { timeoutMs: 50 })],
+  ["get of several", async (ref: ObjectRef<string>) => (await get([ref, put(1)], { timeoutMs: 50 }))[0]],
+  ["wait", async (ref: ObjectRef<string>) => await (await wait([ref], { timeoutMs: 50 }))[0][0]],
+] as const)("%s has what came while this process stood still, though its time is over", async (kind, ask) => {
+  const place = join(folder, `stood-still-${kind}`);
+  const ref = answerAtGate.remote(place);
+  await until(() => existsSync(`${place}-begun`), "the task has begun");
+  // Where timers come before what has come over sockets.
+  await new Promise((resolve) => setImmediate(resolve));
+  const asked = ask(ref);
+  writeFileSync(place, "");
+  standStillUntil(`${place}-answered`);
+  expect(await asked).toBe("through");
 });
 
 describe("wait", () => {

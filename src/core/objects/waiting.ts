@@ -14,6 +14,7 @@ import { FETCH_FOR } from "../../wire/transfer-messages.ts";
 import { type TaskContext, taskContext } from "../../worker/task-context.ts";
 import { entryIfRef, entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "../why/long-waits.ts";
+import { afterLimit } from "./waiting-limits.ts";
 import { isObjectRefGenerator, newsOf } from "../streams/object-ref-generator.ts";
 import type { Serializer, Surroundings } from "../serializer.ts";
 
@@ -333,7 +334,7 @@ export class Waiting {
       // What nothing but an answer ends may be one of several that wait for each other.
       if (context !== undefined && needed !== undefined && signal === undefined && timeoutMs === undefined && !context.isFinished)
         lasting = this.#options.longWaits.begin(context, needed);
-      if (timeoutMs !== undefined) timer = setTimeout(() => finish(resolve), timeoutMs);
+      if (timeoutMs !== undefined) timer = afterLimit(timeoutMs, () => finish(resolve));
       signal?.addEventListener("abort", onAbort, { once: true });
       cancellation?.waitBegins(breakOff);
     });

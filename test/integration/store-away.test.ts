@@ -56,6 +56,8 @@ describeNats("several heads whose NATS is away", () => {
       })
       .remote(log.file);
     await increments();
+    // From then on they see when it is away.
+    await until(() => said.filter((line) => line.includes("reaches the control store")).length === 2, "both nodes know the NATS");
   }, 60_000);
 
   afterAll(async () => {

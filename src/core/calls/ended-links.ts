@@ -82,7 +82,6 @@ export class EndedLinks {
   }
 
   /** Nobody is told anything any more. */
-  /** Nobody is told anything any more. */
   close(): void {
     for (const { takeBack } of this.#waiting) takeBack();
     this.#waiting.clear();

@@ -162,7 +162,10 @@ describe("where other heads may take over", () => {
       await pass(60_000);
       expect([effects, said.filter((text) => text.includes("control store"))]).toEqual([
         [],
-        ["Most servers of the control store are away, so no head can lead: this node goes on meanwhile."],
+        [
+          "This node reaches the control store (one server), so it goes on while that is away.",
+          "Most servers of the control store are away, so no head can lead: this node goes on meanwhile.",
+        ],
       ]);
       storeWord = "lives";
       await pass(22_000);

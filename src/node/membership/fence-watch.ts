@@ -69,6 +69,10 @@ export class FenceWatch {
       nowMs: options.nowMs,
       wordOf: options.storeWordOf,
       isNobodyAnswered: () => options.nowMs() - this.#nobodyAnsweredMs < NOBODY_ANSWERED_MS,
+      onMet: (count) =>
+        options.say(
+          `This node reaches the control store (${count === 1 ? "one server" : `${count} servers`}), so it goes on while that is away.`,
+        ),
       onAway: (provenMs) => this.#storeAway(provenMs),
     });
     // Before any work comes: this process may be stopped at any time.

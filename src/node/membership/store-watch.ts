@@ -11,6 +11,8 @@ export interface StoreWatchOptions {
   readonly nowMs: () => number;
   readonly wordOf: (server: StoreServer) => Promise<StoreWord>;
   readonly isNobodyAnswered: () => boolean;
+  /** Each of the servers, so many, has greeted this node by now, which sees from then on when they are away. */
+  readonly onMet: (serverCount: number) => void;
   /** Most of the servers are away, so that no head can have begun to lead as of then. */
   readonly onAway: (provenMs: number) => void;
 }
@@ -64,7 +66,7 @@ export class StoreWatch {
   }
 
   async #look(sentMs: number): Promise<void> {
-    const { wordOf, isNobodyAnswered, onAway } = this.#options;
+    const { wordOf, isNobodyAnswered, onMet, onAway } = this.#options;
     const servers = this.#servers;
     const words = await Promise.all(servers.map((server) => wordOf(server).catch(() => undefined)));
     // A head has told of others meanwhile.
@@ -72,7 +74,9 @@ export class StoreWatch {
     const isUnproven = sentMs - this.#provenMs > UNPROVEN_AFTER_MS;
     const everyMs = words.includes("silent") ? LOOK_AT_SILENT_MS : LOOK_EVERY_MS;
     this.#nextMs = sentMs + (isUnproven ? everyMs : MEET_EVERY_MS);
+    const hadSeenAll = this.#absence.hasSeenAll;
     const provenMs = this.#absence.looked({ sentMs, words, isNobodyAnswered: isNobodyAnswered() });
+    if (!hadSeenAll && this.#absence.hasSeenAll) onMet(servers.length);
     if (provenMs !== undefined) onAway(provenMs);
   }
 }

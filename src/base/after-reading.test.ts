@@ -1,7 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { afterReading } from "./after-reading.ts";
-
-const untilTimers = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
 test("calls back in the turn after its time was over, so that what had come is read before", async () => {
   const order: string[] = [];
@@ -15,12 +13,19 @@ test("calls back in the turn after its time was over, so that what had come is r
   expect(order).toEqual(["timer", "limit"]);
 });
 
-test("is taken back before its time and in the turn after it", async () => {
-  let calls = 0;
-  afterReading(0, () => (calls += 1))();
-  const takeBack = afterReading(0, () => (calls += 1));
-  setTimeout(takeBack, 0);
-  await untilTimers();
-  await new Promise(setImmediate);
-  expect(calls).toBe(0);
+test("is taken back before its time and in the turn after it", () => {
+  vi.useFakeTimers();
+  try {
+    let calls = 0;
+    afterReading(5, () => (calls += 1))();
+    const takeBack = afterReading(5, () => (calls += 1));
+    // Its time is over; the turn after that has not come.
+    vi.advanceTimersToNextTimer();
+    expect(vi.getTimerCount()).toBe(1);
+    takeBack();
+    vi.runAllTimers();
+    expect(calls).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -7,9 +7,11 @@
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const RULES = [
+  "test/commits.test.ts",
   "test/errors.test.ts",
   "test/layers.test.ts",
   "test/house.test.ts",
+  "test/options-page.test.ts",
   "test/tools.test.ts",
   "test/types.test.ts",
   "test/reporter/*.test.ts",

@@ -18,7 +18,7 @@ import { type WaitedMs, livesAfterKill, twoLives, worstRecovery, wrongCalls } fr
 import { ChaosNats } from "./nats.ts";
 import { DRIVER, ProcessorWaits } from "./processor-waits.ts";
 import { readWitnesses } from "./witness.ts";
-import { Workload } from "./workload.ts";
+import { SCARCE, Workload } from "./workload.ts";
 
 export interface ChaosSettings {
   readonly faults: number;
@@ -84,7 +84,7 @@ export async function runChaos(settings: ChaosSettings): Promise<ChaosReport> {
   const random = new Random(settings.seed);
   const printed: string[] = [];
   const nats = settings.nats === 0 ? undefined : await ChaosNats.start(folder, settings.nats);
-  const offer = { numCpus: 2, objectStoreMemoryBytes: STORE_BYTES };
+  const offer = { numCpus: 2, ...SCARCE, objectStoreMemoryBytes: STORE_BYTES };
   const cluster = await TestCluster.start({
     head: offer,
     heads: settings.heads,

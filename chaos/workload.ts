@@ -1,6 +1,6 @@
 /**
  * What a driver does while its cluster is hurt: actors on all nodes that are called one call after another, named actors that outlive everything or are killed, tasks, large
- * objects that travel or are kept, streams and placement groups.
+ * objects that travel or are kept, chains of tasks that need what is scarce, streams and placement groups.
  *
  * Each piece of work ends with its right value, with an error that a fault explains, or as a problem: work that may be tried again as often as it takes fails for no fault. A few are
  * under way at a time, so that the machine has time for the faults. What the driver was promised is kept for the checks afterwards.
@@ -41,6 +41,12 @@ const CALL_PAUSE_MS = 20;
 /** What is asked when everything is healed. */
 const FOUND_WITHIN_MS = 20_000;
 
+/** Scarce resources of a node. Values that are lost with the node come back only if no task that waits for them holds these resources. */
+export const SCARCE = { numGpus: 1, resources: { tenth: 1, memory: 1e9 } } as const;
+const NEEDS = [{ numGpus: 1 }, { numGpus: 0.5 }, { resources: { tenth: 0.4 } }, { memoryBytes: 600e6 }] as const;
+/** How long a chain lies there before its end is read. */
+const CHAIN_LIES_MS = 1000;
+
 /** What the death of a process or a node may do to a call that is not tried again. */
 const EXPLAINED = new Set(["ActorDiedError", "ActorUnavailableError", "NodeDiedError", "WorkerCrashedError"]);
 /** Bytes of a full store: more than a node of the run has. */
@@ -60,6 +66,7 @@ const count = remote(
   },
   { ...spread, maxRetries: -1 },
 );
+const copy = remote((bytes: Uint8Array): Uint8Array => bytes.slice(), { ...spread, maxRetries: -1 });
 const WitnessActor = remote(Witness, { ...spread, numCpus: 0, maxRestarts: -1, maxTaskRetries: -1 });
 
 interface Kept {
@@ -230,7 +237,8 @@ export class Workload {
     const a = random.below(1000);
     const kind = random.below(100);
     if (kind < 40) return ["a task", () => expect(add.remote(a, 1), a + 1)];
-    if (kind < 50) return ["a chain", () => expect(add.remote(add.remote(a, 1), 1), a + 2)];
+    if (kind < 46) return ["a chain", () => expect(add.remote(add.remote(a, 1), 1), a + 2)];
+    if (kind < 50) return ["a chain of scarce resources", () => this.#scarce(a % 256)];
     if (kind < 57) return ["a large result", () => expectEnds(fill.remote(LARGE_BYTES, a % 256), a % 256)];
     if (kind < 64) return ["a large argument", () => expectEnds(put(new Uint8Array(LARGE_BYTES).fill(a % 256)), a % 256)];
     if (kind < 70) return ["a kept object", () => this.#keep(a % 256)];
@@ -238,6 +246,17 @@ export class Workload {
     if (kind < 88) return ["a placement group", () => this.#group(a)];
     if (kind < 94) return ["an actor that is killed", () => this.#kill()];
     return ["a named actor", () => this.#name()];
+  }
+
+  /** Each of its tasks wants what those before it want, which may have to run again. */
+  async #scarce(byte: number): Promise<void> {
+    const need = this.#random.pick(NEEDS);
+    const copying = copy.options(need);
+    const end = copying.remote(copying.remote(fill.options(need).remote(LARGE_BYTES, byte)));
+    await wait([end], { fetchLocal: false });
+    await new Promise((resolve) => setTimeout(resolve, CHAIN_LIES_MS));
+    const there = String(await ends.options(need).remote(end));
+    if (there !== `${LARGE_BYTES},${byte},${byte}`) throw new WrongValueError(`the end of a chain was ${there} instead of ${byte}`);
   }
 
   async #stream(items: number): Promise<void> {

@@ -10,6 +10,7 @@ import { KeptHead } from "../src/control/tables/kept-head.ts";
 import { claimLeadership, type Leadership } from "../src/control/leadership/leadership.ts";
 import { MemoryStore } from "../src/control/store/memory-store.ts";
 import { MemoryTables } from "../src/control/store/memory-tables.ts";
+import { collectGarbage } from "../src/platform/garbage.ts";
 import { randomHex } from "../src/platform/random.ts";
 import type { Transport } from "../src/platform/network/transport.ts";
 import { MESSAGE } from "../src/wire/messages.ts";
@@ -180,6 +181,7 @@ class VirtualCluster {
 
 /** What is written waits in a queue until whoever runs the world delivers it. */
 class QueuedTransport implements Transport {
+  readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
   onClose: (reason: string) => void = () => {};
   onDrain: () => void = () => {};
@@ -229,6 +231,6 @@ function spentUs(): number {
 }
 
 function heapMegabytes(): number {
-  globalThis.gc?.();
+  collectGarbage();
   return process.memoryUsage().heapUsed / 1e6;
 }

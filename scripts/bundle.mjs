@@ -5,8 +5,8 @@
  * of them 87 ms of CPU, loading what is written here 34 ms (docs/decisions/0019). Entry files keep their places, shared code lies one folder
  * deep, as the sources do, so that paths relative to a module are the same in both. Called by setup.mjs with the folder to write into.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import { ROOT } from "./setup.mjs";
 
@@ -48,7 +48,8 @@ const settings = {
   packages: "external",
   platform: "node",
   format: "esm",
-  target: "node22",
+  // Runtimes that are too old have to understand enough to say so.
+  target: "node18",
   sourcemap: true,
   logLevel: "warning",
   plugins: [builtins],
@@ -61,7 +62,18 @@ const others = processes.filter((file) => ![...workers, ...daemons].includes(fil
 for (const entryPoints of [[...published, ...workers], daemons, others]) {
   await build({ ...settings, entryPoints, splitting: true, chunkNames: "shared/[name]-[hash]" });
 }
-await build({ ...settings, entryPoints: sourcesOf(Object.values(bin)) });
+const programs = sourcesOf(Object.values(bin));
+await build({ ...settings, entryPoints: programs });
+await build({ ...settings, entryPoints: ["src/platform/refuse-runtime.ts", "src/cli/refuse-runtime.ts"] });
+for (const file of published) importFirst(file, "platform/refuse-runtime.js");
+for (const file of programs) importFirst(file, "cli/refuse-runtime.js");
+
+/** On the first line that is code, so that the source map stays true. */
+function importFirst(source, module) {
+  const file = join(outdir, source.replace(/^src\//, "").replace(/ts$/, "js"));
+  const path = relative(dirname(file), join(outdir, module)).replace(/^(?!\.)/, "./");
+  writeFileSync(file, readFileSync(file, "utf8").replace(/^(#!.*\n)?/, `$1import "${path}"; `));
+}
 
 function sourcesOf(targets) {
   return targets.filter((file) => file !== undefined).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"));

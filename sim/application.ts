@@ -30,6 +30,9 @@ export interface TaskSpec {
   readonly setting?: string;
   /** Memory that it has while it runs. */
   readonly usesBytes?: number;
+  /** What it asks for of GPUs and of memory. */
+  readonly gpus?: number;
+  readonly memoryBytes?: number;
 }
 
 export interface Outcome {
@@ -255,7 +258,9 @@ export class Application {
   }
 
   submit(spec: TaskSpec, inputs: readonly (ObjectRef<Outcome> | Borrowed)[], more: TaskOptions = {}): ObjectRef<Outcome> {
-    const options = { numCpus: spec.cpu, resources: { ...spec.resources }, maxRetries: spec.maxRetries, ...more };
+    const { gpus, memoryBytes } = spec;
+    const scarce = { ...(gpus === undefined ? {} : { numGpus: gpus }), ...(memoryBytes === undefined ? {} : { memoryBytes }) };
+    const options = { numCpus: spec.cpu, resources: { ...spec.resources }, maxRetries: spec.maxRetries, ...scarce, ...more };
     return this.#work.options(options).remote(spec, ...(inputs as never[]));
   }
 
@@ -294,7 +299,8 @@ export class Application {
           used[bundle.key] = inBundle;
           if (inBundle > bundle.cpu + 1e-9) this.world.violate(`${inBundle} of ${bundle.cpu} CPU of bundle ${bundle.key} are in use`);
         }
-        for (const [name, amount] of Object.entries(busy.spec.resources)) used[name] = (used[name] ?? 0) + amount;
+        const needs = { ...busy.spec.resources, GPU: busy.spec.gpus ?? 0, memory: busy.spec.memoryBytes ?? 0 };
+        for (const [name, amount] of Object.entries(needs)) used[name] = (used[name] ?? 0) + amount;
       }
     }
     for (const [name, amount] of Object.entries(used)) {

@@ -433,7 +433,7 @@ class HeadWorld {
     this.deadNodes.add(node.nodeId);
     node.workers.clear();
     node.outbox.length = 0;
-    if (this.head?.isAlive === true) this.head.kept.nodeGone(node.nodeId, "it was killed");
+    if (this.head?.isAlive === true) this.head.kept.nodeGone(node.nodeId, KILLED);
   }
 
   async crash(): Promise<void> {
@@ -453,10 +453,12 @@ class HeadWorld {
   }
 }
 
+const KILLED = { reason: "it was killed", goneMs: 0 };
+
 async function ensureHead(world: HeadWorld): Promise<void> {
   if (world.head?.isAlive === true) return;
   await world.startHead();
-  for (const nodeId of world.deadNodes) world.head?.kept.nodeGone(nodeId as NodeId, "it was killed");
+  for (const nodeId of world.deadNodes) world.head?.kept.nodeGone(nodeId as NodeId, KILLED);
 }
 
 /** One thing that happens next. */

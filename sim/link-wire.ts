@@ -9,15 +9,13 @@ import { loopbackPair, type Transport } from "../src/platform/network/transport.
 import { acceptPeer } from "../src/rpc/handshake.ts";
 import { type LinkTimers, NodeLink, type NodeLinkOptions } from "../src/rpc/node-link.ts";
 import { decodeHeader } from "../src/wire/header.ts";
-import { type LinkHelloHeader, PROTOCOL_VERSION } from "../src/wire/messages.ts";
+import type { LinkHelloHeader } from "../src/wire/messages.ts";
 
 const TOKEN = "the cluster's";
 export const NODE_A = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" as NodeId;
 export const NODE_B = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb" as NodeId;
 
 export const HELLO: LinkHelloHeader = {
-  version: PROTOCOL_VERSION,
-  token: TOKEN,
   nodeId: NODE_A,
   processId: "" as ProcessId,
   kind: "daemon",
@@ -98,6 +96,7 @@ export class Pipe {
 }
 
 class PipeEnd implements Transport {
+  readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
   onClose: (reason: string) => void = () => {};
   onDrain: () => void = () => {};

@@ -89,13 +89,13 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (this.#peers.has(worker)) this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
   },
   parkedNotTold: {
-    file: "worker/call-server.ts",
+    file: "worker/result-sender.ts",
     text: "this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });\n    this.#connection.flush();",
     becomes: "void callId;",
   },
   brokenRunsNext: {
     file: "core/calls/ended-links.ts",
-    text: 'if (ending === undefined || !(isWhole || "read" in ending)) return { begun: Array.from(unanswered), notBegun: [] };',
+    text: "if (ending === undefined) return { begun: Array.from(unanswered), notBegun: [] };",
     becomes: "if (ending === undefined) return { begun: unanswered.slice(0, 1), notBegun: unanswered.slice(1) };",
   },
   onceIsAbuse: {
@@ -120,8 +120,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   brokenCountsAsTaken: {
     file: "core/calls/ended-links.ts",
-    text: "return { begun: Array.from(unanswered), notBegun: [] };",
-    becomes: "return { begun: [], notBegun: Array.from(unanswered) };",
+    text: "if (ending === undefined) return { begun: Array.from(unanswered), notBegun: [] };",
+    becomes: "if (ending === undefined) return { begun: [], notBegun: Array.from(unanswered) };",
   },
   storedOfBrokenStays: {
     file: "object/held-messages.ts",
@@ -132,5 +132,20 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "control/actors/actor-table.ts",
     text: "actor.exit = exit;\n    actor.reason ??= reason;",
     becomes: "actor.reason ??= reason;",
+  },
+  lostArgumentsHoldTheLease: {
+    file: "worker/argument-waits.ts",
+    text: "if (dependencies.length > 0) throw new ArgumentsLost(dependencies);",
+    becomes: "",
+  },
+  copiesOfFreedStay: {
+    file: "node/objects/object-source.ts",
+    text: 'if (state === "whole") this.#freedBefore(node, key);',
+    becomes: "",
+  },
+  readsWithoutDaemon: {
+    file: "core/runtime.ts",
+    text: "this.serializer.endStore(error);",
+    becomes: "",
   },
 };

@@ -20,6 +20,7 @@ import type { EnvironmentDescription, EnvironmentResult } from "../src/node/envi
 import type { WorkerLauncher } from "../src/node/workers/worker-pool.ts";
 import type { MemoryProbe } from "../src/platform/machine/memory-usage.ts";
 import type { Transport } from "../src/platform/network/transport.ts";
+import { proven } from "../src/rpc/handshake.ts";
 import { listen, newInProcessAddress } from "./endpoint.ts";
 import type { ClusterNetwork } from "./network.ts";
 import { SimulatedSpillDisk } from "./spill-disk.ts";
@@ -174,12 +175,13 @@ export class SimulatedNode {
     const process = this.#world.spawn(name, this.process.machine);
     const runtime = process.run(() => {
       const ids = new IdSource(randomHex, jobId);
+      const processId = newProcessId(randomHex, nodeId);
       const made = new Runtime({
-        ...this.#runtimeOptions(process),
+        ...this.#runtimeOptions(process, processId),
         role: "driver",
         mode: "process",
         runsLocally: true,
-        processId: newProcessId(randomHex, nodeId),
+        processId,
         ids,
         address: "",
         onLog: () => {},
@@ -199,7 +201,7 @@ export class SimulatedNode {
     return driver;
   }
 
-  #runtimeOptions(process: SimulatedProcess): SharedOptions {
+  #runtimeOptions(process: SimulatedProcess, processId: ProcessId): SharedOptions {
     const { nodeId, daemonId, jobId } = this.#around;
     return {
       nodeId,
@@ -208,7 +210,7 @@ export class SimulatedNode {
       token: TOKEN,
       namespace: "simulated",
       labels: {},
-      daemonTransport: this.#connectDaemon(process),
+      daemonTransport: this.#connectDaemon(process, processId),
       memoryDirectory: this.#directories.memory,
       spillDirectory: this.#directories.spill,
       storeQuotaBytes: this.#options.storeBytes,
@@ -217,10 +219,10 @@ export class SimulatedNode {
     };
   }
 
-  #connectDaemon(process: SimulatedProcess): Transport {
+  #connectDaemon(process: SimulatedProcess, processId: ProcessId): Transport {
     const [near, far] = this.#world.connect(process, this.process);
     this.process.run(() => this.daemon.accept(far));
-    return near;
+    return process.run(() => proven(near, { token: TOKEN, processId, action: "connect to the daemon", timeoutMs: 0 }));
   }
 
   #launcher(): WorkerLauncher {
@@ -275,7 +277,7 @@ export class SimulatedNode {
   #startWorker(processId: ProcessId, process: SimulatedProcess): void {
     const address = newInProcessAddress();
     const host = startWorkerRuntime({
-      ...this.#runtimeOptions(process),
+      ...this.#runtimeOptions(process, processId),
       processId,
       address,
       ...(this.#around.network === undefined ? {} : { remoteAddress: address }),

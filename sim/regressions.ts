@@ -76,19 +76,13 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "an actor that was placed in a worker which had just closed its connection was never heard of again",
   },
   {
-    seed: 161,
-    steps: 40,
-    mutant: "grantAnswersQuestion",
-    found: "a worker ran a task under the resources of another lease, as a grant crossed with its question for the slot",
-  },
-  {
     seed: 183,
     steps: 40,
     mutant: "storedForgetsItsRefs",
     found: "a large value with refs inside could not be read through a ref once it had been an argument",
   },
   {
-    seed: 972,
+    seed: 132,
     steps: 40,
     mutant: "exitBeforeLastMessages",
     found:
@@ -119,7 +113,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "placement groups of a driver that died with its node kept their resources on the others",
   },
   {
-    seed: 1008,
+    seed: 1450,
     steps: 20,
     parts: ["groups"],
     nodes: 3,
@@ -142,15 +136,6 @@ export const REGRESSIONS: readonly Regression[] = [
       "a worker to which the connection had broken said that it had given up an idle lease, and the caller took what ran there for never begun: it ran twice",
   },
   {
-    seed: 110016,
-    steps: 60,
-    parts: "drawn",
-    nodes: 3,
-    mutant: "lostAgainIsLate",
-    found:
-      "a value that was lost again between its arrival and the turn of the task that waited for it: get failed as if a time limit of 0 ms had been reached",
-  },
-  {
     seed: 2002,
     steps: 60,
     parts: "drawn",
@@ -159,7 +144,7 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "an actor that getIfExists had found for a driver whose node died then was held for it for ever",
   },
   {
-    seed: 3358,
+    seed: 126,
     steps: 40,
     nodes: 3,
     mutant: "storedOfBrokenStays",
@@ -171,5 +156,34 @@ export const REGRESSIONS: readonly Regression[] = [
     parts: "drawn",
     mutant: "exitOfEarlierLife",
     found: "calls to an actor that was killed failed with the reason for which its process before that had ended",
+  },
+  {
+    seed: 27,
+    steps: 40,
+    parts: ["scarce"],
+    nodes: 3,
+    mutant: "lostArgumentsHoldTheLease",
+    found: "a task waited for a lost argument with the GPU, memory or custom resource that the task which makes it again needed",
+  },
+  {
+    seed: 131,
+    steps: 20,
+    nodes: 3,
+    mutant: "copiesOfFreedStay",
+    found: "the copy of an object that was freed before its node was asked for it stayed on the other node until room was needed there",
+  },
+  {
+    seed: 312,
+    steps: 40,
+    nodes: 3,
+    mutant: "copiesOfFreedStay",
+    found: "the same, as a node went on with a fetch that a process had let go of",
+  },
+  {
+    seed: 3717,
+    steps: 40,
+    parts: "drawn",
+    mutant: "readsWithoutDaemon",
+    found: "a driver that had lost its daemon read an object that it held no more, and got the value of another that lay there by then",
   },
 ];

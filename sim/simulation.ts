@@ -19,6 +19,7 @@ import { drawFaults, Faults } from "./faults.ts";
 import { MUTATIONS } from "./mutations.ts";
 import { endDetachedActors } from "./parts/named-actors.ts";
 import { drawParts } from "./parts/index.ts";
+import { SCARCE_RESOURCES } from "./parts/scarce.ts";
 import { type SimulatedProcess, World } from "./world.ts";
 import { Random } from "../soak/random.ts";
 
@@ -55,6 +56,7 @@ const QUIET_WITHIN_MS = 30_000;
 const LEASE_OF_DEAD_WITHIN_MS = 10_000;
 const EVENTS_MAX = 400_000;
 const PART_SEED = 0x5eed;
+const LATER_PARTS_SEED = 0x1a7e2;
 
 export async function simulate(options: SimulationOptions): Promise<SimulationResult> {
   const folder = mkdtempSync(join(tmpdir(), "shoal-simulation-"));
@@ -107,9 +109,11 @@ async function runWorld(world: World, folder: string, options: SimulationOptions
   const random = world.random.fork();
   // The parts draw from elsewhere: what a seed meant without them it means still.
   const partRandom = new Random(options.seed ^ PART_SEED);
-  const parts: readonly string[] = options.parts === "drawn" ? drawParts(partRandom) : options.parts;
+  const parts: readonly string[] =
+    options.parts === "drawn" ? drawParts(partRandom, new Random(options.seed ^ LATER_PARTS_SEED)) : options.parts;
   if (parts.length > 0) world.say("program", `uses ${parts.join(", ")}`);
-  const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1, ...(parts.includes("memory") ? { memory: 1e9 } : {}) };
+  const scarce = parts.includes("scarce") ? SCARCE_RESOURCES : {};
+  const resources = { CPU: random.pick([1, 2, 2, 4]), slot: 1, ...(parts.includes("memory") ? { memory: 1e9 } : {}), ...scarce };
   const plan = drawFaults(random);
   const failedStarts = plan.kills > 0 ? random.pick([0, 0, 0.3]) : 0;
   // What is ended for its memory, or with force, takes along what waits in the same worker and must not be run twice.

@@ -306,6 +306,7 @@ export class SimulatedProcess implements AmbientProcess {
 }
 
 class SimulatedTransport implements Transport {
+  readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
   onClose: (reason: string) => void = () => {};
   onDrain: () => void = () => {};

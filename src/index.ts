@@ -48,7 +48,8 @@ export {
   wait,
   why,
 } from "./core/api.ts";
-export { ArrowData, NdArray, type NumericData } from "./core/objects/foreign-data.ts";
+export { ArrowData, NdArray, type NumericData, Tensor, type TensorOptions } from "./core/objects/foreign-data.ts";
+export { PythonObject, PythonValue, type PythonValueType } from "./core/objects/python-values.ts";
 export { kvDelete, kvExists, kvGet, kvList, kvPut } from "./core/key-values.ts";
 export { getObjectLocations, type ObjectLocations } from "./core/objects/object-locations.ts";
 export { objectStoreStatistics, type ObjectStoreStatistics } from "./core/objects/store-statistics.ts";

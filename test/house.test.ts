@@ -5,7 +5,7 @@
  */
 import { basename } from "node:path";
 import { expect, test } from "vitest";
-import { readSources } from "./house/source-files.ts";
+import { readCode, readSources } from "./house/source-files.ts";
 
 /** Beyond this a file hides a second noun. A longer one is named here with the reason why it is one thing. */
 const LINES_MAX = 600;
@@ -17,6 +17,12 @@ const HEADER_LINES_MIN = 3;
 const VAGUE_NAMES = /^(utils?|helpers?|common|misc)$/;
 const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/;
 const WORDS_OF_UNFINISHED_CODE = /\b(TODO|FIXME|XXX|HACK|not implemented|placeholder)\b/i;
+
+/** URLs that name no files. */
+const PATHNAMES_OF_OTHER_URLS: Readonly<Record<string, string>> = {
+  "test/house.test.ts": "the rule itself",
+  "test/closures/matrix/values.ts": "a URL of the web that travels",
+};
 
 test("every file begins with a header that says what it decides", () => {
   const breaches = readSources()
@@ -54,6 +60,40 @@ test("no comment promises to finish something later", () => {
   );
   expect(breaches).toEqual([]);
 });
+
+test("paths become URLs, and URLs paths, by pathToFileURL and fileURLToPath alone", () => {
+  const breaches = readCode()
+    .filter(({ path }) => PATHNAMES_OF_OTHER_URLS[path] === undefined)
+    .flatMap(({ path, text }) =>
+      text.split("\n").flatMap((line, index) => (escapesByHand(line) ? [`${path}:${index + 1}: ${line.trim()}`] : [])),
+    );
+  expect(breaches).toEqual([]);
+});
+
+test("one file decides where temporary files and sockets lie", () => {
+  const breaches = readSources()
+    .filter(({ path, text }) => path !== "platform/files/temporary-folder.ts" && /\btmpdir\b|["']\/tmp\b|\bTMPDIR"\]/.test(text))
+    .map(({ path }) => `src/${path}: use temporaryRoot or socketRoot of platform/files/temporary-folder.ts`);
+  expect(breaches).toEqual([]);
+});
+
+test.each([
+  ["new URL('x.ts', import.meta.url).pathname", true],
+  ["const { pathname } = url;", true],
+  ["import(`file://${path}`)", true],
+  ["import('file://' + path)", true],
+  ['url = "file://%s" % path', true],
+  ['url = f"file:///{path}"', true],
+  ["import(`${base}?v=1`)", false],
+  ['new URL("file:///some%20where/x.py")', false],
+])("the rule about URLs takes %s for %s", (line, isBreach) => {
+  expect(escapesByHand(line)).toBe(isBreach);
+});
+
+/** `pathname` leaves what a URL escapes as it is, and text put behind `file://` is not escaped. */
+function escapesByHand(line: string): boolean {
+  return /\bpathname\b/.test(line) || /file:\/\/[^"'`\s]*(\$\{|\{\w|%s|["'`]\s*(\+|%|\.\w))/.test(line);
+}
 
 /** Lines with text in the comment that begins the file. */
 function headerLines(text: string): number {

@@ -69,6 +69,27 @@ test.each(NODE_MAJORS)("the program shoal is installed and runs under Node %i", 
   expect(JSON.parse(run.stdout)).toMatchObject({ node: expect.stringMatching(`^${major}\\.`) as string });
 });
 
+/** Everything else of the runtime stays as it is: what is held is that nothing is evaluated before the check. */
+const PRETENDED: Record<string, string> = {
+  "Node.js 20.20.2": `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.20.2" } });`,
+  "Bun 1.3.0": `Object.defineProperty(process, "versions", { value: { ...process.versions, bun: "1.3.0" } });`,
+  "Deno 2.5.0": `globalThis.Deno = { version: { deno: "2.5.0" } };`,
+};
+
+test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is loaded", async (name) => {
+  // What only newer versions of Node have is gone, too: whoever used it would fail with other words.
+  const pretend = `data:text/javascript,${encodeURIComponent(`${PRETENDED[name]} delete process.getBuiltinModule;`)}`;
+  const program = nodes.get(24) ?? "";
+  const line = `Cannot load Shoal: it runs on Node.js 22.18 or newer, and not on Bun or Deno: received ${name}. Run the program with Node.js 22.18 or newer.`;
+  for (const specifier of ["shoal", "shoal/util", "shoal/testing"]) {
+    const source = `import(${JSON.stringify(specifier)}).catch((error) => console.log(error.code, error.message))`;
+    const run = await runProgram(["--import", pretend, "--input-type=module", "--eval", source], { cwd: folder, program });
+    expect(run).toEqual({ exitCode: 0, signal: null, stdout: `UNSUPPORTED_RUNTIME ${line}\n`, stderr: "" });
+  }
+  const run = await runProgram(["--import", pretend, join("node_modules", ".bin", "shoal"), "version"], { cwd: folder, program });
+  expect(run).toEqual({ exitCode: 1, signal: null, stdout: "", stderr: `shoal: ${line}\n` });
+});
+
 test("the quick start compiles against the published types", async () => {
   const options = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,esnext.disposable", "--module", "nodenext"];
   const types = ["--types", "node", "--typeRoots", join(REPOSITORY, "node_modules", "@types")];
@@ -79,8 +100,18 @@ test("the quick start compiles against the published types", async () => {
 test("the package holds what it needs to run, and nothing else", () => {
   expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "LICENSE", "dist/index.js", "dist/index.d.ts"]));
   const allowed =
-    /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|dist\/.*\.(js|d\.ts|js\.map)|python\/(worker|zygote|shoal\/\w+)\.py|prebuilds\/[^/]+\.(node|json))$/;
+    /^(package\.json|LICENSE|[A-Z]+\.md|docs\/.*\.md|examples\/(?!.*\.test\.)[\w-]+\.(ts|py)|dist\/.*\.(js|d\.ts|js\.map)|python\/(worker|zygote|shoal\/\w+)\.py|prebuilds\/[^/]+\.(node|json))$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
+});
+
+test("links of the README work from the registry's page: they are absolute, and those to the package name a file in it", async () => {
+  const readme = await readFile(join(REPOSITORY, "README.md"), "utf8");
+  const targets = Array.from(readme.matchAll(/\]\(([^)\s]+)\)/g), ([, target = ""]) => target);
+  expect(targets.filter((target) => !target.startsWith("https://"))).toEqual([]);
+  const home = "https://unpkg.com/shoal/";
+  const ours = targets.filter((target) => target.startsWith(home)).map((target) => target.slice(home.length).replace(/#.*/, ""));
+  expect(ours.length).toBeGreaterThan(0);
+  expect(ours.filter((path) => !packed.includes(path))).toEqual([]);
 });
 
 test(`the installed package and its dependencies take less than ${INSTALLED_SIZE_MAX / 1024 / 1024} MB`, async () => {

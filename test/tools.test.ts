@@ -3,11 +3,28 @@
  *
  * As tests, so that one runner and one count cover them, on a developer's machine and in CI alike.
  */
+import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { REPOSITORY } from "./house/source-files.ts";
 import { runTool } from "./house/tool.ts";
 
 test("the repository's TypeScript compiles", async () => {
   await expectClean("typescript/bin/tsc", ["--noEmit", "-p", "tsconfig.json", "--pretty", "false"]);
+});
+
+test("types come from the sources alone, so that a fresh clone needs no build to be checked", async () => {
+  const { exitCode, output } = await runTool("typescript/bin/tsc", ["--listFilesOnly", "-p", "tsconfig.json"]);
+  expect(exitCode).toBe(0);
+  const files = output.split("\n").map((file) => relative(REPOSITORY, file.trim()));
+  expect(files).toContain("src/index.ts");
+  expect(files.filter((file) => file.startsWith("dist/"))).toEqual([]);
+  const { exports } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")) as { exports: Record<string, unknown> };
+  const subpaths = Object.keys(exports).filter((subpath) => !subpath.endsWith(".json"));
+  const { compilerOptions } = JSON.parse((await runTool("typescript/bin/tsc", ["--showConfig", "-p", "tsconfig.json"])).output) as {
+    compilerOptions: { paths: Record<string, string[]> };
+  };
+  expect(Object.keys(compilerOptions.paths).sort()).toEqual(subpaths.map((subpath) => `shoal${subpath.slice(1)}`).sort());
 });
 
 test("oxlint finds no fault", async () => {

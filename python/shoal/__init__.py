@@ -5,6 +5,7 @@ Tasks and actors are ordinary functions and classes; nothing has to be imported 
 
 from ._api import ActorHandle, cancel, get, get_actor, kill, put, wait
 from ._codec import ArrowData, ObjectRef
+from ._functions import FunctionHandle
 from ._interrupts import TaskInterrupted
 from ._remote import RemoteClass, RemoteFunction, remote
 from ._streams import ObjectRefGenerator
@@ -65,6 +66,7 @@ __all__ = [
     "AggregateError",
     "ArrowData",
     "DomException",
+    "FunctionHandle",
     "GetTimeoutError",
     "Hole",
     "InvalidDate",

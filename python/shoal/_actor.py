@@ -11,6 +11,7 @@ from collections import deque
 from . import _messages as message
 from ._calls import TERMINATE_METHOD
 from ._codec import PayloadReader, payload_header
+from ._stacks import Waiter
 
 
 _DEFAULT_GROUP = "default"
@@ -19,12 +20,16 @@ _ASYNCHRONOUS = 0x80 | 0x200
 
 
 class _Group:
-    __slots__ = ("limit", "running", "queue")
+    __slots__ = ("limit", "running", "awaiting", "queue", "remade")
 
     def __init__(self, limit):
         self.limit = limit
         self.running = 0
+        #: Calls that were started and wait for lost arguments: they keep their place, and are no running ones.
+        self.awaiting = 0
         self.queue = deque()
+        #: Calls that make lost objects again: those that wait may wait for what they make.
+        self.remade = deque()
 
 
 class Actor:
@@ -43,6 +48,8 @@ class Actor:
         #: Its methods run on threads of their own.
         self.is_threaded = False
         self._start = None
+        #: What the constructor may use that waited for lost arguments.
+        self._slot = None
         self._is_constructed = False
         self._groups = {_DEFAULT_GROUP: _Group(1)}
         #: Streams that waited for their reader: they run already.
@@ -80,12 +87,11 @@ class Actor:
             return self._resumable.popleft()
         is_idle = True
         for group in self._groups.values():
-            if group.queue:
-                if group.running < group.limit:
-                    group.running += 1
-                    return group.queue.popleft()
-                is_idle = False
-            elif group.running:
+            waiting = group.remade if group.remade or group.awaiting else group.queue
+            if waiting and group.running < group.limit:
+                group.running += 1
+                return waiting.popleft()
+            if group.queue or group.remade or group.running or group.awaiting:
                 is_idle = False
         if is_idle and self._last is not None:
             last, self._last = self._last, None
@@ -112,7 +118,35 @@ class Actor:
             job.answer_error(TypeError("there is no concurrency group %s: there are %s" % (name, ", ".join(self._groups))))
             return
         job.group = group
-        group.queue.append(job)
+        (group.remade if job.is_remade else group.queue).append(job)
+
+    def await_arguments(self, job, recover):
+        """A call that was started waits for a lost argument, and lets those run meanwhile that make such again."""
+        group = job.group
+        group.running -= 1
+        group.awaiting += not job.is_remade
+        try:
+            recover()
+            while group.running >= group.limit:
+                Waiter(self._worker, lambda: group.running < group.limit, None).run()
+        finally:
+            group.awaiting -= not job.is_remade
+            group.running += 1
+
+    def _await_arguments(self, recover):
+        """The constructor has not begun: what makes its lost arguments again may need what the actor would hold meanwhile."""
+        worker = self._worker
+        self._slot = None
+        worker.daemon.send(message.WORKER_PARK, {"left": 0, "isReport": False})
+        try:
+            recover()
+        finally:
+            worker.daemon.send(message.WORKER_UNPARK, self.shape)
+            Waiter(worker, lambda: self._slot is not None, None).run()
+            worker.use_accelerators(*self._slot)
+
+    def slot_granted(self, accelerators=None):
+        self._slot = (accelerators,)
 
     def resume(self, job):
         """A running call, a stream, may go on."""
@@ -143,7 +177,7 @@ class Actor:
         try:
             worker.use_accelerators(header.get("accelerators"))
             actor_class = worker.targets.load(header["definition"])
-            values = worker.decode(args, [worker.decode(dep) for dep in deps])
+            values = worker.decode_arguments(args, deps, self._await_arguments)
             instance = actor_class(*values)
             worker.end_copy(None)
         except BaseException as error:

@@ -118,6 +118,9 @@ def kill(actor, no_restart=True):
 class ActorHandle:
     """A handle of an actor: ``handle.method.remote(...)`` calls a method and returns a reference to its result."""
 
+    #: Inside of what is pickled it has a form of its own, and is counted.
+    _is_of_cluster = True
+
     def __init__(self, worker, id_, interface, entry):
         self.__dict__.update(_worker=worker, _id=id_, _interface=interface, _entry=entry)
 

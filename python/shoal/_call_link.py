@@ -6,16 +6,18 @@ the submitter of tasks, or the client of the actor.
 
 from . import _messages as message
 from ._codec import Payload, PayloadReader, is_plain
-from ._connection import decode_header
+from ._connection import CLOSED_BY_PEER, decode_header
 
 #: How often the daemon is told how far messages with holds were read.
 TELL_HELD_EVERY = 256
+#: What the ids of a node and of its processes have in common.
+_NODE_TAG = 16
 
 
 class Call:
     __slots__ = (
         "sequence", "target", "is_task", "group", "name", "args", "deps", "results", "made", "num_returns", "shape", "retries_left", "retry_on",
-        "retry_delay", "max_calls", "parent", "is_ended", "has_parked", "stream", "keeps", "client", "link",
+        "retry_delay", "max_calls", "parent", "is_ended", "has_parked", "stream", "keeps", "definition", "client", "link",
     )  # fmt: skip
 
     def __init__(self, sequence, target, name, args, deps, results, num_returns):
@@ -50,6 +52,8 @@ class Call:
         self.stream = None
         #: What must live as long as the call: the handle of its actor.
         self.keeps = None
+        #: Of a function of TypeScript: keeps its code, as long as the call may run or run again.
+        self.definition = None
         #: Of a call of an actor: by whom it is sent.
         self.client = None
         #: The link by which it was sent and not answered.
@@ -61,7 +65,7 @@ class Call:
 
 
 class CallLink:
-    """``on_answer(call, payloads, seconds)`` for each answer; ``on_closed(link, calls)`` with what has none; ``on_declined(call)`` for a task that never began."""
+    """``on_answer(call, payloads, seconds)`` for each answer; ``on_closed(link, calls)`` with what has none; ``on_declined(call, lost)`` for a task that never began."""
 
     def __init__(self, worker, connection, number, process_id, identity, on_answer, on_closed, on_declined=None):
         self._worker = worker
@@ -78,6 +82,8 @@ class CallLink:
         self.in_flight = {}
         #: How many calls there were, answered or not.
         self.sent = 0
+        #: It ended behind the last answer that its worker had written: none was lost.
+        self.is_whole = False
         connection.on_frame = self._receive
         connection.on_close = self._closed
         #: The last call with holds.
@@ -191,7 +197,7 @@ class CallLink:
         elif kind == message.TASK_DECLINED:
             del self.in_flight[call_id]
             call.link = None
-            self._on_declined(call)
+            self._on_declined(call, decode_header(header)["lost"] if header else ())
 
     def _item(self, call, flags, number, header, body):
         if flags & message.FLAG_NUMBER:
@@ -220,7 +226,10 @@ class CallLink:
         if held % TELL_HELD_EVERY == 0:
             self._worker.daemon.send(message.HELD_READ, [self.process_id, self.number, held])
 
-    def _closed(self, _reason):
+    def _closed(self, reason):
+        # Of a process of this node all that it had written is read, whether or not it closed the connection.
+        is_here = self.process_id[:_NODE_TAG] == self._worker.process_id[:_NODE_TAG]
+        self.is_whole = (is_here or reason == CLOSED_BY_PEER) and self.connection.is_between_messages
         unanswered = list(self.in_flight.values())
         self.in_flight.clear()
         for call in unanswered:

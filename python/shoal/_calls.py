@@ -6,11 +6,13 @@ run piece by piece: it yields the loop when its reader is behind, and goes on wh
 
 import time
 from collections import deque
+from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from . import _messages as message
 from ._codec import PayloadReader, is_plain, payload_header
 from ._interrupts import TaskInterrupted
+from ._reading import ArgumentsLost
 from .values import Undefined
 
 #: Each of the first items is sent before the next is asked for: that may take long, and nothing is known of it.
@@ -23,7 +25,7 @@ TERMINATE_METHOD = "\0terminate"
 class Job:
     __slots__ = (
         "server", "worker", "call_id", "target", "shape", "args", "deps", "body", "num_returns", "name", "accelerators",
-        "is_actor_call", "is_cancelled", "is_ended", "stream", "began", "was_told", "group", "cancel_coroutine", "is_asynchronous",
+        "is_actor_call", "is_remade", "is_cancelled", "is_ended", "stream", "began", "was_told", "group", "cancel_coroutine", "is_asynchronous",
     )  # fmt: skip
 
     def __init__(self, server, call_id, target, is_actor_call):
@@ -39,6 +41,8 @@ class Job:
         self.name = target.name
         self.accelerators = None
         self.is_actor_call = is_actor_call
+        #: Of a call of an actor: it makes a lost object again.
+        self.is_remade = False
         self.is_cancelled = False
         self.is_ended = False
         self.stream = None
@@ -64,6 +68,7 @@ class Job:
         self.deps = [reader.next(dep) for dep in header["deps"]]
         self.num_returns = header["numReturns"]
         self.accelerators = header.get("accelerators")
+        self.is_remade = header.get("isRemade", False)
         if header.get("name") is not None:
             self.name = header["name"]
         if header.get("stream") is not None:
@@ -81,6 +86,8 @@ class Job:
         try:
             function = self.target.load(self.worker)
             args = self._arguments()
+        except ArgumentsLost as problem:
+            return self.answer_cancelled() if self.is_cancelled else self._decline(problem.lost)
         except BaseException as error:
             return self.answer_error(error)
         try:
@@ -100,6 +107,11 @@ class Job:
                 return self.answer_error(error)
             return self._drive()
         return self.answer(value)
+
+    def _decline(self, lost):
+        """It has not begun, and goes back to its caller with all that it would hold here."""
+        self.server.connection.send(message.TASK_DECLINED, {"lost": lost}, self.call_id)
+        return self._end()
 
     def _call(self, function, args):
         value = function(*args)
@@ -143,8 +155,8 @@ class Job:
         codec = self.worker.codec
         if self.body is not None:
             return codec.decode_plain(self.body)
-        dependencies = [self.worker.decode(dep) for dep in self.deps]
-        args = self.worker.decode(self.args, dependencies)
+        wait = partial(self.worker.actor.await_arguments, self) if self.is_actor_call else None
+        args = self.worker.decode_arguments(self.args, self.deps, wait)
         # What was read holds itself what it needs.
         self.args = None
         self.deps = ()

@@ -3,12 +3,28 @@
 Reading a payload takes over the holds that came with it; writing one collects the references that are in it, for which whoever sends it registers holds.
 """
 
+import sys
+
 from . import _messages as message
 from . import _tags as tags
 from ._decode import decode_value
 from ._encode import EncodeError, encode_value
+from ._forms import (
+    loaded_pandas,
+    loaded_torch,
+    reduce_array,
+    reduce_frame,
+    reduce_named,
+    reduce_text,
+    revive_array,
+    revive_frame,
+    revive_named,
+    revive_text,
+    tensor_from,
+    tensor_parts,
+)
 from ._tracebacks import frames_text, message_of, traceback_text
-from ._arrays import numpy_or_none
+from ._arrays import loaded_numpy, numpy_or_none
 from .errors import RuntimeEnvError, SerializationError, ShoalError, TaskError, from_wire, to_wire
 from ._targets import EnvironmentFault
 from .values import Custom
@@ -125,7 +141,9 @@ class PayloadReader:
 
 
 class Codec:
-    def __init__(self, refs, store, where):
+    def __init__(self, refs, store, targets, where):
+        #: Finds the classes of the user's modules, and names them.
+        self.targets = targets
         self._refs = refs
         self._store = store
         #: Process and node, for errors.
@@ -154,17 +172,36 @@ class Codec:
                 return ObjectRef(payload.refs[data])
             if kind == tags.KIND_DEPENDENCY:
                 return dependencies[data]
-            return self._revive_plain(kind, data)
+            return self._revive_plain(kind, data, payload.refs)
 
         return decode_value(in_band, buffers, revive)
 
-    def _revive_plain(self, kind, data):
+    def _revive_plain(self, kind, data, refs=()):
         if kind == tags.KIND_SHOAL_ERROR:
             return from_wire(data)
         if kind == tags.KIND_ND_ARRAY:
-            return _nd_array(data)
+            numpy = numpy_or_none()
+            return Custom(kind, data) if numpy is None else revive_array(data, numpy)
+        if kind == tags.KIND_NAMED:
+            return revive_named(data, self.targets)
+        if kind == tags.KIND_TEXT:
+            return revive_text(data)
+        if kind == tags.KIND_TENSOR:
+            return tensor_from(*data, self._store.writable)
+        if kind == tags.KIND_PYTHON_OBJECT:
+            from ._pickles import unpickled
+
+            return unpickled(data, self._store.writable)
         if kind == tags.KIND_ARROW:
             return _arrow_table(data)
+        if kind == tags.KIND_REMOTE_FUNCTION:
+            from ._functions import revive_function
+
+            return revive_function(data, refs)
+        if kind == tags.KIND_ACTOR_CLASS:
+            from ._functions import revive_class
+
+            return revive_class(data, refs)
         if kind == tags.KIND_ACTOR:
             from ._api import revive_handle
 
@@ -178,28 +215,59 @@ class Codec:
         outer = self._collected
         self._collected = collected = []
         try:
-            in_band, buffers = encode_value(value, self._reduce)
+            in_band, buffers = encode_value(value, self._reduce, self._pickled)
         finally:
             self._collected = outer
         return in_band, buffers, collected
 
     def _reduce(self, value):
         if isinstance(value, ObjectRef):
-            # It is about to be named in bytes that leave.
-            self._refs.publish(value._entry)
-            self._collected.append(value._entry)
-            return tags.KIND_REF, len(self._collected) - 1
+            return tags.KIND_REF, self._collect(value._entry)
         if isinstance(value, ShoalError):
             return tags.KIND_SHOAL_ERROR, to_wire(value)
         if isinstance(value, ArrowData):
             return tags.KIND_ARROW, value.stream
+        if type(value).__name__ in ("FunctionHandle", "ClassHandle", "RemoteFunction") and self.is_of_cluster(value):
+            return value.reduced(self._collect)
         if type(value).__name__ == "ActorHandle":
             from ._api import reduce_handle
 
             return reduce_handle(value, self._collected)
         if type(value).__module__.startswith("pyarrow"):
             return _reduced_arrow(value)
-        return None
+        return self._reduced_of_python(value)
+
+    def _collect(self, entry):
+        """An object is about to be named in bytes that leave. @returns its place among the references of the value"""
+        self._refs.publish(entry)
+        self._collected.append(entry)
+        return len(self._collected) - 1
+
+    def _reduced_of_python(self, value):
+        numpy = loaded_numpy()
+        if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+            return None if value.dtype.kind not in "mMc" or _is_masked(value) or (value.ndim == 0 and value.dtype.kind == "c") else reduce_array(value, numpy)
+        text = reduce_text(value)
+        if text is not None:
+            return tags.KIND_TEXT, text, True
+        named = reduce_named(value, self.targets)
+        if named is not None:
+            return named
+        torch = loaded_torch(value)
+        if torch is not None:
+            return tags.KIND_TENSOR, tensor_parts(value, torch)
+        pandas = loaded_pandas(value)
+        return None if pandas is None else _reduced_arrow(reduce_frame(value, pandas))
+
+    def _pickled(self, value):
+        from ._pickles import pickled
+
+        return tags.KIND_PYTHON_OBJECT, pickled(value, self)
+
+    @staticmethod
+    def is_of_cluster(value):
+        """What has a form of its own inside of what is pickled, as it is counted."""
+        return isinstance(value, ObjectRef) or getattr(type(value), "_is_of_cluster", False) is True
 
     def to_payload(self, value, owner):
         """A value as it is kept or sent; a large one is written to the store, for its owner."""
@@ -272,24 +340,17 @@ def _brief(text):
     return text if len(text) <= _MESSAGE_MAX else text[:_MESSAGE_MAX] + "..."
 
 
-def _nd_array(data):
-    dtype, shape, array = data
-    numpy = numpy_or_none()
-    if numpy is None:
-        return Custom(tags.KIND_ND_ARRAY, data)
-    if not isinstance(array, numpy.ndarray):
-        found = numpy.frombuffer(array, dtype="uint8")
-        # Small ones have memory of their own, which their user may write to.
-        array = found.copy() if isinstance(array, bytes) else found
-    return (array.view("bool") if dtype == "bool" else array.view(dtype)).reshape(shape)
-
-
 def _arrow_table(stream):
     try:
         import pyarrow
     except ImportError:
         return ArrowData(stream)
-    return pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)).read_all()
+    return revive_frame(pyarrow.ipc.open_stream(pyarrow.py_buffer(stream)).read_all())
+
+
+def _is_masked(value):
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
 
 
 def _reduced_arrow(value):

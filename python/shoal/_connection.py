@@ -17,6 +17,8 @@ _CHUNK_BYTES = 256 * 1024
 _JOIN_MAX_BYTES = 65536
 #: What TLS says where a socket would say that it must wait. Named, as most workers never load it.
 _TLS_WAITS = ("SSLWantReadError", "SSLWantWriteError")
+#: The other end has closed it behind the last byte that it had written: nothing was lost.
+CLOSED_BY_PEER = "the other end closed it"
 
 
 class ConnectionClosed(Exception):
@@ -55,6 +57,8 @@ class Connection:
         self._requests = {}
         self._next_request = 1
         self._is_writing = False
+        #: Nothing more can be written; what the other end had written before is read to its end.
+        self._is_cut = False
         self.close_reason = None
         self.on_frame = None
         self.on_close = None
@@ -68,6 +72,11 @@ class Connection:
     @property
     def has_unsent(self):
         return bool(self._out)
+
+    @property
+    def is_between_messages(self):
+        """Whether nothing has come of a message that is not complete."""
+        return self._parser.is_between_frames
 
     def trust(self):
         """The peer has said who it is: frames of any kind and size are read from now on."""
@@ -103,6 +112,9 @@ class Connection:
     def flush(self):
         if self._is_writing or not self._out or self.is_closed:
             return
+        if self._is_cut:
+            self._out = []
+            return
         out = self._out
         if len(out) > 1:
             out = self._joined(out)
@@ -125,8 +137,8 @@ class Connection:
                 self._is_writing = True
                 self._pump.set_writer(self._socket, self._writable)
                 return
-            self.drop(error.strerror or "the connection broke")
-            return
+            # Answers may lie unread: the loop finds the end of the connection behind them.
+            self._is_cut = True
         self._out = []
 
     def _joined(self, out):
@@ -168,7 +180,7 @@ class Connection:
                 self.drop(error.strerror or "the connection broke")
             return
         if not chunk:
-            self.drop("the other end closed it")
+            self.drop(CLOSED_BY_PEER)
             return
         try:
             for frame in self._parser.push(chunk):

@@ -56,27 +56,48 @@ class EncodeError(TypeError):
         return "Cannot send a value%s: %s: received %s" % ("" if where == "" else " at " + where, self.reason, found)
 
 
-def encode_value(value, reduce=None):
-    """In-band bytes and the buffers beside them. ``reduce(value)`` gives an application type as ``(kind, payload)``, or None."""
-    writer = Writer(reduce, None)
+def encode_value(value, reduce=None, pickle=None):
+    """In-band bytes and the buffers beside them.
+
+    ``reduce(value)`` gives an application type as ``(kind, payload)``, or None; parts of a tuple are written without steps of the way to them. A third item says that the value has no identity.
+    ``pickle(value)`` gives one for what has no other form.
+    """
+    writer = Writer(reduce, pickle, None)
     try:
         writer.write(value, 0)
         if writer.repeated:
             # Numbers in the order in which they were met again.
             shared = {identity: number for number, identity in enumerate(writer.repeated)}
-            unsendable = writer.unsendable
-            writer = Writer(reduce, shared)
-            writer.unsendable = unsendable
+            first, writer = writer, Writer(reduce, pickle, shared)
+            if first.rare is not None:
+                writer.rare = _Rare(first.rare.unsendable, first.rare.cyclic)
             writer.write(value, 0)
     except RecursionError as error:
         raise EncodeError(value, "it is nested too deeply") from error
     return bytes(writer.out), writer.buffers
 
 
-class Writer:
-    __slots__ = ("out", "buffers", "reduce", "shared", "seen", "repeated", "unsendable", "has_error")
+class _Rare:
+    """The state of a writer that has met exceptions or application types."""
 
-    def __init__(self, reduce, shared):
+    __slots__ = ("unsendable", "cyclic", "begun", "has_error", "errors_open")
+
+    def __init__(self, unsendable, cyclic):
+        #: Properties of exceptions that cannot be sent, and are left out: by the exception and the name.
+        self.unsendable = unsendable
+        #: Application types that refer to themselves, which a reader could not: they are written as plain data.
+        self.cyclic = cyclic
+        #: Those that are being written.
+        self.begun = set()
+        self.has_error = False
+        #: How many exceptions are being written: what hangs on them is not pickled.
+        self.errors_open = 0
+
+
+class Writer:
+    __slots__ = ("out", "buffers", "reduce", "pickle", "shared", "seen", "repeated", "rare")
+
+    def __init__(self, reduce, pickle, shared):
         self.out = bytearray()
         self.buffers = []
         self.reduce = reduce
@@ -85,9 +106,9 @@ class Writer:
         #: Objects by identity, which keeps those alive that were made on the way.
         self.seen = {}
         self.repeated = {}
-        #: Properties of exceptions that cannot be sent, and are left out: by the exception and the name.
-        self.unsendable = {}
-        self.has_error = False
+        self.pickle = pickle
+        #: What most values do not need; see ``_Rare``.
+        self.rare = None
 
     def write(self, value, depth):
         kind = type(value)
@@ -120,6 +141,11 @@ class Writer:
     def fail(self, value, reason):
         raise EncodeError(value, reason)
 
+    def _rare(self):
+        if self.rare is None:
+            self.rare = _Rare({}, set())
+        return self.rare
+
     # ---- identity
 
     def _begin(self, value, depth):
@@ -131,6 +157,8 @@ class Writer:
         if shared is None:
             if identity in self.seen:
                 self.repeated[identity] = True
+                if self.rare is not None and identity in self.rare.begun:
+                    self.rare.cyclic.add(identity)
                 self.out.append(0xC0)
                 return False
             self.seen[identity] = value
@@ -317,7 +345,14 @@ class Writer:
         try:
             seconds = value.replace(microsecond=0).timestamp()
         except (ValueError, OverflowError, OSError):
+            if value != value:
+                # The missing time of pandas.
+                self._extension(tags.DATE, _f64(math.nan))
+                return
             self.fail(value, "a local time at the end of what datetime holds has no place in UTC: give it a time zone, tzinfo=timezone.utc")
+        if seconds != seconds:
+            self._extension(tags.DATE, _f64(math.nan))
+            return
         self._extension(tags.DATE, _f64(round(seconds * 1000) + value.microsecond // 1000))
 
     def _reg_exp(self, value, depth):
@@ -333,7 +368,12 @@ class Writer:
     def custom(self, kind, payload, depth):
         self.out.append(0x92)
         self._extension(tags.CUSTOM, bytes((kind,)))
-        self.write(payload, depth)
+        if type(payload) is not tuple:
+            self.write(payload, depth)
+            return
+        self._array_header(len(payload))
+        for part in payload:
+            self.write(part, depth)
 
     # ---- buffers
 
@@ -377,7 +417,8 @@ class Writer:
             return
         name = _error_class(error)
         # The first one's shows the others, which are its causes, too; each with all of its own would be of square length.
-        is_first, self.has_error = not self.has_error, True
+        rare = self._rare()
+        is_first, rare.has_error = not rare.has_error, True
         hidden = {"stack": _stack_of(error, is_first), "message": message_of(error)}
         cause = _cause_of(error)
         if cause is not None:
@@ -397,7 +438,7 @@ class Writer:
 
     def _property_map(self, error, properties, depth):
         """What of them can be sent: an exception must arrive, whatever hangs on it."""
-        unsendable = self.unsendable
+        unsendable = self._rare().unsendable
         before = (len(self.out), len(self.buffers), len(self.seen), len(self.repeated))
         while True:
             names = [name for name in properties if (id(error), name) not in unsendable]
@@ -414,13 +455,17 @@ class Writer:
 
     def _failing_property(self, properties, names, depth):
         """The first of them that cannot be sent; None when all are written."""
+        rare = self._rare()
         self._map_header(len(names))
         for name in names:
             self._text(name)
+            rare.errors_open += 1
             try:
                 self.write(properties[name], depth)
             except BaseException:  # it may do anything when it is looked at
                 return name
+            finally:
+                rare.errors_open -= 1
         return None
 
     # ---- everything else
@@ -429,8 +474,7 @@ class Writer:
         """Subclasses, NumPy, dataclasses, and what the application knows."""
         reduced = self.reduce(value) if self.reduce is not None else None
         if reduced is not None:
-            if self._begin(value, depth):
-                self.custom(reduced[0], reduced[1], depth + 1)
+            self._reduced(value, reduced, depth)
             return
         numpy = loaded_numpy()
         if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
@@ -448,7 +492,26 @@ class Writer:
             if self._begin(value, depth):
                 self._dict({field.name: getattr(value, field.name) for field in fields(value)}, depth + 1)
             return
-        self.fail(value, _reason(value))
+        if self.pickle is None or (self.rare is not None and self.rare.errors_open) or _is_code(value):
+            self.fail(value, _reason(value))
+        self._reduced(value, self.pickle(value), depth)
+
+    def _reduced(self, value, reduced, depth):
+        if len(reduced) > 2:
+            self.custom(reduced[0], reduced[1], depth + 1)
+            return
+        if not self._begin(value, depth):
+            return
+        identity = id(value)
+        rare = self._rare()
+        if identity in rare.cyclic and reduced[0] == tags.KIND_NAMED:
+            # A value refers to it from inside: only its fields have a form for that.
+            plain = reduced[1][2]
+            (self._dict if type(plain) is dict else self._items)(plain, depth + 1)
+            return
+        rare.begun.add(identity)
+        self.custom(reduced[0], reduced[1], depth + 1)
+        rare.begun.discard(identity)
 
     def _numpy(self, value, numpy, depth):
         if isinstance(value, numpy.generic) or value.ndim == 0:
@@ -523,8 +586,13 @@ def _visible_properties(error):
     return {key: value for key, value in error.__dict__.items() if type(key) is str and key not in hidden and not key.startswith("_")}
 
 
+def _is_code(value):
+    """Functions, classes, and what is at work in its process."""
+    return isinstance(value, type) or hasattr(value, "__next__") or (callable(value) and hasattr(value, "__qualname__"))
+
+
 def _reason(value):
-    if isinstance(value, type) or callable(value):
+    if _is_code(value) and not hasattr(value, "__next__"):
         return "functions and classes of Python cannot leave their process: send what they return, or name them with python.task or python.actor in TypeScript"
     if hasattr(value, "__next__"):
         return "a generator or iterator belongs to its process: send list(...) of it"
@@ -560,11 +628,6 @@ _REMEDIES = {
     "pyarrow.lib._PandasConvertible": "it as a column of a pyarrow.Table, or to_pylist()",
     "pyarrow.lib.Scalar": "as_py()",
     "pyarrow.lib.Buffer": "memoryview(...)",
-    "pandas.core.frame.DataFrame": "pyarrow.Table.from_pandas(...)",
-    "pandas.DataFrame": "pyarrow.Table.from_pandas(...)",
-    "pandas.core.series.Series": "to_numpy()",
-    "pandas.Series": "to_numpy()",
-    "torch.Tensor": "numpy()",
 }
 
 

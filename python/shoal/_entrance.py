@@ -1,13 +1,14 @@
-"""Where callers of this node come in: the socket of this worker, the check of their token, and where the folders that a driver names lie here."""
+"""Where callers come in: the socket of this worker, how they become known, and where the folders that a driver names lie here."""
 
 import os
 import socket
 
-try:
-    # What hmac shows of it; hmac itself loads OpenSSL, which takes longer than the rest of a forked worker's start.
-    from _operator import _compare_digest as compare_digest
-except ImportError:
-    from hmac import compare_digest
+from . import _messages as message
+from ._connection import Connection, decode_header
+from ._proof import HELLO_WITHIN_SECONDS, NO_HELLO, OPEN_WITHIN_SECONDS, ListenerProof
+
+#: What the ids of a node and of its processes have in common.
+_NODE_TAG = 16
 
 
 def places_of(configuration):
@@ -29,10 +30,82 @@ def listen(address):
         listener.bind(address)
     finally:
         os.umask(mask)
-    listener.listen(128)
+    # As many as Node lets wait.
+    listener.listen(511)
     listener.setblocking(False)
     return listener
 
 
-def is_equal(one, other):
-    return compare_digest(one.encode(), other.encode())
+class Entrance:
+    """One caller, from its connection to its hello: both ends prove that they are of the session before, the listener first."""
+
+    def __init__(self, sock, pump, proof, node, greeted, unfinished):
+        """``node``: that of the certificate which the caller has shown; None for one of this machine. ``greeted(connection, hello)`` is called with who is let in.
+        ``unfinished``: this connection among those that have not said who they are."""
+        self._pump = pump
+        self._proof = proof
+        self._node = node
+        self._greeted = greeted
+        self._unfinished = unfinished
+        self._connection = connection = Connection(sock, pump, message.HELLO_SIZE_MAX)
+        self._wait(OPEN_WITHIN_SECONDS)
+        unfinished.drop = lambda: connection.drop("too many others came that did not say who they are")
+        connection.on_close = self._ended
+        connection.on_frame = self._opened
+
+    def _ended(self, _reason):
+        self._pump.cancel(self._timer)
+        self._unfinished.finish()
+
+    def _wait(self, seconds):
+        self._timer = self._pump.after(seconds, lambda: self._connection.drop("no hello came"))
+
+    def _opened(self, frame):
+        kind, _, call_id, _, header, _ = frame
+        answer, refusal = self._proof.opened(kind, None if header is None else decode_header(header))
+        if refusal is not None:
+            self._refuse(call_id, refusal)
+            return
+        self._pump.cancel(self._timer)
+        self._unfinished.begun()
+        self._wait(HELLO_WITHIN_SECONDS)
+        self._connection.on_frame = self._proven
+        self._connection.reply(call_id, answer)
+
+    def _proven(self, frame):
+        kind, _, _, _, header, _ = frame
+        if self._proof.proves(kind, None if header is None else decode_header(header)):
+            self._connection.on_frame = self._said_hello
+        else:
+            # No honest caller comes so far without the token.
+            self._connection.drop("the caller has not proven that it knows the token")
+
+    def _said_hello(self, frame):
+        kind, _, call_id, _, header, _ = frame
+        hello = decode_header(header) if kind == message.HELLO and header is not None else None
+        refusal = self._refusal_of(hello)
+        if refusal is not None:
+            self._refuse(call_id, refusal)
+            return
+        self._pump.cancel(self._timer)
+        self._unfinished.finish()
+        self._connection.trust()
+        self._connection.reply(call_id, None)
+        self._greeted(self._connection, hello)
+
+    def _refuse(self, call_id, reason):
+        self._connection.reply_error(call_id, reason)
+        self._connection.close()
+
+    def _refusal_of(self, hello):
+        caller = self._proof.caller_id
+        if not isinstance(hello, dict) or hello.get("processId") != caller:
+            return NO_HELLO
+        if self._node is not None and caller[:_NODE_TAG] != self._node[:_NODE_TAG]:
+            return "the certificate is not that of the caller's node: process %s came with the certificate of node %s" % (caller, self._node)
+        return None
+
+
+def new_proof(configuration, channel):
+    """For a caller of this worker."""
+    return ListenerProof(configuration["token"], configuration["nodeId"], configuration["processId"], channel)

@@ -48,6 +48,11 @@ class FrameParser:
         self._large = None
         self._large_size = 0
 
+    @property
+    def is_between_frames(self):
+        """Whether nothing has come of a frame that is not complete."""
+        return self._large is None and not self._rest
+
     def push(self, chunk):
         if self._large is not None:
             chunk = self._fill(chunk)

@@ -1,9 +1,11 @@
 """The numbers of the messages that a worker speaks, and the flags of frames: PROTOCOL.md tells what they mean."""
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
-HELLO = 1
+OPEN = 1
+PROOF = 2
 REPLY = 3
+HELLO = 4
 LEASE_DEMAND = 10
 LEASE_GRANT = 11
 LEASE_RETURN = 12
@@ -60,6 +62,7 @@ CANCEL_RUNNING = 92
 LEASE_REFUSED = 100
 WHY_REF = 108
 WHY_CALL = 109
+ENVIRONMENT = 110
 CERTIFICATE = 125
 HELD_READ = 111
 HELD_ENDED = 112

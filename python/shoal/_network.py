@@ -14,19 +14,20 @@ _SCHEME = "tcp://"
 
 
 class NetworkListener:
-    """``accepted(sock, node)`` gets each connection; ``node`` is that of its certificate, None for a plain one."""
+    """``accepted(sock, node, unfinished)`` gets each connection; ``node`` is that of its certificate, None for a plain one."""
 
-    def __init__(self, address, identity, pump, accepted):
+    def __init__(self, address, identity, pump, accepted, unfinished):
         host, _, port = address[len(_SCHEME) :].rpartition(":")
         host = host.strip("[]")
         self._identity = identity
         self._context = None if identity is None else _context_of(identity)
         self._pump = pump
         self._accepted = accepted
+        self._unfinished = unfinished
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.socket(family, socket.SOCK_STREAM)
         self._listener.bind((host, int(port)))
-        self._listener.listen(128)
+        self._listener.listen(511)
         self._listener.setblocking(False)
         #: As others connect to it: the host is as given.
         self.address = "%s:%d" % (address.rpartition(":")[0], self._listener.getsockname()[1])
@@ -44,16 +45,17 @@ class NetworkListener:
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        timer = self._pump.after(_HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(sock, None))
-        self._pump.add_reader(sock, lambda: self._first(sock, timer))
+        entry = self._unfinished.begin(lambda: self._drop(sock, timer, entry))
+        timer = self._pump.after(_HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(sock, timer, entry))
+        self._pump.add_reader(sock, lambda: self._first(sock, timer, entry))
 
-    def _drop(self, sock, timer):
-        if timer is not None:
-            self._pump.cancel(timer)
+    def _drop(self, sock, timer, entry):
+        entry.finish()
+        self._pump.cancel(timer)
         self._pump.remove(sock)
         sock.close()
 
-    def _first(self, sock, timer):
+    def _first(self, sock, timer, entry):
         try:
             first = sock.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
@@ -64,19 +66,20 @@ class NetworkListener:
             self._pump.remove(sock)
             secure = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
             self._pump.cancel(timer)
-            later = self._pump.after(_HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(secure, None))
-            self._pump.add_reader(secure, lambda: self._shake(secure, later))
-            self._shake(secure, later)
+            later = self._pump.after(_HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(secure, later, entry))
+            entry.drop = lambda: self._drop(secure, later, entry)
+            self._pump.add_reader(secure, lambda: self._shake(secure, later, entry))
+            self._shake(secure, later, entry)
             return
         is_near = sock.getpeername()[0] in ("127.0.0.1", "::1") or sock.getpeername()[0].startswith("127.") if first else False
         if not is_near or (self._identity or {}).get("alsoOnLoopback") is True:
-            self._drop(sock, timer)
+            self._drop(sock, timer, entry)
             return
         self._pump.cancel(timer)
         self._pump.remove(sock)
-        self._accepted(sock, None)
+        self._accepted(sock, None, entry)
 
-    def _shake(self, secure, timer):
+    def _shake(self, secure, timer, entry):
         import ssl
 
         try:
@@ -84,15 +87,15 @@ class NetworkListener:
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return
         except OSError:
-            self._drop(secure, timer)
+            self._drop(secure, timer, entry)
             return
         node = node_of(secure.getpeercert())
         if node is None:
-            self._drop(secure, timer)
+            self._drop(secure, timer, entry)
             return
         self._pump.cancel(timer)
         self._pump.remove(secure)
-        self._accepted(secure, node)
+        self._accepted(secure, node, entry)
 
 
 def node_of(certificate):

@@ -74,7 +74,7 @@ class OutboundCalls:
     def submit_task(self, call):
         """Once all references among its arguments have values; a failed one fails the call."""
         call.is_task = True
-        self._when_settled(call)
+        self.when_settled(call)
         self.sent()
 
     def sent(self):
@@ -91,7 +91,7 @@ class OutboundCalls:
         finally:
             worker.interrupts.resume(marked)
 
-    def _when_settled(self, call):
+    def when_settled(self, call):
         missing = [entry for entry in call.deps if not entry.is_settled]
         if not missing:
             self._proceed(call)
@@ -239,7 +239,21 @@ class OutboundCalls:
             return
         origin.is_ended = False
         origin.results = [known() or refs.own(worker.new_object_id(origin.sequence, index)) for index, known in enumerate(origin.made)]
-        self._when_settled(origin)
+        self.when_settled(origin)
+
+    def arguments_lost(self, call, lost):
+        """The worker that a task was sent to found arguments of it lost: it is sent again when they have values."""
+        if call.is_ended:
+            return
+        try:
+            for id_, location in lost:
+                entry = next((dep for dep in call.deps if dep.id == id_), None)
+                if entry is not None:
+                    self.lost(entry, location, None)
+        except ObjectLostError as error:
+            self.fail(call, error)
+            return
+        self.when_settled(call)
 
     def lost_elsewhere(self, id_, receiver, location):
         """Another process found the bytes of what was made here gone."""

@@ -1,7 +1,7 @@
 """Connections that this process opens to others: to a worker or an actor of its own node, or of another.
 
 On its own node a process is reached by a Unix socket, elsewhere by TCP: with TLS 1.3 and certificates of the cluster on both ends, or plain between processes of one machine where
-the cluster allows it. Nothing waits here: what takes time goes on in the loop, and ``done(connection, error)`` is called once.
+the cluster allows it. Nothing waits here: what takes time goes on in the loop, and ``done(connection, channel, error)`` is called once.
 """
 
 import os
@@ -10,6 +10,7 @@ import socket
 from . import _messages as message
 from ._connection import Connection
 from ._network import client_context, node_of
+from ._proof import TLS_CHANNEL, CallerProof, plain_channel, prove_to, unix_channel
 
 _SCHEME = "tcp://"
 _CONNECT_WITHIN_SECONDS = 5.0
@@ -22,10 +23,18 @@ def open_link(worker, address, process_id, lease_id, done):
     """To a worker or an actor, which has answered the hello by the time of ``done(connection, number, error)``."""
     number = worker.new_link_number()
 
-    def connected(connection, error):
+    def connected(connection, channel, error):
         if error is not None:
             done(None, number, error)
             return
+
+        def proven(refusal):
+            if refusal is None:
+                say_hello()
+                return
+            connection.on_close = None
+            connection.drop(refusal)
+            done(None, number, refusal)
 
         def answered(_header, _body, refusal):
             if refusal is not None:
@@ -33,10 +42,13 @@ def open_link(worker, address, process_id, lease_id, done):
                 connection.drop(refusal)
             done(None if refusal is not None else connection, number, refusal)
 
-        hello = {**worker.hello, "link": number}
-        if lease_id is not None:
-            hello["leaseId"] = lease_id
-        connection.request(message.HELLO, hello, on_reply=answered)
+        def say_hello():
+            hello = {**worker.hello, "link": number}
+            if lease_id is not None:
+                hello["leaseId"] = lease_id
+            connection.request(message.HELLO, hello, on_reply=answered)
+
+        prove_to(connection, CallerProof(worker.configuration["token"], worker.process_id, channel), process_id, proven)
 
     _connect(worker, address, process_id, connected)
 
@@ -52,9 +64,9 @@ def _connect(worker, address, process_id, done):
         sock.close()
         reason = error.strerror or "it cannot be reached"
         # Never within the caller's own call.
-        worker.pump.after(0, lambda: done(None, reason))
+        worker.pump.after(0, lambda: done(None, None, reason))
         return
-    done(Connection(sock, worker.pump), None)
+    done(Connection(sock, worker.pump, message.HELLO_SIZE_MAX), unix_channel(address), None)
 
 
 class _Opening:
@@ -130,7 +142,14 @@ class _Opening:
     def _succeed(self):
         self._pump.cancel(self._timer)
         done, self._done = self._done, None
-        done(Connection(self._socket, self._pump), None)
+        try:
+            channel = TLS_CHANNEL if self._is_tls else plain_channel(self._socket.getsockname(), self._socket.getpeername())
+        except OSError:
+            # It has gone again.
+            self._socket.close()
+            done(None, None, "the connection broke")
+            return
+        done(Connection(self._socket, self._pump, message.HELLO_SIZE_MAX), channel, None)
 
     def _fail(self, reason):
         if self._done is None:
@@ -140,7 +159,7 @@ class _Opening:
             self._pump.remove(self._socket)
             self._socket.close()
         done, self._done = self._done, None
-        done(None, reason)
+        done(None, None, reason)
 
 
 def _is_loopback(host):

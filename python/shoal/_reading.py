@@ -3,6 +3,8 @@
 What lies elsewhere is fetched by the daemon. What is lost is made again by whoever made it, where that can be, and read then; the task waits meanwhile as for any value.
 """
 
+from functools import partial
+
 from . import _messages as message
 from ._codec import Payload
 from ._refs import CopyHold, Entry
@@ -18,8 +20,48 @@ _READS_MAX = 10
 _NODE_TAG = 16
 
 
-def read_value(worker, payload, dependencies, of):
-    """``of``: the object that it is, if it is not the payload's own.
+class ArgumentsLost(Exception):
+    """Arguments of a task are lost. It has not begun, and goes back with all that it would hold: what makes them again may need that."""
+
+    def __init__(self, lost):
+        super().__init__("%d arguments are lost" % len(lost))
+        #: Pairs of an id and where the bytes were looked for in vain.
+        self.lost = lost
+
+
+def read_arguments(worker, args, deps, wait):
+    """The arguments of a call that has not begun. ``wait(recover)`` decides how it waits for a lost one; None: it does not.
+
+    :raises ArgumentsLost: where it does not wait
+    """
+    values = []
+    for index, dep in enumerate(deps):
+        try:
+            values.append(read_value(worker, dep, (), None, wait))
+        except ObjectLost as problem:
+            lost = [(dep, problem), *_lost_among(worker, deps[index + 1 :])]
+            raise ArgumentsLost([[one.entry.id, one.location] for one, _problem in lost]) from None
+    # Nobody makes again what came as a value: its owner says so at once.
+    return read_value(worker, args, values, None, wait or _just_wait)
+
+
+def _lost_among(worker, payloads):
+    """Where one argument was lost, others may be with it: all of them are made again at once."""
+    lost = []
+    for payload in payloads:
+        try:
+            _read(worker, payload, ())
+        except ObjectLost as problem:
+            lost.append((payload, problem))
+    return lost
+
+
+def _just_wait(recover):
+    recover()
+
+
+def read_value(worker, payload, dependencies, of, wait=_just_wait):
+    """``of``: the object that it is, if it is not the payload's own. ``wait``: as in :func:`read_arguments`.
 
     :raises ObjectLostError: where its bytes are lost for good
     """
@@ -30,9 +72,9 @@ def read_value(worker, payload, dependencies, of):
         except ObjectLost as problem:
             if not isinstance(entry, Entry):
                 raise ObjectLostError(str(problem), {"reason": problem.why}) from None
-            worker.calls.lost(entry, payload.location, problem)
-        if not entry.is_settled:
-            Waiter(worker, lambda: entry.is_settled, None).run()
+            if wait is None:
+                raise
+            wait(partial(_recover, worker, entry, payload.location, problem))
         if entry.failure is not None:
             raise entry.failure
         found = entry.payload
@@ -40,6 +82,12 @@ def read_value(worker, payload, dependencies, of):
         if found.error:
             raise worker.codec.decode(payload)
     raise ObjectLostError("Cannot get an object: its bytes are lost again and again", {"reason": "its bytes are lost"})
+
+
+def _recover(worker, entry, location, problem):
+    worker.calls.lost(entry, location, problem)
+    if not entry.is_settled:
+        Waiter(worker, lambda: entry.is_settled, None).run()
 
 
 def _read(worker, payload, dependencies):

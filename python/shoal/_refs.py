@@ -52,6 +52,13 @@ class Entry:
         for callback in callbacks or ():
             callback()
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        """What the user copies shares it: its holds are counted once."""
+        return self
+
     def __del__(self):
         # In whichever thread drops it last.
         if self.holds:

@@ -10,8 +10,10 @@ import sys
 
 from . import _messages as message
 from . import _runtime
+from . import _tags as tags
 from ._call_options import actor_options, task_options
 from ._targets import PREFIX
+from ._functions import camel_case
 from ._stacks import Waiter
 from .errors import ActorDiedError
 
@@ -77,6 +79,8 @@ class _Remote:
 class RemoteFunction(_Remote):
     """A function as a task: ``remote`` submits it."""
 
+    _is_of_cluster = True
+
     def __init__(self, target, options):
         _Remote.__init__(self, target, options)
         self._options = task_options(options)
@@ -99,18 +103,11 @@ class RemoteFunction(_Remote):
     def remote(self, *args, **kwargs):
         """Submits a task; arguments are taken as they are now. A reference among them is its value, once that is there; one inside a list stays a reference."""
         worker = _runtime.require_task()
-        options = self._options
-        target = self._place(worker)
-        call, returned = worker.calls.make(
-            target, options["name"] or self.__name__, self._positional(args, kwargs), options["num_returns"], options["high_water_mark"]
-        )
-        call.shape = shape_of(worker, {"CPU": options["num_cpus"], **_amounts(options)}, options)
-        call.retries_left = options["max_retries"]
-        call.retry_on = options["retry_on"]
-        call.retry_delay = options["retry_delay_ms"] / 1000
-        call.max_calls = options["max_calls"] or None
-        worker.calls.submit_task(call)
-        return returned
+        return submit(worker, self._place(worker), self.__name__, self._positional(args, kwargs), self._options)
+
+    def reduced(self, _collect):
+        """As a value: TypeScript and other processes of Python call it by its place."""
+        return tags.KIND_REMOTE_FUNCTION, [self._place(_runtime.require()), self.__name__, camel_case(self._given)]
 
     def __repr__(self):
         return "RemoteFunction(%s.%s)" % (self.__module__, self.__qualname__)
@@ -138,6 +135,19 @@ class RemoteClass(_Remote):
 
     def __repr__(self):
         return "RemoteClass(%s.%s)" % (self.__module__, self.__qualname__)
+
+
+def submit(worker, target, name, args, options, environment=None, definition=None):
+    """Submits a task. ``environment``: the key of another than the caller's; ``definition``: the entry that keeps its code. @returns its reference, several, none, or a stream"""
+    call, returned = worker.calls.make(target, options["name"] or name, args, options["num_returns"], options["high_water_mark"])
+    call.definition = definition
+    call.shape = shape_of(worker, {"CPU": options["num_cpus"], **_amounts(options)}, options, environment)
+    call.retries_left = options["max_retries"]
+    call.retry_on = options["retry_on"]
+    call.retry_delay = options["retry_delay_ms"] / 1000
+    call.max_calls = options["max_calls"] or None
+    worker.calls.submit_task(call)
+    return returned
 
 
 def _create(worker, remote_class, args):
@@ -255,8 +265,8 @@ def _found_place(target, worker):
     return worker.targets.place_of(module)
 
 
-def shape_of(worker, resources, options):
-    """The canonical text of what is asked for, in the environment of the caller."""
+def shape_of(worker, resources, options, environment=None):
+    """The canonical text of what is asked for, in the environment of the caller unless the key of another is given."""
     amounts = {name: int(round(amount * _UNITS)) for name, amount in resources.items()}
     text = ",".join("%s:%d" % (name, amounts[name]) for name in sorted(amounts) if amounts[name] > 0)
     surroundings = _place_part(worker.shape_of_caller())
@@ -274,8 +284,10 @@ def shape_of(worker, resources, options):
     bundle = surroundings.get("bundle")
     if bundle is not None and bundle[2] and not options["label_selector"] and not parts.get("spread"):
         parts["bundle"] = [bundle[0], -1, True]
-    if surroundings.get("environment"):
-        parts["environment"] = surroundings["environment"]
+    if environment is None:
+        environment = surroundings.get("environment")
+    if environment:
+        parts["environment"] = environment
     return "%s,,%s" % (text, json.dumps(parts, separators=(",", ":"), ensure_ascii=False)) if parts else text
 
 
@@ -297,4 +309,4 @@ def _amounts(options):
     return amounts
 
 
-__all__ = ["RemoteClass", "RemoteFunction", "remote", "shape_of"]
+__all__ = ["RemoteClass", "RemoteFunction", "remote", "shape_of", "submit"]

@@ -44,6 +44,8 @@ class _Mapping(mmap.mmap):
     entry = None
     store = None
     arena = None
+    #: Where its bytes come from: the path, and the first of them.
+    source = None
 
     def __del__(self):
         if self.store is not None:
@@ -113,9 +115,34 @@ class Store:
             start = offset % mmap.ALLOCATIONGRANULARITY
             if os.fstat(file).st_size < offset + size:
                 raise ObjectLost(location, "its file is shorter than that")
-            return _Mapping(file, size + start, access=mmap.ACCESS_READ, offset=offset - start), start
+            mapping = _Mapping(file, size + start, access=mmap.ACCESS_READ, offset=offset - start)
+            mapping.source = (path, offset - start)
+            return mapping, start
         finally:
             os.close(file)
+
+    def writable(self, view):
+        """The bytes of a view, where writing to them is seen by nobody else: pages of the store that are copied once somebody writes to them, or a copy."""
+        base = _mapping_of(view)
+        if base is None or base.source is None:
+            return bytearray(view)
+        path, offset = base.source
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            # Its pages live on in the mapping alone.
+            return bytearray(view)
+        try:
+            private = _Mapping(file, len(base), flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=offset)
+        finally:
+            os.close(file)
+        private.entry = base.entry
+        if base.arena is not None:
+            self._count(base.arena, 1)
+            private.arena = base.arena
+            private.store = self
+        start = _address_of(view) - _address_of(memoryview(base))
+        return memoryview(private)[start : start + view.nbytes]
 
     def _map_spilled(self, location):
         """An arena that is gone was moved to disk: the index that stands in its place tells where."""
@@ -302,6 +329,20 @@ class Store:
         elif kind != message.STORE_SPILLED:
             return False
         return True
+
+
+def _mapping_of(view):
+    """The mapping that a view shows, through arrays and views of arrays; None where it shows none."""
+    shown = view
+    while shown is not None and not isinstance(shown, _Mapping):
+        shown = shown.obj if isinstance(shown, memoryview) else getattr(shown, "base", None)
+    return shown
+
+
+def _address_of(view):
+    import numpy
+
+    return numpy.frombuffer(view, dtype="uint8").ctypes.data
 
 
 def _write_all(file, pieces):

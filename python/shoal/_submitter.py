@@ -18,8 +18,12 @@ _IN_FLIGHT_MAX = 4096
 _LEASE_IDLE_SECONDS = 0.01
 #: Demand beyond what any node could grant at once is not worth a message.
 _BACKLOG_MAX = 1024
-#: The daemon knows first why a worker died; this bounds the wait for it.
-_EXIT_REPORT_WITHIN_SECONDS = 2.0
+#: The daemon of this node knows first why a worker died; this bounds the wait for it.
+_EXIT_REPORT_WITHIN_SECONDS = 10.0
+#: The same for a worker of another node, whose daemon may have gone with it.
+_EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS = 2.0
+#: What the ids of a node and of its processes have in common.
+_NODE_TAG = 16
 _UNKNOWN = float("inf")
 
 
@@ -55,7 +59,8 @@ class _ClosedLink:
         self._link = link
         self._unanswered = unanswered
         self.made_for = made_for
-        self._timer = submitter._worker.pump.after(_EXIT_REPORT_WITHIN_SECONDS, lambda: self.known(None))
+        within = _EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS if submitter.is_elsewhere(link.process_id) else _EXIT_REPORT_WITHIN_SECONDS
+        self._timer = submitter._worker.pump.after(within, lambda: self.known(None))
 
     def is_of(self, process_id):
         return self._link.process_id == process_id
@@ -63,7 +68,7 @@ class _ClosedLink:
     def known(self, end):
         self._submitter._worker.pump.cancel(self._timer)
         self._submitter._waiting.remove(self)
-        self._submitter._recover(self._link, self._unanswered, end)
+        self._submitter._recover(self._link, self.made_for, self._unanswered, end)
 
 
 class TaskSubmitter:
@@ -222,6 +227,10 @@ class TaskSubmitter:
 
     def _pump(self, group):
         while group.queue:
+            if not all(entry.is_settled for entry in group.queue[0].deps):
+                # What it needs was lost since, and is made again: that goes first, and may need what this call would hold.
+                self._worker.calls.when_settled(group.queue.popleft())
+                continue
             lease = self._lease_for(group, group.queue[0])
             if lease is None:
                 break
@@ -274,14 +283,17 @@ class TaskSubmitter:
             if lease.is_revoked and not lease.calls:
                 self._give_back(lease)
 
-    def _declined(self, call):
-        """Its worker takes no task any more: it has not begun, and goes elsewhere."""
+    def _declined(self, call, lost):
+        """It has not begun: its worker takes no task any more, or found these arguments lost."""
         lease = self._lease_of.pop(call, None)
         if lease is None:
             return
         lease.calls.discard(call)
         lease.is_revoked = True
-        self._came_back.append(call)
+        if lost:
+            self._worker.calls.arguments_lost(call, lost)
+        else:
+            self._came_back.append(call)
         if not lease.calls:
             self._give_back(lease)
         self._ask()
@@ -311,22 +323,16 @@ class TaskSubmitter:
         if not unanswered:
             return
         if end is not None:
-            self._recover(link, unanswered, end)
+            self._recover(link, made_for, unanswered, end)
             return
         self._waiting.append(_ClosedLink(self, link, made_for, unanswered))
 
-    def _recover(self, link, unanswered, end):
-        """What certainly has not begun is sent again; where only the connection is gone, any of them may have run."""
-        if end is None:
-            begun, not_begun = unanswered, []
-        elif isinstance(end, int):
-            # What was not read was sent last, and none of it was answered.
-            at = max(0, len(unanswered) - max(0, link.sent - end))
-            begun, not_begun = unanswered[:at], unanswered[at:]
-        else:
-            running = next((call for call in unanswered if not call.has_parked), None)
-            begun = [call for call in unanswered if call.has_parked or call is running]
-            not_begun = [call for call in unanswered if not call.has_parked and call is not running]
+    def is_elsewhere(self, process_id):
+        return process_id[:_NODE_TAG] != self._worker.process_id[:_NODE_TAG]
+
+    def _recover(self, link, made_for, unanswered, end):
+        """What certainly has not begun is sent again. Where answers may have been lost with the connection any of them may have run, unless the worker says how many it had read."""
+        begun, not_begun = parted(unanswered, end, link.sent, link.is_whole, self._worker.process_id, made_for)
         for call in begun:
             self._lost(call, end if isinstance(end, dict) else None)
         self._queue_again(not_begun)
@@ -395,6 +401,34 @@ class TaskSubmitter:
                     held = True
         if held:
             self._watch_idle()
+
+
+def parted(unanswered, end, sent, is_whole, caller, made_for):
+    """Calls that may have begun, and those that certainly have not.
+
+    Tasks begin in the order of their sending: those that parked had begun, and so had all up to the one that the worker had marked, as the last of the link that began or
+    as the running one, whose answers it may not have written; without a mark the first that had not parked was running. ``end``: the exit of the worker, how many calls it had read, or None.
+    """
+    if end is None:
+        return unanswered, []
+    if isinstance(end, int):
+        # What was not read was sent last, and none of it was answered.
+        at = max(0, len(unanswered) - max(0, sent - end))
+        return unanswered[:at], unanswered[at:]
+    ran = end.get("running")
+    marked = next((call_id for lease, call_id in end.get("begun", ()) if made_for is not None and lease == made_for % 2**32), None)
+    all_ids = [call.call_id for call in unanswered]
+    open_ids = [None if call.has_parked else call.call_id for call in unanswered]
+    if marked in all_ids:
+        last = all_ids.index(marked)
+    elif marked is None and ran is not None and ran[0] == caller and ran[1] in open_ids:
+        last = open_ids.index(ran[1])
+    elif not is_whole:
+        return unanswered, []
+    else:
+        last = next((index for index, call_id in enumerate(open_ids) if call_id is not None), -1)
+    begun = [call for index, call in enumerate(unanswered) if call.has_parked or index <= last]
+    return begun, [call for call in unanswered if call not in begun]
 
 
 def _how(facts):

@@ -53,6 +53,10 @@ class Targets:
             self._found[target] = found
         return found
 
+    def find(self, place, name):
+        """The function or class of a place as ``place_of`` gives it."""
+        return self.load("%s%s:%s" % (PREFIX, place, name))
+
     def _attribute(self, module, place, name):
         found = module
         for part in name.split("."):

@@ -26,22 +26,23 @@ from ._connection import Connection, decode_header
 from ._executor import Executor
 from ._interrupts import Interrupts, die_with_parent
 from ._copies import exit_as_others
-from ._entrance import is_equal, listen, places_of
+from ._entrance import Entrance, listen, new_proof, places_of
 from ._network import NetworkListener
 from ._outbound import OutboundCalls
 from ._output import mark_output
 from ._permit import RunPermit, end_at_once
+from ._proof import TLS_CHANNEL, CallerProof, plain_channel, prove_before, unix_channel
 from ._pump import Pump
 from ._read_links import ReadLinks
-from ._reading import read_value
+from ._reading import read_arguments, read_value
 from ._refs import RefTable
 from ._stacks import SideStack
 from ._store import Store
 from ._submitter import TaskSubmitter
 from ._targets import Targets
+from ._unfinished import UnfinishedConnections
 
 _PARENT_FD = 3
-_HELLO_WITHIN_SECONDS = 1.0
 #: Longer than a caller that attends to its leases keeps an idle one.
 _RECLAIM_AFTER_IDLE_SECONDS = 0.025
 #: What takes longer is not begun before the answers of what came before it have left.
@@ -103,20 +104,23 @@ class Worker:
         self._last_turn = 0.0
         self._callers = set()
         self._reclaimed = {}
+        #: Keys of environments whose meaning the daemon has been told by this process.
+        self.described_environments = set()
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
         self.targets = Targets(places_of(configuration))
         self.interrupts = Interrupts(configuration["runMark"])
+        self._unfinished = UnfinishedConnections(self.pump.after)
         self._listener = listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)
         self._network = None
         if configuration.get("remoteAddress") is not None:
-            self._network = NetworkListener(configuration["remoteAddress"], self.identity, self.pump, self._accepted)
+            self._network = NetworkListener(configuration["remoteAddress"], self.identity, self.pump, self._accepted, self._unfinished)
         self.daemon = self._connect_daemon()
         self.refs = RefTable(self.daemon, self.process_id, configuration["daemonId"])
         self.store = Store(configuration, self.daemon, self.refs)
         self.refs.free_stored = self.store.free_own
         self.refs.on_settled = self._settled
-        self.codec = Codec(self.refs, self.store, {"pid": os.getpid(), "nodeId": configuration["nodeId"]})
+        self.codec = Codec(self.refs, self.store, self.targets, {"pid": os.getpid(), "nodeId": configuration["nodeId"]})
         self.executor = Executor(
             self.pump,
             lambda left, is_report: self.daemon.send(message.WORKER_PARK, {"left": left, "isReport": is_report}),
@@ -134,7 +138,11 @@ class Worker:
 
     def _connect_daemon(self):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        sock.connect(self.configuration["daemonAddress"])
+        address = self.configuration["daemonAddress"]
+        sock.connect(address)
+        refusal = prove_before(sock, CallerProof(self.configuration["token"], self.process_id, unix_channel(address)))
+        if refusal is not None:
+            self._refused(refusal)
         connection = Connection(sock, self.pump)
         connection.on_frame = self._from_daemon
         # Without its daemon a worker is of no use to anybody.
@@ -144,8 +152,6 @@ class Worker:
     def _say_hello(self):
         configuration = self.configuration
         self.hello = {
-            "version": message.PROTOCOL_VERSION,
-            "token": configuration["token"],
             "processId": self.process_id,
             "holderId": self.process_id,
             "kind": "worker",
@@ -159,56 +165,42 @@ class Worker:
 
         def answered(_header, _body, error):
             if error is not None:
-                sys.stderr.write("The node daemon refused this worker: %s\n" % error)
-                os._exit(1)
+                self._refused(error)
 
         self.daemon.request(message.HELLO, self.hello, on_reply=answered)
+
+    @staticmethod
+    def _refused(reason):
+        sys.stderr.write("The node daemon refused this worker: %s\n" % reason)
+        os._exit(1)
 
     def _accept(self):
         try:
             sock, _ = self._listener.accept()
-        except (BlockingIOError, InterruptedError):
+        except OSError:
+            # It has gone again, or this process has no descriptor for it: the next may have more luck.
             return
-        self._accepted(sock, None)
+        unfinished = self._unfinished.begin(sock.close)
+        proof = new_proof(self.configuration, unix_channel(self.configuration["address"]))
+        Entrance(sock, self.pump, proof, None, self._greeted, unfinished)
 
-    def _accepted(self, sock, node):
-        """``node``: that of the certificate which the caller has shown; None for one of this machine."""
-        connection = Connection(sock, self.pump, message.HELLO_SIZE_MAX)
-        timer = self.pump.after(_HELLO_WITHIN_SECONDS, lambda: connection.drop("no hello came"))
-        connection.on_close = lambda _reason: self.pump.cancel(timer)
-
-        def first(frame):
-            self.pump.cancel(timer)
-            self._greeted(connection, frame, node)
-
-        connection.on_frame = first
-
-    def _greeted(self, connection, frame, node):
-        kind, _, call_id, _, header, _ = frame
-        hello = decode_header(header) if kind == message.HELLO and header is not None else None
-        refusal = self._refusal_of(hello, node)
-        if refusal is not None:
-            connection.reply_error(call_id, refusal)
-            connection.close()
+    def _accepted(self, sock, node, unfinished):
+        """Over the network. ``node``: that of the certificate which the caller has shown; None for a plain connection of this machine."""
+        try:
+            channel = plain_channel(sock.getpeername(), sock.getsockname()) if node is None else TLS_CHANNEL
+        except OSError:
+            # It has gone again.
+            unfinished.finish()
+            sock.close()
             return
-        connection.trust()
-        connection.reply(call_id, {"nodeId": self.configuration["nodeId"], "processId": self.process_id})
+        Entrance(sock, self.pump, new_proof(self.configuration, channel), node, self._greeted, unfinished)
+
+    def _greeted(self, connection, hello):
         server = CallServer(self, connection, hello)
         self._callers.add(server)
         reclaimed = self._reclaimed.get(server.caller_id, 0)
         if server.made_for is not None and server.made_for <= reclaimed:
             self._retire([server], server.caller_id, reclaimed)
-
-    def _refusal_of(self, hello, node):
-        if not isinstance(hello, dict) or not isinstance(hello.get("token"), str) or not isinstance(hello.get("processId"), str):
-            return "the first message is not a hello"
-        if hello.get("version") != message.PROTOCOL_VERSION:
-            return "this process speaks version %d of the protocol, the other one version %s" % (message.PROTOCOL_VERSION, hello.get("version"))
-        if not is_equal(hello["token"], self.configuration["token"]):
-            return "the token is wrong"
-        if node is not None and hello["processId"][:_NODE_TAG] != node[:_NODE_TAG]:
-            return "process %s came with the certificate of node %s" % (hello["processId"], node)
-        return None
 
     def caller_gone(self, server):
         self._callers.discard(server)
@@ -223,6 +215,8 @@ class Worker:
         if kind == message.WORKER_SLOT:
             if isinstance(decoded, bool):
                 self.executor.lease_ended(decoded)
+            elif self.actor.id is not None:
+                self.actor.slot_granted(*decoded[3:])
             else:
                 self.executor.slot_granted(*decoded)
         elif kind == message.ACTOR_START:
@@ -511,6 +505,9 @@ class Worker:
 
     def decode(self, payload, dependencies=(), of=None):
         return read_value(self, payload, dependencies, of)
+
+    def decode_arguments(self, args, deps, wait):
+        return read_arguments(self, args, deps, wait)
 
     # ---- processes that the user's code forks
 

@@ -13,6 +13,7 @@ import random
 import select
 import signal
 import socket
+import struct
 import sys
 import warnings
 
@@ -99,6 +100,7 @@ def _become_worker(parent, number, path):
         for descriptor in (1, 2, _PARENT_FD):
             stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             stream.connect(path)
+            _check_owner(stream)
             stream.sendall(b"%d %d\n" % (number, descriptor))
             os.dup2(stream.fileno(), descriptor)
             stream.close()
@@ -118,6 +120,13 @@ def _become_worker(parent, number, path):
             sys.stderr.flush()
         finally:
             os._exit(code)
+
+
+def _check_owner(stream):
+    """What comes next is what this process does: nobody but its own user may say it, whoever has made the socket."""
+    _, user, _ = struct.unpack("3i", stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    if user != os.geteuid():
+        raise SystemExit("The process that listens for forked workers is another user's: %d" % user)
 
 
 def _seed_anew():

@@ -7,6 +7,7 @@ import { EnvironmentPart } from "./environments.ts";
 import { GroupPart } from "./groups.ts";
 import { MemoryPart } from "./memory.ts";
 import { NamedActorPart } from "./named-actors.ts";
+import { ScarcePart } from "./scarce.ts";
 import type { PartSurroundings, ProgramPart } from "./part.ts";
 import { StreamPart } from "./streams.ts";
 
@@ -17,9 +18,11 @@ export const PARTS: Readonly<Record<string, new (around: PartSurroundings) => Pr
   actors: NamedActorPart,
   environments: EnvironmentPart,
   memory: MemoryPart,
+  scarce: ScarcePart,
 };
 
-export function drawParts(random: Random): string[] {
+/** `later`: from where the parts are drawn that came after the others, whose seeds mean what they meant where none of these is drawn. */
+export function drawParts(random: Random, later: Random): string[] {
   const chance = random.pick([0.3, 0.6]);
-  return Object.keys(PARTS).filter(() => random.next() < chance);
+  return Object.keys(PARTS).filter((name) => (name === "scarce" ? later.next() < 0.3 : random.next() < chance));
 }

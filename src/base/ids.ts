@@ -91,6 +91,11 @@ export function newProcessId(random: RandomHex, node: NodeId): ProcessId {
   return (nodeTagOf(node) + random(8)) as ProcessId;
 }
 
+/** Of a runtime environment: it names a folder of each node, so it is no path. Empty for the default one. */
+export function isEnvironmentKey(key: unknown): boolean {
+  return typeof key === "string" && /^[\w-]{0,128}$/.test(key);
+}
+
 const NODE_TAG_DIGITS = 16;
 
 /** What the ids of a node, of its processes and of its store's files have in common. */

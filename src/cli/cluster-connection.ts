@@ -10,7 +10,7 @@ import type { NodeFile } from "../platform/files/node-file.ts";
 import { randomHex } from "../platform/random.ts";
 import { ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
-import { PROTOCOL_VERSION } from "../wire/messages.ts";
+import type { HelloHeader } from "../wire/messages.ts";
 
 export interface ClusterConnection extends Disposable {
   readonly node: NodeFile;
@@ -22,9 +22,7 @@ export interface ClusterConnection extends Disposable {
 export async function connectToCluster(address: string | undefined): Promise<ClusterConnection> {
   const node = findNode(address ?? "auto", { mayDrain: true });
   const processId = newProcessId(randomHex, node.nodeId);
-  const { connection } = await connectPeer(node.socket, {
-    version: PROTOCOL_VERSION,
-    token: node.token,
+  const hello: HelloHeader = {
     processId,
     holderId: processId,
     kind: "driver",
@@ -32,7 +30,8 @@ export async function connectToCluster(address: string | undefined): Promise<Clu
     address: "",
     taskIdPrefix: "",
     jobId: "" as JobId,
-  });
+  };
+  const { connection } = await connectPeer(node.socket, hello, { token: node.token });
   return {
     node,
     ask: async <Answer>(type: number, header: unknown, options = { timeoutMs: 10_000 }): Promise<Answer> => {

@@ -32,6 +32,8 @@ export interface Invocation<Specs extends OptionSpecs> {
 export interface Command<Specs extends OptionSpecs = OptionSpecs> {
   /** Its words: `nats install`. */
   readonly name: string;
+  /** First words that stand for it, for a command of one word: `["--version"]`. */
+  readonly asOptions?: readonly string[];
   /** One line, for the list of commands. */
   readonly summary: string;
   /** More, for the command's own help. */

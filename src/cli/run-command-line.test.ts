@@ -32,6 +32,13 @@ const COMMANDS: readonly Command[] = [
     },
   }),
   defineCommand({
+    name: "version",
+    asOptions: ["--version", "-v"],
+    summary: "print the version",
+    options: { json: { kind: "flag", help: "print JSON" } },
+    run: async ({ options, terminal }) => terminal.print(options.json ? "{}" : "1.2.3"),
+  }),
+  defineCommand({
     name: "fail",
     summary: "fail",
     options: { how: { kind: "value", help: "how" }, json: { kind: "flag", help: "print JSON" } },
@@ -67,6 +74,12 @@ test.each([[[]], [["--help"]], [["-h"]], [["help"]]] as string[][][])("help list
   const { code, out, err } = await shoal(...args);
   expect([code, err]).toEqual([0, ""]);
   expect(out).toMatch(/^Usage: shoal <command> \[options\]\n\nCommands:\n {2}start +start a node\n {2}nats install +install it\n/);
+});
+
+test("a command that is an option in other programs is one here, too", async () => {
+  for (const word of ["version", "--version", "-v"]) expect(await shoal(word)).toEqual({ code: 0, out: "1.2.3", err: "" });
+  expect((await shoal("--version", "--json")).out).toBe("{}");
+  expect((await shoal("start", "--version")).code).toBe(2);
 });
 
 test("help of one command, before and after it, and of a group", async () => {

@@ -26,7 +26,8 @@ export async function runCommandLine(args: readonly string[], commands: readonly
 }
 
 function findCommand(args: readonly string[], commands: readonly Command[]): Command | undefined {
-  return commands.find(({ name }) => name.split(" ").every((word, index) => args[index] === word));
+  const asOption = commands.find(({ asOptions }) => asOptions?.includes(args[0] ?? ""));
+  return asOption ?? commands.find(({ name }) => name.split(" ").every((word, index) => args[index] === word));
 }
 
 /** @throws UsageError when something else was asked for, which there is not */

@@ -18,11 +18,13 @@ import {
 import { installedNatsServer } from "../platform/nats/nats-install.ts";
 import { findNatsServer, NatsServerNotFoundError } from "../platform/nats/nats-server-binary.ts";
 import { packageFolder } from "../platform/package-version.ts";
+import { readPrivateFile } from "../platform/files/private-files.ts";
 import { isDirectory, joinPath } from "../platform/files/paths.ts";
 import { randomHex } from "../platform/random.ts";
 import { ownAddresses, reach } from "../platform/network/reach.ts";
 import { readRunFiles } from "../platform/files/run-file.ts";
 import { readFailureLine } from "../platform/processes/start-failure.ts";
+import { entryFile } from "../platform/files/file-url.ts";
 import { newLogFolder, stateFolder } from "../platform/files/state-folder.ts";
 import type { Terminal } from "../platform/terminal.ts";
 import { startFailedError } from "../providers/start-failed-error.ts";
@@ -47,13 +49,14 @@ const DESCRIPTION = `Starts a node that goes on until \`shoal stop\`, and that a
   shoal start --head --ha --host 10.0.0.7 --nats-url tls://TOKEN@10.0.0.1:4222,tls://TOKEN@10.0.0.2:4222,...
                                            one of several heads, of which one leads and the others stand by
 
-Who may join has to show the token that \`shoal start --head\` prints; it may also be in SHOAL_TOKEN,
-where other users of this machine do not see it. Everything between machines is encrypted.`;
+Who may join has to show the token that \`shoal start --head\` prints; it may also be in SHOAL_TOKEN or in
+the file of --token-file, where other users of this machine do not see it. Everything between machines is encrypted.`;
 
 const OPTIONS = {
   head: { kind: "flag", help: "be the head of a cluster" },
   address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there; several with commas" },
-  token: { kind: "value", valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN)" },
+  token: { kind: "value", valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN, or a file)" },
+  "token-file": { kind: "value", valueName: "FILE", help: "a file of this user alone that has the join token" },
   host: { kind: "value", valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
   port: { kind: "value", valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
   ha: { kind: "flag", help: "with --head: other heads on the same NATS take over when this one is gone; needs --nats-url" },
@@ -118,8 +121,11 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
   const node = nodeOptions(values);
   const id = randomHex(6);
   if (address === undefined) {
-    if (values.token !== undefined)
-      throw new UsageError("Cannot run shoal start: --token is for --address; a head makes its own. See `shoal start --help`.");
+    for (const option of ["token", "token-file"] as const)
+      if (values[option] !== undefined)
+        throw new UsageError(
+          `Cannot run shoal start: --${option} is for --address; a head makes its own token. See \`shoal start --help\`.`,
+        );
     const headHost = host ?? DEFAULT_HOST;
     if (headHost === "0.0.0.0" || headHost === "::")
       throw misused("host", "takes the address by which other machines reach this one", headHost);
@@ -134,16 +140,33 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
   for (const option of ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"] as const)
     if (values[option] !== undefined && values[option] !== false)
       throw new UsageError(`Cannot run shoal start: --${option} is for --head. See \`shoal start --help\`.`);
-  const token = values.token ?? environment["SHOAL_TOKEN"];
-  if (token === undefined || token === "") {
-    throw new UsageError("Cannot run shoal start: --token TOKEN is missing: `shoal start --head` prints it, and SHOAL_TOKEN may hold it.");
-  }
+  const token = joinTokenOf(values, environment);
   const addresses = readNetworkAddresses(address);
   const nearHost = await reachOne(addresses);
   const isHere = addresses.every((one) => isLoopbackHost(parseNetworkAddress(one).host));
   const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
   const joins = { addresses, token };
   return { id, logs: newLogFolder(environment, id), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+}
+
+/** @throws UsageError when there is none, or two; OpenSecretError for a file that others may read */
+function joinTokenOf(values: Values, environment: Terminal["environment"]): string {
+  const file = values["token-file"];
+  if (file !== undefined && values.token !== undefined)
+    throw new UsageError("Cannot run shoal start: --token and --token-file exclude each other. See `shoal start --help`.");
+  if (file !== undefined) {
+    const text = readPrivateFile(file)?.trim();
+    if (text === undefined || text === "")
+      throw new UsageError(
+        `Cannot run shoal start: --token-file names no file with a join token: received ${file}. Write what \`shoal start --head\` prints into it.`,
+      );
+    return text;
+  }
+  const token = values.token ?? environment["SHOAL_TOKEN"] ?? "";
+  if (token !== "") return token;
+  throw new UsageError(
+    "Cannot run shoal start: --token TOKEN is missing: `shoal start --head` prints it; SHOAL_TOKEN or the file of --token-file may hold it.",
+  );
 }
 
 /** Of several heads one may be down. @returns this machine's address on the way there */
@@ -216,7 +239,6 @@ interface Started {
 /** @throws ShoalError with the cause, when nothing of it runs any more */
 function start(configuration: SupervisorConfiguration, terminal: Terminal): Promise<Started> {
   const { logs } = configuration;
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
   return new Promise((resolve, reject) => {
     let failure: ShoalError | undefined;
@@ -229,7 +251,7 @@ function start(configuration: SupervisorConfiguration, terminal: Terminal): Prom
       supervisor.kill("SIGTERM");
     }, STARTS_WITHIN_MS);
     const supervisor = startDetached({
-      entry: new URL(`../entry/supervisor.${extension}`, import.meta.url).pathname,
+      entry: entryFile("supervisor", import.meta.url),
       configuration,
       outputFile: joinPath(logs, "output.log"),
       onMessage: (line) => {

@@ -28,6 +28,11 @@ const FACTS: StatusFacts = {
   groups: { created: 1 },
 };
 
+test("a node whose time of death no head has kept is not said to have gone in 1970", () => {
+  const gone = [{ nodeId: "c".repeat(32), hostname: "c", reason: "its head ended", goneMs: undefined }] as unknown as StatusFacts["gone"];
+  expect(statusText({ ...FACTS, gone }, 3_600_000)).toContain("  cccccccccccc  c  at an unknown time  its head ended");
+});
+
 test("everything is shown", () => {
   expect(statusText(FACTS, 3_600_000)).toBe(
     [

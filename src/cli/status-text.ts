@@ -51,7 +51,7 @@ export function statusText(facts: StatusFacts, nowMs: number): string {
         gone.map(({ nodeId, hostname, reason, goneMs }) => [
           nodeId.slice(0, ID_DIGITS),
           hostname,
-          `${duration(nowMs - goneMs)} ago`,
+          goneMs === undefined ? "at an unknown time" : `${duration(nowMs - goneMs)} ago`,
           reason,
         ]),
       ),

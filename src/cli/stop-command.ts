@@ -5,7 +5,8 @@
  * folders of their sessions. Nothing runs afterwards, or it says what does.
  */
 import { ShoalError } from "../base/errors.ts";
-import { shownAddress } from "../platform/network/network-address.ts";
+import { clustersOfRuns, shownClusters } from "../core/session/local-clusters.ts";
+import { readNetworkAddresses, shownAddress, shownAddresses } from "../platform/network/network-address.ts";
 import { removeStaleNodeFiles } from "../platform/files/node-file.ts";
 import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../platform/files/run-file.ts";
 import { sweepStaleSessions } from "../platform/files/session-sweep.ts";
@@ -17,17 +18,21 @@ const LOOK_EVERY_MS = 50;
 
 export const stopCommand: Command = defineCommand({
   name: "stop",
-  summary: "end all nodes and heads of this user on this machine",
+  summary: "end the nodes and heads of this user on this machine",
   description: `Ends what \`shoal start\` started on this machine, nodes before heads. Programs that are connected lose
-their node and fail; other machines of the cluster go on, unless this one has the head.`,
+their node and fail; other machines of the cluster go on, unless this one has the head. Where this
+machine has parts of several clusters, --address or --all says of which.`,
   options: {
+    address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine has parts of several clusters" },
+    all: { kind: "flag", help: "of all clusters of this machine" },
     force: { kind: "flag", help: "kill it, without letting anything end in order" },
     timeout: { kind: "value", valueName: "SECONDS", help: `how long it may take before it is killed (default: ${TIMEOUT_S})` },
     json: { kind: "flag", help: "print what was ended as JSON" },
   },
   run: async ({ options, terminal }) => {
     const timeoutMs = 1000 * seconds(options.timeout);
-    const { running, ended } = readRunFiles();
+    const { running: all, ended } = readRunFiles();
+    const running = runsToEnd(all, options);
     const stopped: { address: string; role: string; how: "in order" | "killed" }[] = [];
     // Nodes that joined go before the heads that they belong to.
     for (const role of ["node", "head"] as const) {
@@ -50,6 +55,30 @@ their node and fail; other machines of the cluster go on, unless this one has th
     else if (stopped.length === 0) terminal.print("Nothing of Shoal runs on this machine.");
   },
 });
+
+/** @throws UsageError, RangeError for what was typed; ShoalError when it is not said which of several clusters is meant */
+function runsToEnd(running: RunFile[], { address, all }: { address: string | undefined; all: boolean }): readonly RunFile[] {
+  if (all && address !== undefined)
+    throw new UsageError("Cannot run shoal stop: --all and --address exclude each other. See `shoal stop --help`.");
+  const clusters = clustersOfRuns(running);
+  if (address !== undefined) {
+    const wanted = readNetworkAddresses(address);
+    const found = clusters.find(({ addresses }) => addresses.some((one) => wanted.includes(one)));
+    if (found !== undefined) return found.members;
+    const there = clusters.length === 0 ? "nothing of Shoal runs on this machine" : `there is only ${shownClusters(clusters)}`;
+    throw new ShoalError(`Cannot stop the cluster at ${shownAddresses(wanted)}: nothing of it runs on this machine: ${there}.`, {
+      reason: "nothing of it runs on this machine",
+      hint: "Name the address that `shoal start` printed.",
+    });
+  }
+  const [first] = clusters;
+  if (all || first === undefined || clusters.length === 1) return running;
+  const reason = `this machine has parts of ${clusters.length} clusters: ${shownClusters(clusters)}`;
+  throw new ShoalError(`Cannot stop the cluster of this machine: ${reason}.`, {
+    reason,
+    hint: `Name one with --address ${shownAddresses(first.addresses)}, or end all of them with --all.`,
+  });
+}
 
 function tellLeftover(terminal: Terminal, run: RunFile): void {
   terminal.tell(`Removed what a killed supervisor of the cluster at ${shownAddress(run.address)} had left.`);

@@ -7,6 +7,7 @@ import { type Command, defineCommand } from "./command.ts";
 
 export const versionCommand: Command = defineCommand({
   name: "version",
+  asOptions: ["--version", "-v"],
   summary: "print the versions of Shoal, Node and the nats-server that a head would run",
   options: { json: { kind: "flag", help: "print JSON" } },
   run: async ({ options, terminal }) => {

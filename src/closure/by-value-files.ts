@@ -7,6 +7,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { CODE_URL } from "../platform/own-files.ts";
 import { tryRead } from "./known-values.ts";
 import { testFile } from "./vite-modules.ts";
 
@@ -41,7 +42,7 @@ export function isByValueFile(file: string): boolean {
   return test !== undefined && realPath(test) === real;
 }
 
-const RUNTIME_FOLDER = realPath(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
+const RUNTIME_FOLDER = realPath(path.resolve(fileURLToPath(CODE_URL)));
 
 /** Whether a file is part of this runtime: its state is never shipped by value. */
 export function isRuntimeFile(file: string): boolean {

@@ -1,21 +1,30 @@
 /**
  * Classes by value: text, heritage, static state and what was added to the prototype since.
  *
- * Decides that nothing of a class runs again elsewhere: heritage is already a value, static initializers and blocks are blanked in the text
- * and their results sent. A class keeps one identity wherever it goes. Called by `capture-function`.
+ * Decides that nothing of a class runs again elsewhere: heritage is already a value, computed names are replaced by what they were, static initializers and
+ * blocks blanked in the text and their results sent. What decorators made of the class since is sent as the difference from its text. A class keeps one identity wherever it goes. Called by `capture-function`.
  */
-import { captureProperties, propertyLabel } from "./capture-object.ts";
+import { captureProperties, propertyLabel, referPrototype } from "./capture-object.ts";
 import { captureVariables, type FunctionJob } from "./capture-variables.ts";
-import { IMPORT_META_NAME } from "./code-place.ts";
-import { factsOf } from "./function-facts.ts";
+import {
+  type ClassMembers,
+  classMembers,
+  isAsWritten,
+  isFunctionPrototype,
+  type MemberState,
+  membersInText,
+  removedKeys,
+} from "./class-members.ts";
+import { type AnyFunction, factsOf } from "./function-facts.ts";
 import type { GraphBuilder, Step } from "./graph-builder.ts";
-import { type ClassNode, NO_REF, type Ref } from "./graph.ts";
+import { type ClassNode, type ClassSide, NO_REF, type Ref } from "./graph.ts";
 import { identityOf } from "./identity.ts";
 import { internalsOf, liveValue } from "./inspector-session.ts";
-import type { ParsedClass } from "./parse-text.ts";
+import type { ParsedClass, ParsedClassMember } from "./parse-text.ts";
 
 export function captureClass(graph: GraphBuilder, job: FunctionJob, parsed: ParsedClass): Ref {
   const { target, code } = job;
+  const members = membersInText(target, { ...job, parsed });
   const node: ClassNode = {
     kind: "class",
     code,
@@ -30,16 +39,40 @@ export function captureClass(graph: GraphBuilder, job: FunctionJob, parsed: Pars
     constructsBlank: hasInstancePrivates(target),
     constructorBodyStart: parsed.constructorBodyStart,
     bodyEnd: parsed.bodyEnd,
-    namesUsedByDefinition: [...parsed.namesUsedByDefinition],
-    statics: [],
-    prototypeProperties: [],
+    members: classMembers(parsed, (index) => keyNode(graph, job, { index, parsed, members })),
+    statics: { properties: [], removed: [] },
+    prototype: { properties: [], removed: [] },
     privateStatics: [],
   };
   const ref = graph.add(target, node);
   const prototype = target.prototype as object;
   if (graph.knownRef(prototype) === undefined) graph.add(prototype, { kind: "prototype", of: ref });
-  graph.later(() => fillClass(graph, job, { node, parsed }));
+  graph.later(() => fillClass(graph, job, { node, parsed, members }));
   return ref;
+}
+
+interface Filling {
+  readonly node: ClassNode;
+  readonly parsed: ParsedClass;
+  readonly members: ClassMembers;
+}
+
+function keyNode(
+  graph: GraphBuilder,
+  { step, place, facts }: FunctionJob,
+  { index, parsed, members }: Omit<Filling, "node"> & { index: number },
+): Ref {
+  const key = members.keys[index];
+  const { kind, range, computedKey } = parsed.members[index] as ParsedClassMember;
+  if (key !== undefined) return graph.refer(key, step);
+  if (kind !== "field") return NO_REF;
+  const text = computedKey ? facts.text.slice(...computedKey.range) : "";
+  return graph.fail(step, {
+    what: `has the field [${text}] (${place.describe(range[0])}), whose computed name cannot be read off the class`,
+    hint:
+      "Write the name out, take it from a const that a function of the same file uses, too, " +
+      "or move the class to a module of its own that exports it, so that it is imported by reference.",
+  });
 }
 
 /** Whether this class or one that it extends puts private members on its instances. */
@@ -51,24 +84,22 @@ function hasInstancePrivates(target: object): boolean {
   return false;
 }
 
-function fillClass(graph: GraphBuilder, job: FunctionJob, { node, parsed }: { node: ClassNode; parsed: ParsedClass }): void {
+function fillClass(graph: GraphBuilder, job: FunctionJob, { node, parsed, members }: Filling): void {
   const { target, step } = job;
-  if (parsed.heritage) {
-    const parent: unknown = Object.getPrototypeOf(target);
-    const extendsNull = parent === Function.prototype;
-    node.heritage = extendsNull ? NO_REF : graph.refer(parent, { parent: step, label: "extends" });
-  }
+  const parent = Object.getPrototypeOf(target) as object;
+  const isBase = isFunctionPrototype(parent);
+  if (parsed.heritage) node.heritage = isBase ? NO_REF : graph.refer(parent, { parent: step, label: "extends" });
+  else if (!isBase) node.statics.parent = graph.refer(parent, { parent: step, label: "extends" });
   captureVariables(graph, job);
-  const isWritten = methodsInText(job, parsed);
-  node.statics = captureProperties(graph, target, {
-    step: { parent: step, label: "static", holder: target },
-    skip: (key) => key === "length" || key === "name" || key === "prototype" || isWritten(target, { key, isStatic: true }),
-  });
   const prototype = target.prototype as object;
-  node.prototypeProperties = captureProperties(graph, prototype, {
-    step: { parent: step, label: "prototype", holder: prototype },
-    skip: (key) => key === "constructor" || isWritten(prototype, { key, isStatic: false }),
-  });
+  const above = Object.getPrototypeOf(prototype) as object | null;
+  const inherited = !parsed.heritage ? undefined : isBase ? null : (parent as AnyFunction).prototype;
+  if (above === null ? inherited !== null : inherited === undefined ? !isObjectPrototype(above) : above !== inherited) {
+    node.prototype.parent = above === null ? NO_REF : referPrototype(graph, above, { parent: step, label: "prototype" });
+  }
+  const side = { graph, members: parsed.members, known: members, step };
+  fillSide(node.statics, target, { ...side, isStatic: true });
+  fillSide(node.prototype, prototype, { ...side, isStatic: false });
   if (parsed.privateStaticFields.length === 0) return;
   for (const field of internalsOf(target).privateFields) {
     if (!field.value || !parsed.privateStaticFields.includes(field.name)) continue;
@@ -77,29 +108,30 @@ function fillClass(graph: GraphBuilder, job: FunctionJob, { node, parsed }: { no
   }
 }
 
-/** Tells methods and accessors that the class's text makes by itself from those that were put there later (by a decorator, say). */
-function methodsInText(
-  { facts }: FunctionJob,
-  { methods }: ParsedClass,
-): (owner: object, member: { key: string | symbol; isStatic: boolean }) => boolean {
-  return (owner, { key, isStatic }) => {
-    const descriptor = Object.getOwnPropertyDescriptor(owner, key);
-    for (const candidate of [descriptor?.value, descriptor?.get, descriptor?.set] as unknown[]) {
-      if (typeof candidate !== "function") continue;
-      const text = spelled(factsOf(candidate).text);
-      const found = methods.some(
-        (method) =>
-          method.isStatic === isStatic &&
-          (method.name === null || method.name === key) &&
-          spelled(facts.text.slice(...method.range)).endsWith(text),
-      );
-      if (found) return true;
-    }
-    return false;
-  };
+interface SideJob extends MemberState {
+  readonly graph: GraphBuilder;
+  readonly step: Step;
 }
 
-/** Revived text has a variable in the place of `import.meta`. */
-function spelled(text: string): string {
-  return text.replaceAll("import.meta", IMPORT_META_NAME);
+/** What differs from what the text makes: what decorators and later statements added, replaced, took away or closed. */
+function fillSide(side: ClassSide, owner: object, { graph, step, ...state }: SideJob): void {
+  side.properties = captureProperties(graph, owner, {
+    step: { parent: step, label: state.isStatic ? "static" : "prototype", holder: owner },
+    skip: (key) => isOfEveryClass(owner, key, state.isStatic) || isAsWritten(owner, key, state),
+  });
+  side.removed = removedKeys(owner, state).map((key) => (typeof key === "string" ? key : graph.refer(key, step)));
+  if (!Object.isExtensible(owner)) side.isClosed = true;
+}
+
+/** Properties that the language gives to every class, unless the class has something of its own under their names. */
+function isOfEveryClass(owner: object, key: string | symbol, isStatic: boolean): boolean {
+  if (key === "prototype") return isStatic;
+  if (key !== (isStatic ? "length" : "constructor") && !(isStatic && key === "name")) return false;
+  const { value, writable, enumerable, configurable } = Object.getOwnPropertyDescriptor(owner, key) as PropertyDescriptor;
+  if (!isStatic) return !enumerable && configurable === true && (value as { prototype?: unknown } | null)?.prototype === owner;
+  return typeof value === (key === "name" ? "string" : "number") && !writable && !enumerable && configurable === true;
+}
+
+function isObjectPrototype(value: object): boolean {
+  return value === Object.prototype || (Object.getPrototypeOf(value) === null && Object.hasOwn(value, "__lookupGetter__"));
 }

@@ -5,18 +5,21 @@
  * elsewhere; its free names are bound by `capture-variables`. Called by `capture-value`; classes go on to `capture-class`.
  */
 import { captureClass } from "./capture-class.ts";
+import { ownerOf, recordMember } from "./class-members.ts";
 import { captureProperties, referPrototype } from "./capture-object.ts";
 import { isByValueFile, isRuntimeFile } from "./by-value-files.ts";
-import { captureVariables, describeFunction, type FunctionJob } from "./capture-variables.ts";
+import { captureVariables, describeFunction, type FunctionJob, noteViteEnvironment } from "./capture-variables.ts";
 import { importNode, placeOf } from "./code-place.ts";
 import { type AnyFunction, type FunctionFacts, factsOf, type ScriptPlace } from "./function-facts.ts";
 import type { GraphBuilder, Step } from "./graph-builder.ts";
 import type { Code, FunctionNode, ImportNode, Ref } from "./graph.ts";
 import { identityOf } from "./identity.ts";
-import { internalsOf, liveItems, liveValue, scopesOf } from "./inspector-session.ts";
+import { internalsOf, liveItems, liveValue, scopesOf, withEntry } from "./inspector-session.ts";
 import { builtinPathOf, commonJsMember, globalPathOf, sameGlobalOfThisRealm, tryRead } from "./known-values.ts";
 import type { ParsedText } from "./parse-text.ts";
 import { revivedCodeOf } from "./revived-code.ts";
+
+const NODES_OWN = "What Node.js does not export by a name is tied to this process";
 
 export function captureFunction(graph: GraphBuilder, target: AnyFunction, step: Step): Ref {
   const facts = factsOf(target);
@@ -28,18 +31,24 @@ export function captureFunction(graph: GraphBuilder, target: AnyFunction, step: 
   if (!place || at?.script.isInternal) {
     const builtin = builtinPathOf(target);
     if (builtin) return graph.add(target, { kind: "builtin", path: builtin, isNamespace: false });
-    return graph.fail(step, { what: `is internal to Node.js (${target.name || "anonymous"}) and cannot be sent` });
+    return graph.fail(step, { what: `is internal to Node.js (${target.name || "anonymous"}) and cannot be sent`, tied: NODES_OWN });
   }
   const reference = at && captureReference(graph, { target, facts, at, step });
   if (reference !== null && reference !== undefined) return reference;
   const { parsed } = facts;
   if (!parsed) return graph.fail(step, { what: `has a text that cannot be taken apart: ${facts.text.slice(0, 60)}` });
   if (at && at.offset < 0) return graph.fail(step, { what: "was not found in the text of its script" });
+  const member = captureMember(graph, { target, facts, at });
+  if (member !== undefined) return member;
   const isConstructor = facts.isClass || hasOwnPrototypeMembers(target, parsed);
-  if (isConstructor && graph.mode === "value") return captureByDefinition(graph, target, step);
+  if (isConstructor && graph.mode === "value") {
+    if (at) graph.classes.push({ target, at });
+    return captureByDefinition(graph, target, step);
+  }
   const code = codeOf(graph, { target, facts, parsed, place });
   const job: FunctionJob = { target, facts, parsed, place, scopes: scopesOf(internals), step, code };
   noteNamespaces(graph, job);
+  if (parsed.class && at) graph.classes.push({ target, at });
   return parsed.class ? captureClass(graph, job, parsed.class) : capturePlainFunction(graph, job, isConstructor);
 }
 
@@ -71,7 +80,7 @@ function captureNative(graph: GraphBuilder, target: AnyFunction, step: Step): Re
   if (typeof twin === "function" && globalPathOf(twin) === target.name) {
     return graph.add(target, { kind: "global", path: target.name });
   }
-  return graph.fail(step, { what: `is a native function (${target.name || "anonymous"}) and cannot be sent` });
+  return graph.fail(step, { what: `is a native function (${target.name || "anonymous"}) and cannot be sent`, tied: NODES_OWN });
 }
 
 interface Referred {
@@ -90,6 +99,7 @@ function captureReference(graph: GraphBuilder, { target, facts, at, step }: Refe
     const name = offset < 0 ? undefined : script.table.exportAt({ offset, length: facts.text.length });
     if (name !== undefined) {
       const query = script.table.isVite ? "" : script.url.slice(script.url.split("?", 1)[0]?.length);
+      if (script.table.isVite) noteViteEnvironment(graph, file);
       return graph.add(target, { kind: "module", file, query, name });
     }
   } else {
@@ -103,9 +113,44 @@ function captureReference(graph: GraphBuilder, { target, facts, at, step }: Refe
   });
 }
 
+/** A method of a class that is captured, too: the class brings it, with its `super` and its private names. */
+function captureMember(
+  graph: GraphBuilder,
+  { target, facts, at }: Omit<Referred, "at" | "step"> & { at: ScriptPlace | null },
+): Ref | undefined {
+  if (facts.parsed?.form === "expression") return undefined;
+  const owned = ownerOf(target) ?? (at ? replacedMethod(graph, { target, facts, at }) : undefined);
+  const of = owned && graph.knownRef(owned.owner);
+  const kind = of === undefined ? undefined : graph.nodes[of]?.kind;
+  if (of === undefined || (kind !== "class" && kind !== "definition")) return undefined;
+  return graph.add(target, { kind: "member", of, index: owned?.index as number, name: nameOf(target) });
+}
+
+/** A method that a decorator (or a plain assignment) replaced on its class: its text stands in that of the class. */
+function replacedMethod(graph: GraphBuilder, { target, facts, at }: Omit<Referred, "step">): ReturnType<typeof ownerOf> {
+  const owner = classAt(graph, at, facts.text.length);
+  const outer = owner && factsOf(owner);
+  const start = at.offset - (outer?.place()?.offset ?? 0);
+  const index = outer?.parsed?.class?.members.findIndex(({ range, kind }) => kind !== "field" && range[0] === start) ?? -1;
+  if (!owner || index < 0) return undefined;
+  recordMember(owner, index, target);
+  return { owner, index };
+}
+
+/** The one captured class in whose text a place lies: text that was evaluated more than once does not tell which class is meant. */
+function classAt(graph: GraphBuilder, { script, offset }: ScriptPlace, length: number): AnyFunction | undefined {
+  const around = graph.classes.filter(({ target, at }) => {
+    if (at.script !== script || at.offset >= offset) return false;
+    return offset + length < at.offset + factsOf(target).text.length;
+  });
+  const innermost = around.toSorted((left, right) => right.at.offset - left.at.offset);
+  return innermost[0] && innermost[0].at.offset !== innermost[1]?.at.offset ? innermost[0].target : undefined;
+}
+
 function captureByDefinition(graph: GraphBuilder, target: AnyFunction, step: Step): Ref {
   const definition = revivedCodeOf(target)?.definition ?? graph.defineClass(target, step);
   graph.definitions.add(definition);
+  graph.definedClasses.add(target);
   return graph.add(target, { kind: "definition", definition, identity: identityOf(target) });
 }
 
@@ -119,7 +164,7 @@ function hasOwnPrototypeMembers(target: AnyFunction, parsed: ParsedText): boolea
 
 function codeOf(graph: GraphBuilder, { target, facts, parsed, place }: Pick<FunctionJob, "target" | "facts" | "parsed" | "place">): Code {
   return {
-    name: typeof target.name === "string" ? target.name : "",
+    name: nameOf(target),
     text: facts.text,
     form: parsed.form,
     importMeta: parsed.importMeta,
@@ -130,6 +175,12 @@ function codeOf(graph: GraphBuilder, { target, facts, parsed, place }: Pick<Func
     locals: [],
     context: null,
   };
+}
+
+/** A class may have a static getter of that name, which is not asked. */
+function nameOf(target: AnyFunction): string {
+  const name: unknown = Object.getOwnPropertyDescriptor(target, "name")?.value;
+  return typeof name === "string" ? name : "";
 }
 
 /** Module namespaces hide their specifier; a file that imports them by name tells it. */
@@ -176,7 +227,7 @@ function fillFunctionObject(
 
 /** `this`, `super`, `new.target` and private names of what stands around the text. */
 function captureSurroundings(graph: GraphBuilder, job: FunctionJob, node: FunctionNode): void {
-  const { target, parsed, place, step } = job;
+  const { target, facts, parsed, place, step } = job;
   const revived = revivedCodeOf(target);
   let self: { readonly value: unknown } | null = null;
   if (parsed.usesOuterThis && (revived?.self || place.enclosingFunctions().length > 0)) {
@@ -191,7 +242,12 @@ function captureSurroundings(graph: GraphBuilder, job: FunctionJob, node: Functi
     graph.fail(step, { what: `captures \`${forbidden}\` of the enclosing function`, hint: "Copy it into a const first." });
   }
   if (parsed.outerPrivateName) {
-    const home = revived?.home ?? classAround(job, step.holder) ?? classAround(job, self?.value);
+    const at = revived ? null : facts.place();
+    const home =
+      revived?.home ??
+      classAround(job, step.holder) ??
+      classAround(job, self?.value) ??
+      (at ? classAt(graph, at, facts.text.length) : undefined);
     if (!home) {
       return graph.fail(step, {
         what: `uses the private name ${parsed.outerPrivateName} of a class outside its text`,
@@ -205,22 +261,31 @@ function captureSurroundings(graph: GraphBuilder, job: FunctionJob, node: Functi
   }
 }
 
-/** The `this` of an arrow function: the instance whose field or constructor made it, else what a heap snapshot shows. */
+/** The `this` of an arrow function: the instance whose field or constructor made it, else what the function itself sees at its first statement. */
 function lexicalThis(graph: GraphBuilder, job: FunctionJob): { readonly value: unknown } {
-  const { target, place, step } = job;
+  const { target, place, step, parsed } = job;
   const around = place.enclosingFunctions().at(-1);
   if (step.holder && classAround(job, step.holder) && (around?.kind === "member" || around?.isConstructor)) {
     return { value: step.holder };
   }
-  const found = graph.heap?.thisOf(target);
-  if (!found) {
-    return graph.fail(step, {
-      what: "captures `this` of the enclosing function",
-      hint: "Write `const self = this` outside and use `self`.",
+  let found: { readonly value: unknown } | null = null;
+  const { entry } = parsed;
+  if (entry !== null) {
+    withEntry((enter) => {
+      enter(target, entry, (evaluate) => {
+        found = { value: evaluate("this") };
+      });
     });
   }
-  graph.notes.add(`${describeFunction(target)} captures \`this\`: read from a heap snapshot (slow); \`const self = this\` avoids it`);
-  return found;
+  if (found !== null) return found;
+  const reason =
+    entry === null
+      ? "which cannot be read, as it has parameters with defaults or patterns, or makes a class"
+      : "which cannot be read while a debugger is attached";
+  return graph.fail(step, {
+    what: `captures \`this\` of the enclosing function, ${reason}`,
+    hint: "Copy what it needs into constants outside (`const { rate } = this`), or pass it as arguments.",
+  });
 }
 
 /** The class of an instance, if the function's text stands inside the class's text. */

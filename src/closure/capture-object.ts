@@ -94,7 +94,9 @@ interface Named {
   readonly className: string;
 }
 
-const CREATE_INSIDE = "Create it inside the function, or pass plain data.";
+function tiedTo(className: string): string {
+  return `${/^[AEIOU]/.test(className) ? "An" : "A"} ${className} is tied to this process`;
+}
 
 function refuseProcessBound(graph: GraphBuilder, value: object, { step, className }: Named): void {
   if (types.isPromise(value)) {
@@ -108,7 +110,7 @@ function refuseProcessBound(graph: GraphBuilder, value: object, { step, classNam
     });
   }
   if (types.isGeneratorObject(value) || types.isExternal(value) || value instanceof WeakRef) {
-    graph.fail(step, { what: `(${className}) cannot be sent`, hint: CREATE_INSIDE });
+    graph.fail(step, { what: `(${className}) cannot be sent`, tied: tiedTo(className) });
   }
   if (types.isMapIterator(value) || types.isSetIterator(value)) {
     graph.fail(step, { what: "(iterator) cannot be sent", hint: "Spread it into an array first." });
@@ -131,7 +133,7 @@ function refuseNodeClasses(graph: GraphBuilder, value: object, { step, className
     const derived = constructor.name === className ? className : `${className} extends ${constructor.name}`;
     graph.fail(step, {
       what: `(${derived}) cannot be sent`,
-      hint: `A ${constructor.name} is tied to this process: create it inside the function (or lazily in a module that the function imports).`,
+      tied: tiedTo(constructor.name),
     });
   }
   return null;
@@ -202,6 +204,7 @@ function fillObject(graph: GraphBuilder, { value, node, step, className }: Objec
   if (Array.isArray(value)) node.length = value.length;
   if (node.base === "data") node.data = withoutSubclass(value);
   node.properties = captureProperties(graph, value, { step, skip: (key) => isOfBase(key, node.base, value) });
+  if (node.base !== "data" && !Object.isExtensible(value)) node.isClosed = true;
   if (hasPrivateState(value)) {
     node.privateFields = internalsOf(value)
       .privateFields.filter((field) => field.value !== undefined)

@@ -5,13 +5,16 @@
  * variable of an enclosing call (the function's own), what every module has, and a global (nothing to send). Called by `capture-function`
  * and `capture-class`.
  */
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { type CodePlace, placeOf } from "./code-place.ts";
 import { type AnyFunction, type FunctionFacts, factsOf } from "./function-facts.ts";
 import type { GraphBuilder, Step } from "./graph-builder.ts";
-import type { Code, Ref } from "./graph.ts";
+import type { Code, Node, Ref } from "./graph.ts";
 import type { CapturedScope } from "./inspector-session.ts";
 import { tryRead } from "./known-values.ts";
 import type { ParsedText } from "./parse-text.ts";
+import { readsViteEnvironment, viteEnvironment } from "./vite-modules.ts";
 import { wellKnownMembers } from "./well-known.ts";
 
 /** All that is known of a function or class that goes by value. */
@@ -27,10 +30,14 @@ export interface FunctionJob {
 
 /** `function train (main.ts:12)`, for the start of error paths. */
 export function describeFunction(target: AnyFunction): string {
+  return `${factsOf(target).isClass ? "class" : "function"} ${target.name || "anonymous"}${describePlace(target)}`;
+}
+
+/** ` (main.ts:12)`; empty for a function without a text. */
+export function describePlace(target: AnyFunction): string {
   const facts = factsOf(target);
   const place = tryRead(() => placeOf(facts, facts.isNative ? null : facts.place()));
-  const where = place ? ` (${place.describe()})` : "";
-  return `${facts.isClass ? "class" : "function"} ${target.name || "anonymous"}${where}`;
+  return place ? ` (${place.describe()})` : "";
 }
 
 /** Binds every free name of the text. */
@@ -47,8 +54,8 @@ export function captureVariables(graph: GraphBuilder, job: FunctionJob): void {
     }
   }
   if (locals.length === 0) return;
-  const { target, place, code, step } = job;
-  graph.closures.push({ target, label: target.name || "anonymous", place, code, locals, step });
+  const { target, place, code, step, parsed } = job;
+  graph.closures.push({ target, label: target.name || "anonymous", place, entry: parsed.entry, code, locals, step });
 }
 
 interface VariableUse {
@@ -68,8 +75,12 @@ function captureTopLevelName(graph: GraphBuilder, job: FunctionJob, use: Variabl
   }
   const binding = job.place.bindingOf(name, source.index, scopeIndex >= 0);
   if (binding === "provided") return;
+  if (binding?.kind === "import") noteViteEnvironment(graph, binding.specifier);
   if (binding) {
-    source.variables.set(name, { value: referImported(graph, job, use) ?? graph.addAnonymous(binding), isWritten });
+    source.variables.set(name, {
+      value: referImported(graph, job, use) ?? graph.addAnonymous(withEnvironment(binding, job, use)),
+      isWritten,
+    });
   } else if (scopeIndex >= 0) {
     if (isWritten) {
       graph.notes.add(`${job.target.name || "anonymous"} assigns the module variable \`${name}\`: the worker changes its own copy`);
@@ -78,6 +89,23 @@ function captureTopLevelName(graph: GraphBuilder, job: FunctionJob, use: Variabl
     source.variables.set(name, variable);
     variable.value = captureVariableValue(graph, job, use);
   }
+}
+
+/** A worker loads the module itself, by its path or URL. */
+export function noteViteEnvironment(graph: GraphBuilder, specifier: string): void {
+  const file = specifier.startsWith("file:") ? fileURLToPath(specifier) : specifier;
+  if (!path.isAbsolute(file) || !readsViteEnvironment(file)) return;
+  graph.notes.add(
+    `WARNING: ${path.relative(process.cwd(), file)} reads import.meta.env, which Vite provides in this process alone: a worker that imports the ` +
+      "module has none. Read process.env there, or pass the values as arguments",
+  );
+}
+
+/** Vite's `import.meta` has an environment, which no worker has by itself. */
+function withEnvironment(binding: Node, job: FunctionJob, { name, scopeIndex }: VariableUse): Node {
+  if (binding.kind !== "importMeta") return binding;
+  const env = viteEnvironment(tryRead(() => job.scopes[scopeIndex]?.variables[name]));
+  return env === undefined ? binding : { ...binding, env };
 }
 
 /** An import that holds something that goes by an id of its own (a runtime export, a reference, a handle), or `undefined`. */
@@ -91,7 +119,7 @@ function referImported(graph: GraphBuilder, job: FunctionJob, { name, scopeIndex
 }
 
 function captureVariableValue(graph: GraphBuilder, job: FunctionJob, { name, scopeIndex }: VariableUse): Ref {
-  const step: Step = { parent: job.step, label: `captured \`${name}\`` };
+  const step: Step = { parent: job.step, label: `captured \`${name}\``, variable: name };
   let value: unknown;
   try {
     value = job.scopes[scopeIndex]?.variables[name];

@@ -13,17 +13,21 @@ import { captureWeakEntries } from "./capture-object.ts";
 import { captureValueNode } from "./capture-value.ts";
 import { describeFunction } from "./capture-variables.ts";
 import { graphToThere } from "./foreign-code.ts";
-import type { AnyFunction } from "./function-facts.ts";
+import { type AnyFunction, factsOf } from "./function-facts.ts";
 import { GraphBuilder, type Step, trailOf } from "./graph-builder.ts";
 import type { Graph } from "./graph.ts";
 import { releaseObjects } from "./inspector-session.ts";
+import { collectionsOf, recordCollections, type WeakCollection } from "./lowered-privates.ts";
 import { readScriptsAhead } from "./script-table.ts";
 import { shareContexts } from "./shared-contexts.ts";
 import { estimateSizeBytes } from "./size-estimate.ts";
 import { nameByVariable } from "./variable-name.ts";
 
 export { markByValueFile } from "./by-value-files.ts";
+export { describeFunction } from "./capture-variables.ts";
 export { registerWellKnown } from "./well-known.ts";
+export { describePlace } from "./capture-variables.ts";
+export { nameUnsent } from "./graph-builder.ts";
 export { withPathsOfDriver } from "./foreign-code.ts";
 
 /** Asked for every object and function that is not plain data, before the graph takes it apart: references, handles, registered serializers. */
@@ -35,6 +39,8 @@ export interface CapturedValue {
   readonly buffers: Uint8Array[];
   /** Definitions that the reader needs, each at most once. */
   readonly definitions: string[];
+  /** The classes that those bring. */
+  readonly classes: readonly object[];
   /** What the user should know, such as a surprisingly large capture. */
   readonly notes: string[];
 }
@@ -47,8 +53,12 @@ export interface Definition {
   readonly bytes: Uint8Array;
   readonly buffers: Uint8Array[];
   readonly dependencies: string[];
+  /** Weak collections that the code uses. */
+  readonly collections: readonly WeakCollection[];
   readonly notes: string[];
   readonly sizeBytes: number;
+  /** It brings a class: values with instances of that refer to this definition. */
+  readonly hasClasses: boolean;
 }
 
 /** A captured megabyte is copied to every worker: most often an accident. */
@@ -76,8 +86,10 @@ export function captureDefinition(target: AnyFunction, hooks: CaptureHooks): Def
     bytes,
     buffers,
     dependencies: [...graph.definitions],
+    collections: graph.weakCollections.map(({ collection }) => collection),
     notes: [...graph.notes],
     sizeBytes: encoded.sizeBytes,
+    hasClasses: graph.nodes.some((node) => (node.kind === "class" || node.kind === "function") && node.identity !== undefined),
   };
 }
 
@@ -90,16 +102,23 @@ export function captureDefinition(target: AnyFunction, hooks: CaptureHooks): Def
 export function captureValue(value: unknown, hooks: CaptureHooks, label = "value"): CapturedValue {
   const { encoded, graph } = captureGraph(value, { mode: "value", hooks, label });
   const { bytes, buffers } = encoded;
-  return { bytes, buffers, definitions: [...graph.definitions], notes: [...graph.notes] };
+  return { bytes, buffers, definitions: [...graph.definitions], classes: [...graph.definedClasses], notes: [...graph.notes] };
 }
 
-/** Kept for as long as the process lives: a value in flight may need its class at any time, and a class is some kilobytes. */
-const classDefinitions = new Map<string, Definition>();
+/** A definition lives as long as its class; who sends a value with the class in it keeps both. */
 const definitionByClass = new WeakMap<object, Definition>();
 
-/** A definition that `captureValue` made for a class here; `undefined` for those that came from elsewhere. */
-export function definitionOf(id: string): Definition | undefined {
-  return classDefinitions.get(id);
+/** The definition that `captureValue` made for a class here; `undefined` for those that came from elsewhere. */
+export function definitionOf(target: object): Definition | undefined {
+  return definitionByClass.get(target);
+}
+
+/** The place in the user's source that made a function or class, as `main.ts:12`, and a key by which functions of one place are told to be so. */
+export function placeOfDefinition(target: AnyFunction): { readonly key: string; describe(): string } | undefined {
+  const place = factsOf(target).place();
+  if (place === null) return undefined;
+  const { script, offset } = place;
+  return { key: `${script.id}:${offset}`, describe: () => script.describePosition(Math.max(offset, 0)) };
 }
 
 /** Opens the inspector and reads the program's scripts while nobody waits: the first capture would take 40-80 ms more. */
@@ -163,8 +182,10 @@ function captureGraph(value: unknown, { mode, hooks, label }: CaptureOptions): {
   nesting += 1;
   try {
     const root = graph.refer(value, { parent: null, label });
-    do graph.visitPending();
-    while (captureWeakEntries(graph, graph.capturedValues()));
+    do {
+      graph.visitPending();
+      referCollections(graph);
+    } while (captureWeakEntries(graph, graph.capturedValues()));
     shareContexts(graph);
     const encoded = encodeGraph(graphToThere(graph.finish(root)), { parent: null, label });
     checkSize(graph, encoded.sizeBytes, { parent: null, label });
@@ -173,6 +194,21 @@ function captureGraph(value: unknown, { mode, hooks, label }: CaptureOptions): {
     nesting -= 1;
     // A capture inside another shares the inspector's objects with it.
     if (nesting === 0) releaseObjects();
+  }
+}
+
+/** Adds the weak collections of classes that are referred to by definitions, where they hold something of what was captured. */
+function referCollections(graph: GraphBuilder): void {
+  for (const definition of graph.definitions) {
+    for (const collection of collectionsOf(definition)) {
+      if (graph.knownRef(collection) !== undefined) continue;
+      for (const value of graph.capturedValues()) {
+        if (((typeof value === "object" && value !== null) || typeof value === "function") && collection.has(value)) {
+          graph.refer(collection, { parent: null, label: "weak collection" });
+          break;
+        }
+      }
+    }
   }
 }
 
@@ -187,7 +223,7 @@ function defineClass(target: AnyFunction, hooks: CaptureHooks, step: Step): stri
       throw new SerializationError(error.message, { reason: error.reason, hint: error.hint, path, cause: error });
     }
     definitionByClass.set(target, definition);
-    classDefinitions.set(definition.id, definition);
+    recordCollections(definition.id, definition.collections);
   }
   return definition.id;
 }

@@ -5,7 +5,7 @@
  * static parts are blanked (newlines stay), and a class with private members gets a switch that turns its constructor off and a door to its
  * private names. Edits keep the positions of what they leave, so stack traces stay exact. Called by `assemble`.
  */
-import type { ClassNode, Code, Ref } from "./graph.ts";
+import { type ClassNode, type Code, NO_REF, type Ref } from "./graph.ts";
 import { expandPositions, type Segment } from "./positions.ts";
 
 /** Names that evaluated texts use to reach the reviver. Unlikely enough to hide no user's variable. */
@@ -35,7 +35,8 @@ export function functionExpression(code: Code): MappedText {
   const edits = importMetaEdits(code);
   if (code.form === "expression" || !code.keyRange) return applyEdits(code, edits);
   const [start, end] = code.keyRange;
-  edits.push({ start, end, text: "_".padEnd(end - start) });
+  // Minified text has no space before a computed name: `get[name]()`.
+  edits.push({ start, end, text: (end - start > 1 ? " _" : "_").padEnd(end - start) });
   const method = applyEdits(code, edits);
   return code.accessor ? surround(method, `${NAMES.accessor}({`, `\n}, "${code.accessor}")`) : surround(method, "({", "\n})._");
 }
@@ -43,7 +44,9 @@ export function functionExpression(code: Code): MappedText {
 /** The text of a class as an expression; `ref` is the number under which it introduces itself. */
 export function classExpression(node: ClassNode, ref: Ref): MappedText {
   const { code } = node;
-  const edits = importMetaEdits(code).filter(({ start }) => !node.staticParts.some((part) => start >= part[0] && start < part[1]));
+  const keys = node.members.flatMap((member, index) => (member?.keyRange ? [{ ...member, range: member.keyRange, index }] : []));
+  const replaced = [...node.staticParts, ...keys.map(({ range }) => range)];
+  const edits = importMetaEdits(code).filter(({ start }) => !replaced.some((part) => start >= part[0] && start < part[1]));
   const blank = (start: number, end: number): string => code.text.slice(start, end).replace(/[^\r\n]/g, " ");
   if (node.heritageRange) {
     const [start, end] = node.heritageRange;
@@ -51,10 +54,20 @@ export function classExpression(node: ClassNode, ref: Ref): MappedText {
     const kept = edits.filter((edit) => edit.start < start || edit.start >= end);
     edits.splice(0, edits.length, ...kept, { start, end, text: ` ${heritage}${blank(start, end)}` });
   }
+  for (const { range, name, index } of keys) {
+    const [start, end] = range;
+    const key = name === NO_REF ? JSON.stringify(placeholderKey(index)) : `${NAMES.value}(${name})`;
+    edits.push({ start, end, text: key + code.text.slice(start, end).replace(/[^\r\n]+/g, "") });
+  }
   for (const [start, end] of node.staticParts) edits.push({ start, end, text: blank(start, end) });
   if (node.constructsBlank) edits.push(...blankConstructionEdits(node));
   if (node.hasPrivateNames) edits.push({ start: node.bodyEnd, end: node.bodyEnd, text: privateDoor(node, ref) });
   return applyEdits(code, edits);
+}
+
+/** The name under which a method is evaluated whose own is not known any longer: it is taken off the class at once. */
+export function placeholderKey(index: number): string {
+  return `$shoal_gone${index}`;
 }
 
 export function surround({ text, segments }: MappedText, prefix: string, suffix: string): MappedText {

@@ -10,10 +10,12 @@ import path from "node:path";
 import type { Scope } from "./free-variables.ts";
 import type { FunctionFacts, ScriptPlace } from "./function-facts.ts";
 import type { BindingNode, Node } from "./graph.ts";
+import { toThere } from "./foreign-code.ts";
 import { type ImportForm, isViteDynamicImport, isViteImportMeta } from "./import-forms.ts";
 import { isByValueFile } from "./by-value-files.ts";
 import { isCommonJsModule } from "./known-values.ts";
-import type { TextPositions } from "./positions.ts";
+import { loadedUrl } from "./loaded-file.ts";
+import { startOf, type TextPositions } from "./positions.ts";
 import { type RevivedCode, type RevivedSource, revivedCodeOf, revivedSourceAt } from "./revived-code.ts";
 import type { Script } from "./script-table.ts";
 import { viteRoot } from "./vite-modules.ts";
@@ -28,13 +30,15 @@ export interface CodePlace {
   readonly format: "esm" | "commonjs";
   readonly isStrict: boolean;
   isTopLevel(name: string): boolean;
+  /** How often the variable that `name` means here is changed after its declaration, as far as the script tells. */
+  changesOf(name: string): number;
   /** What the loader or an import binds `name` to, if it is at the top level; `isCaptured`: the closure holds a variable of that name. */
   bindingOf(name: string, source: number, isCaptured: boolean): Binding | undefined;
   /** Import bindings that hold whole module namespaces. */
   namespaceImports(): readonly [name: string, form: ImportForm][];
   positions(): TextPositions | null;
-  /** `main.ts:12` */
-  describe(): string;
+  /** `main.ts:12`; `offset`: of a place inside the text. */
+  describe(offset?: number): string;
   /** The functions and class members around the text, outermost first. */
   enclosingFunctions(): readonly Scope[];
 }
@@ -77,6 +81,10 @@ class ScriptText implements CodePlace {
     return this.#script.table.isTopLevel(name, this.#span);
   }
 
+  changesOf(name: string): number {
+    return this.#script.table.changesOf(name, this.#span);
+  }
+
   bindingOf(name: string, source: number, isCaptured: boolean): Binding | undefined {
     if (this.#revived) return revivedBinding(this.#revived, { name, source });
     if (isViteImportMeta(name)) return { kind: "importMeta", source };
@@ -102,8 +110,8 @@ class ScriptText implements CodePlace {
     return this.#script.positionsOf(this.#span.offset, this.#span.length);
   }
 
-  describe(): string {
-    return this.#script.describePosition(Math.max(this.#span.offset, 0));
+  describe(offset = 0): string {
+    return this.#script.describePosition(Math.max(this.#span.offset, 0) + offset);
   }
 
   enclosingFunctions(): readonly Scope[] {
@@ -130,6 +138,11 @@ class RevivedPlace implements CodePlace {
     return !this.#revived.localNames.has(name);
   }
 
+  /** What a revived text's names were before it travelled is known where it came from. */
+  changesOf(): number {
+    return 0;
+  }
+
   bindingOf(name: string, source: number): Binding | undefined {
     return revivedBinding(this.#revived.source, { name, source });
   }
@@ -144,10 +157,12 @@ class RevivedPlace implements CodePlace {
 
   describe(): string {
     const { positions } = this.#revived.code;
-    const name = positions?.sources[0] ?? this.file;
+    const start = positions === null ? undefined : startOf(positions);
+    const name = start?.source ?? this.file;
     if (!name) return "revived code";
-    const shown = path.relative(process.cwd(), name);
-    return positions?.start ? `${shown}:${positions.start[0] + 1}` : shown;
+    // Positions name the files where the driver has them.
+    const shown = path.relative(toThere(process.cwd()), name);
+    return start === undefined ? shown : `${shown}:${start.line + 1}`;
   }
 
   enclosingFunctions(): readonly Scope[] {
@@ -177,18 +192,23 @@ export function importNode(form: ImportForm, source: number): BindingNode {
         ...(isNodeMode ? { isNodeMode } : {}),
       };
     default: {
-      const specifier = via === "vite" ? unviteSpecifier(form.specifier) : form.specifier;
+      const specifier = via === "vite" ? unviteSpecifier(form.specifier) : absoluteAsUrl(form.specifier);
       const hasAttributes = attributes && Object.keys(attributes).length > 0;
       return { kind: "import", source, specifier, path: members, ...(hasAttributes ? { attributes } : {}) };
     }
   }
 }
 
-/** Vite's specifiers: `/@fs/` before absolute paths, `/@id/` before packages, else absolute from its root. */
+/** A specifier of an `import` that begins with a slash is a part of a URL: `%20` in it is a space. */
+function absoluteAsUrl(specifier: string): string {
+  return specifier.startsWith("/") ? new URL(specifier, "file:///").href : specifier;
+}
+
+/** Vite's specifiers: `/@fs/` before absolute paths, `/@id/` before packages, else absolute from its root. Paths are not escaped in them. */
 function unviteSpecifier(specifier: string): string {
-  if (specifier.startsWith("/@fs/")) return specifier.slice("/@fs".length);
+  if (specifier.startsWith("/@fs/")) return loadedUrl(specifier.slice("/@fs".length));
   if (specifier.startsWith("/@id/")) return specifier.slice("/@id/".length);
   if (!specifier.startsWith("/")) return specifier;
   const below = path.join(viteRoot(), specifier);
-  return fs.existsSync(below) ? below : specifier;
+  return loadedUrl(fs.existsSync(below) ? below : specifier);
 }

@@ -58,6 +58,29 @@ function withoutLoaderWarning<Result>(run: () => Result): Result {
 
 export type TextGenerator = Generator<undefined, undefined, undefined>;
 
+type Template = (...values: unknown[]) => TextGenerator;
+
+/** Enough for the functions of a large program; a text is some kilobytes, compiled. */
+const TEMPLATES_MAX = 1000;
+
+/**
+ * Texts that were evaluated, least recently used first: functions that one place made differ in what they captured, which comes in from outside, so
+ * their text is compiled once and runs once for each. Invariant: a template holds code and nothing that a definition captured.
+ */
+const templates = new Map<string, Template>();
+
+function templateOf(key: string, evaluate: () => Template): Template {
+  const known = templates.get(key);
+  const template = known ?? evaluate();
+  templates.delete(key);
+  templates.set(key, template);
+  if (templates.size > TEMPLATES_MAX) {
+    const [oldest = key] = templates.keys();
+    templates.delete(oldest);
+  }
+  return template;
+}
+
 /** The top level of one file, as revived code sees it. */
 export class FileScope {
   readonly file: string;
@@ -89,26 +112,45 @@ export class FileScope {
     { names, url, segments }: { names: Readonly<Record<string, unknown>>; url: string; segments: readonly Segment[] },
   ): TextGenerator {
     const parameters = Object.keys(names);
+    const template = templateOf(`${url} ${this.isStrict} ${parameters.join(" ")}`, () =>
+      this.#evaluate(body, { parameters, url, segments }),
+    );
+    return Reflect.apply(template, this.provided.exports, Object.values(names));
+  }
+
+  #evaluate(
+    body: string,
+    { parameters, url, segments }: { parameters: readonly string[]; url: string; segments: readonly Segment[] },
+  ): Template {
     const head = `(function* (${parameters.join(", ")}) { ${this.isStrict ? '"use strict";' : ""}\n`;
     const text = `${head}${body}})`;
     const shifted = segments.map((segment) => ({ ...segment, offset: segment.offset + head.length }));
     const map = shifted.length > 0 ? `\n${sourceMapComment(text, shifted)}` : "";
-    const evaluated = harnessOf(this.file, this.isStrict).evaluate(`${text}\n//# sourceURL=${url}${map}`);
-    const self = this.provided.exports;
-    return Reflect.apply(evaluated as (...values: unknown[]) => TextGenerator, self, Object.values(names));
+    return harnessOf(this.file, this.isStrict).evaluate(`${text}\n//# sourceURL=${url}${map}`) as Template;
   }
 
-  /** A name for the text in stack traces; the same text with the same bindings has the same one. */
-  urlFor(body: string, bindings: string): string {
-    const hash = createHash("sha256").update(this.file).update("\0").update(bindings).update("\0").update(body).digest("hex").slice(0, 16);
-    return `shoal-revived:${hash}/${encodeURIComponent(path.basename(this.file))}`;
+  /** A name for the text in stack traces; the same text of the same place with the same bindings has the same one. */
+  urlFor(body: string, { bindings, segments }: { bindings: string; segments: readonly Segment[] }): string {
+    const place = JSON.stringify([segments.length, segments[0], segments.at(-1)]);
+    const hash = createHash("sha256")
+      .update(this.file)
+      .update("\0")
+      .update(place)
+      .update("\0")
+      .update(bindings)
+      .update("\0")
+      .update(body)
+      .digest("hex")
+      .slice(0, 16);
+    // The engine takes no name with a quotation mark or a space in it.
+    return `shoal-revived:${hash}/${encodeURIComponent(path.basename(this.file)).replaceAll("'", "%27")}`;
   }
 }
 
 function importMetaOf(file: string, require: NodeJS.Require): object {
   const resolve = (specifier: string): string => {
     if (specifier.startsWith("node:")) return specifier;
-    return specifier.startsWith("./") || specifier.startsWith("../")
+    return /^(\.{0,2}\/|file:|data:)/.test(specifier)
       ? new URL(specifier, pathToFileURL(file)).href
       : pathToFileURL(require.resolve(specifier)).href;
   };

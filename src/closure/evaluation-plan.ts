@@ -51,7 +51,6 @@ class Planner {
   readonly #isKnown: (ref: Ref) => boolean;
   readonly #units: Unit[] = [];
   readonly #unitOfRef: Map<Ref, CodeUnit> = new Map();
-  readonly #variableUnits: Map<string, Unit> = new Map();
   readonly #needs: Map<Ref, ReadonlySet<Unit>> = new Map();
 
   constructor(graph: Graph, { isKnown }: PlanOptions) {
@@ -105,17 +104,13 @@ class Planner {
   #makeVariableUnits(): void {
     for (const [source, { variables }] of this.#graph.sources.entries()) {
       for (const variable of variables) {
-        const [name, value] = variable;
+        const [, value] = variable;
         const code = this.#unitOfRef.get(value);
-        let unit: Unit;
         if (code && code.declaration === null && code.source === source && this.#canBeDeclared(value)) {
           code.declaration = variable;
-          unit = code;
         } else {
-          unit = { kind: "variable", source, variable };
-          this.#units.push(unit);
+          this.#units.push({ kind: "variable", source, variable });
         }
-        this.#variableUnits.set(`${source}:${name}`, unit);
       }
     }
   }
@@ -142,10 +137,6 @@ class Planner {
         continue;
       }
       if (node.heritage !== null && node.heritage >= 0) add(node.heritage);
-      for (const name of node.namesUsedByDefinition) {
-        const variable = this.#variableUnits.get(`${unit.source}:${name}`);
-        if (variable) needs.add(variable);
-      }
     }
     if (unit.context !== null) {
       for (const [index, { variables }] of this.#graph.contexts.entries()) {
@@ -172,6 +163,7 @@ class Planner {
     const node = this.#graph.nodes[ref];
     switch (node?.kind) {
       case "prototype":
+      case "member":
         return [node.of];
       case "bound":
         return [node.target, node.self, ...node.arguments];
@@ -183,7 +175,7 @@ class Planner {
         return this.#everythingIn(node.payload);
       case "function":
         if (node.home === undefined) return [];
-        return [node.home, ...(node.self === undefined ? [] : [node.self]), ...node.code.locals.map(([, value]) => value)];
+        return node.self === undefined ? [node.home] : [node.home, node.self];
       default:
         return [];
     }

@@ -47,9 +47,10 @@ export function toThere(path: string): string {
 
 function moved(path: string, from: string, to: string): string {
   if (path.startsWith("file:")) {
+    const { search, hash } = new URL(path);
     const file = fileURLToPath(path);
     const other = moved(file, from, to);
-    return other === file ? path : pathToFileURL(other).href;
+    return other === file ? path : pathToFileURL(other).href + search + hash;
   }
   if (path === from) return to;
   return path.startsWith(from.endsWith("/") ? from : `${from}/`)
@@ -59,7 +60,9 @@ function moved(path: string, from: string, to: string): string {
 
 /** A text with the driver's paths in it, such as a stack trace. */
 export function withPathsOfDriver(text: string): string {
-  return current === undefined ? text : text.replaceAll(current.here, current.there);
+  if (current === undefined) return text;
+  const { here, there } = current;
+  return text.replaceAll(pathToFileURL(here).href, pathToFileURL(there).href).replaceAll(here, there);
 }
 
 /** A received graph with the paths of this process. Positions stay as they are: they are for people. */

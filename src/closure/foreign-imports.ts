@@ -58,18 +58,20 @@ export function useForeignCode(code: ForeignCode, { chosenFolder }: ForeignImpor
 /** What lies outside of the folder did not travel; a machine that shares files with the driver's has it in the same place. */
 function findFile(code: ForeignCode, { specifier, context, next }: Question): Resolved {
   const parent = fileURLToPath(context.parentURL as string);
-  const file = fileOf(specifier, parent);
+  const isRequire = context.conditions.includes("require");
+  const file = isRequire ? path.resolve(path.dirname(parent), specifier) : fileOf(specifier, context.parentURL as string);
   if (!/^[./]/.test(specifier) || file.startsWith(`${code.here}/`)) {
     return explained(
       () => next(specifier, context),
       () => missingFile(code, file, parent),
     );
   }
-  const outside = path.resolve(path.dirname(toThere(parent)), specifier);
-  const asked = context.conditions.includes("require") ? outside : pathToFileURL(outside).href;
+  const asked = isRequire
+    ? path.resolve(path.dirname(toThere(parent)), specifier)
+    : new URL(specifier, toThere(context.parentURL as string)).href;
   return explained(
     () => next(asked, context),
-    () => missingFile(code, outside, parent),
+    () => missingFile(code, isRequire ? asked : fileURLToPath(asked), parent),
   );
 }
 
@@ -121,9 +123,10 @@ function explained<Result>(resolve: () => Result, explain: () => string): Result
   }
 }
 
-function fileOf(specifier: string, parent: string): string {
-  if (specifier.startsWith("file:")) return fileURLToPath(specifier);
-  return path.resolve(path.dirname(parent), specifier.split(/[?#]/, 1)[0] as string);
+/** What an `import` names: specifiers of imports are parts of URLs, those of `require` are paths. */
+function fileOf(specifier: string, parentUrl: string): string {
+  const url = new URL(specifier, parentUrl);
+  return url.protocol === "file:" ? fileURLToPath(url) : specifier;
 }
 
 /** Why a file of the driver is not here; also for files that no file of the folder imported. */

@@ -18,6 +18,8 @@ export class Scope {
   readonly children: Scope[] = [];
   /** Names of this scope that are assigned after their declaration, by anything inside it. */
   readonly written: Set<string> = new Set();
+  /** How often the text gives a name of this scope, or a member of what it holds, another value. `Name || (Name = {})` gives a first one. */
+  readonly changes: Map<string, number> = new Map();
   /** Private names that a class scope declares. */
   readonly privateNames: Set<string> = new Set();
   isConstructor = false;
@@ -67,7 +69,7 @@ export interface ScopeAnalysis {
 }
 
 export interface AnalysisOptions {
-  /** Leave out the parts of the outermost class that never run again elsewhere: heritage, static fields and static blocks. */
+  /** Leave out the parts of the outermost class that never run again elsewhere: heritage, computed names, static fields and static blocks. */
   readonly skipStaticParts?: boolean;
 }
 
@@ -108,6 +110,9 @@ class Analyzer {
   readonly #root: AnyNode;
   readonly #options: AnalysisOptions;
   readonly #result: ScopeAnalysis;
+  readonly #changes: { readonly name: string; readonly scope: Scope }[] = [];
+  /** Targets of assignments that only happen where the variable holds nothing yet: how compilers write enums and namespaces. */
+  readonly #firstAssignments: Set<AnyNode> = new Set();
 
   constructor(root: AnyNode, options: AnalysisOptions) {
     this.#root = root;
@@ -144,11 +149,16 @@ class Analyzer {
         free.set(name, use);
       }
     }
+    for (const { name, scope } of this.#changes) {
+      const declaring = scope.declaring(name);
+      declaring?.changes.set(name, (declaring.changes.get(name) ?? 0) + 1);
+    }
     return this.#result;
   }
 
   #refer(node: { name: string; start: number }, scope: Scope, isWrite: boolean): void {
     if (node.name === "arguments" && scope.nearest("function")) return;
+    if (isWrite && !this.#firstAssignments.has(node as AnyNode)) this.#changes.push({ name: node.name, scope });
     this.#result.references.push({ name: node.name, scope, isWrite, start: node.start });
   }
 
@@ -185,7 +195,21 @@ class Analyzer {
         this.#visitPattern(pattern.argument, scope, assigns);
         return;
       default:
+        if (assigns) this.#noteMemberChange(pattern as AnyNode, scope);
         this.#visit(pattern as AnyNode, scope);
+    }
+  }
+
+  #noteMemberChange(target: AnyNode, scope: Scope): void {
+    let at = target;
+    while (at.type === "MemberExpression") at = at.object;
+    if (at !== target && at.type === "Identifier") this.#changes.push({ name: at.name, scope });
+  }
+
+  #noteFirstAssignments({ left, right }: { left: AnyNode; right: AnyNode }): void {
+    if (left.type !== "Identifier") return;
+    for (let at = right; at.type === "AssignmentExpression"; at = at.right) {
+      if (at.left.type === "Identifier" && at.left.name === left.name) this.#firstAssignments.add(at.left);
     }
   }
 
@@ -223,7 +247,7 @@ class Analyzer {
         if (!skipStatic) this.#visitStaticBlock(member, scope);
         continue;
       }
-      if (member.computed) this.#visit(member.key, scope);
+      if (member.computed && !skipStatic) this.#visit(member.key, scope);
       if (member.type === "MethodDefinition") {
         this.#visitFunction(member.value, scope, member.kind === "constructor");
       } else if (member.value && !(member.static && skipStatic)) {
@@ -338,8 +362,17 @@ class Analyzer {
         return;
       case "UpdateExpression":
         if (node.argument.type === "Identifier") this.#refer(node.argument, scope, true);
-        else this.#visit(node.argument, scope);
+        else {
+          this.#noteMemberChange(node.argument, scope);
+          this.#visit(node.argument, scope);
+        }
         return;
+      case "UnaryExpression":
+        if (node.operator === "delete") this.#noteMemberChange(node.argument, scope);
+        break;
+      case "LogicalExpression":
+        this.#noteFirstAssignments(node);
+        break;
       case "ExportNamedDeclaration":
       case "ExportDefaultDeclaration":
         if (node.declaration) this.#visit(node.declaration, scope);

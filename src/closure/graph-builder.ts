@@ -7,8 +7,9 @@
 import type { EncodeHooks } from "../wire/value/encode.ts";
 import { SerializationError } from "../base/errors.ts";
 import type { CodePlace } from "./code-place.ts";
+import type { AnyFunction, ScriptPlace } from "./function-facts.ts";
 import { type Graph, GRAPH_VERSION, type ImportNode, type Node, type Ref, type SharedContext, type Variable } from "./graph.ts";
-import { HeapView } from "./heap-view.ts";
+import type { ParsedText } from "./parse-text.ts";
 import { wellKnownId } from "./well-known.ts";
 
 /** How a value was reached. */
@@ -17,6 +18,8 @@ export interface Step {
   readonly label: string | (() => string);
   /** The object whose property it is. */
   readonly holder?: object;
+  /** The captured variable whose value it is. */
+  readonly variable?: string;
 }
 
 export interface Failure {
@@ -24,6 +27,53 @@ export interface Failure {
   readonly what: string;
   /** What the user can do instead. */
   readonly hint?: string;
+  /** Begins a sentence that ends with where the user can create it instead: "A Socket is tied to this process". */
+  readonly tied?: string;
+}
+
+/** What a failure says, for those who know better what the value was. */
+interface Unsent {
+  readonly mode: CaptureMode;
+  readonly trail: readonly string[];
+  readonly what: string;
+  readonly hint: string | undefined;
+}
+
+const unsentOf = new WeakMap<object, Unsent>();
+
+function unsentError(unsent: Unsent): SerializationError {
+  const { mode, trail, what, hint } = unsent;
+  const path = `${trail.join(" → ")} ${what}`;
+  const lines = [`${trail[0]} cannot be sent to ${mode === "definition" ? "a worker" : "another process"}:`, `    ${path}`];
+  if (hint !== undefined) lines.push(`    ${hint}`);
+  const error = new SerializationError(lines.join("\n"), { reason: "not-serializable", hint, path });
+  unsentOf.set(error, unsent);
+  return error;
+}
+
+/**
+ * The error of `captureValue` with a name for the whole value, such as "the result of train"; any other error as it is. So that names cost nothing where all goes well.
+ *
+ * @param inside steps between the whole value and the part of it that was captured
+ */
+export function nameUnsent(error: unknown, name: () => string, inside: readonly string[] = []): unknown {
+  const unsent = typeof error === "object" && error !== null ? unsentOf.get(error) : undefined;
+  if (unsent === undefined) return error;
+  return unsentError({ ...unsent, trail: [name(), ...inside, ...unsent.trail.slice(1)] });
+}
+
+const WHERE = "inside the function, in the constructor of an actor, or in a module that the function imports";
+
+/** What the user can do: the outermost variable is the one that is known to him. */
+function remedyFor(step: Step, { hint, tied }: Failure): string | undefined {
+  let variable: string | undefined;
+  for (let at: Step | null = step; at; at = at.parent) variable = at.variable ?? variable;
+  if (tied !== undefined) {
+    const create = `create ${variable === undefined ? "it" : `\`${variable}\``} ${WHERE}`;
+    return `${tied}: ${create}${variable === undefined ? ", and send plain data" : ""}.`;
+  }
+  if (variable === undefined || step.variable !== undefined) return hint;
+  return hint === undefined ? `Create \`${variable}\` ${WHERE}.` : `${hint} Or create \`${variable}\` ${WHERE}.`;
 }
 
 /** `definition`: classes are inlined. `value`: classes are referred to by their own definitions. */
@@ -31,12 +81,19 @@ export type CaptureMode = "definition" | "value";
 
 /** A captured function and the variables of enclosing calls that it uses, for `shared-contexts`. */
 export interface CapturedClosure {
-  readonly target: object;
+  readonly target: AnyFunction;
   readonly label: string;
   readonly place: CodePlace;
+  readonly entry: ParsedText["entry"];
   readonly code: { readonly locals: Variable[]; context: number | null };
   readonly locals: readonly { readonly name: string; readonly scopeIndex: number; readonly isWritten: boolean }[];
   readonly step: Step;
+}
+
+/** A captured class that stands in a script of this process. */
+export interface PlacedClass {
+  readonly target: AnyFunction;
+  readonly at: ScriptPlace;
 }
 
 interface SourceBuilder {
@@ -53,7 +110,7 @@ export interface GraphBuilderOptions {
   /** Makes (or finds) the definition of a class met in a value, and returns its id. */
   readonly defineClass: (target: object, step: Step) => string;
   /** Hears of each failure, and the walk goes on without the value: to find all of them. Without it the first one is thrown. */
-  readonly onFailure?: (failure: Failure & { readonly trail: readonly string[] }) => void;
+  readonly onFailure?: (failure: Omit<Failure, "tied"> & { readonly trail: readonly string[] }) => void;
 }
 
 /** Thrown by `fail` where failures are heard: ends the capture of one value, and not the walk. */
@@ -67,7 +124,10 @@ export class GraphBuilder {
   readonly contexts: SharedContext[] = [];
   readonly notes: Set<string> = new Set();
   readonly definitions: Set<string> = new Set();
+  /** The classes that go by those definitions. */
+  readonly definedClasses: Set<object> = new Set();
   readonly closures: CapturedClosure[] = [];
+  readonly classes: PlacedClass[] = [];
   /** Module namespaces that an import of some captured file names. */
   readonly namespaces: Map<object, ImportNode> = new Map();
   readonly weakCollections: { collection: WeakMap<object, unknown> | WeakSet<object>; entries: Ref[]; seen: Set<object> }[] = [];
@@ -78,7 +138,6 @@ export class GraphBuilder {
   readonly #refByValue: Map<unknown, Ref> = new Map();
   readonly #sources: Map<object, SourceBuilder> = new Map();
   readonly #pending: (() => void)[] = [];
-  #heap: HeapView | null | undefined;
 
   constructor(options: GraphBuilderOptions) {
     this.mode = options.mode;
@@ -165,12 +224,6 @@ export class GraphBuilder {
     return source;
   }
 
-  /** The heap as a snapshot shows it, taken at most once for a capture; `null` where the heap is too large for one. */
-  get heap(): HeapView | null {
-    if (this.#heap === undefined) this.#heap = HeapView.take();
-    return this.#heap;
-  }
-
   finish(root: Ref): Graph {
     const sources = [...this.#sources.values()].map(({ place, variables }) => ({
       file: place.file,
@@ -191,16 +244,15 @@ export class GraphBuilder {
     }
   }
 
-  fail(step: Step, { what, hint }: Failure): never {
+  fail(step: Step, failure: Failure): never {
+    const { what } = failure;
+    const hint = remedyFor(step, failure);
     const trail = trailOf(step);
     if (this.#onFailure !== undefined) {
       this.#onFailure({ trail, what, ...(hint === undefined ? {} : { hint }) });
       throw NOT_CAPTURED;
     }
-    const path = trail.join(" → ");
-    const lines = [`${trail[0]} cannot be sent to a worker:`, `    ${path} ${what}`];
-    if (hint) lines.push(`    ${hint}`);
-    throw new SerializationError(lines.join("\n"), { reason: "not-serializable", hint, path: `${path} ${what}` });
+    throw unsentError({ mode: this.mode, trail, what, hint });
   }
 }
 

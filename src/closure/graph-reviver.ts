@@ -6,7 +6,8 @@
  */
 import type { DecodeHooks } from "../wire/value/decode.ts";
 import { assemble, withSelf } from "./assemble.ts";
-import { functionExpression, NAMES } from "./code-edits.ts";
+import { type ClassMembers, membersOf, recordMembers } from "./class-members.ts";
+import { functionExpression, NAMES, placeholderKey } from "./code-edits.ts";
 import type { FileScope, TextGenerator } from "./evaluate-text.ts";
 import { planEvaluation } from "./evaluation-plan.ts";
 import type { AnyFunction } from "./function-facts.ts";
@@ -14,10 +15,12 @@ import {
   ACCESSOR,
   type BindingNode,
   type ClassNode,
+  type ClassSide,
   CONFIGURABLE,
   ENUMERABLE,
   type FunctionNode,
   type Graph,
+  type MemberName,
   NO_REF,
   type Node,
   type ObjectNode,
@@ -27,8 +30,10 @@ import {
 } from "./graph.ts";
 import { adoptIdentity, knownIdentity } from "./identity.ts";
 import { builtinAt, globalAt } from "./known-values.ts";
+import { loadedUrl } from "./loaded-file.ts";
+import { recordCollections, type WeakCollection } from "./lowered-privates.ts";
 import { blankConstruction, constructBlank, doorOf, type PrivateDoor, recordClass } from "./private-state.ts";
-import { commonJsExport, requireBinding } from "./revive-imports.ts";
+import { commonJsExport, describeRoot, importInside, requireBinding } from "./revive-imports.ts";
 import { recordRevivedCode, recordRevivedSource, type RevivedSource } from "./revived-code.ts";
 import { wellKnownValue } from "./well-known.ts";
 
@@ -38,6 +43,7 @@ export interface GraphReviverOptions {
   readonly imported: ReadonlyMap<Ref, unknown>;
   readonly hooks: DecodeHooks;
   readonly definition: string | null;
+  readonly onClass: ((target: object) => void) | undefined;
 }
 
 export class GraphReviver {
@@ -48,6 +54,8 @@ export class GraphReviver {
   /** Work that needs every value to be there, at least begun. */
   readonly #pending: (() => void)[] = [];
   readonly #late: (() => void)[] = [];
+  /** What takes no further properties once it has its own. */
+  readonly #closed: object[] = [];
   readonly #doors: Map<Ref, PrivateDoor> = new Map();
 
   constructor(graph: Graph, options: GraphReviverOptions) {
@@ -66,9 +74,18 @@ export class GraphReviver {
     this.#adoptKnownClasses();
     this.#evaluateTexts();
     const value = this.#valueOf(this.#graph.root);
+    this.#addWeakEntries();
     for (const assign of this.#late) assign();
     this.#fill(this.#pending);
+    for (const object of this.#closed) Object.preventExtensions(object);
     return value;
+  }
+
+  /** A weak collection that only classes known here use has entries for what came now, such as lowered private fields of an instance. */
+  #addWeakEntries(): void {
+    for (const [ref, node] of this.#graph.nodes.entries()) {
+      if ((node.kind === "weakMap" || node.kind === "weakSet") && knownIdentity(node.identity)) this.#valueOf(ref);
+    }
   }
 
   #fill(pending: (() => void)[]): void {
@@ -91,7 +108,7 @@ export class GraphReviver {
     for (const { source, text, segments } of texts) {
       const scope = this.#options.scopes[source] as FileScope;
       const revived = this.#revivedSources[source] as RevivedSource;
-      const url = scope.urlFor(text, JSON.stringify([...revived.bindings]));
+      const url = scope.urlFor(text, { bindings: JSON.stringify([...revived.bindings]), segments });
       recordRevivedSource(url, revived);
       running.set(source, scope.start(text, { names: { ...this.#reviverNames(), ...this.#providedNames(source) }, url, segments }));
     }
@@ -130,7 +147,8 @@ export class GraphReviver {
     const node = this.#graph.nodes[ref] as FunctionNode | ClassNode;
     this.#values.set(ref, target);
     const { code } = node;
-    if (typeof target.name === "string" && target.name !== code.name)
+    const ownName = Object.getOwnPropertyDescriptor(target, "name");
+    if (ownName && "value" in ownName && typeof ownName.value === "string" && ownName.value !== code.name)
       Object.defineProperty(target, "name", { value: code.name, configurable: true });
     const self = node.kind === "function" && node.self !== undefined ? { self: { value: this.#values.get(node.self) } } : {};
     const home = node.kind === "function" && node.home !== undefined ? { home: this.#values.get(node.home) as AnyFunction } : {};
@@ -142,7 +160,10 @@ export class GraphReviver {
       ...self,
       ...home,
     });
-    if (node.identity !== undefined) adoptIdentity(node.identity, target);
+    if (node.identity !== undefined) {
+      adoptIdentity(node.identity, target);
+      this.#options.onClass?.(target);
+    }
     if (node.kind === "class") this.#finishClass(ref, target, node);
     else this.#pending.push(() => this.#finishFunction(target, node));
     return target;
@@ -166,11 +187,51 @@ export class GraphReviver {
   #finishClass(ref: Ref, target: AnyFunction, node: ClassNode): void {
     const door = this.#doors.get(ref) ?? null;
     recordClass(target, { door, constructsBlank: node.constructsBlank });
+    recordMembers(target, this.#takeMembers(target, node));
     this.#pending.push(() => {
-      this.#defineProperties(target, node.statics);
-      this.#defineProperties(target.prototype as object, node.prototypeProperties);
+      this.#finishSide(target, node.statics);
+      this.#finishSide(target.prototype as object, node.prototype);
       for (const [name, value] of node.privateStatics) door?.setStatic(name, this.#valueOf(value));
     });
+  }
+
+  /** What the text made, before anything is changed about it. */
+  #takeMembers(target: AnyFunction, { members }: ClassNode): ClassMembers {
+    const taken: ClassMembers = { keys: members.map(() => undefined), functions: members.map(() => undefined) };
+    for (const [index, member] of members.entries()) {
+      if (!member) continue;
+      const key = this.#memberKey(member.name) ?? placeholderKey(index);
+      if (member.name !== NO_REF) taken.keys[index] = key;
+      if (member.part === null) continue;
+      const owner = member.isStatic ? target : (target.prototype as object);
+      const made: unknown = Object.getOwnPropertyDescriptor(owner, key)?.[member.part];
+      if (member.name === NO_REF) Reflect.deleteProperty(owner, key);
+      if (typeof made !== "function") continue;
+      const earlier = taken.functions.indexOf(made);
+      if (earlier >= 0) taken.functions[earlier] = undefined; // of two members of one name the last one counts
+      taken.functions[index] = made;
+    }
+    return taken;
+  }
+
+  #memberKey(name: MemberName): string | symbol | undefined {
+    if (typeof name === "string") return name;
+    return name === NO_REF ? undefined : (this.#valueOf(name) as string | symbol);
+  }
+
+  #finishSide(owner: object, { properties, removed, parent, isClosed }: ClassSide): void {
+    for (const name of removed) Reflect.deleteProperty(owner, this.#memberKey(name) as string | symbol);
+    if (parent !== undefined) Object.setPrototypeOf(owner, parent === NO_REF ? null : (this.#valueOf(parent) as object));
+    this.#defineProperties(owner, properties);
+    if (isClosed) this.#closed.push(owner);
+  }
+
+  #memberOf({ of, index, name }: Extract<Node, { kind: "member" }>): AnyFunction {
+    const owner = this.#valueOf(of) as AnyFunction;
+    const method = membersOf(owner)?.functions[index];
+    if (!method) throw new Error(`Cannot revive method ${name}: class ${owner.name} of this process does not have it`);
+    if (method.name !== name) Object.defineProperty(method, "name", { value: name, configurable: true });
+    return method;
   }
 
   #valueOf(ref: Ref): unknown {
@@ -190,10 +251,12 @@ export class GraphReviver {
         return this.#makeHomeFunction(ref, node);
       case "prototype":
         return (this.#valueOf(node.of) as AnyFunction).prototype;
+      case "member":
+        return this.#memberOf(node);
       case "require":
-        return requireBinding(node, this.#scope(node.source));
+        return requireBinding(node, this.#scope(node.source), describeRoot(this.#graph));
       case "importMeta":
-        return this.#scope(node.source).provided.import_meta;
+        return { ...(this.#scope(node.source).provided.import_meta as object), ...(node.env ? { env: node.env } : {}) };
       case "dynamicImport":
         return dynamicImportOf(this.#scope(node.source), node.root);
       case "requireFunction":
@@ -246,6 +309,12 @@ export class GraphReviver {
     return value;
   }
 
+  #collection<Value extends WeakCollection>(identity: string, make: () => Value): Value {
+    const collection = this.#identified(identity, make);
+    if (this.#options.definition !== null) recordCollections(this.#options.definition, [collection]);
+    return collection;
+  }
+
   #identified<Value extends WeakKey>(identity: string, make: () => Value): Value {
     const known = knownIdentity(identity);
     if (known) return known as Value;
@@ -261,7 +330,7 @@ export class GraphReviver {
   }
 
   #makeWeakMap(identity: string, entries: readonly Ref[]): unknown {
-    const map = this.#identified(identity, () => new WeakMap<object, unknown>());
+    const map = this.#collection(identity, () => new WeakMap<object, unknown>());
     this.#pending.push(() => {
       for (let index = 0; index < entries.length; index += 2) {
         map.set(this.#valueOf(entries[index] as Ref) as object, this.#valueOf(entries[index + 1] as Ref));
@@ -271,14 +340,14 @@ export class GraphReviver {
   }
 
   #makeWeakSet(identity: string, entries: readonly Ref[]): unknown {
-    const set = this.#identified(identity, () => new WeakSet<object>());
+    const set = this.#collection(identity, () => new WeakSet<object>());
     this.#pending.push(() => {
       for (const entry of entries) set.add(this.#valueOf(entry) as object);
     });
     return set;
   }
 
-  /** A function that uses private names is evaluated inside its class; what else it captures is handed in. */
+  /** A function that uses private names is evaluated inside its class; what else it captures is handed in later. */
   #makeHomeFunction(ref: Ref, node: FunctionNode): unknown {
     const { code } = node;
     const home = this.#valueOf(node.home as Ref) as AnyFunction;
@@ -290,11 +359,14 @@ export class GraphReviver {
     let expression = functionExpression(code);
     if (node.self !== undefined) expression = withSelf(expression, node.self);
     const names = { ...this.#reviverNames(), ...this.#providedNames(code.source) };
-    const parameters = [...Object.keys(names), ...variables.keys()];
-    const make = door.evaluate(`(function (${parameters.join(", ")}) { return ${expression.text}; })`) as (
-      ...values: unknown[]
-    ) => AnyFunction;
-    const target = make(...Object.values(names), ...[...variables.values()].map((value) => this.#valueOf(value)));
+    const assigns = [...variables.keys()].map((name, index) => `${name} = $shoal_values[${index}];`).join(" ");
+    const declared = variables.size > 0 ? `let ${[...variables.keys()].join(", ")}; ` : "";
+    const make = door.evaluate(
+      `(function (${Object.keys(names).join(", ")}) { ${declared}return [${expression.text}, ($shoal_values) => { ${assigns} }]; })`,
+    ) as (...values: unknown[]) => [target: AnyFunction, assign: (values: unknown[]) => void];
+    const [target, assign] = make(...Object.values(names));
+    // What it captures may need this very function, so it comes afterwards.
+    this.#pending.push(() => assign([...variables.values()].map((value) => this.#valueOf(value))));
     return this.#define(ref, target);
   }
 
@@ -331,6 +403,7 @@ export class GraphReviver {
     }
     if (node.base === "Set") for (const entry of entries) Set.prototype.add.call(object, this.#valueOf(entry));
     this.#defineProperties(object, node.properties);
+    if (node.isClosed) this.#closed.push(object);
   }
 
   #defineProperties(target: object, properties: readonly Property[]): void {
@@ -403,8 +476,10 @@ function namespaceOf(exports: unknown): object {
 function dynamicImportOf(scope: FileScope, root: string): (specifier: string) => Promise<object> {
   return (specifier) => {
     const plain = specifier.startsWith("/@fs/") ? specifier.slice("/@fs".length) : specifier;
-    if (!plain.startsWith("/")) return scope.importFrom(plain);
+    const load = (target: string): Promise<object> =>
+      importInside(() => scope.importFrom(target), { what: JSON.stringify(target), file: scope.file, user: "a function" });
+    if (!plain.startsWith("/")) return load(plain);
     const file = plain.startsWith(`${root}/`) || plain !== specifier ? plain : `${root}${plain}`;
-    return scope.importFrom(`file://${encodeURI(file)}`);
+    return load(loadedUrl(file));
   };
 }

@@ -12,7 +12,7 @@ import type { TextPositions } from "./positions.ts";
 import type { WellKnownMembers } from "./well-known.ts";
 
 /** Raised with every incompatible change: a stale worker must refuse, not guess. */
-export const GRAPH_VERSION = 1;
+export const GRAPH_VERSION = 2;
 
 /** Index of a node. */
 export type Ref = number;
@@ -85,6 +85,28 @@ export interface FunctionNode {
   identity?: string;
 }
 
+/** A name of a member: what the text spells out, or the node of a computed one. `NO_REF`: a method that stands nowhere any longer. */
+export type MemberName = string | Ref;
+
+export interface ClassMember {
+  /** What a property of that name holds: `null` for a field. */
+  readonly part: "value" | "get" | "set" | null;
+  readonly isStatic: boolean;
+  readonly name: MemberName;
+  /** Of a computed name: what stands between its brackets. */
+  readonly keyRange: Range | null;
+}
+
+/** What became of the class itself, or of its prototype, after the evaluation of its text. */
+export interface ClassSide {
+  /** Other properties than the text makes. */
+  properties: Property[];
+  removed: MemberName[];
+  /** Where it is another than the text gives it; `NO_REF`: none. */
+  parent?: Ref;
+  isClosed?: true;
+}
+
 export interface ClassNode {
   readonly kind: "class";
   readonly code: Code;
@@ -101,9 +123,9 @@ export interface ClassNode {
   constructsBlank: boolean;
   readonly constructorBodyStart: number | null;
   readonly bodyEnd: number;
-  readonly namesUsedByDefinition: readonly string[];
-  statics: Property[];
-  prototypeProperties: Property[];
+  readonly members: readonly (ClassMember | null)[];
+  readonly statics: ClassSide;
+  readonly prototype: ClassSide;
   privateStatics: (readonly [name: string, value: Ref])[];
 }
 
@@ -122,6 +144,8 @@ export interface ObjectNode {
   entries?: Ref[];
   /** Of a Date (milliseconds), RegExp (source, flags, lastIndex), or the buffer or view itself. */
   data?: unknown;
+  /** It takes no further properties: frozen, sealed, or closed as it is. */
+  isClosed?: true;
   /** Private fields, base class first. */
   privateFields?: (readonly [name: string, value: Ref])[];
 }
@@ -146,7 +170,7 @@ export interface RequireNode {
 
 /** What the loader puts into a module's scope. */
 export type LoaderNode =
-  | { readonly kind: "importMeta"; readonly source: number }
+  | { readonly kind: "importMeta"; readonly source: number; readonly env?: Readonly<Record<string, unknown>> }
   | { readonly kind: "dynamicImport"; readonly source: number; readonly root: string }
   | { readonly kind: "requireFunction"; readonly source: number };
 
@@ -159,6 +183,8 @@ export type Node =
   | ClassNode
   | BindingNode
   | { readonly kind: "prototype"; of: Ref }
+  /** A method or accessor that the text of a class makes, by its index there. */
+  | { readonly kind: "member"; readonly of: Ref; readonly index: number; readonly name: string }
   /** An export of a file, by reference. */
   | { readonly kind: "module"; readonly file: string; readonly query: string; readonly name: string }
   | { readonly kind: "commonJs"; readonly file: string; readonly name: string | null }

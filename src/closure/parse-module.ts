@@ -67,6 +67,11 @@ export class ModuleTable {
     return !declaring || this.#topScopes.has(declaring);
   }
 
+  /** How often the script changes the variable that `name` means at this text, after its declaration. */
+  changesOf(name: string, span: TextSpan): number {
+    return this.enclosing(span).at(-1)?.declaring(name)?.changes.get(name) ?? 0;
+  }
+
   #readStatement(statement: AnyNode, text: string): void {
     switch (statement.type) {
       case "ImportDeclaration":

@@ -6,8 +6,17 @@
  * run again: heritage (already a value), static fields and static blocks (their results are sent). Called by `function-facts`.
  * All ranges count from the start of the text.
  */
-import { analyzeScopes, type ScopeAnalysis } from "./free-variables.ts";
-import { type AnyNode, type ClassNode, isClassNode, isFunctionNode, literalKey, parseProgram } from "./syntax.ts";
+import { analyzeScopes } from "./free-variables.ts";
+import {
+  type AnyNode,
+  childrenOf,
+  type ClassNode,
+  type FunctionNode,
+  isClassNode,
+  isFunctionNode,
+  literalKey,
+  parseProgram,
+} from "./syntax.ts";
 
 export type Range = readonly [start: number, end: number];
 
@@ -30,20 +39,28 @@ export interface ParsedText {
   readonly keyRange: Range | null;
   readonly accessor: "get" | "set" | null;
   readonly class: ParsedClass | null;
+  /** How a call of it can be stopped before anything of it has run; `null` where parameters or a class may run code before the first statement. */
+  readonly entry: "call" | "next" | null;
 }
 
-export interface ParsedClassMethod {
+/** A method, accessor or field, as the text has it. The constructor and static blocks are none. */
+export interface ParsedClassMember {
+  readonly kind: "method" | "get" | "set" | "field";
   readonly isStatic: boolean;
+  readonly isPrivate: boolean;
   /** `null` for computed and private names. */
   readonly name: string | null;
+  /** Without `static`, as `Function.prototype.toString` gives a method. */
   readonly range: Range;
+  /** What stands between the brackets of a name that only the evaluation of the class tells. */
+  readonly computedKey: { readonly range: Range; readonly expression: AnyNode } | null;
 }
 
 export interface ParsedClass {
   readonly heritage: Range | null;
   /** The class's own name in the text. */
   readonly nameRange: Range | null;
-  /** Static initializers and the bodies of static blocks. */
+  /** Static fields (of private ones the initializers) and the bodies of static blocks. */
   readonly staticParts: readonly Range[];
   /** Initializers of instance fields that do more than make a value out of nothing. */
   readonly fieldInitializers: readonly Range[];
@@ -53,13 +70,11 @@ export interface ParsedClass {
   readonly hasPrivateNames: boolean;
   /** Private fields, methods or accessors of instances: only a constructor can put these on an object. */
   readonly hasInstancePrivates: boolean;
-  readonly methods: readonly ParsedClassMethod[];
+  readonly members: readonly ParsedClassMember[];
   /** Just inside the opening brace of the constructor. */
   readonly constructorBodyStart: number | null;
   /** Just before the closing brace of the class. */
   readonly bodyEnd: number;
-  /** Names that are read while the class itself is evaluated (computed member names). */
-  readonly namesUsedByDefinition: ReadonlySet<string>;
 }
 
 const WRAPPERS: readonly { form: TextForm; prefix: string; suffix: string }[] = [
@@ -130,8 +145,28 @@ function describe(parts: TextParts): ParsedText {
     importMeta: analysis.importMeta.map(([start, end]): Range => [start - offset, end - offset]),
     keyRange: member ? keyRangeOf(text, member, offset) : null,
     accessor: member && (member.kind === "get" || member.kind === "set") ? member.kind : null,
-    class: isClass ? describeClass(node, { text, offset, analysis }) : null,
+    class: isClass ? describeClass(node, { text, offset }) : null,
+    entry: isFunctionNode(node) ? entryOf(node) : null,
   };
+}
+
+function entryOf(node: FunctionNode): ParsedText["entry"] {
+  const isPlain = node.params.every(
+    (parameter) => parameter.type === "Identifier" || (parameter.type === "RestElement" && parameter.argument.type === "Identifier"),
+  );
+  // A class has no position of its own to stop at: its static initializers would run before the statement behind it.
+  if (!isPlain || evaluatesClass(node.body)) return null;
+  return node.generator ? "next" : "call";
+}
+
+/** Whether a class stands in the code itself, and not in functions inside. */
+function evaluatesClass(node: AnyNode): boolean {
+  const pending: AnyNode[] = [node];
+  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    if (isClassNode(at)) return true;
+    if (!isFunctionNode(at)) pending.push(...childrenOf(at));
+  }
+  return false;
 }
 
 function keyRangeOf(text: string, member: MemberNode, offset: number): Range {
@@ -143,16 +178,15 @@ function keyRangeOf(text: string, member: MemberNode, offset: number): Range {
 interface ClassContext {
   readonly text: string;
   readonly offset: number;
-  readonly analysis: ScopeAnalysis;
 }
 
-function describeClass(node: ClassNode, { text, offset, analysis }: ClassContext): ParsedClass {
+function describeClass(node: ClassNode, { text, offset }: ClassContext): ParsedClass {
   const at = (position: number): number => position - offset;
   const staticParts: Range[] = [];
   const fieldInitializers: Range[] = [];
   const privateFields: string[] = [];
   const privateStaticFields: string[] = [];
-  const methods: ParsedClassMethod[] = [];
+  const members: ParsedClassMember[] = [];
   let hasPrivateNames = false;
   let hasInstancePrivates = false;
   let constructorBodyStart: number | null = null;
@@ -164,19 +198,22 @@ function describeClass(node: ClassNode, { text, offset, analysis }: ClassContext
     const isPrivate = member.key.type === "PrivateIdentifier";
     hasPrivateNames ||= isPrivate;
     hasInstancePrivates ||= isPrivate && !member.static;
-    if (member.type === "MethodDefinition") {
-      if (member.kind === "constructor") constructorBodyStart = at(member.value.body.start) + 1;
-      const name = isPrivate ? null : (literalKey(member.key, member.computed) ?? null);
-      methods.push({ isStatic: member.static, name, range: [at(member.start), at(member.end)] });
+    if (member.type === "MethodDefinition" && member.kind === "constructor") {
+      constructorBodyStart = at(member.value.body.start) + 1;
       continue;
     }
+    members.push(describeMember(member, { text, offset }));
+    if (member.type === "MethodDefinition") continue;
     if (member.key.type === "PrivateIdentifier") {
       (member.static ? privateStaticFields : privateFields).push(`#${member.key.name}`);
     }
-    if (!member.value) continue;
-    if (member.static) {
-      staticParts.push([text.lastIndexOf("=", at(member.value.start)), at(member.value.end)]);
-    } else if (!INERT_INITIALIZERS.has(member.value.type)) {
+    if (member.static && !isPrivate) {
+      staticParts.push([at(member.start), at(member.end)]);
+    } else if (member.value && member.static) {
+      // The value's own range is without the parentheses around it.
+      const end = at(member.end) - (text[at(member.end) - 1] === ";" ? 1 : 0);
+      staticParts.push([text.lastIndexOf("=", at(member.value.start)), end]);
+    } else if (member.value && !INERT_INITIALIZERS.has(member.value.type)) {
       fieldInitializers.push([at(member.value.start), at(member.value.end)]);
     }
   }
@@ -189,17 +226,32 @@ function describeClass(node: ClassNode, { text, offset, analysis }: ClassContext
     privateStaticFields,
     hasPrivateNames,
     hasInstancePrivates,
-    methods,
+    members,
     constructorBodyStart,
     bodyEnd: at(node.body.end) - 1,
-    namesUsedByDefinition: namesUsedByDefinition(analysis),
   };
 }
 
-function namesUsedByDefinition(analysis: ScopeAnalysis): Set<string> {
-  const names = new Set<string>();
-  for (const { name, scope } of analysis.references) {
-    if (!scope.nearest("function", "arrow", "member") && !scope.declaring(name)) names.add(name);
-  }
-  return names;
+const STATIC_KEYWORD = /^static(?:\s|\/\*[\s\S]*?\*\/|\/\/.*)*/;
+
+function describeMember(
+  member: Exclude<ClassNode["body"]["body"][number], { type: "StaticBlock" }>,
+  { text, offset }: ClassContext,
+): ParsedClassMember {
+  const isPrivate = member.key.type === "PrivateIdentifier";
+  const name = isPrivate ? null : (literalKey(member.key, member.computed) ?? null);
+  const [start, end] = [member.start - offset, member.end - offset];
+  // V8 leaves the word out of a method that is called `static`, too.
+  const startsStatic = member.static || (name === "static" && member.type === "MethodDefinition" && member.kind === "method");
+  const keyword = startsStatic ? (STATIC_KEYWORD.exec(text.slice(start, end))?.[0].length ?? 0) : 0;
+  const kind = member.type !== "MethodDefinition" ? "field" : member.kind === "get" || member.kind === "set" ? member.kind : "method";
+  const isComputed = member.computed && name === null;
+  return {
+    kind,
+    isStatic: member.static,
+    isPrivate,
+    name,
+    range: [start + keyword, end],
+    computedKey: isComputed ? { range: [member.key.start - offset, member.key.end - offset], expression: member.key } : null,
+  };
 }

@@ -4,10 +4,11 @@
  * `require` and not `import`, as whoever needs them cannot wait. Called by `syntax`, `positions` and `script-table`.
  */
 import { createRequire } from "node:module";
+import { PACKAGE_URL } from "../platform/own-files.ts";
 import type * as sourcemapCodec from "@jridgewell/sourcemap-codec";
 import type * as acorn from "acorn";
 
-const require = createRequire(import.meta.url);
+const require = createRequire(PACKAGE_URL);
 let loadedAcorn: typeof acorn | undefined;
 let loadedCodec: typeof sourcemapCodec | undefined;
 

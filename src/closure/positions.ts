@@ -19,6 +19,14 @@ export interface TextPositions {
   readonly mappings?: string;
 }
 
+/** The place of a text's first character that is mapped; the line counts from 0. */
+export function startOf({ sources, start, mappings }: TextPositions): { source: string; line: number } | undefined {
+  if (start !== undefined) return { source: sources[0] ?? "", line: start[0] };
+  for (const segment of mappings === undefined ? [] : sourceMapPackage().decode(mappings).flat())
+    if (segment.length > 1) return { source: sources[segment[1] as number] ?? "", line: segment[2] as number };
+  return undefined;
+}
+
 /** One mapped place of a text. */
 export interface Segment {
   readonly offset: number;

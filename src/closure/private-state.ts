@@ -11,7 +11,9 @@ import { classExpression, NAMES } from "./code-edits.ts";
 import { placeOf } from "./code-place.ts";
 import { FileScope } from "./evaluate-text.ts";
 import { type AnyFunction, factsOf } from "./function-facts.ts";
-import type { ClassNode } from "./graph.ts";
+import { SerializationError } from "../base/errors.ts";
+import { type ClassMembers, classMembers, isAsWritten, membersInText, membersOf } from "./class-members.ts";
+import { type ClassNode, NO_REF } from "./graph.ts";
 import { internalsOf, releaseObjects, scopesOf } from "./inspector-session.ts";
 import { tryRead } from "./known-values.ts";
 import type { ParsedClass } from "./parse-text.ts";
@@ -168,14 +170,15 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   if (parsed.class.nameRange) names[facts.text.slice(...parsed.class.nameRange)] = original;
   const source = { file: place.file, format: place.format, isStrict: place.isStrict, variables: [] };
   const scope = new FileScope(source);
+  const { keys } = membersInText(original, { facts, parsed: parsed.class, scopes, place });
   const { text, segments } = classExpression(
-    twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions() }),
+    twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions(), keys }),
     0,
   );
   let door: PrivateDoor | null = null;
   let made: AnyFunction | null = null;
   const reviverNames = {
-    [NAMES.value]: () => parent,
+    [NAMES.value]: (ref: number) => (ref === 0 ? parent : keys[ref - 1]),
     [NAMES.define]: (value: AnyFunction) => {
       made = value;
     },
@@ -193,16 +196,58 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
   const shifted = segments.map((segment) => ({ ...segment, offset: segment.offset + body.length }));
   const whole = `${body}${text});`;
   scope
-    .start(whole, { names: { ...reviverNames, ...scope.provided, ...names }, url: scope.urlFor(whole, "twin"), segments: shifted })
+    .start(whole, {
+      names: { ...reviverNames, ...scope.provided, ...names },
+      url: scope.urlFor(whole, { bindings: "twin", segments: shifted }),
+      segments: shifted,
+    })
     .next();
   const twin = made as unknown as AnyFunction;
+  takeReplacedMethods(original, twin, { text: facts.text, parsed: parsed.class });
   recordClass(twin, { door, constructsBlank: true });
   return twin;
 }
 
+/**
+ * What decorators made of the original's methods counts for the twin, too. A replaced method that reads private names cannot: it is the
+ * original's, whose names the twin's instances do not have.
+ */
+function takeReplacedMethods(
+  original: AnyFunction,
+  twin: AnyFunction,
+  { text, parsed: { members } }: { text: string; parsed: ParsedClass },
+): void {
+  const { prototype } = original;
+  const known = membersOf(original);
+  if (!known) return;
+  for (const [index, { kind, isStatic, isPrivate, range }] of members.entries()) {
+    const key = known.keys[index];
+    if (kind === "field" || isStatic || isPrivate || key === undefined) continue;
+    const descriptor = Object.getOwnPropertyDescriptor(prototype, key);
+    if (isAsWritten(prototype as object, key, { members, known, isStatic })) continue;
+    if (descriptor && PRIVATE_NAME.test(text.slice(...range))) {
+      throw new SerializationError(
+        `Cannot restore an instance of class ${original.name}: its member ${String(key)} was replaced, as by a decorator, and reads private names`,
+        {
+          reason: "not-serializable",
+          hint: "Keep what the member reads in a field that is not private, or leave the decorator off.",
+        },
+      );
+    }
+    Object.defineProperty(twin.prototype, key, descriptor ?? { value: undefined, configurable: true });
+  }
+}
+
+const PRIVATE_NAME = /#[\p{ID_Start}$_]/u;
+
 function twinNode(
   original: AnyFunction,
-  { text, parsed, positions }: { text: string; parsed: ParsedClass; positions: ClassNode["code"]["positions"] },
+  {
+    text,
+    parsed,
+    positions,
+    keys,
+  }: { text: string; parsed: ParsedClass; positions: ClassNode["code"]["positions"]; keys: ClassMembers["keys"] },
 ): ClassNode {
   const { nameRange } = parsed;
   const anonymous = nameRange ? text.slice(0, nameRange[0]).padEnd(nameRange[1]) + text.slice(nameRange[1]) : text;
@@ -231,9 +276,9 @@ function twinNode(
     constructsBlank: true,
     constructorBodyStart: parsed.constructorBodyStart,
     bodyEnd: parsed.bodyEnd,
-    namesUsedByDefinition: [],
-    statics: [],
-    prototypeProperties: [],
+    members: classMembers(parsed, (index) => (keys[index] === undefined ? NO_REF : index + 1)),
+    statics: { properties: [], removed: [] },
+    prototype: { properties: [], removed: [] },
     privateStatics: [],
   };
 }

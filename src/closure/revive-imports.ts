@@ -4,8 +4,9 @@
  * Decides how an import binding is made again: `import()` from the original file's place, `require` with the interop that the compiler
  * had put around it, an export by reference. Called by `revive` before any text is evaluated, as that part cannot wait.
  */
+import fs from "node:fs";
 import { createRequire } from "node:module";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { saveCodeCache } from "../platform/files/code-cache.ts";
 import { RuntimeEnvError, SerializationError } from "../base/errors.ts";
 import type { FileScope } from "./evaluate-text.ts";
@@ -13,6 +14,8 @@ import { toThere } from "./foreign-code.ts";
 import { explainMissingFile, explanationOf } from "./foreign-imports.ts";
 import type { Graph, ImportNode, Node, Ref, RequireNode } from "./graph.ts";
 import { knownIdentity } from "./identity.ts";
+import { tryRead } from "./known-values.ts";
+import { importWithLoader, loaderHint, mayNeedLoader, requireWithLoader } from "./missing-loader.ts";
 import { evaluatedExports } from "./vite-modules.ts";
 import { loadWellKnown } from "./well-known.ts";
 
@@ -35,16 +38,18 @@ export async function importValues(graph: Graph, context: ImportContext): Promis
     }
     return loading;
   };
+  const user = describeRoot(graph);
   const load = async (ref: Ref, node: Node): Promise<void> => {
     switch (node.kind) {
       case "import":
-        values.set(ref, memberOf(await importBinding(node, { context, once }), node.path, node.specifier));
+        values.set(ref, memberOf(await importBinding(node, { context, once, user }), node.path, node.specifier));
         return;
       case "module": {
         const evaluated = evaluatedExports(node.file);
         const url = pathToFileURL(node.file).href + node.query;
         const namespace =
-          evaluated ?? (await once(url, () => explained(() => import(url) as Promise<object>, { what: url, file: node.file })));
+          evaluated ??
+          (await once(url, () => explained(() => import(url) as Promise<object>, { what: url, file: node.file, user, target: url })));
         values.set(ref, memberOf(namespace, [node.name], url));
         return;
       }
@@ -67,6 +72,13 @@ export async function importValues(graph: Graph, context: ImportContext): Promis
   return values;
 }
 
+/** What a graph brings, for errors. */
+export function describeRoot({ nodes, root }: Graph): string {
+  const node = nodes[root];
+  if (node?.kind !== "function" && node?.kind !== "class") return "a value";
+  return `${node.kind} ${node.code.name || "anonymous"}`;
+}
+
 /** The process's own class where it is known, else what its definition (or one that contains it) brings. */
 async function definedClass(node: Extract<Node, { kind: "definition" }>, context: ImportContext): Promise<unknown> {
   const known = knownIdentity(node.identity);
@@ -78,22 +90,46 @@ async function definedClass(node: Extract<Node, { kind: "definition" }>, context
 interface Loading {
   readonly context: ImportContext;
   readonly once: (key: string, load: () => Promise<object>) => Promise<object>;
+  readonly user: string;
 }
 
-function importBinding({ source, specifier, attributes }: ImportNode, { context, once }: Loading): Promise<object> {
+function importBinding({ source, specifier, attributes }: ImportNode, { context, once, user }: Loading): Promise<object> {
   const scope = context.scopes[source] as FileScope;
-  const evaluated = specifier.startsWith("/") ? evaluatedExports(specifier) : undefined;
+  const evaluated = specifier.startsWith("file:") ? evaluatedExports(fileURLToPath(specifier) + new URL(specifier).search) : undefined;
   if (evaluated) return Promise.resolve(evaluated);
-  const target = specifier.startsWith("/") ? pathToFileURL(specifier).href : specifier;
   const options = attributes ? { with: attributes } : undefined;
-  return once(`${source} ${target}`, () =>
-    explained(() => scope.importFrom(target, options), { what: JSON.stringify(specifier), file: scope.file }),
+  return once(`${source} ${specifier}`, () =>
+    explained(() => scope.importFrom(specifier, options), { what: JSON.stringify(specifier), file: scope.file, user, target: specifier }),
   );
 }
 
-async function explained(load: () => Promise<object>, place: { what: string; file: string }): Promise<object> {
+/** An `import()` that the code itself makes: where no loader would help, the error is the module's own, with its code. */
+export async function importInside(load: () => Promise<object>, place: ImportPlace): Promise<object> {
   try {
-    const loaded = await load();
+    return await importWithLoader(load, place.file);
+  } catch (error) {
+    throw mayNeedLoader(error) && !isMissingModule(error) ? importFailure(error, place) : error;
+  }
+}
+
+function isMissingModule(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+}
+
+export interface ImportPlace {
+  readonly what: string;
+  /** The file that imports it, or the module itself where it is referred to by its place. */
+  readonly file: string;
+  /** The function that needs it, such as `function train (main.ts:12)`. */
+  readonly user: string;
+  /** The module's URL, where that is known. */
+  readonly target?: string;
+}
+
+async function explained(load: () => Promise<object>, place: ImportPlace): Promise<object> {
+  try {
+    const loaded = await importWithLoader(load, place.file, place.target);
     saveCodeCache();
     return loaded;
   } catch (error) {
@@ -101,11 +137,11 @@ async function explained(load: () => Promise<object>, place: { what: string; fil
   }
 }
 
-function importFailure(error: unknown, { what, file }: { what: string; file: string }): Error {
+function importFailure(error: unknown, { what, file, user }: ImportPlace): Error {
   // It says all there is to say.
   if (error instanceof RuntimeEnvError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const isMissing = (error as { code?: unknown } | null)?.code === "ERR_MODULE_NOT_FOUND" || message.startsWith("Cannot find module");
+  const isMissing = isMissingModule(error);
   const foreign = explanationOf(error) ?? (isMissing && what.startsWith("file:") ? explainMissingFile(file) : undefined);
   if (foreign !== undefined) {
     return new RuntimeEnvError(`Cannot import ${toThere(what)} for a function of ${toThere(file)}: ${foreign}`, {
@@ -113,11 +149,29 @@ function importFailure(error: unknown, { what, file }: { what: string; file: str
       cause: error,
     });
   }
-  return new SerializationError(`Cannot import ${what} for a function of ${file}: ${message}`, {
+  const hint = importHint(error, file);
+  return new SerializationError(`Cannot import ${what} for ${user} of ${file}: ${message}\n    ${hint}`, {
     reason: "import-failed",
-    hint: "Is it in the working directory and in package.json of the machine that runs the function?",
+    hint,
     cause: error,
   });
+}
+
+function importHint(error: unknown, file: string): string {
+  if (usesViteEnvironment(error, file)) {
+    return "import.meta.env is Vite's and exists in the process of the test alone: read process.env, or pass the value as an argument.";
+  }
+  return mayNeedLoader(error)
+    ? `${loaderHint()} Or is the file missing on the machine that runs the function?`
+    : "The module failed while it was loaded on the worker.";
+}
+
+/** Whether the module that threw at its top level reads what Vite alone provides. */
+function usesViteEnvironment(error: unknown, file: string): boolean {
+  if (!(error instanceof TypeError)) return false;
+  const place = /(?:file:\/\/)?(\/[^\s()]+?):\d+:\d+\)?$/m.exec(error.stack ?? "")?.[1];
+  const text = tryRead(() => fs.readFileSync(place === undefined ? file : decodeURI(place), "utf8"));
+  return text?.includes("import.meta.env") === true;
 }
 
 function memberOf(value: unknown, path: readonly string[], specifier: string): unknown {
@@ -136,19 +190,19 @@ function memberOf(value: unknown, path: readonly string[], specifier: string): u
   return member;
 }
 
-export function requireBinding(node: RequireNode, scope: FileScope): unknown {
+export function requireBinding(node: RequireNode, scope: FileScope, user: string): unknown {
   let module: unknown;
   try {
-    module = scope.require(node.specifier) as unknown;
+    module = requireWithLoader(() => scope.require(node.specifier) as unknown, scope.file);
   } catch (error) {
-    throw importFailure(error, { what: JSON.stringify(node.specifier), file: scope.file });
+    throw importFailure(error, { what: JSON.stringify(node.specifier), file: scope.file, user });
   }
   return memberOf(withInterop(module, node), node.path, node.specifier);
 }
 
 /** An export of a CommonJS file by reference: `null` names the whole of `module.exports`. */
 export function commonJsExport(file: string, name: string | null): unknown {
-  const exports: unknown = createRequire(file)(file);
+  const exports: unknown = requireWithLoader(() => createRequire(file)(file) as unknown, file);
   return name === null ? exports : memberOf(exports, [name], file);
 }
 

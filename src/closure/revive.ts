@@ -2,7 +2,7 @@
  * Makes values from what `capture` wrote, in this process: the entry of this folder's reviving half, called by the core and the workers.
  *
  * Decides the order: imports and definitions first, the only part that waits; then the texts of functions and classes; then the content of
- * objects, which are begun empty so that cycles close. No user code runs on the way except computed member names of classes. Static
+ * objects, which are begun empty so that cycles close. No user code runs on the way: computed names, static
  * initializers, constructors and field initializers do not run. A class that this process knows by its identity is used as it is.
  */
 import { createHash } from "node:crypto";
@@ -19,6 +19,8 @@ export interface ReviveContext {
   readonly hooks: DecodeHooks;
   /** The revived value of another definition. */
   definition(id: string): Promise<unknown>;
+  /** Hears of each class that is made here, and of each function that is used as one. */
+  onClass?: ((target: object) => void) | undefined;
 }
 
 /** @throws SerializationError when an import cannot be made here or the bytes are of another version */
@@ -61,5 +63,5 @@ async function reviveGraph(
   const imported = await importValues(graph, { scopes, definition: (id) => context.definition(id) });
   // Stack traces of revived code point into texts of ours; their source maps lead back to the user's lines.
   process.setSourceMapsEnabled(true);
-  return new GraphReviver(graph, { scopes, imported, hooks: context.hooks, definition }).revive();
+  return new GraphReviver(graph, { scopes, imported, hooks: context.hooks, definition, onClass: context.onClass }).revive();
 }

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { sourceMapPackage } from "./parsing-packages.ts";
 import { type ParsedScript, withDebugger } from "./inspector-session.ts";
 import { ModuleTable } from "./parse-module.ts";
+import { loadedFile } from "./loaded-file.ts";
 import { cutSourceMap, lineAt, lineStartsOf, type SourceMap, type TextPositions } from "./positions.ts";
 import { evaluatedSourceMap } from "./vite-modules.ts";
 
@@ -118,9 +119,8 @@ export function readScriptsAhead(mainFile: string | null): void {
 
 /** Loaders add queries to the URLs of what they run (`?namespace=...`, `?t=...`). */
 function fileOfUrl(url: string): string | null {
-  const plain = url.split("?")[0] ?? "";
-  if (plain.startsWith("file:")) return fileURLToPath(plain);
-  return path.isAbsolute(plain) ? plain : null;
+  if (url.startsWith("file:")) return fileURLToPath(url.split("?")[0] as string);
+  return path.isAbsolute(url) ? loadedFile(url) : null;
 }
 
 function readSourceMap(url: string, file: string | null): SourceMap | null {

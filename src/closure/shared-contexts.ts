@@ -2,24 +2,18 @@
  * A variable of an enclosing call that shipped closures write, and that more than one of them sees, must stay one variable.
  *
  * Decides when that is so and moves such variables from the closures to contexts that they share. The engine's scope lists are copies
- * without identity; which closures share one is read from a heap snapshot, taken in this case alone. Called at the end of a capture.
+ * without identity. Whether two closures see one variable is found by a write: one of them is stopped at its first statement, the variable gets a mark
+ * there, and the scopes of the others are read; then it gets its value back, all in one synchronous step. Called at the end of a capture.
  */
 import type { CapturedClosure, GraphBuilder } from "./graph-builder.ts";
 import type { Variable } from "./graph.ts";
+import { type EnterFunction, GIVEN, giving, internalsOf, scopesOf, withEntry } from "./inspector-session.ts";
+import { tryRead } from "./known-values.ts";
 
 export function shareContexts(graph: GraphBuilder): void {
   const shared = closuresThatMayShare(graph.closures);
   if (shared.length === 0) return;
-  const heap = graph.heap;
-  if (!heap) {
-    const names = shared.map(({ label }) => label).join(", ");
-    const first = shared[0] as CapturedClosure;
-    graph.fail(first.step, {
-      what: `shares a variable that is written between ${names}, and the heap is too large to see which`,
-      hint: "Keep the shared state in an object.",
-    });
-  }
-  const chains = shared.map(({ target }) => heap.contextsOf(target));
+  const chains = chainsOf(graph, shared);
   const indexById = makeContexts(graph, shared, chains);
   shared.forEach((closure, position) => {
     moveVariables(graph, closure, { chain: chains[position] as number[], indexById });
@@ -48,6 +42,137 @@ function closuresThatMayShare(closures: readonly CapturedClosure[]): CapturedClo
       return use !== undefined && use.isWritten && use.count > 1;
     }),
   );
+}
+
+/** A variable of one closure, by the closure's position in the list. */
+interface Use {
+  readonly position: number;
+  readonly closure: CapturedClosure;
+  readonly scopeIndex: number;
+  readonly name: string;
+}
+
+/** For each closure the ids of its scopes, innermost first; scopes that closures share have one id. */
+function chainsOf(graph: GraphBuilder, closures: readonly CapturedClosure[]): number[][] {
+  const scopes = closures.map(({ target }) => scopesOf(internalsOf(target)).length);
+  const ids = new ScopeIds(scopes);
+  const uses = writtenVariables(closures).filter((group) => group.length > 1);
+  if (uses.length > 0) {
+    withEntry((enter) => {
+      for (const group of uses) joinScopes(graph, { group, ids, enter });
+    });
+  }
+  return scopes.map((count, position) => Array.from({ length: count }, (_, scopeIndex) => ids.of(position, scopeIndex)));
+}
+
+/** The uses of each variable name that some closure of the same file writes. */
+function writtenVariables(closures: readonly CapturedClosure[]): Use[][] {
+  const groups = new Map<object, Map<string, { uses: Use[]; isWritten: boolean }>>();
+  closures.forEach((closure, position) => {
+    const byName = groups.get(closure.place.identity) ?? new Map<string, { uses: Use[]; isWritten: boolean }>();
+    groups.set(closure.place.identity, byName);
+    for (const { name, scopeIndex, isWritten } of closure.locals) {
+      const group = byName.get(name) ?? { uses: [], isWritten: false };
+      byName.set(name, group);
+      group.uses.push({ position, closure, scopeIndex, name });
+      group.isWritten ||= isWritten;
+    }
+  });
+  return [...groups.values()].flatMap((byName) => [...byName.values()].filter(({ isWritten }) => isWritten).map(({ uses }) => uses));
+}
+
+/** Finds out which of these variables of one name are one variable, and joins their scopes. */
+function joinScopes(graph: GraphBuilder, { group, ids, enter }: { group: readonly Use[]; ids: ScopeIds; enter: EnterFunction }): void {
+  const left = new Set(group);
+  for (const use of group) {
+    // Scopes that an outer or inner variable has shown to be the same need no mark of their own.
+    for (const other of left) if (other !== use && left.has(use) && ids.isSame(use, other)) left.delete(other);
+    if (!left.has(use) || use.closure.entry === null) continue;
+    left.delete(use);
+    const others = [...left].filter((other) => Object.is(valueOf(other), valueOf(use)));
+    if (others.length === 0) continue;
+    for (const other of seeingOneVariable(use, { others, enter }) ?? refuse(graph, use, others)) {
+      ids.join(use, other);
+      left.delete(other);
+    }
+  }
+  const [first, ...others] = [...left].filter(({ closure }) => closure.entry === null);
+  if (first !== undefined && others.some((other) => Object.is(valueOf(other), valueOf(first)))) refuse(graph, first, others);
+}
+
+function refuse(graph: GraphBuilder, { closure, name }: Use, others: readonly Use[]): never {
+  const labels = [closure, ...others.map((other) => other.closure)].map(({ label }) => label).join(", ");
+  const names = new Set(labels.split(", "));
+  return graph.fail(closure.step, {
+    what: `shares the variable \`${name}\`, which is written, between ${[...names].join(", ")}, and whether it is one variable or several cannot be told here`,
+    hint: "Keep the shared state in an object (`const state = { count: 0 }`), or in an actor.",
+  });
+}
+
+const UNINITIALIZED = Symbol("uninitialized");
+
+function valueOf({ closure, scopeIndex, name }: Use): unknown {
+  const scope = scopesOf(internalsOf(closure.target))[scopeIndex];
+  try {
+    return scope?.variables[name];
+  } catch {
+    return UNINITIALIZED;
+  }
+}
+
+/** @returns those of the others whose variable is the very variable of `use`; undefined when that could not be tried */
+function seeingOneVariable(use: Use, { others, enter }: { others: readonly Use[]; enter: EnterFunction }): Use[] | undefined {
+  const { closure, name } = use;
+  const mark = {};
+  const before = valueOf(use);
+  if (closure.entry === null || before === UNINITIALIZED) return undefined;
+  let found: Use[] | undefined;
+  enter(closure.target, closure.entry, (evaluate) => {
+    const write = (value: unknown): unknown => tryRead(() => giving(value, () => evaluate(`(${name} = ${GIVEN}, true)`)));
+    if (write(mark) !== true) return;
+    try {
+      if (valueOf(use) === mark) found = others.filter((other) => valueOf(other) === mark);
+    } finally {
+      write(before);
+    }
+  });
+  return found;
+}
+
+/** Which scopes of which closures are the same. */
+class ScopeIds {
+  readonly #counts: readonly number[];
+  readonly #starts: number[] = [];
+  readonly #parents: number[] = [];
+
+  constructor(counts: readonly number[]) {
+    this.#counts = counts;
+    for (const count of counts) {
+      this.#starts.push(this.#parents.length);
+      for (let index = 0; index < count; index++) this.#parents.push(this.#parents.length);
+    }
+  }
+
+  of(position: number, scopeIndex: number): number {
+    let at = (this.#starts[position] as number) + scopeIndex;
+    while (this.#parents[at] !== at) at = this.#parents[at] as number;
+    return at;
+  }
+
+  isSame(one: Use, other: Use): boolean {
+    return this.of(one.position, one.scopeIndex) === this.of(other.position, other.scopeIndex);
+  }
+
+  /** What is around one scope is the same for all that see it. */
+  join(one: Use, other: Use): void {
+    const around = Math.min(
+      (this.#counts[one.position] as number) - one.scopeIndex,
+      (this.#counts[other.position] as number) - other.scopeIndex,
+    );
+    for (let out = 0; out < around; out++) {
+      this.#parents[this.of(other.position, other.scopeIndex + out)] = this.of(one.position, one.scopeIndex + out);
+    }
+  }
 }
 
 /** One shared context for each that a variable lives in, its parent the nearest of them around it. */

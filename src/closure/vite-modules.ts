@@ -5,6 +5,7 @@
  * that gets an instance of an imported class back from a worker must get the class of its own copy of the module, not of a second one that
  * Node's loader would make. Called by `by-value-files`, `script-table` and `revive-imports`.
  */
+import fs from "node:fs";
 import { tryRead } from "./known-values.ts";
 
 interface EvaluatedModule {
@@ -40,4 +41,28 @@ export function evaluatedExports(file: string): object | undefined {
 /** The source map of a file's transformed text, as JSON. */
 export function evaluatedSourceMap(file: string): string | undefined {
   return tryRead(() => vitestState()?.evaluatedModules?.getModuleById(file)?.meta?.sourceMap);
+}
+
+/** What Vite documents of `import.meta.env`; test runners add the whole environment of their process to it. */
+const ENVIRONMENT_NAME = /^(?:MODE|BASE_URL|PROD|DEV|SSR|VITE_.*)$/;
+
+/** The environment that Vite puts on `import.meta`. */
+export function viteEnvironment(meta: unknown): Record<string, unknown> | undefined {
+  const env = tryRead(() => (meta as { env?: Record<string, unknown> }).env);
+  if (typeof env !== "object" || env === null) return undefined;
+  const names = Object.keys(env).filter((name) => ENVIRONMENT_NAME.test(name));
+  return Object.fromEntries(names.map((name) => [name, env[name]]));
+}
+
+const readers = new Map<string, boolean>();
+
+/** Whether a file that Vitest transforms reads the environment that Vite alone provides. */
+export function readsViteEnvironment(file: string): boolean {
+  if (testFile() === undefined || file.includes("/node_modules/")) return false;
+  let reads = readers.get(file);
+  if (reads === undefined) {
+    reads = tryRead(() => fs.readFileSync(file, "utf8"))?.includes("import.meta.env") === true;
+    readers.set(file, reads);
+  }
+  return reads;
 }

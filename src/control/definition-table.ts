@@ -1,41 +1,84 @@
 /**
- * The functions and classes of the node by id and by content hash: sent here once by whoever captured them, fetched once by each process that
+ * The functions and classes of the cluster by id and by content hash: sent here once by whoever captured them, fetched once by each process that
  * meets them inside a value or starts an actor of them. A fetch that comes before its definition waits for it.
+ *
+ * A definition is kept as long as one of its counted references is held (`definition-holds.ts` at the node that counts them); one without a
+ * reference is kept for good. Of equal content one copy is kept.
  */
 import { copyBytes } from "../base/bytes.ts";
-import type { DefinitionHeader } from "../wire/messages.ts";
+import { type NodeTag, nodeTagOf, type ObjectId } from "../base/ids.ts";
+import type { DefinitionHeader } from "../wire/definition-messages.ts";
 
 export interface StoredDefinition {
   header: DefinitionHeader;
   body: Uint8Array;
 }
 
+interface Row {
+  readonly definition: StoredDefinition;
+  /** Its counted references with the nodes that count them; `null` where it is kept for good. */
+  keepers: Map<ObjectId, NodeTag> | null;
+}
+
 export class DefinitionTable {
-  readonly #definitions = new Map<string, StoredDefinition>();
+  readonly #rows = new Map<string, Row>();
+  /** By content hash, the rows with that content. */
+  readonly #byContent = new Map<string, Set<Row>>();
+  readonly #byReference = new Map<ObjectId, Row>();
   readonly #waiting = new Map<string, ((definition: StoredDefinition) => void)[]>();
 
+  get size(): number {
+    return this.#rows.size;
+  }
+
   define(header: DefinitionHeader, body: Uint8Array): void {
-    const definition = { header: { ...header, number: 0 }, body: copyBytes(body) };
-    for (const id of new Set([header.id, header.contentId])) {
-      if (this.#definitions.has(id)) continue;
-      this.#definitions.set(id, definition);
-      const waiting = this.#waiting.get(id) ?? [];
-      this.#waiting.delete(id);
-      for (const resolve of waiting) resolve(definition);
+    const { id, contentId, reference, owner } = header;
+    let row = this.#rows.get(id);
+    if (row === undefined) {
+      const [same] = this.#byContent.get(contentId) ?? [];
+      row = { definition: { header: { ...header, number: 0 }, body: same?.definition.body ?? copyBytes(body) }, keepers: new Map() };
+      this.#rows.set(id, row);
+      this.#byContent.set(contentId, (this.#byContent.get(contentId) ?? new Set()).add(row));
+    }
+    if (reference === undefined) row.keepers = null;
+    else if (row.keepers !== null && !this.#byReference.has(reference)) {
+      row.keepers.set(reference, nodeTagOf(owner ?? ""));
+      this.#byReference.set(reference, row);
+    }
+    for (const known of new Set([id, contentId])) {
+      const waiting = this.#waiting.get(known) ?? [];
+      this.#waiting.delete(known);
+      for (const resolve of waiting) resolve(row.definition);
     }
   }
 
   has(id: string): boolean {
-    return this.#definitions.has(id);
+    return this.#rows.has(id) || this.#byContent.has(id);
+  }
+
+  /** Nobody holds this reference any more. A node tells it of those that it counts itself. */
+  unheld(reference: ObjectId, node: NodeTag): void {
+    const row = this.#byReference.get(reference);
+    if (row?.keepers?.get(reference) !== node) return;
+    this.#byReference.delete(reference);
+    row.keepers.delete(reference);
+    if (row.keepers.size === 0) this.#drop(row);
+  }
+
+  /** What a dead node counted: nobody can hold it any more, but actors that live elsewhere start again from theirs. */
+  nodeGone(node: NodeTag, isNeeded: (id: string) => boolean): void {
+    for (const [reference, row] of this.#byReference) {
+      if (row.keepers?.get(reference) === node && !isNeeded(row.definition.header.id)) this.unheld(reference, node);
+    }
   }
 
   /** What an earlier head has kept. */
-  restore(definitions: ReadonlyMap<string, StoredDefinition>): void {
-    for (const { header, body } of definitions.values()) this.define(header, body);
+  restore(definitions: readonly StoredDefinition[]): void {
+    for (const { header, body } of definitions) this.define(header, body);
   }
 
   fetch(id: string, resolve: (definition: StoredDefinition) => void): void {
-    const known = this.#definitions.get(id);
+    const known = this.find(id);
     if (known !== undefined) {
       resolve(known);
       return;
@@ -43,5 +86,23 @@ export class DefinitionTable {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) this.#waiting.set(id, [resolve]);
     else waiting.push(resolve);
+  }
+
+  /** The content hash of what lives with this reference. */
+  protected contentOf(reference: ObjectId): string | undefined {
+    return this.#byReference.get(reference)?.definition.header.contentId;
+  }
+
+  protected find(id: string): StoredDefinition | undefined {
+    const [same] = this.#byContent.get(id) ?? [];
+    return (this.#rows.get(id) ?? same)?.definition;
+  }
+
+  #drop(row: Row): void {
+    const { id, contentId } = row.definition.header;
+    this.#rows.delete(id);
+    const same = this.#byContent.get(contentId);
+    same?.delete(row);
+    if (same?.size === 0) this.#byContent.delete(contentId);
   }
 }

@@ -10,6 +10,7 @@ import { copyBytes } from "../base/bytes.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import {
   type AcceleratorIds,
   type ActorCreateHeader,
@@ -18,7 +19,6 @@ import {
   type ActorRefusal,
   type ActorStartHeader,
   type ActorStateHeader,
-  type DefinitionHeader,
   type EnvironmentHeader,
   MESSAGE,
   type PayloadHeader,
@@ -175,6 +175,13 @@ export class Head implements HeadService {
     for (const process of new Set([...this.#actors.creatorsOf(tag), ...this.#groups.ownersOf(tag)])) this.processGone(process);
     // Nobody counts the handles any more that were counted there.
     for (const id of this.#actors.aliasesOf(tag)) this.unheld(id);
+    this.#definitions.nodeGone(tag, (id) => this.#startsAgain(id));
+  }
+
+  /** Whether an actor is or may be started from a definition. */
+  #startsAgain(definition: string): boolean {
+    for (const { phase, spec } of this.#actors.all()) if (phase !== "dead" && spec?.definition === definition) return true;
+    return false;
   }
 
   /** Makes good what an earlier head may have left undone (`recovery.ts`). */
@@ -216,7 +223,7 @@ export class Head implements HeadService {
   receive(peer: HeadPeer, frame: Message, header: unknown): void {
     switch (frame.type) {
       case MESSAGE.DEFINE:
-        this.#definitions.define(header as DefinitionHeader, frame.body);
+        this.#definitions.define({ ...(header as DefinitionHeader), owner: peer.id }, frame.body);
         return;
       case MESSAGE.FETCH_DEFINITION: {
         const { callId } = frame;
@@ -305,6 +312,10 @@ export class Head implements HeadService {
     this.#placement.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
     this.#groups.processGone(process);
+  }
+
+  definitionUnheld(reference: ObjectId, node: NodeId): void {
+    this.#definitions.unheld(reference, nodeTagOf(node));
   }
 
   unheld(actor: ActorId): void {

@@ -6,13 +6,14 @@
  */
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import { DeferredTransport } from "../platform/network/deferred-transport.ts";
-import { connect } from "../platform/network/endpoint.ts";
-import { workerExecArgv } from "../platform/machine/machine.ts";
+import { programExecArgv } from "./session/program-loaders.ts";
 import { randomHex } from "../platform/random.ts";
+import { entryFile } from "../platform/files/file-url.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/files/session-directory.ts";
 import { sessionRoots, sweepStaleSessions } from "../platform/files/session-sweep.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
+import { connectProven } from "../rpc/handshake.ts";
 import { Child } from "../platform/processes/worker-process.ts";
 
 export interface LocalNode {
@@ -21,6 +22,8 @@ export interface LocalNode {
   readonly spillDirectory: string;
   /** Resolves when the node and all of its workers have ended and nothing of theirs is left. */
   ended(): Promise<void>;
+  /** This process exits: removes what nobody else will. */
+  abandon(): void;
 }
 
 export interface LocalNodeOptions {
@@ -42,23 +45,22 @@ export interface LocalNodeOptions {
 /** After its last answer a daemon has only files to remove. */
 const ENDED_WITHIN_MS = 5000;
 
-export function startDaemonProcess(options: LocalNodeOptions): LocalNode {
+export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessId): LocalNode {
   const { onLine, spillRoot, ...configuration } = options;
   const directories = createSessionDirectories(randomHex(6), spillRoot);
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   let hasExited = false;
   let onExited: () => void = () => {};
   const exited = new Promise<void>((resolve) => {
     onExited = resolve;
   });
   const child = new Child({
-    entry: new URL(`../entry/daemon.${extension}`, import.meta.url).pathname,
+    entry: entryFile("daemon", import.meta.url),
     execArgv: ["--disable-warning=ExperimentalWarning"],
-    configuration: { ...configuration, directories, workerExecArgv: workerExecArgv(process.execArgv) },
+    configuration: { ...configuration, directories, workerExecArgv: programExecArgv() },
     onLine: (_stream, line) => onLine(line),
     // It says one thing: that it listens.
     onMessage: () => {
-      connect(`${directories.sockets}/daemon`).then(
+      connectProven(`${directories.sockets}/daemon`, { token: options.token, processId: driverId }).then(
         (socket) => transport.connected(socket),
         (error: unknown) => transport.failed((error as Error).message),
       );
@@ -85,5 +87,7 @@ export function startDaemonProcess(options: LocalNodeOptions): LocalNode {
       await exited;
       clearTimeout(timer);
     },
+    // The daemon hears of it and removes everything.
+    abandon: () => {},
   };
 }

@@ -9,6 +9,7 @@ import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../environment/runtime-en
 import { SerializationError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
 import type { UnsupportedValueError } from "../wire/value/unsupported-value-error.ts";
+import { pathOfFileUrl } from "../platform/files/file-url.ts";
 import { placing } from "./calls/inherited-place.ts";
 
 const PREFIX = "python:";
@@ -16,6 +17,15 @@ const PREFIX = "python:";
 /** @param place a file, by its path, or a dotted module */
 export function pythonId(place: string, name: string): string {
   return `${PREFIX}${place}:${name}`;
+}
+
+/** The path of the file that a URL names. */
+export function pythonFile(url: URL): string {
+  try {
+    return pathOfFileUrl(url);
+  } catch (error) {
+    throw new TypeError(`Cannot name Python code: only file URLs of this machine name files: received ${url.href}`, { cause: error });
+  }
 }
 
 export function isPythonId(id: string | undefined): boolean {

@@ -25,20 +25,20 @@ import { DefinitionCache } from "../object/definition-cache.ts";
 import { LocalStore } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import { ObjectTable } from "../object/object-table.ts";
-import { inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
+import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
 import { machineName } from "../platform/machine/machine.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { Connection, ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
 import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
 import type { Frame } from "../wire/frame.ts";
+import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import { decodeHeader } from "../wire/header.ts";
 import {
   type ActorStateHeader,
-  type DefinitionHeader,
   type HelloHeader,
   type LogHeader,
   MESSAGE,
-  PROTOCOL_VERSION,
   type StoredHeader,
   type WireLocation,
 } from "../wire/messages.ts";
@@ -52,11 +52,11 @@ import { CallCancellation } from "./calls/call-cancellation.ts";
 import { Calls } from "./calls/calls.ts";
 import { Environments } from "./session/environments.ts";
 import { placing } from "./calls/inherited-place.ts";
-import { FunctionTable } from "./calls/function-table.ts";
+import { type FunctionRow, FunctionTable } from "./calls/function-table.ts";
 import { Lineage } from "./calls/lineage.ts";
 import { LongWaits } from "./why/long-waits.ts";
 import { NamedActors } from "./actors/named-actors.ts";
-import { ObjectRefHandle } from "./objects/object-ref.ts";
+import { entryOf, ObjectRefHandle } from "./objects/object-ref.ts";
 import { OpenLinks } from "./calls/open-links.ts";
 import { isKeptAsItIs } from "./objects/plain-value.ts";
 import { OutOfMemoryRetries } from "./calls/out-of-memory.ts";
@@ -97,6 +97,8 @@ export interface RuntimeOptions {
   taskOomRetries: number;
   /** Functions run as they are and are never captured, as all processes share one heap. Default: in in-process mode. */
   runsLocally?: boolean | undefined;
+  /** In-process mode: looks at each function that runs or travels as it is. */
+  checkLocal?: ((source: object) => void) | undefined;
   /** For workers: this worker itself, for its nested tasks. */
   ownWorker?: { link: (events: WorkerLinkEvents) => WorkerLink; isFree: (shape: string) => boolean };
   /** For workers: what concerns what runs here (slots, actors, the end). */
@@ -206,19 +208,34 @@ export class Runtime {
       rerun: (record) => this.calls.rerun(record),
     });
     this.definitions = new DefinitionCache({
-      hooksFor: (refs) => this.serializer.readingHooks(refs.map(([id, owner]) => this.table.receive({ id, owner }))),
+      table: this.table,
+      hooksFor: (refs) => this.serializer.readingHooks(refs),
       readStored: (stored) => this.#readStored(stored),
       fetch: async (id) => {
         const reply = await daemon.request(MESSAGE.FETCH_DEFINITION, id);
-        return { header: reply.header as DefinitionHeader, body: reply.body };
+        const header = reply.header as DefinitionHeader;
+        // What is fetched was sent to nobody in particular, so nobody holds for this process what it refers to.
+        for (const [ref, owner] of header.refs) this.channel.hold({ id: ref, owner, holder: processId });
+        if (header.stored !== undefined) this.channel.hold({ id: header.stored.id, owner: header.stored.owner, holder: processId });
+        return { header, body: reply.body };
       },
     });
     this.functions = new FunctionTable({
       idPrefix: processId.slice(16),
       capture: (target) => this.serializer.captureDefinition(target),
+      newReference: () => {
+        const reference = this.table.adoptForeign({ id: ids.putId(ids.nextSequence()), owner: daemonId });
+        this.table.pin(reference);
+        return reference;
+      },
+      refOf: (entry) => this.table.publish(entry),
+      onGone: (id) => this.#links.forgetFunction(id),
       pin: (entry) => this.table.pin(entry),
-      publish: ({ header, parts, payloads }) => {
-        for (const payload of payloads) this.table.holdFor(daemonId, payload);
+      unpin: (entry) => this.table.unpin(entry),
+      publish: ({ header, parts, payloads, reference }) => {
+        const isOther = ({ id }: ContainedRef): boolean => id !== reference.id;
+        // A definition that held itself would never go.
+        for (const payload of payloads) this.table.holdFor(daemonId, { ...payload, refs: payload.refs.filter(isOther) });
         daemon.send(MESSAGE.DEFINE, { ...header, number: 0 }, { parts });
       },
       store: (definition) => this.#storeDefinition(definition),
@@ -226,6 +243,7 @@ export class Runtime {
         if (note.startsWith("WARNING")) options.onWarning(note);
       },
       runsLocally: options.runsLocally ?? options.mode === "inProcess",
+      checkLocal: options.checkLocal,
     });
     const here = { node: options.nodeId, hostname: machineName() };
     this.environments = new Environments({ daemon, surroundings: options.runtimeEnv, mode: options.mode, here });
@@ -271,6 +289,11 @@ export class Runtime {
       onWorkerLost: this.calls.onWorkerLost,
       onRefused: this.calls.onRefused,
       failDependency: (record, entry) => this.calls.failWithDependency(record, entry),
+      awaitDependencies: this.calls.submitWhenReady,
+      onArgumentsLost: (record, lost) => {
+        for (const [id, location] of lost) this.#recovery.reported(id, location);
+        this.calls.submitWhenReady(record);
+      },
       nowMs: () => performance.now(),
     });
     this.longWaits = new LongWaits({
@@ -416,10 +439,8 @@ export class Runtime {
   }
 
   #hello(): HelloHeader {
-    const { token, processId, role, address, remoteAddress, jobId, ids } = this.options;
+    const { processId, role, address, remoteAddress, jobId, ids } = this.options;
     return {
-      version: PROTOCOL_VERSION,
-      token,
       processId,
       holderId: processId,
       kind: role,
@@ -434,7 +455,11 @@ export class Runtime {
   async #connectWorker({ address, processId, incarnation, leaseId }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
     // Inside one process nobody dies under an answer.
     const number = this.options.mode === "inProcess" ? undefined : this.#links.newNumber();
-    const { connection } = await connectPeer(address, { ...this.#hello(), leaseId, link: number }, { processId });
+    const { connection } = await connectPeer(
+      address,
+      { ...this.#hello(), leaseId, link: number },
+      { token: this.options.token, processId },
+    );
     connection.setKeepsProcessAlive(this.options.role === "worker");
     connection.wakeful = this.options.wakeful;
     // Workers inside this process share its table: what is sent to them is held by itself.
@@ -455,7 +480,13 @@ export class Runtime {
     return link;
   }
 
-  #storeDefinition(definition: Definition): Payload {
+  /** What goes with a value in which a remote function or class is; undefined where nothing is counted. */
+  referenceOf(row: FunctionRow): { ref: ContainedRef; entry: ObjectEntry } | undefined {
+    const entry = this.functions.publish(row) ?? (row.held === undefined ? undefined : entryOf(row.held));
+    return entry === undefined ? undefined : { ref: this.table.publish(entry), entry };
+  }
+
+  #storeDefinition(definition: Definition): { payload: Payload; entry: ObjectEntry } {
     const { ids, processId } = this.options;
     const location = this.store.write(definition.bytes, definition.buffers, { owner: processId });
     const payload: Payload = {
@@ -465,15 +496,15 @@ export class Runtime {
     const entry = new ObjectEntry(ids.nextSequence(), -1);
     entry.settlePayload(payload);
     this.table.pin(entry);
-    return this.table.payloadFor(entry);
+    return { payload: this.table.payloadFor(entry), entry };
   }
 
-  /** The bytes of a definition that lies in the store; mapped, and kept for good. */
-  async #readStored(stored: StoredHeader): Promise<{ inBand: Uint8Array; buffers: readonly Uint8Array[] }> {
+  /** The bytes of a definition that lies in the store, mapped. The entry is pinned. */
+  async #readStored(stored: StoredHeader): Promise<{ parts: { inBand: Uint8Array; buffers: readonly Uint8Array[] }; entry: ObjectEntry }> {
     const payload: Payload = { ...inBandPayload(NO_BYTES, { graph: true, error: false }), stored };
     const entry = this.table.receiveStored(stored, payload);
     if (!this.store.copies.isOfNode(stored.location)) await this.store.copies.bring(stored.location, entry, FETCH_FOR.WAIT);
-    return this.store.read(stored.location, entry);
+    return { parts: this.store.read(stored.location, entry), entry };
   }
 
   #payloadOf(entry: ObjectEntry): Payload {
@@ -491,10 +522,23 @@ export class Runtime {
   #daemonLost(reason: string): void {
     if (this.#isClosed) return;
     const error = daemonEnded(reason);
+    this.serializer.endStore(error);
     this.calls.end(() => error);
     for (const record of this.submitter.close()) this.calls.fail(record, error);
     for (const actor of this.#actors.values()) for (const record of actor.close()) this.calls.fail(record, error);
     this.options.onDaemonLost(reason);
+  }
+
+  /**
+   * At the exit of a driver, which has no further turn of its event loop: ends the work of its node, and prints what its workers have still said. Output
+   * comes on another way than answers, so what a task prints before it throws may come after its error, and would be lost with it.
+   */
+  exit(withinMs: number): void {
+    this.#isClosed = true;
+    this.daemon.onFrame = ({ type, header }) => {
+      if (type === MESSAGE.LOG) this.options.onLog(decodeHeader(header) as LogHeader);
+    };
+    this.daemon.requestSync(MESSAGE.SHUTDOWN, withinMs);
   }
 
   /** At the end of a driver: failures that nobody has awaited are printed before it goes. */

@@ -17,7 +17,8 @@ import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { lostObjectOf, noteLost } from "../object/lost-object.ts";
 import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../object/payload.ts";
-import { type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type TaskRunner, type ValueCodec } from "../object/value-codec.ts";
+import { type ArgumentWait, type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type ValueCodec } from "../object/value-codec.ts";
+import { CODE_URL } from "../platform/own-files.ts";
 import type { Definition } from "../closure/capture.ts";
 import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import type { ByteRange } from "../wire/value/byte-reader.ts";
@@ -40,6 +41,10 @@ export const KIND = {
   CONTEXT: 12,
   ND_ARRAY: 30,
   ARROW: 31,
+  PYTHON_TEXT: 32,
+  TENSOR: 33,
+  PYTHON_NAMED: 34,
+  PYTHON_OBJECT: 35,
 } as const;
 
 /** Takes the place of a top-level ref among the arguments. */
@@ -53,8 +58,15 @@ export class DependencyMark {
 /** A type that other files of core know how to reduce: handles, remote functions, registered classes. */
 export interface Reducer {
   reduce(value: object): Reduced | undefined;
-  revive(kind: number, payload: unknown): unknown;
+  /** `held`: the handle of the reference that came with a remote function or class. */
+  revive(kind: number, payload: unknown, held: object | undefined): unknown;
 }
+
+/** Where in the payload of a remote function or class the place of its reference is. */
+const REFERENCE_AT: ReadonlyMap<number, number> = new Map([
+  [KIND.REMOTE_FUNCTION, 3],
+  [KIND.ACTOR_CLASS, 5],
+]);
 
 export interface SerializerOptions {
   processId: ProcessId;
@@ -63,8 +75,8 @@ export interface SerializerOptions {
   table: ObjectTable;
   store: LocalStore;
   definitions: () => DefinitionCache;
-  /** Sends a definition to the node daemon, once. */
-  publishDefinition: (definition: Definition) => void;
+  /** Sends a definition to the node daemon, once. @returns its reference, which goes with the value */
+  publishDefinition: (definition: Definition) => ObjectEntry;
   reducer: Reducer;
   /** Brings back an object whose bytes a read found gone: what to wait for, or undefined when the error is about something else. */
   recover: (error: unknown) => Promise<void> | undefined;
@@ -99,7 +111,7 @@ export interface Encoded extends EncodedMessage {
   entries: readonly ObjectEntry[];
 }
 
-const runAsItIs: TaskRunner = (work) => work();
+const justWait: ArgumentWait = (_lost, recover) => recover();
 
 function lostFor(payload: Payload): ObjectLostError {
   const reason = "it was freed while it was made again";
@@ -107,7 +119,7 @@ function lostFor(payload: Payload): ObjectLostError {
 }
 
 /** The folder of this package: its frames below the user's say nothing to the user. */
-const OWN_FOLDER = new URL("..", import.meta.url).href;
+const OWN_FOLDER = CODE_URL.href;
 const MACHINERY =
   /\((?:node:internal\/|node:async_hooks)|at (?:async )?node:internal\/|at (?:AsyncLocalStorage|AsyncContext)\.run |at Reflect\.apply/;
 
@@ -125,6 +137,8 @@ const BRIEF_CHARACTERS = 4000;
 
 export class Serializer implements ValueCodec {
   readonly #options: SerializerOptions;
+  /** Why nothing is read from the store any more. */
+  #storeEnded: Error | undefined;
   #collected: Collected | undefined;
   readonly #encoded: Encoded = {
     bytes: new Uint8Array(0),
@@ -243,12 +257,10 @@ export class Serializer implements ValueCodec {
     return decodeValue(inBand, buffers, this.hooks);
   }
 
-  decodeArguments(args: Payload, dependencies: readonly Payload[], inTask?: TaskRunner): unknown[] | Promise<unknown[]> {
+  decodeArguments(args: Payload, dependencies: readonly Payload[], argumentWait: ArgumentWait = justWait): unknown[] | Promise<unknown[]> {
     const pinned: ObjectEntry[] = [];
     const argRefs = this.#receive(args, pinned);
     const dependencyRefs = dependencies.map((payload) => this.#receive(payload, pinned));
-    const read = (payload: Payload, surroundings: Surroundings): Promise<{ value: unknown }> =>
-      this.#decodeOf(payload, surroundings, inTask);
     const unpin = (): void => {
       for (const entry of pinned) this.#options.table.unpin(entry);
     };
@@ -265,24 +277,59 @@ export class Serializer implements ValueCodec {
       }
     }
     const decode = async (): Promise<unknown[]> => {
-      for (const payload of [...dependencies, args]) void this.prefetch(payload, undefined, FETCH_FOR.WAIT);
+      const needed = [...dependencies, args];
+      for (const payload of needed) void this.prefetch(payload, undefined, FETCH_FOR.WAIT);
       const values: unknown[] = [];
-      for (const [index, payload] of dependencies.entries())
-        values.push((await read(payload, { refs: dependencyRefs[index] ?? NO_ENTRIES, purpose: FETCH_FOR.WAIT })).value);
-      return (await read(args, { refs: argRefs, dependencies: values, purpose: FETCH_FOR.WAIT })).value as unknown[];
+      for (const [index, payload] of needed.entries()) {
+        const refs = payload === args ? argRefs : (dependencyRefs[index] ?? NO_ENTRIES);
+        const surroundings = { refs, dependencies: payload === args ? values : NO_VALUES, purpose: FETCH_FOR.WAIT };
+        const whenLost = (error: unknown): Promise<void> | undefined => this.#waitForLost(error, needed.slice(index), argumentWait);
+        const { value } = await this.#decodeOf(payload, surroundings, whenLost);
+        if (payload === args) return value as unknown[];
+        values.push(value);
+      }
+      return [];
     };
     return decode().finally(unpin);
   }
 
+  /** One of the arguments of a call was found lost: waits for it, and for those of the others that are lost, too. @returns undefined for an error that is about something else */
+  #waitForLost(error: unknown, needed: readonly Payload[], argumentWait: ArgumentWait): Promise<void> | undefined {
+    if (lostObjectOf(error) === undefined) return undefined;
+    const wait = async (): Promise<void> => {
+      const errors = [error, ...(await this.#lostAmong(needed.slice(1)))];
+      const lost = errors.map(lostObjectOf).filter((object) => object !== undefined);
+      await argumentWait(lost, async () => void (await Promise.all(errors.map(async (one) => this.#options.recover(one)))));
+    };
+    return wait();
+  }
+
+  /** Where one argument was lost, others may be with it: all of them are made again at once. */
+  async #lostAmong(payloads: readonly Payload[]): Promise<unknown[]> {
+    const errors: unknown[] = [];
+    for (const payload of payloads) {
+      try {
+        await this.#bring(payload, undefined, FETCH_FOR.WAIT);
+        if (payload.stored !== undefined) this.#bytesOf(payload, undefined);
+      } catch (error) {
+        if (lostObjectOf(error) !== undefined) errors.push(error);
+      }
+    }
+    return errors;
+  }
+
   /** Decodes a payload that came with a message; where its bytes are lost, the value that its object gets instead. */
-  async #decodeOf(payload: Payload, surroundings: Surroundings, inTask: TaskRunner = runAsItIs): Promise<{ value: unknown }> {
+  async #decodeOf(
+    payload: Payload,
+    surroundings: Surroundings,
+    whenLost: (error: unknown) => Promise<void> | undefined,
+  ): Promise<{ value: unknown }> {
     try {
       return await this.decode(payload, surroundings);
     } catch (error) {
-      // The wait belongs to the task, which is parked meanwhile: what makes the object again may need its CPU.
-      const recovered = inTask(() => this.#options.recover(error));
-      if (recovered === undefined) throw error;
-      await recovered;
+      const waited = whenLost(error);
+      if (waited === undefined) throw error;
+      await waited;
     }
     const entry = this.#options.table.lookup(payload.stored?.id as ObjectId);
     if (entry?.payload === undefined) {
@@ -298,7 +345,7 @@ export class Serializer implements ValueCodec {
         refs: entry.contained ?? NO_ENTRIES,
         ...(dependencies === undefined ? {} : { dependencies }),
       },
-      inTask,
+      whenLost,
     );
     if (entry.state === "failed") throw again.value;
     return again;
@@ -387,9 +434,16 @@ export class Serializer implements ValueCodec {
       revive: (kind, payload) => {
         if (kind === KIND.DEPENDENCY) return dependencies[payload as number];
         if (kind === KIND.REF) return group.newHandle(refs[payload as number]);
-        return this.#revive(kind, payload);
+        const at = REFERENCE_AT.get(kind);
+        const place = at === undefined ? undefined : (payload as unknown[])[at];
+        return this.#revive(kind, payload, place === undefined ? undefined : group.newHandle(refs[place as number]));
       },
     };
+  }
+
+  /** The daemon is lost: it has let go of what this process held, and other objects may lie there by now. */
+  endStore(error: Error): void {
+    this.#storeEnded = error;
   }
 
   #bytesOf(payload: Payload, keeper: ObjectEntry | undefined): { inBand: Uint8Array; buffers: readonly Uint8Array[] } {
@@ -399,6 +453,7 @@ export class Serializer implements ValueCodec {
         ? payload
         : { inBand: payload.inBand, buffers: payload.buffers.map((buffer) => copyBytes(buffer)) };
     }
+    if (this.#storeEnded !== undefined) throw this.#storeEnded;
     const { store, table } = this.#options;
     const { id, location } = payload.stored;
     const entry = keeper ?? table.lookup(id);
@@ -428,9 +483,11 @@ export class Serializer implements ValueCodec {
 
   #encodeGraph(value: unknown, encoded: Encoded): void {
     const captured = captureValue(value, this.hooks);
-    for (const id of captured.definitions) {
-      const definition = definitionOf(id);
-      if (definition !== undefined) this.#options.publishDefinition(definition);
+    for (const target of captured.classes) {
+      const definition = definitionOf(target);
+      const reference =
+        definition === undefined ? this.#options.definitions().referenceOf(target) : this.#options.publishDefinition(definition);
+      if (reference !== undefined) this.collect(this.#options.table.publish(reference), reference);
     }
     encoded.bytes = captured.bytes;
     encoded.start = 0;
@@ -460,14 +517,16 @@ export class Serializer implements ValueCodec {
   }
 
   /** For handles, which are counted like refs. */
-  collect(ref: ContainedRef, entry: ObjectEntry): void {
-    this.#collect(ref, entry);
+  collect(ref: ContainedRef, entry: ObjectEntry): number {
+    return this.#collect(ref, entry);
   }
 
-  /** A definition that must be known before the value that is being encoded can be read. */
-  collectDefinition(id: string): void {
+  /** A definition that must be known before the value that is being encoded can be read. @returns whether it is the first time */
+  collectDefinition(id: string): boolean {
     this.#collected ??= { refs: [], entries: [], definitions: [] };
-    if (!this.#collected.definitions.includes(id)) this.#collected.definitions.push(id);
+    if (this.#collected.definitions.includes(id)) return false;
+    this.#collected.definitions.push(id);
+    return true;
   }
 
   /** @returns its place in the list that travels beside the value, which is how the value refers to it */
@@ -477,12 +536,12 @@ export class Serializer implements ValueCodec {
     return this.#collected.entries.push(entry) - 1;
   }
 
-  #revive(kind: number, payload: unknown): unknown {
+  #revive(kind: number, payload: unknown, held?: object): unknown {
     switch (kind) {
       case KIND.SHOAL_ERROR:
         return fromWire(payload);
       default:
-        return this.#options.reducer.revive(kind, payload);
+        return this.#options.reducer.revive(kind, payload, held);
     }
   }
 }

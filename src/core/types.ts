@@ -325,7 +325,7 @@ export interface ActorOptions<I = any, T extends MethodTable<I> = MethodTable<I>
 export interface InitOptions {
   /**
    * Connects to a cluster instead of starting a node: the address that `shoal start --head` printed (`"10.0.0.7:6380"`; of several heads one, or several with commas), of which a node must run on this machine, or `"auto"`
-   * for the cluster of this machine's oldest node. Options that describe a node are refused besides. Default: what `SHOAL_ADDRESS` says, where options that describe a node are without
+   * for the cluster of which this machine has nodes, which must be only one. Options that describe a node are refused besides. Default: what `SHOAL_ADDRESS` says, where options that describe a node are without
    * effect; without it the program starts a node of its own.
    */
   address?: string | undefined;
@@ -359,6 +359,11 @@ export interface InitOptions {
   logToDriver?: boolean | undefined;
   /** `"inProcess"` runs everything in this process: nothing to start, breakpoints hold. Default: `"process"`. */
   mode?: "process" | "inProcess" | undefined;
+  /**
+   * Warn, in `"inProcess"` mode, of what functions and classes capture that could not be sent to a worker process: a socket, say. Looks at each once. Without effect in
+   * `"process"` mode, which refuses it. Default: true.
+   */
+  checkCaptures?: boolean | undefined;
   /** Return the running runtime from a second `init` instead of failing. Default: false. */
   ignoreReinitError?: boolean | undefined;
 }

@@ -26,6 +26,7 @@ import {
 } from "../platform/files/session-directory.ts";
 import { DaemonPermit } from "../platform/processes/run-permit.ts";
 import { networkFaults } from "../platform/network/network-faults.ts";
+import { entryFile, pathOfFileUrl } from "../platform/files/file-url.ts";
 import { removeNodeFile, writeNodeFile } from "../platform/files/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/network/tls-identity.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
@@ -66,15 +67,14 @@ const LOOK_AFTER_CACHE_MS = 5000;
 /** Written to the parent once callers can connect. */
 const READY = "ready";
 
-let end = (): void => process.exit(0);
 const { configuration, send, cpus, workerEntry, earlyWorkers } = daemonStart;
+let { end } = daemonStart;
 whenParentGone(() => end());
 process.title = "shoal daemon";
 const started = tellingStartFailures(send);
 const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
-const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
 const runsUntil = join(directories.memory, "runs-until");
 const permit = cluster === undefined ? undefined : new DaemonPermit(runsUntil);
 let workerCount = 0;
@@ -130,13 +130,13 @@ const environments = nodeEnvironments({
   hostname: hostname(),
   directories,
   sharesFolders: configuration.sharesFolders ?? true,
-  program: new URL(`../entry/environment.${extension}`, import.meta.url).pathname,
+  program: entryFile("environment", import.meta.url),
   peer: (node) => daemon.daemonOf(node),
 });
 
 const launcher = createProcessLauncher({
   entry: workerEntry,
-  pythonFolder: new URL("../../python", import.meta.url).pathname,
+  pythonFolder: pathOfFileUrl(new URL("../../python", import.meta.url)),
   execArgv: configuration.workerExecArgv,
   cpus,
   configure: (processId, settings) => {

@@ -4,9 +4,11 @@
  * Owns the line to the parent; `entry/daemon-process.ts` goes on from here, decides what the parent's end means from then on, and gives the early workers away.
  * Imports little, as a program's first task waits for each millisecond until its worker has begun.
  */
+import { rmSync } from "node:fs";
 import { EarlyWorkers } from "../node/workers/early-workers.ts";
 import { type SpareProcess, startSpareProcess } from "../node/workers/spare-process.ts";
 import { useCodeCache } from "../platform/files/code-cache.ts";
+import { entryFile } from "../platform/files/file-url.ts";
 import { type ParentLine, readParentLine } from "../platform/processes/worker-process.ts";
 import type { DaemonConfiguration } from "./daemon-process.ts";
 
@@ -18,12 +20,14 @@ interface DaemonStart {
   readonly workerEntry: string;
   /** Absent in a cluster, where a node does not know whether anybody will want any. */
   readonly earlyWorkers: EarlyWorkers<SpareProcess> | undefined;
+  /** Ends a daemon that has not begun to be one: its session's folders, which its parent has made, go with it. */
+  readonly end: () => void;
 }
 
 useCodeCache();
 let parentGone = (): void => process.exit(0);
 
-/** Until then the process ends with its parent at once. */
+/** Until then `daemonStart.end` is called. */
 export function whenParentGone(callback: () => void): void {
   parentGone = callback;
 }
@@ -31,9 +35,7 @@ export function whenParentGone(callback: () => void): void {
 export const daemonStart: DaemonStart = begin(await readParentLine<DaemonConfiguration>(() => parentGone()));
 
 function begin({ configuration, send }: ParentLine<DaemonConfiguration>): DaemonStart {
-  // From a file of `dist/shared`, too.
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const workerEntry = new URL(`../entry/worker.${extension}`, import.meta.url).pathname;
+  const workerEntry = entryFile("worker", import.meta.url);
   const cpus = configuration.resources["CPU"] ?? 1;
   const spare = { entry: workerEntry, execArgv: configuration.workerExecArgv, cpus };
   const earlyWorkers =
@@ -44,5 +46,11 @@ function begin({ configuration, send }: ParentLine<DaemonConfiguration>): Daemon
           end: ({ child }: SpareProcess) => child.kill("SIGKILL"),
         })
       : undefined;
-  return { configuration, send, cpus, workerEntry, earlyWorkers };
+  const end = (): void => {
+    // Early workers end with the line to their parent, which is this process.
+    for (const directory of Object.values(configuration.directories)) rmSync(directory, { recursive: true, force: true });
+    process.exit(0);
+  };
+  whenParentGone(end);
+  return { configuration, send, cpus, workerEntry, earlyWorkers, end };
 }

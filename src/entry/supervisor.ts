@@ -189,8 +189,8 @@ function writeFile(): void {
 }
 
 log.write(`Starts: process ${process.pid}.`);
-writeFile();
 try {
+  writeFile();
   await supervisor.start();
   const started: SupervisorStarted = {
     kind: "started",
@@ -204,6 +204,10 @@ try {
   send(JSON.stringify(started));
 } catch (error) {
   log.write(`Could not start: ${(error as Error).message}`);
-  removeRunFile(id);
   send(failureLine(error), () => process.exit(1));
+  try {
+    removeRunFile(id);
+  } catch {
+    // The folder is another user's: nothing of this supervisor is there.
+  }
 }

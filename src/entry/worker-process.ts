@@ -8,7 +8,7 @@ import type { FrameSink } from "../core/session/worker-runtime.ts";
 import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { saveCodeCache } from "../platform/files/code-cache.ts";
-import { connect, listen } from "../platform/network/endpoint.ts";
+import { listen } from "../platform/network/endpoint.ts";
 import { collectGarbage } from "../platform/garbage.ts";
 import { WorkerMark } from "../platform/processes/run-mark.ts";
 import { permitted, WorkerPermit } from "../platform/processes/run-permit.ts";
@@ -19,6 +19,7 @@ import type { Transport } from "../platform/network/transport.ts";
 import { readParentLine } from "../platform/processes/worker-process.ts";
 import type { WorkerConfiguration } from "../node/workers/process-launcher.ts";
 import type { SpareConfiguration } from "../node/workers/spare-process.ts";
+import { connectProven } from "../rpc/handshake.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
 import { newWakefulLoop } from "../rpc/wakeful-loop.ts";
 import { markOutput } from "../worker/console-source.ts";
@@ -59,7 +60,7 @@ const listener = await listen(configuration.address, (transport) => sink.accept(
 const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
 const remote =
   remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(allowed(transport)), { onStranger });
-const daemonTransport = allowed(await connect(configuration.daemonAddress));
+const daemonTransport = allowed(await connectProven(configuration.daemonAddress, configuration));
 const host = startWorkerRuntime({
   ...settings,
   remoteAddress: remote?.path,

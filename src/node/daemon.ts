@@ -14,7 +14,6 @@ import type { Connection } from "../rpc/connection.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
-import { decodeHeader } from "../wire/header.ts";
 import type { NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import {
   type CancelRefHeader,
@@ -36,7 +35,7 @@ import { EnvironmentService } from "./environments/environment-service.ts";
 import { ClusterLeases } from "./leases/cluster-leases.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
 import type { LeaseEffect, LeaseEvent } from "./leases/lease-events.ts";
-import { leaseEventOf } from "./leases/lease-messages.ts";
+import { leaseEventOf, slotHeader } from "./leases/lease-messages.ts";
 import type { Peer } from "./local-peer.ts";
 import { LeaseManager } from "./leases/lease-manager.ts";
 import { obstacleText } from "./leases/lease-obstacles.ts";
@@ -45,6 +44,7 @@ import { leaseReport } from "./leases/lease-report.ts";
 import { LeaseWatch } from "./leases/lease-watch.ts";
 import { nodeDigest, type PlacedActor } from "./membership/node-digest.ts";
 import { nodeServices } from "./node-services.ts";
+import { admitProcess } from "./process-admission.ts";
 import { nodeHeader } from "./node-header.ts";
 import { answerLocate } from "./objects/object-locations.ts";
 import { OtherNodes } from "./membership/other-nodes.ts";
@@ -109,6 +109,7 @@ export class NodeDaemon {
       peer: (id) => this.#peer(id),
       send: (to, type, header) => this.#send(to, type, header),
       actorUnheld: (actor) => this.#head.unheld(actor),
+      definitionUnheld: (reference) => this.#head.definitionUnheld(reference, options.nodeId),
       countElsewhere: (change) => this.#others?.count(change) === true,
       adoptStored: (location) => {
         if (this.#others?.adopt(location) !== true) this.#store.adopt(location, options.processId);
@@ -220,18 +221,17 @@ export class NodeDaemon {
   }
 
   #join(connection: Connection, hello: HelloHeader): void {
-    const peer: Peer = {
-      id: hello.processId,
-      holderId: hello.holderId,
-      kind: hello.kind,
-      pid: hello.pid,
-      address: hello.address,
-      remoteAddress: hello.remoteAddress ?? "",
-      jobId: hello.jobId,
-      connection,
-    };
+    const peer = admitProcess(connection, hello, {
+      nodeId: this.#options.nodeId,
+      isKnown: (process) => this.#peers.has(process as ProcessId),
+      onMessage: (from, frame, header) => this.#receive(from, frame, header),
+      onRefused: (refused, fault) => {
+        this.#workers.kill(refused.id, `the node daemon refused what it sent: ${fault}`);
+        this.#leave(refused);
+      },
+    });
+    if (peer === undefined) return;
     this.#peers.set(peer.id, peer);
-    connection.onFrame = (frame) => this.#receive(peer, frame);
     connection.onClose = () => this.#leave(peer);
     this.#store.joined(peer.id);
     const environment = peer.kind === "worker" ? this.#workers.ready(peer.id) : undefined;
@@ -253,8 +253,7 @@ export class NodeDaemon {
     if (!Array.from(this.#peers.values()).some((other) => other.kind === "driver")) this.#options.onAbandoned();
   }
 
-  #receive(peer: Peer, frame: Frame): void {
-    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  #receive(peer: Peer, frame: Frame, header: unknown): void {
     const part = this.#others === undefined ? { here: header } : this.#others.split(peer.id, frame, header);
     if (part !== undefined) this.#handle(peer, frame, part.here);
   }
@@ -413,7 +412,7 @@ export class NodeDaemon {
           this.#head.groupReserved(effect.group, this.#options.nodeId);
           break;
         case "slot":
-          this.#send(effect.worker, MESSAGE.WORKER_SLOT, [effect.shape, effect.isAnswer, effect.isLeased]);
+          this.#send(effect.worker, MESSAGE.WORKER_SLOT, slotHeader(effect));
           break;
         case "leaseEnded":
           this.#send(effect.worker, MESSAGE.WORKER_SLOT, effect.isLast);

@@ -15,9 +15,9 @@ import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 
 /** What everything fails with that needs the node, once its daemon is gone. */
 export function daemonEnded(reason: string): NodeDiedError {
-  return new NodeDiedError(`The node daemon ended: ${reason}`, {
+  return new NodeDiedError(`The connection to the node daemon ended: ${reason}`, {
     reason,
-    hint: "Call init() again; look at the system's log for what ended it.",
+    hint: "Call init() again. Where it ended by itself, the system's log may tell what ended it.",
   });
 }
 

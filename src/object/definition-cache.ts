@@ -1,43 +1,98 @@
 /**
- * The functions and classes that this process has received, by content hash, each revived once.
+ * The functions and classes that this process has received, by id, each revived once.
  *
  * A definition comes with the call that first needs it, or is fetched from the node daemon. Reviving may import modules, so what is kept is a
- * promise; `ready` answers at once for those that have settled, which is what hot paths ask.
+ * promise; `isReady` answers at once for those that have settled, which is what hot paths ask. The cache is bounded: what was used longest ago is
+ * dropped, and fetched again from the node daemon when a call or value needs it, which has it as long as anybody can call it.
  */
 import { copyBytes } from "../base/bytes.ts";
+import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { reviveDefinition } from "../closure/revive.ts";
 import type { DecodeHooks } from "../wire/value/decode.ts";
-import type { DefinitionHeader, StoredHeader } from "../wire/messages.ts";
+import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import type { StoredHeader } from "../wire/messages.ts";
+import type { ObjectEntry } from "./object-entry.ts";
 
-interface Row {
+/** One definition as it is kept here. */
+export interface KeptDefinition {
   promise: Promise<unknown>;
   isReady: boolean;
+  /** Ready, or never to be. */
+  isSettled: boolean;
+  /** It is no part of the cache, and never dropped. */
+  readonly isForGood: boolean;
   value: unknown;
+  /** When it was last used, by the cache's clock. */
+  usedAt: number;
+  /** Until then a value that is being read may need it. */
+  neededUntilMs: number;
+  sizeBytes: number;
+  /** What is pinned for it. */
+  readonly pinned: ObjectEntry[];
 }
 
-/** The parts of a definition that lies in the store. */
-export type ReadStored = (stored: StoredHeader) => Promise<{ inBand: Uint8Array; buffers: readonly Uint8Array[] }>;
-
-/** Hooks for reading a definition with these refs in it, which are kept as long as the definition: for good. */
-export type HooksFor = (refs: DefinitionHeader["refs"]) => DecodeHooks;
+/** The parts of a definition that lies in the store; its entry is pinned. */
+export type ReadStored = (
+  stored: StoredHeader,
+) => Promise<{ parts: { inBand: Uint8Array; buffers: readonly Uint8Array[] }; entry: ObjectEntry }>;
 
 export type FetchDefinition = (id: string) => Promise<{ header: DefinitionHeader; body: Uint8Array }>;
 
-export class DefinitionCache {
-  readonly #rows = new Map<string, Row>();
-  readonly #fetch: FetchDefinition;
-  readonly #hooksFor: HooksFor;
-  readonly #readStored: ReadStored;
+export interface DefinitionCacheOptions {
+  fetch: FetchDefinition;
+  /** Hooks for reading something with these refs in it. */
+  hooksFor: (refs: readonly ObjectEntry[]) => DecodeHooks;
+  readStored: ReadStored;
+  table: {
+    receive: (ref: { id: ObjectId; owner: ProcessId }) => ObjectEntry;
+    unpin: (entry: ObjectEntry) => void;
+    trackFresh: (entry: ObjectEntry, handle: object) => void;
+  };
+  limits?: { count: number; bytes: number };
+}
 
-  constructor(options: { fetch: FetchDefinition; hooksFor: HooksFor; readStored: ReadStored }) {
-    this.#fetch = options.fetch;
-    this.#readStored = options.readStored;
-    this.#hooksFor = options.hooksFor;
+/** A program has some hundred functions; a thousand are one place that makes them without end. */
+const DEFINITIONS_MAX = 1000;
+/** Of the bytes that they came in: revived they take two to three times as much, and a worker should stay small. */
+const DEFINITION_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Between the loading of what a value needs and its reading there may be the fetching of its bytes. */
+const NEEDED_FOR_MS = 1000;
+
+const NOTHING = { promise: Promise.resolve(undefined), usedAt: 0, neededUntilMs: 0, sizeBytes: 0, pinned: [] };
+
+/** A function that does not come from the cache and is never dropped. */
+export function keptForGood(value: unknown): KeptDefinition {
+  return { ...NOTHING, isReady: true, isSettled: true, isForGood: true, value };
+}
+
+export class DefinitionCache {
+  readonly #rows = new Map<string, KeptDefinition>();
+  /** What this process made itself. */
+  readonly #provided = new Map<string, KeptDefinition>();
+  /** By class, what keeps the definition that brought it: for values with instances of it. */
+  readonly #references = new WeakMap<object, { readonly entry: ObjectEntry }>();
+  readonly #options: DefinitionCacheOptions;
+  readonly #limits: { count: number; bytes: number };
+  #sizeBytes = 0;
+  #clock = 0;
+
+  constructor(options: DefinitionCacheOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? { count: DEFINITIONS_MAX, bytes: DEFINITION_BYTES_MAX };
+  }
+
+  get size(): number {
+    return this.#rows.size;
   }
 
   /** Whether every one of them can be used now. */
   areReady(ids: readonly string[]): boolean {
-    for (const id of ids) if (this.#rows.get(id)?.isReady !== true) return false;
+    for (const id of ids) {
+      const row = this.keptOf(id);
+      if (row?.isReady !== true) return false;
+      this.used(row);
+    }
     return true;
   }
 
@@ -46,48 +101,151 @@ export class DefinitionCache {
   }
 
   ready(id: string): unknown {
-    const row = this.#rows.get(id);
+    const row = this.keptOf(id);
     return row?.isReady === true ? row.value : undefined;
   }
 
+  keptOf(id: string): KeptDefinition | undefined {
+    return this.#rows.get(id) ?? this.#provided.get(id);
+  }
+
+  used(row: KeptDefinition): void {
+    this.#clock += 1;
+    row.usedAt = this.#clock;
+  }
+
   load(id: string): Promise<unknown> {
-    const known = this.#rows.get(id);
-    if (known !== undefined) return known.promise;
-    return this.#add(
-      id,
-      this.#fetch(id).then(({ header, body }) => this.#revive(header, body)),
-    );
+    const known = this.keptOf(id);
+    if (known !== undefined) {
+      this.used(known);
+      known.neededUntilMs = performance.now() + NEEDED_FOR_MS;
+      return known.promise;
+    }
+    return this.#add(id, 0, async (row) => {
+      row.neededUntilMs = performance.now() + NEEDED_FOR_MS;
+      const { header, body } = await this.#options.fetch(id);
+      this.#grow(row, body.byteLength);
+      return await this.#revive(header, body, row);
+    });
   }
 
   /** A definition that this process made itself: it is what it is. */
   provide(id: string, value: unknown): void {
-    if (!this.#rows.has(id)) this.#rows.set(id, { promise: Promise.resolve(value), isReady: true, value });
+    if (!this.#provided.has(id)) this.#provided.set(id, keptForGood(value));
   }
 
   receive(header: DefinitionHeader, body: Uint8Array): void {
-    if (this.#rows.has(header.id)) return;
+    if (this.#rows.has(header.id)) {
+      // The holds that came with it are for what is here already.
+      for (const [id, owner] of header.refs) this.#options.table.unpin(this.#options.table.receive({ id, owner }));
+      return;
+    }
     const own = copyBytes(body);
-    void this.#add(header.id, this.#revive(header, own));
+    void this.#add(header.id, own.byteLength, (row) => this.#revive(header, own, row)).catch(() => {
+      // Each of its calls fails with the same error.
+    });
   }
 
-  #add(id: string, promise: Promise<unknown>): Promise<unknown> {
-    const row: Row = { promise, isReady: false, value: undefined };
+  /** Nobody here calls it any more. A call that runs goes on with what it has. */
+  forget(id: string): void {
+    const row = this.#rows.get(id);
+    if (row?.isSettled !== true) return;
+    this.#rows.delete(id);
+    this.#sizeBytes -= row.sizeBytes;
+    this.#unpin(row);
+  }
+
+  /** The reference of the definition that brought a class here. */
+  referenceOf(target: object): ObjectEntry | undefined {
+    return this.#references.get(target)?.entry;
+  }
+
+  #add(id: string, sizeBytes: number, revive: (row: KeptDefinition) => Promise<unknown>): Promise<unknown> {
+    this.#clock += 1;
+    const row: KeptDefinition = {
+      ...NOTHING,
+      isReady: false,
+      isSettled: false,
+      isForGood: false,
+      value: undefined,
+      usedAt: this.#clock,
+      sizeBytes,
+      pinned: [],
+    };
     this.#rows.set(id, row);
-    promise.then(
+    this.#sizeBytes += sizeBytes;
+    row.promise = revive(row);
+    row.promise.then(
       (value) => {
         row.isReady = true;
+        row.isSettled = true;
         row.value = value;
+        this.#keepWithinLimits(row);
       },
       // Kept: a definition that cannot be revived here fails each of its calls with the same error.
-      () => {},
+      () => {
+        row.isSettled = true;
+        this.#keepWithinLimits(row);
+      },
     );
-    return promise;
+    return row.promise;
   }
 
-  async #revive(header: DefinitionHeader, body: Uint8Array): Promise<unknown> {
+  #grow(row: KeptDefinition, bytes: number): void {
+    row.sizeBytes += bytes;
+    this.#sizeBytes += bytes;
+  }
+
+  #keepWithinLimits(newest: KeptDefinition): void {
+    const { count, bytes } = this.#limits;
+    if (this.#rows.size <= count && this.#sizeBytes <= bytes) return;
+    const nowMs = performance.now();
+    const evictable = [...this.#rows].filter(([, row]) => row.isSettled && row !== newest && row.neededUntilMs < nowMs);
+    const oldestFirst = evictable.sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    // A tenth at a time, so that not each new one sorts them all.
+    for (const [id, row] of oldestFirst) {
+      if (this.#rows.size <= count * 0.9 && this.#sizeBytes <= bytes * 0.9) return;
+      this.forget(id);
+      row.isReady = false;
+      row.value = undefined;
+      row.promise = NOTHING.promise;
+    }
+  }
+
+  #unpin(row: KeptDefinition): void {
+    for (const entry of row.pinned.splice(0)) this.#options.table.unpin(entry);
+  }
+
+  async #revive(header: DefinitionHeader, body: Uint8Array, row: KeptDefinition): Promise<unknown> {
+    const { table, hooksFor, readStored } = this.#options;
+    const refs = header.refs.map(([id, owner]) => table.receive({ id, owner }));
+    row.pinned.push(...refs);
     await this.loadAll(header.dependencies);
-    const { inBand, buffers } = header.stored === undefined ? partsOf(header, body) : await this.#readStored(header.stored);
-    return await reviveDefinition(inBand, buffers, { hooks: this.#hooksFor(header.refs), definition: (id) => this.load(id) });
+    let parts = header.stored === undefined ? partsOf(header, body) : undefined;
+    if (parts === undefined) {
+      const read = await readStored(header.stored as StoredHeader);
+      parts = read.parts;
+      row.pinned.push(read.entry);
+    }
+    return await reviveDefinition(parts.inBand, parts.buffers, {
+      hooks: hooksFor(refs),
+      definition: (id) => this.load(id),
+      ...this.#hearsOfClasses(header, refs),
+    });
+  }
+
+  #hearsOfClasses({ own }: DefinitionHeader, refs: readonly ObjectEntry[]): { onClass?: (target: object) => void } {
+    const entry = own === undefined ? undefined : refs[own];
+    if (entry === undefined) return {};
+    const held = { entry };
+    let isTracked = false;
+    return {
+      onClass: (target) => {
+        if (!isTracked) this.#options.table.trackFresh(entry, held);
+        isTracked = true;
+        this.#references.set(target, held);
+      },
+    };
   }
 }
 

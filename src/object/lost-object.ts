@@ -14,6 +14,16 @@ export interface LostObject {
   readonly location: WireLocation;
 }
 
+/** Arguments of a call are lost. It has not begun, and gives back all that it was to begin with: what makes them again may need that. */
+export class ArgumentsLost extends Error {
+  readonly lost: readonly LostObject[];
+
+  constructor(lost: readonly LostObject[]) {
+    super(`Cannot read the arguments of a call: ${lost.length} of them are lost`);
+    this.lost = lost;
+  }
+}
+
 const lostBy = new WeakMap<ObjectLostError, LostObject>();
 
 export function noteLost(error: ObjectLostError, lost: LostObject): void {

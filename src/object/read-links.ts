@@ -28,7 +28,7 @@ export class ReadLinks {
     this.#links.set(keyOf(sender, number), link);
     void link.closed.then(() => {
       if (link.heldRead === 0) this.#links.delete(keyOf(sender, number));
-      else this.#keep(sender, number);
+      else this.#keep(sender, number, { heldRead: link.heldRead, closed: link.closed });
     });
   }
 
@@ -40,7 +40,9 @@ export class ReadLinks {
     return number <= (this.#forgotten.get(sender) ?? 0) ? Number.MAX_SAFE_INTEGER : 0;
   }
 
-  #keep(sender: ProcessId, number: number): void {
+  /** The number alone: the link itself has buffers. */
+  #keep(sender: ProcessId, number: number, ended: ReadLink): void {
+    this.#links.set(keyOf(sender, number), ended);
     this.#ended.push({ sender, number });
     const oldest = this.#ended.length > KEPT_MAX ? this.#ended.shift() : undefined;
     if (oldest === undefined) return;

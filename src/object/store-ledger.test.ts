@@ -42,6 +42,15 @@ describe("an object", () => {
     expect(ledger.statistics).toMatchObject({ diskBytes: 0, objects: 0 });
   });
 
+  test("is there from its notice to its release, and another one in its place is not taken for it", () => {
+    const ledger = ledgerWith([]);
+    expect(ledger.holds(memoryAt("w-1", 0, 5000))).toBe(false);
+    ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-1", 0, 5000) });
+    expect([ledger.holds(memoryAt("w-1", 0, 5000)), ledger.holds(memoryAt("w-1", 0, 6000))]).toEqual([true, false]);
+    ledger.freed(memoryAt("w-1", 0, 5000));
+    expect(ledger.holds(memoryAt("w-1", 0, 5000))).toBe(false);
+  });
+
   test("is counted once however often it is announced", () => {
     const ledger = ledgerWith([memoryAt("w-1")]);
     ledger.sealed({ writer: worker, owner: driver, location: memoryAt("w-1") });

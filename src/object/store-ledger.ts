@@ -359,6 +359,11 @@ export class StoreLedger {
     return unlink;
   }
 
+  /** Whether an object is there: its notice has come, and nobody has freed it since. */
+  holds(location: ObjectLocation): boolean {
+    return this.#arenas.get(keyOf(location))?.objects.get(location.offset)?.location.sizeBytes === location.sizeBytes;
+  }
+
   /** Whether an object lies on disk, put there or spilled. */
   isOnDisk(location: ObjectLocation): boolean {
     return location.kind === "disk" || this.#arenas.get(keyOf(location))?.objects.get(location.offset)?.moved !== undefined;

@@ -5,6 +5,7 @@
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { ByteRange } from "../wire/value/byte-reader.ts";
+import type { LostObject } from "./lost-object.ts";
 import type { ContainedRef, Payload } from "./payload.ts";
 
 /** From this size on, values travel through the object store and are mapped by readers; smaller ones are copied along. */
@@ -26,8 +27,13 @@ export interface FailedTask {
   name: string;
 }
 
-/** Does something on behalf of the task whose arguments are read: a wait in it parks that task. */
-export type TaskRunner = <T>(work: () => T) => T;
+/**
+ * Decides how a call waits for lost arguments. The call has not begun, so it holds nothing worth keeping: whatever it would begin with may be what their makers need.
+ *
+ * @param recover asks for the arguments and resolves once all of them have values again
+ * @returns once the call may begin with them. @throws ArgumentsLost when the call goes back to its caller
+ */
+export type ArgumentWait = (lost: readonly LostObject[], recover: () => Promise<void>) => Promise<void>;
 
 export interface ValueCodec {
   /** @throws SerializationError naming the path of what cannot be sent */
@@ -39,7 +45,7 @@ export interface ValueCodec {
   /** A payload that was made here will not be sent: what it takes in the store is free again. */
   discard(payload: Payload): void;
   /** A promise only where definitions have to be fetched, modules imported or lost objects made again. */
-  decodeArguments(args: Payload, dependencies: readonly Payload[], inTask?: TaskRunner): unknown[] | Promise<unknown[]>;
+  decodeArguments(args: Payload, dependencies: readonly Payload[], argumentWait?: ArgumentWait): unknown[] | Promise<unknown[]>;
   /** Plain bytes and their buffers, which become parts of the value: nobody else may use them. */
   decodeParts(inBand: Uint8Array, buffers: readonly Uint8Array[]): unknown;
   /** The hot form: plain in-band bytes without dependencies. */

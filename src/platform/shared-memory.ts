@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
+import { PACKAGE_URL } from "./own-files.ts";
 
 /** Part of an open file, to be mapped. */
 export interface MappedRange {
@@ -55,7 +56,7 @@ interface NativePart {
 type Loaded = { part: NativePart; memory: SharedMemory } | { reason: string };
 
 /** Beside `src` in a checkout and beside `dist` in the published package. */
-const PREBUILDS = new URL("../../prebuilds/", import.meta.url);
+const PREBUILDS = new URL("prebuilds/", PACKAGE_URL);
 
 let loaded: Loaded | undefined;
 
@@ -114,7 +115,7 @@ export function loadNativePart(directory: URL, platform: string, arch: string): 
         reason = `the checksum of ${file} is not the recorded one`;
         continue;
       }
-      const part = createRequire(import.meta.url)(path) as NativePart;
+      const part = createRequire(PACKAGE_URL)(path) as NativePart;
       return { part, memory: memoryOf(part) };
     } catch (error) {
       reason = `${file} cannot be loaded: ${(error as Error).message}`;

@@ -1,9 +1,10 @@
 /**
  * Where a command line writes to, and what it reads of its surroundings; and the words of a command line, taken apart.
  *
- * A reader that has gone (`shoal ... | head`) ends output without an error. Which words are known is the caller's business: here every option is only given its name and value.
+ * What is secret in the environment is found here alone, and not by what the command starts. A reader that has gone (`shoal ... | head`) ends output without an error. Which words are known is the caller's business: here every option is only given its name and value.
  */
 import { parseArgs } from "node:util";
+import { takeSecrets } from "./processes/child-environment.ts";
 
 export interface Terminal {
   /** For whom the command was run: results, on standard output. */
@@ -23,7 +24,7 @@ export function processTerminal(): Terminal {
   return {
     print: (text) => void process.stdout.write(`${text}\n`),
     tell: (text) => void process.stderr.write(`${text}\n`),
-    environment: process.env,
+    environment: takeSecrets(),
     workingDirectory: process.cwd(),
   };
 }

@@ -13,6 +13,7 @@ import { defaultStoreBytes } from "../object/store-quota.ts";
 import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../platform/network/network-faults.ts";
 import { workerExecArgv } from "../platform/machine/machine.ts";
 import { randomHex } from "../platform/random.ts";
+import { entryFile } from "../platform/files/file-url.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/files/session-directory.ts";
 import { readFailureLine } from "../platform/processes/start-failure.ts";
 import { Child } from "../platform/processes/worker-process.ts";
@@ -145,14 +146,13 @@ interface StartedChild {
 }
 
 function startChild({ entry, what, configuration, networkFaults, onLine, onLater, clean }: ChildStart): Promise<StartedChild> {
-  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const lines: string[] = [];
   let failure: ShoalError | undefined;
   let hasStarted = false;
   const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
   return new Promise((resolve, reject) => {
     const child = new Child({
-      entry: new URL(`../entry/${entry}.${extension}`, import.meta.url).pathname,
+      entry: entryFile(entry, import.meta.url),
       execArgv: ["--disable-warning=ExperimentalWarning"],
       configuration,
       env: networkFaults === undefined ? {} : networkFaultsEnvironment(networkFaults),

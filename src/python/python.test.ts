@@ -1,4 +1,5 @@
 /** How Python code is named, and that what names none is refused where it is written. */
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { actorClassState } from "../core/actors/actor-class.ts";
 import { remoteFunctionState } from "../core/calls/remote-function.ts";
@@ -10,6 +11,7 @@ test("code is named by its file or module, and its name in it", () => {
   expect(stateOf(python.task("train.py", "fit"))).toMatchObject({ id: "python:train.py:fit", name: "fit" });
   expect(stateOf(python.task("a.b", "C.d"))?.id).toBe("python:a.b:C.d");
   expect(stateOf(python.task(new URL("file:///some%20where/x.py"), "f"))?.id).toBe("python:/some where/x.py:f");
+  expect(stateOf(python.task(new URL(pathToFileURL("/a: 100% #1 ü/x.py")), "f"))?.id).toBe("python:/a: 100% #1 ü/x.py:f");
   expect(actorClassState(python.actor("m", "Cls"))).toMatchObject({ id: "python:m:Cls", interface: { isOpen: true } });
 });
 
@@ -27,7 +29,16 @@ test("methods may have options, although nobody knows them here", () => {
 });
 
 test("what names no code is refused", () => {
-  for (const place of ["", "no module", "a:b.py", "file-name", 5 as never, new URL("http://x/y.py")])
+  for (const place of [
+    "",
+    "no module",
+    "a:b.py",
+    "file-name",
+    5 as never,
+    "file:///x.py",
+    new URL("http://x/y.py"),
+    new URL("file:///a%2Fb.py"),
+  ])
     expect(() => python.task(place, "f")).toThrow(/Cannot name Python code/);
   for (const name of ["", "a b", "a..b", "f()", undefined as never])
     expect(() => python.actor("m", name)).toThrow(/the name of a function or class in m is needed/);

@@ -7,7 +7,7 @@
 import { describeValue } from "../base/describe.ts";
 import { makeActorClass } from "../core/actors/actor-class.ts";
 import { resolveActorOptions, resolveTaskOptions } from "../core/options/options.ts";
-import { pythonId } from "../core/python-code.ts";
+import { pythonFile, pythonId } from "../core/python-code.ts";
 import { makeRemoteFunction } from "../core/calls/remote-function.ts";
 import type { ActorClass, ActorOptions, RemoteFunction, TaskOptions } from "../core/types.ts";
 
@@ -72,8 +72,9 @@ export const python: Python = {
 };
 
 function idOf(place: unknown, name: unknown): string {
-  const path = place instanceof URL ? pathOf(place) : place;
-  if (typeof path !== "string" || path === "" || path.includes(":") || path.includes("\0"))
+  const path = place instanceof URL ? pythonFile(place) : place;
+  // A colon is part of an absolute path; anywhere else it is a URL that was written as a text.
+  if (typeof path !== "string" || path === "" || path.includes("\0") || (path.includes(":") && !path.startsWith("/")))
     throw new TypeError(
       `Cannot name Python code: a file such as "train.py" or a module such as "package.module" is needed: received ${describeValue(place)}`,
     );
@@ -84,9 +85,4 @@ function idOf(place: unknown, name: unknown): string {
   if (typeof name !== "string" || !NAME.test(name))
     throw new TypeError(`Cannot name Python code: the name of a function or class in ${path} is needed: received ${describeValue(name)}`);
   return pythonId(path, name);
-}
-
-function pathOf(url: URL): string {
-  if (url.protocol !== "file:") throw new TypeError(`Cannot name Python code: only file URLs name files: received ${url.href}`);
-  return decodeURIComponent(url.pathname);
 }

@@ -11,6 +11,7 @@ import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../platform/network/transport.ts";
+import { blockFor } from "../platform/processes/interruptible.ts";
 import type { PeerConnection } from "./peer-connection.ts";
 import type { WakefulLoop } from "./wakeful-loop.ts";
 
@@ -21,6 +22,8 @@ const CONGESTION_BYTES = 4 * 1024 * 1024;
 /** What a peer may send in one frame before it has said who it is. */
 export const HELLO_SIZE_MAX = 4096;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** How often a process that waits without its event loop looks whether something has come. */
+const SYNC_POLL_MS = 1;
 
 export interface Reply {
   header: unknown;
@@ -57,6 +60,8 @@ export class Connection implements PeerConnection {
   readonly #parser: FrameParser;
   readonly #requests = new Map<number, PendingRequest>();
   #nextRequestId = 1;
+  /** In the middle of a chunk, whose parser cannot be given another. */
+  #isReading = false;
   #flushScheduled = false;
   #closeReason: string | undefined;
   readonly #flush = (): void => {
@@ -71,8 +76,10 @@ export class Connection implements PeerConnection {
     this.#parser = new FrameParser((frame) => this.#receive(frame), options.trusted ? FRAME_SIZE_MAX : HELLO_SIZE_MAX);
     transport.onChunk = (chunk) => {
       this.wakeful?.arrived();
+      this.#isReading = true;
       try {
         this.#parser.push(chunk);
+        this.#isReading = false;
       } catch (error) {
         // Malformed input ends here by design; anything else is a defect of ours that must not go unseen.
         if (!(error instanceof FrameError || error instanceof DecodeError)) this.onDefect(error as Error);
@@ -89,6 +96,7 @@ export class Connection implements PeerConnection {
   /** The peer has proved who it is: from now on frames of any kind and size are read. */
   trust(): void {
     this.#parser.sizeMax = FRAME_SIZE_MAX;
+    this.#transport.identified?.();
   }
 
   get isClosed(): boolean {
@@ -139,6 +147,26 @@ export class Connection implements PeerConnection {
       this.#requests.set(id, { resolve, reject, takeBack });
       this.send(type, header, { callId: id, ...(options.parts === undefined ? {} : { parts: options.parts }) });
     });
+  }
+
+  /**
+   * Asks and reads until the answer is here, without the event loop: for the exit of a process. Returns at once where the other side has not started yet,
+   * where it cannot take the question now, and in the middle of a message.
+   */
+  requestSync(type: number, withinMs: number): void {
+    const untilMs = performance.now() + withinMs;
+    const id = this.#nextRequestId;
+    if (this.#isReading || this.#closeReason !== undefined) return;
+    this.#requests.set(id, { resolve: () => {}, reject: () => {}, takeBack: undefined });
+    this.send(type, undefined, { callId: id });
+    this.#writer.flush();
+    // Bytes that the system has not taken yet are for the event loop to send.
+    if (this.#transport.pendingBytes > 0) return;
+    while (this.#requests.has(id) && performance.now() < untilMs) {
+      const state = this.#transport.readSync?.() ?? "ended";
+      if (state === "ended") return;
+      if (state === "empty") blockFor(SYNC_POLL_MS);
+    }
   }
 
   reply(callId: number, header: unknown, parts: readonly Uint8Array[] = NO_PARTS): void {

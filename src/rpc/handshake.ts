@@ -1,25 +1,34 @@
 /**
- * The hello: the first frame of every connection, in which the caller proves that it belongs to the session.
+ * How every connection begins: both ends prove that they know the session's token, the listener first, and then the caller says who it is.
  *
- * Decides who may speak. A caller that sends anything else first, another protocol version, or a wrong token is answered with the reason and
- * dropped; one that sends nothing is dropped after a second. No frame of it reaches anybody before that.
+ * Decides who may speak and who is listened to. The caller sends a random number; the listener answers with another and its proof; only then come the caller's proof and its hello, so that
+ * a process which merely has the address of one that has ended learns nothing that it can use (`proof.ts`). A caller that sends anything else, another protocol version, or a wrong proof
+ * is dropped, as is one that keeps silent. No frame reaches anybody before that.
  */
+import { afterReading } from "../base/after-reading.ts";
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
 import { AuthenticationError } from "../base/errors.ts";
+import { DeferredTransport } from "../platform/network/deferred-transport.ts";
 import { isNetworkAddress } from "../platform/network/network-address.ts";
 import { connect } from "../platform/network/endpoint.ts";
-import { tokensEqual } from "../platform/random.ts";
 import type { ConnectOptions } from "../platform/network/tcp-transport.ts";
 import type { Transport } from "../platform/network/transport.ts";
+import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { type HelloHeader, type HelloReply, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { type HelloHeader, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import type { OpenHeader, OpenReply } from "../wire/open-messages.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";
-import { DEAD_NODE, errorOfRefusal, WRONG_NODE, WRONG_TOKEN, wrongVersion } from "./refusals.ts";
+import { isNonce, isProof, newNonce, proofOf, type Transcript } from "./proof.ts";
+import { DEAD_NODE, errorOfRefusal, errorOfStranger, NOT_PROVEN, WRONG_NODE, wrongVersion } from "./refusals.ts";
 
-/** A program that has just started says hello when it gets a processor: on a machine with much to do that took three seconds. */
-const HELLO_WITHIN_MS = 5_000;
+/** A program that has just started says its first word when it gets a processor: on a machine with much to do that took three seconds. */
+const OPEN_WITHIN_MS = 5_000;
+/** A caller that computes reads the listener's proof when it gets round to it. As long as a caller waits for a listener that computes. */
+const HELLO_WITHIN_MS = 30_000;
 /** How long who was refused has to read why. */
 const REFUSAL_READ_WITHIN_MS = 1000;
+
+const NO_HELLO = "the first message is not a hello";
 
 export interface AcceptOptions {
   token: string;
@@ -36,71 +45,183 @@ export interface AcceptOptions {
 
 /** Calls `onPeer` or `onLink` once the caller is known; frames flow only from then on. */
 export function acceptPeer(transport: Transport, options: AcceptOptions): void {
+  const { token, nodeId, processId } = options;
+  const { certifiedNodeId } = transport;
   const connection = new Connection(transport, { trusted: false });
-  // A process that was busy for so long has not read what has long come: it reads before it judges.
-  let timer: NodeJS.Timeout | NodeJS.Immediate = setTimeout(() => {
-    timer = setImmediate(() => {
-      if (!hasSpoken) connection.drop("no hello came");
-    });
-  }, HELLO_WITHIN_MS);
-  timer.unref();
-  let hasSpoken = false;
-  const stop = (): void => {
-    hasSpoken = true;
-    clearTimeout(timer as NodeJS.Timeout);
-  };
-  connection.onClose = stop;
-  connection.onFrame = (frame) => {
-    stop();
+  let stop = afterReading(OPEN_WITHIN_MS, () => connection.drop("no hello came"));
+  connection.onClose = () => stop();
+  const refuse = ({ type, callId }: Frame, reason: string): void => {
     connection.onFrame = () => {};
-    const isLink = frame.type === MESSAGE.LINK_HELLO && options.onLink !== undefined;
-    const hello = (isLink || frame.type === MESSAGE.HELLO) && frame.header.length > 0 ? decodeHeader(frame.header) : null;
-    const refusal = refusalOf(hello as Partial<AnyHello> | null, { isLink, options, certifiedNodeId: transport.certifiedNodeId });
-    if (refusal !== undefined) {
-      if (isLink) connection.refuseLink(refusal);
-      else connection.replyError(frame.callId, refusal);
-      connection.close();
-      timer = setTimeout(() => connection.drop(refusal), REFUSAL_READ_WITHIN_MS);
-      timer.unref();
-      return;
-    }
-    if (isLink) {
-      options.onLink?.(transport, hello as LinkHelloHeader);
-      return;
-    }
-    connection.trust();
-    const reply: HelloReply = { nodeId: options.nodeId, processId: options.processId };
-    connection.reply(frame.callId, reply);
-    options.onPeer(connection, hello as HelloHeader);
+    if (type === MESSAGE.LINK_HELLO) connection.refuseLink(reason);
+    else connection.replyError(callId, reason);
+    connection.close();
+    stop();
+    stop = afterReading(REFUSAL_READ_WITHIN_MS, () => connection.drop(reason));
+  };
+  connection.onFrame = (opening) => {
+    const opened = openingIn(opening);
+    if (typeof opened === "string") return refuse(opening, opened);
+    const listenerNonce = newNonce();
+    const known = { channel: transport.channel, callerNonce: opened.nonce, callerId: opened.processId };
+    const transcript: Transcript = { ...known, listenerNonce, listenerNodeId: nodeId, listenerId: processId };
+    stop();
+    transport.begun?.();
+    stop = afterReading(HELLO_WITHIN_MS, () => connection.drop("no hello came"));
+    connection.onFrame = (proof) => {
+      const isProven = proof.type === MESSAGE.PROOF && isProof(headerOf(proof), proofOf(token, "caller", transcript));
+      // No honest caller comes so far without the token: it has seen by the listener's proof that they are of one session.
+      if (!isProven) return connection.drop("the caller has not proven that it knows the token");
+      connection.onFrame = (frame) => {
+        const isLink = frame.type === MESSAGE.LINK_HELLO && options.onLink !== undefined;
+        const hello = (isLink || frame.type === MESSAGE.HELLO ? headerOf(frame) : null) as Partial<AnyHello> | null;
+        const refusal = refusalOf(hello, { isLink, options, certifiedNodeId, provenId: opened.processId });
+        if (refusal !== undefined) return refuse(frame, refusal);
+        stop();
+        if (isLink) return options.onLink?.(transport, hello as LinkHelloHeader);
+        connection.onFrame = () => {};
+        connection.trust();
+        connection.reply(frame.callId, undefined);
+        options.onPeer(connection, hello as HelloHeader);
+      };
+    };
+    const reply: OpenReply = { nodeId, processId, nonce: listenerNonce, proof: proofOf(token, "listener", transcript) };
+    connection.reply(opening.callId, reply);
   };
 }
 
 type AnyHello = HelloHeader & LinkHelloHeader;
 
+function headerOf(frame: Frame): unknown {
+  return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+}
+
+/** @returns why it is none */
+function openingIn(frame: Frame): OpenHeader | string {
+  // With version 1 a link begins with its hello.
+  if (frame.type !== MESSAGE.OPEN && frame.type !== MESSAGE.LINK_HELLO) return NO_HELLO;
+  const opening = headerOf(frame) as Partial<OpenHeader> | null | undefined;
+  if (opening === null || typeof opening !== "object" || typeof opening.version !== "number") return NO_HELLO;
+  if (opening.version !== PROTOCOL_VERSION) return wrongVersion(opening.version);
+  const isOpening = frame.type === MESSAGE.OPEN && isNonce(opening.nonce) && typeof opening.processId === "string";
+  return isOpening ? (opening as OpenHeader) : NO_HELLO;
+}
+
 function refusalOf(
   hello: Partial<AnyHello> | null,
-  where: { isLink: boolean; options: AcceptOptions; certifiedNodeId: NodeId | undefined },
+  where: { isLink: boolean; options: AcceptOptions; certifiedNodeId: NodeId | undefined; provenId: ProcessId },
 ): string | undefined {
-  const { isLink, options, certifiedNodeId } = where;
-  if (hello === null || typeof hello !== "object" || typeof hello.token !== "string" || typeof hello.processId !== "string")
-    return "the first message is not a hello";
-  if (hello.version !== PROTOCOL_VERSION) return wrongVersion(hello.version);
-  if (!tokensEqual(hello.token, options.token)) return WRONG_TOKEN;
+  const { isLink, options, certifiedNodeId, provenId } = where;
+  if (hello === null || typeof hello !== "object" || hello.processId !== provenId) return NO_HELLO;
   if (options.refusal !== undefined) return options.refusal();
-  if (certifiedNodeId !== undefined && nodeTagOf(hello.processId) !== nodeTagOf(certifiedNodeId))
-    return `${WRONG_NODE}: process ${hello.processId} came with the certificate of node ${certifiedNodeId}`;
-  if (options.isDead?.(nodeTagOf(hello.processId)) === true) return `${DEAD_NODE}: the node of process ${hello.processId}`;
+  if (certifiedNodeId !== undefined && nodeTagOf(provenId) !== nodeTagOf(certifiedNodeId))
+    return `${WRONG_NODE}: process ${provenId} came with the certificate of node ${certifiedNodeId}`;
+  if (options.isDead?.(nodeTagOf(provenId)) === true) return `${DEAD_NODE}: the node of process ${provenId}`;
   if (!isLink) {
-    const isOwn = typeof hello.holderId === "string" && nodeTagOf(hello.holderId) === nodeTagOf(hello.processId);
-    return isOwn ? undefined : `${WRONG_NODE}: process ${hello.processId} counts under ${String(hello.holderId)}`;
+    const isOwn = typeof hello.holderId === "string" && nodeTagOf(hello.holderId) === nodeTagOf(provenId);
+    return isOwn ? undefined : `${WRONG_NODE}: process ${provenId} counts under ${String(hello.holderId)}`;
   }
   const { nodeId, to, incarnation, delivered, oldest } = hello;
   if (typeof nodeId !== "string" || typeof incarnation !== "string" || !Number.isSafeInteger(delivered) || !Number.isSafeInteger(oldest))
     return "the first message is not the hello of a node link";
-  if (nodeTagOf(nodeId) !== nodeTagOf(hello.processId)) return `${WRONG_NODE}: process ${hello.processId} is not of node ${nodeId}`;
+  if (nodeTagOf(nodeId) !== nodeTagOf(provenId)) return `${WRONG_NODE}: process ${provenId} is not of node ${nodeId}`;
   if (certifiedNodeId !== undefined && nodeId !== certifiedNodeId)
     return `${WRONG_NODE}: it is that of ${certifiedNodeId}, not of ${nodeId}`;
   return to === undefined || to === options.nodeId ? undefined : `this is node ${options.nodeId}, not ${String(to)}`;
+}
+
+/** A caller, before it has proven who it is. */
+export interface CallerProof {
+  /** The session's. */
+  token: string;
+  /** The caller. */
+  processId: ProcessId;
+  /** Who is to answer, where that is known. */
+  wanted?: ProcessId | undefined;
+  /** What it is about, for the messages of errors: "connect to ...". */
+  action: string;
+  /** Default: 30,000; 0 waits for ever. */
+  timeoutMs?: number | undefined;
+}
+
+/** Who listens. */
+export type ProvenListener = Pick<OpenReply, "nodeId" | "processId">;
+
+/**
+ * The beginning of a connection at the end that calls: has the listener prove that it is of the session, and proves the same to it. Nothing but a random number and the caller's id is sent before.
+ * Who speaks over the transport from then on says hello first.
+ *
+ * @throws AuthenticationError when the listener does not prove it, or the certificate of either side is refused
+ * @throws VersionMismatchError when the other side runs another version
+ * @throws ConnectionClosedError when another process than the one that is wanted has the address now, or nobody answers
+ */
+export async function proveTo(transport: Transport, caller: CallerProof): Promise<ProvenListener> {
+  const connection = new Connection(transport, { trusted: false });
+  const listener = await proveOver(connection, transport, caller);
+  // Before all that others write to the transport.
+  connection.flush();
+  return listener;
+}
+
+/** The same over a connection that goes on to be used: the proof goes out with what is sent next. */
+async function proveOver(connection: Connection, transport: Transport, caller: CallerProof): Promise<ProvenListener> {
+  const { token, processId, wanted, action, timeoutMs } = caller;
+  try {
+    const callerNonce = newNonce();
+    const opening: OpenHeader = { version: PROTOCOL_VERSION, token: "", processId, nonce: callerNonce };
+    const { header } = await connection
+      .request(MESSAGE.OPEN, opening, timeoutMs === undefined ? {} : { timeoutMs })
+      .catch((error: Error) => {
+        throw error instanceof ConnectionClosedError ? error : errorOfStranger(action, error.message);
+      });
+    const listener = listenerIn(header);
+    if (listener === undefined) throw notProven(action);
+    const { channel, certifiedNodeId } = transport;
+    const known = { channel, callerNonce, callerId: processId };
+    const transcript: Transcript = {
+      ...known,
+      listenerNonce: listener.nonce,
+      listenerNodeId: listener.nodeId,
+      listenerId: listener.processId,
+    };
+    if (!isProof(listener.proof, proofOf(token, "listener", transcript))) throw notProven(action);
+    if (certifiedNodeId !== undefined && certifiedNodeId !== listener.nodeId) throw notProven(action);
+    if (wanted !== undefined && listener.processId !== wanted)
+      throw new ConnectionClosedError(`process ${listener.processId} has the address of ${wanted} now`);
+    connection.send(MESSAGE.PROOF, proofOf(token, "caller", transcript));
+    return { nodeId: listener.nodeId, processId: listener.processId };
+  } catch (error) {
+    connection.drop((error as Error).message);
+    throw error;
+  }
+}
+
+function listenerIn(header: unknown): OpenReply | undefined {
+  if (header === null || typeof header !== "object") return undefined;
+  const { nodeId, processId, nonce } = header as Partial<OpenReply>;
+  const isWhole =
+    typeof nodeId === "string" && typeof processId === "string" && isNonce(nonce) && nodeTagOf(nodeId) === nodeTagOf(processId);
+  return isWhole ? (header as OpenReply) : undefined;
+}
+
+function notProven(action: string): AuthenticationError {
+  return errorOfRefusal(action, NOT_PROVEN) as AuthenticationError;
+}
+
+/** A transport that may be written to at once: what is written goes out when both ends have proven that they are of the session. */
+export function proven(transport: Transport, caller: CallerProof): Transport {
+  const deferred = new DeferredTransport(() => {});
+  proveTo(transport, caller).then(
+    () => deferred.connected(transport),
+    (error: unknown) => deferred.failed((error as Error).message),
+  );
+  return deferred;
+}
+
+/** To a daemon, which is waited for as long as it takes. Whoever speaks over it says hello first. @throws as `proveTo` */
+export async function connectProven(address: string, caller: Pick<CallerProof, "token" | "processId">): Promise<Transport> {
+  const transport = await connect(address);
+  await proveTo(transport, { ...caller, action: `connect to ${address}`, timeoutMs: 0 });
+  return transport;
 }
 
 /**
@@ -112,22 +233,26 @@ export async function connectPeer(
   address: string,
   hello: HelloHeader,
   options: ConnectOptions & {
+    /** The session's. */
+    token: string;
     /** Who is to answer: the certificate, where there are any, is that of its node. */
-    processId?: ProcessId;
-  } = {},
-): Promise<{ connection: Connection; reply: HelloReply }> {
-  const { processId, ...rest } = options;
-  const to: ConnectOptions = processId === undefined ? rest : { nodeTag: nodeTagOf(processId), ...rest };
-  const connection = new Connection(await connect(address, to), { trusted: true });
+    processId?: ProcessId | undefined;
+  },
+): Promise<{ connection: Connection; listener: ProvenListener }> {
+  const { token, processId: wanted, ...rest } = options;
+  const to: ConnectOptions = wanted === undefined ? rest : { nodeTag: nodeTagOf(wanted), ...rest };
+  const transport = await connect(address, to);
+  const action = `connect to ${address}`;
+  const connection = new Connection(transport, { trusted: false });
   try {
-    const reply = (await connection.request(MESSAGE.HELLO, hello)).header as HelloReply;
-    if (processId !== undefined && reply.processId !== processId)
-      throw new ConnectionClosedError(`process ${String(reply.processId)} has the address of ${processId} now`);
-    return { connection, reply };
+    const listener = await proveOver(connection, transport, { token, processId: hello.processId, wanted, action });
+    connection.trust();
+    await connection.request(MESSAGE.HELLO, hello);
+    return { connection, listener };
   } catch (error) {
     const reason = (error as Error).message;
     connection.drop(reason);
-    throw errorOfRefusal(`connect to ${address}`, reason) ?? closedAtOnce(address, error as Error) ?? error;
+    throw errorOfRefusal(action, reason) ?? closedAtOnce(address, error as Error) ?? error;
   }
 }
 

@@ -102,6 +102,8 @@ export interface HeadService {
   processGone(process: ProcessId): void;
   /** Nobody holds a handle of the actor any more. */
   unheld(actor: ActorId): void;
+  /** Nobody holds this reference of a definition any more, which the node counts. */
+  definitionUnheld(reference: ObjectId, node: NodeId): void;
   /** What an actor is to be placed under. */
   shapeOf(actor: ActorId): string | undefined;
   /** The actor's class, for messages to people. */

@@ -53,16 +53,13 @@ export class LinkCarrier {
     };
   }
 
-  get certifiedNodeId(): string | undefined {
-    return this.#transport.certifiedNodeId;
-  }
-
   get pendingBytes(): number {
     return this.#transport.pendingBytes;
   }
 
   trust(): void {
     this.#parser.sizeMax = FRAME_SIZE_MAX;
+    this.#transport.identified?.();
   }
 
   write(frame: Buffer): void {

@@ -13,9 +13,10 @@ import { ShoalError } from "../base/errors.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
-import { type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { LinkAbuseError } from "./link-abuse.ts";
+import { type ProvenListener, proveTo } from "./handshake.ts";
 import { errorOfRefusal } from "./refusals.ts";
 import { ConnectionClosedError, type Reply } from "./connection.ts";
 import { LinkCarrier } from "./link-carrier.ts";
@@ -35,6 +36,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CONGESTION_BYTES = 16 * 1024 * 1024;
 /** What a link keeps for an absent peer before it gives up: an absence of 10 s at 25 MB/s. */
 const KEPT_BYTES_MAX = 256 * 1024 * 1024;
+/** What an attempt is called in the messages of its errors. */
+const ACTION = "link to another node";
 const NO_PARTS: readonly Uint8Array[] = [];
 
 /** Timers of the surroundings; simulations and tests bring their own. */
@@ -57,7 +60,7 @@ export interface NodeLinkOptions {
   onUp?: (peer: { nodeId: NodeId; processId: ProcessId; incarnation: string; term: number | undefined; isNew: boolean }) => void;
   /** The connection broke, or an attempt failed; the link goes on trying. */
   onDown?: (reason: string) => void;
-  /** The other end refuses this end's token, certificate or version, or has the wrong one; the link goes on trying, as that can be mended there. */
+  /** The other end does not prove that it is of the cluster, or refuses this end's certificate or version; the link goes on trying, as that can be mended there. */
   onRefused?: (error: ShoalError) => void;
   /** The link gave itself up and dropped what it kept. Not called for `close`. */
   onGivenUp?: (reason: string) => void;
@@ -101,6 +104,8 @@ export class NodeLink implements PeerConnection {
   readonly #asked = new Map<number, number>();
   #nextAskedId = 1;
   #carrier: LinkCarrier | undefined;
+  /** A connection of ours over which the ends prove that they are of one cluster, before the hello. */
+  #opening: Transport | undefined;
   /** A connection of ours on which the hello has been sent and not answered. */
   #greeting: LinkCarrier | undefined;
   /** Raised when an attempt to connect is of no use any more. */
@@ -273,8 +278,7 @@ export class NodeLink implements PeerConnection {
 
   #hello(): LinkHelloHeader {
     const { nodeId, processId, kind, term } = this.#options.self;
-    const { token, peerNodeId } = this.#options;
-    return { version: PROTOCOL_VERSION, token, nodeId, processId, kind: kind ?? "daemon", term, to: peerNodeId, ...this.#ledger.position };
+    return { nodeId, processId, kind: kind ?? "daemon", term, to: this.#options.peerNodeId, ...this.#ledger.position };
   }
 
   #refusalOf(hello: LinkHelloHeader): string | undefined {
@@ -296,31 +300,36 @@ export class NodeLink implements PeerConnection {
     };
     this.#timers.clear(this.#connectTimer);
     this.#connectTimer = this.#timers.set(() => fail(`no answer within ${openWithinMs} ms`), openWithinMs);
-    connect().then(
-      (transport) => {
-        if (attempt === this.#attempt) this.#greet(transport, fail);
-        else transport.destroy();
-      },
-      (error: unknown) => {
-        if (attempt === this.#attempt && error instanceof ShoalError) this.#options.onRefused?.(error);
-        fail((error as Error).message);
-      },
-    );
+    const open = async (): Promise<void> => {
+      const transport = await connect();
+      if (attempt !== this.#attempt) return transport.destroy();
+      this.#opening = transport;
+      const { token, self } = this.#options;
+      // The end of the attempt ends the wait.
+      const listener = await proveTo(transport, { token, processId: self.processId, action: ACTION, timeoutMs: 0 });
+      if (attempt !== this.#attempt) return transport.destroy();
+      this.#opening = undefined;
+      this.#greet(transport, listener, fail);
+    };
+    open().catch((error: unknown) => {
+      if (attempt === this.#attempt && error instanceof ShoalError) this.#options.onRefused?.(error);
+      fail((error as Error).message);
+    });
   }
 
-  #greet(transport: Transport, fail: (reason: string) => void): void {
+  #greet(transport: Transport, listener: ProvenListener, fail: (reason: string) => void): void {
     const mine = this.#hello();
     const carrier = this.#carry(
       transport,
       (frame) => {
         const header = frame.type === MESSAGE.LINK_HELLO && frame.header.length > 0 ? decodeHeader(frame.header) : undefined;
         if ((frame.flags & FRAME_FLAG.ERROR) !== 0) {
-          const refusal = errorOfRefusal("link to another node", String(header));
+          const refusal = errorOfRefusal(ACTION, String(header));
           if (refusal !== undefined) this.#options.onRefused?.(refusal);
           return fail(`refused: ${String(header)}`);
         }
         const problem =
-          problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, carrier.certifiedNodeId) ??
+          problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, listener.nodeId) ??
           this.#options.refusesPeer?.(header as LinkHelloHeader);
         if (problem !== undefined) return fail(problem);
         this.#greeting = undefined;
@@ -343,6 +352,8 @@ export class NodeLink implements PeerConnection {
   #abandonAttempt(): void {
     this.#attempt += 1;
     this.#isConnecting = false;
+    this.#opening?.destroy();
+    this.#opening = undefined;
     this.#greeting?.drop();
     this.#greeting = undefined;
     this.#clearConnectTimer();
@@ -552,15 +563,10 @@ function ackFrame(upTo: number): Buffer {
   return bytes;
 }
 
-function problemOf(
-  hello: Partial<LinkHelloHeader> | undefined,
-  peerNodeId: NodeId | undefined,
-  certifiedNodeId: string | undefined,
-): string | undefined {
+function problemOf(hello: Partial<LinkHelloHeader> | undefined, peerNodeId: NodeId | undefined, provenNodeId: NodeId): string | undefined {
   if (hello === undefined || typeof hello !== "object" || hello === null || typeof hello.incarnation !== "string")
     return "the answer is not a hello of a node link";
   if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return `node ${String(hello.nodeId)} answered, not ${peerNodeId}`;
-  if (certifiedNodeId !== undefined && hello.nodeId !== certifiedNodeId)
-    return `node ${String(hello.nodeId)} answered with the certificate of ${certifiedNodeId}`;
+  if (hello.nodeId !== provenNodeId) return `node ${String(hello.nodeId)} answered, and ${provenNodeId} had proven that it listens`;
   return undefined;
 }

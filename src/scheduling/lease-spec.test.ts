@@ -17,7 +17,7 @@ test("a key is read as what it was made of, whatever is in names and values", ()
       node: fc.record({ id: fc.string(), soft: fc.boolean() }),
       labels: fc.dictionary(fc.string({ minLength: 1 }), fc.string(), { minKeys: 1, maxKeys: 4, noNullPrototype: true }),
       bundle: fc.record({ group: fc.string(), index: fc.integer({ min: -1, max: 9 }), capture: fc.boolean() }),
-      environment: fc.string({ minLength: 1 }),
+      environment: fc.stringMatching(/^[\w-]{1,40}$/),
     },
     { requiredKeys: [] },
   );
@@ -69,6 +69,24 @@ test("CPUs are apart from what is kept while a task waits", () => {
   ]);
 });
 
-test.each(["CPU", "CPU:-5", "CPU:1.5", ":3", "CPU:10000,", "CPU:x"])("%j is no key", (text) => {
-  expect(() => parseLeaseSpec(text)).toThrow(RangeError);
-});
+const NO_PLACES = [
+  "null",
+  "7",
+  '{"spread":1}',
+  '{"node":[7,true]}',
+  '{"node":["x"]}',
+  '{"labels":7}',
+  '{"labels":[["a",1]]}',
+  '{"fallbacks":[7]}',
+  '{"bundle":["g",0.5,true]}',
+  '{"bundle":"g"}',
+  // It names a folder of each node.
+  '{"environment":"../x"}',
+];
+
+test.each(["CPU", "CPU:-5", "CPU:1.5", ":3", "CPU:10000,", "CPU:x", ...NO_PLACES.map((place) => `CPU:10000,,${place}`)])(
+  "%j is no key",
+  (text) => {
+    expect(() => parseLeaseSpec(text)).toThrow(RangeError);
+  },
+);

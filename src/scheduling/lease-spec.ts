@@ -5,6 +5,7 @@
  * exchange, and whoever has to decide parses it. What goes beyond resources follows two commas as JSON, since no resource has an empty name; so
  * plain tasks pay for nothing of it. Used by the options (to make keys), the lease manager, and the workers (to tell a task what it holds).
  */
+import { isEnvironmentKey } from "../base/ids.ts";
 import { RESOURCE_UNIT, type ResourceVector } from "../base/resources.ts";
 
 /** What a spec may have besides resources; each part is absent where it was not asked for. */
@@ -130,8 +131,11 @@ interface PlaceText {
   environment?: string;
 }
 
+/** @throws RangeError for parts of other kinds: what looks for a place would find out late, among the demands of others */
 function parsePlace(text: string): LeasePlace {
-  const { spread, node, labels, fallbacks, bundle, environment } = JSON.parse(text) as PlaceText;
+  const parts: unknown = JSON.parse(text);
+  if (!isPlace(parts)) throw new RangeError(`Cannot read a lease's shape: received ${text}`);
+  const { spread, node, labels, fallbacks, bundle, environment } = parts;
   return {
     ...(spread === true ? { spread: true } : {}),
     ...(node === undefined ? {} : { node: { id: node[0], soft: node[1] } }),
@@ -140,4 +144,20 @@ function parsePlace(text: string): LeasePlace {
     ...(bundle === undefined ? {} : { bundle: { group: bundle[0], index: bundle[1], capture: bundle[2] } }),
     ...(environment === undefined ? {} : { environment }),
   };
+}
+
+function isPlace(parts: unknown): parts is PlaceText {
+  if (typeof parts !== "object" || parts === null) return false;
+  const { spread, node, labels, fallbacks, bundle, environment } = parts as Record<string, unknown>;
+  const are = (values: unknown, ...types: readonly string[]): boolean =>
+    Array.isArray(values) && types.every((type, index) => typeof values[index] === type);
+  const isSelector = (pairs: unknown): boolean => Array.isArray(pairs) && pairs.every((pair) => are(pair, "string", "string"));
+  return (
+    (spread === undefined || typeof spread === "boolean") &&
+    (node === undefined || are(node, "string", "boolean")) &&
+    (labels === undefined || isSelector(labels)) &&
+    (fallbacks === undefined || (Array.isArray(fallbacks) && fallbacks.every(isSelector))) &&
+    (bundle === undefined || (are(bundle, "string", "number", "boolean") && Number.isSafeInteger((bundle as unknown[])[1]))) &&
+    (environment === undefined || isEnvironmentKey(environment))
+  );
 }

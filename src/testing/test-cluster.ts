@@ -7,8 +7,9 @@
  */
 import { sha256Hex } from "../platform/digest.ts";
 import { parseNetworkAddress } from "../platform/network/network-address.ts";
+import { requireOwnFiles } from "../platform/own-files.ts";
 import { newToken } from "../platform/random.ts";
-import { newTemporaryFolder, removeFolder } from "../platform/files/temporary-folder.ts";
+import { newProgramFolder, removeProgramFolder } from "../platform/files/program-folder.ts";
 import {
   type LocalHead,
   type LocalNodeProcess,
@@ -119,14 +120,15 @@ export class TestCluster implements AsyncDisposable {
    * await init({ address: cluster.address });
    */
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
-    const folder = newTemporaryFolder("shoal-test-");
-    const network = new TestNetwork(folder);
-    const token = newToken();
+    requireOwnFiles();
     const { heads: count = 1 } = options;
     if (!Number.isSafeInteger(count) || count < 1 || (count > 1 && options.nats === undefined))
       throw new RangeError(
         `Cannot start a cluster: heads is a whole number of 1 or more, and more than 1 with nats only, where they keep what they know: received ${count}`,
       );
+    const folder = newProgramFolder("shoal-test-");
+    const network = new TestNetwork(folder);
+    const token = newToken();
     const parts: Omit<Parts, "heads"> = { token, network, folder, options };
     const heads: LocalHead[] = [];
     let cluster: TestCluster | undefined;
@@ -137,7 +139,7 @@ export class TestCluster implements AsyncDisposable {
       return cluster;
     } catch (error) {
       await (cluster === undefined ? Promise.all(heads.map(endHead)) : cluster.shutdown());
-      removeFolder(folder);
+      removeProgramFolder(folder);
       throw error;
     }
   }
@@ -263,7 +265,7 @@ export class TestCluster implements AsyncDisposable {
   async shutdown(): Promise<void> {
     await Promise.all(this.nodes.map((node) => this.removeNode(node)));
     await Promise.all(Array.from(this.#heads.values(), endHead));
-    removeFolder(this.#folder);
+    removeProgramFolder(this.#folder);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

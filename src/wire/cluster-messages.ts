@@ -73,8 +73,8 @@ export interface ClusterStatusHeader {
   /** When this head began, in milliseconds since 1970. */
   startedMs: number;
   nodes: NodeStatusHeader[];
-  /** The newest of the nodes that have gone. */
-  gone: { nodeId: NodeId; hostname: string; reason: string; goneMs: number }[];
+  /** The newest of the nodes that have gone; when, where a head has kept that. */
+  gone: { nodeId: NodeId; hostname: string; reason: string; goneMs: number | undefined }[];
   waiting: WaitingHeader[];
 }
 
@@ -160,6 +160,7 @@ export type HeadEventHeader = [
     | "workerLeaves"
     | "processGone"
     | "unheld"
+    | "definitionUnheld"
     | "left",
   ...args: unknown[],
 ];

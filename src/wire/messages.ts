@@ -7,11 +7,13 @@
 import type { ActorId, JobId, NodeId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
 
 /** Raised with every incompatible change; peers of another version are refused by name. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 export const MESSAGE = {
-  HELLO: 1,
+  OPEN: 1,
+  PROOF: 2,
   REPLY: 3,
+  HELLO: 4,
 
   LEASE_DEMAND: 10,
   LEASE_GRANT: 11,
@@ -70,6 +72,7 @@ export const MESSAGE = {
   SHUTDOWN: 72,
   LOG: 73,
   WARNING: 74,
+  MESSAGE_REFUSED: 75,
 
   TASK_CALL: 80,
   ACTOR_CALL: 81,
@@ -83,6 +86,7 @@ export const MESSAGE = {
   TASK_DECLINED: 89,
 
   CANCEL: 90,
+  DEFINITION_DROPPED: 93,
   CANCEL_REF: 91,
   CANCEL_RUNNING: 92,
   LEASE_REFUSED: 100,
@@ -147,9 +151,8 @@ export const MESSAGE = {
 /** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */
 export type ProcessKind = "driver" | "worker" | "daemon" | "head" | "transfer";
 
+/** Who calls. The first frame after the proofs. */
 export interface HelloHeader {
-  version: number;
-  token: string;
   processId: ProcessId;
   /** Under which process references are counted: itself, except for workers that share a process with their driver. */
   holderId: ProcessId;
@@ -201,10 +204,8 @@ export type ReclaimHeader = [owner: ProcessId, leaseId: number];
  */
 export type ReclaimedHeader = [process: ProcessId, leaseId: number, read: [madeFor: number, calls: number][]];
 
-/** The first frame of both ends of a node link's connection; see `rpc/node-link.ts`. */
+/** The first frame of both ends of a node link's connection after the proofs; see `rpc/node-link.ts`. */
 export interface LinkHelloHeader {
-  version: number;
-  token: string;
   nodeId: NodeId;
   processId: ProcessId;
   kind: "daemon" | "head";
@@ -236,17 +237,12 @@ export interface JoinReply {
   headNodeId: NodeId;
   /** PEM. */
   certificate: string;
-  /** The cluster's, for every hello. */
+  /** The cluster's, with which its processes prove to each other that they belong to it. */
   token: string;
   /** Plain TCP is refused also between processes of one machine. */
   tlsOnLoopback: boolean;
   /** What the node needs to use the cluster's NATS. */
   nats: unknown;
-}
-
-export interface HelloReply {
-  nodeId: NodeId;
-  processId: ProcessId;
 }
 
 /** How a value travels: lengths of its parts in the body, and what it needs to be read. */
@@ -319,6 +315,10 @@ export interface WorkerExitedHeader {
   lastOutput: string[];
   /** Why the daemon ended it, when it did. */
   reason: string | undefined;
+  /** The call that it ran then, by its caller and its id there. Absent where it ran none that it had marked: short ones of JavaScript are not. */
+  running?: [caller: ProcessId, callId: number];
+  /** By connection, named by the lease it was made for: the task of it that began last. Absent where none had begun, and of workers that do not mark it. */
+  begun?: readonly (readonly [leaseId: number, callId: number])[];
   /** It was ended for a cancelled call: what else was there uses up no retry. */
   isForCancellation?: boolean;
   /** It was ended for its memory. */
@@ -332,27 +332,6 @@ export interface OutOfMemoryHeader {
   limitBytes: number;
   /** The largest processes of the machine then, as text. */
   processes: string;
-}
-
-export interface DefinitionHeader {
-  /** Number of the definition in later calls on this connection; 0 where there are none. */
-  number: number;
-  id: string;
-  /** The hash of its bytes: values name the classes inside it by this. Equal to `id` where a class is a definition of its own. */
-  contentId: string;
-  name: string;
-  /** Length in the body; -1 where the definition is to be fetched from the daemon. */
-  inBand: number;
-  buffers: number[];
-  dependencies: string[];
-  /** References that it captured. */
-  refs: [id: ObjectId, owner: ProcessId][];
-  /** Large captured buffers make the whole definition an object in the store, which all workers map; the body is empty then. */
-  stored: StoredHeader | undefined;
-  /** How many calls of it a worker takes before it ends; without it, any number. */
-  maxCalls?: number | undefined;
-  /** As in `CallHeader`. */
-  held?: number | undefined;
 }
 
 /** The options of one method, by name; classes of errors in `retryOn` by their names. */
@@ -485,6 +464,8 @@ export interface CallHeader {
   name: string | undefined;
   actorId: ActorId | undefined;
   incarnation: number;
+  /** Of an actor's method: it makes a lost object again, and comes before calls that wait for their turn. */
+  isRemade?: true | undefined;
   /** For tasks with accelerators: those of the lease. */
   accelerators: AcceleratorIds | undefined;
   stream: StreamHeader | undefined;
@@ -537,8 +518,8 @@ export interface CancelRefHeader {
   recursive: boolean;
 }
 
-/** The shape under which a worker may run, whether it asked for it, and whether a lease of that shape lasts. */
-export type SlotHeader = [shape: string, isAnswer: boolean, isLeased: boolean];
+/** The shape under which a worker may run, whether it asked for it, and whether a lease of that shape lasts. With accelerators for the constructor of an actor. */
+export type SlotHeader = [shape: string, isAnswer: boolean, isLeased: boolean, accelerators?: AcceleratorIds];
 
 /** To the daemon: a cancelled call has begun and goes on. */
 export interface CancelRunningHeader {

@@ -24,9 +24,10 @@ class Driver {
   }
 
   /** A call that ends when `end` is called, or at once. */
-  call(name: string, options: { group?: string; atOnce?: boolean; readsArguments?: boolean } = {}): void {
+  call(name: string, options: { group?: string; atOnce?: boolean; readsArguments?: boolean; isRemade?: boolean } = {}): void {
     this.host.enqueue(
       {
+        isRemade: options.isRemade === true,
         run: (_instance, done, began) => {
           this.log.push(name);
           if (options.readsArguments === true) this.begins.set(name, began);
@@ -81,6 +82,30 @@ describe("the calls of an actor", () => {
     expect(driver.log).toEqual(["a"]);
     driver.begins.get("a")?.();
     expect(driver.log).toEqual(["a", "b"]);
+  });
+
+  test("of which one lacks a lost argument keep their order, and only those that make such again come before it", async () => {
+    const driver = new Driver({ default: 1 });
+    driver.host.constructed({});
+    const { promise: lost, resolve: found } = Promise.withResolvers<void>();
+    driver.call("a", { readsArguments: true });
+    const isBack = driver.host.awaitArguments(driver.group(), () => lost).then(() => driver.log.push("a is back"));
+    driver.call("b");
+    expect(driver.host.tryBegin(driver.group())).toBeUndefined();
+    driver.call("makes", { isRemade: true });
+    driver.call("makes, too", { isRemade: true });
+    expect(driver.log).toEqual(["a", "makes"]);
+    found();
+    await lost;
+    driver.end("makes");
+    await isBack;
+    // What has come back goes on before another begins.
+    expect(driver.log).toEqual(["a", "makes", "a is back"]);
+    driver.begins.get("a")?.();
+    driver.end("a");
+    expect(driver.log).toEqual(["a", "makes", "a is back", "makes, too"]);
+    driver.end("makes, too");
+    expect(driver.log.at(-1)).toBe("b");
   });
 
   test("on the hot path begin only where nothing is before them", () => {

@@ -3,13 +3,16 @@
  *
  * Each concurrency group has a limit and a queue of its own; the default group of a serial actor has the limit one, so that a call runs to its end before
  * the next begins, also when methods are async. Within a group calls begin in the order in which they arrive: a caller's order is its order on the
- * connection. The constructor runs first; calls that come before it has ended wait. After the end every call is answered with the reason.
+ * connection. A call whose arguments are lost keeps its place and holds nothing meanwhile; only calls that make lost objects again overtake it, as its
+ * arguments may be among those. The constructor runs first; calls that come before it has ended wait. After the end every call is answered with the reason.
  */
 import type { ActorId } from "../base/ids.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { CallPlace } from "./task-context.ts";
 
 export interface ActorJob {
+  /** Makes a lost object again: it has no place among the other calls, and comes before them. */
+  readonly isRemade?: boolean;
   /**
    * `instance` is undefined when the actor has ended. `began` says that the method has been entered: until then no other call of the group begins, as its
    * arguments may take a while to be read. `done` implies it.
@@ -27,7 +30,13 @@ export class ConcurrencyGroup {
   running = 0;
   /** A call has been started whose method has not been entered. */
   isBeginning = false;
+  /** Calls that were started and wait for lost arguments, and so are not running. */
+  awaiting = 0;
   readonly queue: Fifo<ActorJob | Barrier> = new Fifo<ActorJob | Barrier>();
+  /** Calls that make lost objects again. */
+  readonly remade: Fifo<ActorJob> = new Fifo<ActorJob>();
+  /** Calls whose arguments have come back and that wait for their turn. */
+  readonly resuming: Fifo<() => void> = new Fifo<() => void>();
 
   constructor(name: string, limit: number) {
     this.name = name;
@@ -35,11 +44,16 @@ export class ConcurrencyGroup {
   }
 
   get isIdle(): boolean {
-    return this.running === 0 && this.queue.size === 0;
+    return this.running === 0 && this.awaiting === 0 && this.queue.size === 0 && this.remade.size === 0;
   }
 
   get canBegin(): boolean {
     return this.running < this.limit && !this.isBeginning;
+  }
+
+  /** Whether a call that makes a lost object again could begin: the one that is beginning may be waiting for that object. */
+  get canBeginRemade(): boolean {
+    return this.running < this.limit && (!this.isBeginning || this.awaiting > 0);
   }
 }
 
@@ -112,8 +126,23 @@ export class ActorHost {
   }
 
   enqueue(job: ActorJob, group: ConcurrencyGroup): void {
-    group.queue.push(job);
-    if (this.#isConstructed && group.canBegin) this.#next(group);
+    (job.isRemade === true ? group.remade : group.queue).push(job);
+    if (this.#isConstructed && (group.canBegin || group.canBeginRemade)) this.#next(group);
+  }
+
+  /** A started call waits for lost arguments: it keeps its place among the calls of its group, and is no running one until they have come back. */
+  async awaitArguments(group: ConcurrencyGroup, recover: () => Promise<void>): Promise<void> {
+    group.running -= 1;
+    group.awaiting += 1;
+    this.#next(group);
+    try {
+      await recover();
+    } finally {
+      await new Promise<void>((resolve) => {
+        group.resuming.push(resolve);
+        this.#next(group);
+      });
+    }
   }
 
   /** Runs it after all calls that have arrived; those that arrive later wait for ever, as it ends the actor. */
@@ -141,7 +170,7 @@ export class ActorHost {
   /** The end of a call that began by `tryBegin`. */
   finished(group: ConcurrencyGroup): void {
     group.running -= 1;
-    if (group.queue.size > 0 || this.#onIdle !== undefined) this.#next(group);
+    if (group.queue.size > 0 || group.awaiting > 0 || group.remade.size > 0 || this.#onIdle !== undefined) this.#next(group);
   }
 
   /** Once no call is queued or running; at once when that is so now. */
@@ -166,6 +195,7 @@ export class ActorHost {
   }
 
   #next(group: ConcurrencyGroup): void {
+    if (group.awaiting > 0 || group.remade.size > 0) this.#nextOfLost(group);
     // A loop and not recursion: a long queue of synchronous methods must not grow the stack.
     while (group.canBegin) {
       const job = group.queue.peek();
@@ -178,20 +208,36 @@ export class ActorHost {
         return;
       }
       group.queue.shift();
+      group.isBeginning = true;
       if (!this.#start(group, job)) return;
+    }
+  }
+
+  /** Calls that lost objects are about: those that go on with what has come back, and those that make others again. */
+  #nextOfLost(group: ConcurrencyGroup): void {
+    while (group.running < group.limit) {
+      const resume = group.resuming.shift();
+      if (resume === undefined) break;
+      group.running += 1;
+      group.awaiting -= 1;
+      resume();
+    }
+    while (group.canBeginRemade) {
+      const job = group.remade.shift();
+      if (job === undefined) return;
+      this.#start(group, job);
     }
   }
 
   /** @returns whether this turn of the loop may begin another */
   #start(group: ConcurrencyGroup, job: ActorJob): boolean {
     group.running += 1;
-    group.isBeginning = true;
     let isWithin = true;
     let hasBegun = false;
     const began = (): void => {
       if (hasBegun) return;
       hasBegun = true;
-      group.isBeginning = false;
+      if (job.isRemade !== true) group.isBeginning = false;
       if (!isWithin) this.#next(group);
     };
     const done = (): void => {
@@ -206,7 +252,7 @@ export class ActorHost {
   }
 
   #reachBarrier(group: ConcurrencyGroup, barrier: Barrier): void {
-    if (group.running > 0) return;
+    if (group.running > 0 || group.awaiting > 0) return;
     // Nothing begins in this group any more.
     group.isBeginning = true;
     barrier.missing -= 1;

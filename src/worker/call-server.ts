@@ -8,6 +8,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import { HeldMessages } from "../object/held-messages.ts";
+import { ArgumentsLost, type LostObject } from "../object/lost-object.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
@@ -16,12 +17,13 @@ import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { EXIT_REASON } from "./actor-exit.ts";
+import { argumentWait } from "./argument-waits.ts";
 import type { ActorJob } from "./actor-host.ts";
+import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import {
   type AcceleratorIds,
   type CallHeader,
   type CancelHeader,
-  type DefinitionHeader,
   type HelloHeader,
   MESSAGE,
   STREAMING,
@@ -29,16 +31,16 @@ import {
 } from "../wire/messages.ts";
 import type { WhyCallHeader, WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { CallPlaces } from "./call-places.ts";
-import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method } from "./call-targets.ts";
+import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method, noMethod } from "./call-targets.ts";
 import type { Executor, Job } from "./executor.ts";
 import { graphMethod } from "./graph-loop.ts";
 import { GRAPH_METHOD, TERMINATE_METHOD } from "./reserved-methods.ts";
-import { unstreamedError } from "./stream-sender.ts";
 import { StreamServer } from "./stream-server.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { type ReceivedCall, ReceivedCalls } from "./received-calls.ts";
 import { ResultSender } from "./result-sender.ts";
 import { TaskContext, taskContext } from "./task-context.ts";
+import { unsentResult } from "./unsent-result.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 import { CallGuard, interruptedError } from "./call-guard.ts";
 
@@ -97,14 +99,13 @@ export class CallServer {
     this.#targets = new CallTargets(options);
     this.#places = new CallPlaces(options.executor);
     this.#callerId = options.caller.processId;
-    const { connection, codec, table, guard, ancestorsOf } = options;
-    const isOwn = this.#isOwn;
-    if (guard !== undefined) this.#guard = new CallGuard({ guard, callerId: this.#callerId, ancestorsOf: isOwn ? ancestorsOf : undefined });
+    const { connection, caller, codec, table, guard, ancestorsOf } = options;
+    if (guard !== undefined) this.#guard = new CallGuard({ guard, caller, ancestorsOf: this.#isOwn ? ancestorsOf : undefined });
     this.#open = new OpenCalls({
       executor: options.executor,
       cancelChildren: options.cancelChildren,
       abandon: (context, callId) => this.#answerCancelled(context, { callId }),
-      onUnsafe: isOwn ? options.onUnsafe : undefined,
+      onUnsafe: this.#isOwn ? options.onUnsafe : undefined,
     });
     const held = new HeldMessages({ table, receiverId: this.#callerId, link: options.caller.link });
     this.#held = held;
@@ -170,7 +171,7 @@ export class CallServer {
     this.received.taskCount += 1;
     if ((frame.flags & FRAME_FLAG.NUMBER) === 0)
       this.received.discard(this.received.readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
-    this.#connection.send(MESSAGE.TASK_DECLINED, undefined, { callId: frame.callId });
+    this.#results.sendDeclined(frame.callId);
   }
 
   /** It waits to begin, and does not. */
@@ -179,7 +180,17 @@ export class CallServer {
     this.#open.delete(call.callId);
     this.#streams.ended(call.callId);
     this.#openCalls -= 1;
-    this.#connection.send(MESSAGE.TASK_DECLINED, undefined, { callId: call.callId });
+    this.#results.sendDeclined(call.callId);
+  }
+
+  /** It was to begin, and some of its arguments are lost: it goes back with all that it would hold here. */
+  #declineWithout(lost: readonly LostObject[], context: TaskContext, call: ReceivedCall): void {
+    if (context.isCancelled || this.#streams.isStopped(call.callId)) {
+      this.#answerCancelled(context, call);
+      return;
+    }
+    this.#results.sendDeclined(call.callId, lost);
+    this.#callEnded(context, call.callId, undefined);
   }
 
   /**
@@ -211,6 +222,9 @@ export class CallServer {
         this.#targets.nameFunction(header);
         return;
       }
+      case MESSAGE.DEFINITION_DROPPED:
+        this.#targets.forgetFunction(...(decodeHeader(frame.header) as [number]));
+        return;
       case MESSAGE.METHOD: {
         const [number, name, group] = decodeHeader(frame.header) as [number, string, string | undefined];
         this.#targets.nameMethod(number, name, group);
@@ -236,7 +250,9 @@ export class CallServer {
     const { callId } = frame;
     const isGraph = (frame.flags & FRAME_FLAG.GRAPH) !== 0;
     const context = this.#newContext(callee.name, callId, DEFAULT_SHAPE);
-    if (!isGraph && this.#targets.functionOf(callee) !== undefined && this.#executor.canRunNow(DEFAULT_SHAPE)) {
+    const fn = isGraph ? undefined : this.#targets.functionOf(callee);
+    if (fn !== undefined && this.#executor.canRunNow(DEFAULT_SHAPE)) {
+      this.#guard?.begins(callId);
       if (callee.maxCalls !== undefined) this.#options.begins?.(callee.id, callee.maxCalls);
       this.#executor.begin(context, DEFAULT_SHAPE);
       let args: unknown[];
@@ -246,7 +262,7 @@ export class CallServer {
         this.#answerError(context, { callId, numReturns: 1 }, error);
         return;
       }
-      this.#run(context, { callId, numReturns: 1, callee }, callee.fn as AnyFunction, undefined, args);
+      this.#run(context, { callId, numReturns: 1, callee }, fn, undefined, args);
       return;
     }
     const args = inBandPayload(copyBytes(frame.body), { graph: isGraph, error: false });
@@ -266,7 +282,7 @@ export class CallServer {
   }
 
   #enqueueTask(callee: Callee, context: TaskContext, shape: string, call: ReceivedCall): void {
-    context.onParked = () => this.#tellParked(call.callId);
+    context.onParked = () => this.#results.sendParked(call.callId);
     this.#open.set(call.callId, context);
     const job: Job = {
       context,
@@ -277,6 +293,7 @@ export class CallServer {
           this.#answerCancelled(context, call);
           return;
         }
+        this.#guard?.begins(call.callId);
         if (callee.maxCalls !== undefined) this.#options.begins?.(callee.id, callee.maxCalls);
         const fn = this.#targets.functionOf(callee);
         if (fn !== undefined) {
@@ -284,10 +301,7 @@ export class CallServer {
           return;
         }
         this.#options.definitions.load(callee.id).then(
-          (loaded) => {
-            callee.fn = loaded as AnyFunction;
-            this.#decodeAndRun(context, call, callee.fn, undefined);
-          },
+          (loaded) => this.#decodeAndRun(context, call, loaded as AnyFunction, undefined),
           (error: unknown) => this.#answerError(context, call, error),
         );
       },
@@ -317,14 +331,8 @@ export class CallServer {
       }
     }
     const args = inBandPayload(copyBytes(frame.body), { graph, error: false });
-    this.#callMethod(undefined, target, {
-      callId: frame.callId,
-      name: target.name,
-      numReturns: 1,
-      method: target,
-      args,
-      deps: NO_PAYLOADS,
-    });
+    const { callId } = frame;
+    this.#callMethod(undefined, target, { callId, name: target.name, numReturns: 1, method: target, args, deps: NO_PAYLOADS });
   }
 
   /** The hot path: an idle actor, and arguments that are read where they arrived. */
@@ -400,7 +408,7 @@ export class CallServer {
       }
       this.#decodeAndRun(context, call, method as AnyFunction, instance, done, began);
     };
-    host.enqueue({ run }, group);
+    host.enqueue({ run, isRemade: call.isRemade === true }, group);
   }
 
   // ---- both
@@ -417,7 +425,7 @@ export class CallServer {
   #decodeAndRun(context: TaskContext, call: ReceivedCall, fn: AnyFunction, receiver: unknown, done?: () => void, began?: () => void): void {
     let args: unknown[] | Promise<unknown[]>;
     try {
-      args = this.#codec.decodeArguments(call.args, call.deps, (work) => taskContext.run(context, work));
+      args = this.#codec.decodeArguments(call.args, call.deps, argumentWait(context, call, this.#options.actors));
     } catch (error) {
       this.#answerError(context, call, error, done);
       return;
@@ -428,7 +436,10 @@ export class CallServer {
           this.#run(context, call, fn, receiver, decoded, done);
           began?.();
         },
-        (error: unknown) => this.#answerError(context, call, error, done),
+        (error: unknown) => {
+          if (error instanceof ArgumentsLost) this.#declineWithout(error.lost, context, call);
+          else this.#answerError(context, call, error, done);
+        },
       );
     } else {
       this.#run(context, call, fn, receiver, args, done);
@@ -453,6 +464,7 @@ export class CallServer {
     const measured = callee ?? call.method;
     // What was answered in this tick leaves before what may last, or end the process.
     if (measured !== undefined && isGuarded(measured)) this.#connection.flush();
+    context.fn = fn;
     const body = (): unknown => Reflect.apply(fn, receiver, args);
     const startMs = performance.now();
     let result: unknown;
@@ -474,17 +486,11 @@ export class CallServer {
       this.#open.set(call.callId, context);
       context.startedMs = startMs;
       // One that began where its frame arrived, too: the caller must know that what is behind it may begin.
-      if (callee !== undefined) context.onParked ??= () => this.#tellParked(call.callId);
+      if (callee !== undefined) context.onParked ??= () => this.#results.sendParked(call.callId);
       this.#answerLater(context, call, result as PromiseLike<unknown>, done);
       return;
     }
     this.#answer(context, call, result, syncMs, done);
-  }
-
-  /** Before the next one begins: if this process dies in that, its caller must not take this one for the one that ran, and run that again. */
-  #tellParked(callId: number): void {
-    this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });
-    this.#connection.flush();
   }
 
   #runGuarded(context: TaskContext, callId: number, body: () => unknown): unknown {
@@ -547,7 +553,7 @@ export class CallServer {
       if (call.numReturns === 1) this.#results.send(call.callId, this.#codec.encode(value), 0, durationUs);
       else this.#results.sendReturns(call, value, durationUs);
     } catch (error) {
-      this.#answerError(context, call, unstreamedError(value, context.name) ?? error, done);
+      this.#answerError(context, call, unsentResult(error, value, context), done);
       return;
     }
     this.#callEnded(context, call.callId, done);
@@ -590,8 +596,4 @@ export class CallServer {
     if (this.#openCalls === 0) this.#lastCallMs = performance.now();
     this.#executor.finished(context);
   }
-}
-
-function noMethod(className: string, name: string): TypeError {
-  return new TypeError(`the actor has no method ${name}: ${className} was changed, or its handle has another class`);
 }

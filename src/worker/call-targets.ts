@@ -5,8 +5,8 @@
  * looked up when it is first needed, since its definition may still be on its way into the process, and so is the group of a method, since
  * a call may come before the actor.
  */
-import type { DefinitionCache } from "../object/definition-cache.ts";
-import type { DefinitionHeader } from "../wire/messages.ts";
+import { type DefinitionCache, type KeptDefinition, keptForGood } from "../object/definition-cache.ts";
+import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import type { ActorHost, ConcurrencyGroup } from "./actor-host.ts";
 import type { MeasuredItems } from "./call-guard.ts";
 import { type Measured, unmeasured } from "./interruption-guard.ts";
@@ -25,7 +25,8 @@ export interface CallTargetsOptions {
 export interface Callee extends Measured {
   readonly id: string;
   readonly name: string;
-  fn: AnyFunction | undefined;
+  /** The function where the cache of definitions has it; it may be dropped there, and is loaded again then. */
+  kept: KeptDefinition | undefined;
   /** How many calls of it this process takes; undefined for any number. */
   readonly maxCalls: number | undefined;
   readonly items: MeasuredItems;
@@ -45,7 +46,7 @@ export interface Method extends Measured {
 
 export class CallTargets {
   readonly #options: CallTargetsOptions;
-  readonly #callees: (Callee | undefined)[] = [];
+  readonly #callees = new Map<number, Callee>();
   readonly #methods: Method[] = [];
   /** By the name of a method, that of its calls. */
   readonly #callNames = new Map<string, string>();
@@ -55,19 +56,35 @@ export class CallTargets {
   }
 
   nameFunction({ number, id, name, maxCalls }: DefinitionHeader): void {
-    this.#callees[number] = { id, name, fn: undefined, maxCalls, ...unmeasured(), items: { count: 0, ...unmeasured() } };
+    this.#callees.set(number, { id, name, kept: undefined, maxCalls, ...unmeasured(), items: { count: 0, ...unmeasured() } });
+  }
+
+  /** The caller calls it no more. */
+  forgetFunction(number: number): void {
+    const callee = this.#callees.get(number);
+    if (callee === undefined) return;
+    this.#callees.delete(number);
+    this.#options.definitions.forget(callee.id);
   }
 
   callee(number: number): Callee {
-    const callee = this.#callees[number];
+    const callee = this.#callees.get(number);
     if (callee === undefined) throw new Error(`Cannot run a call: definition ${number} was not sent on this connection`);
     return callee;
   }
 
   /** Undefined while its definition is being revived. */
   functionOf(callee: Callee): AnyFunction | undefined {
-    callee.fn ??= this.#options.localFunction(callee.id) ?? (this.#options.definitions.ready(callee.id) as AnyFunction | undefined);
-    return callee.fn;
+    const { definitions, localFunction } = this.#options;
+    let { kept } = callee;
+    if (kept === undefined || !kept.isReady) {
+      const local = localFunction(callee.id);
+      kept = local === undefined ? definitions.keptOf(callee.id) : keptForGood(local);
+      callee.kept = kept;
+      if (kept === undefined || !kept.isReady) return undefined;
+    }
+    if (!kept.isForGood) definitions.used(kept);
+    return kept.value as AnyFunction;
   }
 
   nameMethod(number: number, name: string, groupName: string | undefined): void {
@@ -101,4 +118,8 @@ export class CallTargets {
     }
     return callName;
   }
+}
+
+export function noMethod(className: string, name: string): TypeError {
+  return new TypeError(`the actor has no method ${name}: ${className} was changed, or its handle has another class`);
 }

@@ -7,7 +7,7 @@
  */
 import { ownCode } from "../base/own-code.ts";
 import { blockFor, runInterruptible } from "../platform/processes/interruptible.ts";
-import type { MarkedCall, Wish, WorkerMark } from "../platform/processes/run-mark.ts";
+import type { BegunCalls, MarkedCall, Wish, WorkerMark } from "../platform/processes/run-mark.ts";
 
 const GUARD_FROM_MS = 5;
 /** A signal that was promised comes at once; if it does not, its sender is gone. */
@@ -54,6 +54,11 @@ export class InterruptionGuard {
 
   constructor(mark: WorkerMark) {
     this.#mark = mark;
+  }
+
+  /** By which each call of a connection is marked as it begins, guarded or not. */
+  begunOf(leaseId: number): BegunCalls {
+    return this.#mark.begunOf(leaseId);
   }
 
   /**

@@ -9,8 +9,7 @@ import type { ObjectTable } from "../object/object-table.ts";
 import { type Payload, PayloadReader } from "../object/payload.ts";
 import type { Frame } from "../wire/frame.ts";
 import type { CallHeader, HelloHeader } from "../wire/messages.ts";
-import type { Callee } from "./call-targets.ts";
-import type { Measured } from "./interruption-guard.ts";
+import type { Callee, Method } from "./call-targets.ts";
 
 export interface ReceivedCall {
   readonly callId: number;
@@ -19,7 +18,9 @@ export interface ReceivedCall {
   /** Of a task: its function. */
   readonly callee?: Callee | undefined;
   /** Of an actor: its method. */
-  readonly method?: Measured | undefined;
+  readonly method?: Method | undefined;
+  /** Makes a lost object again. */
+  readonly isRemade?: boolean | undefined;
   readonly args: Payload;
   readonly deps: readonly Payload[];
 }
@@ -49,7 +50,7 @@ export class ReceivedCalls {
     const args = reader.next(header.args);
     const deps = header.deps.map((dep) => reader.next(dep));
     this.read(header.held);
-    return { callId: frame.callId, name, numReturns: header.numReturns, args, deps };
+    return { callId: frame.callId, name, numReturns: header.numReturns, isRemade: header.isRemade, args, deps };
   }
 
   /** A message with this number of holds was read; undefined for one without. */

@@ -4,12 +4,15 @@
  * Decides which form an answer takes, and that the value of a call with several returns is cut into as many parts. What an answer refers to is held for the caller
  * before it is sent. Called by the call server, once for each call.
  */
-import type { ProcessId } from "../base/ids.ts";
+import type { ObjectId, ProcessId } from "../base/ids.ts";
+import { nameUnsent } from "../closure/capture.ts";
 import type { HeldMessages } from "../object/held-messages.ts";
+import type { LostObject } from "../object/lost-object.ts";
 import { type Payload, payloadHeader, payloadParts } from "../object/payload.ts";
 import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { FRAME_FLAG } from "../wire/frame.ts";
+import type { DeclinedHeader } from "../wire/declined-header.ts";
 import { MESSAGE, type PayloadHeader } from "../wire/messages.ts";
 
 export interface ResultSenderOptions {
@@ -62,17 +65,30 @@ export class ResultSender {
       );
     }
     const payloads: Payload[] = [];
+    let index = 0;
     const stored = { owner: this.#callerId, error: false, link: this.#held.storedLink };
     try {
-      for (let index = 0; index < call.numReturns; index += 1) {
+      for (; index < call.numReturns; index += 1) {
         payloads.push(this.#codec.toPayload(this.#codec.encode((value as unknown[])[index]), stored));
       }
     } catch (error) {
       // One that cannot be sent fails the call, and takes those before it along.
       for (const payload of payloads) this.#codec.discard(payload);
-      throw error;
+      throw nameUnsent(error, () => "value", [`[${index}]`]);
     }
     this.#sendPayloads(call.callId, payloads, durationUs);
+  }
+
+  /** Before the next one begins: if this process dies in that, its caller must not take this one for the one that ran, and run that again. */
+  sendParked(callId: number): void {
+    this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });
+    this.#connection.flush();
+  }
+
+  /** In place of an answer: the task has not begun, and goes back to its caller. */
+  sendDeclined(callId: number, lost: readonly LostObject[] = []): void {
+    const header: DeclinedHeader = { lost: lost.map(({ entry, location }) => [entry.id as ObjectId, location]) };
+    this.#connection.send(MESSAGE.TASK_DECLINED, lost.length === 0 ? undefined : header, { callId });
   }
 
   #sendPayloads(callId: number, payloads: readonly Payload[], durationUs: number): void {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { StreamHeader } from "../wire/messages.ts";
-import { StreamSender, unstreamedError } from "./stream-sender.ts";
+import { StreamSender } from "./stream-sender.ts";
 import { type CallPlace, TaskContext } from "./task-context.ts";
 
 const NO_LIMITS: StreamHeader = { skip: 0, consumed: 0, itemsAhead: Number.POSITIVE_INFINITY, bytesAhead: Number.POSITIVE_INFINITY };
@@ -229,10 +229,4 @@ test("a generator without a pause lets others run", async () => {
   setImmediate(() => others.push("ran"));
   await sender.drive(endless());
   expect(others).toEqual(["ran"]);
-});
-
-test("a generator that came as a plain result is named with the option", () => {
-  expect(unstreamedError(upTo(1), "task")?.message).toContain('set numReturns: "streaming"');
-  expect(unstreamedError(upToLater(1), "task")?.message).toContain("Cannot send the result of task");
-  expect(unstreamedError([1], "task")).toBeUndefined();
 });

@@ -161,12 +161,3 @@ function iteratorOf(produced: unknown, name: string): { iterator: AnyIterator; i
     `Cannot stream the items of ${name}: with numReturns: "streaming" an iterator or iterable must be returned: received ${produced === null ? "null" : typeof produced}`,
   );
 }
-
-/** What to say of a result that is a generator and was not asked for as a stream: it has no value that could be sent. */
-export function unstreamedError(value: unknown, name: string): TypeError | undefined {
-  const tag = Object.prototype.toString.call(value);
-  if (tag !== "[object Generator]" && tag !== "[object AsyncGenerator]") return undefined;
-  return new TypeError(
-    `Cannot send the result of ${name}: it is a generator: set numReturns: "streaming", as the function is no generator itself: received ${tag}`,
-  );
-}

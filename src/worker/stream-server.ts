@@ -8,13 +8,14 @@
 import type { ProcessId } from "../base/ids.ts";
 import type { HeldMessages } from "../object/held-messages.ts";
 import { payloadHeader, payloadParts, payloadSize } from "../object/payload.ts";
-import type { ValueCodec } from "../object/value-codec.ts";
+import type { EncodedMessage, ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { MESSAGE, type StreamHeader, type StreamItemHeader } from "../wire/messages.ts";
 import { Interruption } from "./interruption-guard.ts";
 import { StreamSender, type StreamSenderOptions } from "./stream-sender.ts";
 import type { TaskContext } from "./task-context.ts";
+import { unsentItem } from "./unsent-result.ts";
 
 export interface StreamServerOptions {
   connection: Connection;
@@ -87,7 +88,13 @@ export class StreamServer {
 
   #send(callId: number, index: number, value: unknown): number {
     const { connection, codec, held, callerId } = this.#options;
-    const encoded = codec.encode(value);
+    let encoded: EncodedMessage;
+    try {
+      encoded = codec.encode(value);
+    } catch (error) {
+      const context = this.#senders.get(callId)?.context;
+      throw context === undefined ? error : unsentItem(error, index, context);
+    }
     if (encoded.isPlain) {
       const { bytes, start, end } = encoded;
       connection.sendNumbered(MESSAGE.STREAM_ITEM, encoded.graph ? FRAME_FLAG.GRAPH : 0, callId, index, bytes, start, end);

@@ -18,7 +18,7 @@ export interface CallPlace {
   readonly shape: string;
   readonly resources: Readonly<Record<string, number>>;
   /** Which accelerators it may use. */
-  readonly accelerators: AcceleratorIds | undefined;
+  accelerators: AcceleratorIds | undefined;
   /** The executor that parks a task while it waits; actors run nothing else meanwhile, so they have none. */
   readonly executor: Executor | undefined;
   /** Of an actor: no two of its calls overlap. */
@@ -33,6 +33,8 @@ export class TaskContext {
   readonly taskIdPrefix: string;
   readonly callId: number;
   readonly place: CallPlace;
+  /** What runs; its place in a file is told when its result cannot be sent. */
+  fn: ((...args: unknown[]) => unknown) | undefined = undefined;
   /** Refs that it waits for at present. */
   waits = 0;
   isFinished = false;

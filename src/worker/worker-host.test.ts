@@ -2,9 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import { loopbackPair } from "../platform/network/transport.ts";
 import { Connection } from "../rpc/connection.ts";
+import { proveTo } from "../rpc/handshake.ts";
 import { FrameParser, FRAME_SIZE_MAX, wholeFrame } from "../wire/frame.ts";
 import { encodeHeader } from "../wire/header.ts";
-import { MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
 import { WorkerHost, type WorkerHostOptions } from "./worker-host.ts";
 
@@ -16,7 +17,7 @@ afterEach(() => {
 });
 
 const NODE = "0".repeat(32) as NodeId;
-const WORKER = "1".repeat(32) as ProcessId;
+const WORKER = `${"0".repeat(16)}${"1".repeat(16)}` as ProcessId;
 const OWNER = "2".repeat(32) as ProcessId;
 const LEASE = 7;
 const NOTHING = new Uint8Array(0);
@@ -54,10 +55,9 @@ class World {
       write(chunk);
     };
     this.host.accept(far);
+    await proveTo(near, { token: "token", processId: owner, action: "connect" });
     const connection = new Connection(near, { trusted: true });
     await connection.request(MESSAGE.HELLO, {
-      version: PROTOCOL_VERSION,
-      token: "token",
       processId: owner,
       holderId: owner,
       kind: "worker",

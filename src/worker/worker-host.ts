@@ -89,6 +89,8 @@ export class WorkerHost {
   /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
   readonly #reclaimed = new Map<ProcessId, number>();
   readonly #spent: SpentWorker | undefined;
+  /** Of an actor that waits until its constructor may begin. */
+  #constructorSlot: ((accelerators: AcceleratorIds | undefined) => void) | undefined;
   #isEnding = false;
 
   constructor(options: WorkerHostOptions) {
@@ -114,6 +116,7 @@ export class WorkerHost {
       case MESSAGE.WORKER_SLOT: {
         const slot = decodeHeader(frame.header) as SlotHeader | boolean;
         if (typeof slot === "boolean") this.executor.leaseEnded({ isLast: slot });
+        else if (this.#constructorSlot !== undefined) this.#constructorSlot(slot[3]);
         else this.executor.slotGranted({ shape: slot[0], isAnswer: slot[1], isLeased: slot[2] });
         return;
       }
@@ -291,7 +294,7 @@ export class WorkerHost {
     this.#options.showActor?.(name);
     const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
     try {
-      const decoded = await codec.decodeArguments(args, deps);
+      const decoded = await codec.decodeArguments(args, deps, (_lost, recover) => this.#awaitArguments(place, recover));
       const actorClass = (localFunction(definition) ?? (await definitions.load(definition))) as new (...values: unknown[]) => object;
       const instance = taskContext.run(context, () => new actorClass(...decoded));
       context.isFinished = true;
@@ -304,6 +307,22 @@ export class WorkerHost {
     } catch (error) {
       if (context.exits) this.#endActor(EXIT_REASON);
       else this.#startFailed(actorId, incarnation, name, error);
+    }
+  }
+
+  /** The constructor has not begun: whoever makes its lost arguments again may need what the actor would hold meanwhile. */
+  async #awaitArguments(place: CallPlace, recover: () => Promise<void>): Promise<void> {
+    const { daemon, useAccelerators } = this.#options;
+    daemon.send(MESSAGE.WORKER_PARK, { left: 0, isReport: false } satisfies ParkHeader);
+    try {
+      await recover();
+    } finally {
+      place.accelerators = await new Promise((resolve) => {
+        this.#constructorSlot = resolve;
+        daemon.send(MESSAGE.WORKER_UNPARK, place.shape);
+      });
+      this.#constructorSlot = undefined;
+      if (place.accelerators !== undefined) useAccelerators(place.accelerators);
     }
   }
 

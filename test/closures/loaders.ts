@@ -22,7 +22,15 @@ export interface Program {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-export type LoaderName = "type stripping" | "tsx, ES modules" | "tsx, CommonJS" | "tsc, ES modules" | "tsc, CommonJS";
+export type LoaderName =
+  | "type stripping"
+  | "tsx, ES modules"
+  | "tsx, CommonJS"
+  | "tsx, standard decorators"
+  | "tsc, ES modules"
+  | "tsc, CommonJS"
+  | "tsc, standard decorators"
+  | "tsc for older engines, standard decorators";
 
 /** Writes what a loader needs below `folder` and says how to start it. */
 export async function prepare(loader: LoaderName, folder: string): Promise<Program> {
@@ -41,18 +49,30 @@ export async function prepare(loader: LoaderName, folder: string): Promise<Progr
       const environment = { TSX_TSCONFIG_PATH: path.join(copy, "tsconfig.json") };
       return { file: path.join(copy, "main-cjs.ts"), nodeOptions: ["--import", "tsx"], environment };
     }
+    case "tsx, standard decorators":
+      return { file: path.join(MATRIX, "standard-decorators.ts"), nodeOptions: ["--import", "tsx"], environment: compiled };
+    case "tsc, standard decorators":
+    case "tsc for older engines, standard decorators": {
+      const target = loader === "tsc, standard decorators" ? "ES2022" : "ES2017";
+      const output = await makePackage(folder, { name: `tsc-decorators-${target}`, type: "module" });
+      await compile("standard-decorators.ts", output, ["--target", target, "--module", "nodenext"]);
+      return { file: path.join(output, "standard-decorators.js"), nodeOptions: [], environment: compiled };
+    }
     case "tsc, ES modules": {
       const output = await makePackage(folder, { name: "tsc-esm", type: "module" });
-      await compile("main-esm.ts", output, ["--module", "nodenext"]);
+      await compile("main-esm.ts", output, [...LEGACY, "--module", "nodenext"]);
       return { file: path.join(output, "main-esm.js"), nodeOptions: [], environment: compiled };
     }
     case "tsc, CommonJS": {
       const output = await makePackage(folder, { name: "tsc-commonjs", type: "commonjs" });
-      await compile("main-cjs.ts", output, ["--module", "commonjs", "--moduleResolution", "bundler", "--esModuleInterop"]);
+      await compile("main-cjs.ts", output, [...LEGACY, "--module", "commonjs", "--moduleResolution", "bundler", "--esModuleInterop"]);
       return { file: path.join(output, "main-cjs.js"), nodeOptions: [], environment: {} };
     }
   }
 }
+
+/** TypeScript's older decorators, which most programs that have any still use. */
+const LEGACY = ["--target", "ES2022", "--experimentalDecorators"];
 
 export function temporaryFolder(): Promise<string> {
   return fs.mkdtemp(path.join(os.tmpdir(), "shoal-closures-"));
@@ -102,7 +122,7 @@ async function makePackage(folder: string, { name, type }: { name: string; type:
 
 async function compile(file: string, folder: string, moduleOptions: readonly string[]): Promise<void> {
   const compiler = path.join(ROOT, "node_modules/typescript/bin/tsc");
-  const options = ["--ignoreConfig", "--noCheck", "--skipLibCheck", "--target", "ES2022", "--experimentalDecorators"];
+  const options = ["--ignoreConfig", "--noCheck", "--skipLibCheck"];
   const output = ["--rewriteRelativeImportExtensions", "--sourceMap", "--rootDir", folder];
   const program = [compiler, ...options, ...moduleOptions, ...output, path.join(folder, file)];
   await run(process.execPath, program, { cwd: folder }).catch((error: { stdout: string }) => {

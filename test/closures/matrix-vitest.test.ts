@@ -4,6 +4,7 @@ import { outcomes } from "./matrix/cases.ts";
 import "./matrix/values.ts";
 import "./matrix/functions.ts";
 import "./matrix/classes.ts";
+import "./matrix/class-members.ts";
 import "./matrix/imports.ts";
 import "./matrix/refusals.ts";
 import "./matrix/nesting.ts";

@@ -42,9 +42,14 @@ async function start(name: string, { lines = [], authority }: Wanted): Promise<n
   writeFileSync(join(folder, `${name}.conf`), `${config}${lines.join("\n")}\n`);
   server = spawn(natsServerBinary(), ["-c", join(folder, `${name}.conf`)], { stdio: "ignore" });
   expect(existsSync(portsFolder)).toBe(false);
-  const files = (): string[] => readdirSync(folder).filter((file) => file.endsWith(`_${server?.pid}.ports`));
-  await until(() => files().length > 0, `${name} is ready`);
-  const { nats } = JSON.parse(readFileSync(join(folder, files()[0] as string), "utf8")) as { nats: [string] };
+  // The server creates the file and then writes it: what is read between the two is empty or cut off.
+  const written = (): string | undefined => {
+    const file = readdirSync(folder).find((entry) => entry.endsWith(`_${server?.pid}.ports`));
+    const text = file === undefined ? "" : readFileSync(join(folder, file), "utf8").trimEnd();
+    return text.endsWith("}") ? text : undefined;
+  };
+  await until(() => written() !== undefined, `${name} is ready`);
+  const { nats } = JSON.parse(written() as string) as { nats: [string] };
   return Number(new URL(nats[0]).port);
 }
 

@@ -42,6 +42,20 @@ export function readSources(options: { tests: boolean } = { tests: false }): Sou
     .sort((left, right) => (left.path < right.path ? -1 : 1));
 }
 
+/** Folders with code that runs; what a folder of theirs installs for itself is nobody's here. */
+const CODE_FOLDERS = ["src", "python", "scripts", "bench", "chaos", "conformance", "examples", "scale", "sim", "soak", "test"];
+const CODE_NAME = /\.(ts|mts|mjs|cjs|js|py)$/;
+
+/** All code of the repository, its tools and tests with it: paths relative to the repository. */
+export function readCode(): Pick<SourceFile, "path" | "text">[] {
+  return CODE_FOLDERS.flatMap((folder) =>
+    readdirSync(join(REPOSITORY, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && CODE_NAME.test(entry.name) && !entry.parentPath.includes(`${sep}node_modules`))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((file) => ({ path: relative(REPOSITORY, file).split(sep).join("/"), text: readFileSync(file, "utf8") })),
+  );
+}
+
 export function sourceFile(path: string, text: string): SourceFile {
   const imports: Import[] = [];
   const code = withoutComments(text);

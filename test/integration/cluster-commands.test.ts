@@ -3,10 +3,11 @@
  * killed, and that nothing is left.
  */
 import type { ChildProcess } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { runProgram } from "../house/run-program.ts";
 import { until } from "./session.ts";
 import { SHOAL, useShoal } from "./shoal-program.ts";
@@ -200,6 +201,32 @@ console.log(JSON.stringify(CPU));
     await expect(program(text, { SHOAL_ADDRESS: "nonsense" })).rejects.toThrow(/Cannot use an address/);
   });
 
+  test("with two clusters on the machine, who means one has to say which", { timeout: 120_000 }, async () => {
+    const shown = async (head: ReturnType<typeof startHead>) => ({
+      ...(await head),
+      address: (await head).address.replace("tcp://", ""),
+    });
+    const first = await shown(startHead());
+    const second = await shown(startHead("--name", "other"));
+    const both = new RegExp(`2 clusters: ${first.address} \\(default, since 20.* UTC\\), ${second.address} \\(other, since 20.* UTC\\)`);
+    await expect(program(CONNECT)).rejects.toThrow(both);
+    await expect(program(CONNECT)).rejects.toThrow(`SHOAL_ADDRESS=${first.address}, or --address`);
+    for (const command of [["status"], ["drain", first.nodeId], ["token", "list"], ["stop"]]) {
+      const { exitCode, stdout, stderr } = await shoal(...command);
+      expect([exitCode, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(both);
+      expect(stderr).toContain(`--address ${first.address}`);
+    }
+    expect((await shoal("stop", "--all", "--address", first.address)).exitCode).toBe(2);
+    expect((await shoal("status", "--address", second.address)).stdout).toContain(`Cluster at ${second.address}`);
+    expect((await shoal("stop", "--address", "127.0.0.1:1")).stderr).toContain("nothing of it runs on this machine");
+    const { exitCode, stdout } = await shoal("stop", "--address", second.address);
+    expect([exitCode, stdout]).toEqual([0, `Ended the head and the node of the cluster at ${second.address}.\n`]);
+    // One is left, and meant.
+    expect(await program(CONNECT)).toEqual([42, 1]);
+    expect((await shoal("stop", "--all")).stdout).toContain(first.address);
+  });
+
   test("a second node joins, and both end in order", async () => {
     const head = await startHead();
     await joinAgain(head, "--num-cpus", "2");
@@ -300,6 +327,61 @@ describe("what cannot be started is said in words, and leaves nothing", () => {
     expect(stderr).toBe(
       `shoal: Cannot listen at 127.0.0.1:${port}: the port is taken.\n  Another head may run there: \`shoal status\` shows those of this user, \`shoal stop\` ends them. Or choose another port with --port.\n`,
     );
+  });
+
+  describe("a folder", () => {
+    const place = mkdtempSync(join(tmpdir(), "test-shoal-"));
+    chmodSync(place, 0o755);
+    afterAll(() => rmSync(place, { recursive: true, force: true }));
+    const writable = join(place, "writable");
+    mkdirSync(writable);
+    chmodSync(writable, 0o777);
+    /** A user who may not do everything: the tests may run as root. */
+    const another = ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath];
+    const start = async (env: Record<string, string>): Promise<string> => {
+      const isRoot = process.getuid?.() === 0;
+      const args = [...(isRoot ? another : []), SHOAL, "start", "--head", "--port", "0", "--no-nats"];
+      const base = { XDG_STATE_HOME: join(writable, "state"), TMPDIR: writable, XDG_CACHE_HOME: writable };
+      const ran = await runProgram(args, { cwd: "/", env: { ...base, ...env }, ...(isRoot ? { program: "setpriv" } : {}) });
+      expect([ran.exitCode, ran.stdout]).toEqual([1, ""]);
+      expect(ran.stderr).not.toContain("supervisor ended");
+      expect(ran.stderr).not.toContain("fault of Shoal");
+      expect(ran.stderr).not.toContain("    at ");
+      return ran.stderr;
+    };
+
+    test.each([["for state"], ["for heads"]])("%s that this user may not write in is named, with what to do", async (what) => {
+      const states = join(writable, what);
+      const refused = what === "for state" ? join(states, "shoal") : join(states, "shoal", "heads");
+      mkdirSync(refused, { recursive: true });
+      // The folders above, and that for logs, may be written.
+      for (const one of [states, join(states, "shoal")]) chmodSync(one, 0o777);
+      chmodSync(refused, 0o555);
+      const said = await start({ XDG_STATE_HOME: states });
+      expect(said).toContain(`shoal: Cannot write ${refused}`);
+      expect(said).toContain("this user may not write there");
+      expect(said).toContain("XDG_STATE_HOME");
+    });
+
+    test("that is a file is named", async () => {
+      writeFileSync(join(writable, "file"), "");
+      expect(await start({ XDG_STATE_HOME: join(writable, "file") })).toContain("a part of the path is no folder");
+    });
+
+    test.each(["shoal-runs", "shoal-nodes"])("%s that others may write in is refused by name", async (name) => {
+      const temporary = join(writable, name);
+      const uid = process.getuid?.() === 0 ? 65534 : process.getuid?.();
+      const open = join(temporary, `${name}-${uid}`);
+      mkdirSync(open, { recursive: true });
+      // An empty one is removed.
+      writeFileSync(join(open, "something"), "");
+      chmodSync(temporary, 0o777);
+      chmodSync(open, 0o777);
+      const said = await start({ TMPDIR: temporary, XDG_STATE_HOME: join(writable, `${name}-state`) });
+      expect(said).toContain(`shoal: Cannot use ${open}: `);
+      expect(said).toMatch(/\n {2}`chmod 0700 /);
+      rmSync(temporary, { recursive: true });
+    });
   });
 
   test("a second head of the same name", async () => {

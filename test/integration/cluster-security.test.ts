@@ -18,7 +18,7 @@ import { randomHex } from "../../src/platform/random.ts";
 import { forgetTlsIdentity, setTlsIdentity, type TlsIdentity, tlsIdentity } from "../../src/platform/network/tls-identity.ts";
 import type { Transport } from "../../src/platform/network/transport.ts";
 import { Connection } from "../../src/rpc/connection.ts";
-import { connectPeer } from "../../src/rpc/handshake.ts";
+import { connectPeer, proveTo } from "../../src/rpc/handshake.ts";
 import { formatJoinToken, parseJoinToken } from "../../src/rpc/join-token.ts";
 import { NodeLink } from "../../src/rpc/node-link.ts";
 import type { JoinTokensHeader, JoinTokensReply, NodeInfoHeader, RoutedHeader } from "../../src/wire/cluster-messages.ts";
@@ -123,26 +123,32 @@ describe("who is not of the cluster", () => {
   test("without a certificate nobody gets in, with the cluster's token or without", async () => {
     const token = readNodeFiles().find(({ clusterAddress }) => clusterAddress === cluster.address)?.token ?? "";
     const address = (await listed())[0]?.address ?? "";
-    const mine = { nodeId: newRogueId(), token };
+    const mine = hello({ nodeId: newRogueId() });
     for (const to of [cluster.address, address]) {
       // Plain TCP ends without a word.
       const own = tlsIdentity();
       forgetTlsIdentity();
-      const plain = await failureOf(connectPeer(to, hello(mine)));
+      const plain = await failureOf(connectPeer(to, mine, { token }));
       if (own !== undefined) setTlsIdentity(own);
       expect(plain.message).toContain("closed before it had answered");
       // TLS without a certificate is told what is missing.
-      const stranger = new Connection(await connect(to, { authority: rogue.identity.ca }), { trusted: true });
-      expect((await failureOf(stranger.request(MESSAGE.HELLO, hello(mine)))).message).toContain("has no certificate of this cluster");
+      const stranger = await failureOf(connectPeer(to, mine, { token, authority: rogue.identity.ca }));
+      expect(stranger.message).toContain("has no certificate of this cluster");
     }
   });
 
   test("with a certificate, but without the token, neither", async () => {
-    for (const token of ["", "wrong"]) {
-      const error = await failureOf(connectPeer(cluster.address, hello({ ...rogue, token }), { identity: rogue.identity }));
-      expect(error).toBeInstanceOf(AuthenticationError);
-      expect(error.message).toContain("the token is wrong");
-    }
+    const error = await failureOf(connectPeer(cluster.address, hello(rogue), { token: "wrong", identity: rogue.identity }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("has not proven that it knows the session's token");
+    // One that does not mind whether the head proves anything, and proves nothing.
+    const caller = new Connection(await connect(cluster.address, { identity: rogue.identity }), { trusted: true });
+    const { promise: dropped, resolve } = Promise.withResolvers<string>();
+    caller.onClose = resolve;
+    await caller.request(MESSAGE.OPEN, { version: PROTOCOL_VERSION, token: "", processId: processOf(rogue.nodeId), nonce: "0".repeat(64) });
+    caller.send(MESSAGE.PROOF, "0".repeat(64));
+    caller.send(MESSAGE.HELLO, hello(rogue), { callId: 7 });
+    await dropped;
   });
 
   test("a certificate of another cluster is refused", async () => {
@@ -152,7 +158,7 @@ describe("who is not of the cluster", () => {
     // It believes the right authority: it is the cluster that refuses.
     const identity = { ...rogue.identity, cert, key };
     for (const to of [cluster.address, ...(await listed()).map(({ address }) => address)]) {
-      const error = await failureOf(connectPeer(to, hello(rogue), { identity }));
+      const error = await failureOf(connectPeer(to, hello(rogue), { token: rogue.token, identity }));
       expect(error.message).toContain("was not made by this cluster's authority");
     }
   });
@@ -189,10 +195,10 @@ function newRogueId(): NodeId {
   return randomHex(16) as NodeId;
 }
 
-function hello({ nodeId, token }: { nodeId: NodeId; token: string }, changed: Partial<HelloHeader> = {}): HelloHeader {
+function hello({ nodeId }: { nodeId: NodeId }, changed: Partial<HelloHeader> = {}): HelloHeader {
   const processId = processOf(nodeId);
   const rest = { kind: "worker" as const, pid: 1, address: "", taskIdPrefix: "0".repeat(12), jobId: "0".repeat(8) as JobId };
-  return { version: PROTOCOL_VERSION, token, processId, holderId: processId, ...rest, ...changed };
+  return { processId, holderId: processId, ...rest, ...changed };
 }
 
 function processOf(nodeId: string): ProcessId {
@@ -288,8 +294,8 @@ describe("a node that has been taken over", () => {
       link.close("the test is over");
       expect(refused[0]?.message).toContain("the certificate is not that of the caller's node");
     }
-    const asOther = hello({ nodeId: second.nodeId as NodeId, token: rogue.token });
-    const error = await failureOf(connectPeer(cluster.address, asOther, { identity: rogue.identity }));
+    const asOther = hello({ nodeId: second.nodeId as NodeId });
+    const error = await failureOf(connectPeer(cluster.address, asOther, { token: rogue.token, identity: rogue.identity }));
     expect(error.message).toContain("came with the certificate of node");
   });
 
@@ -327,12 +333,14 @@ describe("a node that has been taken over", () => {
       event("processGone", worker),
       event("groupReserved", "g", victim),
       event("placed", actorId, { id: worker, holderId: worker, pid: 1, address: "", remoteAddress: "" }, undefined),
-      event("unheld", actorId),
       routed(worker, "", MESSAGE.ACTOR_KILL, 0, 0, { actorId, restart: false }),
       routed("head", "", MESSAGE.ACTOR_KILL, 0, 0, { actorId, restart: false }),
       () => link.send(MESSAGE.ROUTED, "no message"),
       () => link.send(250, []),
     ]);
+    // A program of a node may have told it so: it is not believed, and that is all.
+    event("unheld", actorId)();
+    await until(() => link.unacknowledgedBytes === 0, "the head to have heard of it");
     expect(await actor.increment.remote()).toBe(1);
   });
 
@@ -427,6 +435,7 @@ describe("a node that has been taken over", () => {
     const target = (await listed()).find(({ nodeId }) => nodeId === second.nodeId) as NodeInfoHeader;
     for (const arena of ["../../../etc/passwd", "/etc/passwd", `${target.nodeId.slice(0, 16)}/../../etc/passwd`]) {
       const transport = await connect(target.address, { identity: rogue.identity, nodeId: target.nodeId });
+      await proveTo(transport, { token: rogue.token, processId: rogue.processId, action: "fetch" });
       await new Connection(transport, { trusted: true }).request(MESSAGE.HELLO, hello(rogue, { kind: "transfer" }));
       const ends: string[] = [];
       let bytes = 0;
@@ -454,7 +463,7 @@ describe("a node that has been taken over", () => {
     const { address = "", processId = "" as ProcessId } = stateOf() ?? {};
     const headers = [null, 7, "text", [], {}, [[[]]], { id: 1 }, [1, 2, 3], { args: 1, deps: 2, target: 0 }];
     for (const type of Object.values(MESSAGE)) {
-      const { connection } = await connectPeer(address, hello(rogue), { identity: rogue.identity, processId });
+      const { connection } = await connectPeer(address, hello(rogue), { token: rogue.token, identity: rogue.identity, processId });
       for (const header of headers) connection.send(type, header, { callId: type });
       connection.sendNumbered(type, 0, type, 99, Uint8Array.of(0xc1), 0, 1);
       connection.close();

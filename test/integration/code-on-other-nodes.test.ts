@@ -6,12 +6,13 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { REPOSITORY } from "../house/source-files.ts";
 import { until } from "./session.ts";
 
-const REPOSITORY = new URL("../../", import.meta.url).pathname;
 let root: string;
 let cluster: TestCluster;
 
@@ -26,7 +27,7 @@ afterAll(async () => {
 });
 
 /** Each program begins so: `Runner` runs what it is given on the other node. */
-const HEAD = `import { init, remote, get, getRuntimeContext, shutdown } from "${REPOSITORY}dist/index.js";
+const HEAD = `import { init, remote, get, getRuntimeContext, shutdown } from ${JSON.stringify(pathToFileURL(join(REPOSITORY, "dist", "index.js")).href)};
 await init({ address: process.env["SHOAL_TEST_ADDRESS"], ...globalThis.initOptions });
 class Runner {
   async run(work, ...args) { return await work(...args); }
@@ -78,7 +79,7 @@ describe("an actor on the other node", () => {
     expect([words, imported, job]).toEqual(["from the driver", "from the driver", own]);
     expect(driverCwd).toBe(folder);
     expect(cwd).not.toBe(folder);
-    expect(url).toBe(`file://${cwd as string}/main.ts`);
+    expect(url).toBe(pathToFileURL(join(cwd as string, "main.ts")).href);
   });
 
   test("has its environment from there, and so has what it submits", async () => {

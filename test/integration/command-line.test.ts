@@ -16,6 +16,8 @@ const shoal = (args: readonly string[], env: Record<string, string> = {}): Retur
 
 test("help and version go to standard output, mistakes to standard error with code 2", async () => {
   expect(await shoal(["--help"])).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining("nats install") as string });
+  const lines = (await shoal(["version"])).stdout;
+  for (const option of ["--version", "-v"]) expect(await shoal([option])).toMatchObject({ exitCode: 0, stdout: lines, stderr: "" });
   const said = await shoal(["version", "--json"]);
   expect(said).toMatchObject({ exitCode: 0, stderr: "" });
   expect(JSON.parse(said.stdout)).toMatchObject({ shoal: version, node: process.versions.node });

@@ -25,7 +25,10 @@ import {
   shutdown,
 } from "shoal";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { connectToCluster } from "../../src/cli/cluster-connection.ts";
 import { type LocalHead, type LocalNodeProcess, startHead, startNode } from "../../src/providers/local-processes.ts";
+import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
+import { MESSAGE } from "../../src/wire/messages.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";
 import { Log, until, useFolder } from "./session.ts";
@@ -124,6 +127,7 @@ describeNats("a head that dies", () => {
   test("a node that ended while there was no head is dead for the next one, and its actors live elsewhere", {
     timeout: 90_000,
   }, async () => {
+    const beganMs = Date.now();
     const other = await startNode({ token: TOKEN, headAddress: head.address, listenAddress: "tcp://127.0.0.1:0", numCpus: 2, onLine });
     const there = { schedulingStrategy: { nodeId: other.nodeId, soft: true } };
     const counter = remote(Counter)
@@ -138,8 +142,15 @@ describeNats("a head that dies", () => {
     expect((await nodes()).map(({ nodeId, alive }) => [nodeId, alive])).toContainEqual([other.nodeId, false]);
     // Nor does a head after that one forget it.
     await killHead();
+    const restartedMs = Date.now();
     head = await start(head.address);
     await until(async () => (await nodes()).some(({ nodeId, alive }) => nodeId === other.nodeId && !alive), "the dead node is remembered");
+    // With the time at which it was found dead, not that of this head's beginning, nor none.
+    using asked = await connectToCluster(head.address);
+    const { gone } = await asked.ask<ClusterStatusHeader>(MESSAGE.CLUSTER_STATUS, undefined);
+    expect(gone.map(({ nodeId }) => nodeId)).toEqual([other.nodeId]);
+    expect(gone[0]?.goneMs).toBeGreaterThan(beganMs);
+    expect(gone[0]?.goneMs).toBeLessThan(restartedMs);
     expect(await get(counter.increment.remote())).toBe(1);
   });
 

@@ -18,7 +18,8 @@ import {
   terminate,
   wait,
 } from "shoal";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import net from "node:net";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { failureOf, Sandbox } from "./sandbox.ts";
 
 const sandbox = new Sandbox();
@@ -41,6 +42,31 @@ test("tasks run in this process, and no other is started", async () => {
   expect(new Set(await get([1, 2, 3, 4].map(() => pids.remote())))).toEqual(new Set([process.pid]));
   expect(sandbox.processes()).toEqual([]);
   expect((await nodes())[0]).toMatchObject({ alive: true, resources: { CPU: 2 } });
+});
+
+test("what a function captures and no worker process could have is said once, with its place", async () => {
+  const socket = new net.Socket();
+  const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  try {
+    const state = remote(() => socket.destroyed);
+    expect(await get([state.remote(), state.remote()])).toEqual([false, false]);
+    const call = remote((callback: () => boolean) => callback());
+    expect(await call.remote(() => socket.readable)).toBe(true);
+    class Reader {
+      read(): boolean {
+        return socket.destroyed;
+      }
+    }
+    expect(await remote(Reader).remote().read.remote()).toBe(false);
+    const lines = written.mock.calls.map(([text]) => String(text));
+    expect(lines).toHaveLength(3);
+    for (const line of lines)
+      expect(line).toMatch(/^shoal: .*in-process\.test\.ts:\d+\) → captured `socket` \(Socket\) cannot be sent: .*checkCaptures/);
+    expect(lines[2]).toContain("class Reader");
+  } finally {
+    written.mockRestore();
+    socket.destroy();
+  }
 });
 
 test("captured variables are shared, arguments and results are snapshots", async () => {

@@ -4,6 +4,7 @@
  * The cuts of `TestCluster` are made in Shoal's own processes; here it is the kernel that loses what is sent. Skipped where the system does not let its user have namespaces.
  */
 import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import type { Directions } from "./namespaces/directions.ts";
 import type { Seen } from "./namespaces/world.ts";
@@ -22,7 +23,7 @@ const why = problem === undefined ? "" : `, which cannot be made here: ${problem
 
 /** What a world of its own (`namespaces/`) prints. */
 function seenIn(script: string): unknown {
-  const world = new URL(`namespaces/${script}`, import.meta.url).pathname;
+  const world = fileURLToPath(new URL(`namespaces/${script}`, import.meta.url));
   const args = [...UNSHARE, process.execPath, "--disable-warning=ExperimentalWarning", world];
   const { stdout, stderr, status } = spawnSync("unshare", args, { encoding: "utf8", timeout: 170_000 });
   if (status !== 0) expect.fail(stderr);

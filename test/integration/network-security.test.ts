@@ -18,6 +18,7 @@ import { acceptPeer, connectPeer } from "../../src/rpc/handshake.ts";
 import { formatJoinToken, parseJoinToken } from "../../src/rpc/join-token.ts";
 import { NodeLink } from "../../src/rpc/node-link.ts";
 import { acceptStranger } from "../../src/rpc/stranger.ts";
+import { decodeHeader } from "../../src/wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
 import { until } from "./session.ts";
 
@@ -37,7 +38,11 @@ function identity(nodeId: NodeId, options: { of?: Authority; isHead?: boolean; n
 function hello(nodeId: NodeId, changed: Partial<HelloHeader> = {}): HelloHeader {
   const processId = `${nodeId.slice(0, 16)}1111111111111111` as ProcessId;
   const rest = { kind: "daemon" as const, pid: 1, address: "", taskIdPrefix: "0".repeat(12), jobId: "0".repeat(8) as HelloHeader["jobId"] };
-  return { version: PROTOCOL_VERSION, token: TOKEN, processId, holderId: processId, ...rest, ...changed };
+  return { processId, holderId: processId, ...rest, ...changed };
+}
+
+function call(to: string, caller: HelloHeader, options: Partial<Parameters<typeof connectPeer>[2]> = {}): ReturnType<typeof connectPeer> {
+  return connectPeer(to, caller, { token: TOKEN, ...options });
 }
 
 let nowMs = Date.now();
@@ -58,11 +63,11 @@ let listener: Listener;
 let address = "";
 let port = 0;
 
-function accept(transport: Transport): void {
+function accept(transport: Transport, nodeId: NodeId = HEAD): void {
   acceptPeer(transport, {
     token: TOKEN,
-    nodeId: HEAD,
-    processId: HEAD as string as ProcessId,
+    nodeId,
+    processId: nodeId as string as ProcessId,
     isDead: (tag) => Array.from(dead, nodeTagOf).includes(tag),
     onPeer: (connection) => {
       peers.push(connection);
@@ -81,7 +86,7 @@ function accept(transport: Transport): void {
 }
 
 beforeAll(async () => {
-  listener = await listen("tcp://127.0.0.1:0", accept, {
+  listener = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), {
     identity: identity(HEAD, { isHead: true }),
     onStranger: (transport, problem) => acceptStranger(transport, { problem, onJoin: (request, from) => joining.join(request, from) }),
   });
@@ -90,7 +95,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   // Whatever was done: who may come still can, and is heard.
-  const { connection } = await connectPeer(address, hello(NODE_A), { identity: identity(NODE_A) });
+  const { connection } = await call(address, hello(NODE_A), { identity: identity(NODE_A) });
   const { header } = await connection.request(MESSAGE.NODES, undefined);
   connection.close();
   if (header !== "here") throw new Error("the listener does not answer any more");
@@ -141,22 +146,21 @@ async function failure(attempt: Promise<unknown>): Promise<Error & { hint?: stri
 
 describe("who is who", () => {
   test("a node of the cluster speaks with the head, which knows by the certificate who it is", async () => {
-    const { connection, reply } = await connectPeer(address, hello(NODE_A), { identity: identity(NODE_A), isHead: true });
-    expect(reply.nodeId).toBe(HEAD);
+    const { connection, listener: head } = await call(address, hello(NODE_A), { identity: identity(NODE_A), isHead: true });
+    expect(head.nodeId).toBe(HEAD);
     connection.close();
   });
 
-  test("no token, and a wrong one, are refused with a hint although the certificate is good", async () => {
-    for (const token of ["", "wrong"]) {
-      const error = await failure(connectPeer(address, hello(NODE_A, { token }), { identity: identity(NODE_A) }));
-      expect(error).toBeInstanceOf(AuthenticationError);
-      expect(error.message).toContain("the token is wrong");
-      expect(error.hint).toContain("Use the token");
-    }
+  test("ends with different tokens do not get together although their certificates are good", async () => {
+    const error = await failure(call(address, hello(NODE_A), { identity: identity(NODE_A), token: "wrong" }));
+    expect(error).toBeInstanceOf(AuthenticationError);
+    expect(error.message).toContain("has not proven that it knows the session's token");
+    expect(error.hint).toContain("Use the token");
+    expect(await failure(call(address, hello(NODE_A), { identity: identity(NODE_A), token: "" }))).toBeInstanceOf(RangeError);
   });
 
   test("a process of another node than its certificate's is refused, as a peer and as a link", async () => {
-    const error = await failure(connectPeer(address, hello(NODE_B), { identity: identity(NODE_A) }));
+    const error = await failure(call(address, hello(NODE_B), { identity: identity(NODE_A) }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain(`came with the certificate of node ${NODE_A}`);
     const refused: Error[] = [];
@@ -188,7 +192,7 @@ describe("who is who", () => {
 
   test("a node that was declared dead is refused, with the reason", async () => {
     dead.add(NODE_B);
-    const error = await failure(connectPeer(address, hello(NODE_B), { identity: identity(NODE_B) }));
+    const error = await failure(call(address, hello(NODE_B), { identity: identity(NODE_B) }));
     dead.delete(NODE_B);
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("was declared dead");
@@ -196,9 +200,28 @@ describe("who is who", () => {
   });
 
   test("another version is refused with both versions and which side has which", async () => {
-    const error = await failure(connectPeer(address, hello(NODE_A, { version: 77 }), { identity: identity(NODE_A) }));
+    // As a caller of version 1 begins, and one of the versions after this.
+    for (const version of [1, 77]) {
+      const caller = new Connection(await connect(address, { identity: identity(NODE_A) }), { trusted: true });
+      const { message } = await failure(caller.request(MESSAGE.OPEN, { ...hello(NODE_A), version, token: TOKEN }));
+      expect(message).toBe(`the protocol version differs: the called side speaks ${PROTOCOL_VERSION}, the caller ${version}`);
+    }
+    // A listener of version 1, which looks for a token first.
+    const old = await listen("tcp://127.0.0.1:0", (transport) => {
+      const connection = new Connection(transport, { trusted: false });
+      connection.onFrame = ({ callId, header }) => {
+        const { token, version } = decodeHeader(header) as { token: unknown; version: unknown };
+        const isHello = typeof token === "string";
+        connection.replyError(
+          callId,
+          isHello ? `the protocol version differs: the called side speaks 1, the caller ${String(version)}` : "no hello",
+        );
+      };
+    });
+    const error = await failure(call(old.path, hello(NODE_A)));
+    old.close();
     expect(error).toBeInstanceOf(VersionMismatchError);
-    expect(error.message).toContain(`the called side speaks ${PROTOCOL_VERSION}, the caller 77`);
+    expect(error.message).toContain(`the called side speaks 1, the caller ${PROTOCOL_VERSION}`);
     expect(error.hint).toContain("same version");
   });
 
@@ -212,7 +235,7 @@ describe("who is who", () => {
       [identity(NODE_A, { nowMs: Date.now() + DAY }), "not yet valid"],
     ];
     for (const [shown, reason] of cases) {
-      const error = await failure(connectPeer(address, hello(NODE_A), { identity: shown }));
+      const error = await failure(call(address, hello(NODE_A), { identity: shown }));
       expect(error).toBeInstanceOf(AuthenticationError);
       expect(error.message).toContain(reason);
       expect(error.hint).toContain("Join the cluster");
@@ -223,9 +246,9 @@ describe("who is who", () => {
       [{ ...identity(HEAD, { of: old, isHead: true, nowMs: Date.now() - 40 * DAY }) }, "has expired"],
     ];
     for (const [shown, reason] of impostors) {
-      const impostor = await listen("tcp://127.0.0.1:0", accept, { identity: shown });
+      const impostor = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: shown });
       const believed = reason === "has expired" ? { ...identity(NODE_A, { of: old }) } : identity(NODE_A);
-      const error = await failure(connectPeer(impostor.path, hello(NODE_A), { identity: believed }));
+      const error = await failure(call(impostor.path, hello(NODE_A), { identity: believed }));
       expect(error).toBeInstanceOf(AuthenticationError);
       expect(error.message).toContain(reason);
       impostor.close();
@@ -233,7 +256,7 @@ describe("who is who", () => {
   });
 
   test("whoever answers must be whom the caller wants: that node, or the head", async () => {
-    const node = await listen("tcp://127.0.0.1:0", accept, { identity: identity(NODE_B) });
+    const node = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: identity(NODE_B) });
     const asHead = await failure(connect(node.path, { identity: identity(NODE_A), isHead: true }));
     expect(asHead).toBeInstanceOf(AuthenticationError);
     expect(asHead.message).toContain(`of node ${NODE_B}, which is not the head`);
@@ -256,27 +279,29 @@ describe("what is not the protocol", () => {
   test("plain TCP on a port of TLS ends, and the plain caller learns it", async () => {
     const { bytes } = await ending(net.connect(port, "127.0.0.1"), Buffer.from("0600000001000000000000", "hex"));
     expect(bytes.length).toBe(0);
-    const error = await failure(connectPeer(address, hello(NODE_A)));
+    const error = await failure(call(address, hello(NODE_A)));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("closed before it had answered");
     expect(error.hint).toContain("TLS only");
   });
 
   test("TLS on a plain port fails with what to check", async () => {
-    const plain = await listen("tcp://127.0.0.1:0", accept);
+    const plain = await listen("tcp://127.0.0.1:0", (transport) => accept(transport));
     const error = await failure(connect(plain.path, { identity: identity(NODE_A) }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("nobody there speaks TLS");
     expect(error.hint).toContain("Check the port");
-    const { connection } = await connectPeer(plain.path, hello(NODE_A));
+    const { connection } = await call(plain.path, hello(NODE_A));
     connection.close();
     plain.close();
   });
 
   test("the same port takes both on loopback, unless the identity forbids it, and a caller by TLS is known by its certificate", async () => {
-    const both = await listen("tcp://127.0.0.1:0", accept, { identity: { ...identity(HEAD), alsoOnLoopback: false } });
-    const plain = await connectPeer(both.path, hello(NODE_A));
-    const secure = await connectPeer(both.path, hello(NODE_A), { identity: identity(NODE_A) });
+    const both = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), {
+      identity: { ...identity(HEAD), alsoOnLoopback: false },
+    });
+    const plain = await call(both.path, hello(NODE_A));
+    const secure = await call(both.path, hello(NODE_A), { identity: identity(NODE_A) });
     for (const { connection } of [plain, secure]) {
       expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");
       connection.close();
@@ -330,7 +355,7 @@ describe("what is not the protocol", () => {
     // Not for their silence, which is borne for five seconds.
     expect(time.ms).toBeLessThan(3000);
     time.end();
-    const { connection } = await connectPeer(address, hello(NODE_A), { identity: identity(NODE_A) });
+    const { connection } = await call(address, hello(NODE_A), { identity: identity(NODE_A) });
     connection.close();
     for (const socket of crowd) socket.destroy();
   });
@@ -341,7 +366,7 @@ describe("joining", () => {
     const { joinToken } = await joining.newJoinToken();
     const joined = await joinCluster({ address, joinToken, nodeId: NODE_B });
     expect(joined).toMatchObject({ token: TOKEN, headNodeId: HEAD, nats: { servers: ["nats://10.0.0.1:4222"] } });
-    const { connection } = await connectPeer(address, hello(NODE_B), {
+    const { connection } = await call(address, hello(NODE_B), {
       identity: { ...joined.identity, alsoOnLoopback: true },
       isHead: true,
     });
@@ -349,7 +374,7 @@ describe("joining", () => {
   });
 
   test("a stranger who does not join is told to", async () => {
-    const error = await failure(connectPeer(address, hello(NODE_A), { authority: authority.ca }));
+    const error = await failure(call(address, hello(NODE_A), { authority: authority.ca }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("the caller has no certificate of this cluster");
     expect(error.hint).toContain("join token");
@@ -381,15 +406,18 @@ describe("joining", () => {
     const onStranger = (transport: Transport): void => {
       transport.onChunk = (chunk) => (heard += chunk.length);
     };
-    const impostor = await listen("tcp://127.0.0.1:0", accept, { identity: identity(HEAD, { of: other, isHead: true }), onStranger });
+    const impostor = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), {
+      identity: identity(HEAD, { of: other, isHead: true }),
+      onStranger,
+    });
     const error = await failure(joinCluster({ address: impostor.path, joinToken, nodeId: NODE_B }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("its authority is not the one that the join token names");
     // It shows the cluster's authority behind a certificate that the authority did not make.
     const forged = { ...identity(HEAD, { of: other, isHead: true }), ca: authority.ca };
-    const liar = await listen("tcp://127.0.0.1:0", accept, { identity: forged, onStranger });
+    const liar = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: forged, onStranger });
     expect(await failure(joinCluster({ address: liar.path, joinToken, nodeId: NODE_B }))).toBeInstanceOf(AuthenticationError);
-    const node = await listen("tcp://127.0.0.1:0", accept, { identity: identity(NODE_A), onStranger });
+    const node = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: identity(NODE_A), onStranger });
     expect((await failure(joinCluster({ address: node.path, joinToken, nodeId: NODE_B }))).message).toContain("which is not the head");
     // Each was asked for its certificate and told nothing.
     expect(heard).toBe(0);
@@ -400,7 +428,7 @@ describe("joining", () => {
     forgetTlsIdentity();
     const first = { ...identity(NODE_B), alsoOnLoopback: true };
     setTlsIdentity(first);
-    const node = await listen("tcp://127.0.0.1:0", accept);
+    const node = await listen("tcp://127.0.0.1:0", (transport) => accept(transport, NODE_B));
     const shown = async (): Promise<string> => {
       const socket = tls.connect({ port: Number(node.path.split(":").at(-1)), host: "127.0.0.1", rejectUnauthorized: false });
       await new Promise((resolve) => socket.once("secureConnect", resolve));
@@ -409,7 +437,7 @@ describe("joining", () => {
       return fingerprint256;
     };
     const before = await shown();
-    const { connection } = await connectPeer(node.path, hello(NODE_A), { identity: identity(NODE_A), nodeId: NODE_B });
+    const { connection } = await call(node.path, hello(NODE_A), { identity: identity(NODE_A), nodeId: NODE_B });
     setTlsIdentity({ ...identity(NODE_B), alsoOnLoopback: true });
     expect(await shown()).not.toBe(before);
     expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");

@@ -2,6 +2,8 @@
 import net from "node:net";
 import { expect, test } from "vitest";
 import type { NodeId, ProcessId } from "../../src/base/ids.ts";
+import { certifyNode, newAuthority, newNodeKey } from "../../src/platform/network/certificates.ts";
+import type { TlsIdentity } from "../../src/platform/network/tls-identity.ts";
 import { connect, listen } from "../../src/platform/network/endpoint.ts";
 import type { Transport } from "../../src/platform/network/transport.ts";
 import { acceptPeer } from "../../src/rpc/handshake.ts";
@@ -29,13 +31,30 @@ function accepting(link: NodeLink) {
     });
 }
 
+/** Certificates of one cluster: what passes TLS on does not come between the ends, as what passes plain TCP on does (`rpc/handshake.test.ts`). */
+const authority = newAuthority({ nowMs: Date.now() });
+
+function identity(nodeId: NodeId): TlsIdentity {
+  const { key, publicKey } = newNodeKey();
+  return {
+    ca: authority.ca,
+    cert: certifyNode(authority, { nodeId, publicKey, nowMs: Date.now(), isHead: false }),
+    key,
+    alsoOnLoopback: true,
+  };
+}
+
 test("a link over TCP carries all sizes in order, both ways, through a proxy that cuts it again and again", async () => {
   const sizes = Array.from({ length: 3000 }, (_, index) => (index % 100 === 0 ? 300_000 : index % 40));
   const atA: number[] = [];
   const atB: number[] = [];
-  const a: NodeLink = makeLink(NODE_A, { onFrame: (frame) => void atA.push(frame.body.length), connect: () => connect(address) });
+  const own = identity(NODE_A);
+  const a: NodeLink = makeLink(NODE_A, {
+    onFrame: (frame) => void atA.push(frame.body.length),
+    connect: () => connect(address, { identity: own, nodeId: NODE_B }),
+  });
   const b = makeLink(NODE_B, { onFrame: (frame) => void atB.push(frame.body.length) });
-  const listener = await listen("tcp://127.0.0.1:0", accepting(b));
+  const listener = await listen("tcp://127.0.0.1:0", accepting(b), { identity: identity(NODE_B) });
   expect(listener.path).toMatch(/^tcp:\/\/127\.0\.0\.1:[1-9]\d*$/);
   const target = Number(listener.path.split(":").at(-1));
   const sockets = new Set<net.Socket>();

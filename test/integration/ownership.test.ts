@@ -217,7 +217,6 @@ describe("borrowed refs", () => {
   });
 
   test("of a task that died leave nothing counted", async () => {
-    const published = driverRuntime().table.publishedCount;
     const ref = put({ some: "value" });
     const dies = remote(
       async (box: { ref: ObjectRef<{ some: string }> }) => {
@@ -228,10 +227,12 @@ describe("borrowed refs", () => {
     );
     expect(await failureOf(dies.remote({ ref }))).toBeInstanceOf(WorkerCrashedError);
     expect(await ref).toEqual({ some: "value" });
+    const { id } = ref;
+    expect(driverRuntime().table.lookup(id)).toBeDefined();
     ref[Symbol.dispose]();
     await until(async () => {
       await collectGarbage();
-      return driverRuntime().table.publishedCount <= published;
+      return driverRuntime().table.lookup(id) === undefined;
     }, "the ref to be forgotten");
   });
 });

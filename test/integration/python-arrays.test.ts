@@ -55,7 +55,6 @@ describe.skipIf(problem !== undefined)(`arrays${unless(problem)}`, () => {
       ["masked", "filled"],
       ["structured", "astype"],
       ["text", "tolist()"],
-      ["complex", "astype"],
     ] as const) {
       expect((await failureOf(odd.remote(name))).message).toContain(remedy);
     }

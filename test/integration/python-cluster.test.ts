@@ -1,8 +1,11 @@
 /** Python workers on another node than their driver: reached over the network, with arguments and results in either node's store. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type ActorHandle, get, init, put, python, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
+import { until, useFolder } from "./session.ts";
 
 interface Counter {
   add(by?: number): number;
@@ -26,6 +29,40 @@ class Adder {
 
 const SUBMITS = new URL("python/submits.py", import.meta.url);
 const THINGS = new URL("python/things.py", import.meta.url);
+
+interface Caller {
+  call(name: string, ...args: unknown[]): unknown;
+}
+
+describe.skipIf(WITHOUT_PYTHON !== undefined)(`a node that dies under tasks that Python has submitted${unless(WITHOUT_PYTHON)}`, () => {
+  const folder = useFolder();
+  let cluster: TestCluster;
+
+  beforeAll(async () => {
+    cluster = await TestCluster.start({ head: { numCpus: 0, resources: { near: 1 } } });
+    await init({ address: cluster.address });
+  });
+  afterAll(async () => {
+    await shutdown();
+    await cluster.shutdown();
+  });
+
+  test("with max_retries=0 what may have begun fails, none runs twice, and what had not been sent runs on another node", async () => {
+    const doomed = await cluster.addNode({ numCpus: 1, resources: { special: 1 } });
+    const file = join(folder, "log");
+    using caller = python.actor<Caller, []>(SUBMITS, "Caller", { numCpus: 0, resources: { near: 0.1 } }).remote();
+    const running = caller.call.remote("on_dying_node", file, doomed.pid);
+    await until(() => existsSync(`${file}.died`), "the node to stand still");
+    await cluster.addNode({ numCpus: 1, resources: { special: 1 } });
+    const found = (await running) as unknown[];
+    const runs = readFileSync(file, "utf8").trim().split("\n").map(Number);
+    expect(runs).toHaveLength(new Set(runs).size);
+    expect(runs).toEqual(expect.arrayContaining([0, 1, 2, 3, 8]));
+    for (const [number, value] of found.entries()) expect(value === number || value === "crashed").toBe(true);
+    expect(found[3]).toBe("crashed");
+    expect(found[8]).toBe(8);
+  });
+});
 
 describe.skipIf(WITHOUT_PYTHON !== undefined).each([{ tls: false }, { tls: true }])(
   `Python on another node, tls: $tls${unless(WITHOUT_PYTHON)}`,
@@ -73,6 +110,22 @@ describe.skipIf(WITHOUT_PYTHON !== undefined).each([{ tls: false }, { tls: true 
     test("Python submits tasks and creates actors there, and reads what they make", async () => {
       const spread = python.task<(size: number) => unknown>(SUBMITS, "uses_other_node", { resources: { near: 0.1 } });
       expect(await spread.remote(200_000)).toEqual([[200_000], 200_000, 8, [0, 1, 2]]);
+    });
+
+    test("functions of TypeScript are called from there, and instances of classes come from there and go back", async () => {
+      const FUNCTIONS = new URL("python/functions.py", import.meta.url);
+      const KEPT = new URL("python/kept.py", import.meta.url);
+      const factor = 3;
+      const triple = remote((value: number) => value * factor);
+      const call = python.task<(f: object, value: number) => number>(FUNCTIONS, "call");
+      expect(await call.options(there).remote(triple, 5)).toBe(15);
+      expect(await call.options({ resources: { near: 0.1 } }).remote(triple.options(there), 6)).toBe(18);
+      const give = python.task<(kind: string) => object>(KEPT, "give");
+      const same = python.task<(kind: string, value: object) => string[]>(KEPT, "same");
+      for (const kind of ["objects", "classes", "exact"]) {
+        const made = give.options(there).remote(kind);
+        expect(await same.options({ resources: { near: 0.1 } }).remote(kind, made)).toEqual([]);
+      }
     });
 
     test("actors live there", async () => {

@@ -24,6 +24,7 @@ function loseStore(): void {
 
 interface Keeper {
   make(file: string, size: number): void;
+  make_by(made: object, file: string): void;
   put(size: number): void;
   read(): number;
   pass_on(): number[];
@@ -75,6 +76,15 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`lost objects and Python${unless(W
     loseStore();
     expect((await ref).length).toBe(SIZE);
     expect(log.lines).toHaveLength(4);
+  });
+
+  test("what a function of TypeScript made for Python is made again", async () => {
+    const log = new Log(folder);
+    using keeper = Keeper.remote();
+    await keeper.make_by.remote(make, log.file);
+    loseStore();
+    expect(await keeper.read.remote()).toBe(SIZE);
+    expect(log.lines).toHaveLength(2);
   });
 
   test("what Python has put, or keeps no more, fails with the reason", async () => {

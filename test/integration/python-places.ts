@@ -1,5 +1,5 @@
 /**
- * The Python of this machine for the tests that need one, and a virtual environment with NumPy and pyarrow, made once and kept in an ignored folder.
+ * The Python of this machine for the tests that need one, and a virtual environment with NumPy, pandas and pyarrow, made once and kept in an ignored folder.
  *
  * Without Python, or without a registry to install from, the tests that need it are skipped, and their titles say why; all others run.
  */
@@ -33,17 +33,24 @@ export function unless(problem: string | undefined): string {
 /** The virtual environment, or why there is none. */
 export function scientificPython(): { venv: string } | { problem: string } {
   if (WITHOUT_PYTHON !== undefined) return { problem: WITHOUT_PYTHON };
-  const venv = join(REPOSITORY, ".test-cache", `python-${version}`);
+  const venv = join(REPOSITORY, ".test-cache", `python-${version}-pandas`);
   const done = join(venv, "complete");
   if (existsSync(done)) return { venv };
   mkdirSync(join(REPOSITORY, ".test-cache"), { recursive: true });
   for (const [program, ...args] of [
     ["python3", "-m", "venv", "--clear", venv],
-    [join(venv, "bin", "python3"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy", "pyarrow"],
+    [join(venv, "bin", "python3"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy", "pandas", "pyarrow"],
   ]) {
     const { status, stderr } = spawnSync(program as string, args, { encoding: "utf8", timeout: 300_000 });
     if (status !== 0) return { problem: `${args.slice(0, 3).join(" ")} failed: ${(stderr ?? "").trim().split("\n").at(-1)}` };
   }
   writeFileSync(done, "");
   return { venv };
+}
+
+/** An environment with torch, which is too large to be installed by tests; or why there is none. */
+export function torchPython(): { venv: string } | { problem: string } {
+  const venv = process.env["SHOAL_TEST_TORCH"];
+  if (venv === undefined) return { problem: "SHOAL_TEST_TORCH names no virtual environment with torch, numpy, pandas and pyarrow" };
+  return existsSync(venv) ? { venv } : { problem: `there is no ${venv}, which SHOAL_TEST_TORCH names` };
 }

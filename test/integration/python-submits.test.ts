@@ -1,5 +1,5 @@
 /** What Python code submits itself: tasks and actors by `shoal.remote`, streams that it reads, retries, cancellation. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { cancel, type ActorHandle, get, getActor, kill, type ObjectRef, python } from "shoal";
 import { describe, expect, test } from "vitest";
@@ -126,6 +126,39 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`calls that Python submits${unless
     expect(await callFromActor("retried", join(folder, "exits"), "exit")).toBe(3);
     expect(await callFromActor("retried", join(folder, "raises"), "error")).toBe(3);
     expect(await callFromActor("not_retried", join(folder, "once"))).toEqual(["WorkerCrashedError", "WORKER_CRASHED", true]);
+  });
+
+  test("of tasks that were sent ahead to a worker that dies none runs twice, and those that had not begun run elsewhere", async () => {
+    const file = join(folder, "ahead");
+    const found = (await callFromActor("sent_ahead", file)) as unknown[];
+    const runs = readFileSync(file, "utf8").trim().split("\n").map(Number);
+    // Answers of quick tasks may lie in the worker when it dies: those tasks have run, and are lost.
+    expect(runs.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(found[3]).toBe("crashed");
+    expect(found.slice(4)).toEqual([4, 5, 6, 7]);
+  });
+
+  test("the same of tasks that TypeScript has sent ahead to a worker of Python", async () => {
+    const file = join(folder, "ahead-of-typescript");
+    const marked = python.task<(file: string, number: number, fatal: number) => number>(SUBMITS, "marked", { maxRetries: 0 });
+    await get(Array.from({ length: 50 }, (_, number) => marked.remote("/dev/null", number, -1)));
+    const refs = Array.from({ length: 8 }, (_, number) => marked.remote(file, number, 3));
+    const failed = await Promise.all(
+      refs.map((ref) =>
+        get(ref).then(
+          () => false,
+          () => true,
+        ),
+      ),
+    );
+    expect(
+      readFileSync(file, "utf8")
+        .trim()
+        .split("\n")
+        .map(Number)
+        .toSorted((a, b) => a - b),
+    ).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(failed.slice(3)).toEqual([true, false, false, false, false]);
   });
 
   test("calls of an actor that dies are sent to its next life as max_task_retries says, and fail otherwise", async () => {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runInThisContext } from "node:vm";
 import { expect, test } from "vitest";
+import { environmentKey, type RuntimeEnvSpec } from "../../src/environment/runtime-env.ts";
 import { decodeValue } from "../../src/wire/value/decode.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
@@ -67,3 +68,25 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(
     expect(status).toBe(0);
   },
 );
+
+test.skipIf(WITHOUT_PYTHON !== undefined)(`both sides name an environment by the same key${unless(WITHOUT_PYTHON)}`, () => {
+  const job = { jobId: "1", namespace: "n", node: "f".repeat(32), hostname: "h", directory: "/d", execArgv: [] };
+  const at = { node: "a".repeat(32), hostname: "h" };
+  const specs = [
+    {},
+    { envVars: { B: "2", A: "\u00e9\n\u0001", "\u{1f600}": "", "\uffee": '"' } },
+    { envVars: { A: "1" }, language: "python", python: "/venv", pythonPreload: ["json"] },
+    { workingDir: "/w", excludes: ["*.log"], nodeModules: ["a@1"], setupTimeoutMs: 5 },
+    { execPath: "/node", execArgv: ["--flag"], job, workingDir: "/w", workingDirAt: at },
+    { job },
+  ] as unknown as RuntimeEnvSpec[];
+  const program =
+    "import json, sys; from shoal._functions import environment_key; print(json.dumps([environment_key(spec) for spec in json.load(sys.stdin)]))";
+  const { stdout, stderr } = spawnSync("python3", ["-c", program], {
+    encoding: "utf8",
+    input: JSON.stringify(specs),
+    env: { ...process.env, PYTHONPATH: join(REPOSITORY, "python"), PYTHONDONTWRITEBYTECODE: "1" },
+  });
+  expect(stderr).toBe("");
+  expect(JSON.parse(stdout)).toEqual(specs.map(environmentKey));
+});

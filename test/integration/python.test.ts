@@ -138,7 +138,7 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`Python${unless(WITHOUT_PYTHON)}`,
     test("say what cannot be sent, and where it is", async () => {
       const failure = await failureOf(python.task<() => unknown>(THINGS, "unsendable").remote());
       expect(failure.code).toBe("SERIALIZATION_FAILED");
-      expect(failure.message).toContain("at .inner[1]: an instance of a class");
+      expect(failure.message).toContain("at .inner[1]: it cannot be pickled");
       class Point {}
       expect(() => echo.remote(1, { f: [(): number => 1] })).toThrow(
         /^Cannot call echo: the argument at \[1\]\.f\[0\] has no form in Python/,

@@ -7,14 +7,19 @@ import net from "node:net";
 import { dirname, join } from "node:path";
 import { init, nodes, remote, shutdown } from "shoal";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { encodeHeader } from "../../src/wire/header.ts";
+import type { ProcessId } from "../../src/base/ids.ts";
+import { randomHex } from "../../src/platform/random.ts";
+import { proofOf } from "../../src/rpc/proof.ts";
+import { decodeHeader, encodeHeader } from "../../src/wire/header.ts";
 import { type Frame, FRAME_FLAG, FrameParser, FrameWriter } from "../../src/wire/frame.ts";
 import { MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
+import type { OpenReply } from "../../src/wire/open-messages.ts";
 import { eventually, isAlive, Sandbox } from "./sandbox.ts";
 
 const sandbox = new Sandbox();
 const temporaryBefore = process.env["TMPDIR"];
 let token: string;
+let nodeTag: string;
 let directory: string;
 let addresses: { daemon: string; worker: string };
 let processes: { pid: number; command: string }[];
@@ -26,7 +31,9 @@ beforeAll(async () => {
   await init({ numCpus: 1, logToDriver: false });
   await add.remote(1, 1);
   token = (globalThis as unknown as Record<symbol, { options: { token: string } }>)[Symbol.for("shoal.runtime.1")]?.options.token ?? "";
-  const daemon = (await nodes())[0]?.address ?? "";
+  const [node] = await nodes();
+  const daemon = node?.address ?? "";
+  nodeTag = node?.nodeId.slice(0, 16) ?? "";
   directory = dirname(daemon);
   const worker = readdirSync(directory).find((name) => /^w\d+$/.test(name)) ?? "";
   addresses = { daemon, worker: join(directory, worker) };
@@ -48,10 +55,12 @@ afterAll(async () => {
 /** A stranger's connection: what it received, and whether it has been hung up on. */
 class Stranger {
   readonly #socket: net.Socket;
+  readonly #address: string;
   readonly replies: { type: number; flags: number; header: Buffer }[] = [];
   isClosed = false;
 
   constructor(address: string) {
+    this.#address = address;
     this.#socket = net.connect(address);
     const parser = new FrameParser((frame: Frame) =>
       this.replies.push({ type: frame.type, flags: frame.flags, header: Buffer.from(frame.header) }),
@@ -76,17 +85,31 @@ class Stranger {
     return this;
   }
 
-  hello(changes: Record<string, unknown> = {}): this {
-    const processId = "f".repeat(32);
+  open(changes: Record<string, unknown> = {}): this {
+    return this.send(MESSAGE.OPEN, { version: PROTOCOL_VERSION, token: "", processId: "f".repeat(32), nonce: "0".repeat(64), ...changes });
+  }
+
+  /** Proves that it knows the token, and says hello as a process of the node. */
+  async hello(changes: { kind?: string } = {}): Promise<this> {
+    const processId = nodeTag + randomHex(8);
+    this.open({ processId });
+    if (!(await eventually(() => this.replies.length > 0))) throw new Error("nobody answers");
+    const { nodeId, processId: listenerId, nonce } = decodeHeader(this.replies.shift()?.header ?? Buffer.of()) as OpenReply;
+    const known = {
+      callerNonce: "0".repeat(64),
+      listenerNonce: nonce,
+      callerId: processId as ProcessId,
+      listenerNodeId: nodeId,
+      listenerId,
+    };
+    this.send(MESSAGE.PROOF, proofOf(token, "caller", { channel: `unix ${this.#address}`, ...known }));
     return this.send(MESSAGE.HELLO, {
-      version: PROTOCOL_VERSION,
-      token,
       processId,
       holderId: processId,
       kind: "driver",
       pid: process.pid,
       address: "",
-      taskIdPrefix: "f".repeat(16),
+      taskIdPrefix: processId.slice(16),
       jobId: "ffffffff",
       ...changes,
     });
@@ -126,7 +149,7 @@ test("sockets and their folder are for their owner alone, and no process shows t
 
 describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
   test("answers the right token", async () => {
-    const friend = new Stranger(addresses[kind]).hello({ kind: "worker", processId: "a".repeat(32), holderId: "a".repeat(32) });
+    const friend = await new Stranger(addresses[kind]).hello({ kind: "worker" });
     expect(await eventually(() => friend.replies.length > 0)).toBe(true);
     expect(friend.replies[0]).toMatchObject({ type: MESSAGE.REPLY });
     expect((friend.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).toBe(0);
@@ -134,12 +157,12 @@ describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
   });
 
   test.each([
-    ["a wrong token", { token: "0".repeat(64) }, "token"],
-    ["an empty token", { token: "" }, "token"],
-    ["a token that is not text", { token: 7 }, "hello"],
+    ["a random number that is none", { nonce: "7" }, "hello"],
+    ["an id that is none", { processId: 7 }, "hello"],
     ["another protocol version", { version: 9999 }, "version"],
+    ["a token in the place of a proof, as version 1 has it,", { version: 1, token: "0".repeat(64) }, "version"],
   ])("refuses %s with the reason and hangs up", async (_what, changes, reason) => {
-    const stranger = new Stranger(addresses[kind]).hello(changes);
+    const stranger = new Stranger(addresses[kind]).open(changes);
     expect(await stranger.dropped()).toBe(true);
     expect(stranger.replies).toHaveLength(1);
     expect((stranger.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).not.toBe(0);
@@ -147,15 +170,28 @@ describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
     expect(stranger.replies[0]?.header.toString("latin1")).not.toContain(token);
   });
 
+  test.each([
+    ["a wrong proof", "0".repeat(64)],
+    ["an empty proof", ""],
+    ["a proof that is not text", 7],
+    ["the token itself", (): string => token],
+  ])("hangs up on %s without a word", async (_what, proof) => {
+    const stranger = new Stranger(addresses[kind]).open();
+    expect(await eventually(() => stranger.replies.length > 0)).toBe(true);
+    stranger.send(MESSAGE.PROOF, typeof proof === "function" ? proof() : proof);
+    expect(await stranger.dropped()).toBe(true);
+    expect(stranger.replies).toHaveLength(1);
+  });
+
   test("hangs up on one that says nothing, sends half a hello, or too much", async () => {
     const silent = new Stranger(addresses[kind]);
-    const half = new Stranger(addresses[kind]).write(Buffer.from([200, 0, 0, 0, MESSAGE.HELLO]));
-    const tooMuch = new Stranger(addresses[kind]).hello({ address: "x".repeat(5000) });
+    const half = new Stranger(addresses[kind]).write(Buffer.from([200, 0, 0, 0, MESSAGE.OPEN]));
+    const tooMuch = new Stranger(addresses[kind]).open({ address: "x".repeat(5000) });
     for (const stranger of [silent, half, tooMuch]) expect(await stranger.dropped()).toBe(true);
   });
 
   test("does nothing of what is sent before a hello", async () => {
-    const types = Object.values(MESSAGE).filter((type) => type !== MESSAGE.HELLO);
+    const types = Object.values(MESSAGE).filter((type) => type !== MESSAGE.OPEN);
     const strangers = types.map((type) => new Stranger(addresses[kind]).send(type, [1, "x"]));
     for (const stranger of strangers) expect(await stranger.dropped()).toBe(true);
   });
@@ -168,29 +204,30 @@ describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
 
   test("survives malformed frames of one that knows the token", async () => {
     const source = noise(kind === "daemon" ? 2 : 3);
+    // None of these headers is well formed where it asks for something: a demand for a CPU would be granted, and a worker ends with the program that leased it.
     const harmless = Object.values(MESSAGE).filter((type) => type !== MESSAGE.SHUTDOWN && type !== MESSAGE.HELLO);
-    const headers = [
-      undefined,
-      null,
-      0,
-      -1,
-      "text",
-      [],
-      {},
-      [[]],
-      [["x", "y", "z"]],
-      { id: 1 },
-      { shape: "CPU:10000", resources: { CPU: -5 }, backlog: 3 },
-    ];
+    const headers = [undefined, null, 0, -1, "text", [], {}, [[]], [["x", "y", "z"]], { id: 1 }, { shape: "CPU:-50000", backlog: 3 }];
+    let refusedCount = 0;
     for (let round = 0; round < 8; round += 1) {
-      const strangers = harmless.map((type, index) => {
-        const stranger = new Stranger(addresses[kind]).hello({ processId: (round * 100 + index).toString(16).padStart(32, "e") });
-        if (round === 0) return stranger.write(rawFrame(type, randomBytes(source, 30)));
-        return stranger.send(type, headers[(index + round) % headers.length], { callId: round, body: randomBytes(source, round * 5) });
-      });
-      expect(await eventually(() => strangers.every((stranger) => stranger.isClosed || stranger.replies.length > 0))).toBe(true);
+      const strangers = await Promise.all(
+        harmless.map(async (type, index) => {
+          const stranger = await new Stranger(addresses[kind]).hello();
+          expect(await eventually(() => stranger.replies.length > 0)).toBe(true);
+          expect((stranger.replies.shift()?.flags ?? FRAME_FLAG.ERROR) & FRAME_FLAG.ERROR).toBe(0);
+          if (round === 0) return stranger.write(rawFrame(type, randomBytes(source, 30)));
+          return stranger.send(type, headers[(index + round) % headers.length], { callId: round, body: randomBytes(source, round * 5) });
+        }),
+      );
+      // A worker ignores what it has no use for, and a daemon refuses it with the reason.
+      const isRefused = (stranger: Stranger): boolean => stranger.isClosed || stranger.replies.length > 0;
+      if (kind === "daemon") expect(await eventually(() => strangers.every(isRefused))).toBe(true);
+      const later = await new Stranger(addresses[kind]).hello();
+      expect(await eventually(() => later.replies.length > 0)).toBe(true);
+      refusedCount += strangers.filter(isRefused).length;
+      later.hangUp();
       for (const stranger of strangers) stranger.hangUp();
     }
+    expect(refusedCount).toBeGreaterThan(harmless.length);
   });
 });
 

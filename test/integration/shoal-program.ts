@@ -110,11 +110,11 @@ export function useShoal(env: Record<string, string> = {}): ShoalProgram {
   }
 
   afterEach(async () => {
-    await run("stop", "--force");
+    await run("stop", "--force", "--all");
     await until(() => processes().length === 0, "all processes to end");
     const left = [
       ...runFiles().map(({ pid }) => `the file of the supervisor ${pid}`),
-      ...readdirSync(temporary).filter((name) => /^shoal-(spill-)?[0-9a-f]{12}$/.test(name)),
+      ...readdirSync(temporary),
       ...sharedMemory().filter((name) => !memoryBefore.includes(name) && existsSync(`/dev/shm/${name}/owner`) && isOfNobody(name)),
     ];
     if (left.length > 0) throw new Error(`left behind: ${left.join(", ")}`);

@@ -22,6 +22,7 @@ const MEGABYTE = 1_048_576;
 
 /** A socket as a transport. What is read can be changed on its way, or held up. */
 class TestTransport implements Transport {
+  readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
   onClose: (reason: string) => void = () => {};
   onDrain: () => void = () => {};

@@ -27,9 +27,7 @@ export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads 
     startedMs,
     heads,
     nodes: Array.from(nodes, (node) => nodeStatus(node, stateOf(node))),
-    gone: gone
-      .slice(-GONE_SHOWN)
-      .map(({ nodeId, hostname, reason, goneMs }) => ({ nodeId, hostname, reason: reason ?? "", goneMs: goneMs ?? 0 })),
+    gone: gone.slice(-GONE_SHOWN).map(({ nodeId, hostname, reason, goneMs }) => ({ nodeId, hostname, reason: reason ?? "", goneMs })),
     waiting: waiting.map(waitingHeader),
   };
 }

@@ -9,7 +9,6 @@ import { RESOURCE_UNIT } from "../../base/resources.ts";
 import { refusesConnections } from "../../platform/network/reach.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import { acceptPeer } from "../../rpc/handshake.ts";
-import { mustHold } from "../../rpc/link-abuse.ts";
 import { NodeLink } from "../../rpc/node-link.ts";
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
@@ -181,7 +180,10 @@ export class HeadServer {
           const from = node;
           const word = checkWord(nodeId, frame.type, headerOf(frame));
           if (word.kind === "event") {
-            this.#mustCount(nodeId, word.event);
+            if (!this.#mayTell(nodeId, word.event)) {
+              acknowledge();
+              return;
+            }
             if (word.event[0] === "left") {
               this.#gone(from, String(word.event[1]), acknowledge);
               return;
@@ -269,21 +271,22 @@ export class HeadServer {
     const info = node === undefined ? this.#kept.missing.find((record) => record.nodeId === nodeId)?.info : infoOf(node);
     this.#nodes.delete(tag);
     this.#draining.delete(nodeId);
-    if (info === undefined) this.#kept.nodeGone(nodeId, reason);
+    if (info === undefined) this.#kept.nodeGone(nodeId, { reason, goneMs: Date.now() });
     else this.#died(info, reason);
   }
 
-  #restoreDead({ nodeId, incarnation, info, reason }: NodeRecord): void {
+  #restoreDead({ nodeId, incarnation, info, reason, goneMs }: NodeRecord): void {
     this.#watch.restoreDead({ nodeId, incarnation, address: undefined });
     if (info === undefined) return;
-    this.#isGone({ ...info, alive: false, reason });
+    this.#isGone({ ...info, alive: false, reason, goneMs });
   }
 
   #died(alive: NodeInfoHeader, reason: string, then?: () => void): void {
     this.#drainAnswers.gone(alive.nodeId);
-    const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs: Date.now() };
+    const goneMs = Date.now();
+    const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs };
     this.#isGone(info);
-    this.#kept.nodeGone(info.nodeId, reason, () => {
+    this.#kept.nodeGone(info.nodeId, { reason, goneMs }, () => {
       this.#news.nodeGone(info);
       then?.();
     });
@@ -321,11 +324,13 @@ export class HeadServer {
     return [...Array.from(this.#nodes.values(), infoOf), ...missing, ...this.#dead];
   }
 
-  /** Only where an actor's handles are counted is known that nobody has one. */
-  #mustCount(node: NodeId, [name, actor]: HeadEventHeader): void {
+  /**
+   * Only the node that counts an actor's handles knows that nobody has one. Any other is not believed, and its link stays: the program that told it of such a
+   * handle is at fault, and a node cannot see that.
+   */
+  #mayTell(node: NodeId, [name, actor]: HeadEventHeader): boolean {
     const creator = name === "unheld" ? this.#head.creatorOf(actor as ActorId) : undefined;
-    const isThere = creator === undefined || nodeTagOf(creator) === nodeTagOf(node);
-    mustHold(isThere, `it tells unheld of ${String(actor)}, whose handles another node counts`);
+    return creator === undefined || nodeTagOf(creator) === nodeTagOf(node);
   }
 
   #renew(link: PeerConnection, frame: Frame, nodeId: NodeId): void {

@@ -9,12 +9,10 @@ import { LinkAbuseError, mustHold } from "../../rpc/link-abuse.ts";
 import { isLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { HeadEventHeader, NodeDigestHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../../wire/cluster-messages.ts";
 import * as shape from "../../wire/header-shape.ts";
+import { actorOptions, environment, group, headQuestions } from "../../wire/head-questions.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
-const { anything, definition, fields, flag, id, list, number, optional, payload, record, text, tuple } = shape;
-
-/** Text that parts of the head parse whenever they look for a place: one that cannot be parsed would stop them all. */
-const leaseSpec = isLeaseSpec;
+const { count, fields, flag, id, list, number, optional, record, text, tuple } = shape;
 
 const amounts = list(tuple(text, number));
 const report = fields({
@@ -39,28 +37,6 @@ const facts = fields({
 });
 
 const workerFacts = fields({ id, holderId: id, pid: number, address: text, remoteAddress: text });
-const actorOptions = fields({
-  name: optional(text),
-  namespace: text,
-  getIfExists: flag,
-  resources: record(number),
-  shape: leaseSpec,
-  group: optional(text),
-  maxRestarts: number,
-  isDetached: flag,
-  interface: fields({ className: text, methods: record(record(anything)), groups: record(number) }),
-});
-const group = fields({
-  id: text,
-  name: optional(text),
-  namespace: text,
-  strategy: shape.exactly("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"),
-  bundles: list(record(number)),
-  labels: list(record(text)),
-  isDetached: flag,
-  owner: optional(text),
-});
-const environment = fields({ key: text, description: record(anything) });
 const digest = fields({
   heads: number,
   processes: list(id),
@@ -69,7 +45,7 @@ const digest = fields({
       actorId: id,
       worker: workerFacts,
       accelerators: optional(record(list(text))),
-      facts: optional(fields({ incarnation: number, creator: id, options: actorOptions })),
+      facts: optional(fields({ incarnation: number, creator: id, options: actorOptions(isLeaseSpec) })),
     }),
   ),
   bundles: list(tuple(text, number, number)),
@@ -87,8 +63,8 @@ const workerExit = fields({
 const leaseAsk = fields({
   number,
   owner: id,
-  shape: leaseSpec,
-  count: number,
+  shape: isLeaseSpec,
+  count,
   isFromFull: flag,
   argumentBytes: optional(list(tuple(text, number))),
   knows: optional(shape.exactly("wait", "infeasible")),
@@ -119,51 +95,12 @@ const EVENTS: Readonly<Record<HeadEventHeader[0], { form: shape.Shape; own: (arg
   workerLeaves: { form: tuple(id, optional(text)), own: ([worker]) => [worker] },
   processGone: { form: tuple(id), own: ([process]) => [process] },
   unheld: { form: tuple(id), own: () => [] },
+  definitionUnheld: { form: tuple(text, id), own: ([, node]) => [node] },
   left: { form: tuple(text), own: () => [] },
 };
 
-const longWait = fields({
-  number,
-  task: text,
-  name: text,
-  actor: optional(text),
-  for: list(fields({ task: text, name: text, actor: optional(text) })),
-});
-const named = fields({ name: text, namespace: text });
-const keyed = fields({ namespace: text, key: text });
-
 /** What processes ask of the head. */
-const QUESTIONS: Readonly<Record<number, shape.Shape>> = {
-  [MESSAGE.DEFINE]: definition,
-  [MESSAGE.FETCH_DEFINITION]: text,
-  [MESSAGE.ENVIRONMENT]: environment,
-  [MESSAGE.ENVIRONMENT_FETCH]: text,
-  [MESSAGE.ACTOR_CREATE]: fields({
-    actorId: id,
-    definition: text,
-    args: payload,
-    deps: list(payload),
-    options: actorOptions,
-  }),
-  [MESSAGE.ACTOR_LOOKUP]: named,
-  [MESSAGE.ACTOR_WATCH]: text,
-  [MESSAGE.ACTOR_KILL]: fields({ actorId: text, restart: flag }),
-  [MESSAGE.ACTOR_LIST]: fields({ includeDead: flag, namespace: optional(text) }),
-  [MESSAGE.ACTOR_STARTED]: fields({ actorId: text, incarnation: number }),
-  [MESSAGE.ACTOR_START_FAILED]: fields({ actorId: text, incarnation: number, error: payload }),
-  [MESSAGE.WAITS]: fields({ began: list(longWait), ended: list(number) }),
-  [MESSAGE.RESOURCES]: fields({ store: anything }),
-  [MESSAGE.NODE_DRAIN]: fields({ node: text, deadlineMs: optional(number) }),
-  [MESSAGE.WHY_PLACE]: fields({ shape: optional(leaseSpec), actor: optional(text) }),
-  [MESSAGE.GROUP_CREATE]: group,
-  [MESSAGE.GROUP_REMOVE]: text,
-  [MESSAGE.GROUP_WATCH]: text,
-  [MESSAGE.GROUP_LOOKUP]: named,
-  [MESSAGE.KV_PUT]: fields({ namespace: text, key: text, form: shape.exactly("bytes", "json"), overwrite: flag }),
-  [MESSAGE.KV_GET]: fields({ namespace: text, key: text, withValue: flag }),
-  [MESSAGE.KV_DELETE]: keyed,
-  [MESSAGE.KV_LIST]: fields({ namespace: text, prefix: text }),
-};
+const QUESTIONS = headQuestions(isLeaseSpec);
 
 /** @throws LinkAbuseError */
 export function checkRegistration(node: NodeId, header: unknown): [NodeRegisterHeader, NodeReportHeader, NodeDigestHeader] {
@@ -213,7 +150,8 @@ function checkQuestion(node: NodeId, header: unknown): RoutedHeader {
   mustHold(id(from), "it passes on a message of nobody");
   mustBeOf(node, from, "speaks for");
   const question = QUESTIONS[type];
-  mustHold(question === undefined || question(inner), `message ${type} of one of its processes is malformed`);
+  mustHold(question !== undefined, `it passes on message ${type}, which is not a process's to send`);
+  mustHold(question(inner), `message ${type} of one of its processes is malformed`);
   return header as RoutedHeader;
 }
 

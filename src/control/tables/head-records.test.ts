@@ -1,7 +1,8 @@
 /** That what is read is what was written, in parts where it is long, and that what is forgotten is gone. */
 import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
-import type { ActorOptionsHeader, DefinitionHeader, PayloadHeader } from "../../wire/messages.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { KeyValue } from "../key-values.ts";
 import { HEAD_PREFIX, RECORD_BYTES_MAX, recordObstacle } from "./head-records.ts";
 import { RecordedTables } from "./recorded-tables.ts";
@@ -169,6 +170,26 @@ describe("records of the head", () => {
     expect(keys).toHaveLength(10_000);
     expect(keys).not.toContain("head.actor.a9");
     expect(keys).toContain("head.actor.a10");
+  });
+
+  test("dead nodes come back with the time at which they were found dead, in that order", async () => {
+    const bench = new Bench();
+    // Their keys are in the other order. One of a version that did not keep the time is the oldest.
+    for (const [name, goneMs] of [
+      ["c", 1],
+      ["b", 2],
+      ["a", 3],
+      ["d", undefined],
+    ] as const)
+      bench.tables.node({ nodeId: name as NodeId, incarnation: "1", state: "dead", reason: "so", info: undefined, goneMs });
+    await bench.keep();
+    const { nodes } = new RecordedTables().restore((await bench.store.list(HEAD_PREFIX)).entries);
+    expect(nodes.map(({ nodeId, goneMs }) => [nodeId, goneMs])).toEqual([
+      ["d", undefined],
+      ["c", 1],
+      ["b", 2],
+      ["a", 3],
+    ]);
   });
 
   test("definitions come back under both of their names", async () => {

@@ -9,7 +9,8 @@ import { copyBytes } from "../../base/bytes.ts";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
-import type { ActorOptionsHeader, DefinitionHeader, EnvironmentHeader, PayloadHeader } from "../../wire/messages.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { ActorOptionsHeader, EnvironmentHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { ActorRecord, Alias } from "../actors/actor-table.ts";
 import type { StoredDefinition } from "../definition-table.ts";
 import type { KeyValue } from "../key-values.ts";
@@ -30,6 +31,8 @@ export interface NodeRecord {
   readonly state: "alive" | "suspect" | "dead";
   readonly reason: string | undefined;
   readonly info: NodeInfoHeader | undefined;
+  /** Of a dead one: when a head found that, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
+  readonly goneMs?: number | undefined;
 }
 
 /** A program that uses the cluster. */
@@ -44,7 +47,7 @@ export interface HeadTables {
   readonly aliases: Map<ActorId, Alias>;
   readonly groups: GroupRecord[];
   /** By id and by content id. */
-  readonly definitions: Map<string, StoredDefinition>;
+  readonly definitions: readonly StoredDefinition[];
   readonly environments: EnvironmentHeader[];
   readonly nodes: NodeRecord[];
   readonly drivers: DriverRecord[];
@@ -114,8 +117,14 @@ export class HeadRecords {
   /** By its content, which may be known under several ids. */
   definition({ header, body }: StoredDefinition): StoreWrite[] {
     const writes = this.#put("definition", header.contentId, { header, body });
-    if (header.id === header.contentId) return writes;
-    return [...writes, ...this.#put("name", header.id, { header: header satisfies DefinitionHeader, body: NOTHING })];
+    if (header.id === header.contentId && header.reference === undefined) return writes;
+    const name = header.reference ?? header.id;
+    return [...writes, ...this.#put("name", name, { header: header satisfies DefinitionHeader, body: NOTHING })];
+  }
+
+  /** One of the references of a definition has ended; with the last one of its content, that goes too. */
+  definitionUnheld(reference: string, contentId: string | undefined): StoreWrite[] {
+    return [...this.#delete("name", reference), ...(contentId === undefined ? [] : this.#delete("definition", contentId))];
   }
 
   environment(description: EnvironmentHeader): StoreWrite[] {
@@ -168,7 +177,8 @@ export class HeadRecords {
       groups: kinds.group.map(([, header]) => header as GroupRecord),
       definitions: readDefinitions(kinds.definition, kinds.name),
       environments: kinds.environment.map(([, header]) => header as EnvironmentHeader),
-      nodes: kinds.node.map(([, header]) => header as NodeRecord),
+      // The dead in the order in which they died: the oldest are forgotten first.
+      nodes: kinds.node.map(([, header]) => header as NodeRecord).sort((a, b) => (a.goneMs ?? 0) - (b.goneMs ?? 0)),
       drivers: kinds.driver.map(([, header]) => header as DriverRecord),
       values: kinds.value.map(([, header, body]) => ({ ...(header as Omit<KeyValue, "body">), body })),
     };
@@ -260,19 +270,16 @@ export function recordObstacle(kind: "actor" | "definition", { name, bytes }: { 
 function readDefinitions(
   contents: readonly [string, unknown, Uint8Array][],
   names: readonly [string, unknown, Uint8Array][],
-): Map<string, StoredDefinition> {
-  const found = new Map<string, StoredDefinition>();
-  for (const [, header, body] of contents) {
-    const definition = { header: header as DefinitionHeader, body };
-    found.set(definition.header.contentId, definition);
-    found.set(definition.header.id, definition);
-  }
-  for (const [, read] of names) {
+): StoredDefinition[] {
+  const bodies = new Map(contents.map(([, header, body]) => [(header as DefinitionHeader).contentId, body]));
+  const named = names.flatMap(([, read]) => {
     const header = read as DefinitionHeader;
-    const content = found.get(header.contentId);
-    if (content !== undefined && !found.has(header.id)) found.set(header.id, { header, body: content.body });
-  }
-  return found;
+    const body = bodies.get(header.contentId);
+    return body === undefined ? [] : [{ header, body }];
+  });
+  const withName = new Set(named.map(({ header }) => header.contentId));
+  const nameless = contents.map(([, header, body]) => ({ header: header as DefinitionHeader, body }));
+  return [...named, ...nameless.filter(({ header }) => !withName.has(header.contentId))];
 }
 
 function keyOf(kind: RecordKind, id: string): string {

@@ -98,12 +98,12 @@ export class KeptHead {
   }
 
   /** It is dead, also when this head has never met it. @param then runs when that is kept, so that no other node hears of a death that was not */
-  nodeGone(nodeId: NodeId, reason: string, then?: () => void): void {
+  nodeGone(nodeId: NodeId, { reason, goneMs }: { reason: string; goneMs: number }, then?: () => void): void {
     const record = this.#living.get(nodeId);
     this.#living.delete(nodeId);
     this.#nodes.delete(nodeId);
     this.run(() => {
-      if (record !== undefined) this.tables.node({ ...record, state: "dead", reason });
+      if (record !== undefined) this.tables.node({ ...record, state: "dead", reason, goneMs });
       this.head.nodeGone(nodeId, reason);
     }, then);
   }

@@ -4,10 +4,11 @@
  * A head of a cluster has these in place of the plain ones; that of one machine, which ends with its node, has nothing to remember and pays nothing. Which records an event changed follows
  * from the event and its effects, so the tables know nothing of this. Invariant: between an event and the `takeWrites` after it nothing else is handled.
  */
-import type { ActorId } from "../../base/ids.ts";
-import type { DefinitionHeader, EnvironmentHeader } from "../../wire/messages.ts";
+import type { ActorId, NodeTag, ObjectId } from "../../base/ids.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { EnvironmentHeader } from "../../wire/messages.ts";
 import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable, type Alias } from "../actors/actor-table.ts";
-import { DefinitionTable } from "../definition-table.ts";
+import { DefinitionTable, type StoredDefinition } from "../definition-table.ts";
 import { EnvironmentDescriptions } from "../environment-descriptions.ts";
 import { idOf, type KeyValue, KeyValues } from "../key-values.ts";
 import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
@@ -106,6 +107,8 @@ export class RecordedTables {
     for (const description of this.#environments.take()) writes.push(...this.#records.environment(description));
     for (const [id, value] of this.#values.take()) writes.push(...this.#records.value(id, value));
     for (const definition of this.#definitions.take()) writes.push(...this.#records.definition(definition));
+    for (const [reference, contentId] of this.#definitions.takeUnheld())
+      writes.push(...this.#records.definitionUnheld(reference, contentId));
     return writes;
   }
 }
@@ -195,18 +198,36 @@ class RecordedGroups extends PlacementGroupTable {
 }
 
 class RecordedDefinitions extends DefinitionTable {
-  #defined: { header: DefinitionHeader; body: Uint8Array }[] = [];
+  #defined: StoredDefinition[] = [];
+  /** By reference, with the content that nobody needs any more. */
+  #unheld = new Map<ObjectId, string | undefined>();
 
   override define(header: DefinitionHeader, body: Uint8Array): void {
-    const isKnown = this.has(header.id) && this.has(header.contentId);
+    const { id, reference } = header;
+    const isKnown = this.has(id) && (reference === undefined || this.contentOf(reference) !== undefined);
     super.define(header, body);
-    if (!isKnown) this.fetch(header.id, (definition) => this.#defined.push(definition));
+    if (!isKnown) this.#defined.push({ header: { ...header, number: 0 }, body: this.find(id)?.body ?? body });
   }
 
-  take(): { header: DefinitionHeader; body: Uint8Array }[] {
+  override unheld(reference: ObjectId, node: NodeTag): void {
+    const contentId = this.contentOf(reference);
+    super.unheld(reference, node);
+    if (contentId === undefined || this.contentOf(reference) !== undefined) return;
+    // What has been defined and let go of since the last writes is never written.
+    this.#defined = this.#defined.filter(({ header }) => header.reference !== reference);
+    this.#unheld.set(reference, this.has(contentId) ? undefined : contentId);
+  }
+
+  take(): StoredDefinition[] {
     const defined = this.#defined;
     this.#defined = [];
     return defined;
+  }
+
+  takeUnheld(): ReadonlyMap<ObjectId, string | undefined> {
+    const unheld = this.#unheld;
+    this.#unheld = new Map();
+    return unheld;
   }
 }
 

@@ -36,6 +36,8 @@ export interface ActorClassState {
   readonly streaming: readonly string[];
   readonly options: ResolvedActorOptions;
   readonly interface: ActorInterface;
+  /** Of one that was received: keeps its definition. */
+  readonly held?: object | undefined;
 }
 
 const states = new WeakMap<object, ActorClassState>();
@@ -47,7 +49,7 @@ export function actorClassState(value: object): ActorClassState | undefined {
 export function actorClassRow(state: ActorClassState): FunctionRow {
   const { functions } = requireRuntime();
   if (state.source !== undefined) return functions.own(state.source, state.name);
-  return functions.foreign(state.id as string, state.name);
+  return functions.foreign(state.id as string, state.name, state.held);
 }
 
 /** The methods of a class and its base classes; `Object.prototype`'s and the constructor are not among them. */
@@ -104,7 +106,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const { table, serializer } = runtime;
   const row = actorClassRow(state);
   runtime.functions.prepare(row);
-  runtime.functions.publish(row);
+  const reference = runtime.referenceOf(row);
   const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
   const actorId = runtime.options.ids.actorId();
   const client = runtime.actor(actorId, state.name, { watch: false });
@@ -115,8 +117,10 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.
   const release = currentHandles().holdCreated(actorId);
   // The node holds what an incarnation needs from the answer on.
+  if (reference !== undefined) table.pin(reference.entry);
   const unpin = (): void => {
     for (const entry of encoded.pinned) table.unpin(entry);
+    if (reference !== undefined) table.unpin(reference.entry);
   };
   const send = (): void => {
     const failed = encoded.dependencies.find((entry) => entry.state === "failed");
@@ -129,8 +133,9 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       release();
       return;
     }
-    const payload =
-      encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
+    const given = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
+    // As long as the actor may start again it holds its class, as it does what is in its arguments.
+    const payload = reference === undefined ? given : { ...given, refs: [...given.refs, reference.ref] };
     const deps = encoded.dependencies.map((entry) => runtime.table.payloadFor(entry));
     const header: ActorCreateHeader = {
       actorId,

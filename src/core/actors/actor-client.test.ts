@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ActorId, ProcessId } from "../../base/ids.ts";
 import type { ActorPhase, ActorStateHeader } from "../../wire/messages.ts";
@@ -97,6 +99,24 @@ class World {
 async function settle(): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
+
+test.each(["its connection breaks first", "its death is told first"])("a dead actor's connection is not kept: %s", async (order) => {
+  const world = new World();
+  await world.state("alive", 0);
+  const made = new WeakRef(world.links[0] as FakeLink);
+  if (order === "its connection breaks first") world.links[0]?.breaks();
+  await world.state("dead", 0);
+  world.links.length = 0;
+  vi.useRealTimers();
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  for (let round = 0; round < 20 && made.deref() !== undefined; round += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+  }
+  expect(made.deref()).toBeUndefined();
+  expect(world.client.pendingCount).toBe(0);
+});
 
 describe("the calls to an actor", () => {
   test("wait for it, and go to its next life before what came later, in order", async () => {

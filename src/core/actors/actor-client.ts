@@ -249,6 +249,7 @@ export class ActorClient {
       },
       onClosed: (unanswered) => {
         this.#linkClosed(incarnation, unanswered);
+        this.#letGoOfClosed();
         onClosed();
       },
     });
@@ -331,7 +332,13 @@ export class ActorClient {
     for (const record of this.#takeAll()) this.#options.fail(record, state, { sent: false, constructorError: this.constructorError });
     // What it answered before it died may still be on the way: the closing of the connection brings the rest here.
     if (link !== undefined && link.inFlightCount === 0) link.close();
+    this.#letGoOfClosed();
     if (this.pendingCount === 0) this.#options.onIdle();
+  }
+
+  /** The client of a dead actor stays, and a link has buffers. */
+  #letGoOfClosed(): void {
+    if (this.#last?.link.isClosed === true) this.#last = undefined;
   }
 
   #failLost(record: CallRecord, state: ActorStateHeader, oldest: string | undefined): void {

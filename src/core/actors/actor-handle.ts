@@ -213,7 +213,12 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
     if (maxPendingCalls >= 0) refuseBeyond(maxPendingCalls, state.client, target.name);
     return state.runtime.calls.callActor(state.client, target, args, resolved);
   };
-  return {
+  const calledDirectly = (): never => {
+    throw new TypeError(
+      `Cannot call ${target.name} directly: it is a method of an actor, which runs in a process of its own: use .${target.id}.remote()`,
+    );
+  };
+  return Object.assign(calledDirectly, {
     remote: submit,
     bind: (...args: unknown[]): object => {
       const { name, id: method } = target;
@@ -228,7 +233,7 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
       requireGroup(next.group as string, groups, target.name);
       return makeMethod(handle, methodTarget(state.interface, target.id, next.group), next);
     },
-  };
+  });
 }
 
 /** The default group goes unnamed: most calls are in it. */

@@ -5,10 +5,11 @@ interface Call {
   name: string;
   target: { group?: string };
   ready: boolean;
+  isRemade: boolean;
 }
 
 function call(name: string, group?: string, ready = true): Call {
-  return { name, target: group === undefined ? {} : { group }, ready };
+  return { name, target: group === undefined ? {} : { group }, ready, isRemade: false };
 }
 
 function queues(...calls: Call[]): CallQueues<Call> {
@@ -31,6 +32,16 @@ describe("the calls that wait for an actor", () => {
     expect(waiting.size).toBe(2);
     pending.ready = true;
     expect(taken(waiting)).toEqual(["b", "c"]);
+  });
+
+  test("that make lost objects again overtake those whose arguments are pending, and each other", () => {
+    const remade = (name: string, ready: boolean): Call => ({ ...call(name, "io", ready), isRemade: true });
+    const late = remade("d", false);
+    const waiting = queues(call("a", "io", false), call("b", "io"), late, remade("c", true), call("end"));
+    expect(taken(waiting)).toEqual(["c"]);
+    late.ready = true;
+    expect(taken(waiting)).toEqual(["d"]);
+    expect(Array.from(waiting, ({ name }) => name)).toEqual(["a", "b", "end"]);
   });
 
   test("leave as they become ready where order does not matter", () => {

@@ -2,12 +2,15 @@
  * The calls of one process to one actor that have not been sent: in order, a queue for each concurrency group.
  *
  * Decides which call is next. A call whose arguments are pending holds back those behind it in its group, and none in another group; where
- * order does not matter it holds back none at all. The call that ends the actor comes after everything that was made before it, in whatever group. Pure:
+ * order does not matter it holds back none at all. Calls that make lost objects again come before all others, whichever of them is ready: those behind which they would
+ * stand may wait for what they make. The call that ends the actor comes after everything that was made before it, in whatever group. Pure:
  * the actor's client says what is ready, and when.
  */
 import { Fifo } from "../../base/fifo.ts";
 
 export interface QueuedCall {
+  /** Makes a lost object again. */
+  readonly isRemade: boolean;
   readonly target: { readonly group?: string | undefined };
 }
 
@@ -20,6 +23,7 @@ export interface CallQueuesOptions<T> {
 export class CallQueues<T extends QueuedCall> {
   readonly #options: CallQueuesOptions<T>;
   readonly #queues = new Map<string | undefined, Fifo<T>>();
+  readonly #remade = new Fifo<T>();
   #size = 0;
   isUnordered = false;
 
@@ -53,6 +57,8 @@ export class CallQueues<T extends QueuedCall> {
   /** The next call that may be sent, taken out. */
   takeReady(): T | undefined {
     if (this.#size === 0) return undefined;
+    const remade = this.#remade.size === 0 ? undefined : this.#takeAnyReady(this.#remade);
+    if (remade !== undefined) return remade;
     for (const queue of this.#queues.values()) {
       const call = queue.peek();
       if (call === undefined) continue;
@@ -69,13 +75,15 @@ export class CallQueues<T extends QueuedCall> {
   }
 
   *[Symbol.iterator](): Generator<T> {
+    yield* this.#remade;
     for (const queue of this.#queues.values()) yield* queue;
   }
 
   /** All of them, in order within their groups; nothing is left. */
   takeAll(): T[] {
     const all: T[] = [];
-    for (const queue of this.#queues.values()) for (let call = queue.shift(); call !== undefined; call = queue.shift()) all.push(call);
+    for (const queue of [this.#remade, ...this.#queues.values()])
+      for (let call = queue.shift(); call !== undefined; call = queue.shift()) all.push(call);
     this.#size = 0;
     return all;
   }
@@ -92,6 +100,7 @@ export class CallQueues<T extends QueuedCall> {
   }
 
   #queueOf(call: T): Fifo<T> {
+    if (call.isRemade) return this.#remade;
     const { group } = call.target;
     let queue = this.#queues.get(group);
     if (queue === undefined) {

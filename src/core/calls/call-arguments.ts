@@ -5,6 +5,7 @@
  * others a payload; large ones become an object of their own in the store, which lives as long as the call. Used for tasks, methods and constructors.
  */
 import type { IdSource, ProcessId } from "../../base/ids.ts";
+import { nameUnsent } from "../../closure/capture.ts";
 import { ObjectEntry } from "../../object/object-entry.ts";
 import type { ObjectTable } from "../../object/object-table.ts";
 import { NO_BYTES, type Payload } from "../../object/payload.ts";
@@ -36,6 +37,14 @@ export interface EncodedArguments {
   pinned: readonly ObjectEntry[];
 }
 
+function encodeList(serializer: ArgumentSurroundings["serializer"], args: readonly unknown[], name: string): Encoded {
+  try {
+    return serializer.encode(args);
+  } catch (error) {
+    throw nameUnsent(error, () => `the arguments of ${name}`);
+  }
+}
+
 /**
  * Arguments as they travel; everything they need is pinned.
  *
@@ -59,7 +68,7 @@ export function encodeArguments(
     dependencies.push(entry);
   }
   const { table, serializer } = surroundings;
-  const encoded = serializer.encode(marked ?? args);
+  const encoded = encodeList(serializer, marked ?? args, target.name);
   const { graph } = encoded;
   if (graph && (target.isOpen === true || isPythonId(target.id)))
     throw refusedByPython(target.name, serializer.whyNotPlain(marked ?? args));

@@ -50,10 +50,20 @@ export interface CallRecord {
   readonly parent: TaskContext | undefined;
   /** Its results are settled. The worker may still be at it, when it was cancelled. */
   isEnded: boolean;
+  /** It runs again, as its results were lost: others wait for them, and none for it to keep its order. */
+  isRemade: boolean;
   /** Whether it waits in a queue for a worker, or for its actor. */
   isQueued: boolean;
   /** Ends its time limit and its listening to a signal. */
   endLimits: (() => void) | undefined;
+}
+
+/** Frames have 32 bits for it. */
+export const CALL_ID_RANGE: number = 2 ** 32;
+
+/** By which both ends of a connection name a call. */
+export function callIdOf(sequence: number): number {
+  return sequence % CALL_ID_RANGE;
 }
 
 const CHUNK_SIZE = 64 * 1024;
@@ -78,4 +88,9 @@ export function keepBytes(bytes: Uint8Array, start: number, end: number): { chun
 /** Of what a call needs, what has failed: the call fails with it. Looked for again just before the call is sent, since what was there may be lost by then. */
 export function failedDependency({ dependencies }: CallRecord): ObjectEntry | undefined {
   return dependencies.length === 0 ? undefined : dependencies.find(({ state }) => state === "failed");
+}
+
+/** Whether something that a call needs is not there: it is made for the first time, or again after its bytes were lost. */
+export function lacksDependency({ dependencies }: CallRecord): boolean {
+  return dependencies.some(({ state }) => state === "pending");
 }

@@ -91,7 +91,7 @@ export class Calls {
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
     const refs = this.#returned(record);
-    if (this.#mayBegin(record, options)) this.#submitWhenReady(record);
+    if (this.#mayBegin(record, options)) this.submitWhenReady(record);
     ownCode.isRunning = outer;
     return refs;
   }
@@ -153,12 +153,13 @@ export class Calls {
   #runAgain(record: CallRecord): void {
     const client = this.#actorOf.get(record.actor as ActorId);
     record.isEnded = false;
+    record.isRemade = true;
     record.hasParked = false;
     for (const entry of record.results) if (!entry.isSettled) entry.maker = record;
     if (this.#endedBy !== undefined) {
       this.#fail(record, this.#endedBy(record.target.name));
     } else if (client === undefined) {
-      this.#submitWhenReady(record);
+      this.submitWhenReady(record);
     } else {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
       client.submit(record);
@@ -208,6 +209,7 @@ export class Calls {
       hasParked: false,
       parent: taskContext.current,
       isEnded: false,
+      isRemade: false,
       isQueued: false,
       endLimits: undefined,
     };
@@ -245,11 +247,11 @@ export class Calls {
   }
 
   /** Once all dependencies have settled; a failed one fails the call. */
-  #submitWhenReady(record: CallRecord): void {
+  readonly submitWhenReady = (record: CallRecord): void => {
     const { dependencies } = record;
     if (dependencies.length === 0) this.#options.submitter().submit(record);
     else this.#waitForDependencies(record, dependencies);
-  }
+  };
 
   #waitForDependencies(record: CallRecord, dependencies: readonly ObjectEntry[]): void {
     let missing = 0;

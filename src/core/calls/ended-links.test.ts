@@ -28,6 +28,50 @@ describe("of calls without an answer", () => {
     expect(sequencesOf(parted(link, EXIT))).toEqual([[0, 1, 2], [3]]);
   });
 
+  test("all up to the one that the worker had marked as running have begun: their answers may not have been written", () => {
+    const link = { worker: WORKER, leaseId: 1, sent: 9, unanswered: callsOf(5, [1]), isWhole: true };
+    const ran = (callId: number): WorkerExitedHeader => ({ ...EXIT, running: [WORKER, callId] });
+    expect(sequencesOf(parted(link, ran(3)))).toEqual([[0, 1, 2, 3], [4]]);
+    expect(sequencesOf(parted({ ...link, isWhole: false }, ran(3)))).toEqual([[0, 1, 2, 3], [4]]);
+    // One that had parked goes on after others have begun, and one that was answered says nothing.
+    for (const callId of [1, 99]) {
+      expect(sequencesOf(parted(link, ran(callId)))).toEqual([
+        [0, 1],
+        [2, 3, 4],
+      ]);
+      expect(sequencesOf(parted({ ...link, isWhole: false }, ran(callId)))).toEqual([[0, 1, 2, 3, 4], []]);
+    }
+  });
+
+  test("all up to the one that the worker has marked as the last of the connection have begun, parked or not, whatever the network lost", () => {
+    const link = { worker: WORKER, leaseId: 3, sent: 9, unanswered: callsOf(5, [1]), isWhole: true };
+    const began = (leaseId: number, callId: number): WorkerExitedHeader => {
+      return {
+        ...EXIT,
+        running: [WORKER, 0],
+        begun: [
+          [2, 4],
+          [leaseId, callId],
+        ],
+      };
+    };
+    for (const isWhole of [true, false]) {
+      expect(sequencesOf(parted({ ...link, isWhole }, began(3, 3)))).toEqual([[0, 1, 2, 3], [4]]);
+      // It had parked, and nothing behind it has begun since.
+      expect(sequencesOf(parted({ ...link, isWhole }, began(3, 1)))).toEqual([
+        [0, 1],
+        [2, 3, 4],
+      ]);
+      expect(sequencesOf(parted({ ...link, isWhole, leaseId: 2 ** 32 + 3 }, began(3, 3)))).toEqual([[0, 1, 2, 3], [4]]);
+    }
+    // The last that began was answered.
+    expect(sequencesOf(parted(link, began(3, 99)))).toEqual([
+      [0, 1],
+      [2, 3, 4],
+    ]);
+    expect(sequencesOf(parted({ ...link, isWhole: false }, began(3, 99)))).toEqual([[0, 1, 2, 3, 4], []]);
+  });
+
   test("all may have begun where the worker has ended and the network, or its node, before it: answers may have been on their way", () => {
     const link = { worker: WORKER, leaseId: 1, sent: 3, unanswered: callsOf(3), isWhole: false };
     expect(sequencesOf(parted(link, EXIT))).toEqual([[0, 1, 2], []]);

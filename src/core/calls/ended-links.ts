@@ -9,7 +9,10 @@
 import { afterReading } from "../../base/after-reading.ts";
 import type { ProcessId } from "../../base/ids.ts";
 import type { WorkerExitedHeader } from "../../wire/messages.ts";
-import type { CallRecord } from "./call-record.ts";
+import { type CallRecord, callIdOf } from "./call-record.ts";
+
+/** A mark has a word for a lease. */
+const WORD_RANGE = 2 ** 32;
 
 /** Why a connection to a worker ended, where it is known; `read`: the worker had read so many of the calls that were sent over it, and answered them all. */
 export type Ending = WorkerExitedHeader | { readonly read: number };
@@ -89,18 +92,31 @@ export class EndedLinks {
 }
 
 /**
- * Those that may have begun, and those that certainly have not. Tasks run in the order of their sending: those that parked had begun, and the first that had not was
- * running. Where answers may have been lost with the connection, any may have run, unless the worker says how many it had read.
+ * Those that may have begun, and those that certainly have not. Tasks begin in the order of their sending: those that parked had begun, and so had all up to the one that the worker
+ * had marked, whose answers it may not have written; without a mark the first that had not parked was running. Where answers may have been lost with the
+ * connection, any may have run, unless the worker says how many it had read.
  */
 export function parted(link: EndedLink, ending: Ending | undefined): { begun: CallRecord[]; notBegun: CallRecord[] } {
   const { sent, unanswered, isWhole } = link;
-  if (ending === undefined || !(isWhole || "read" in ending)) return { begun: Array.from(unanswered), notBegun: [] };
+  if (ending === undefined) return { begun: Array.from(unanswered), notBegun: [] };
   if ("read" in ending) {
     // What was not read was sent last, and none of it was answered.
     const at = Math.max(0, unanswered.length - Math.max(0, sent - ending.read));
     return { begun: unanswered.slice(0, at), notBegun: unanswered.slice(at) };
   }
-  const running = unanswered.find(({ hasParked }) => !hasParked);
-  const hasBegun = (record: CallRecord): boolean => record.hasParked || record === running;
-  return { begun: unanswered.filter(hasBegun), notBegun: unanswered.filter((record) => !hasBegun(record)) };
+  const marked = markedOf(link, ending);
+  if (marked < 0 && !isWhole) return { begun: Array.from(unanswered), notBegun: [] };
+  const running = marked < 0 ? unanswered.findIndex(({ hasParked }) => !hasParked) : marked;
+  const hasBegun = (record: CallRecord, index: number): boolean => record.hasParked || index <= running;
+  return { begun: unanswered.filter(hasBegun), notBegun: unanswered.filter((record, index) => !hasBegun(record, index)) };
+}
+
+/**
+ * The place of the call that the worker had marked: the last that began of those sent over the connection, or the one that it ran when it ended. -1 where it is none of these; a running one
+ * that had parked says nothing of those behind it.
+ */
+function markedOf({ leaseId, unanswered }: EndedLink, { begun, running }: WorkerExitedHeader): number {
+  const last = begun?.find(([madeFor]) => madeFor === leaseId % WORD_RANGE);
+  if (last !== undefined) return unanswered.findIndex(({ sequence }) => callIdOf(sequence) === last[1]);
+  return running === undefined ? -1 : unanswered.findIndex(({ sequence, hasParked }) => !hasParked && callIdOf(sequence) === running[1]);
 }

@@ -1,15 +1,18 @@
 /**
- * The functions and classes that this process made remote, by id: captured at their first use, published when others may need them.
+ * The functions and classes that this process made remote: captured at their first use, sent to the node daemon, and let go of.
  *
  * An id is given when `remote()` is called and does not depend on what is captured, so that functions may refer to themselves and to each
- * other; their text and captures travel under it. A function that came from elsewhere is known by its id alone; whoever
- * runs it fetches the rest from the node daemon.
+ * other; their text and captures travel under it. A row lives as long as its function, a call of it or lineage that may run it again can be reached. What was
+ * captured has a counted reference at the node daemon, which the row holds, and so do all values with the function in them: when nobody holds it,
+ * the cluster forgets the definition. A function that came from elsewhere is known by its id and its reference.
  */
-import type { Definition } from "../../closure/capture.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { Definition } from "../../closure/capture.ts";
 import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../../object/payload.ts";
 import { STORE_FROM_BYTES } from "../../object/value-codec.ts";
-import type { DefinitionHeader } from "../../wire/messages.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import { isPythonId } from "../python-code.ts";
+import { DefinitionSites } from "./definition-sites.ts";
 import type { CallTarget } from "./worker-link.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -19,6 +22,12 @@ export interface FunctionRow extends CallTarget {
   name: string;
   /** Undefined where it came from another process. */
   readonly source: AnyFunction | undefined;
+  /** Of a function that came from elsewhere: keeps its definition. */
+  held?: object | undefined;
+  /** What was captured, once it was. */
+  captured?: Captured | undefined;
+  /** The same function with limits of calls, by limit. */
+  limited?: Map<number, FunctionRow> | undefined;
 }
 
 /** The name of a function that has none. */
@@ -30,13 +39,21 @@ const DEFINITION_SIZE_MAX = 100 * 1024 * 1024;
 export interface FunctionTableOptions {
   idPrefix: string;
   capture: (target: (...args: unknown[]) => unknown) => CapturedDefinition;
+  /** A new counted reference for a definition, pinned. */
+  newReference: () => ObjectEntry;
   pin: (entry: ObjectEntry) => void;
+  unpin: (entry: ObjectEntry) => void;
+  refOf: (entry: ObjectEntry) => ContainedRef;
   publish: (message: Captured) => void;
+  /** No call of the function is made any more: workers can let go of it. */
+  onGone: (id: string) => void;
   onNote: (note: string) => void;
-  /** Puts a large definition into the store, for as long as the session lasts. */
-  store: (definition: Definition) => Payload;
+  /** Puts a large definition into the store. The entry is pinned. */
+  store: (definition: Definition) => { payload: Payload; entry: ObjectEntry };
   /** In-process mode: functions run as they are and are never captured. */
   runsLocally: boolean;
+  /** Looks at a function that runs as it is: at its first call. */
+  checkLocal: ((source: object) => void) | undefined;
 }
 
 /** A definition with the refs that it captured. */
@@ -50,20 +67,43 @@ export interface Captured {
   header: Omit<DefinitionHeader, "number">;
   parts: readonly Uint8Array[];
   payloads: readonly Payload[];
+  /** What the definition lives and ends with. */
+  reference: ObjectEntry;
+  /** Everything that is pinned for it, the reference among them. */
+  pinned: readonly ObjectEntry[];
+}
+
+interface Capturing {
+  /** The function was met in what it captures. */
+  isMet: boolean;
+  isKept: boolean;
+}
+
+/** What is left to do for a row that cannot be reached any more. */
+interface Remains {
+  readonly id: string;
+  readonly pinned: readonly ObjectEntry[];
 }
 
 export class FunctionTable {
   readonly #options: FunctionTableOptions;
-  readonly #rows = new Map<string, FunctionRow>();
+  readonly #rows = new Map<string, WeakRef<FunctionRow>>();
+  /** In-process mode: others know a function by its id alone, so that it must not go. */
+  readonly #local = new Map<string, FunctionRow>();
   readonly #bySource = new WeakMap<object, FunctionRow>();
-  readonly #limited = new Map<string, FunctionRow>();
-  readonly #captured = new Map<string, Captured>();
-  readonly #capturing = new Set<string>();
-  readonly #published = new Set<string>();
+  readonly #byDefinition = new WeakMap<Definition, Captured>();
+  /** Rows whose capture is going on, outermost first. */
+  readonly #capturing = new Map<FunctionRow, Capturing>();
+  readonly #sites: DefinitionSites;
+  readonly #gone = new FinalizationRegistry<Remains>((remains) => this.#letGo(remains));
+  readonly #rowGone = new FinalizationRegistry<string>((id) => {
+    if (this.#rows.get(id)?.deref() === undefined) this.#rows.delete(id);
+  });
   #nextNumber = 1;
 
   constructor(options: FunctionTableOptions) {
     this.#options = options;
+    this.#sites = new DefinitionSites((warning) => options.onNote(warning));
   }
 
   /** The row of a function or class of this process. */
@@ -76,51 +116,71 @@ export class FunctionTable {
     return row;
   }
 
-  /** The row of a function that another process made. */
-  foreign(id: string, name: string): FunctionRow {
-    return this.#rows.get(id) ?? this.#newRow(id, name, undefined);
+  /** The row of a function that another process made; `held` keeps its definition. */
+  foreign(id: string, name: string, held: object | undefined): FunctionRow {
+    const row = this.#rows.get(id)?.deref() ?? this.#newRow(id, name, undefined);
+    row.held ??= held;
+    return row;
   }
 
   /** The same function where a worker takes so many calls of it and no more; undefined is without limit. */
   limited(row: FunctionRow, maxCalls: number | undefined): FunctionRow {
     if (maxCalls === undefined) return row;
-    const key = `${maxCalls} ${row.id}`;
-    let limited = this.#limited.get(key);
+    row.limited ??= new Map();
+    let limited = row.limited.get(maxCalls);
     if (limited === undefined) {
-      limited = { ...row, maxCalls, meanMs: Number.POSITIVE_INFINITY };
-      this.#limited.set(key, limited);
+      // Its `definition` keeps the row that it is of.
+      limited = { ...row, limited: undefined, maxCalls, meanMs: Number.POSITIVE_INFINITY };
+      row.limited.set(maxCalls, limited);
     }
     return limited;
   }
 
   localFunction(id: string): ((...args: unknown[]) => unknown) | undefined {
-    return this.#options.runsLocally ? (this.#rows.get(id)?.source as ((...args: unknown[]) => unknown) | undefined) : undefined;
+    return this.#local.get(id)?.source as ((...args: unknown[]) => unknown) | undefined;
   }
 
   /** Makes sure that what is wrong with a function is said at its first call, before anything is sent. */
   prepare(row: FunctionRow): void {
-    if (row.source !== undefined && !this.#options.runsLocally && !this.#captured.has(row.id)) this.#capture(row);
+    if (row.source === undefined) return;
+    if (this.#options.runsLocally) this.#options.checkLocal?.(row.source);
+    else if (row.captured === undefined) this.#capture(row);
   }
 
-  /** Others may need it: the node daemon gets it, once. */
-  publish(row: FunctionRow): void {
-    if (row.source === undefined || this.#published.has(row.id) || this.#options.runsLocally) return;
-    // It refers to itself: sent as soon as it has been captured.
-    if (this.#capturing.has(row.id)) return;
-    this.#published.add(row.id);
-    const captured = this.#captured.get(row.id) ?? this.#capture(row);
-    this.#options.publish(captured);
+  /**
+   * Others may need it: the node daemon gets it, once.
+   *
+   * @returns the reference that goes with a value in which the function is; undefined where nothing is counted
+   */
+  publish(row: FunctionRow): ObjectEntry | undefined {
+    if (row.source === undefined || this.#options.runsLocally) return undefined;
+    const capturing = this.#capturing.get(row);
+    if (capturing !== undefined) {
+      // It refers to itself: with a reference to itself it would never go. It is sent as soon as it has been captured.
+      capturing.isMet = true;
+      const rows = [...this.#capturing.keys()];
+      const around = rows.slice(rows.indexOf(row));
+      // Functions that refer to each other cannot count each other: the cluster keeps them for good.
+      if (around.length > 1) for (const other of around) (this.#capturing.get(other) as Capturing).isKept = true;
+      return undefined;
+    }
+    return (row.captured ?? this.#capture(row)).reference;
   }
 
-  /** A class that values refer to. */
-  publishClass(definition: Definition): void {
-    if (this.#published.has(definition.id)) return;
-    this.#published.add(definition.id);
-    const captured = this.#toMessage(definition.id, definition.name, { definition, refs: [], entries: [] });
+  /** A class that values refer to. @returns the reference that goes with such a value */
+  publishClass(definition: Definition): ObjectEntry {
+    const known = this.#byDefinition.get(definition);
+    if (known !== undefined) return known.reference;
+    const { id, name } = definition;
+    const captured = this.#toMessage({ id, name }, { definition, refs: [], entries: [] }, { isMet: false, isKept: false });
+    this.#byDefinition.set(definition, captured);
+    this.#gone.register(definition, { id, pinned: captured.pinned });
     this.#options.publish(captured);
+    return captured.reference;
   }
 
   #newRow(id: string, name: string, source: AnyFunction | undefined): FunctionRow {
+    const { runsLocally } = this.#options;
     const row: FunctionRow = {
       kind: "task",
       id,
@@ -130,26 +190,31 @@ export class FunctionTable {
       meanMs: Number.POSITIVE_INFINITY,
       definition: () => {
         // A length of -1 tells the worker to fetch it.
-        if (source === undefined || this.#options.runsLocally)
+        if (source === undefined || runsLocally)
           return {
             header: { id, contentId: id, name: row.name, inBand: -1, buffers: [], dependencies: [], refs: [], stored: undefined },
             parts: [],
             payloads: [],
           };
-        return this.#captured.get(id) ?? this.#capture(row);
+        return row.captured ?? this.#capture(row);
       },
     };
-    this.#rows.set(id, row);
+    this.#rows.set(id, new WeakRef(row));
+    if (runsLocally) this.#local.set(id, row);
+    this.#rowGone.register(row, id);
+    // Python finds its functions by their names, and keeps nothing for a caller.
+    if (source === undefined && !isPythonId(id)) this.#gone.register(row, { id, pinned: [] });
     return row;
   }
 
   #capture(row: FunctionRow): Captured {
-    this.#capturing.add(row.id);
+    const capturing: Capturing = { isMet: false, isKept: false };
+    this.#capturing.set(row, capturing);
     try {
-      const captured = this.#options.capture(row.source as unknown as (...args: unknown[]) => unknown);
+      const source = row.source as unknown as (...args: unknown[]) => unknown;
+      this.#sites.made(source);
+      const captured = this.#options.capture(source);
       const { definition } = captured;
-      // A function may be called as long as the session lasts, so what it captured is kept as long.
-      for (const entry of captured.entries) this.#options.pin(entry);
       if (definition.sizeBytes > DEFINITION_SIZE_MAX) {
         throw new RangeError(
           `Cannot send ${row.name}: its definition with everything that it captures is above 100 MB: received ${definition.sizeBytes} bytes. Put large data with put() and pass the ref.`,
@@ -158,18 +223,36 @@ export class FunctionTable {
       // An arrow function is known to its user by the variable that it went into.
       if (row.name === ANONYMOUS && definition.name !== "") row.name = definition.name;
       for (const note of definition.notes) this.#options.onNote(note);
-      const message = this.#toMessage(row.id, row.name, captured);
-      this.#captured.set(row.id, message);
+      // A function may be called as long as it can be reached, so what it captured is kept as long.
+      for (const entry of captured.entries) this.#options.pin(entry);
+      const message = this.#toMessage(row, captured, capturing);
+      row.captured = message;
+      this.#gone.register(row, { id: row.id, pinned: message.pinned });
+      // Not only when somebody asks for it by its id: what it returns may hold instances of classes that only this definition has.
+      this.#options.publish(message);
       return message;
     } finally {
-      this.#capturing.delete(row.id);
-      // Not only when somebody asks for it by its id: what it returns may hold instances of classes that only this definition has.
-      if (this.#captured.has(row.id)) this.publish(row);
+      this.#capturing.delete(row);
     }
   }
 
-  #toMessage(id: string, name: string, { definition, refs }: CapturedDefinition): Captured {
+  #letGo({ id, pinned }: Remains): void {
+    // One that came from elsewhere may have come again.
+    if (this.#rows.get(id)?.deref() === undefined) this.#options.onGone(id);
+    for (const entry of pinned) this.#options.unpin(entry);
+  }
+
+  #toMessage(
+    { id, name }: { id: string; name: string },
+    { definition, refs, entries }: CapturedDefinition,
+    { isMet, isKept }: Capturing,
+  ): Captured {
     const { bytes, buffers, dependencies } = definition;
+    const reference = this.#options.newReference();
+    const own = this.#options.refOf(reference);
+    // Workers hold the reference of what they pass on: instances of classes of the definition, or the function itself.
+    const isOwnNeeded = definition.hasClasses || isMet;
+    const needed = isOwnNeeded ? [...refs, own] : refs;
     const header = {
       id,
       contentId: definition.id,
@@ -177,12 +260,23 @@ export class FunctionTable {
       inBand: bytes.length,
       buffers: buffers.map((buffer) => buffer.byteLength),
       dependencies,
-      refs: refs.map((ref): [typeof ref.id, typeof ref.owner] => [ref.id, ref.owner]),
+      refs: needed.map((ref): [typeof ref.id, typeof ref.owner] => [ref.id, ref.owner]),
       stored: undefined,
+      reference: isKept ? undefined : own.id,
+      own: isOwnNeeded ? refs.length : undefined,
     };
-    const held: Payload[] = refs.length === 0 ? [] : [{ ...inBandPayload(NO_BYTES, { graph: true, error: false }), refs }];
-    if (definition.sizeBytes < STORE_FROM_BYTES || buffers.length === 0) return { header, parts: [bytes, ...buffers], payloads: held };
-    const payload = this.#options.store(definition);
-    return { header: { ...header, inBand: 0, buffers: [], stored: payload.stored }, parts: [], payloads: [...held, payload] };
+    const held: Payload[] = needed.length === 0 ? [] : [{ ...inBandPayload(NO_BYTES, { graph: true, error: false }), refs: needed }];
+    const pinned = [reference, ...entries];
+    if (definition.sizeBytes < STORE_FROM_BYTES || buffers.length === 0)
+      return { header, parts: [bytes, ...buffers], payloads: held, reference, pinned };
+    const stored = this.#options.store(definition);
+    pinned.push(stored.entry);
+    return {
+      header: { ...header, inBand: 0, buffers: [], stored: stored.payload.stored },
+      parts: [],
+      payloads: [...held, stored.payload],
+      reference,
+      pinned,
+    };
   }
 }

@@ -45,6 +45,7 @@ function call(results: Payload[], pinned: ObjectEntry[] = [], argumentBytes = 0)
     hasParked: false,
     parent: undefined,
     isEnded: true,
+    isRemade: false,
     isQueued: false,
     endLimits: undefined,
   };

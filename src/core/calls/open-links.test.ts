@@ -14,11 +14,12 @@ interface TestLink {
   closed: Promise<void>;
   heldRead: number;
   close: () => void;
+  forgetFunction: () => void;
 }
 
 function link(processId = worker, number = 1): TestLink {
   const { promise, resolve } = Promise.withResolvers<void>();
-  return { processId, number, isClosed: false, closed: promise, heldRead: 0, close: resolve };
+  return { processId, number, isClosed: false, closed: promise, heldRead: 0, close: resolve, forgetFunction: () => {} };
 }
 
 /** Whether it has ended once everything that could run has. */

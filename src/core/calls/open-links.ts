@@ -14,6 +14,8 @@ interface Link {
   readonly closed: Promise<void>;
   /** The number of the last answer with holds that was read. */
   readonly heldRead: number;
+  /** No call of this function comes any more. */
+  forgetFunction(id: string): void;
 }
 
 export class OpenLinks {
@@ -35,6 +37,10 @@ export class OpenLinks {
       links.delete(link);
       if (links.size === 0 && this.#links.get(link.processId) === links) this.#links.delete(link.processId);
     });
+  }
+
+  forgetFunction(id: string): void {
+    for (const links of this.#links.values()) for (const link of links) link.forgetFunction(id);
   }
 
   /** Resolves when all that a process has sent has been read: its connections here have ended, or there is none. */

@@ -20,6 +20,8 @@ export interface RemoteFunctionState {
   id: string | undefined;
   readonly name: string;
   readonly options: ResolvedTaskOptions;
+  /** Of one that was received: keeps its definition. */
+  readonly held?: object | undefined;
 }
 
 const states = new WeakMap<object, RemoteFunctionState>();
@@ -32,7 +34,7 @@ export function remoteFunctionState(value: object): RemoteFunctionState | undefi
 export function rowOf(state: RemoteFunctionState): FunctionRow {
   const { functions } = requireRuntime();
   if (state.source !== undefined) return functions.own(state.source, state.name);
-  return functions.foreign(state.id as string, state.name);
+  return functions.foreign(state.id as string, state.name, state.held);
 }
 
 export function makeRemoteFunction(given: RemoteFunctionState): object {

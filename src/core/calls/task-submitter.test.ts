@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { NodeTag, ProcessId } from "../../base/ids.ts";
+import type { NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import type { CallRecord } from "./call-record.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
@@ -52,6 +52,8 @@ test("a worker makes a new connection to itself when the last was dropped while 
     onWorkerLost: () => {},
     onRefused: () => {},
     failDependency: () => {},
+    awaitDependencies: () => {},
+    onArgumentsLost: () => {},
     nowMs: () => 0,
   });
   const runNext = (sequence: number): void => {
@@ -87,6 +89,8 @@ test.each([
     onWorkerLost: (record, exit) => lost.push([record.sequence, exit]),
     onRefused: () => {},
     failDependency: () => {},
+    awaitDependencies: () => {},
+    onArgumentsLost: () => {},
     nowMs: () => 0,
   });
   const records = [newRecord(1), newRecord(2), newRecord(3)];
@@ -126,6 +130,8 @@ test("what a worker says when it gives up a lease is of the connection for that 
     onWorkerLost: (record) => lost.push(record.sequence),
     onRefused: () => {},
     failDependency: () => {},
+    awaitDependencies: () => {},
+    onArgumentsLost: () => {},
     nowMs: () => 0,
   });
   const grant = async (leaseId: number): Promise<void> => {
@@ -161,6 +167,8 @@ test("a call whose dependency has failed while it was queued is not sent, and th
     onWorkerLost: () => {},
     onRefused: () => {},
     failDependency: (record, dependency) => void failed.push([record, dependency]),
+    awaitDependencies: () => {},
+    onArgumentsLost: () => {},
     nowMs: () => 0,
   });
   const dependency = { state: "ready" };
@@ -204,6 +212,8 @@ test("calls that a worker declines wait again, in their order before those that 
     onWorkerLost: () => expect.unreachable("no worker has died"),
     onRefused: () => {},
     failDependency: () => {},
+    awaitDependencies: () => {},
+    onArgumentsLost: () => {},
     nowMs: () => 0,
   });
   // Five milliseconds of work are sent ahead, and two tasks wait.
@@ -213,7 +223,7 @@ test("calls that a worker declines wait again, in their order before those that 
   submitter.granted({ ...grant, leaseId: 1, workerId: "w" as ProcessId });
   await vi.waitFor(() => expect(link.pushed).toEqual(records.slice(0, 4)));
   records[3] = Object.assign(records[3] as CallRecord, { isEnded: true });
-  for (const record of records.slice(1, 4)) events?.onDeclined(record);
+  for (const record of records.slice(1, 4)) events?.onDeclined(record, []);
   events?.onBatchEnd();
   expect(submitter.pendingCount).toBe(5);
   // Nothing more goes to that worker; its lease is returned with the last answer.
@@ -224,5 +234,46 @@ test("calls that a worker declines wait again, in their order before those that 
   link.pushed.length = 0;
   submitter.granted({ ...grant, leaseId: 2, workerId: "w" as ProcessId });
   await vi.waitFor(() => expect(link.pushed).toEqual([records[1], records[2], records[4], records[5]]));
+  submitter.close();
+});
+
+test("a call whose dependency is made again is not sent, and one that comes back without it returns its lease", async () => {
+  const link = new Link();
+  const sent: unknown[] = [];
+  const awaited: CallRecord[] = [];
+  const lost: unknown[] = [];
+  let events: WorkerLinkEvents | undefined;
+  const submitter = new TaskSubmitter({
+    node: "here" as NodeTag,
+    daemon: { send: (...message: unknown[]) => void sent.push(message) } as unknown as Connection,
+    connectWorker: (_target, given) => {
+      events = given;
+      return Promise.resolve(link as unknown as WorkerLink);
+    },
+    ownWorker: undefined,
+    onPlainResult: () => {},
+    onResult: () => {},
+    onWorkerLost: () => {},
+    onRefused: () => {},
+    failDependency: () => {},
+    awaitDependencies: (record) => void awaited.push(record),
+    onArgumentsLost: (...told) => void lost.push(told),
+    nowMs: () => 0,
+  });
+  const dependency = { state: "ready" };
+  const needing = [1, 2].map((sequence) => ({ ...newRecord(sequence), dependencies: [dependency as never] }));
+  const other = newRecord(3);
+  for (const record of [...needing, other]) submitter.submit(record);
+  submitter.granted({ shape: SHAPE, address: "a", pid: 1, accelerators: undefined, leaseId: 1, workerId: "w" as ProcessId });
+  await vi.waitFor(() => expect(link.pushed.length).toBeGreaterThan(0));
+  const first = needing[0] as CallRecord;
+  const named: Parameters<WorkerLinkEvents["onDeclined"]>[1] = [["object" as ObjectId, ["file", 0, 0, "memory"]]];
+  dependency.state = "pending";
+  events?.onDeclined(first, named);
+  events?.onBatchEnd();
+  expect(lost).toEqual([[first, named]]);
+  expect(awaited).toEqual(link.pushed.includes(needing[1] as CallRecord) ? [] : [needing[1]]);
+  submitter.submit(first);
+  expect(awaited).toContain(first);
   submitter.close();
 });

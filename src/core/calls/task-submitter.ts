@@ -11,6 +11,7 @@ import { Fifo } from "../../base/fifo.ts";
 import { CLOSED_BY_PEER } from "../../platform/network/transport.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { holdsOnlyCpus } from "../../scheduling/lease-spec.ts";
+import type { DeclinedHeader } from "../../wire/declined-header.ts";
 import {
   type AcceleratorIds,
   type LeaseGrantHeader,
@@ -22,7 +23,7 @@ import {
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { Payload } from "../../object/payload.ts";
 import { ArgumentPlaces, placeOf } from "./argument-places.ts";
-import { type CallRecord, failedDependency } from "./call-record.ts";
+import { type CallRecord, failedDependency, lacksDependency } from "./call-record.ts";
 import { type EndedLink, EndedLinks, type Ending, parted } from "./ended-links.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
@@ -54,6 +55,10 @@ export interface SubmitterOptions {
   onRefused: (record: CallRecord, refusal: LeaseRefusedHeader) => void;
   /** What the call needs was there and failed while the call was queued: its bytes were lost, and it could not be made again. */
   failDependency: (record: CallRecord, dependency: ObjectEntry) => void;
+  /** What the call needs is made again: the call comes back once that is there. Whoever makes it goes first, and may need what this call would hold. */
+  awaitDependencies: (record: CallRecord) => void;
+  /** A worker found arguments of the call lost, and the call has not begun there. */
+  onArgumentsLost: (record: CallRecord, lost: DeclinedHeader["lost"]) => void;
   nowMs: () => number;
 }
 
@@ -158,11 +163,7 @@ export class TaskSubmitter {
   }
 
   submit(record: CallRecord): void {
-    const failed = failedDependency(record);
-    if (failed !== undefined) {
-      this.#options.failDependency(record, failed);
-      return;
-    }
+    if (record.dependencies.length > 0 && this.#isHeldBack(record)) return;
     const group = this.#lastGroup?.shape === record.shape ? this.#lastGroup : this.#group(record.shape);
     this.#lastGroup = group;
     const place = record.dependencies.length === 0 ? undefined : placeOf(record, this.#options.node);
@@ -353,16 +354,24 @@ export class TaskSubmitter {
   #nextOf(group: Group): CallRecord | undefined {
     for (;;) {
       const record = group.queue.peek();
-      if (record === undefined || !this.#failsAtHead(group, record)) return record;
+      if (record === undefined || !this.#leavesHead(group, record)) return record;
     }
   }
 
-  #failsAtHead(group: Group, record: CallRecord): boolean {
-    const failed = failedDependency(record);
-    if (failed === undefined) return false;
+  /** What it needs was there when it was submitted, and has been lost since. */
+  #leavesHead(group: Group, record: CallRecord): boolean {
+    if (record.dependencies.length === 0 || (failedDependency(record) === undefined && !lacksDependency(record))) return false;
     this.#dequeue(group);
     if (group.dropped > 0) this.#dropHead(group);
-    this.#options.failDependency(record, failed);
+    return this.#isHeldBack(record);
+  }
+
+  /** It fails with what it needs, or waits for that to be made again. */
+  #isHeldBack(record: CallRecord): boolean {
+    const failed = failedDependency(record);
+    if (failed !== undefined) this.#options.failDependency(record, failed);
+    else if (lacksDependency(record)) this.#options.awaitDependencies(record);
+    else return false;
     return true;
   }
 
@@ -422,14 +431,16 @@ export class TaskSubmitter {
       this.#answered(record, durationUs);
       this.#options.onResult(record, returns);
     },
-    onDeclined: (record) => {
+    onDeclined: (record, lost) => {
       const lease = this.#leaseOf.get(record);
       if (lease === undefined) return;
       this.#leaseOf.delete(record);
       lease.inFlight -= 1;
       // Nothing more is sent under it; it is returned with the last answer.
       lease.revoked = true;
-      if (!record.isEnded) this.#declined.push(record);
+      if (record.isEnded) return;
+      if (lost.length === 0) this.#declined.push(record);
+      else this.#options.onArgumentsLost(record, lost);
     },
     onBatchEnd: () => this.#batchEnd(),
   };

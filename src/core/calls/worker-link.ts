@@ -10,18 +10,19 @@ import type { ObjectTable } from "../../object/object-table.ts";
 import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../object/payload.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../../wire/frame.ts";
+import type { DeclinedHeader } from "../../wire/declined-header.ts";
 import { decodeHeader } from "../../wire/header.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import {
   type AcceleratorIds,
   type CallHeader,
   type CancelHeader,
-  type DefinitionHeader,
   MESSAGE,
   type ResultHeader,
   type StreamItemHeader,
   type WireLocation,
 } from "../../wire/messages.ts";
-import type { CallRecord } from "./call-record.ts";
+import { CALL_ID_RANGE, type CallRecord, callIdOf } from "./call-record.ts";
 
 /** What a call calls: a definition that travels ahead of its first call, or a method by name. */
 export interface CallTarget {
@@ -46,8 +47,8 @@ export interface WorkerLinkEvents {
   onResult(record: CallRecord, returns: readonly Payload[], durationUs: number): void;
   /** The hot form of an answer: in-band bytes that are valid during the call only. */
   onPlainResult(record: CallRecord, bytes: Uint8Array, flags: { graph: boolean; error: boolean }, durationUs: number): void;
-  /** The worker takes no task any more: this one has not begun there, and never will. */
-  onDeclined(record: CallRecord): void;
+  /** The task has not begun there, and never will: the worker takes none any more, or found these arguments `lost`. */
+  onDeclined(record: CallRecord, lost: DeclinedHeader["lost"]): void;
   /** All answers that arrived together have been handled. */
   onBatchEnd(): void;
   /** `sent`: how many calls there were, answered or not. */
@@ -55,7 +56,6 @@ export interface WorkerLinkEvents {
 }
 
 const DEFAULT_SHAPE = "CPU:10000";
-const CALL_ID_RANGE = 2 ** 32;
 
 /** Where a worker is reached. */
 export interface WorkerTarget {
@@ -99,6 +99,9 @@ export class WorkerLink {
   #sent = 0;
   readonly #inFlight = new Map<number, CallRecord>();
   readonly #targets = new Map<string, number>();
+  /** By the id of a function, under what it stands there: once, and once for each limit of calls. */
+  readonly #keys = new Map<string, string[]>();
+  #nextTarget = 0;
   /** The target of the last call, which is most often the target of the next. */
   #lastTarget: CallTarget | undefined;
   #lastNumber = 0;
@@ -160,7 +163,8 @@ export class WorkerLink {
       record.dependencies.length === 0 &&
       record.numReturns === 1 &&
       record.name === undefined &&
-      (record.shape === DEFAULT_SHAPE || record.target.kind === "method");
+      (record.shape === DEFAULT_SHAPE || record.target.kind === "method") &&
+      !record.isRemade;
     if (isPlain) {
       this.#connection.sendNumbered(type, record.graph ? FRAME_FLAG.GRAPH : 0, callId, number, record.chunk, record.start, record.end);
       return;
@@ -180,6 +184,7 @@ export class WorkerLink {
       name: record.name,
       actorId: record.actor,
       incarnation: this.#incarnation,
+      ...(record.isRemade && record.target.kind === "method" ? { isRemade: true } : {}),
       accelerators,
       stream: record.stream?.header(),
       ...this.#held.hold(payloads),
@@ -192,12 +197,24 @@ export class WorkerLink {
   }
 
   callIdOf(record: CallRecord): number {
-    return record.sequence % CALL_ID_RANGE;
+    return callIdOf(record.sequence);
   }
 
   /** Tells the worker that nobody waits for the call any more. */
   cancel(record: CallRecord, header: CancelHeader): void {
     this.#connection.send(MESSAGE.CANCEL, header, { callId: this.callIdOf(record) });
+  }
+
+  /** No call of this function is made any more: the worker can let go of it. */
+  forgetFunction(id: string): void {
+    const keys = this.#keys.get(id);
+    if (keys === undefined) return;
+    this.#keys.delete(id);
+    if (this.#lastTarget?.id === id) this.#lastTarget = undefined;
+    for (const key of keys) {
+      this.#connection.send(MESSAGE.DEFINITION_DROPPED, [this.#targets.get(key)]);
+      this.#targets.delete(key);
+    }
   }
 
   /** A question to the worker beside its calls. */
@@ -250,12 +267,16 @@ export class WorkerLink {
     const key = target.kind === "task" ? taskKey : `.${target.group ?? ""}.${target.id}`;
     let number = this.#targets.get(key);
     if (number === undefined) {
-      number = this.#targets.size;
+      number = this.#nextTarget;
+      this.#nextTarget += 1;
       this.#targets.set(key, number);
       const definition = target.definition?.();
       if (definition === undefined) {
         this.#connection.send(MESSAGE.METHOD, target.group === undefined ? [number, target.id] : [number, target.id, target.group]);
       } else {
+        const keys = this.#keys.get(target.id);
+        if (keys === undefined) this.#keys.set(target.id, [key]);
+        else keys.push(key);
         const held = this.#held.hold(definition.payloads);
         const limit = maxCalls === undefined ? {} : { maxCalls };
         this.#connection.send(MESSAGE.DEFINITION, { ...definition.header, number, ...limit, ...held }, { parts: definition.parts });
@@ -289,11 +310,11 @@ export class WorkerLink {
     }
   }
 
-  #declined(callId: number, events: WorkerLinkEvents): void {
+  #declined({ callId, header }: Frame, events: WorkerLinkEvents): void {
     const record = this.#inFlight.get(callId);
     if (record === undefined) return;
     this.#inFlight.delete(callId);
-    events.onDeclined(record);
+    events.onDeclined(record, header.length === 0 ? [] : (decodeHeader(header) as DeclinedHeader).lost);
   }
 
   #read(held: number | undefined): void {
@@ -304,7 +325,7 @@ export class WorkerLink {
 
   #receive(frame: Frame, events: WorkerLinkEvents): void {
     if (frame.type !== MESSAGE.RESULT) {
-      if (frame.type === MESSAGE.TASK_DECLINED) this.#declined(frame.callId, events);
+      if (frame.type === MESSAGE.TASK_DECLINED) this.#declined(frame, events);
       else this.#receiveAhead(frame);
       return;
     }

@@ -35,12 +35,17 @@ export function inspectSerializability(value: unknown, name?: string): Serializa
   if (name !== undefined && typeof name !== "string")
     throw new TypeError(`Cannot inspect a value: its name must be text: received ${describeValue(name)}`);
   const label = name ?? (typeof value === "function" && value.name !== "" ? `function ${value.name}` : "value");
-  const problems = findUnsendable(value, { reduce }, label);
+  const problems = findProblems(value, label);
   const report = { isSerializable: problems.length === 0, problems };
   const text = (): string => describeReport(label, problems);
   Object.defineProperty(report, "toString", { value: text });
   Object.defineProperty(report, Symbol.for("nodejs.util.inspect.custom"), { value: text });
   return report;
+}
+
+/** What a report is made of. */
+export function findProblems(value: unknown, label: string | (() => string)): Unsendable[] {
+  return findUnsendable(value, { reduce }, label);
 }
 
 function reduce(value: object | symbol): Reduced | undefined {

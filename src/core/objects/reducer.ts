@@ -10,8 +10,10 @@ import type { ActorInterfaceHeader } from "../../wire/messages.ts";
 import type { Reduced } from "../../wire/value/encode.ts";
 import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "../actors/actor-class.ts";
 import { actorHandleState } from "../actors/actor-handle.ts";
-import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload } from "./foreign-data.ts";
+import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload, Tensor, tensorFrom, tensorPayload } from "./foreign-data.ts";
+import { PythonObject, pythonObjectPayload, PythonValue, type PythonValueType } from "./python-values.ts";
 import { interfaceFromWire, interfaceToWire } from "../actors/actor-interface.ts";
+import type { FunctionRow } from "../calls/function-table.ts";
 import { isObjectRefGenerator } from "../streams/object-ref-generator.ts";
 import { resolveActorOptions, resolveTaskOptions } from "../options/options.ts";
 import { groupPayload, receivedGroup } from "../groups/placement-group.ts";
@@ -27,6 +29,7 @@ type ActorClassPayload = [
   methods: readonly string[],
   streaming: readonly string[],
   options: Readonly<Record<string, unknown>>,
+  reference?: number,
 ];
 
 export function createReducer(runtime: Runtime): Reducer {
@@ -59,6 +62,7 @@ export function createReducer(runtime: Runtime): Reducer {
         if (runtime.options.mode === "inProcess") {
           let id = localIds.get(value);
           if (id === undefined) {
+            runtime.options.checkLocal?.(value);
             id = localFunctions.size + 1;
             localIds.set(value, id);
             localFunctions.set(id, value);
@@ -73,15 +77,20 @@ export function createReducer(runtime: Runtime): Reducer {
       if (facts !== undefined) return { kind: KIND.CONTEXT, payload: facts };
       if (value instanceof NdArray) return { kind: KIND.ND_ARRAY, payload: ndArrayPayload(value) };
       if (value instanceof ArrowData) return { kind: KIND.ARROW, payload: value.stream };
+      if (value instanceof Tensor) return { kind: KIND.TENSOR, payload: tensorPayload(value) };
+      if (value instanceof PythonValue) return { kind: KIND.PYTHON_TEXT, payload: [value.type, value.text] };
+      const pickled = pythonObjectPayload(value);
+      if (pickled !== undefined) return { kind: KIND.PYTHON_OBJECT, payload: pickled };
       const registered = registeredFor(value);
       if (registered === undefined) return undefined;
       const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
-      runtime.functions.publish(row);
-      runtime.serializer.collectDefinition(row.id);
+      const reference = runtime.referenceOf(row);
+      if (runtime.serializer.collectDefinition(row.id) && reference !== undefined)
+        runtime.serializer.collect(reference.ref, reference.entry);
       runtime.definitions.provide(row.id, registered.deserialize);
       return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value)] };
     },
-    revive: (kind, payload) => {
+    revive: (kind, payload, held) => {
       switch (kind) {
         case KIND.ACTOR: {
           const [id, header] = payload as [ActorId, ActorInterfaceHeader];
@@ -90,11 +99,11 @@ export function createReducer(runtime: Runtime): Reducer {
         }
         case KIND.REMOTE_FUNCTION: {
           const [id, name, options] = payload as [string, string, Record<string, unknown>];
-          return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options) });
+          return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options), held });
         }
         case KIND.ACTOR_CLASS: {
           const [id, name, methods, streaming, options] = payload as ActorClassPayload;
-          return makeActorClass({ source: undefined, id, name, methods, streaming, options: resolveActorOptions(options) });
+          return makeActorClass({ source: undefined, id, name, methods, streaming, options: resolveActorOptions(options), held });
         }
         case KIND.REGISTERED: {
           const [id, data] = payload as [string, unknown];
@@ -110,6 +119,15 @@ export function createReducer(runtime: Runtime): Reducer {
           return ndArrayFrom(payload);
         case KIND.ARROW:
           return new ArrowData(payload as Uint8Array);
+        case KIND.TENSOR:
+          return tensorFrom(payload);
+        case KIND.PYTHON_TEXT:
+          return new PythonValue(...(payload as [PythonValueType, string]));
+        case KIND.PYTHON_NAMED:
+          // Its class is Python's to know: here it is the plain value.
+          return (payload as readonly unknown[])[2];
+        case KIND.PYTHON_OBJECT:
+          return PythonObject.from(payload);
         case KIND.LOCAL:
           return localFunctions.get(payload as number);
         default:
@@ -123,15 +141,22 @@ function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
   const remoteFunction: RemoteFunctionState | undefined = remoteFunctionState(value);
   if (remoteFunction !== undefined) {
     const row = rowOf(remoteFunction);
-    runtime.functions.publish(row);
-    return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, remoteFunction.name, withoutSignal(remoteFunction.options.given)] };
+    const reference = referenceIn(runtime, row);
+    // Once it is captured, the row knows the variable that a function without a name of its own went into.
+    return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, row.name, withoutSignal(remoteFunction.options.given), ...reference] };
   }
   const actorClass: ActorClassState | undefined = actorClassState(value);
   if (actorClass === undefined) return undefined;
   const row = actorClassRow(actorClass);
-  runtime.functions.publish(row);
   const { name, methods, streaming, options } = actorClass;
-  return { kind: KIND.ACTOR_CLASS, payload: [row.id, name, methods, streaming, options.given] satisfies ActorClassPayload };
+  const payload: ActorClassPayload = [row.id, name, methods, streaming, options.given, ...referenceIn(runtime, row)];
+  return { kind: KIND.ACTOR_CLASS, payload };
+}
+
+/** The value in which a function is holds its definition: the place of its reference among the refs of the value. */
+function referenceIn(runtime: Runtime, row: FunctionRow): [reference?: number] {
+  const reference = runtime.referenceOf(row);
+  return reference === undefined ? [] : [runtime.serializer.collect(reference.ref, reference.entry)];
 }
 
 /** A signal belongs to the process that can abort it; what travels with a function are the options of its kind. */

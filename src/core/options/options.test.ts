@@ -283,6 +283,7 @@ describe("the options of init", () => {
       spillDirectory: undefined,
       namespace: undefined,
       logToDriver: true,
+      checkCaptures: true,
       mode: "process",
       ignoreReinitError: false,
     });

@@ -131,6 +131,7 @@ const INIT_OPTIONS = {
   runtimeEnv: TASK_OPTIONS.runtimeEnv,
   logToDriver: flag(true),
   mode: oneOf(["process", "inProcess"], "process"),
+  checkCaptures: flag(true),
   ignoreReinitError: flag(false),
 } satisfies TableOf<InitOptions>;
 
@@ -412,6 +413,7 @@ export interface ResolvedInitOptions {
   readonly namespace: string | undefined;
   readonly logToDriver: boolean;
   readonly mode: "process" | "inProcess";
+  readonly checkCaptures: boolean;
   /** Undefined: nothing but the node's own. */
   readonly runtimeEnv: RuntimeEnvInput | undefined;
   readonly ignoreReinitError: boolean;

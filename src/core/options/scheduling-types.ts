@@ -47,7 +47,7 @@ export interface RuntimeEnv extends RuntimeEnvInput {}
 
 /** The options that decide where a task or an actor runs. */
 export interface SchedulingOptions {
-  /** Default: `"default"`, which fills nodes to half before it spreads; what a captured parent submits goes into its group. */
+  /** Where it runs. Default: `"default"`, which fills nodes to half before it spreads; what a captured parent submits goes into its group. */
   schedulingStrategy?: SchedulingStrategy | undefined;
   /** Short for `schedulingStrategy: { placementGroup }`. Default: none. */
   placementGroup?: PlacementGroup | undefined;
@@ -70,7 +70,7 @@ export type PlacementStrategy = "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPRE
 
 /** The options of `placementGroup`. */
 export interface PlacementGroupOptions {
-  /** Default: `"PACK"`. */
+  /** How the bundles lie: on few nodes, on many, all on one, or each on another. Default: `"PACK"`. */
   strategy?: PlacementStrategy | undefined;
   /** A name under which `getPlacementGroup` finds it, unique in its namespace. Default: none. */
   name?: string | undefined;

@@ -57,6 +57,12 @@ export class DaemonMessages {
     this.#runtime = options.runtime;
   }
 
+  /** Which call of somebody else it ran says nothing of those of this process. */
+  #workerExited({ running, ...exit }: WorkerExitedHeader): void {
+    const isOwn = running?.[0] === this.#runtime.options.processId;
+    this.#runtime.submitter.workerExited(isOwn ? { ...exit, running } : exit);
+  }
+
   receive(frame: Frame): void {
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
     switch (frame.type) {
@@ -76,7 +82,7 @@ export class DaemonMessages {
         this.#runtime.submitter.taken(...(header as ReclaimedHeader));
         return;
       case MESSAGE.WORKER_EXITED:
-        this.#runtime.submitter.workerExited(header as WorkerExitedHeader);
+        this.#workerExited(header as WorkerExitedHeader);
         return;
       case MESSAGE.NODE_GONE:
         this.#nodeGone(...(header as [NodeId, string]));
@@ -141,6 +147,9 @@ export class DaemonMessages {
         return;
       case MESSAGE.CERTIFICATE:
         setTlsIdentity(header as TlsIdentity);
+        return;
+      case MESSAGE.MESSAGE_REFUSED:
+        this.#runtime.daemon.drop(`it refused what this process sent: ${String(header)}`);
         return;
       case MESSAGE.WARNING:
         this.#runtime.options.onWarning(header as string);

@@ -1,40 +1,29 @@
 /**
- * The ends of a driver that are not a call of `shutdown()`: nothing left to do, a signal, an uncaught exception.
+ * The ends of a driver that are not a call of `shutdown()`: nothing left to do, and the exit of the process.
  *
- * All take the session's one way out. A signal is raised again afterwards, so that the exit status tells the truth; an exception is printed as Node
- * prints it, with exit code 1. Handlers of the user's own come first and alone: where there are any, these do not end the process.
+ * A library is a guest in the process. It listens neither to `uncaughtException` nor to signals, as any listener there takes Node's own end away (the
+ * report of the error, the exit code, the death by the signal), and programs and other libraries decide by the number of listeners. So Node ends the
+ * process as it would without Shoal, and the exit's event is what remains to be heard. A death by a signal has none: the daemon notices the end of its
+ * driver and cleans up, as it does after `kill -9`.
  */
-
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+export interface ExitListeners {
+  /** The event loop has nothing left to do. It goes on with whatever this begins. */
+  readonly onIdle: () => void;
+  /** The process ends when this returns. */
+  readonly onExit: () => void;
+}
 
 export class ExitHooks {
-  readonly #close: () => Promise<void>;
-  readonly #onBeforeExit = (): void => void this.#close();
-  readonly #onSignal = (signal: NodeJS.Signals): void => {
-    if (process.listenerCount(signal) > 1) return;
-    void this.#close().finally(() => {
-      process.off(signal, this.#onSignal);
-      process.kill(process.pid, signal);
-    });
-  };
-  readonly #onUncaught = (error: unknown): void => {
-    if (process.listenerCount("uncaughtException") > 1) return;
-    const text = error instanceof Error ? (error.stack ?? error.message) : `Uncaught ${String(error)}`;
-    process.stderr.write(`${text}\n\nNode.js ${process.version}\n`);
-    void this.#close().finally(() => process.exit(1));
-  };
+  readonly #listeners: ExitListeners;
 
-  constructor(close: () => Promise<void>) {
-    this.#close = close;
-    process.on("beforeExit", this.#onBeforeExit);
-    process.on("uncaughtException", this.#onUncaught);
-    for (const signal of SIGNALS) process.on(signal, this.#onSignal);
+  constructor(listeners: ExitListeners) {
+    this.#listeners = listeners;
+    process.on("beforeExit", listeners.onIdle);
+    process.on("exit", listeners.onExit);
   }
 
   remove(): void {
-    process.off("beforeExit", this.#onBeforeExit);
-    process.off("uncaughtException", this.#onUncaught);
-    // A second signal while the end is under way finds Node's default and ends at once; the daemon cleans up.
-    for (const signal of SIGNALS) if (process.listenerCount(signal) > 0) setImmediate(() => process.off(signal, this.#onSignal));
+    process.off("beforeExit", this.#listeners.onIdle);
+    process.off("exit", this.#listeners.onExit);
   }
 }

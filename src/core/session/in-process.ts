@@ -14,9 +14,11 @@ import { listen, newInProcessAddress } from "../../platform/network/endpoint.ts"
 import { machineName } from "../../platform/machine/machine.ts";
 import { randomHex } from "../../platform/random.ts";
 import { createSessionDirectories, removeArenaFile, removeSessionDirectories } from "../../platform/files/session-directory.ts";
+import { sessionRoots, sweepStaleSessions } from "../../platform/files/session-sweep.ts";
 import { loopbackPair } from "../../platform/network/transport.ts";
 import { Connection } from "../../rpc/connection.ts";
-import { MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import { proven } from "../../rpc/handshake.ts";
+import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
 import { taskContext } from "../../worker/task-context.ts";
 import { WorkerHost } from "../../worker/worker-host.ts";
 import type { LocalNode, LocalNodeOptions } from "../daemon-process.ts";
@@ -30,6 +32,8 @@ export interface InProcessNodeOptions extends LocalNodeOptions {
 
 export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
   const directories = createSessionDirectories(randomHex(6), options.spillRoot);
+  // A signal that nobody listens to leaves no time for folders, and no daemon outlives this process: the next session removes them.
+  sweepStaleSessions(options.spillRoot === undefined ? sessionRoots() : [...sessionRoots(), options.spillRoot]);
   const [near, far] = loopbackPair();
   const restoreExit = refuseExitInTasks();
   const daemon = new NodeDaemon({
@@ -57,7 +61,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
   // Not before the caller has its runtime: workers use it.
   queueMicrotask(() => daemon.start());
   return {
-    transport: near,
+    transport: proven(near, { token: options.token, processId: options.driverId, action: "start Shoal" }),
     memoryDirectory: directories.memory,
     spillDirectory: directories.spill,
     ended: async () => {
@@ -65,6 +69,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
       restoreExit();
       removeSessionDirectories(directories);
     },
+    abandon: () => removeSessionDirectories(directories),
   };
 }
 
@@ -76,7 +81,9 @@ function createInProcessLauncher(
     launch: ({ workerId, onExit }) => {
       const address = newInProcessAddress();
       const [near, far] = loopbackPair();
-      const connection = new Connection(near, { trusted: true });
+      const connection = new Connection(proven(near, { token: options.token, processId: workerId, action: "start a worker" }), {
+        trusted: true,
+      });
       const runtime = options.runtime();
       let isEnded = false;
       const end = (): void => {
@@ -112,8 +119,6 @@ function createInProcessLauncher(
       const listening = listen(address, (transport) => host.accept(transport));
       void connection
         .request(MESSAGE.HELLO, {
-          version: PROTOCOL_VERSION,
-          token: options.token,
           processId: workerId,
           holderId: options.driverId,
           kind: "worker",
@@ -121,7 +126,7 @@ function createInProcessLauncher(
           address,
           taskIdPrefix: "",
           jobId: options.jobId,
-        })
+        } satisfies HelloHeader)
         .catch(end);
       return { pid: process.pid, kill: end };
     },

@@ -6,7 +6,8 @@
  */
 import type { JobId, NodeId } from "../../base/ids.ts";
 import { placedRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
-import { machineName, workerExecArgv } from "../../platform/machine/machine.ts";
+import { machineName } from "../../platform/machine/machine.ts";
+import { programExecArgv } from "./program-loaders.ts";
 import { folderIdentity, realPath, resolvePath } from "../../platform/files/paths.ts";
 
 export function jobEnvironment(
@@ -21,7 +22,7 @@ export function jobEnvironment(
     namespace,
     directory,
     directoryIdentity: folderIdentity(directory),
-    execArgv: workerExecArgv(process.execArgv),
+    execArgv: programExecArgv(),
   };
   return Object.freeze({ ...placedRuntimeEnv(resolveRuntimeEnv(given), here), job });
 }

@@ -1,15 +1,16 @@
 /**
  * One session of a driver: from `init()` to the last file removed.
  *
- * Starts the node (a daemon process, or one inside this process), keeps the runtime, and ends both in one order whatever the cause: `shutdown()`,
- * the natural end of the program, a signal, an uncaught exception. First the workers' remaining output, then failures that nobody
- * saw, then teardown. If the daemon was killed, what it would have removed is removed here.
+ * Starts the node (a daemon process, or one inside this process), keeps the runtime, and ends both in one order at `shutdown()` and at the natural end
+ * of the program: first the workers' remaining output, then failures that nobody saw, then teardown. At `process.exit` and an uncaught exception there
+ * is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed, what it would have removed is removed here.
  */
 import { IdSource, newJobId, newNodeId, newProcessId } from "../../base/ids.ts";
 import { ShoalError } from "../../base/errors.ts";
 import { resolveRuntimeEnv } from "../../environment/runtime-env.ts";
 import { collectGarbage } from "../../platform/garbage.ts";
 import { memoryRootNote } from "../../platform/files/session-sweep.ts";
+import { isBundled, requireOwnFiles } from "../../platform/own-files.ts";
 import { nativeUnavailableReason } from "../../platform/shared-memory.ts";
 import { newToken, randomHex } from "../../platform/random.ts";
 import { errorOfRefusal } from "../../rpc/refusals.ts";
@@ -22,6 +23,7 @@ import { type LocalNode, startDaemonProcess } from "../daemon-process.ts";
 import { ExitHooks } from "./exit-hooks.ts";
 import { jobEnvironment } from "./job-environment.ts";
 import { offerOf } from "./node-offer.ts";
+import { newCaptureCheck } from "../objects/in-process-check.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "../options/options.ts";
 import { printLog, printWarning } from "../output.ts";
@@ -30,6 +32,8 @@ import { defaultStoreBytes } from "../../object/store-quota.ts";
 
 /** What the output of a worker that is still in its pipes may take at the end. */
 const SHUTDOWN_WITHIN_MS = 10_000;
+/** The same where the process ends and its user waits for it to: an end takes 10 ms, and 500 more where a program that a worker has started keeps its pipes. */
+const EXIT_WITHIN_MS = 1000;
 
 let session: Session | undefined;
 
@@ -44,8 +48,13 @@ export class Session {
   readonly #hooks: ExitHooks;
   #ending: Promise<void> | undefined;
 
-  /** Starts one; everything may be called at once, `ready` tells when the node is up. */
+  /**
+   * Starts one; everything may be called at once, `ready` tells when the node is up.
+   *
+   * @throws BundledError where the files are missing that a node runs
+   */
   constructor(options: ResolvedInitOptions) {
+    if (options.mode === "process") requireOwnFiles();
     this.options = options;
     const jobId = newJobId(randomHex);
     const found = options.address === undefined ? undefined : findNode(options.address);
@@ -67,10 +76,10 @@ export class Session {
     };
     this.#node =
       found !== undefined
-        ? attachTo(found)
+        ? attachTo(found, processId)
         : options.mode === "inProcess"
           ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime })
-          : startDaemonProcess(node);
+          : startDaemonProcess(node, processId);
     this.runtime = new Runtime({
       ...identity,
       role: "driver",
@@ -91,6 +100,8 @@ export class Session {
       taskOomRetries: options.taskOomRetries,
       onLog: options.logToDriver ? printLog : () => {},
       onWarning: printWarning,
+      // In a bundle nothing can be sent, and what reads code is not there.
+      checkLocal: options.mode === "inProcess" && options.checkCaptures && !isBundled() ? newCaptureCheck(printWarning) : undefined,
       onDaemonLost: (reason) => this.#daemonLost(reason),
       collectGarbage,
     });
@@ -98,7 +109,13 @@ export class Session {
     setCurrentRuntime(this.runtime);
     session = this;
     if (options.mode === "process") sayWhatIsSlower();
-    this.#hooks = new ExitHooks(() => this.close({ failsPending: false }));
+    this.#hooks = new ExitHooks({
+      onIdle: () => void this.close({ failsPending: false }),
+      onExit: () => {
+        this.runtime.exit(EXIT_WITHIN_MS);
+        this.#node.abandon();
+      },
+    });
   }
 
   /** @throws ShoalError when the node could not be started */
@@ -136,7 +153,6 @@ export class Session {
 
   async #end(options: { failsPending: boolean }): Promise<void> {
     const { runtime } = this;
-    this.#hooks.remove();
     runtime.daemon.setKeepsProcessAlive(true);
     const left = runtime.close(options);
     if (left > 0) printWarning(`${left} ${left === 1 ? "call was" : "calls were"} still pending and ended with the driver.`);
@@ -145,6 +161,8 @@ export class Session {
     });
     await runtime.reportUnseenFailures();
     await this.#node.ended();
+    // Until here: the process may be ended meanwhile.
+    this.#hooks.remove();
     runtime.daemon.drop("the session was shut down");
     if (currentRuntime() === runtime) setCurrentRuntime(undefined);
     if (session === this) session = undefined;
@@ -152,7 +170,7 @@ export class Session {
 
   #daemonLost(reason: string): void {
     if (this.#ending !== undefined) return;
-    printWarning(`The node daemon ended unexpectedly (${reason}); everything that was pending fails with NodeDiedError.`);
+    printWarning(`The connection to the node daemon ended (${reason}); everything that was pending fails with NodeDiedError.`);
     this.#ending = this.#node.ended().then(() => {
       this.#hooks.remove();
       if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);

@@ -9,9 +9,10 @@ import { setVisibleGpus } from "../../platform/machine/accelerators.ts";
 import { randomHex } from "../../platform/random.ts";
 import { loopbackPair, type Transport } from "../../platform/network/transport.ts";
 import { Connection } from "../../rpc/connection.ts";
+import { proven } from "../../rpc/handshake.ts";
 import type { WakefulLoop } from "../../rpc/wakeful-loop.ts";
 import type { RuntimeEnvSpec } from "../../environment/runtime-env.ts";
-import { MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
 import type { InterruptionGuard } from "../../worker/interruption-guard.ts";
 import { WorkerHost } from "../../worker/worker-host.ts";
 import { ActorHandles } from "../actors/actor-handle.ts";
@@ -39,6 +40,7 @@ export interface WorkerRuntimeOptions {
   storeQuotaBytes: number;
   runtimeEnv?: RuntimeEnvSpec | undefined;
   taskOomRetries: number;
+  /** Over which both ends have proven that they are of the session. */
   daemonTransport: Transport;
   /** Awake between answers and the next calls; absent where they come from within this process. */
   wakeful?: WakefulLoop | undefined;
@@ -59,10 +61,8 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
   const ownLink = (events: WorkerLinkEvents): WorkerLink => {
     const [near, far] = loopbackPair();
     host.accept(far);
-    const connection = new Connection(near, { trusted: true });
-    const hello = {
-      version: PROTOCOL_VERSION,
-      token,
+    const connection = new Connection(proven(near, { token, processId, action: "connect a worker to itself" }), { trusted: true });
+    const hello: HelloHeader = {
       processId,
       holderId: processId,
       kind: "worker",

@@ -52,7 +52,8 @@ export type LeaseEvent =
 export type LeaseEffect =
   | { kind: "spawn"; environment: string }
   | { kind: "grant"; leaseId: number; owner: ProcessId; worker: ProcessId; spec: LeaseSpec; accelerators: AcceleratorIds | undefined }
-  | { kind: "slot"; worker: ProcessId; shape: string; isAnswer: boolean; isLeased: boolean }
+  /** `accelerators`: of an actor whose constructor may begin. */
+  | { kind: "slot"; worker: ProcessId; shape: string; isAnswer: boolean; isLeased: boolean; accelerators?: AcceleratorIds | undefined }
   | { kind: "leaseEnded"; worker: ProcessId; isLast: boolean }
   | { kind: "revoke"; leaseId: number; worker: ProcessId; owner: ProcessId }
   | { kind: "reclaim"; worker: ProcessId; owner: ProcessId; leaseId: number }

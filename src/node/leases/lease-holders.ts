@@ -44,7 +44,7 @@ function keptByOthers(holders: NodeHolders): Map<string, number> {
   const add = ({ vector }: Allocation): void => {
     for (const [name, units] of vector.amounts) kept.set(name, (kept.get(name) ?? 0) + units);
   };
-  for (const { pool, allocation } of holders.actors.values()) if (pool === holders.pool) add(allocation);
+  for (const { pool, allocation } of holders.actors.values()) if (pool === holders.pool && allocation !== undefined) add(allocation);
   for (const allocation of holders.groups.allocations()) add(allocation);
   return kept;
 }
@@ -59,7 +59,8 @@ export function holdersOf(names: readonly string[], pools: readonly ResourcePool
     for (const name of names) if (from.amounts.has(name)) resources[name] = (from.amounts.get(name) as number) / RESOURCE_UNIT;
     if (Object.keys(resources).length > 0 && found.length < HOLDERS_MAX) found.push({ kind, id, owner: from.owner, resources });
   };
-  for (const [actor, { pool, allocation }] of actors) if (pools.includes(pool)) add("actor", actor, { amounts: allocation.vector.amounts });
+  for (const [actor, { pool, allocation }] of actors)
+    if (allocation !== undefined && pools.includes(pool)) add("actor", actor, { amounts: allocation.vector.amounts });
   for (const worker of workers.values()) {
     const [first] = worker.leases;
     const owner = first === undefined ? undefined : leases.get(first)?.owner;

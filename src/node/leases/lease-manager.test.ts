@@ -200,6 +200,28 @@ describe("the lease manager", () => {
     expect(manager.available()).toEqual({ CPU: 2 });
   });
 
+  test("an actor whose constructor waits for lost arguments holds nothing, and begins once it has all of it again", () => {
+    const manager = new LeaseManager({ total: resourceVector({ CPU: 2, GPU: 1 }), cpuCount: 2 });
+    manager.start();
+    for (const number of [1, 2]) manager.handle({ kind: "workerReady", worker: worker(number), environment: "" });
+    const actor = "actor" as ActorId;
+    const spec = specOf({ CPU: 1, GPU: 1 });
+    manager.handle({ kind: "actorWanted", actor, spec, placement: spec });
+    expect(manager.available()).toEqual({ CPU: 1, GPU: 0 });
+    const makes = { kind: "demand", owner: driver, nested: false, spec: specOf({ GPU: 1 }), backlog: 1, nowMs: 0 } as const;
+    expect(grants(manager.handle(makes))).toEqual([]);
+    const [grant] = grants(manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: false }));
+    expect(grant?.worker).toBe(worker(2));
+    expect(manager.available()).toEqual({ CPU: 2, GPU: 0 });
+    expect(manager.handle({ kind: "unpark", worker: worker(1), spec })).toEqual([]);
+    const slot = { kind: "slot", worker: worker(1), shape: spec.key, isAnswer: true, isLeased: true, accelerators: { GPU: ["0"] } };
+    expect(manager.handle({ kind: "leaseReturned", leaseId: grant?.leaseId ?? 0, owner: driver })).toContainEqual(slot);
+    expect(manager.available()).toEqual({ CPU: 1, GPU: 0 });
+    manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: false });
+    manager.handle({ kind: "actorGone", actor });
+    expect(manager.available()).toEqual({ CPU: 2, GPU: 1 });
+  });
+
   test("when the owner of a running task dies, its worker ends", () => {
     const manager = managerWithWorkers(2);
     manager.handle(demand(worker(1), 1, true));

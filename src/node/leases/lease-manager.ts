@@ -35,6 +35,7 @@ import {
   type Waits,
   whoWaits,
 } from "./lease-records.ts";
+import { ParkedActors } from "./parked-actors.ts";
 import { TaskWorkers } from "./task-workers.ts";
 import { reservationOf } from "../membership/remote-placement.ts";
 
@@ -48,6 +49,7 @@ export class LeaseManager {
   readonly #demands = new DemandTable();
   readonly #actorsWaiting: ActorReservation[] = [];
   readonly #actors = new Map<ActorId, ActorHeld>();
+  readonly #parkedActors = new ParkedActors(this.#actors);
   readonly #holders: NodeHolders;
   readonly #ended = new EndedEnvironments();
   /** A placement group has waited: what comes back is kept for it. */
@@ -229,7 +231,7 @@ export class LeaseManager {
         return;
       case "parked": {
         const worker = this.#workers.all.get(event.worker);
-        if (worker === undefined) return;
+        if (worker === undefined) return this.#parkedActors.park(event.worker);
         this.#releaseHeld(worker);
         worker.isUnsure &&= !event.isReport;
         worker.mayHaveOwn = worker.leases.size > 0 || event.left > 0;
@@ -238,7 +240,7 @@ export class LeaseManager {
       }
       case "unpark": {
         const worker = this.#workers.all.get(event.worker);
-        if (worker === undefined) return;
+        if (worker === undefined) return this.#parkedActors.wants(event.worker);
         worker.mayHaveOwn = true;
         worker.isUnsure = false;
         if (worker.held !== undefined && worker.held.key === event.spec.key) {
@@ -256,7 +258,7 @@ export class LeaseManager {
       case "actorGone": {
         const actor = this.#actors.get(event.actor);
         this.#actors.delete(event.actor);
-        actor?.pool.release(actor.allocation);
+        if (actor?.allocation !== undefined) actor.pool.release(actor.allocation);
         const waiting = this.#actorsWaiting.find((reservation) => reservation.actor === event.actor);
         if (waiting !== undefined) this.#actorLeft(waiting);
         return;
@@ -380,6 +382,7 @@ export class LeaseManager {
 
   #dispatch(): void {
     this.#resumeParked();
+    this.#effects.push(...this.#parkedActors.resume(({ spec }) => this.#poolThatFits(spec, spec.resources)));
     for (const { group, attempt, placement } of this.#groups.reserve()) {
       this.#demands.settle(placement);
       if (attempt === 0) this.#effects.push({ kind: "groupReserved", group });
@@ -454,7 +457,7 @@ export class LeaseManager {
       }
       this.#actorLeft(reservation);
       const allocation = pool.allocate(spec.resources);
-      this.#actors.set(actor, { pool, allocation, group: spec.bundle?.group });
+      this.#actors.set(actor, { worker: worker.id, spec, pool, allocation, isResuming: false });
       this.#workers.delete(worker);
       this.#effects.push({ kind: "placeActor", actor, worker: worker.id, accelerators: unitIds(allocation) });
     }

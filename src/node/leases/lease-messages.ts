@@ -6,8 +6,13 @@
  */
 import type { ProcessId } from "../../base/ids.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
-import { type LeaseNameHeader, MESSAGE, type ParkHeader } from "../../wire/messages.ts";
-import type { LeaseEvent } from "./lease-events.ts";
+import { type LeaseNameHeader, MESSAGE, type ParkHeader, type SlotHeader } from "../../wire/messages.ts";
+import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
+
+/** What a worker is told that may run: the accelerators only where it is an actor's, as those of a task came with its lease. */
+export function slotHeader({ shape, isAnswer, isLeased, accelerators }: Extract<LeaseEffect, { kind: "slot" }>): SlotHeader {
+  return accelerators === undefined ? [shape, isAnswer, isLeased] : [shape, isAnswer, isLeased, accelerators];
+}
 
 /** Undefined for messages that are about something else. */
 export function leaseEventOf(process: ProcessId, type: number, header: unknown): LeaseEvent | undefined {

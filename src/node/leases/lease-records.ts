@@ -87,9 +87,13 @@ export interface ActorReservation {
 
 /** What an actor holds while it lives. */
 export interface ActorHeld {
-  readonly pool: ResourcePool;
-  readonly allocation: Allocation;
-  readonly group: string | undefined;
+  readonly worker: ProcessId;
+  readonly spec: LeaseSpec;
+  pool: ResourcePool;
+  /** Undefined while it waits for lost arguments of its constructor: it gave all of it back, as whoever makes them may need that. */
+  allocation: Allocation | undefined;
+  /** The arguments are there, and it asks for what it gave back. */
+  isResuming: boolean;
 }
 
 /** How many of a demand this node may grant. */

@@ -28,7 +28,7 @@ import type {
 } from "../../wire/cluster-messages.ts";
 import type { Frame } from "../../wire/frame.ts";
 import { decodeHeader } from "../../wire/header.ts";
-import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
 import { CertificateRenewal } from "./certificate-renewal.ts";
 import { FenceWatch, type Neighbour } from "./fence-watch.ts";
 import { HeadFinder } from "./head-finder.ts";
@@ -154,7 +154,7 @@ export class ClusterMembership {
       linked: () => links.linked(),
       nodesChanged: (nodes) => links.nodesChanged(nodes),
       // In a promise: an address that is not known is a failure like one that does not answer.
-      openTransfer: async (tag) => await openTransferStream(links.addressOf(tag), this.#hello()),
+      openTransfer: async (tag) => await openTransferStream(links.addressOf(tag), { token: this.#options.token, hello: this.#hello() }),
       folders: this.#options.folders,
       leave: (reason) => void this.leave(reason).then(() => this.#options.onLeft()),
       viewChanged: () => this.#report(),
@@ -212,11 +212,9 @@ export class ClusterMembership {
   }
 
   #hello(): HelloHeader {
-    const { token, facts } = this.#options;
+    const { facts } = this.#options;
     const processId = facts.daemonId;
     return {
-      version: PROTOCOL_VERSION,
-      token,
       processId,
       holderId: processId,
       kind: "transfer",

@@ -68,7 +68,14 @@ const ofWorker = ([worker]: [unknown]): unknown => worker;
 
 const TO_DAEMON: Readonly<Record<number, Told>> = {
   [MESSAGE.WORKER_EXITED]: {
-    form: fields({ workerId: id, pid: number, lastOutput: list(text), reason: optional(text) }),
+    form: fields({
+      workerId: id,
+      pid: number,
+      lastOutput: list(text),
+      reason: optional(text),
+      running: optional(tuple(id, number)),
+      begun: optional(list(tuple(number, number))),
+    }),
     own: ({ workerId }: { workerId: unknown }) => workerId,
   },
   [MESSAGE.LOG]: { form: fields({ pid: number, source: text, stream: text, lines: list(text), job: optional(text) }) },

@@ -5,7 +5,7 @@
  * the head wants done comes as NODE_COMMAND; both carry the name of a method of `rpc/head-service.ts` and its arguments. The little that the node must know of
  * actors at once is remembered from the commands.
  */
-import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { type ActorId, type NodeId, type ObjectId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { type AskedMessage, frameForHead, HeadQuestions } from "./head-questions.ts";
 import type { ActorToPlace, GroupPreparation, HeadPeer, HeadService, NodeServices } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../../rpc/peer-connection.ts";
@@ -87,6 +87,10 @@ export class RemoteHead implements HeadService {
 
   unheld(actor: ActorId): void {
     this.#tell("unheld", actor);
+  }
+
+  definitionUnheld(reference: ObjectId, node: NodeId): void {
+    this.#tell("definitionUnheld", reference, node);
   }
 
   shapeOf(actor: ActorId): string | undefined {

@@ -44,7 +44,11 @@ export function answerLocate(
     isOnDisk: (location: WireLocation) => store.isOnDisk(location),
   };
   const isOwn = nodeTagOf(peer.id) === node.nodeTag;
-  void locateObjects(node, asked.header as ObjectLocateHeader, isOwn).then((places) => peer.connection.reply(callId, places));
+  locateObjects(node, asked.header as ObjectLocateHeader, isOwn).then(
+    (places) => peer.connection.reply(callId, places),
+    // Of a malformed question: nothing else fails.
+    (error: unknown) => peer.connection.replyError(callId, (error as Error).message),
+  );
   return true;
 }
 

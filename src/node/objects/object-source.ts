@@ -28,6 +28,8 @@ export interface ObjectSourceOptions extends StoreFolders {
   copyOf: (key: string) => LocalCopy | undefined;
   /** Where another node is to have an object from that is owned here and whose home is dead: here, or elsewhere; undefined when that is not known here. */
   fosteredAt: (wish: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
+  /** Whether an object of this node is in the books of the store: not before its writer's notice has come, and no more once it is freed. */
+  isStored: (location: WireLocation) => boolean;
   /** The pages of a place are not written again until they are let go of. */
   hold: (location: WireLocation) => void;
   letGo: (location: WireLocation) => void;
@@ -116,8 +118,27 @@ export class ObjectSource {
   copyState(node: NodeTag, [key, pull, state]: CopyStateHeader): void {
     if (!isCopyKey(key)) return;
     const change = { key: copyKeyOf(key), node, pull };
-    if (state === "whole") this.#directory.whole(change);
-    else this.#directory.gone(change);
+    if (state === "whole" && this.#options.isStored(key[1])) {
+      this.#directory.whole(change);
+      return;
+    }
+    this.#directory.gone(change);
+    if (state === "whole") this.#freedBefore(node, key);
+  }
+
+  /**
+   * The object was freed before the node asked for it, whose reader had gone by then: its file was there, and nobody would ever tell that the copy may go. While it was served that was not known, as it might have
+   * been an object so new that its writer's notice had not come. A copy that goes for that reason costs a fetch at most: those who read it keep it.
+   */
+  #freedBefore(node: NodeTag, key: CopyKey): void {
+    const name = copyKeyOf(key);
+    if (this.#directory.holdersOf(name).length === 0) {
+      const place = placeOf(key[1]);
+      const keys = this.#keysAt.get(place);
+      keys?.delete(name);
+      if (keys?.size === 0) this.#keysAt.delete(place);
+    }
+    this.#options.tell(node, MESSAGE.COPY_FREED, key);
   }
 
   /** An object of this node was freed, or its bytes are lost: its copies go. */

@@ -70,6 +70,7 @@ export class ObjectTransfer {
       spillDirectory,
       copyOf: (key) => this.#copyOf(key),
       fosteredAt: (wish) => this.#fosteredAt(wish),
+      isStored: (location) => store.holds(location),
       hold: (location) => store.hold(location),
       letGo: (location) => store.letGo(location),
       tell,

@@ -167,6 +167,11 @@ export class StoreService {
     return true;
   }
 
+  /** Whether an object of this node is in the books; one that was written this moment may not be yet. */
+  holds(location: WireLocation): boolean {
+    return this.#ledger.holds(fromWire(location));
+  }
+
   /** Whether an object of this node lies on disk. */
   isOnDisk(location: WireLocation): boolean {
     return this.#ledger.isOnDisk(fromWire(location));

@@ -30,6 +30,7 @@ function world(): World {
       if (to === driver && type === MESSAGE.REF_FREE) freed.push(...(header as ObjectId[]));
     },
     actorUnheld: () => {},
+    definitionUnheld: () => {},
     countElsewhere: () => false,
     adoptStored: () => {},
     freeStored: () => {},

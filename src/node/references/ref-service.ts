@@ -8,6 +8,7 @@
 import { copyBytes } from "../../base/bytes.ts";
 import { type ActorId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import {
   type HeldEndedHeader,
   type HeldReadHeader,
@@ -17,6 +18,7 @@ import {
   type RefReleaseHeader,
   type WireLocation,
 } from "../../wire/messages.ts";
+import { DefinitionHolds } from "./definition-holds.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { type MessageLink, UnreadMessages } from "./unread-messages.ts";
@@ -28,6 +30,8 @@ export interface RefServiceOptions {
   send: (to: ProcessId, type: number, header: unknown) => void;
   /** Nobody holds a handle of the actor any more. */
   actorUnheld: (actor: ActorId) => void;
+  /** Nobody holds this reference of a definition any more. */
+  definitionUnheld: (reference: ObjectId) => void;
   /** Counts a ref of which another node's process is the owner there. @returns false where it is this node's */
   countElsewhere: (change: RefCount) => boolean;
   /** The bytes at a place are this daemon's to free, from now on. */
@@ -50,14 +54,21 @@ export class RefService {
   readonly #ledger = new RefLedger();
   readonly #values = new RefValues();
   readonly #unread = new UnreadMessages();
+  readonly #definitions: DefinitionHolds;
 
   constructor(options: RefServiceOptions) {
     this.#options = options;
+    const { processId, definitionUnheld: forget } = options;
+    this.#definitions = new DefinitionHolds({ processId, count: (change) => this.count(change), forget });
   }
 
   /** @returns whether it was a message about references. */
   receive(peer: HeadPeer, message: { type: number; body: Uint8Array }, header: unknown): boolean {
     switch (message.type) {
+      case MESSAGE.DEFINE:
+        // The definition itself is the head's.
+        this.#definitions.defined(header as DefinitionHeader);
+        return false;
       case MESSAGE.REF_HOLD:
         for (const [id, owner, holder, link, number] of header as RefHoldHeader[]) {
           this.#add({ id, owner, holder, count: 1 });
@@ -165,6 +176,7 @@ export class RefService {
       this.#options.actorUnheld(ref.id.slice(0, -8) as ActorId);
       return;
     }
+    if (this.#definitions.unheld(ref.id)) return;
     const freed = this.#values.free(ref.id);
     const value = freed?.value;
     if (freed === undefined || value === undefined) return;

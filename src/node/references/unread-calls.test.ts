@@ -37,6 +37,7 @@ function world(): World {
       if (to === worker && type === MESSAGE.HELD_ENDED) all.asked.push(header);
     },
     actorUnheld: () => {},
+    definitionUnheld: () => {},
     countElsewhere: () => false,
     adoptStored: () => {},
     freeStored: () => {},

@@ -147,9 +147,10 @@ export function createProcessLauncher(options: {
         {
           onLine,
           onExit: (exit) => {
+            const marked = { running: mark.running(), begun: mark.begun() };
             mark.remove();
             isGone = true;
-            onExit(exit);
+            onExit({ ...exit, ...marked });
           },
         },
       );

@@ -6,6 +6,7 @@
  */
 import type { ProcessId } from "../../base/ids.ts";
 import { SIGNAL } from "../../base/signal-line.ts";
+import type { MarkedCall } from "../../platform/processes/run-mark.ts";
 import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import type { LaunchSettings } from "../environments/environment-table.ts";
 
@@ -25,6 +26,14 @@ export interface RunningWorker {
   runsOther?(call: RunningCall): boolean;
 }
 
+/** How a process ended, and which call it ran then and which of each connection had begun last, where that is known. */
+export interface WorkerEnd {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  readonly running?: MarkedCall | undefined;
+  readonly begun?: readonly [leaseId: number, callId: number][];
+}
+
 export interface WorkerLauncher {
   launch(options: {
     workerId: ProcessId;
@@ -33,7 +42,7 @@ export interface WorkerLauncher {
     /** How its workers are started; undefined for the default one. */
     settings: LaunchSettings | undefined;
     onLine: (stream: "stdout" | "stderr", line: string) => void;
-    onExit: (exit: { exitCode: number | undefined; signal: string | undefined }) => void;
+    onExit: (exit: WorkerEnd) => void;
   }): RunningWorker;
 }
 
@@ -175,7 +184,7 @@ export class WorkerPool {
     if (this.#workers.size > 0) await empty;
   }
 
-  #exited(record: WorkerRecord, exit: { exitCode: number | undefined; signal: string | undefined }): void {
+  #exited(record: WorkerRecord, exit: WorkerEnd): void {
     if (!this.#workers.delete(record.id)) return;
     this.#events.onExit(
       {
@@ -185,6 +194,8 @@ export class WorkerPool {
         signal: exit.signal,
         lastOutput: record.lastOutput,
         reason: record.endReason,
+        ...(exit.running === undefined ? {} : { running: [exit.running.caller as ProcessId, exit.running.callId] }),
+        ...(exit.begun === undefined || exit.begun.length === 0 ? {} : { begun: exit.begun }),
         ...(record.isForCancellation ? { isForCancellation: true } : {}),
         ...(record.outOfMemory === undefined ? {} : { outOfMemory: record.outOfMemory }),
       },

@@ -4,11 +4,13 @@
  * It holds the token, and where there are certificates the key of the node's, so the folder has mode 0700 and the file 0600.
  * A file whose daemon has ended is skipped, and removed by the next daemon that starts.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import type { NodeId, ProcessId } from "../../base/ids.ts";
 import { isProcessGone, processIdentity } from "./session-sweep.ts";
+import { leaveSharedFolder, removeIfEmpty, writeInSharedFolder } from "./shared-folder.ts";
+import { temporaryRoot } from "./temporary-folder.ts";
 import type { NetworkFaultsPlace } from "../network/network-faults.ts";
 import type { TlsIdentity } from "../network/tls-identity.ts";
 
@@ -43,12 +45,12 @@ interface StoredNodeFile extends NodeFile {
 const FOLDER = "shoal-nodes-";
 
 function folder(): string {
-  return join(tmpdir(), FOLDER + userInfo().uid);
+  return join(temporaryRoot(), FOLDER + userInfo().uid);
 }
 
 /** Whether another user of this machine has, or had, nodes. */
 export function hasNodesOfOthers(): boolean {
-  return namesIn(tmpdir()).some((name) => name.startsWith(FOLDER) && name !== FOLDER + userInfo().uid);
+  return namesIn(temporaryRoot()).some((name) => name.startsWith(FOLDER) && name !== FOLDER + userInfo().uid);
 }
 
 function pathOf(nodeId: string): string {
@@ -56,20 +58,23 @@ function pathOf(nodeId: string): string {
 }
 
 export function writeNodeFile(file: NodeFile): void {
-  mkdirSync(folder(), { recursive: true, mode: 0o700 });
   removeStaleNodeFiles();
   const temporary = `${pathOf(file.nodeId)}.${process.pid}`;
-  writeFileSync(temporary, JSON.stringify({ ...file, owner: processIdentity(file.pid) } satisfies StoredNodeFile), { mode: 0o600 });
-  renameSync(temporary, pathOf(file.nodeId));
+  const text = JSON.stringify({ ...file, owner: processIdentity(file.pid) } satisfies StoredNodeFile);
+  writeInSharedFolder(folder(), () => {
+    writeFileSync(temporary, text, { mode: 0o600 });
+    renameSync(temporary, pathOf(file.nodeId));
+  });
 }
 
 export function removeNodeFile(nodeId: NodeId): void {
-  rmSync(pathOf(nodeId), { force: true });
+  leaveSharedFolder(folder(), pathOf(nodeId));
 }
 
 /** Those of daemons that were killed. */
 export function removeStaleNodeFiles(): void {
   for (const { nodeId, owner } of storedFiles()) if (isProcessGone(owner)) removeNodeFile(nodeId);
+  removeIfEmpty(folder());
 }
 
 /** The nodes of this machine whose daemons live, the oldest first. */

@@ -1,6 +1,16 @@
 /** Paths of the machine, for folders that know them only as text: made absolute, joined, and looked up. */
 import { readFileSync, realpathSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
+
+/** The file that `require(specifier)` of a program in the working directory loads, where there is one. */
+export function resolveModule(specifier: string): string | undefined {
+  try {
+    return createRequire(resolve("package.json")).resolve(specifier);
+  } catch {
+    return undefined;
+  }
+}
 
 export function resolvePath(path: string): string {
   return resolve(path);

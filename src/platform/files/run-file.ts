@@ -4,11 +4,13 @@
  * Readable by its user alone. A file carries who the process is, not only its number, since numbers are used again: a file whose process has ended is removed by
  * whoever meets it.
  */
-import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir, userInfo } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
-import { makePrivateFolder, writePrivateFile } from "./private-files.ts";
+import { writePrivateFile } from "./private-files.ts";
 import { isProcessGone, processIdentity } from "./session-sweep.ts";
+import { leaveSharedFolder, writeInSharedFolder } from "./shared-folder.ts";
+import { temporaryRoot } from "./temporary-folder.ts";
 
 export interface RunFile {
   readonly id: string;
@@ -36,7 +38,7 @@ export interface RunProcess {
 }
 
 function folder(): string {
-  return join(tmpdir(), `shoal-runs-${userInfo().uid}`);
+  return join(temporaryRoot(), `shoal-runs-${userInfo().uid}`);
 }
 
 function pathOf(id: string): string {
@@ -48,12 +50,12 @@ export function runProcess(what: string, pid: number): RunProcess {
 }
 
 export function writeRunFile(file: Omit<RunFile, "pid" | "identity">): void {
-  makePrivateFolder(folder());
-  writePrivateFile(pathOf(file.id), JSON.stringify({ ...file, pid: process.pid, identity: processIdentity(process.pid) }));
+  const text = JSON.stringify({ ...file, pid: process.pid, identity: processIdentity(process.pid) });
+  writeInSharedFolder(folder(), () => writePrivateFile(pathOf(file.id), text));
 }
 
 export function removeRunFile(id: string): void {
-  rmSync(pathOf(id), { force: true });
+  leaveSharedFolder(folder(), pathOf(id));
 }
 
 /** The oldest first; those whose supervisor has ended are in `ended`, and their files are still there. */

@@ -1,14 +1,14 @@
 /**
  * Where a session keeps its sockets and files, and how all of it goes away again.
  *
- * A session has one folder for sockets (mode 0700, in the temporary folder), one for shared memory and one for spilled objects. The node daemon
+ * A session has one folder for sockets (mode 0700, below the temporary folder), one for shared memory and one for spilled objects. The node daemon
  * removes them at its end; a driver whose daemon was killed does it instead; and what both left behind is swept by the next session.
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ShoalError } from "../../base/errors.ts";
 import { claimDirectory, memoryRoot } from "./session-sweep.ts";
+import { socketRoot, temporaryRoot } from "./temporary-folder.ts";
 
 export interface SessionDirectories {
   /** Sockets; short, as the path of a Unix socket may have no more than about 100 bytes. */
@@ -21,12 +21,13 @@ const WORKER_PIDS = "workers";
 
 export function createSessionDirectories(sessionId: string, spillRoot: string | undefined): SessionDirectories {
   const directories = {
-    sockets: join(tmpdir(), `shoal-${sessionId}`),
+    sockets: join(socketRoot(), `shoal-${sessionId}`),
     memory: join(memoryRoot(), `shoal-${sessionId}`),
-    spill: join(spillRoot ?? tmpdir(), `shoal-spill-${sessionId}`),
+    spill: join(spillRoot ?? temporaryRoot(), `shoal-spill-${sessionId}`),
   };
   try {
-    for (const directory of Object.values(directories)) makeDirectory(directory);
+    // Without shared memory two of them are one.
+    for (const directory of new Set(Object.values(directories))) makeDirectory(directory);
     claimSessionDirectories(directories);
   } catch (error) {
     removeSessionDirectories(directories);
@@ -40,22 +41,27 @@ export function createSessionDirectories(sessionId: string, spillRoot: string | 
 }
 
 /**
- * With its parents. Not by Node's `recursive`: that tries for ever where a file system says of an existing folder that it does not exist, as `/proc` does
+ * With its parents, and new: a folder of this name that is there already is not ours, and others may read what is in it. Not by Node's `recursive`: that tries for ever where a file system says of an existing folder that it does not exist, as `/proc` does
  * of one in which nothing can be made.
  */
 function makeDirectory(directory: string): void {
   const parent = dirname(directory);
-  if (parent !== directory && !existsSync(parent)) makeDirectory(parent);
+  if (parent !== directory && !existsSync(parent)) makeParent(parent);
+  mkdirSync(directory, { mode: 0o700 });
+}
+
+function makeParent(directory: string): void {
   try {
-    mkdirSync(directory, { mode: 0o700 });
+    makeDirectory(directory);
   } catch (error) {
+    // Another process has made it meanwhile.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 
 /** Driver and daemon both do: a later session leaves the folders alone while either lives. */
 export function claimSessionDirectories(directories: SessionDirectories): void {
-  for (const directory of Object.values(directories)) claimDirectory(directory);
+  for (const directory of new Set(Object.values(directories))) claimDirectory(directory);
 }
 
 export function removeSessionDirectories(directories: SessionDirectories): void {

@@ -6,12 +6,13 @@
  * begins. Also decides where shared memory is on this machine.
  */
 import { accessSync, appendFileSync, constants, lstatSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { socketRoot, temporaryRoot } from "./temporary-folder.ts";
 
 const SHARED_MEMORY = "/dev/shm";
 const CLAIM_FILE = "owner";
-const SESSION_FOLDER = /^shoal-(spill-)?[0-9a-f]{12}$/;
+/** Those of sessions, and those of test clusters. */
+const SESSION_FOLDER = /^shoal-((spill-)?[0-9a-f]{12}|test-[A-Za-z0-9]{6})$/;
 /** An empty folder without a claim is one whose maker died between two lines of code. */
 const UNCLAIMED_FOR_MS = 3_600_000;
 
@@ -25,7 +26,7 @@ export function memoryRoot(): string {
       // A container without it: the temporary folder works, and the kernel keeps recent files in memory anyway.
     }
   }
-  return tmpdir();
+  return temporaryRoot();
 }
 
 /** Why objects are in ordinary files, as a sentence to show once; `undefined` where there is shared memory. */
@@ -42,7 +43,7 @@ export function claimDirectory(directory: string): void {
 
 /** Where sessions keep their folders unless they are told otherwise. */
 export function sessionRoots(): string[] {
-  return [memoryRoot(), tmpdir()];
+  return [memoryRoot(), temporaryRoot(), socketRoot()];
 }
 
 /**

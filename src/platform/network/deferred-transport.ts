@@ -1,9 +1,10 @@
 /**
  * A transport to a process that is still starting: what is written meanwhile is kept and sent first.
  *
- * So that `put`, submissions and actor creations work from the first line of a program, while the node daemon needs some 50 ms to come up.
+ * So that `put`, submissions and actor creations work from the first line of a program, while the node daemon needs some 50 ms to come up, and while both ends
+ * of a connection prove themselves (`rpc/handshake.ts`), before which nothing else may be said.
  */
-import type { Transport } from "./transport.ts";
+import type { SyncRead, Transport } from "./transport.ts";
 
 export class DeferredTransport implements Transport {
   onChunk: (chunk: Buffer) => void = () => {};
@@ -44,6 +45,11 @@ export class DeferredTransport implements Transport {
     this.onClose(reason);
   }
 
+  /** Whoever made the connection has had it proven before it was given to this. */
+  get channel(): string {
+    return this.#target?.channel ?? "";
+  }
+
   get pendingBytes(): number {
     return this.#target?.pendingBytes ?? this.#keptBytes;
   }
@@ -55,6 +61,10 @@ export class DeferredTransport implements Transport {
       this.#kept.push(chunk);
       this.#keptBytes += chunk.length;
     }
+  }
+
+  readSync(): SyncRead {
+    return this.#target?.readSync?.() ?? "ended";
   }
 
   end(): void {

@@ -18,6 +18,7 @@ class Inner implements Transport {
   onDrain: () => void = () => {};
   readonly certifiedNodeId = undefined;
   readonly remoteAddress = THERE;
+  readonly channel = "test";
   readonly pendingBytes = 0;
   readonly written: string[] = [];
   write(chunk: Uint8Array): void {

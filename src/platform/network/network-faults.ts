@@ -147,6 +147,7 @@ class CuttableTransport implements Transport {
   onDrain: () => void = ignore;
   readonly certifiedNodeId: NodeId | undefined;
   readonly remoteAddress: string | undefined;
+  readonly channel: string;
   readonly #options: CuttableOptions;
   #hears = true;
   /** Came out of the kernel when it was not to be heard any more. */
@@ -163,6 +164,7 @@ class CuttableTransport implements Transport {
     const { inner } = options;
     this.certifiedNodeId = inner.certifiedNodeId;
     this.remoteAddress = inner.remoteAddress;
+    this.channel = inner.channel;
     inner.onChunk = (chunk) => {
       // The reader's memory is used again for the next chunk.
       if (!this.#mayHear() || this.#unheard.length > 0) this.#unheard.push(Buffer.from(chunk));
@@ -251,6 +253,14 @@ class CuttableTransport implements Transport {
 
   setKeepsProcessAlive(keeps: boolean): void {
     this.#options.inner.setKeepsProcessAlive(keeps);
+  }
+
+  begun(): void {
+    this.#options.inner.begun?.();
+  }
+
+  identified(): void {
+    this.#options.inner.identified?.();
   }
 }
 

@@ -4,7 +4,7 @@
  * Which of the two is decided by the same rule on both ends: plain only on the loopback network, and only unless the identity forbids it. One port takes
  * both, told apart by its first bytes. With TLS both ends show a certificate
  * of the cluster's authority; a caller without a valid one reaches `onStranger`, where there is one, and nobody else. A caller that does not
- * finish its handshake is dropped; of too many of them the oldest are, but not those who have only just come: a whole cluster comes at once when its head is back.
+ * finish its handshake is dropped; of too many that have not said who they are the oldest are (`unfinished-connections.ts`).
  */
 import net from "node:net";
 import type tls from "node:tls";
@@ -14,23 +14,19 @@ import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress } from "./net
 import { certifiedName, HEAD_NAME, nodeName, type TlsIdentity, tlsIdentity, watchTlsIdentity } from "./tls-identity.ts";
 import { networkFaults } from "./network-faults.ts";
 import { type Listener, readInto, SocketTransport, type Transport } from "./transport.ts";
+import { UNFINISHED_AT_PORT_MAX, type UnfinishedConnection, UnfinishedConnections } from "./unfinished-connections.ts";
 
 const KEEP_ALIVE_MS = 10_000;
 const CONNECT_WITHIN_MS = 5000;
 /** From the first byte of TLS to its end, and from the connection to its first byte. */
 const HANDSHAKE_WITHIN_MS = 5000;
-/** Connections that have sent nothing or have not finished TLS: the memory that strangers can take. Beyond it the oldest are dropped once they have had their time. */
-const UNFINISHED_MAX = 128;
-/** Whoever has something to say is read in a moment, unless this process is behind with many like it. */
-const UNFINISHED_FOR_MS = 1000;
-/** Beyond it who comes is dropped, and comes again: what several hundred nodes do at once when their head is back is no attack, thousands are. */
-const UNFINISHED_AT_ONCE_MAX = 2048;
 /** Callers that the system lets wait while this process is busy: without it a caller tries again after a second, and after three. */
 const BACKLOG = 4096;
 /** Three bytes begin every TLS connection; a frame that began with them would be longer than a hello may be. */
 const FIRST_BYTES = 3;
 const TLS_HANDSHAKE = 0x16;
 const TLS_MAJOR_VERSION = 3;
+const TLS_CHANNEL = "tls";
 
 export interface ConnectOptions {
   /** Who must answer, by its certificate; where there is no TLS, the hello says it. */
@@ -103,7 +99,9 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
       socket.off("error", fail);
       socket.off("close", onClose);
       tune(socket);
-      transport = new SocketTransport(socket, isTls ? nodeOf(socket as tls.TLSSocket) : undefined);
+      transport = isTls
+        ? new SocketTransport(socket, { channel: TLS_CHANNEL, certifiedNodeId: nodeOf(socket as tls.TLSSocket) })
+        : new SocketTransport(socket, { channel: plainChannel(localEnd(socket), remoteEnd(socket)) });
       resolve(faults?.cuttable(socket, transport) ?? transport);
     });
   });
@@ -113,7 +111,9 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
 export function listenTcp(address: string, onTransport: (transport: Transport) => void, options: ListenOptions = {}): Promise<Listener> {
   const { host, port } = parseNetworkAddress(address);
   let identity = options.identity ?? tlsIdentity();
-  const unfinished = new Map<string, { socket: net.Socket; sinceMs: number }>();
+  const all = new UnfinishedConnections({ atOnceMax: UNFINISHED_AT_PORT_MAX });
+  /** By the other end: TLS gives another socket than the one that came. */
+  const unfinished = new Map<string, UnfinishedConnection>();
   let secureServer: tls.Server | undefined;
   const secure = (): tls.Server => {
     if (secureServer !== undefined) return secureServer;
@@ -125,11 +125,12 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
     });
     secureServer.on("tlsClientError", (_, socket) => socket.destroy());
     secureServer.on("secureConnection", (socket) => {
-      unfinished.delete(keyOf(socket));
-      const nodeId = socket.authorized ? nodeOf(socket) : undefined;
-      if (nodeId !== undefined) onTransport(transportOf(socket, nodeId));
+      const entry = unfinished.get(keyOf(socket));
+      if (entry !== undefined) entry.drop = () => socket.destroy();
+      const certifiedNodeId = socket.authorized ? nodeOf(socket) : undefined;
+      if (certifiedNodeId !== undefined) onTransport(transportOf(socket, { certifiedNodeId, unfinished: entry }));
       else if (options.onStranger === undefined) socket.destroy();
-      else options.onStranger(new SocketTransport(socket), problemOf(socket));
+      else options.onStranger(new SocketTransport(socket, { channel: TLS_CHANNEL, unfinished: entry }), problemOf(socket));
     });
     return secureServer;
   };
@@ -146,26 +147,9 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
       secure().emit("connection", socket);
       return;
     }
-    unfinished.delete(keyOf(socket));
-    if (isLoopbackHost(socket.remoteAddress ?? "") && identity?.alsoOnLoopback !== true) onTransport(transportOf(socket));
+    if (isLoopbackHost(socket.remoteAddress ?? "") && identity?.alsoOnLoopback !== true)
+      onTransport(transportOf(socket, { unfinished: unfinished.get(keyOf(socket)) }));
     else socket.destroy();
-  };
-  let trimTimer: NodeJS.Timeout | undefined;
-  const trim = (): void => {
-    trimTimer = undefined;
-    const nowMs = performance.now();
-    for (const [key, { socket, sinceMs }] of unfinished) {
-      if (unfinished.size <= UNFINISHED_MAX || nowMs - sinceMs < UNFINISHED_FOR_MS) break;
-      unfinished.delete(key);
-      socket.destroy();
-    }
-    trimLater();
-  };
-  const trimLater = (): void => {
-    if (unfinished.size <= UNFINISHED_MAX || trimTimer !== undefined) return;
-    // A process that was busy until now reads before it judges.
-    trimTimer = setTimeout(() => setImmediate(trim), UNFINISHED_FOR_MS);
-    trimTimer.unref();
   };
   const server = net.createServer((socket) => {
     const faults = networkFaults();
@@ -179,14 +163,9 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
       return;
     }
     const key = keyOf(socket);
-    const sinceMs = performance.now();
-    if (unfinished.size >= UNFINISHED_AT_ONCE_MAX) {
-      socket.destroy();
-      return;
-    }
     tune(socket);
-    unfinished.set(key, { socket, sinceMs });
-    trimLater();
+    const entry = all.begin(() => socket.destroy());
+    unfinished.set(key, entry);
     const timer = setTimeout(() => socket.destroy(), HANDSHAKE_WITHIN_MS);
     timer.unref();
     const onReadable = (): void => {
@@ -200,7 +179,8 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
     socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       clearTimeout(timer);
-      if (unfinished.get(key)?.socket === socket) unfinished.delete(key);
+      entry.finish();
+      if (unfinished.get(key) === entry) unfinished.delete(key);
     });
   });
   return new Promise((resolve, reject) => {
@@ -218,7 +198,7 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
         close: () => {
           unwatch();
           server.close();
-          for (const { socket } of unfinished.values()) socket.destroy();
+          all.close();
         },
       });
     });
@@ -232,9 +212,31 @@ function contextOf(identity: TlsIdentity | undefined): tls.SecureContextOptions 
     : { ca: identity.ca, cert: `${identity.cert.trimEnd()}\n${identity.ca}`, key: identity.key, minVersion: "TLSv1.3" };
 }
 
-function transportOf(socket: net.Socket, certifiedNodeId?: NodeId): Transport {
-  const transport = new SocketTransport(socket, certifiedNodeId);
+function transportOf(
+  socket: net.Socket,
+  { certifiedNodeId, unfinished }: { certifiedNodeId?: NodeId; unfinished: UnfinishedConnection | undefined },
+): Transport {
+  const channel = certifiedNodeId === undefined ? plainChannel(remoteEnd(socket), localEnd(socket)) : TLS_CHANNEL;
+  const transport = new SocketTransport(socket, { channel, certifiedNodeId, unfinished });
   return networkFaults()?.cuttable(socket, transport) ?? transport;
+}
+
+/** Both ends' addresses: no other connection of the machine has them as long as this one is open. So whoever passes on what it receives does so over another channel, also at the very port of the listener. */
+function plainChannel(caller: string, listener: string): string {
+  return `tcp ${caller} ${listener}`;
+}
+
+function localEnd({ localAddress, localPort }: net.Socket): string {
+  return `${plainAddress(localAddress)} ${localPort}`;
+}
+
+function remoteEnd({ remoteAddress, remotePort }: net.Socket): string {
+  return `${plainAddress(remoteAddress)} ${remotePort}`;
+}
+
+/** A listener for IPv6 and IPv4 sees those of IPv4 in another form. */
+function plainAddress(address: string | undefined): string {
+  return (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
 }
 
 function keyOf(socket: net.Socket): string {

@@ -7,8 +7,14 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import type net from "node:net";
 import { createInterface } from "node:readline";
+import { childEnvironment } from "./child-environment.ts";
 
 const PARENT_FD = 3;
+/**
+ * A process that is ended by a fault leaves no image of its memory, with the secrets in it, and neither does any that it starts, those that run the user's code included. Node cannot
+ * say that of itself; the shell does, and becomes the process. Code that wants such an image of its own can still raise the limit.
+ */
+const WITHOUT_CORE_DUMPS = 'ulimit -S -c 0; exec "$@"';
 
 export interface DetachedOptions {
   entry: string;
@@ -29,8 +35,11 @@ export interface DetachedProcess {
 
 export function startDetached({ entry, configuration, outputFile, onMessage, onExit }: DetachedOptions): DetachedProcess {
   const output = openSync(outputFile, "a", 0o600);
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", entry], {
+  const program = [process.execPath, "--disable-warning=ExperimentalWarning", entry];
+  const [command = "", ...args] = process.platform === "win32" ? program : ["sh", "-c", WITHOUT_CORE_DUMPS, "sh", ...program];
+  const child = spawn(command, args, {
     detached: true,
+    env: childEnvironment(),
     stdio: ["ignore", output, output, "pipe"],
   });
   closeSync(output);

@@ -7,6 +7,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
+import { childEnvironment } from "./child-environment.ts";
 
 /** `$$` is the shell, and after `exec` the program. */
 const GUARD = '(trap "" HUP INT TERM; read -r _ <&3 || kill -9 $$) >/dev/null 2>&1 & exec "$@" 3<&-';
@@ -30,7 +31,12 @@ export class OwnedProgram {
   constructor(program: string, args: readonly string[]) {
     const [command, commandArgs] = process.platform === "win32" ? [program, args] : ["sh", ["-c", GUARD, "sh", program, ...args]];
     // A process group of its own: a Ctrl-C in a terminal reaches the owner alone, which ends it in order.
-    const child = spawn(command, commandArgs, { detached: true, windowsHide: true, stdio: ["ignore", "pipe", "pipe", "pipe"] });
+    const child = spawn(command, commandArgs, {
+      detached: true,
+      windowsHide: true,
+      env: childEnvironment(),
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    });
     this.#child = child;
     this.pid = child.pid ?? 0;
     const line = child.stdio[GUARD_FD] as Writable | null;

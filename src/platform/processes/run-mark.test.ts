@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +25,49 @@ describe("the mark between a daemon and a worker", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     daemon.remove();
     expect(existsSync(path)).toBe(false);
+  });
+
+  test("tells the daemon which call a worker ran when it ended", () => {
+    expect(daemon.running()).toBeUndefined();
+    worker.enter(call);
+    expect(daemon.running()).toEqual(call);
+    worker.leave();
+    expect(daemon.running()).toBeUndefined();
+  });
+
+  test.each(["1", "0"])("tells the daemon which call of each connection began last (SHOAL_NATIVE=%s)", (native) => {
+    const code = `import { WorkerMark } from ${JSON.stringify(new URL("./run-mark.ts", import.meta.url).href)};
+      const mark = new WorkerMark(${JSON.stringify(path)});
+      const first = mark.begunOf(7);
+      const second = mark.begunOf(9);
+      mark.begunOf(11);
+      first.begins(0);
+      second.begins(4);
+      first.begins(5);
+      process.kill(process.pid, "SIGKILL");`;
+    expect(daemon.begun()).toEqual([]);
+    const child = spawnSync(process.execPath, ["--experimental-strip-types", "--input-type=module", "--eval", code], {
+      env: { ...process.env, SHOAL_NATIVE: native },
+    });
+    expect(child.signal).toBe("SIGKILL");
+    expect(daemon.begun()).toEqual([
+      [7, 5],
+      [9, 4],
+    ]);
+    expect(daemon.running()).toBeUndefined();
+  });
+
+  test("marks calls of the connections that had calls last when there were more than it has places for", () => {
+    const connections = Array.from({ length: 65 }, (_, index) => worker.begunOf(index + 1));
+    for (const each of connections) each.begins(1);
+    expect(daemon.begun()[0]).toEqual([65, 1]);
+    connections[0]?.begins(2);
+    const begun = new Map(daemon.begun());
+    expect(begun.size).toBe(64);
+    expect([begun.get(1), begun.get(2), begun.get(3), begun.get(65)]).toEqual([2, undefined, 1, 1]);
+    connections[1]?.begins(3);
+    connections[0]?.begins(4);
+    expect(new Map(daemon.begun()).get(1)).toBe(4);
   });
 
   test("lets a signal be sent to the call that runs, which knows of it", () => {

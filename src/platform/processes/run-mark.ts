@@ -8,8 +8,11 @@
  *
  * A nested call that runs on the worker of its own parent keeps the worker from hearing that the parent is cancelled. So with the call that runs stand those
  * that it was made for, and a recursive wish for one of these stops it. One signal is under way at a time: a second could meet the next call.
+ *
+ * For each connection the worker also marks the task of it that began last, be it ever so short. The daemon reads that when the worker has ended, for the callers.
  */
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { sharedMemory } from "../shared-memory.ts";
 
 /** A call as both sides name it. */
 export interface MarkedCall {
@@ -26,7 +29,12 @@ const WISH_AT = 64;
 /** How many calls the running one was made for, and these, the nearest first. */
 const ANCESTORS_AT = 128;
 const ANCESTORS_MAX = 100;
-const FILE_SIZE = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
+/** Pairs of words: the lease that a connection was made for, and the call of it that began last. */
+const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
+/** After so many other connections the mark of one is used again: its answers have long left. */
+const BEGUN_MAX = 64;
+const WORD = 4;
+const FILE_SIZE = BEGUN_AT + BEGUN_MAX * 2 * WORD;
 const NOTHING = Buffer.alloc(WISH_SIZE);
 /** A signal that was sent has come by then, or never will. */
 const SIGNAL_TAKES_MS = 40;
@@ -43,9 +51,37 @@ function write(call: MarkedCall, buffer: Buffer): void {
   buffer.write(call.caller, 4, CALLER_LENGTH, "latin1");
 }
 
+/** The marked calls of one connection, which is named by the lease it was made for. */
+export class BegunCalls {
+  readonly #mark: WorkerMark;
+  readonly #leaseId: number;
+  /** Where its call is marked; negative until one has begun, and after another connection has taken the place. */
+  #at = -1;
+
+  constructor(mark: WorkerMark, leaseId: number) {
+    this.#mark = mark;
+    this.#leaseId = leaseId;
+  }
+
+  /** Before anything of it runs. Calls begin in the order of their sending, so all before it have begun, too. */
+  begins(callId: number): void {
+    if (this.#at < 0) this.#at = this.#mark.placeFor(this, this.#leaseId, callId);
+    else this.#mark.writeWord(this.#at, callId);
+  }
+
+  placeTaken(): void {
+    this.#at = -1;
+  }
+}
+
 /** What the worker does with the file. */
 export class WorkerMark {
   readonly #fd: number;
+  /** The file as memory, where a write costs nanoseconds; undefined without the native part: there it is a write to the file. */
+  readonly #words: Uint32Array | undefined;
+  readonly #word = new Uint32Array(1);
+  readonly #begun: BegunCalls[] = [];
+  #nextPlace = 0;
   readonly #call = Buffer.alloc(CALL_SIZE);
   readonly #wish = Buffer.alloc(WISH_SIZE);
   #ancestors: Buffer = Buffer.alloc(0);
@@ -53,6 +89,34 @@ export class WorkerMark {
   /** The daemon has made the file. */
   constructor(path: string) {
     this.#fd = openSync(path, "r+");
+    this.#words = mapped(this.#fd);
+  }
+
+  begunOf(leaseId: number): BegunCalls {
+    return new BegunCalls(this, leaseId);
+  }
+
+  /** For `BegunCalls`: marks its first call. */
+  placeFor(calls: BegunCalls, leaseId: number, callId: number): number {
+    const place = this.#nextPlace;
+    this.#nextPlace = (place + 1) % BEGUN_MAX;
+    this.#begun[place]?.placeTaken();
+    this.#begun[place] = calls;
+    const at = BEGUN_AT / WORD + 2 * place;
+    // At no time the call of one connection stands with the lease of another.
+    this.writeWord(at, 0);
+    this.writeWord(at + 1, callId);
+    this.writeWord(at, leaseId);
+    return at + 1;
+  }
+
+  writeWord(at: number, value: number): void {
+    if (this.#words !== undefined) {
+      this.#words[at] = value;
+      return;
+    }
+    this.#word[0] = value;
+    writeSync(this.#fd, this.#word, 0, WORD, at * WORD);
   }
 
   /** `ancestors`: the calls of this worker that it was made for, the nearest first. */
@@ -126,6 +190,25 @@ export class DaemonMark {
     return !this.#runs(call) && this.#read.compare(NOTHING, 0, CALL_SIZE, 0, CALL_SIZE) !== 0;
   }
 
+  /** The call that the worker runs, or ran when it ended; undefined between calls, and for calls too short to be marked. */
+  running(): MarkedCall | undefined {
+    readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
+    const running = this.#read.subarray(0, CALL_SIZE);
+    if (running.equals(NO_CALL)) return undefined;
+    return { callId: running.readUInt32LE(0), caller: running.toString("latin1", 4, CALL_SIZE) };
+  }
+
+  /** By connection, named by the lease it was made for: the call of it that began last in the worker. */
+  begun(): [leaseId: number, callId: number][] {
+    readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
+    const begun: [leaseId: number, callId: number][] = [];
+    for (let at = BEGUN_AT; at < FILE_SIZE; at += 2 * WORD) {
+      const leaseId = this.#read.readUInt32LE(at);
+      if (leaseId !== 0) begun.push([leaseId, this.#read.readUInt32LE(at + WORD)]);
+    }
+    return begun;
+  }
+
   remove(): void {
     closeSync(this.#fd);
     rmSync(this.#path, { force: true });
@@ -144,6 +227,16 @@ export class DaemonMark {
 }
 
 const NO_CALL = NOTHING.subarray(0, CALL_SIZE);
+
+function mapped(fd: number): Uint32Array | undefined {
+  try {
+    const memory = sharedMemory()?.map({ fd, offset: 0, sizeBytes: FILE_SIZE, mode: "shared" });
+    return memory === undefined ? undefined : new Uint32Array(memory);
+  } catch {
+    // The engine or the system refuses it.
+    return undefined;
+  }
+}
 
 function includes(calls: Buffer, call: Buffer): boolean {
   for (let at = 0; at < calls.length; at += CALL_SIZE) if (call.equals(calls.subarray(at, at + CALL_SIZE))) return true;

@@ -143,6 +143,10 @@ class PermittedTransport implements Transport {
     return this.#inner.pendingBytes;
   }
 
+  get channel(): string {
+    return this.#inner.channel;
+  }
+
   get certifiedNodeId(): Transport["certifiedNodeId"] {
     return this.#inner.certifiedNodeId;
   }

@@ -5,6 +5,7 @@
  * an exit code and a stack.
  */
 import { ShoalError } from "../../base/errors.ts";
+import { folderError } from "../files/folder-error.ts";
 
 export interface StartFailure {
   readonly code: string;
@@ -36,6 +37,8 @@ export function readFailureLine(line: string): StartFailure | undefined {
 
 function failureOf(error: unknown): StartFailure {
   if (error instanceof ShoalError) return { code: error.code, message: error.message, reason: error.reason, hint: error.hint };
+  const ofFolder = folderError(error);
+  if (ofFolder !== undefined) return failureOf(ofFolder);
   const { code, syscall, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (syscall === "listen" || syscall === "bind" || syscall === "getaddrinfo") return listenFailure(code ?? "", `${address}:${port}`);
   const message = error instanceof RangeError ? error.message : ((error as Error | undefined)?.stack ?? String(error));

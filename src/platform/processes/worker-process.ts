@@ -8,6 +8,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
+import { childEnvironment } from "./child-environment.ts";
 
 const PARENT_FD = 3;
 /** How long output is waited for after a child has ended. */
@@ -43,7 +44,7 @@ export class Child {
   constructor(options: ChildOptions) {
     const child = spawn(options.program ?? process.execPath, [...options.execArgv, options.entry], {
       detached: true,
-      ...(options.env === undefined ? {} : { env: { ...process.env, ...options.env } }),
+      env: childEnvironment(options.env),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       stdio: ["ignore", "pipe", "pipe", "pipe"],
     });

@@ -4,7 +4,7 @@
  * Owns the list that the theme files fill when they are loaded; a main file runs it and prints one JSON line for each case.
  */
 import { inspect, isDeepStrictEqual } from "node:util";
-import { stop } from "./run.ts";
+import { run as runRemotely, stop } from "./run.ts";
 
 interface Case {
   readonly name: string;
@@ -24,6 +24,11 @@ const cases: Case[] = [];
 /** `run` must give this value. */
 export function works(name: string, run: () => unknown, expected: unknown): void {
   cases.push({ name, run, expected });
+}
+
+/** A function must give on a worker what it gives here. */
+export function alike(name: string, target: () => unknown): void {
+  cases.push({ name, run: () => runRemotely(target), expected: target() });
 }
 
 /** `run` must fail with a message that matches. */

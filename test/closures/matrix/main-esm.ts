@@ -5,6 +5,7 @@ import { report, works } from "./cases.ts";
 import "./values.ts";
 import "./functions.ts";
 import "./classes.ts";
+import "./class-members.ts";
 import "./imports.ts";
 import "./refusals.ts";
 import "./nesting.ts";

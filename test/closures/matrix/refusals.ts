@@ -10,7 +10,7 @@ const database = { pool: [{ connection: socket }] };
 refuses(
   "a socket inside an object",
   () => run(() => database.pool.length),
-  /^function anonymous \(.*refusals\.\w+:\d+\) cannot be sent to a worker:\n.*captured `database` → \.pool → \[0\] → \.connection \(Socket.*\) cannot be sent\n.*create it inside the function/,
+  /^function anonymous \(.*refusals\.\w+:\d+\) cannot be sent to a worker:\n.*captured `database` → \.pool → \[0\] → \.connection \(Socket.*\) cannot be sent\n.*create `database` inside the function/,
 );
 
 const stream = Readable.from([1]);

@@ -7,6 +7,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { nowMs } from "../../../chaos/clock.ts";
 import type { Machine } from "./machine.ts";
 
@@ -90,7 +91,7 @@ export class Running {
   #onLine = (): void => {};
 
   constructor(host: string, machine: Machine) {
-    const script = new URL("machine.ts", import.meta.url).pathname;
+    const script = fileURLToPath(new URL("machine.ts", import.meta.url));
     const args = [`--net=/run/netns/${host}`, process.execPath, "--disable-warning=ExperimentalWarning", script, JSON.stringify(machine)];
     // A machine has its own temporary folder, too.
     const env = { ...process.env, TMPDIR: `${TMP}/${host}` };

@@ -82,5 +82,4 @@ def odd(name):
         "masked": lambda: numpy.ma.array([1.0, 2.0], mask=[0, 1]),
         "structured": lambda: numpy.zeros(2, dtype=[("a", "i4")]),
         "text": lambda: numpy.array(["a"]),
-        "complex": lambda: numpy.zeros(2, dtype="complex64"),
     }[name]()

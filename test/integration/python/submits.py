@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import time
 
 import shoal
@@ -97,7 +98,7 @@ def errors_of():
         lambda: shoal.remote(runtime_env={})(double_plain),
         lambda: double(1),
         lambda: add.remote(c=1),
-        lambda: double.remote(object()),
+        lambda: double.remote(open(os.devnull)),
     ):
         try:
             attempt()
@@ -357,6 +358,10 @@ class Keeper:
         self.refs.append(logged.remote(file, size))
         shoal.wait(self.refs[-1:])
 
+    def make_by(self, function, file):
+        self.refs.append(function.remote(file))
+        shoal.wait(self.refs[-1:])
+
     def put(self, size):
         self.refs.append(shoal.put(bytes(size)))
 
@@ -409,3 +414,40 @@ def fallen_back():
     except TypeError as error:
         refused = str(error)
     return [shoal.get([call.remote(value) for value, call in enumerate(calls, 1)]), refused]
+
+
+@shoal.remote(max_retries=0)
+def marked(file, number, fatal, victim=None):
+    """Quick; the fatal one ends its process, or stops the daemon of its node for good."""
+    with open(file, "a") as log:
+        log.write("%d\n" % number)
+    if number == fatal:
+        if victim is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(victim, signal.SIGSTOP)
+        open(file + ".died", "w").close()
+        time.sleep(60)
+    return number
+
+
+def _results(refs):
+    found = []
+    for ref in refs:
+        try:
+            found.append(shoal.get(ref, timeout=40))
+        except shoal.WorkerCrashedError:
+            found.append("crashed")
+    return found
+
+
+def sent_ahead(file):
+    """What became of tasks that were sent ahead to a worker which one of them ended."""
+    shoal.get([marked.remote(os.devnull, number, -1) for number in range(50)])
+    return _results([marked.remote(file, number, 3) for number in range(8)])
+
+
+def on_dying_node(file, victim):
+    """The same where one of them ends its whole node, with the answers before it still in its process; the last one holds more than a CPU, and so is not sent ahead."""
+    shoal.get([marked.remote(os.devnull, number, -1) for number in range(50)])
+    refs = [marked.remote(file, number, 3, victim) for number in range(8)]
+    return _results([*refs, marked.options(resources={"special": 0.1}).remote(file, 8, -1)])

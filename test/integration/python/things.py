@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 import time
 
 import beside
@@ -59,7 +60,7 @@ def fail_unprintable():
 
 
 def unsendable():
-    return {"inner": [1, object()]}
+    return {"inner": [1, threading.Lock()]}
 
 
 def pair():
@@ -181,3 +182,8 @@ class Outer:
     @staticmethod
     def inner(x):
         return x + 1
+
+
+class Where:
+    def pid(self):
+        return os.getpid()

@@ -59,3 +59,28 @@ export class Sealed {
     return this;
   }
 }
+
+const opened = "opened";
+const openedBy = `${opened}By` as const;
+const openedLabel = `${opened}Label` as const;
+
+interface LabelledState {
+  readonly opened: number;
+  openedBy(label: string): this;
+  readonly openedLabel: string;
+}
+
+/** Private state beside members with computed names. */
+export const Labelled: new () => LabelledState = class {
+  #label = "none";
+  [opened] = 1;
+
+  [openedBy](label: string): this {
+    this.#label = label;
+    return this;
+  }
+
+  get [openedLabel](): string {
+    return this.#label;
+  }
+};

@@ -1,0 +1,118 @@
+"""Instances of classes that JavaScript has no form for, between processes of Python: pickled, with large buffers beside the bytes.
+
+Decides how their classes and functions are named, so that a process that has imported other files finds them; what in them belongs to the cluster (references, handles of actors) is listed beside the
+bytes as ordinary values, and counted as such. Only bytes that a process of Python of this session has made are ever read: JavaScript passes them on and makes none.
+"""
+
+import io
+import pickle
+import sys
+import types
+
+from ._encode import EncodeError
+from ._forms import loaded_torch, tensor_from, tensor_parts
+from .errors import SerializationError
+
+_CODE = (type, types.FunctionType)
+_REASON_MAX = 300
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file, buffers, objects, codec):
+        pickle.Pickler.__init__(self, file, 5, buffer_callback=lambda buffer: buffers.append(buffer.raw()))
+        self._objects = objects
+        self._codec = codec
+
+    def persistent_id(self, value):
+        if not self._codec.is_of_cluster(value):
+            return None
+        self._objects.append(value)
+        return len(self._objects) - 1
+
+    def reducer_override(self, value):
+        if isinstance(value, _CODE):
+            return self._code(value)
+        torch = loaded_torch(value)
+        if torch is not None and type(value) is torch.Tensor:
+            dtype, shape, elements, requires_grad = tensor_parts(value, torch)
+            return _tensor, (dtype, shape, pickle.PickleBuffer(elements.view("uint8")), requires_grad)
+        return NotImplemented
+
+    def _code(self, value):
+        """A class or a function, which is named and not sent."""
+        if value.__module__ == "__main__":
+            raise pickle.PicklingError("%s is of the module __main__, which is another one in each process: define it in a module of its own" % value.__qualname__)
+        if "<" in value.__qualname__:
+            what = "a lambda" if "<lambda>" in value.__qualname__ else "%s is made inside a function" % value.__qualname__
+            raise pickle.PicklingError("%s: other processes find code by its module and its name: define it at the top level of a module" % what)
+        module = sys.modules.get(value.__module__)
+        place = value.__module__ if module is None else self._codec.targets.place_of(module)
+        return NotImplemented if place == value.__module__ else (_code, (place, value.__qualname__))
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data, buffers, objects):
+        pickle.Unpickler.__init__(self, io.BytesIO(data), buffers=buffers)
+        self._objects = objects
+
+    def persistent_load(self, number):
+        return self._objects[number]
+
+
+def pickled(value, codec):
+    """``(class name, bytes, buffers, objects of the cluster)``.
+
+    :raises EncodeError: with the reason why it cannot be pickled
+    """
+    file = io.BytesIO()
+    buffers = []
+    objects = []
+    try:
+        _Pickler(file, buffers, objects, codec).dump(value)
+    except EncodeError:
+        raise
+    except RecursionError:
+        raise EncodeError(value, "it is nested too deeply to be pickled") from None
+    except Exception as error:  # code of the user's, which may raise anything
+        text = str(error)
+        text = text if len(text) <= _REASON_MAX else text[:_REASON_MAX] + "..."
+        raise EncodeError(value, "it cannot be pickled (%s): leave out what cannot travel with __getstate__, or send plain data" % text) from error
+    return _full_name(type(value)), file.getvalue(), buffers, objects
+
+
+def unpickled(data, writable):
+    """:raises SerializationError: where its class is not found here"""
+    name, stream, buffers, objects = data
+    # Small ones have memory of their own, which their user may write to.
+    views = [bytearray(buffer) if isinstance(buffer, bytes) else buffer for buffer in buffers]
+    _reading.append(writable)
+    try:
+        return _Unpickler(bytes(stream), views, objects).load()
+    except (ImportError, AttributeError, FileNotFoundError) as error:
+        raise SerializationError(
+            "Cannot read an instance of %s: %s" % (name, error),
+            {
+                "reason": "Python at %s does not find its class" % sys.executable,
+                "hint": "Make the module of the class importable there: it is found by the file that the task or actor was named with, or by its name.",
+            },
+        ) from error
+    finally:
+        _reading.pop()
+
+
+#: How tensors of what is read now get memory that may be written to.
+_reading = []
+
+
+def _tensor(dtype, shape, buffer, requires_grad):
+    return tensor_from(dtype, shape, buffer, requires_grad, _reading[-1])
+
+
+def _code(place, qualname):
+    from . import _runtime
+
+    return _runtime.require().targets.find(place, qualname)
+
+
+def _full_name(kind):
+    return "%s.%s" % (kind.__module__, kind.__qualname__)

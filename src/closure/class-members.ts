@@ -1,0 +1,293 @@
+/**
+ * The methods, accessors and fields that the text of a class makes: under which key each of them stands, and the functions of the methods.
+ *
+ * Decides what a computed name is without evaluating it again: that of a method is read off the class, that of a field worked out from values
+ * that cannot have changed since. Owns the members of each class that was captured or revived here, by class and by function, so that a method
+ * which a decorator replaced is still known as the method of its class. Called by `capture-class`, `capture-function`, `private-state` and
+ * `graph-reviver`.
+ */
+import { types } from "node:util";
+import type { CodePlace } from "./code-place.ts";
+import { type AnyFunction, type FunctionFacts, factsOf } from "./function-facts.ts";
+import type { ClassMember, Ref } from "./graph.ts";
+import type { CapturedScope } from "./inspector-session.ts";
+import { tryRead } from "./known-values.ts";
+import type { ParsedClass, ParsedClassMember } from "./parse-text.ts";
+import { revivedCodeOf } from "./revived-code.ts";
+import type { AnyNode } from "./syntax.ts";
+
+export type MemberKey = string | symbol;
+
+/** By the index of the member in the text. */
+export interface ClassMembers {
+  readonly keys: (MemberKey | undefined)[];
+  /** `undefined`: a field, a private method, or one that a decorator replaced and that was not met yet. */
+  readonly functions: (AnyFunction | undefined)[];
+}
+
+const membersByClass = new WeakMap<object, ClassMembers>();
+const ownerByFunction = new WeakMap<object, { readonly owner: AnyFunction; readonly index: number }>();
+
+export function membersOf(owner: object): ClassMembers | undefined {
+  return membersByClass.get(owner);
+}
+
+/** The class in whose text a method stands, and its index there. */
+export function ownerOf(method: object): { readonly owner: AnyFunction; readonly index: number } | undefined {
+  return ownerByFunction.get(method);
+}
+
+export function recordMembers(owner: AnyFunction, members: ClassMembers): void {
+  membersByClass.set(owner, members);
+  for (const [index, method] of members.functions.entries()) if (method) recordMember(owner, index, method);
+}
+
+export function recordMember(owner: AnyFunction, index: number, method: AnyFunction): void {
+  const { functions } = membersByClass.get(owner) ?? {};
+  if (functions) functions[index] = method;
+  ownerByFunction.set(method, { owner, index });
+}
+
+export type MemberPart = "value" | "get" | "set";
+
+const PART_OF_KIND: Readonly<Record<ParsedClassMember["kind"], MemberPart | null>> = {
+  method: "value",
+  get: "get",
+  set: "set",
+  field: null,
+};
+
+export interface TextOfClass {
+  readonly facts: FunctionFacts;
+  readonly parsed: ParsedClass;
+  readonly scopes: readonly CapturedScope[];
+  readonly place: CodePlace;
+}
+
+/** The members of a class as far as they are known: of one that was revived here they were recorded then. */
+export function membersInText(target: AnyFunction, { facts, parsed, scopes, place }: TextOfClass): ClassMembers {
+  const recorded = membersByClass.get(target);
+  if (recorded && revivedCodeOf(target)) return recorded;
+  const found = readMembers(target, facts.text, parsed);
+  const read = keysOfInstance(target, parsed);
+  for (const [index, { kind, computedKey }] of parsed.members.entries()) {
+    found.functions[index] ??= recorded?.functions[index];
+    if (read.has(index)) found.keys[index] = read.get(index);
+    else if (kind === "field" && computedKey) {
+      found.keys[index] = keyOfExpression(computedKey.expression, { scopes, changesOf: (name) => place.changesOf(name) });
+    } else found.keys[index] ??= recorded?.keys[index];
+  }
+  recordMembers(target, found);
+  return found;
+}
+
+/**
+ * The computed names of fields as an instance has them, by index: where no code of the user's runs when one is made, as there is no constructor and
+ * no class above, and all initial values are literals and functions.
+ */
+function keysOfInstance(
+  target: AnyFunction,
+  { members, heritage, constructorBodyStart, fieldInitializers }: ParsedClass,
+): Map<number, MemberKey> {
+  const read = new Map<number, MemberKey>();
+  const computed = [...members.entries()].filter(([, { kind, isStatic, computedKey }]) => kind === "field" && !isStatic && computedKey);
+  if (computed.length === 0 || heritage || constructorBodyStart !== null || fieldInitializers.length > 0) return read;
+  if (!isFunctionPrototype(Object.getPrototypeOf(target) as object)) return read;
+  const spelled = new Set(members.flatMap(({ kind, isStatic, name }) => (kind === "field" && !isStatic && name !== null ? [name] : [])));
+  const keys = Reflect.ownKeys(Reflect.construct(target, [], Object) as object).filter(
+    (key) => typeof key === "symbol" || !spelled.has(key),
+  );
+  // Objects list strings before symbols, and indexes before both: several of one kind stand in the order of the text.
+  const isOneKind = keys.every((key) => typeof key === typeof keys[0] && (keys.length === 1 || Number.isNaN(Number(key.toString()))));
+  if (keys.length !== computed.length || !isOneKind) return read;
+  for (const [at, [index]] of computed.entries()) read.set(index, keys[at] as MemberKey);
+  return read;
+}
+
+/** Of whatever realm: a test runner evaluates files in one of their own. */
+export function isFunctionPrototype(value: object): boolean {
+  const above = Object.getPrototypeOf(value) as object | null;
+  return above !== null && Object.getPrototypeOf(above) === null && typeof value === "function" && factsOf(value).isNative;
+}
+
+/** The form in which members travel; `nodeOf` gives the node of a computed name. Static fields are no members: their values are sent. */
+export function classMembers(parsed: ParsedClass, nodeOf: (index: number) => Ref): (ClassMember | null)[] {
+  return parsed.members.map(({ kind, isStatic, isPrivate, name, computedKey }, index) => {
+    if (isPrivate || (kind === "field" && (isStatic || !computedKey))) return null;
+    return { part: PART_OF_KIND[kind], isStatic, name: name ?? nodeOf(index), keyRange: computedKey?.range ?? null };
+  });
+}
+
+/** Finds the methods that the text made among what the class has now, wherever they stand. */
+function readMembers(target: AnyFunction, text: string, { members }: ParsedClass): ClassMembers {
+  const found: ClassMembers = { keys: members.map(({ name }) => name ?? undefined), functions: members.map(() => undefined) };
+  const byText = new Map<string, number[]>();
+  for (const [index, member] of members.entries()) {
+    if (member.kind === "field" || member.isPrivate) continue;
+    const sameText = `${member.isStatic} ${text.slice(...member.range)}`;
+    byText.set(sameText, [...(byText.get(sameText) ?? []), index]);
+  }
+  if (byText.size === 0) return found;
+  for (const isStatic of [true, false]) {
+    for (const [key, part, method] of functionsOf(isStatic ? target : (target.prototype as object))) {
+      const candidates = byText
+        .get(`${isStatic} ${factsOf(method).text}`)
+        ?.filter((at) => PART_OF_KIND[(members[at] as ParsedClassMember).kind] === part);
+      if (!candidates) continue;
+      const own = candidates.find((at) => found.functions[at] === undefined || found.functions[at] === method);
+      if (own === undefined) continue;
+      found.functions[own] = method;
+      const isNamed = nameOfKey(key, part) === method.name;
+      if ((members[own] as ParsedClassMember).computedKey && (found.keys[own] === undefined || isNamed)) found.keys[own] = key;
+    }
+  }
+  return found;
+}
+
+/** The methods and accessors that are on a class or prototype now. */
+function* functionsOf(owner: object): Generator<[key: MemberKey, part: MemberPart, method: AnyFunction]> {
+  for (const key of Reflect.ownKeys(owner)) {
+    if (key === "constructor" || key === "prototype") continue;
+    const descriptor = Object.getOwnPropertyDescriptor(owner, key);
+    for (const part of ["value", "get", "set"] as const) {
+      const method: unknown = descriptor?.[part];
+      if (typeof method === "function") yield [key, part, method];
+    }
+  }
+}
+
+/** The `name` that the language gives a method. */
+function nameOfKey(key: MemberKey, part: MemberPart): string {
+  const name = typeof key === "string" ? key : key.description === undefined ? "" : `[${key.description}]`;
+  return part === "value" ? name : `${part} ${name}`;
+}
+
+export interface MemberState {
+  readonly members: readonly ParsedClassMember[];
+  readonly known: ClassMembers;
+  readonly isStatic: boolean;
+}
+
+/** Stands for a method that was replaced: no property holds it. */
+const NOT_MET: AnyFunction = () => undefined;
+
+/** Whether a property is exactly what the evaluation of the text makes of it. */
+export function isAsWritten(owner: object, key: MemberKey, { members, known, isStatic }: MemberState): boolean {
+  const descriptor = Object.getOwnPropertyDescriptor(owner, key);
+  if (!descriptor || descriptor.enumerable || !descriptor.configurable || descriptor.writable === false) return false;
+  let made: Partial<Record<MemberPart, AnyFunction>> = {};
+  for (const [index, member] of members.entries()) {
+    const part = PART_OF_KIND[member.kind];
+    if (!part || member.isStatic !== isStatic || known.keys[index] !== key) continue;
+    // A method takes the place of an accessor of the same name, and the other way round.
+    if (part === "value") made = {};
+    else if (made.value) made = {};
+    made[part] = known.functions[index] ?? NOT_MET;
+  }
+  if (made.value) return descriptor.value === made.value;
+  return (made.get ?? made.set) !== undefined && descriptor.get === made.get && descriptor.set === made.set;
+}
+
+/** Keys that the text gives to a class or prototype and that it has no longer. */
+export function removedKeys(owner: object, { members, known, isStatic }: MemberState): MemberKey[] {
+  const keys = members.flatMap((member, index) => {
+    const key = known.keys[index];
+    return member.kind !== "field" && member.isStatic === isStatic && key !== undefined && !Object.hasOwn(owner, key) ? [key] : [];
+  });
+  return [...new Set(keys)];
+}
+
+interface KeySurroundings {
+  readonly scopes: readonly CapturedScope[];
+  /** How often the variable of this name is changed after its declaration. */
+  readonly changesOf: (name: string) => number;
+}
+
+/** The key of a field from the expression between its brackets, or `undefined` where that might be another by now. */
+function keyOfExpression(expression: AnyNode, surroundings: KeySurroundings): MemberKey | undefined {
+  const { value } = valueOf(expression, surroundings) ?? {};
+  if (typeof value === "symbol" || typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean" ? String(value) : undefined;
+}
+
+interface Known {
+  readonly value: unknown;
+}
+
+function valueOf(node: AnyNode, surroundings: KeySurroundings): Known | null {
+  switch (node.type) {
+    case "Literal":
+      return { value: node.value };
+    case "Identifier":
+      return surroundings.changesOf(node.name) === 0 ? variableOf(node.name, surroundings) : null;
+    // What a compiler keeps a name in: `[_a = Dir.Up]`, `[(decorators = [...], "name")]`.
+    case "SequenceExpression":
+      return valueOf(node.expressions.at(-1) as AnyNode, surroundings);
+    case "AssignmentExpression":
+      if (node.left.type !== "Identifier" || node.operator !== "=") return null;
+      return (
+        (surroundings.changesOf(node.left.name) === 1 ? variableOf(node.left.name, surroundings) : null) ??
+        valueOf(node.right, surroundings)
+      );
+    case "MemberExpression":
+      return memberOf(node, surroundings);
+    case "TemplateLiteral": {
+      let text = node.quasis[0]?.value.cooked ?? "";
+      for (const [index, part] of node.expressions.entries()) {
+        const known = valueOf(part, surroundings);
+        if (!known || !isPrimitive(known.value)) return null;
+        text += `${String(known.value)}${node.quasis[index + 1]?.value.cooked ?? ""}`;
+      }
+      return { value: text };
+    }
+    case "BinaryExpression": {
+      const left = node.operator === "+" ? valueOf(node.left, surroundings) : null;
+      const right = left && valueOf(node.right, surroundings);
+      if (!left || !right || !isPrimitive(left.value) || !isPrimitive(right.value)) return null;
+      return {
+        value:
+          typeof left.value === "number" && typeof right.value === "number"
+            ? left.value + right.value
+            : `${String(left.value)}${String(right.value)}`,
+      };
+    }
+    // TypeScript's helper around decorated names.
+    case "CallExpression":
+      return node.callee.type === "Identifier" && node.callee.name === "__propKey" && node.arguments[0]
+        ? valueOf(node.arguments[0], surroundings)
+        : null;
+    default:
+      return null;
+  }
+}
+
+function isPrimitive(value: unknown): value is string | number | bigint | boolean {
+  return ["string", "number", "bigint", "boolean"].includes(typeof value);
+}
+
+function variableOf(name: string, { scopes }: KeySurroundings): Known | null {
+  const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
+  if (scope) return tryRead(() => ({ value: scope.variables[name] })) ?? null;
+  return name === "Symbol" ? { value: Symbol } : null;
+}
+
+/** A data property of what a variable holds: a getter would run the user's code. */
+function memberOf(node: Extract<AnyNode, { type: "MemberExpression" }>, surroundings: KeySurroundings): Known | null {
+  const holder = valueOf(node.object, surroundings)?.value;
+  if ((typeof holder !== "object" || holder === null) && typeof holder !== "function") return null;
+  const key =
+    !node.computed && node.property.type === "Identifier"
+      ? node.property.name
+      : node.computed
+        ? keyOfExpression(node.property, surroundings)
+        : undefined;
+  const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(holder, key);
+  if (descriptor && "value" in descriptor) return { value: descriptor.value as unknown };
+  // Getters of a module's exports are the loader's.
+  const isModule = types.isModuleNamespaceObject(holder) || Object.hasOwn(holder, "__esModule") || tagOf(holder) === "Module";
+  return descriptor && isModule ? (tryRead(() => ({ value: (holder as Record<MemberKey, unknown>)[key as MemberKey] })) ?? null) : null;
+}
+
+function tagOf(holder: object): unknown {
+  return Object.getOwnPropertyDescriptor(holder, Symbol.toStringTag)?.value;
+}

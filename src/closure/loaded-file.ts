@@ -1,0 +1,13 @@
+/** The files behind the names that loaders give to what they load: a path as it is, with a query at its end perhaps (`?namespace=...`, `?t=...`). */
+import fs from "node:fs";
+import { pathToFileURL } from "node:url";
+
+/** The path in such a name: a question mark begins the query, unless a file is called so. */
+export function loadedFile(name: string): string {
+  return !name.includes("?") || fs.existsSync(name) ? name : (name.split("?")[0] as string);
+}
+
+export function loadedUrl(name: string): string {
+  const file = loadedFile(name);
+  return pathToFileURL(file).href + name.slice(file.length);
+}

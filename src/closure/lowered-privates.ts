@@ -1,0 +1,51 @@
+/**
+ * Weak collections that a class uses, by the class's definition: compilers for older engines keep private fields in them, one for each field.
+ *
+ * Owns the table. An instance that travels in a value refers to its class by the definition alone, so its entries are looked up here. Written by
+ * `capture` and `graph-reviver`, read by `capture`. The code of the class keeps its collections: with the class they go from here.
+ */
+export type WeakCollection = WeakMap<object, unknown> | WeakSet<object>;
+
+const collectionsByDefinition = new Map<string, Set<WeakRef<WeakCollection>>>();
+/** One for each collection, by which a set knows it again. */
+const weakRefs = new WeakMap<WeakCollection, WeakRef<WeakCollection>>();
+const collected = new FinalizationRegistry(({ definition, ref }: { definition: string; ref: WeakRef<WeakCollection> }) => {
+  const known = collectionsByDefinition.get(definition);
+  known?.delete(ref);
+  if (known?.size === 0) collectionsByDefinition.delete(definition);
+});
+
+export function recordCollections(definition: string, collections: Iterable<WeakCollection>): void {
+  for (const collection of collections) {
+    let known = collectionsByDefinition.get(definition);
+    if (!known) {
+      known = new Set();
+      collectionsByDefinition.set(definition, known);
+    }
+    const ref = weakRefTo(collection);
+    if (known.has(ref)) continue;
+    known.add(ref);
+    collected.register(collection, { definition, ref });
+  }
+}
+
+export function* collectionsOf(definition: string): Iterable<WeakCollection> {
+  for (const ref of collectionsByDefinition.get(definition) ?? []) {
+    const collection = ref.deref();
+    if (collection) yield collection;
+  }
+}
+
+/** How many definitions have collections here. */
+export function definitionsWithCollections(): number {
+  return collectionsByDefinition.size;
+}
+
+function weakRefTo(collection: WeakCollection): WeakRef<WeakCollection> {
+  let ref = weakRefs.get(collection);
+  if (!ref) {
+    ref = new WeakRef(collection);
+    weakRefs.set(collection, ref);
+  }
+  return ref;
+}

@@ -1,0 +1,79 @@
+/**
+ * The clusters of which nodes or heads run on this machine, told apart and shown to people who have to name one.
+ *
+ * A cluster is known by its addresses, which its nodes may know in part: who shares one, or the token, is of the same. Called by `findNode` and by the commands.
+ */
+import type { NodeFile } from "../../platform/files/node-file.ts";
+import { readRunFiles, type RunFile } from "../../platform/files/run-file.ts";
+import { shownAddresses } from "../../platform/network/network-address.ts";
+
+/** One of a cluster: a node, or what `shoal start` started. */
+export interface ClusterMember {
+  readonly addresses: readonly string[];
+  /** What else its members have in common, and no other cluster. */
+  readonly marks: readonly string[];
+  /** What its head was started as. */
+  readonly name: string | undefined;
+  readonly startedMs: number;
+}
+
+export interface LocalCluster<Member> {
+  readonly addresses: readonly string[];
+  readonly name: string | undefined;
+  /** Since when a member of it runs on this machine. */
+  readonly sinceMs: number;
+  readonly members: readonly Member[];
+}
+
+/** The oldest first. */
+export function clustersOf<Member>(members: readonly Member[], describe: (member: Member) => ClusterMember): LocalCluster<Member>[] {
+  let clusters: { keys: Set<string>; members: Member[] }[] = [];
+  for (const member of members) {
+    const { addresses, marks } = describe(member);
+    const keys = [...addresses, ...marks];
+    const same = clusters.filter((cluster) => keys.some((key) => cluster.keys.has(key)));
+    const merged = {
+      keys: new Set([...same.flatMap((cluster) => Array.from(cluster.keys)), ...keys]),
+      members: [...same.flatMap((cluster) => cluster.members), member],
+    };
+    clusters = [...clusters.filter((cluster) => !same.includes(cluster)), merged];
+  }
+  const facts = clusters.map((cluster) => {
+    const described = cluster.members.map(describe);
+    return {
+      addresses: Array.from(new Set(described.flatMap(({ addresses }) => addresses))),
+      name: described.find(({ name }) => name !== undefined)?.name,
+      sinceMs: Math.min(...described.map(({ startedMs }) => startedMs)),
+      members: cluster.members,
+    };
+  });
+  return facts.sort((a, b) => a.sinceMs - b.sinceMs);
+}
+
+export function clustersOfNodes(nodes: readonly NodeFile[]): LocalCluster<NodeFile>[] {
+  const heads = readRunFiles().running.filter(({ role }) => role === "head");
+  return clustersOf(nodes, ({ clusterAddress, token, startedMs }) => {
+    const addresses = clusterAddress.split(",");
+    return { addresses, marks: [`token ${token}`], name: heads.find(({ address }) => addresses.includes(address))?.name, startedMs };
+  });
+}
+
+export function clustersOfRuns(runs: readonly RunFile[]): LocalCluster<RunFile>[] {
+  return clustersOf(runs, ({ address, name, hasRivals, startedMs }) => ({
+    addresses: address.split(","),
+    // Heads that take over from each other.
+    marks: hasRivals === true && name !== undefined ? [`heads ${name}`] : [],
+    name,
+    startedMs,
+  }));
+}
+
+/** `127.0.0.1:6380 (default, since 2026-01-31 12:00:00 UTC), ...` */
+export function shownClusters(clusters: readonly LocalCluster<unknown>[]): string {
+  return clusters
+    .map(({ addresses, name, sinceMs }) => {
+      const since = `since ${new Date(sinceMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+      return `${shownAddresses(addresses)} (${name === undefined ? since : `${name}, ${since}`})`;
+    })
+    .join(", ");
+}

@@ -1,0 +1,21 @@
+/**
+ * Paths of files that are known by their URLs: a URL escapes spaces, `#`, `?`, `%` and letters beyond ASCII, and a path does not.
+ *
+ * All such conversions go through here or through `node:url`. `test/house.test.ts` refuses the other ways: the path in a URL as it is escaped there, and a scheme put before a path.
+ */
+import { fileURLToPath } from "node:url";
+
+/** @throws TypeError for a URL that names no file of this machine */
+export function pathOfFileUrl(url: URL | string): string {
+  return fileURLToPath(url);
+}
+
+/**
+ * The main module of a process of ours.
+ *
+ * @param name of a file in `entry`, without its extension
+ * @param from `import.meta.url` of the caller, which lies one folder below the sources, or below what is made of them
+ */
+export function entryFile(name: string, from: string): string {
+  return fileURLToPath(new URL(`../entry/${name}.${from.endsWith(".ts") ? "ts" : "js"}`, from));
+}

@@ -1,0 +1,41 @@
+/**
+ * A folder in the temporary folder that all Shoal processes of a user share: made by the first that writes there, removed by the last that leaves.
+ *
+ * Any number of processes may come and go at once. Removing takes an empty folder only, so nobody's file is lost; a writer whose folder vanished before it
+ * had written begins again. Used for the files of nodes and of supervisors.
+ */
+import { rmdirSync, rmSync } from "node:fs";
+import { makePrivateFolder } from "./private-files.ts";
+
+/** Each further one takes another process that left at that very moment: more than all processes of a machine is none of these. */
+const ATTEMPTS_MAX = 1000;
+
+/**
+ * @param write makes a file there at once, or fails with ENOENT and without a trace
+ * @throws OpenSecretError for a folder of another user, or one that others may use
+ */
+export function writeInSharedFolder(folder: string, write: () => void): void {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      makePrivateFolder(folder);
+      write();
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || attempt === ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+/** Removes the file, and the folder with the last one. */
+export function leaveSharedFolder(folder: string, file: string): void {
+  rmSync(file, { force: true });
+  removeIfEmpty(folder);
+}
+
+export function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // Others are there, or another has just removed it.
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * Which runtimes can run this package, and what the others are told.
+ *
+ * Read before anything else of the package is, by runtimes that may understand little of it: so it imports nothing, is compiled for old ones, and is imported
+ * first by every published file (scripts/bundle.mjs), as modules are evaluated in the order of their imports.
+ */
+
+/** As package.json says; a test holds the two together. */
+export const NODE_MIN: readonly [major: number, minor: number] = [22, 18];
+
+/** What may be missing, where it is not Node. */
+export interface RuntimeFacts {
+  process?: { versions?: Readonly<Record<string, string | undefined>> };
+  // oxlint-disable-next-line typescript/naming-convention -- the runtime's own name
+  Deno?: { version?: { deno?: string } };
+}
+
+/** In one line why the package cannot run here and what to do; undefined where it can. */
+export function unsupportedRuntime(facts: RuntimeFacts): string | undefined {
+  const received = unsupportedName(facts);
+  if (received === undefined) return undefined;
+  const wanted = `Node.js ${NODE_MIN.join(".")} or newer`;
+  return `Cannot load Shoal: it runs on ${wanted}, and not on Bun or Deno: received ${received}. Run the program with ${wanted}.`;
+}
+
+function unsupportedName({ process, Deno }: RuntimeFacts): string | undefined {
+  const versions = process?.versions ?? {};
+  const deno = versions["deno"] ?? Deno?.version?.deno;
+  if (deno !== undefined) return `Deno ${deno}`;
+  if (versions["bun"] !== undefined) return `Bun ${versions["bun"]}`;
+  if (versions["node"] === undefined) return "a runtime without the version of Node.js";
+  const [major = 0, minor = 0] = versions["node"].split(".").map(Number);
+  const isNew = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
+  return isNew ? undefined : `Node.js ${versions["node"]}`;
+}

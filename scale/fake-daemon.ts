@@ -26,6 +26,7 @@ import type {
 import { type Frame, FRAME_FLAG } from "../src/wire/frame.ts";
 import { decodeHeader } from "../src/wire/header.ts";
 import { type ActorCreateHeader, type ActorStartHeader, type ActorStateHeader, MESSAGE, PROTOCOL_VERSION } from "../src/wire/messages.ts";
+import { readWireError } from "../src/wire/wire-error.ts";
 
 export interface FakeDaemonOptions {
   readonly token: string;
@@ -96,8 +97,8 @@ export class FakeDaemon {
       onUp: ({ isNew }) => {
         if (isNew) this.#register();
       },
-      onDown: (reason) => {
-        this.heard.broken = reason;
+      onDown: ({ message }) => {
+        this.heard.broken = message;
       },
     });
     this.#heartbeat = new Heartbeat({ link: this.link });
@@ -250,7 +251,7 @@ export class FakeDaemon {
     if (type === MESSAGE.REPLY) {
       const asked = this.#asked.get(callId);
       this.#asked.delete(callId);
-      if ((flags & FRAME_FLAG.ERROR) !== 0) asked?.reject(new Error(String(header)));
+      if ((flags & FRAME_FLAG.ERROR) !== 0) asked?.reject(readWireError(header));
       else asked?.resolve(header);
     } else if (type === MESSAGE.ACTOR_START) {
       const { actorId, incarnation } = header as ActorStartHeader;

@@ -183,7 +183,7 @@ class VirtualCluster {
 class QueuedTransport implements Transport {
   readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   readonly pendingBytes = 0;
   peer!: QueuedTransport;
@@ -213,7 +213,7 @@ class QueuedTransport implements Transport {
   destroy(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.onClose("the connection was closed");
+    this.onClose("the connection was closed", true);
     const { peer } = this;
     this.#queue.push(() => peer.destroy());
   }

@@ -91,14 +91,14 @@ export class Pipe {
   break(): void {
     if (this.isBroken) return;
     this.isBroken = true;
-    for (const end of this.ends) end.onClose("the wire broke");
+    for (const end of this.ends) end.onClose("the wire broke", false);
   }
 }
 
 class PipeEnd implements Transport {
   readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   readonly pendingBytes = 0;
   sent: Buffer[] = [];
@@ -148,7 +148,7 @@ export class End {
         acknowledge();
       },
       onUp: ({ isNew }) => this.ups.push(isNew),
-      onDown: (reason) => this.downs.push(reason),
+      onDown: ({ message }) => this.downs.push(message),
       ...options,
     });
     return this;

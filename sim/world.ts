@@ -308,7 +308,7 @@ export class SimulatedProcess implements AmbientProcess {
 class SimulatedTransport implements Transport {
   readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   readonly pendingBytes = 0;
   peer!: SimulatedTransport;
@@ -346,7 +346,7 @@ class SimulatedTransport implements Transport {
     peer.#process.scheduleAt(this.#arrival(), () => {
       if (peer.#isClosed) return;
       peer.#close();
-      peer.onClose("the connection was closed");
+      peer.onClose("the connection was closed", true);
       peer.#tellPeer();
     });
   }
@@ -354,7 +354,7 @@ class SimulatedTransport implements Transport {
   destroy(): void {
     if (this.#isClosed) return;
     this.#close();
-    this.#process.schedule(0, () => this.onClose("the connection was closed"));
+    this.#process.schedule(0, () => this.onClose("the connection was closed", true));
     this.#tellPeer();
   }
 
@@ -375,7 +375,7 @@ class SimulatedTransport implements Transport {
     for (const end of [this, this.peer]) {
       if (end.#isClosed) continue;
       end.#close();
-      end.#process.schedule(end.#world.delayMs(), () => end.onClose("the connection was reset"));
+      end.#process.schedule(end.#world.delayMs(), () => end.onClose("the connection was reset", false));
     }
   }
 
@@ -399,7 +399,7 @@ class SimulatedTransport implements Transport {
     peer.#process.scheduleAt(this.#arrival(), () => {
       if (peer.#isClosed) return;
       peer.#close();
-      peer.onClose("the connection was closed");
+      peer.onClose("the connection was closed", true);
     });
   }
 

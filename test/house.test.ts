@@ -1,15 +1,11 @@
 /**
- * Holds the rules of the house that a machine can check: headers, sizes, names and words of the files under `src`.
+ * Holds the rules of the house that a machine can check: headers, names and words of the files under `src`.
  *
  * CONTRIBUTING.md gives the reasons. A message names the file and what it should be instead.
  */
 import { basename } from "node:path";
 import { expect, test } from "vitest";
 import { readCode, readSources } from "./house/source-files.ts";
-
-/** Beyond this a file hides a second noun. A longer one is named here with the reason why it is one thing. */
-const LINES_MAX = 600;
-const LONGER_FILES: Readonly<Record<string, string>> = {};
 
 /** A small file may say it in one line; a longer one has more to tell than that. */
 const SMALL_FILE_LINES_MAX = 80;
@@ -33,13 +29,6 @@ test("every file begins with a header that says what it decides", () => {
     }))
     .filter(({ found, wanted }) => found < wanted)
     .map(({ path, found, wanted }) => `src/${path}: its header has ${found} lines of text; it needs ${wanted} to 10`);
-  expect(breaches).toEqual([]);
-});
-
-test(`no file has more than ${LINES_MAX} lines without a reason`, () => {
-  const breaches = readSources()
-    .filter(({ path, text }) => text.split("\n").length > LINES_MAX && LONGER_FILES[path] === undefined)
-    .map(({ path, text }) => `src/${path}: ${text.split("\n").length} lines`);
   expect(breaches).toEqual([]);
 });
 

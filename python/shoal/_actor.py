@@ -9,7 +9,7 @@ crash.
 from collections import deque
 
 from . import _messages as message
-from ._calls import TERMINATE_METHOD
+from ._calls import EXITED, TERMINATE_METHOD
 from ._codec import PayloadReader, payload_header
 from ._stacks import Waiter
 
@@ -183,7 +183,7 @@ class Actor:
         except BaseException as error:
             worker.end_copy(error)
             if isinstance(error, worker.exit_class):
-                worker.end_actor("it called exit_actor()")
+                worker.end_actor(EXITED)
                 return True
             in_band = worker.codec.error_bytes(error, "%s.constructor" % self.class_name)
             failure = payload_header(in_band, (), (), True, None)
@@ -211,7 +211,7 @@ class Actor:
         return getattr(method, "__shoal_function__", method)
 
     def _terminate(self):
-        self._worker.end_after_answer = "it was terminated"
+        self._worker.end_after_answer = {"ending": "terminated", "reason": "it was terminated"}
 
 
 def _has_coroutines(actor_class):

@@ -6,7 +6,7 @@ the submitter of tasks, or the client of the actor.
 
 from . import _messages as message
 from ._codec import Payload, PayloadReader, is_plain
-from ._connection import CLOSED_BY_PEER, decode_header
+from ._connection import decode_header
 
 #: How often the daemon is told how far messages with holds were read.
 TELL_HELD_EVERY = 256
@@ -226,10 +226,10 @@ class CallLink:
         if held % TELL_HELD_EVERY == 0:
             self._worker.daemon.send(message.HELD_READ, [self.process_id, self.number, held])
 
-    def _closed(self, reason):
+    def _closed(self, _reason):
         # Of a process of this node all that it had written is read, whether or not it closed the connection.
         is_here = self.process_id[:_NODE_TAG] == self._worker.process_id[:_NODE_TAG]
-        self.is_whole = (is_here or reason == CLOSED_BY_PEER) and self.connection.is_between_messages
+        self.is_whole = (is_here or self.connection.is_whole) and self.connection.is_between_messages
         unanswered = list(self.in_flight.values())
         self.in_flight.clear()
         for call in unanswered:

@@ -20,6 +20,8 @@ _SINGLE_ITEMS = 16
 _TURN_AFTER_SECONDS = 0.001
 #: The end of an actor, as a call that comes after all others.
 TERMINATE_METHOD = "\0terminate"
+# Of an actor that called exit_actor(), for its node.
+EXITED = {"ending": "exited", "reason": "it called exit_actor()"}
 
 
 class Job:
@@ -169,7 +171,7 @@ class Job:
                 self.worker.cancellation.cancel_children(self)
             return self.answer_cancelled()
         if isinstance(error, self.worker.exit_class):
-            self.worker.end_actor("it called exit_actor()")
+            self.worker.end_actor(EXITED)
             return True
         return self.answer_error(error)
 

@@ -10,6 +10,7 @@ from . import _messages as message
 from ._decode import DecodeError, decode_value
 from ._encode import encode_value
 from ._frames import FrameError, FrameParser, frame_parts, numbered_frame
+from ._wire_error import read_wire_error
 from .values import Undefined
 
 _CHUNK_BYTES = 256 * 1024
@@ -17,8 +18,6 @@ _CHUNK_BYTES = 256 * 1024
 _JOIN_MAX_BYTES = 65536
 #: What TLS says where a socket would say that it must wait. Named, as most workers never load it.
 _TLS_WAITS = ("SSLWantReadError", "SSLWantWriteError")
-#: The other end has closed it behind the last byte that it had written: nothing was lost.
-CLOSED_BY_PEER = "the other end closed it"
 
 
 class ConnectionClosed(Exception):
@@ -60,6 +59,8 @@ class Connection:
         #: Nothing more can be written; what the other end had written before is read to its end.
         self._is_cut = False
         self.close_reason = None
+        #: The other end has closed it behind the last byte that it had written: nothing was lost.
+        self.is_whole = False
         self.on_frame = None
         self.on_close = None
         pump.add_reader(sock, self._readable)
@@ -96,11 +97,11 @@ class Connection:
     def reply(self, call_id, header, parts=()):
         self.send(message.REPLY, header, call_id, parts=parts)
 
-    def reply_error(self, call_id, text):
-        self.send(message.REPLY, text, call_id, message.FLAG_ERROR)
+    def reply_error(self, call_id, error):
+        self.send(message.REPLY, error.header(), call_id, message.FLAG_ERROR)
 
     def request(self, kind, header, parts=(), on_reply=None):
-        """``on_reply(header, body, error)`` is called once; ``error`` is text where the peer refused or is gone."""
+        """``on_reply(header, body, error)`` is called once; ``error`` is a WireError where the peer refused, and text where it is gone."""
         number = self._next_request
         self._next_request = number % 0xFFFFFFFF + 1
         if self.is_closed:
@@ -180,7 +181,8 @@ class Connection:
                 self.drop(error.strerror or "the connection broke")
             return
         if not chunk:
-            self.drop(CLOSED_BY_PEER)
+            self.is_whole = True
+            self.drop("the other end closed it")
             return
         try:
             for frame in self._parser.push(chunk):
@@ -200,7 +202,7 @@ class Connection:
             return
         decoded = None if header is None else decode_header(header)
         if flags & message.FLAG_ERROR:
-            on_reply(None, b"", str(decoded))
+            on_reply(None, b"", read_wire_error(decoded))
         else:
             on_reply(decoded, body, None)
 

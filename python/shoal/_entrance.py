@@ -6,6 +6,7 @@ import socket
 from . import _messages as message
 from ._connection import Connection, decode_header
 from ._proof import HELLO_WITHIN_SECONDS, NO_HELLO, OPEN_WITHIN_SECONDS, ListenerProof
+from ._wire_error import WireError
 
 #: What the ids of a node and of its processes have in common.
 _NODE_TAG = 16
@@ -93,8 +94,8 @@ class Entrance:
         self._connection.reply(call_id, None)
         self._greeted(self._connection, hello)
 
-    def _refuse(self, call_id, reason):
-        self._connection.reply_error(call_id, reason)
+    def _refuse(self, call_id, refusal):
+        self._connection.reply_error(call_id, refusal)
         self._connection.close()
 
     def _refusal_of(self, hello):
@@ -102,7 +103,8 @@ class Entrance:
         if not isinstance(hello, dict) or hello.get("processId") != caller:
             return NO_HELLO
         if self._node is not None and caller[:_NODE_TAG] != self._node[:_NODE_TAG]:
-            return "the certificate is not that of the caller's node: process %s came with the certificate of node %s" % (caller, self._node)
+            text = "the certificate is not that of the caller's node: process %s came with the certificate of node %s"
+            return WireError("wrongNode", text % (caller, self._node))
         return None
 
 

@@ -33,13 +33,13 @@ def open_link(worker, address, process_id, lease_id, done):
                 say_hello()
                 return
             connection.on_close = None
-            connection.drop(refusal)
+            connection.drop(str(refusal))
             done(None, number, refusal)
 
         def answered(_header, _body, refusal):
             if refusal is not None:
                 connection.on_close = None
-                connection.drop(refusal)
+                connection.drop(str(refusal))
             done(None if refusal is not None else connection, number, refusal)
 
         def say_hello():

@@ -9,6 +9,7 @@ import os
 from . import _messages as message
 from ._connection import decode_header, encode_header
 from ._frames import FrameError, FrameParser, frame_parts
+from ._wire_error import WireError, is_wire_error, read_wire_error, wrong_version
 
 # hashlib and hmac load OpenSSL, which takes longer than the rest of a forked worker's start.
 try:
@@ -28,9 +29,8 @@ except ImportError:
 OPEN_WITHIN_SECONDS = 5.0
 HELLO_WITHIN_SECONDS = 30.0
 
-NO_HELLO = "the first message is not a hello"
+NO_HELLO = WireError("malformed", "the first message is not a hello")
 NOT_PROVEN = "the process there has not proven that it knows the session's token"
-_WRONG_VERSION = "the protocol version differs: the called side speaks %d, the caller %s"
 
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
@@ -90,10 +90,12 @@ def _end(address):
     return "%s %d" % (host[7:] if host.lower().startswith("::ffff:") and "." in host else host, address[1])
 
 
-def _tells_version(refusal):
-    """The whole text is ours, not only its beginning."""
-    called = refusal.partition(" speaks ")[2].partition(",")[0]
-    return called.isdecimal() and len(called) < 10 and refusal == _WRONG_VERSION % (int(called), message.PROTOCOL_VERSION)
+def _in_own_words(refusal):
+    """What is said by one that has not proven anything is nobody's word, but for the version."""
+    listener = refusal.details.get("listener") if is_wire_error(refusal, "wrongVersion") else None
+    if type(listener) is int and 0 <= listener < 1_000_000_000:
+        return wrong_version(listener, message.PROTOCOL_VERSION)
+    return NOT_PROVEN
 
 
 class CallerProof:
@@ -138,7 +140,7 @@ class ListenerProof:
         if kind != message.OPEN or not isinstance(opening, dict) or type(opening.get("version")) not in (int, float):
             return None, NO_HELLO
         if opening["version"] != message.PROTOCOL_VERSION:
-            return None, _WRONG_VERSION % (message.PROTOCOL_VERSION, opening["version"])
+            return None, wrong_version(message.PROTOCOL_VERSION, opening["version"])
         if not is_nonce(opening.get("nonce")) or not isinstance(opening.get("processId"), str):
             return None, NO_HELLO
         self.caller_id = opening["processId"]
@@ -167,7 +169,7 @@ def prove_before(sock, caller):
     kind, flags, _, _, header, _ = frames[0]
     decoded = None if header is None else decode_header(header)
     if kind != message.REPLY or flags & message.FLAG_ERROR:
-        return str(decoded)
+        return str(_in_own_words(read_wire_error(decoded)))
     proof = caller.answered(decoded)
     if proof is None:
         return NOT_PROVEN
@@ -182,9 +184,8 @@ def prove_to(connection, caller, wanted, done):
         if refusal is not None and connection.is_closed:
             done(refusal)
             return
-        # What is said by one that has not proven anything is nobody's word, but for the version.
         if refusal is not None:
-            done(refusal if _tells_version(refusal) else NOT_PROVEN)
+            done(_in_own_words(refusal))
             return
         proof = caller.answered(header)
         if proof is None:

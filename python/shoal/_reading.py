@@ -10,6 +10,7 @@ from ._codec import Payload
 from ._refs import CopyHold, Entry
 from ._stacks import Waiter
 from ._store import ObjectLost
+from ._wire_error import is_wire_error
 from .errors import ObjectLostError
 
 #: Why an object is fetched: an argument, which a task waits for.
@@ -101,8 +102,8 @@ def _read(worker, payload, dependencies):
     Waiter(worker, lambda: answer, None).run()
     here, error = answer[0]
     if error is not None:
-        if error.startswith("ObjectLostError"):
-            raise ObjectLost(location, error)
-        raise ObjectLostError("Cannot fetch an object from another node: %s" % error, {"reason": error})
+        if is_wire_error(error, "objectLost"):
+            raise ObjectLost(location, str(error))
+        raise ObjectLostError("Cannot fetch an object from another node: %s" % error, {"reason": str(error)})
     copy = Payload(b"", (), payload.graph, payload.error, payload.refs, CopyHold(worker.refs, here, payload.entry), here)
     return worker.codec.decode(copy, dependencies)

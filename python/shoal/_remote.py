@@ -192,7 +192,7 @@ def _create(worker, remote_class, args):
     def created(header, _body, error):
         answer.append((header, error))
         if error is not None:
-            client.state_changed({"actorId": id_, "phase": "dead", "incarnation": 0, "reason": error}, b"")
+            client.state_changed({"actorId": id_, "phase": "dead", "incarnation": 0, "reason": str(error)}, b"")
 
     def create():
         failed = next((dep for dep in deps if dep.payload is None or dep.payload.error), None)
@@ -234,7 +234,7 @@ def _create(worker, remote_class, args):
         Waiter(worker, lambda: answer, None).run()
         header, error = answer[0]
         if error is not None:
-            raise ActorDiedError("Cannot get or create actor %s: %s" % (options["name"], error), {"reason": error})
+            raise ActorDiedError("Cannot get or create actor %s: %s" % (options["name"], error), {"reason": str(error)})
         if header["actorId"] != id_:
             found = worker.refs.receive(header["actorId"] + _ACTOR_SUFFIX, header["owner"])
             return ActorHandle(worker, header["actorId"], header["interface"], found)

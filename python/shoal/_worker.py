@@ -41,6 +41,7 @@ from ._store import Store
 from ._submitter import TaskSubmitter
 from ._targets import Targets
 from ._unfinished import UnfinishedConnections
+from ._wire_error import WireError
 
 _PARENT_FD = 3
 #: Longer than a caller that attends to its leases keeps an idle one.
@@ -250,7 +251,7 @@ class Worker:
         elif kind == message.HELD_ENDED:
             self.read_links.asked(*decoded)
         elif kind == message.WHY_REF:
-            self.daemon.reply_error(call_id, "calls that Python makes are not explained")
+            self.daemon.reply_error(call_id, WireError("failed", "calls that Python makes are not explained"))
 
     # ---- what this process makes and waits for
 
@@ -586,13 +587,13 @@ class Worker:
         else:
             self.end_actor(None)
 
-    def end_actor(self, reason):
-        """@raises SystemExit"""
+    def end_actor(self, leaving):
+        """``leaving``: how and why the actor ends by its own decision, for the node; None where the node knows. @raises SystemExit"""
         if self._is_ending:
             return
         self._is_ending = True
-        if reason is not None:
-            self.daemon.send(message.WORKER_EXIT, reason)
+        if leaving is not None:
+            self.daemon.send(message.WORKER_EXIT, leaving)
         self._send_all()
         self.actor.instance = None
         watch = threading.Timer(_EXIT_WITHIN_SECONDS, lambda: os._exit(0))

@@ -84,8 +84,9 @@ class ProofTest(unittest.TestCase):
     def test_versions(self):
         _, listener = _ends()
         old = {"version": 1, "token": "secret", "processId": _CALLER}
-        refusal = "the protocol version differs: the called side speaks %d, the caller 1" % message.PROTOCOL_VERSION
-        self.assertEqual(listener.opened(message.OPEN, old), (None, refusal))
+        answer, refusal = listener.opened(message.OPEN, old)
+        self.assertIsNone(answer)
+        self.assertEqual((refusal.code, refusal.details), ("wrongVersion", {"listener": message.PROTOCOL_VERSION, "caller": 1}))
 
     def test_without_a_token_nothing_is_proven(self):
         with self.assertRaises(ValueError):

@@ -7,7 +7,7 @@ import {
   ActorDiedError,
   errorByCode,
   fromWire,
-  isWireError,
+  isRegisteredError,
   ObjectLostError,
   OwnerDiedError,
   registerErrorClass,
@@ -276,22 +276,22 @@ describe("across processes", () => {
     const received = fromWire({ ...toWire(new ShoalError("from the future")), code: "FUTURE" });
     expect(received.constructor).toBe(ShoalError);
     expect(received.code).toBe("FUTURE");
-    expect(isWireError(received)).toBe(false);
+    expect(isRegisteredError(received)).toBe(false);
   });
 
   test("a library's class arrives once it is registered", () => {
     class QueueFullError extends ShoalError {
       static override readonly code: string = "TEST_QUEUE_FULL";
     }
-    expect(isWireError(new QueueFullError("full"))).toBe(false);
+    expect(isRegisteredError(new QueueFullError("full"))).toBe(false);
     registerErrorClass(QueueFullError);
-    expect(isWireError(new QueueFullError("full"))).toBe(true);
+    expect(isRegisteredError(new QueueFullError("full"))).toBe(true);
     expect(fromWire(toWire(new QueueFullError("full")))).toBeInstanceOf(QueueFullError);
   });
 
   test("a user's subclass is no part of the family on the wire", () => {
     class Mine extends TaskError {}
-    expect(isWireError(new Mine("x"))).toBe(false);
+    expect(isRegisteredError(new Mine("x"))).toBe(false);
   });
 
   test.each([null, 5, "x", {}, { code: "A", message: "m", stack: "s" }, { code: 1, message: "m", stack: "s", fields: {} }])(

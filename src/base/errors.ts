@@ -340,7 +340,7 @@ function framesOf(stack: string | undefined): string {
 // Across processes
 
 /** An error of the family as plain data. `cause` is left as it is: the codec sends any value, and the errors inside it by this same form. */
-export interface WireError {
+export interface SerializedError {
   code: string;
   message: string;
   stack: string;
@@ -373,18 +373,18 @@ export function errorByCode(code: string): ErrorClass | undefined {
 }
 
 /** Whether a value is of a registered class: subclasses made by users travel as any other class instance does. */
-export function isWireError(value: unknown): value is ShoalError {
+export function isRegisteredError(value: unknown): value is ShoalError {
   return value instanceof ShoalError && classesByCode.get(value.code) === value.constructor;
 }
 
 /** The plain form of an error, to be read by {@link fromWire} in another process. */
-export function toWire(error: ShoalError): WireError {
+export function toWire(error: ShoalError): SerializedError {
   const fields: Record<string, unknown> = {};
   for (const field of OPTIONAL_FIELD_NAMES) {
     const value = (error as unknown as Record<string, unknown>)[field];
     if (value !== undefined) fields[field] = value;
   }
-  const wire: WireError = { code: error.code, message: error.message, stack: error.stack ?? "", fields };
+  const wire: SerializedError = { code: error.code, message: error.message, stack: error.stack ?? "", fields };
   if ("cause" in error) wire.cause = error.cause;
   return wire;
 }
@@ -395,7 +395,7 @@ export function toWire(error: ShoalError): WireError {
  * @throws TypeError when the data is not the plain form of an error: it comes from a peer.
  */
 export function fromWire(data: unknown): ShoalError {
-  const { code, message, stack, fields, cause } = checkedWireError(data);
+  const { code, message, stack, fields, cause } = checkedError(data);
   const options: Record<string, unknown> = {};
   for (const field of OPTIONAL_FIELD_NAMES) {
     if (Object.hasOwn(fields, field) && isOfType(fields[field], OPTIONAL_FIELDS[field])) options[field] = fields[field];
@@ -407,8 +407,8 @@ export function fromWire(data: unknown): ShoalError {
   return error;
 }
 
-function checkedWireError(data: unknown): WireError {
-  const wire = (typeof data === "object" && data !== null ? data : {}) as Partial<WireError>;
+function checkedError(data: unknown): SerializedError {
+  const wire = (typeof data === "object" && data !== null ? data : {}) as Partial<SerializedError>;
   const isWellFormed =
     typeof wire.code === "string" &&
     typeof wire.message === "string" &&
@@ -416,7 +416,7 @@ function checkedWireError(data: unknown): WireError {
     typeof wire.fields === "object" &&
     wire.fields !== null;
   if (!isWellFormed) throw new TypeError(`Cannot read an error: it lacks code, message, stack or fields: received ${describeValue(data)}`);
-  return wire as WireError;
+  return wire as SerializedError;
 }
 
 /** A field of another type than its own is dropped rather than handed to users under a type that it does not have. */

@@ -15,6 +15,7 @@ import {
   type AcceleratorIds,
   type ActorCreateHeader,
   type ActorInfoHeader,
+  type ActorLeavingHeader,
   type ActorLookupReply,
   type ActorRefusal,
   type ActorStartHeader,
@@ -37,6 +38,7 @@ import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { answerKeyValue, KeyValues } from "./key-values.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
+import { WireError } from "../wire/wire-error.ts";
 
 interface Tables {
   readonly actors: ActorTable;
@@ -302,8 +304,8 @@ export class Head implements HeadService {
     this.#apply(this.#actors.handle({ kind: "workerExited", worker, exit, intended, nowMs: this.#nowMs() }));
   }
 
-  workerLeaves(worker: ProcessId, reason: string | undefined): void {
-    this.#apply(this.#actors.handle({ kind: "leaving", worker, reason }));
+  workerLeaves(worker: ProcessId, leaving: ActorLeavingHeader | undefined): void {
+    this.#apply(this.#actors.handle({ kind: "leaving", worker, leaving }));
   }
 
   processGone(process: ProcessId): void {
@@ -342,10 +344,8 @@ export class Head implements HeadService {
     }
     const existing = name === undefined ? undefined : this.#actors.named(name, namespace);
     if (existing !== undefined && !options.getIfExists) {
-      peer.connection.replyError(
-        frame.callId,
-        `an actor named ${JSON.stringify(name)} exists already in namespace ${JSON.stringify(namespace)}`,
-      );
+      const taken = `an actor named ${JSON.stringify(name)} exists already in namespace ${JSON.stringify(namespace)}`;
+      peer.connection.replyError(frame.callId, new WireError("nameTaken", taken));
       return;
     }
     if (existing !== undefined) {
@@ -398,7 +398,7 @@ export class Head implements HeadService {
   #lookup(peer: HeadPeer, callId: number, query: ActorName): void {
     const found = this.#actors.named(query.name, query.namespace);
     if (found === undefined) {
-      peer.connection.replyError(callId, unknownName(query, this.#actors));
+      peer.connection.replyError(callId, new WireError("notFound", unknownName(query, this.#actors)));
       return;
     }
     this.#holdActor(found, peer);
@@ -520,6 +520,7 @@ export class Head implements HeadService {
       address: isNear ? worker.address : worker?.remoteAddress,
       pid: worker?.pid,
       reason: actor.reason,
+      ending: actor.ending,
       exit: actor.exit,
       refusal: actor.refusal,
       hasError: actor.error !== undefined,

@@ -19,6 +19,7 @@ import {
 } from "../wire/key-value-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { storeKey } from "./store/store-keys.ts";
+import { WireError } from "../wire/wire-error.ts";
 
 /** A key with its namespace, as the store writes it: plain characters take one, others three for each of their bytes in UTF-8. */
 const STORED_NAME_MAX = 900;
@@ -92,7 +93,7 @@ export function answerKeyValue(values: KeyValues, { peer, frame, header }: { pee
       const { namespace, key, form, overwrite } = header as KeyValuePutHeader;
       const obstacle = keyObstacle({ namespace, key }) ?? sizeObstacle(frame.body.byteLength);
       if (obstacle !== undefined) {
-        peer.connection.replyError(callId, obstacle);
+        peer.connection.replyError(callId, new WireError("malformed", obstacle));
         return true;
       }
       const value = { namespace, key, form, by: `${peer.id}/${callId}`, body: copyBytes(frame.body) };

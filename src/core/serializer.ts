@@ -8,7 +8,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import type { ObjectId, ProcessId } from "../base/ids.ts";
-import { ObjectLostError, type ShoalError, fromWire, isWireError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
+import { ObjectLostError, type ShoalError, fromWire, isRegisteredError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
 import { captureDefinition, captureValue, definitionOf, withPathsOfDriver } from "../closure/capture.ts";
 import { reviveValue } from "../closure/revive.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
@@ -208,7 +208,7 @@ export class Serializer implements ValueCodec {
 
   encodeError(error: unknown, task: FailedTask): EncodedMessage {
     const where = { taskName: task.name, pid: this.#options.pid, nodeId: this.#options.nodeId, remoteStack: userStack(error) };
-    const failure: ShoalError = isWireError(error) ? error : taskErrorFrom(error, where);
+    const failure: ShoalError = isRegisteredError(error) ? error : taskErrorFrom(error, where);
     try {
       const encoded = this.encode(failure);
       const sizeBytes = sizeOf(encoded);
@@ -512,7 +512,7 @@ export class Serializer implements ValueCodec {
       return { kind: KIND.REF, payload: index };
     }
     if (value instanceof DependencyMark) return { kind: KIND.DEPENDENCY, payload: value.index };
-    if (isWireError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
+    if (isRegisteredError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
     return this.#options.reducer.reduce(value);
   }
 

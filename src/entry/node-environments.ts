@@ -82,7 +82,7 @@ function foldersBy(exchange: PackageExchange): Omit<JobFolders, "remove"> {
         {
           node: nodeTagOf(id) as string as NodeId,
           reply: (answer, parts) => connection.reply(callId, answer, parts),
-          replyError: (text) => connection.replyError(callId, text),
+          replyError: (error) => connection.replyError(callId, error),
         },
         type,
         header,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JobId, NodeId } from "../base/ids.ts";
-import type { Reply } from "../rpc/connection.ts";
+import type { Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { PackageReadHeader } from "../wire/package-messages.ts";
 import { packDirectory, unpackDirectory } from "./pack-directory.ts";
@@ -57,7 +57,7 @@ class TestNode {
         const asker = {
           node,
           reply: (answered: unknown, parts: readonly Uint8Array[] = []) => resolve({ header: answered, body: Buffer.concat(parts) }),
-          replyError: (message: string) => reject(new Error(message)),
+          replyError: reject,
         };
         expect(this.exchange.receive(asker, type, structuredClone(header))).toBe(true);
       });

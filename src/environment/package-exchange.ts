@@ -29,6 +29,7 @@ import {
 import type { PackedDirectory, PackRequest } from "./pack-directory.ts";
 import { type Fetched, fetchContents, PACKAGE_PIECE_BYTES, type PackagePeer } from "./package-fetch.ts";
 import { PackageShelf } from "./package-shelf.ts";
+import { WireError } from "../wire/wire-error.ts";
 
 /** A folder and where it lies. */
 export interface PackagePlace extends PackRequest {
@@ -42,7 +43,7 @@ export interface PackagePlace extends PackRequest {
 export interface PackageAsker {
   readonly node: NodeId;
   reply(header: unknown, parts?: readonly Uint8Array[]): void;
-  replyError(message: string): void;
+  replyError(error: Error): void;
 }
 
 /** A package in this node's cache. */
@@ -129,7 +130,7 @@ export class PackageExchange {
     let offer = this.#offers.get(key);
     if (offer === undefined) {
       if (this.#described.get(key) !== job) {
-        asker.replyError("no process of that node uses this folder any more");
+        asker.replyError(new WireError("notFound", "no process of that node uses this folder any more"));
         return;
       }
       offer = { packed: this.#pack(request, job), holders: new Set() };
@@ -145,7 +146,7 @@ export class PackageExchange {
       const offered: PackageOfferedHeader = { hash, contentsBytes, manifestBytes, holders: holders.slice(-HOLDERS_NAMED_MAX), installed };
       asker.reply(offered);
     } catch (error) {
-      asker.replyError((error as Error).message);
+      asker.replyError(error as Error);
     }
   }
 
@@ -169,15 +170,15 @@ export class PackageExchange {
   async #serve(asker: PackageAsker, { hash, part, offset, length }: PackageReadHeader): Promise<void> {
     const isRange = Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(length) && length > 0;
     if (!isPackageHash(hash) || !isRange || length > PACKAGE_PIECE_BYTES) {
-      asker.replyError("what is asked for is no part of a package");
+      asker.replyError(new WireError("malformed", "what is asked for is no part of a package"));
     } else if (!this.#shelf.has(hash)) {
-      asker.replyError("it no longer has the package");
+      asker.replyError(new WireError("notFound", "it no longer has the package"));
     } else {
       const file = joinPath(this.#options.cacheFolder, hash, part === "manifest" ? MANIFEST_FILE : CONTENTS_FILE);
       try {
         asker.reply(undefined, [await readRange(file, { offset, length })]);
       } catch (error) {
-        asker.replyError((error as Error).message);
+        asker.replyError(error as Error);
       }
     }
   }

@@ -5,7 +5,7 @@
  * Decides the size of a piece and how many are on their way; owns nothing. Called by `package-exchange.ts`.
  */
 import type { NodeId } from "../base/ids.ts";
-import type { Reply } from "../rpc/connection.ts";
+import type { Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { PackageReadHeader } from "../wire/package-messages.ts";
 

@@ -16,6 +16,7 @@ import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
 import type { NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import {
+  type ActorLeavingHeader,
   type CancelRefHeader,
   type CancelRunningHeader,
   type EnvironmentHeader,
@@ -301,7 +302,7 @@ export class NodeDaemon {
       case MESSAGE.WORKER_EXIT:
         // An actor that ends by its own decision (terminate, exitActor) says so first.
         this.#intendedExits.add(peer.id);
-        this.#head.workerLeaves(peer.id, header as string | undefined);
+        this.#head.workerLeaves(peer.id, header as ActorLeavingHeader | undefined);
         return;
       case MESSAGE.NODES:
         if (this.#others !== undefined) this.#head.receive(peer, frame, header);
@@ -341,7 +342,7 @@ export class NodeDaemon {
     const answer = target?.connection.request(MESSAGE.WHY_REF, header, { timeoutMs: Math.max(1, header.trail.withinMs) });
     (answer ?? Promise.reject(new Error("nobody makes it"))).then(
       (reply) => peer.connection.reply(callId, reply.header),
-      (error: unknown) => peer.connection.replyError(callId, (error as Error).message),
+      (error: Error) => peer.connection.replyError(callId, error),
     );
   }
 

@@ -9,7 +9,7 @@ import { describeValue } from "../base/describe.ts";
 import { type NodeId, nodeTagOf } from "../base/ids.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import { isLeaseSpec } from "../scheduling/lease-spec.ts";
-import { bodyBytesOf, headQuestions } from "../wire/head-questions.ts";
+import { actorLeaving, bodyBytesOf, headQuestions } from "../wire/head-questions.ts";
 import * as shape from "../wire/header-shape.ts";
 import { MESSAGE } from "../wire/messages.ts";
 
@@ -60,7 +60,7 @@ const FORMS: Readonly<Record<number, shape.Shape>> = {
   [MESSAGE.LEASE_RECLAIMED]: tuple(id, number, list(tuple(number, number))),
   [MESSAGE.WORKER_PARK]: fields({ left: count, isReport: flag }),
   [MESSAGE.WORKER_UNPARK]: leaseSpec,
-  [MESSAGE.WORKER_EXIT]: optional(text),
+  [MESSAGE.WORKER_EXIT]: optional(actorLeaving),
   [MESSAGE.WORKER_SPENT]: nothing,
   [MESSAGE.WHY_LEASE]: either(fields({ shape: leaseSpec }), fields({ actor: text })),
   [MESSAGE.WHY_REF]: fields({ id: text, owner: id, trail: fields({ visited: list(anything), withinMs: number }) }),

@@ -9,6 +9,7 @@ import { nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import type { WireLocation } from "../wire/messages.ts";
 import { isSameLocation, noteLost } from "./lost-object.ts";
 import type { ObjectEntry } from "./object-entry.ts";
+import { isWireError } from "../wire/wire-error.ts";
 
 export interface RemoteCopiesOptions {
   processId: ProcessId;
@@ -94,18 +95,18 @@ export class RemoteCopies {
       else copy.here = here;
     } catch (error) {
       if (this.#copies.get(entry) === copy) this.#copies.delete(entry);
-      throw error instanceof NodeDiedError ? error : fetchError((error as Error).message, entry, copy.of);
+      throw error instanceof NodeDiedError ? error : fetchError(error as Error, entry, copy.of);
     }
   }
 }
 
-/** What the daemon said, whose text begins with the error's name. */
-function fetchError(said: string, entry: ObjectEntry, location: WireLocation): Error {
-  const [, name = "", text = said] = /^(\w+): ([^]*)$/.exec(said) ?? [];
+/** What the daemon answered, for the user. */
+function fetchError(error: Error, entry: ObjectEntry, location: WireLocation): Error {
+  const { message: text } = error;
   const facts = { reason: text, details: { id: entry.id, location } };
-  if (name === ObjectStoreFullError.name) return new ObjectStoreFullError(text, facts);
-  if (name === OutOfDiskError.name) return new OutOfDiskError(text, facts);
-  if (name !== ObjectLostError.name) return new Error(`Cannot fetch an object from another node: ${said}`);
+  if (isWireError(error, "objectStoreFull")) return new ObjectStoreFullError(text, facts);
+  if (isWireError(error, "outOfDisk")) return new OutOfDiskError(text, facts);
+  if (!isWireError(error, "objectLost")) return new Error(`Cannot fetch an object from another node: ${text}`);
   const lost = new ObjectLostError(text, facts);
   noteLost(lost, { entry, location });
   return lost;

@@ -210,7 +210,7 @@ export class Queue<T> implements Disposable {
       return await answer;
     } catch (error) {
       // Whoever comes after the queue has ended hears the same as those who waited then; a crash is another matter.
-      if (error instanceof ActorDiedError && error.reason === "it was terminated") throw wasShutDown();
+      if (error instanceof ActorDiedError && error.details?.["ending"] === "terminated") throw wasShutDown();
       throw error;
     } finally {
       // An answer holds the references in it until it is collected as garbage, and with them memory.

@@ -12,7 +12,8 @@ import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { blockFor } from "../platform/processes/interruptible.ts";
-import type { PeerConnection } from "./peer-connection.ts";
+import { readWireError, wireErrorHeader } from "../wire/wire-error.ts";
+import type { PeerConnection, Reply } from "./peer-connection.ts";
 import type { WakefulLoop } from "./wakeful-loop.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */
@@ -24,11 +25,6 @@ export const HELLO_SIZE_MAX = 4096;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How often a process that waits without its event loop looks whether something has come. */
 const SYNC_POLL_MS = 1;
-
-export interface Reply {
-  header: unknown;
-  body: Uint8Array;
-}
 
 interface PendingRequest {
   resolve(reply: Reply): void;
@@ -46,7 +42,8 @@ export class Connection implements PeerConnection {
   onFrame: (frame: Frame) => void = () => {};
   /** After every chunk: what arrived together has been handled. */
   onBatchEnd: () => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  /** As of a transport. */
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   /** Of a conversation in which what is sent is mostly answered at once. */
   wakeful: WakefulLoop | undefined;
@@ -89,7 +86,7 @@ export class Connection implements PeerConnection {
       }
       this.onBatchEnd();
     };
-    transport.onClose = (reason) => this.#closed(reason);
+    transport.onClose = (reason, isWhole) => this.#closed(reason, isWhole);
     transport.onDrain = () => this.onDrain();
   }
 
@@ -127,7 +124,7 @@ export class Connection implements PeerConnection {
     }
   }
 
-  /** @throws ConnectionClosedError when the peer goes away or does not answer within `timeoutMs` (30 s; 0 waits for ever). */
+  /** @throws WireError when the peer answers with an error. @throws ConnectionClosedError when it goes away or does not answer within `timeoutMs` (30 s; 0 waits for ever). */
   request(type: number, header: unknown, options: { parts?: readonly Uint8Array[]; timeoutMs?: number } = {}): Promise<Reply> {
     const id = this.#nextRequestId;
     this.#nextRequestId = (id % 0xffffffff) + 1;
@@ -173,13 +170,8 @@ export class Connection implements PeerConnection {
     this.send(MESSAGE.REPLY, header, { callId, parts });
   }
 
-  replyError(callId: number, message: string): void {
-    this.send(MESSAGE.REPLY, message, { callId, flags: FRAME_FLAG.ERROR });
-  }
-
-  /** The answer to the hello of a node link that is not to be. */
-  refuseLink(reason: string): void {
-    this.send(MESSAGE.LINK_HELLO, reason, { flags: FRAME_FLAG.ERROR });
+  replyError(callId: number, error: Error): void {
+    this.send(MESSAGE.REPLY, wireErrorHeader(error), { callId, flags: FRAME_FLAG.ERROR });
   }
 
   flush(): void {
@@ -212,11 +204,11 @@ export class Connection implements PeerConnection {
     this.#requests.delete(frame.callId);
     pending.takeBack?.();
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
+    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(readWireError(header));
     else pending.resolve({ header, body: Buffer.from(frame.body) });
   }
 
-  #closed(reason: string): void {
+  #closed(reason: string, isWhole = false): void {
     if (this.#closeReason !== undefined) return;
     this.#closeReason = reason;
     for (const pending of this.#requests.values()) {
@@ -224,6 +216,6 @@ export class Connection implements PeerConnection {
       pending.reject(new ConnectionClosedError(reason));
     }
     this.#requests.clear();
-    this.onClose(reason);
+    this.onClose(reason, isWhole);
   }
 }

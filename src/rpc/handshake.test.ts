@@ -5,15 +5,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
-import { AuthenticationError, VersionMismatchError } from "../base/errors.ts";
+import { AuthenticationError } from "../base/errors.ts";
 import { loopbackPair, type Transport } from "../platform/network/transport.ts";
-import { type Frame, FRAME_SIZE_MAX, FrameParser } from "../wire/frame.ts";
+import { type Frame, FRAME_FLAG, FRAME_SIZE_MAX, FrameParser } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import type { OpenReply } from "../wire/open-messages.ts";
+import { WireError, type WireErrorHeader, wireErrorHeader, wrongVersion } from "../wire/wire-error.ts";
 import { Connection } from "./connection.ts";
 import { acceptPeer, type CallerProof, connectPeer, proven, proveTo } from "./handshake.ts";
-import { notLeader, wrongVersion } from "./refusals.ts";
+import { deadNode, noCertificate, notLeader, refusedCertificate } from "./refusals.ts";
 
 const TOKEN = "5".repeat(64);
 const NODE_ID = "a".repeat(32) as NodeId;
@@ -279,21 +280,32 @@ test("a hello in another's name than the proof's is refused", async () => {
 });
 
 test("what is said by a listener that has proven nothing is believed of versions and certificates alone", async () => {
-  const refusedWith = async (reason: string): Promise<Error> => {
+  const refusedWith = async (header: unknown): Promise<Error> => {
     const [near, far] = pairOver("tcp one two");
-    fakeListener(far, (connection, { callId }) => connection.replyError(callId, reason));
+    fakeListener(far, (connection, { callId }) => connection.send(MESSAGE.REPLY, header, { callId, flags: FRAME_FLAG.ERROR }));
     return await failure(proving(near));
   };
-  expect(await refusedWith(wrongVersion(PROTOCOL_VERSION))).toBeInstanceOf(VersionMismatchError);
-  expect((await refusedWith("the caller has no certificate of this cluster")).message).toContain("no certificate");
-  const lies = ["the caller was declared dead: the node of process x", notLeader("tcp://127.0.0.1:9"), "anything"];
-  for (const truth of [wrongVersion(1), "the caller has no certificate of this cluster", "the caller's certificate is refused"])
-    lies.push(`${truth} ${notLeader("tcp://127.0.0.1:9")}`, `${truth}; run this`, `${truth}: \u001b[2J`);
-  for (const lie of lies) {
-    const error = await refusedWith(lie);
+  const lie = "led from tcp://127.0.0.1:9; run this \u001b[2J";
+  for (const truth of [wrongVersion({ caller: 1 }), noCertificate(), refusedCertificate("it has expired")]) {
+    const error = await refusedWith({ ...wireErrorHeader(truth), message: lie });
+    expect(error.message).toBe(`Cannot connect: ${truth.message}`);
+  }
+  // A listener of version 1 says a text, whatever it may be.
+  expect(await refusedWith(lie)).toMatchObject({
+    code: "VERSION_MISMATCH",
+    reason: wrongVersion({ listener: 1, caller: PROTOCOL_VERSION }).message,
+  });
+  const lies: WireErrorHeader[] = [
+    ...[deadNode(lie), notLeader(lie), new WireError("failed", lie), new WireError("wrongVersion", lie)].map(wireErrorHeader),
+    { code: "wrongVersion", message: lie, details: { listener: lie, caller: 1 } },
+    { code: "wrongVersion", message: lie, details: { listener: -1, caller: 1e12 } },
+    { code: "refusedCertificate", message: lie, details: { problem: lie } },
+  ];
+  for (const header of [...lies, { code: "noCertificate" }, { code: "nonsense", message: lie }, [lie], 7, null]) {
+    const error = await refusedWith(header);
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("has not proven");
-    expect(error.message).not.toContain(lie);
+    expect(error.message).not.toContain("run this");
   }
 });
 
@@ -329,7 +341,7 @@ test("what is written at once goes out behind the proofs, or nowhere", async () 
 
   const [to, stranger] = pairOver("within this process");
   const heard = new Heard(to);
-  fakeListener(stranger, (other, { callId }) => other.replyError(callId, "no"));
+  fakeListener(stranger, (other, { callId }) => other.replyError(callId, new Error("no")));
   const kept = new Connection(proven(to, { token: TOKEN, processId: CALLER, action: "connect" }), { trusted: true });
   expect((await failure(kept.request(MESSAGE.HELLO, HELLO))).message).toContain("has not proven");
   expect(heard.frames.map(({ type }) => type)).toEqual([MESSAGE.OPEN]);

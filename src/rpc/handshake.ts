@@ -17,9 +17,10 @@ import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import type { OpenHeader, OpenReply } from "../wire/open-messages.ts";
+import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";
 import { isNonce, isProof, newNonce, proofOf, type Transcript } from "./proof.ts";
-import { DEAD_NODE, errorOfRefusal, errorOfStranger, NOT_PROVEN, WRONG_NODE, wrongVersion } from "./refusals.ts";
+import { deadNode, errorOfRefusal, errorOfUnproven, notProven, sendRefusal, wrongNode } from "./refusals.ts";
 
 /** A program that has just started says its first word when it gets a processor: on a machine with much to do that took three seconds. */
 const OPEN_WITHIN_MS = 5_000;
@@ -28,7 +29,7 @@ const HELLO_WITHIN_MS = 30_000;
 /** How long who was refused has to read why. */
 const REFUSAL_READ_WITHIN_MS = 1000;
 
-const NO_HELLO = "the first message is not a hello";
+const noHello = (): WireError => new WireError("malformed", "the first message is not a hello");
 
 export interface AcceptOptions {
   token: string;
@@ -37,7 +38,7 @@ export interface AcceptOptions {
   /** Whether a node was declared dead: its processes are not spoken to any more. */
   isDead?: (node: NodeTag) => boolean;
   /** Why nobody is let in, whoever it is; told to members of the cluster only. */
-  refusal?: () => string;
+  refusal?: () => WireError;
   onPeer: (connection: Connection, hello: HelloHeader) => void;
   /** A connection of a node link, to be given to `NodeLink.accept`; refused where there are no links. */
   onLink?: (transport: Transport, hello: LinkHelloHeader) => void;
@@ -50,17 +51,16 @@ export function acceptPeer(transport: Transport, options: AcceptOptions): void {
   const connection = new Connection(transport, { trusted: false });
   let stop = afterReading(OPEN_WITHIN_MS, () => connection.drop("no hello came"));
   connection.onClose = () => stop();
-  const refuse = ({ type, callId }: Frame, reason: string): void => {
+  const refuse = (frame: Frame, refusal: WireError): void => {
     connection.onFrame = () => {};
-    if (type === MESSAGE.LINK_HELLO) connection.refuseLink(reason);
-    else connection.replyError(callId, reason);
+    sendRefusal(connection, frame, refusal);
     connection.close();
     stop();
-    stop = afterReading(REFUSAL_READ_WITHIN_MS, () => connection.drop(reason));
+    stop = afterReading(REFUSAL_READ_WITHIN_MS, () => connection.drop(refusal.message));
   };
   connection.onFrame = (opening) => {
     const opened = openingIn(opening);
-    if (typeof opened === "string") return refuse(opening, opened);
+    if (opened instanceof WireError) return refuse(opening, opened);
     const listenerNonce = newNonce();
     const known = { channel: transport.channel, callerNonce: opened.nonce, callerId: opened.processId };
     const transcript: Transcript = { ...known, listenerNonce, listenerNodeId: nodeId, listenerId: processId };
@@ -96,37 +96,37 @@ function headerOf(frame: Frame): unknown {
 }
 
 /** @returns why it is none */
-function openingIn(frame: Frame): OpenHeader | string {
+function openingIn(frame: Frame): OpenHeader | WireError {
   // With version 1 a link begins with its hello.
-  if (frame.type !== MESSAGE.OPEN && frame.type !== MESSAGE.LINK_HELLO) return NO_HELLO;
+  if (frame.type !== MESSAGE.OPEN && frame.type !== MESSAGE.LINK_HELLO) return noHello();
   const opening = headerOf(frame) as Partial<OpenHeader> | null | undefined;
-  if (opening === null || typeof opening !== "object" || typeof opening.version !== "number") return NO_HELLO;
-  if (opening.version !== PROTOCOL_VERSION) return wrongVersion(opening.version);
+  if (opening === null || typeof opening !== "object" || typeof opening.version !== "number") return noHello();
+  if (opening.version !== PROTOCOL_VERSION) return wrongVersion({ caller: opening.version });
   const isOpening = frame.type === MESSAGE.OPEN && isNonce(opening.nonce) && typeof opening.processId === "string";
-  return isOpening ? (opening as OpenHeader) : NO_HELLO;
+  return isOpening ? (opening as OpenHeader) : noHello();
 }
 
 function refusalOf(
   hello: Partial<AnyHello> | null,
   where: { isLink: boolean; options: AcceptOptions; certifiedNodeId: NodeId | undefined; provenId: ProcessId },
-): string | undefined {
+): WireError | undefined {
   const { isLink, options, certifiedNodeId, provenId } = where;
-  if (hello === null || typeof hello !== "object" || hello.processId !== provenId) return NO_HELLO;
+  if (hello === null || typeof hello !== "object" || hello.processId !== provenId) return noHello();
   if (options.refusal !== undefined) return options.refusal();
   if (certifiedNodeId !== undefined && nodeTagOf(provenId) !== nodeTagOf(certifiedNodeId))
-    return `${WRONG_NODE}: process ${provenId} came with the certificate of node ${certifiedNodeId}`;
-  if (options.isDead?.(nodeTagOf(provenId)) === true) return `${DEAD_NODE}: the node of process ${provenId}`;
+    return wrongNode(`process ${provenId} came with the certificate of node ${certifiedNodeId}`);
+  if (options.isDead?.(nodeTagOf(provenId)) === true) return deadNode(`the node of process ${provenId}`);
   if (!isLink) {
     const isOwn = typeof hello.holderId === "string" && nodeTagOf(hello.holderId) === nodeTagOf(provenId);
-    return isOwn ? undefined : `${WRONG_NODE}: process ${provenId} counts under ${String(hello.holderId)}`;
+    return isOwn ? undefined : wrongNode(`process ${provenId} counts under ${String(hello.holderId)}`);
   }
   const { nodeId, to, incarnation, delivered, oldest } = hello;
   if (typeof nodeId !== "string" || typeof incarnation !== "string" || !Number.isSafeInteger(delivered) || !Number.isSafeInteger(oldest))
-    return "the first message is not the hello of a node link";
-  if (nodeTagOf(nodeId) !== nodeTagOf(provenId)) return `${WRONG_NODE}: process ${provenId} is not of node ${nodeId}`;
-  if (certifiedNodeId !== undefined && nodeId !== certifiedNodeId)
-    return `${WRONG_NODE}: it is that of ${certifiedNodeId}, not of ${nodeId}`;
-  return to === undefined || to === options.nodeId ? undefined : `this is node ${options.nodeId}, not ${String(to)}`;
+    return new WireError("malformed", "the first message is not the hello of a node link");
+  if (nodeTagOf(nodeId) !== nodeTagOf(provenId)) return wrongNode(`process ${provenId} is not of node ${nodeId}`);
+  if (certifiedNodeId !== undefined && nodeId !== certifiedNodeId) return wrongNode(`it is that of ${certifiedNodeId}, not of ${nodeId}`);
+  if (to === undefined || to === options.nodeId) return undefined;
+  return new WireError("failed", `this is node ${options.nodeId}, not ${String(to)}`);
 }
 
 /** A caller, before it has proven who it is. */
@@ -171,7 +171,7 @@ async function proveOver(connection: Connection, transport: Transport, caller: C
     const { header } = await connection
       .request(MESSAGE.OPEN, opening, timeoutMs === undefined ? {} : { timeoutMs })
       .catch((error: Error) => {
-        throw error instanceof ConnectionClosedError ? error : errorOfStranger(action, error.message);
+        throw error instanceof ConnectionClosedError ? error : errorOfUnproven(action, error);
       });
     const listener = listenerIn(header);
     if (listener === undefined) throw notProven(action);
@@ -201,10 +201,6 @@ function listenerIn(header: unknown): OpenReply | undefined {
   const isWhole =
     typeof nodeId === "string" && typeof processId === "string" && isNonce(nonce) && nodeTagOf(nodeId) === nodeTagOf(processId);
   return isWhole ? (header as OpenReply) : undefined;
-}
-
-function notProven(action: string): AuthenticationError {
-  return errorOfRefusal(action, NOT_PROVEN) as AuthenticationError;
 }
 
 /** A transport that may be written to at once: what is written goes out when both ends have proven that they are of the session. */
@@ -250,9 +246,8 @@ export async function connectPeer(
     await connection.request(MESSAGE.HELLO, hello);
     return { connection, listener };
   } catch (error) {
-    const reason = (error as Error).message;
-    connection.drop(reason);
-    throw errorOfRefusal(action, reason) ?? closedAtOnce(address, error as Error) ?? error;
+    connection.drop((error as Error).message);
+    throw errorOfRefusal(action, error) ?? closedAtOnce(address, error as Error) ?? error;
   }
 }
 

@@ -7,7 +7,7 @@
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
 import type { ActorFactsHeader, LeaseAnswerHeader, LeaseAskHeader, NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
-import type { AcceleratorIds, ActorRefusal, GroupCreateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import type { AcceleratorIds, ActorLeavingHeader, ActorRefusal, GroupCreateHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
 /** A process of some node, as far as whoever talks to it has to know it. */
@@ -98,7 +98,7 @@ export interface HeadService {
   leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void;
   workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void;
   /** It is about to end by its own decision. */
-  workerLeaves(worker: ProcessId, reason: string | undefined): void;
+  workerLeaves(worker: ProcessId, leaving: ActorLeavingHeader | undefined): void;
   processGone(process: ProcessId): void;
   /** Nobody holds a handle of the actor any more. */
   unheld(actor: ActorId): void;

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import type { NodeId } from "../base/ids.ts";
 import { loopbackPair, type Transport } from "../platform/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
+import { WireError } from "../wire/wire-error.ts";
 import { Clock, End, HELLO, NODE_A, NODE_B, Pipe, pair, settled } from "../../sim/link-wire.ts";
 
 test("opens when there is something to send, delivers in order in both directions, and forgets what was acknowledged", async () => {
@@ -146,8 +147,8 @@ test("a request has a time limit of its own and survives a broken connection wit
   await settled();
   wires[0]?.destroy();
   await timers.pass(200);
-  b.link.replyError(asked, "it went wrong");
-  expect(((await answer) as Error).message).toBe("it went wrong");
+  b.link.replyError(asked, new WireError("notFound", "it went wrong"));
+  expect(await answer).toMatchObject({ code: "notFound", message: "it went wrong" });
 
   const late = a.link.request(201, "question", { timeoutMs: 300 }).catch((error: unknown) => error as Error);
   await timers.pass(400);
@@ -283,7 +284,7 @@ test("refuses whoever is another node than the link is for, on both ends", async
   const { a, b, timers } = pair({ a: { peerNodeId: stranger } });
   a.link.send(200, 1);
   await timers.pass(10);
-  expect(a.downs[0]).toBe(`refused: this is node ${NODE_B}, not ${stranger}`);
+  expect(a.downs[0]).toBe(`this is node ${NODE_B}, not ${stranger}`);
   const [, far] = loopbackPair();
   const strict = new End(NODE_B, "b1").make({ timers, peerNodeId: stranger });
   let refusal = "";

@@ -9,19 +9,18 @@
  */
 import { afterReading } from "../base/after-reading.ts";
 import type { NodeId, ProcessId } from "../base/ids.ts";
-import { ShoalError } from "../base/errors.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
+import { readWireError, WireError, wireErrorHeader } from "../wire/wire-error.ts";
 import { LinkAbuseError } from "./link-abuse.ts";
 import { type ProvenListener, proveTo } from "./handshake.ts";
-import { errorOfRefusal } from "./refusals.ts";
-import { ConnectionClosedError, type Reply } from "./connection.ts";
+import { ConnectionClosedError } from "./connection.ts";
 import { LinkCarrier } from "./link-carrier.ts";
 import { LinkLedger, type LinkPosition } from "./link-ledger.ts";
-import type { PeerConnection } from "./peer-connection.ts";
+import type { PeerConnection, Reply } from "./peer-connection.ts";
 
 /** Acknowledgements wait for each other: one costs a system call on both ends. */
 const ACK_FRAMES = 256;
@@ -58,10 +57,11 @@ export interface NodeLinkOptions {
   onFrame: (frame: Frame, acknowledge: () => void) => void;
   acknowledgesLater?: boolean;
   onUp?: (peer: { nodeId: NodeId; processId: ProcessId; incarnation: string; term: number | undefined; isNew: boolean }) => void;
-  /** The connection broke, or an attempt failed; the link goes on trying. */
-  onDown?: (reason: string) => void;
-  /** The other end does not prove that it is of the cluster, or refuses this end's certificate or version; the link goes on trying, as that can be mended there. */
-  onRefused?: (error: ShoalError) => void;
+  /**
+   * The connection broke, or an attempt failed; the link goes on trying. The error is a `WireError` where the other end has proven that it is of the cluster and refuses this
+   * one, and a `ShoalError` where it has not proven it.
+   */
+  onDown?: (error: Error) => void;
   /** The link gave itself up and dropped what it kept. Not called for `close`. */
   onGivenUp?: (reason: string) => void;
   /** No longer congested. */
@@ -206,8 +206,8 @@ export class NodeLink implements PeerConnection {
     this.#reply(callId, header, { parts });
   }
 
-  replyError(callId: number, message: string): void {
-    this.#reply(callId, message, { flags: FRAME_FLAG.ERROR });
+  replyError(callId: number, error: Error): void {
+    this.#reply(callId, wireErrorHeader(error), { flags: FRAME_FLAG.ERROR });
   }
 
   /** A connection of the other end, whose hello was read and found good (`acceptPeer`). */
@@ -215,7 +215,8 @@ export class NodeLink implements PeerConnection {
     const refusal = this.#refusalOf(hello);
     const carrier = this.#carry(transport);
     if (refusal !== undefined) {
-      carrier.write(wholeFrame({ type: MESSAGE.LINK_HELLO, flags: FRAME_FLAG.ERROR, callId: 0 }, encodeHeader(refusal), NO_PARTS));
+      const header = encodeHeader(wireErrorHeader(refusal));
+      carrier.write(wholeFrame({ type: MESSAGE.LINK_HELLO, flags: FRAME_FLAG.ERROR, callId: 0 }, header, NO_PARTS));
       carrier.end();
       return;
     }
@@ -281,11 +282,12 @@ export class NodeLink implements PeerConnection {
     return { nodeId, processId, kind: kind ?? "daemon", term, to: this.#options.peerNodeId, ...this.#ledger.position };
   }
 
-  #refusalOf(hello: LinkHelloHeader): string | undefined {
+  #refusalOf(hello: LinkHelloHeader): WireError | undefined {
     const { peerNodeId, self } = this.#options;
-    if (this.#closeReason !== undefined) return `the link is closed: ${this.#closeReason}`;
-    if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return `this link is for node ${peerNodeId}, not ${hello.nodeId}`;
-    return this.#greeting !== undefined && self.nodeId < hello.nodeId ? "both ends connect at once" : undefined;
+    const refuse = (message: string): WireError => new WireError("failed", message);
+    if (this.#closeReason !== undefined) return refuse(`the link is closed: ${this.#closeReason}`);
+    if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return refuse(`this link is for node ${peerNodeId}, not ${hello.nodeId}`);
+    return this.#greeting !== undefined && self.nodeId < hello.nodeId ? refuse("both ends connect at once") : undefined;
   }
 
   #connect(): void {
@@ -295,11 +297,11 @@ export class NodeLink implements PeerConnection {
     this.#attempt += 1;
     const attempt = this.#attempt;
     this.#isConnecting = true;
-    const fail = (reason: string): void => {
-      if (attempt === this.#attempt) this.#attemptFailed(reason);
+    const fail = (error: Error): void => {
+      if (attempt === this.#attempt) this.#attemptFailed(error);
     };
     this.#timers.clear(this.#connectTimer);
-    this.#connectTimer = this.#timers.set(() => fail(`no answer within ${openWithinMs} ms`), openWithinMs);
+    this.#connectTimer = this.#timers.set(() => fail(new Error(`no answer within ${openWithinMs} ms`)), openWithinMs);
     const open = async (): Promise<void> => {
       const transport = await connect();
       if (attempt !== this.#attempt) return transport.destroy();
@@ -311,27 +313,20 @@ export class NodeLink implements PeerConnection {
       this.#opening = undefined;
       this.#greet(transport, listener, fail);
     };
-    open().catch((error: unknown) => {
-      if (attempt === this.#attempt && error instanceof ShoalError) this.#options.onRefused?.(error);
-      fail((error as Error).message);
-    });
+    open().catch(fail);
   }
 
-  #greet(transport: Transport, listener: ProvenListener, fail: (reason: string) => void): void {
+  #greet(transport: Transport, listener: ProvenListener, fail: (error: Error) => void): void {
     const mine = this.#hello();
     const carrier = this.#carry(
       transport,
       (frame) => {
         const header = frame.type === MESSAGE.LINK_HELLO && frame.header.length > 0 ? decodeHeader(frame.header) : undefined;
-        if ((frame.flags & FRAME_FLAG.ERROR) !== 0) {
-          const refusal = errorOfRefusal(ACTION, String(header));
-          if (refusal !== undefined) this.#options.onRefused?.(refusal);
-          return fail(`refused: ${String(header)}`);
-        }
+        if ((frame.flags & FRAME_FLAG.ERROR) !== 0) return fail(readWireError(header));
         const problem =
           problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, listener.nodeId) ??
           this.#options.refusesPeer?.(header as LinkHelloHeader);
-        if (problem !== undefined) return fail(problem);
+        if (problem !== undefined) return fail(new Error(problem));
         this.#greeting = undefined;
         this.#isConnecting = false;
         this.#clearConnectTimer();
@@ -343,9 +338,9 @@ export class NodeLink implements PeerConnection {
     carrier.write(wholeFrame({ type: MESSAGE.LINK_HELLO, flags: 0, callId: 0 }, encodeHeader(mine), NO_PARTS));
   }
 
-  #attemptFailed(reason: string): void {
+  #attemptFailed(error: Error): void {
     this.#abandonAttempt();
-    this.#options.onDown?.(reason);
+    this.#options.onDown?.(error);
     this.#retryLater();
   }
 
@@ -374,7 +369,7 @@ export class NodeLink implements PeerConnection {
   }
 
   /** Frames go to `onFirst` until the connection is the link's. */
-  #carry(transport: Transport, onFirst: (frame: Frame) => void = () => {}, onEnd: (reason: string) => void = () => {}): LinkCarrier {
+  #carry(transport: Transport, onFirst: (frame: Frame) => void = () => {}, onEnd: (error: Error) => void = () => {}): LinkCarrier {
     const carrier: LinkCarrier = new LinkCarrier(transport, {
       onFrame: (frame) => {
         if (this.#carrier === carrier) this.#receive(frame);
@@ -385,8 +380,9 @@ export class NodeLink implements PeerConnection {
       },
       onDrain: () => this.#checkDrain(),
       onClose: (reason) => {
-        if (this.#carrier === carrier) this.#down(reason);
-        else onEnd(reason);
+        const error = new ConnectionClosedError(reason);
+        if (this.#carrier === carrier) this.#down(error);
+        else onEnd(error);
       },
     });
     return carrier;
@@ -433,10 +429,10 @@ export class NodeLink implements PeerConnection {
     });
   }
 
-  #down(reason: string): void {
+  #down(error: Error): void {
     this.#carrier = undefined;
     this.#rest();
-    this.#options.onDown?.(reason);
+    this.#options.onDown?.(error);
     this.#retryLater();
   }
 
@@ -481,7 +477,7 @@ export class NodeLink implements PeerConnection {
     this.#requests.delete(frame.callId);
     this.#timers.clear(pending.timer);
     const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
+    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(readWireError(header));
     else pending.resolve({ header, body: Buffer.from(frame.body) });
   }
 
@@ -514,7 +510,7 @@ export class NodeLink implements PeerConnection {
       this.#silentPings += 1;
       if (this.#silentPings * everyMs >= (this.#options.brokenAfterMs ?? BROKEN_AFTER_MS)) {
         carrier.drop();
-        this.#down(`nothing was heard for ${this.#silentPings * everyMs} ms`);
+        this.#down(new ConnectionClosedError(`nothing was heard for ${this.#silentPings * everyMs} ms`));
         return;
       }
       if (this.#isQuiet) this.#acknowledge();
@@ -538,7 +534,7 @@ export class NodeLink implements PeerConnection {
   #breakOff(error: Error): void {
     process.stderr.write(`shoal: ended a connection of node ${this.#peerId ?? "?"}: ${error.message}\n`);
     this.#carrier?.drop();
-    this.#down(error.message);
+    this.#down(error);
   }
 
   #defect(error: Error): void {

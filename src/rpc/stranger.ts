@@ -7,8 +7,9 @@ import { afterReading } from "../base/after-reading.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection } from "./connection.ts";
-import { NO_CERTIFICATE, wrongVersion } from "./refusals.ts";
+import { noCertificate, refusedCertificate, sendRefusal } from "./refusals.ts";
 
 /** As long as a hello of a member may take: a node that has just started on a busy machine is no attack. */
 const FIRST_FRAME_WITHIN_MS = 5000;
@@ -18,7 +19,7 @@ const ANSWER_READ_WITHIN_MS = 5000;
 export interface StrangerOptions {
   /** What is wrong with the certificate that was shown; undefined where none was. */
   problem?: string | undefined;
-  /** Lets a node in, or throws an error whose message is the answer. Only the head has it. */
+  /** Lets a node in, or throws the error that is the answer. Only the head has it. */
   onJoin?: (request: JoinHeader, from: string) => JoinReply | Promise<JoinReply>;
 }
 
@@ -31,32 +32,28 @@ export function acceptStranger(transport: Transport, options: StrangerOptions): 
     stop();
     stop = afterReading(ANSWER_READ_WITHIN_MS, () => connection.drop("the answer was not read"));
     const { callId, type } = frame;
-    const refuse = (reason: string): void => {
-      if (type === MESSAGE.LINK_HELLO) connection.refuseLink(reason);
-      else connection.replyError(callId, reason);
+    const refuse = (error: Error): void => {
+      sendRefusal(connection, frame, error);
       connection.close();
     };
     if (type !== MESSAGE.JOIN || options.onJoin === undefined || frame.header.length === 0) {
-      refuse(options.problem ?? NO_CERTIFICATE);
+      refuse(options.problem === undefined ? noCertificate() : refusedCertificate(options.problem));
       return;
     }
     const header = decodeHeader(frame.header) as Partial<JoinHeader> | null;
     if (typeof header !== "object" || header === null || header.version !== PROTOCOL_VERSION) {
-      refuse(wrongVersion(header?.version));
+      refuse(wrongVersion({ caller: header?.version }));
       return;
     }
     if (typeof header.secret !== "string" || typeof header.nodeId !== "string" || typeof header.publicKey !== "string") {
-      refuse("the request to join is malformed");
+      refuse(new WireError("malformed", "the request to join is malformed"));
       return;
     }
     const { onJoin } = options;
     const join = async (): Promise<JoinReply> => onJoin(header as JoinHeader, transport.remoteAddress ?? "");
-    join().then(
-      (reply) => {
-        connection.reply(callId, reply);
-        connection.close();
-      },
-      (error: unknown) => refuse((error as Error).message),
-    );
+    join().then((reply) => {
+      connection.reply(callId, reply);
+      connection.close();
+    }, refuse);
   };
 }

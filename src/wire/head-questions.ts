@@ -61,6 +61,9 @@ export function actorOptions(leaseSpec: shape.Shape): shape.Shape {
   });
 }
 
+/** From an actor that ends by itself. */
+export const actorLeaving: shape.Shape = fields({ ending: exactly("terminated", "exited"), reason: text });
+
 const longWait = fields({
   number,
   task: text,

@@ -397,6 +397,24 @@ export type ActorRefusal = Omit<LeaseRefusedHeader, "shape">;
 
 export type ActorPhase = "pending" | "alive" | "restarting" | "dead";
 
+/** How an actor came to its end. The last two: another has its name; it was refused or its arguments failed, so there was never a process. */
+export type ActorEnding =
+  | "terminated"
+  | "exited"
+  | "killed"
+  | "unheld"
+  | "creatorGone"
+  | "constructorFailed"
+  | "crashed"
+  | "nameTaken"
+  | "notCreated";
+
+/** From an actor that ends by itself, before it does. */
+export interface ActorLeavingHeader {
+  ending: "terminated" | "exited";
+  reason: string;
+}
+
 export interface ActorStateHeader {
   actorId: ActorId;
   phase: ActorPhase;
@@ -406,6 +424,8 @@ export interface ActorStateHeader {
   pid: number | undefined;
   /** For the dead: why. The body holds the constructor's error, when that was it. */
   reason: string | undefined;
+  /** Of the dead; absent for those that died under a head of version 0.1.0. */
+  ending?: ActorEnding | undefined;
   exit: WorkerExitedHeader | undefined;
   refusal?: ActorRefusal | undefined;
   hasError: boolean;

@@ -13,7 +13,7 @@ export const FETCH_FOR = { GET: 0, WAIT: 1, PREFETCH: 2 } as const;
 /** One object at one place: what a copy is of. The place alone may be another object's by now, and the id may have been made again elsewhere. */
 export type CopyKey = [id: ObjectId, location: WireLocation];
 
-/** To the process' daemon, which answers with a location on this node, or with an error of `FetchFailure`. Without its owner nobody but the object's node is asked. */
+/** To the process' daemon, which answers with a location on this node, or with the error `objectLost`, `objectStoreFull` or `outOfDisk`. Without its owner nobody but the object's node is asked. */
 export type ObjectFetchHeader = [id: ObjectId, location: WireLocation, purpose: number, owner?: ProcessId];
 
 /** To the process' daemon, or from that to another: where these objects are. Answered with one place for each. */
@@ -34,7 +34,7 @@ export interface TransferOpenHeader {
 export type TransferReadHeader = [offset: number, sizeBytes: number];
 
 /** A pull is over. From the receiver: it has everything, or wants no more. From the source: it has it not, or that node is to be asked. */
-export type TransferEndHeader = [reason: "done" | "cancelled" | "gone"] | [reason: "elsewhere", node: string];
+export type TransferEndHeader = [how: "done" | "cancelled" | "gone"] | [how: "elsewhere", node: string];
 
 /** To the node where an object's bytes are, and to its owner's: its copy at the sender is whole, or is no more. The number is that of the pull. */
 export type CopyStateHeader = [key: CopyKey, pull: number, state: "whole" | "gone", owner?: ProcessId];

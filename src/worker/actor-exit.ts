@@ -5,13 +5,14 @@
  * context of the actor. `exitActor()` unwinds the method by what it throws here; whether the method catches that or not, its call is never answered and the
  * actor ends.
  */
+import type { ActorLeavingHeader } from "../wire/messages.ts";
 import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
 
 /** What a dispose method may take; the process ends then, whatever it does. */
 const DISPOSE_WITHIN_MS = 5000;
 
 /** In the error of every call that the actor leaves behind. */
-export const EXIT_REASON = "it called exitActor()";
+export const EXITED: ActorLeavingHeader = { ending: "exited", reason: "it called exitActor()" };
 
 /** Unwinds the method that called `exitActor()`. */
 export class ActorExit extends Error {

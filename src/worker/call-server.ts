@@ -16,12 +16,13 @@ import type { Connection } from "../rpc/connection.ts";
 import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { EXIT_REASON } from "./actor-exit.ts";
+import { EXITED } from "./actor-exit.ts";
 import { argumentWait } from "./argument-waits.ts";
 import type { ActorJob } from "./actor-host.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import {
   type AcceleratorIds,
+  type ActorLeavingHeader,
   type CallHeader,
   type CancelHeader,
   type HelloHeader,
@@ -53,7 +54,7 @@ export interface CallServerOptions extends CallTargetsOptions {
   codec: ValueCodec;
   table: ObjectTable;
   /** The actor ends: by a caller's `terminate`, once the answer is sent, or by its own `exitActor()`. */
-  onActorEnd: (reason: string) => void;
+  onActorEnd: (leaving: ActorLeavingHeader) => void;
   /** What a call that came here waits for. */
   explain: (context: TaskContext | undefined, trail: WhyTrail) => Promise<WhyHeader>;
   /** Cancels the calls that a call of this process made and that have not ended. */
@@ -379,7 +380,7 @@ export class CallServer {
       host.enqueueLast({
         run: (_instance, done) => {
           this.#answer(context, call, undefined, 0, done);
-          this.#options.onActorEnd("it was terminated");
+          this.#options.onActorEnd({ ending: "terminated", reason: "it was terminated" });
         },
       });
       return;
@@ -529,7 +530,7 @@ export class CallServer {
 
   #answer(context: TaskContext, call: { callId: number; numReturns: number }, value: unknown, durationMs: number, done?: () => void): void {
     if (context.exits) {
-      this.#options.onActorEnd(EXIT_REASON);
+      this.#options.onActorEnd(EXITED);
       return;
     }
     if (context.isCancelled) {
@@ -561,7 +562,7 @@ export class CallServer {
 
   #answerError(context: TaskContext, call: { callId: number; numReturns: number }, error: unknown, done?: () => void): void {
     if (context.exits) {
-      this.#options.onActorEnd(EXIT_REASON);
+      this.#options.onActorEnd(EXITED);
       return;
     }
     if (context.isCancelled) {

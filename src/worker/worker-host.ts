@@ -16,9 +16,10 @@ import { acceptPeer } from "../rpc/handshake.ts";
 import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { disposeInstance, EXIT_REASON } from "./actor-exit.ts";
+import { disposeInstance, EXITED } from "./actor-exit.ts";
 import {
   type AcceleratorIds,
+  type ActorLeavingHeader,
   type ActorStartHeader,
   type CancelRunningHeader,
   type HeldEndedHeader,
@@ -208,7 +209,7 @@ export class WorkerHost {
       explain: (context, trail) => explain(context, this.#begunCalls(), trail),
       processId,
       ancestorsOf: (callId) => this.#ancestorsOf(callId),
-      onActorEnd: (reason) => this.#endActor(reason),
+      onActorEnd: (leaving) => this.#endActor(leaving),
       begins: this.#spent === undefined ? undefined : (id, maxCalls) => this.#spent?.begins(id, maxCalls),
       guard,
       onUnsafe: () => {
@@ -244,9 +245,9 @@ export class WorkerHost {
   }
 
   /** Says so first: it is no crash, and there is no restart. */
-  #endActor(reason: string): void {
+  #endActor(leaving: ActorLeavingHeader): void {
     if (this.#isEnding) return;
-    this.#options.daemon.send(MESSAGE.WORKER_EXIT, reason);
+    this.#options.daemon.send(MESSAGE.WORKER_EXIT, leaving);
     void this.#disposeAndExit();
   }
 
@@ -262,11 +263,11 @@ export class WorkerHost {
   #exitActor(context: TaskContext): void {
     this.actors.close();
     if (context.isFinished) {
-      this.#endActor(EXIT_REASON);
+      this.#endActor(EXITED);
       return;
     }
     context.exits = true;
-    setTimeout(() => this.#endActor(EXIT_REASON), EXIT_WITHIN_MS).unref();
+    setTimeout(() => this.#endActor(EXITED), EXIT_WITHIN_MS).unref();
   }
 
   async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {
@@ -299,13 +300,13 @@ export class WorkerHost {
       const instance = taskContext.run(context, () => new actorClass(...decoded));
       context.isFinished = true;
       if (context.exits) {
-        this.#endActor(EXIT_REASON);
+        this.#endActor(EXITED);
         return;
       }
       this.actors.constructed(instance);
       daemon.send(MESSAGE.ACTOR_STARTED, { actorId, incarnation });
     } catch (error) {
-      if (context.exits) this.#endActor(EXIT_REASON);
+      if (context.exits) this.#endActor(EXITED);
       else this.#startFailed(actorId, incarnation, name, error);
     }
   }

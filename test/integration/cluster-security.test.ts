@@ -227,7 +227,7 @@ function linkTo(
       return lastTransport;
     },
     onFrame,
-    onDown: (reason) => void ends.push(reason),
+    onDown: ({ message }) => void ends.push(message),
   });
   links.push(link);
   return { link, ends };
@@ -287,7 +287,7 @@ describe("a node that has been taken over", () => {
         token: rogue.token,
         connect: () => connect(nodeId === second.nodeId ? cluster.address : address, { identity: rogue.identity }),
         onFrame: () => {},
-        onRefused: (error) => refused.push(error),
+        onDown: (error) => refused.push(error),
       });
       link.open();
       await until(() => refused.length > 0, "the link to be refused");
@@ -410,7 +410,7 @@ describe("a node that has been taken over", () => {
       send(target.daemonId, "", MESSAGE.LOG, { pid: 1, source: "x", stream: "stdout", lines: ["x"] }),
       send("head", processOf(target.nodeId), MESSAGE.ACTOR_STATE, {}),
       send(mine, "", MESSAGE.WORKER_EXITED, exit),
-      send(mine, "", MESSAGE.WORKER_EXIT, "so"),
+      send(mine, "", MESSAGE.WORKER_EXIT, { ending: "exited", reason: "so" }),
       send(mine, "", MESSAGE.SHUTDOWN, undefined),
       send(mine, "", MESSAGE.STORE_ARENA, ["../x", 1]),
       send(mine, "", MESSAGE.STORE_FREED, [[outside, false]]),

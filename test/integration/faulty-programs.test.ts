@@ -58,7 +58,7 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.LEASE_RECLAIMED]: [OTHER, 1, [[1, 1]]],
     [MESSAGE.WORKER_PARK]: { left: 1, isReport: true },
     [MESSAGE.WORKER_UNPARK]: shape,
-    [MESSAGE.WORKER_EXIT]: "so",
+    [MESSAGE.WORKER_EXIT]: { ending: "exited", reason: "so" },
     [MESSAGE.WORKER_SPENT]: undefined,
     [MESSAGE.DEFINE]: {
       number: 0,

@@ -18,6 +18,7 @@ import { acceptPeer, connectPeer } from "../../src/rpc/handshake.ts";
 import { formatJoinToken, parseJoinToken } from "../../src/rpc/join-token.ts";
 import { NodeLink } from "../../src/rpc/node-link.ts";
 import { acceptStranger } from "../../src/rpc/stranger.ts";
+import { FRAME_FLAG } from "../../src/wire/frame.ts";
 import { decodeHeader } from "../../src/wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
 import { until } from "./session.ts";
@@ -169,12 +170,12 @@ describe("who is who", () => {
       token: TOKEN,
       connect: () => connect(address, { identity: identity(NODE_A) }),
       onFrame: () => {},
-      onRefused: (reason) => refused.push(reason),
+      onDown: (reason) => refused.push(reason),
     });
     link.open();
     await until(() => refused.length > 0, "the link to be refused");
     link.close("the test is over");
-    expect(refused[0]).toBeInstanceOf(AuthenticationError);
+    expect(refused[0]).toMatchObject({ code: "wrongNode" });
     expect(refused[0]?.message).toContain("the certificate is not that of the caller's node");
   });
 
@@ -212,10 +213,8 @@ describe("who is who", () => {
       connection.onFrame = ({ callId, header }) => {
         const { token, version } = decodeHeader(header) as { token: unknown; version: unknown };
         const isHello = typeof token === "string";
-        connection.replyError(
-          callId,
-          isHello ? `the protocol version differs: the called side speaks 1, the caller ${String(version)}` : "no hello",
-        );
+        const text = isHello ? `the protocol version differs: the called side speaks 1, the caller ${String(version)}` : "no hello";
+        connection.send(MESSAGE.REPLY, text, { callId, flags: FRAME_FLAG.ERROR });
       };
     });
     const error = await failure(call(old.path, hello(NODE_A)));

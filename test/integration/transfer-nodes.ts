@@ -24,7 +24,7 @@ const MEGABYTE = 1_048_576;
 class TestTransport implements Transport {
   readonly channel = "test";
   onChunk: (chunk: Buffer) => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   readonly socket: net.Socket;
 
@@ -34,7 +34,7 @@ class TestTransport implements Transport {
     socket.on("data", (chunk: Buffer) => this.onChunk(onRead(socket, chunk)));
     socket.on("drain", () => this.onDrain());
     socket.on("error", () => {});
-    socket.on("close", () => this.onClose("the connection was closed"));
+    socket.on("close", () => this.onClose("the connection was closed", true));
   }
 
   get pendingBytes(): number {

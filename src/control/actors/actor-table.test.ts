@@ -149,7 +149,7 @@ describe("the actor table", () => {
     expect(unheld.named("x", "n")).toBeUndefined();
     expect(unheld.get(id)?.phase).toBe("alive");
     const leaving = alive({ name: "x", maxRestarts: -1 });
-    expect(leaving.handle({ kind: "leaving", worker, reason: "it left" })).toEqual([]);
+    expect(leaving.handle({ kind: "leaving", worker, leaving: { ending: "exited", reason: "it left" } })).toEqual([]);
     expect(leaving.named("x", "n")).toBeUndefined();
     leaving.handle({ kind: "workerExited", worker, exit: undefined, intended: false, nowMs: 0 });
     expect(leaving.get(id)).toMatchObject({ phase: "dead", reason: "it left" });

@@ -9,7 +9,15 @@
 import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { SetMap } from "../../base/set-map.ts";
 import type { WorkerFactsHeader } from "../../wire/cluster-messages.ts";
-import type { ActorOptionsHeader, ActorPhase, ActorRefusal, PayloadHeader, WorkerExitedHeader } from "../../wire/messages.ts";
+import type {
+  ActorEnding,
+  ActorLeavingHeader,
+  ActorOptionsHeader,
+  ActorPhase,
+  ActorRefusal,
+  PayloadHeader,
+  WorkerExitedHeader,
+} from "../../wire/messages.ts";
 
 export interface ActorSpec {
   readonly definition: string;
@@ -35,6 +43,7 @@ export interface ActorRecord {
   worker: WorkerFactsHeader | undefined;
   /** It was told to end, or has said that it will: it may finish what it has, its name is free. */
   isEnding: boolean;
+  ending: ActorEnding | undefined;
   reason: string | undefined;
   exit: WorkerExitedHeader | undefined;
   refusal: ActorRefusal | undefined;
@@ -50,7 +59,7 @@ export type ActorEvent =
   | { kind: "refused"; id: ActorId; refusal: ActorRefusal }
   | { kind: "startFailed"; id: ActorId; incarnation: number; error: { header: PayloadHeader; body: Uint8Array } }
   /** Its process is about to end by its own decision: there will be no restart. */
-  | { kind: "leaving"; worker: ProcessId; reason: string | undefined }
+  | { kind: "leaving"; worker: ProcessId; leaving: ActorLeavingHeader | undefined }
   | { kind: "workerExited"; worker: ProcessId; exit: WorkerExitedHeader | undefined; intended: boolean; nowMs: number }
   | { kind: "kill"; id: ActorId; restart: boolean; reason?: string }
   | { kind: "unheld"; id: ActorId }
@@ -75,6 +84,7 @@ export type ActorEffect =
   /** Handles with another id keep it alive, from now on or no longer. */
   | { kind: "hold" | "release"; actor: ActorRecord };
 
+const UNHELD = "nobody held a handle of it any more";
 /** The dead are remembered so that late callers learn the cause; the oldest are forgotten. */
 const DEAD_MAX = 10_000;
 /** The first restart is at once; those of an actor that dies soon after each take longer and longer. */
@@ -212,19 +222,18 @@ export class ActorTable {
         const actor = this.#live(event.id);
         if (actor === undefined) return [];
         actor.refusal = event.refusal;
-        return this.#die(actor, event.refusal.reason);
+        return this.#die(actor, "notCreated", event.refusal.reason);
       }
       case "startFailed": {
         const actor = this.#live(event.id);
         if (actor === undefined || actor.incarnation !== event.incarnation) return [];
         actor.error = event.error;
-        return this.#die(actor, "its constructor failed");
+        return this.#die(actor, "constructorFailed", "its constructor failed");
       }
       case "leaving": {
         const actor = this.#byWorker.get(event.worker);
         if (actor === undefined) return [];
-        actor.reason ??= event.reason;
-        this.#beginEnd(actor);
+        this.#beginEnd(actor, event.leaving);
         return [];
       }
       case "workerExited":
@@ -245,7 +254,7 @@ export class ActorTable {
             },
           ];
         }
-        return this.#die(actor, "it was killed by kill()");
+        return this.#die(actor, "killed", "it was killed by kill()");
       }
       case "unheld": {
         this.#awaited.delete(event.id);
@@ -258,18 +267,17 @@ export class ActorTable {
         const actor = this.#live(event.id);
         if (actor === undefined || actor.options.isDetached) return [];
         if (actor.phase === "alive" && actor.worker !== undefined) {
-          this.#beginEnd(actor);
-          actor.reason = "nobody held a handle of it any more";
-          return [{ kind: "end", actor, worker: actor.worker.id, afterPending: true, reason: actor.reason }];
+          this.#beginEnd(actor, { ending: "unheld", reason: UNHELD });
+          return [{ kind: "end", actor, worker: actor.worker.id, afterPending: true, reason: UNHELD }];
         }
-        return this.#die(actor, "nobody held a handle of it any more");
+        return this.#die(actor, "unheld", UNHELD);
       }
       case "processGone": {
         const effects: ActorEffect[] = [];
         for (const [id, waiting] of this.#awaited) if (waiting.delete(event.process) && waiting.size === 0) this.#awaited.delete(id);
         for (const actor of this.#byWatcher.take(event.process)) actor.watchers.delete(event.process);
         for (const actor of Array.from(this.#byCreator.get(event.process))) {
-          if (!actor.options.isDetached) effects.push(...this.#die(actor, "the process that had created it ended"));
+          if (!actor.options.isDetached) effects.push(...this.#die(actor, "creatorGone", "the process that had created it ended"));
         }
         return effects;
       }
@@ -314,6 +322,7 @@ export class ActorTable {
       startedMs: 0,
       worker: undefined,
       isEnding: false,
+      ending: undefined,
       reason: undefined,
       exit: undefined,
       refusal: undefined,
@@ -334,8 +343,8 @@ export class ActorTable {
     const { exit } = event;
     actor.exit = exit;
     if (actor.phase === "dead") return [{ kind: "state", actor, watchers: actor.watchers }];
-    if (event.intended) return this.#die(actor, actor.reason ?? "it was terminated", exit);
-    if (actor.restartsLeft === 0) return this.#die(actor, actor.reason ?? "its process ended", exit);
+    if (event.intended) return this.#die(actor, "terminated", "it was terminated", exit);
+    if (actor.restartsLeft === 0) return this.#die(actor, "crashed", "its process ended", exit);
     if (actor.restartsLeft > 0) actor.restartsLeft -= 1;
     const hadStarted = actor.phase === "alive";
     const wasStable = hadStarted && event.nowMs - actor.startedMs >= STABLE_AFTER_MS;
@@ -351,7 +360,9 @@ export class ActorTable {
   }
 
   /** It may still answer what it has; nobody finds it by its name any more, so that whoever looks for the name does not get one that ends. */
-  #beginEnd(actor: ActorRecord): void {
+  #beginEnd(actor: ActorRecord, why: { ending: ActorEnding; reason: string } | undefined): void {
+    actor.ending ??= why?.ending;
+    actor.reason ??= why?.reason;
     actor.isEnding = true;
     actor.restartsLeft = 0;
     this.#releaseName(actor);
@@ -372,9 +383,10 @@ export class ActorTable {
   }
 
   /** @param exit of the process with which it ends; how an earlier life of it ended is not why it is dead */
-  #die(actor: ActorRecord, reason: string, exit?: WorkerExitedHeader): ActorEffect[] {
+  #die(actor: ActorRecord, ending: ActorEnding, reason: string, exit?: WorkerExitedHeader): ActorEffect[] {
     actor.phase = "dead";
     actor.exit = exit;
+    actor.ending ??= ending;
     actor.reason ??= reason;
     this.#releaseName(actor);
     this.#byCreator.delete(actor.creator, actor);

@@ -13,6 +13,7 @@ import type { JoinTokensHeader, JoinTokensReply } from "../../wire/cluster-messa
 import { type ClusterSecrets, openSecrets, type SecretsPlace, storeJoinToken } from "./cluster-secrets.ts";
 import { Joining } from "./join.ts";
 import { JoinTokens } from "./join-tokens.ts";
+import type { WireError } from "../../wire/wire-error.ts";
 
 export interface HeadSecurityOptions {
   place: SecretsPlace;
@@ -26,7 +27,7 @@ export interface HeadSecurityOptions {
   livingNodes: () => Iterable<NodeId>;
   isDead: (node: NodeId) => boolean;
   /** Why nobody can join here now. */
-  refusal?: () => string | undefined;
+  refusal?: () => WireError | undefined;
   natsFor?: (nodeId: NodeId) => unknown;
   nowMs: () => number;
 }
@@ -86,7 +87,7 @@ export class HeadSecurity {
           problem,
           onJoin: (request, from) => {
             const refusal = this.#options.refusal?.();
-            if (refusal !== undefined) throw new Error(refusal);
+            if (refusal !== undefined) throw refusal;
             return this.#joining.join(request, from);
           },
         });
@@ -94,13 +95,13 @@ export class HeadSecurity {
     };
   }
 
-  /** The next certificate of a node that has proved who it is. @throws Error whose message is the answer */
+  /** The next certificate of a node that has proved who it is. @throws the error that is the answer */
   renew(nodeId: NodeId, publicKey: unknown): string {
     if (typeof publicKey !== "string") throw new Error("the request for a certificate is malformed");
     return this.#joining.renew(nodeId, publicKey);
   }
 
-  /** What an operator wants of the join tokens. @throws Error whose message is the answer */
+  /** What an operator wants of the join tokens. @throws the error that is the answer */
   async joinTokens(asked: JoinTokensHeader): Promise<JoinTokensReply> {
     if (asked?.do === "new") {
       const { ageMaxMs } = asked;

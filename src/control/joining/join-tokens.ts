@@ -6,7 +6,6 @@
  */
 import { sha256Hex } from "../../platform/digest.ts";
 import { tokensEqual } from "../../platform/random.ts";
-import { WRONG_JOIN_TOKEN } from "../../rpc/refusals.ts";
 
 /** As it is stored in the cluster's tables. */
 export interface JoinTokenRecord {
@@ -62,15 +61,15 @@ export class JoinTokens {
   /** Why somebody at an address may not join with a secret; undefined when he may. */
   refusalOf(secret: string, options: { from: string; nowMs: number }): string | undefined {
     const { from, nowMs } = options;
-    if (!this.#mayTry(from, nowMs)) return `${WRONG_JOIN_TOKEN}: more than ${TRIES_PER_SECOND} tries a second came from ${from}`;
+    if (!this.#mayTry(from, nowMs)) return `more than ${TRIES_PER_SECOND} tries a second came from ${from}`;
     const id = sha256Hex(secret);
     let found: JoinTokenRecord | undefined;
     // All are compared, each in constant time: how long it takes tells nothing of any of them.
     for (const record of this.#records.values()) if (tokensEqual(id, record.id)) found = record;
-    if (found === undefined) return `${WRONG_JOIN_TOKEN}: it is not one of this cluster`;
-    if (found.revokedAtMs !== undefined) return `${WRONG_JOIN_TOKEN}: it was revoked at ${new Date(found.revokedAtMs).toISOString()}`;
+    if (found === undefined) return "it is not one of this cluster";
+    if (found.revokedAtMs !== undefined) return `it was revoked at ${new Date(found.revokedAtMs).toISOString()}`;
     if (found.expiresAtMs !== undefined && nowMs >= found.expiresAtMs)
-      return `${WRONG_JOIN_TOKEN}: it was good until ${new Date(found.expiresAtMs).toISOString()}`;
+      return `it was good until ${new Date(found.expiresAtMs).toISOString()}`;
     return undefined;
   }
 

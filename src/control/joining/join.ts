@@ -11,6 +11,7 @@ import { newToken } from "../../platform/random.ts";
 import { formatJoinToken } from "../../rpc/join-token.ts";
 import type { JoinHeader, JoinReply } from "../../wire/messages.ts";
 import { type JoinTokenRecord, JoinTokens } from "./join-tokens.ts";
+import { WireError } from "../../wire/wire-error.ts";
 
 export interface JoiningOptions {
   authority: Authority;
@@ -60,7 +61,7 @@ export class Joining {
   join(request: JoinHeader, from: string): JoinReply {
     const nowMs = this.#options.nowMs();
     const refusal = this.tokens.refusalOf(request.secret, { from, nowMs });
-    if (refusal !== undefined) throw new Error(refusal);
+    if (refusal !== undefined) throw new WireError("refusedJoinToken", `the join token is refused: ${refusal}`);
     const tag = nodeTagOf(request.nodeId);
     for (const node of this.#options.livingNodes())
       if (nodeTagOf(node) === tag) throw new Error(`the node id ${request.nodeId} belongs to a node of the cluster already`);

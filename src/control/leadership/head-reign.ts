@@ -8,6 +8,7 @@ import type { NodeId, ProcessId } from "../../base/ids.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import { acceptPeer } from "../../rpc/handshake.ts";
 import { notLeader } from "../../rpc/refusals.ts";
+import type { WireError } from "../../wire/wire-error.ts";
 import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
 import { HeadElection, PROOF_MS } from "./head-election.ts";
 import { HeadRoster } from "./head-roster.ts";
@@ -82,7 +83,7 @@ export class HeadReign {
   }
 
   /** What whoever wants a leading head is told by this one; undefined while it leads. */
-  get refusal(): string | undefined {
+  get refusal(): WireError | undefined {
     if (this.#server !== undefined) return undefined;
     const { leader } = this.#election;
     // It is not known for a moment after a reign has ended.

@@ -41,6 +41,7 @@ import type { KeptHead } from "../tables/kept-head.ts";
 import { checkRegistration, checkWord, type NodeWord } from "./node-speech.ts";
 import { NodeWatch } from "./node-watch.ts";
 import { RemoteNode } from "./remote-node.ts";
+import { WireError } from "../../wire/wire-error.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
 const DEAD_MAX = 1000;
@@ -200,7 +201,7 @@ export class HeadServer {
         clearTimeout(timer);
         if (node !== undefined) this.#watch.linkUp(nodeId);
       },
-      onDown: (reason) => {
+      onDown: ({ message: reason }) => {
         clearTimeout(timer);
         if (this.#isClosed) return;
         if (node !== undefined && this.#nodes.get(nodeTagOf(nodeId)) === node) this.#watch.linkDown(nodeId);
@@ -339,7 +340,7 @@ export class HeadServer {
       if (security === undefined) throw new Error("this cluster has no certificates");
       link.reply(frame.callId, security.renew(nodeId, headerOf(frame)));
     } catch (error) {
-      link.replyError(frame.callId, (error as Error).message);
+      link.replyError(frame.callId, error as Error);
     }
   }
 
@@ -351,7 +352,7 @@ export class HeadServer {
         : security.joinTokens(asked);
     answer.then(
       (reply) => peer.connection.reply(callId, reply),
-      (error: unknown) => peer.connection.replyError(callId, (error as Error).message),
+      (error: Error) => peer.connection.replyError(callId, error),
     );
   }
 
@@ -386,10 +387,8 @@ export class HeadServer {
     const found = Array.from(this.#nodes.values()).filter(({ nodeId }) => name.length >= NODE_NAME_MIN && nodeId.startsWith(name));
     const [node] = found;
     if (node === undefined || found.length > 1) {
-      peer.connection.replyError(
-        callId,
-        `${found.length === 0 ? "no node" : "more than one node"} of the cluster has an id that begins with "${name}"`,
-      );
+      const which = found.length === 0 ? "no node" : "more than one node";
+      peer.connection.replyError(callId, new WireError("notFound", `${which} of the cluster has an id that begins with "${name}"`));
       return;
     }
     this.#beginDrain(node.nodeId);

@@ -9,7 +9,7 @@ import { LinkAbuseError, mustHold } from "../../rpc/link-abuse.ts";
 import { isLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { HeadEventHeader, NodeDigestHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../../wire/cluster-messages.ts";
 import * as shape from "../../wire/header-shape.ts";
-import { actorOptions, environment, group, headQuestions } from "../../wire/head-questions.ts";
+import { actorLeaving, actorOptions, environment, group, headQuestions } from "../../wire/head-questions.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
 const { count, fields, flag, id, list, number, optional, record, text, tuple } = shape;
@@ -92,7 +92,7 @@ const EVENTS: Readonly<Record<HeadEventHeader[0], { form: shape.Shape; own: (arg
     form: tuple(id, workerExit, fields({ intended: flag })),
     own: ([worker, exit]: readonly unknown[]) => [worker, (exit as { workerId: unknown }).workerId],
   },
-  workerLeaves: { form: tuple(id, optional(text)), own: ([worker]) => [worker] },
+  workerLeaves: { form: tuple(id, optional(actorLeaving)), own: ([worker]) => [worker] },
   processGone: { form: tuple(id), own: ([process]) => [process] },
   unheld: { form: tuple(id), own: () => [] },
   definitionUnheld: { form: tuple(text, id), own: ([, node]) => [node] },

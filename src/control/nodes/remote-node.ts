@@ -19,6 +19,7 @@ import type {
   RoutedHeader,
 } from "../../wire/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
+import { wireErrorHeader } from "../../wire/wire-error.ts";
 
 /** How the head signs what it says. */
 export const HEAD_ID = "head" as ProcessId;
@@ -54,7 +55,7 @@ export class RemoteNode implements NodeServices {
       send,
       request: () => Promise.reject(new Error("the head asks no process")),
       reply: (callId, header, parts = []) => send(MESSAGE.REPLY, header, { callId, parts }),
-      replyError: (callId, text) => send(MESSAGE.REPLY, text, { callId, flags: FRAME_FLAG.ERROR }),
+      replyError: (callId, error) => send(MESSAGE.REPLY, wireErrorHeader(error), { callId, flags: FRAME_FLAG.ERROR }),
     };
     return { id, holderId: id, connection };
   }

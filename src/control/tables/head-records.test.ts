@@ -133,7 +133,7 @@ describe("records of the head", () => {
     const bench = new Bench();
     for (const id of ["c", "a", "b"]) bench.create(id, { name: id });
     bench.tables.actors.handle({ kind: "placed", id: "a" as ActorId, worker: facts });
-    bench.tables.actors.handle({ kind: "leaving", worker: facts.id, reason: undefined });
+    bench.tables.actors.handle({ kind: "leaving", worker: facts.id, leaving: undefined });
     await bench.keep();
     const next = await bench.next();
     expect(Array.from(next.actors.all(), ({ id }) => id)).toEqual(["c", "a", "b"]);

@@ -63,7 +63,7 @@ interface SpecHeader {
 
 type StateHeader = Pick<
   ActorRecord,
-  "phase" | "incarnation" | "restartsLeft" | "deathsInARow" | "worker" | "isEnding" | "reason" | "exit" | "refusal"
+  "phase" | "incarnation" | "restartsLeft" | "deathsInARow" | "worker" | "isEnding" | "ending" | "reason" | "exit" | "refusal"
 > & { error: PayloadHeader | undefined; order: number };
 
 const NOTHING = new Uint8Array(0);
@@ -76,8 +76,8 @@ export class HeadRecords {
 
   /** What changes when an actor did: its creation is written only when it is new or dead. */
   actor(actor: ActorRecord, { isNew }: { isNew: boolean }): StoreWrite[] {
-    const { id, creator, options, spec, phase, incarnation, restartsLeft, deathsInARow, worker, isEnding, reason, exit, refusal, error } =
-      actor;
+    const { id, creator, options, spec, phase, incarnation, restartsLeft, deathsInARow, worker, isEnding, ending, reason } = actor;
+    const { exit, refusal, error } = actor;
     const writes: StoreWrite[] = [];
     if (isNew || phase === "dead") {
       const start = spec && { definition: spec.definition, args: spec.args, deps: spec.deps };
@@ -91,6 +91,7 @@ export class HeadRecords {
       deathsInARow,
       worker,
       isEnding,
+      ending,
       reason,
       exit,
       refusal,

@@ -79,7 +79,7 @@ export class OutputGate {
         return promise;
       },
       reply: (callId, header, parts) => this.#hold([header], ([kept]) => connection.reply(callId, kept, parts)),
-      replyError: (callId, text) => this.#hold([], () => connection.replyError(callId, text)),
+      replyError: (callId, error) => this.#hold([], () => connection.replyError(callId, error)),
     };
     return { id, holderId, connection: gated };
   }

@@ -101,6 +101,7 @@ export function actorsOfDigests(digests: readonly NodeDigest[]): ActorRecord[] {
       startedMs: 0,
       worker,
       isEnding: false,
+      ending: undefined,
       reason: undefined,
       exit: undefined,
       refusal: undefined,

@@ -9,11 +9,10 @@ import { ownCode } from "../../base/own-code.ts";
 import type { ActorId } from "../../base/ids.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import { inBandPayload, payloadHeader, payloadParts } from "../../object/payload.ts";
-import { type ActorCreateHeader, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../../wire/messages.ts";
+import { type ActorCreateHeader, type ActorEnding, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../../wire/messages.ts";
 import { currentHandles } from "./actor-handle.ts";
 import { type ActorInterface, actorInterface, interfaceToWire, methodDefaults } from "./actor-interface.ts";
 import { encodeArguments } from "../calls/call-arguments.ts";
-import { isNameTaken } from "../calls/call-failures.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import { inheritedShape, placing } from "../calls/inherited-place.ts";
 import { requireRuntime } from "../current-runtime.ts";
@@ -24,6 +23,7 @@ import { type ResolvedActorOptions, resolveActorOptions } from "../options/optio
 import { inPython, isPythonId } from "../python-code.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ActorOptions } from "../types.ts";
+import { isWireError } from "../../wire/wire-error.ts";
 
 type AnyClass = new (...args: never[]) => object;
 
@@ -127,7 +127,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     if (failed !== undefined) {
       void runtime.failureOf(failed).then((failure) => {
         client.constructorError = failure;
-        client.stateChanged(neverCreated(actorId, "an argument of its constructor failed"));
+        client.stateChanged(neverCreated(actorId, "notCreated", "an argument of its constructor failed"));
         unpin();
       });
       release();
@@ -158,9 +158,10 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     const created = runtime.daemon.request(MESSAGE.ACTOR_CREATE, header, { parts, timeoutMs: 0 }).then(
       (reply) => adoptExisting(runtime, client, actorId, reply.header as ActorLookupReply),
       (error: unknown) => {
-        const refused = neverCreated(actorId, (error as Error).message);
+        const ending = isWireError(error, "nameTaken") ? "nameTaken" : "notCreated";
+        const refused = neverCreated(actorId, ending, (error as Error).message);
         // Its calls fail with this; where there are none, nobody would learn that a second actor was meant and does not exist.
-        if (isNameTaken(refused) && client.pendingCount === 0) runtime.options.onWarning(nameTakenWarning(state.name, refused));
+        if (ending === "nameTaken" && client.pendingCount === 0) runtime.options.onWarning(nameTakenWarning(state.name, refused));
         client.stateChanged(refused);
       },
     );
@@ -200,7 +201,7 @@ function nameTakenWarning(className: string, { reason }: ActorStateHeader): stri
   return `Actor ${className} was not created: ${reason ?? ""}. Its calls will fail; choose another name, or set getIfExists to get the actor that has it.`;
 }
 
-function neverCreated(actorId: ActorId, reason: string): ActorStateHeader {
+function neverCreated(actorId: ActorId, ending: ActorEnding, reason: string): ActorStateHeader {
   return {
     actorId,
     phase: "dead",
@@ -209,6 +210,7 @@ function neverCreated(actorId: ActorId, reason: string): ActorStateHeader {
     address: undefined,
     pid: undefined,
     reason,
+    ending,
     exit: undefined,
     hasError: false,
   };

@@ -17,7 +17,7 @@ import {
   TaskUnschedulableError,
   WorkerCrashedError,
 } from "../../base/errors.ts";
-import type { ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../../wire/messages.ts";
+import type { ActorEnding, ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../../wire/messages.ts";
 import type { LostCall } from "../actors/actor-client.ts";
 import type { CallRecord } from "./call-record.ts";
 import { outOfMemoryError } from "./out-of-memory.ts";
@@ -100,7 +100,8 @@ export function groupRemovedError(record: CallRecord, group: string, reason: str
 export function actorLostError(callName: string, state: ActorStateHeader, options: LostCall): Error {
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
   const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
-  const details = { call: callName, actorId: state.actorId, incarnation: state.incarnation };
+  const { actorId, incarnation, ending } = state;
+  const details = { call: callName, actorId, incarnation, ...(ending !== undefined && { ending }) };
   const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
   if (state.phase !== "dead") {
     const what = state.exit === undefined ? "the connection to the actor broke" : "the actor's process died";
@@ -139,7 +140,7 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
     const what = `Call ${callName} failed: the actor died while the call was with it: ${why}${lastWords(state.exit)}`;
     return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason: why });
   }
-  if (isNameTaken(state)) {
+  if (ending === "nameTaken") {
     const hint = "Choose another name, or set getIfExists to get the actor that has it.";
     return new ActorNameTakenError(`Call ${callName} failed: the actor was not created: ${reason}`, { reason, details, hint });
   }
@@ -147,20 +148,13 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
     ...exitFields(state.exit),
     reason,
     details,
-    hint: remedyFor(state, reason),
+    hint: remedyFor(state),
   });
 }
 
-/** Whether it was never created, as another actor has its name. */
-export function isNameTaken({ incarnation, reason }: ActorStateHeader): boolean {
-  return incarnation === 0 && reason?.includes("exists already") === true;
-}
-
-function remedyFor(state: ActorStateHeader, reason: string): string {
-  return state.exit === undefined || isWanted(reason) ? "Create the actor again." : "Create the actor again, or set maxRestarts.";
-}
-
 /** Ends for which no restart is meant. */
-function isWanted(reason: string): boolean {
-  return /exitActor|terminated|kill\(\)|nobody held/.test(reason);
+const WANTED: ReadonlySet<ActorEnding | undefined> = new Set(["terminated", "exited", "killed", "unheld", "creatorGone"]);
+
+function remedyFor({ exit, ending }: ActorStateHeader): string {
+  return exit === undefined || WANTED.has(ending) ? "Create the actor again." : "Create the actor again, or set maxRestarts.";
 }

@@ -8,7 +8,6 @@
  */
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { Fifo } from "../../base/fifo.ts";
-import { CLOSED_BY_PEER } from "../../platform/network/transport.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { holdsOnlyCpus } from "../../scheduling/lease-spec.ts";
 import type { DeclinedHeader } from "../../wire/declined-header.ts";
@@ -459,10 +458,10 @@ export class TaskSubmitter {
     const id = grant.workerId;
     const events: WorkerLinkEvents = {
       ...this.linkEvents,
-      onClosed: (unanswered, reason, sent) => {
+      onClosed: (unanswered, ended) => {
         // On one machine a connection breaks with its process, and what that had written is read to its end.
-        const isWhole = reason === CLOSED_BY_PEER || !this.#isElsewhere(id);
-        this.#linkClosed({ worker: id, leaseId: grant.leaseId, sent, unanswered, isWhole });
+        const isWhole = ended.isWhole || !this.#isElsewhere(id);
+        this.#linkClosed({ worker: id, leaseId: grant.leaseId, sent: ended.sent, unanswered, isWhole });
       },
     };
     const link = this.#options.connectWorker({ address: grant.address, processId: id, incarnation: 0, leaseId: grant.leaseId }, events);

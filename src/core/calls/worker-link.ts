@@ -52,7 +52,7 @@ export interface WorkerLinkEvents {
   /** All answers that arrived together have been handled. */
   onBatchEnd(): void;
   /** `sent`: how many calls there were, answered or not. */
-  onClosed(unanswered: CallRecord[], reason: string, sent: number): void;
+  onClosed(unanswered: CallRecord[], ended: { isWhole: boolean; sent: number }): void;
 }
 
 const DEFAULT_SHAPE = "CPU:10000";
@@ -121,12 +121,12 @@ export class WorkerLink {
     connection.onBatchEnd = () => events.onBatchEnd();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.closed = promise;
-    connection.onClose = (reason) => {
+    connection.onClose = (_reason, isWhole) => {
       resolve();
       this.#held.close();
       const unanswered = Array.from(this.#inFlight.values());
       this.#inFlight.clear();
-      events.onClosed(unanswered, reason, this.#sent);
+      events.onClosed(unanswered, { isWhole, sent: this.#sent });
     };
   }
 

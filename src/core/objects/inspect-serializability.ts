@@ -5,7 +5,7 @@
  * handles and errors always travel; remote functions and registered classes are looked into. Limits on size are not checked here.
  */
 import { describeValue } from "../../base/describe.ts";
-import { isWireError, toWire } from "../../base/errors.ts";
+import { isRegisteredError, toWire } from "../../base/errors.ts";
 import { findUnsendable, type Unsendable } from "../../closure/capture.ts";
 import type { Reduced } from "../../wire/value/encode.ts";
 import { actorClassState } from "../actors/actor-class.ts";
@@ -51,7 +51,7 @@ export function findProblems(value: unknown, label: string | (() => string)): Un
 function reduce(value: object | symbol): Reduced | undefined {
   if (typeof value === "symbol") return undefined;
   if (isObjectRef(value)) return { kind: KIND.REF, payload: 0 };
-  if (isWireError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
+  if (isRegisteredError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
   if (actorHandleState(value) !== undefined) return { kind: KIND.ACTOR, payload: 0 };
   const remote = remoteFunctionState(value) ?? actorClassState(value);
   if (remote !== undefined) return { kind: KIND.REMOTE_FUNCTION, payload: remote.source };

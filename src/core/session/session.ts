@@ -183,7 +183,7 @@ export class Session {
 function notConnected(address: string, error: Error): ShoalError {
   const action = `connect to the node of this machine (address ${JSON.stringify(address)})`;
   return (
-    errorOfRefusal(action, error.message) ??
+    errorOfRefusal(action, error) ??
     new ShoalError(`Cannot ${action}: ${error.message}`, {
       reason: error.message,
       hint: "It may just be ending, or its head may be away: see `shoal status`, and start it again with `shoal start`.",

@@ -13,6 +13,7 @@ import type { CallRecord } from "../calls/call-record.ts";
 import type { Runtime } from "../runtime.ts";
 import { leaseReason } from "./why-reason.ts";
 import { placeReason } from "./why-place.ts";
+import { WireError } from "../../wire/wire-error.ts";
 
 /** How long all of it may take; each hop leaves a part of it to the one before. */
 const WITHIN_MS = 1500;
@@ -54,7 +55,7 @@ export class WhyExplainer {
   answer(callId: number, { id, trail }: WhyRefHeader): void {
     const { table, daemon } = this.#runtime;
     const entry = table.lookup(id);
-    if (entry === undefined) daemon.replyError(callId, "the ref is not known here");
+    if (entry === undefined) daemon.replyError(callId, new WireError("notFound", "the ref is not known here"));
     else void this.entry(entry, trail).then((why) => daemon.reply(callId, why));
   }
 

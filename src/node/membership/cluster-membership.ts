@@ -39,6 +39,7 @@ import type { NodeCluster } from "./other-nodes.ts";
 import { RemoteHead } from "./remote-head.ts";
 import type { FenceEffect } from "./self-fence.ts";
 import { openTransferStream } from "../objects/transfer-streams.ts";
+import { WireError } from "../../wire/wire-error.ts";
 
 /** How the node is reached, as the daemon's configuration has it. */
 export interface ClusterConfiguration {
@@ -119,7 +120,7 @@ export class ClusterMembership {
         this.#finder.met(term);
         if (isNew) this.#register();
       },
-      onHeadDown: (reason) => this.#finder.failed(reason),
+      onHeadDown: (error) => this.#finder.failed(error),
       onDeclaredDead: () => options.onFence({ kind: "fence", reason: "the head has declared this node dead" }),
     });
     this.#heartbeat = new Heartbeat({ link: this.#links.head, onAnswered: (sentMs, reply) => this.#answered(sentMs, reply) });
@@ -275,7 +276,7 @@ export class ClusterMembership {
   /** Another node is not answered by the head; one that has not been taken in yet does not know. */
   #tellSilence(source: NodeTag, callId: number): void {
     const link = this.#links.linkTo(source);
-    if (this.#fence === undefined) link?.replyError(callId, "no head has taken this node in");
+    if (this.#fence === undefined) link?.replyError(callId, new WireError("failed", "no head has taken this node in"));
     else link?.reply(callId, this.#fence.silentMs);
   }
 

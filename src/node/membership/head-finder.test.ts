@@ -15,7 +15,7 @@ test("with one address it is always that", () => {
   const finder = new HeadFinder([A]);
   expect(tried(finder, 2)).toEqual([A, A]);
   finder.met(undefined);
-  finder.failed("the connection was closed");
+  finder.failed(new Error("the connection was closed"));
   expect(finder.next()).toBe(A);
 });
 
@@ -31,9 +31,9 @@ test("several are tried in turn, and the one that was met last comes last", () =
 test("a head that stands by is believed who leads, once", () => {
   const finder = new HeadFinder([A, B]);
   expect(finder.next()).toBe(A);
-  finder.failed(`refused: ${notLeader(C)}`);
+  finder.failed(notLeader(C));
   expect(finder.next()).toBe(C);
-  finder.failed("nobody listens there");
+  finder.failed(new Error(notLeader(B).message));
   expect(tried(finder, 2)).toEqual([B, A]);
   finder.failed(notLeader(undefined));
   expect(finder.next()).toBe(B);

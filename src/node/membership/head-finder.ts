@@ -4,7 +4,7 @@
  * Pure. The head that was met last is tried last, since it is the one that has just gone; a head that stands by says who leads, and that one is tried next. Made by the node's
  * membership, which asks for the next address before each attempt to connect and tells what came of it. With one address it is always that.
  */
-import { leaderInRefusal } from "../../rpc/refusals.ts";
+import { isWireError } from "../../wire/wire-error.ts";
 
 export class HeadFinder {
   #addresses: readonly string[];
@@ -55,9 +55,9 @@ export class HeadFinder {
   }
 
   /** The last attempt failed, or its connection ended. */
-  failed(reason: string): void {
-    const leader = leaderInRefusal(reason)?.address;
-    if (leader !== undefined && leader !== this.#tried) this.#said = leader;
+  failed(error: unknown): void {
+    const leader = isWireError(error, "notLeader") ? error.details["leader"] : undefined;
+    if (typeof leader === "string" && leader !== this.#tried) this.#said = leader;
   }
 
   /** @returns whether it is news */

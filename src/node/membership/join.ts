@@ -14,8 +14,9 @@ import { shownAuthority } from "../../platform/network/shown-authority.ts";
 import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
 import { Connection } from "../../rpc/connection.ts";
 import { parseJoinToken } from "../../rpc/join-token.ts";
-import { errorOfRefusal, leaderInRefusal } from "../../rpc/refusals.ts";
+import { errorOfRefusal } from "../../rpc/refusals.ts";
 import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import { isWireError } from "../../wire/wire-error.ts";
 import { HeadFinder } from "./head-finder.ts";
 
 export interface Joined {
@@ -50,10 +51,9 @@ export async function joinCluster({ address, joinToken, nodeId }: JoinOptions): 
     try {
       return await joinAt(finder.next(), { joinToken, nodeId });
     } catch (error) {
-      const { message } = error as Error;
-      const isDecided = leaderInRefusal(message) === undefined && (address.length === 1 || isOfShoal(error));
+      const isDecided = !isWireError(error, "notLeader") && (address.length === 1 || isOfShoal(error));
       if (isDecided || performance.now() > giveUpAt) throw error;
-      finder.failed(message);
+      finder.failed(error);
     }
     await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
   }
@@ -82,7 +82,7 @@ async function joinAt(address: string, { joinToken, nodeId }: Pick<JoinOptions, 
     const { certificate, token: clusterToken, headNodeId, tlsOnLoopback, nats } = header as JoinReply;
     return { identity: { ca, cert: certificate, key, alsoOnLoopback: tlsOnLoopback }, token: clusterToken, headNodeId, nats };
   } catch (error) {
-    throw errorOfRefusal(action, (error as Error).message) ?? error;
+    throw errorOfRefusal(action, error) ?? error;
   } finally {
     connection.drop("joining is over");
   }

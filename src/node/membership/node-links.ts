@@ -7,11 +7,11 @@
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import { NodeLink } from "../../rpc/node-link.ts";
-import { DEAD_NODE } from "../../rpc/refusals.ts";
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
 import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import type { Frame } from "../../wire/frame.ts";
 import type { LinkHelloHeader } from "../../wire/messages.ts";
+import { isWireError } from "../../wire/wire-error.ts";
 
 /** A head that does not answer at all is left for the next: nodes end when they are not answered for seven seconds. */
 const HEAD_OPENS_WITHIN_MS = 1_500;
@@ -31,7 +31,7 @@ export interface NodeLinksOptions {
   onFrame: (frame: Frame, source: NodeTag | "head") => void;
   /** The head answers; `isNew`: it knows nothing of this node yet, and what is sent now goes before all else. */
   onHeadUp: (head: { isNew: boolean; term: number | undefined }) => void;
-  onHeadDown: (reason: string) => void;
+  onHeadDown: (error: Error) => void;
   /** The head has declared this node dead: its place was given to others. */
   onDeclaredDead: (reason: string) => void;
 }
@@ -54,9 +54,9 @@ export class NodeLinks {
       backOffMaxMs: () => (hasHeads() ? HEAD_BACK_OFF_MS : undefined),
       onFrame: (frame) => options.onFrame(frame, "head"),
       onUp: onHeadUp,
-      onDown: onHeadDown,
-      onRefused: ({ reason = "" }) => {
-        if (reason.startsWith(DEAD_NODE)) options.onDeclaredDead(reason);
+      onDown: (error) => {
+        if (isWireError(error, "deadNode")) options.onDeclaredDead(error.message);
+        onHeadDown(error);
       },
     });
   }

@@ -16,7 +16,14 @@ import type {
   NodeDigestHeader,
   WorkerFactsHeader,
 } from "../../wire/cluster-messages.ts";
-import { type AcceleratorIds, type ActorRefusal, type GroupCreateHeader, MESSAGE, type WorkerExitedHeader } from "../../wire/messages.ts";
+import {
+  type AcceleratorIds,
+  type ActorLeavingHeader,
+  type ActorRefusal,
+  type GroupCreateHeader,
+  MESSAGE,
+  type WorkerExitedHeader,
+} from "../../wire/messages.ts";
 
 /** The link to the head, whichever leads. */
 export interface HeadLink extends Pick<PeerConnection, "send"> {
@@ -76,8 +83,8 @@ export class RemoteHead implements HeadService {
     this.#tell("workerExited", worker, exit, options);
   }
 
-  workerLeaves(worker: ProcessId, reason: string | undefined): void {
-    this.#tell("workerLeaves", worker, reason);
+  workerLeaves(worker: ProcessId, leaving: ActorLeavingHeader | undefined): void {
+    this.#tell("workerLeaves", worker, leaving);
   }
 
   processGone(process: ProcessId): void {

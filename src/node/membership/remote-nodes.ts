@@ -8,9 +8,9 @@
  */
 import { afterReading } from "../../base/after-reading.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
-import { ConnectionClosedError, type Reply } from "../../rpc/connection.ts";
+import { ConnectionClosedError } from "../../rpc/connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
-import type { Message, PeerConnection, SendOptions } from "../../rpc/peer-connection.ts";
+import type { Message, PeerConnection, Reply, SendOptions } from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import {
@@ -24,6 +24,7 @@ import {
   type RefReleaseHeader,
   type WireLocation,
 } from "../../wire/messages.ts";
+import { readWireError, WireError, wireErrorHeader } from "../../wire/wire-error.ts";
 
 export interface RemoteNodesOptions {
   daemonId: ProcessId;
@@ -175,7 +176,8 @@ export class RemoteNodes {
       const answer: Message = { type: MESSAGE.REF_VALUE, callId: 0, flags: 0, body: NO_BYTES };
       this.#options.deliver(from, answer, [(header as [ObjectId])[0], undefined, "node"]);
     } else if (callId !== 0) {
-      this.#options.deliver(from, { type: MESSAGE.REPLY, callId, flags: FRAME_FLAG.ERROR, body: NO_BYTES }, "its node is gone");
+      const answer: Message = { type: MESSAGE.REPLY, callId, flags: FRAME_FLAG.ERROR, body: NO_BYTES };
+      this.#options.deliver(from, answer, wireErrorHeader(new WireError("failed", "its node is gone")));
     }
   }
 
@@ -189,7 +191,7 @@ export class RemoteNodes {
       send,
       request: (type, header, options = {}) => this.#request(tag, { type, id, header, ...options }),
       reply: (callId, header, parts = []) => send(MESSAGE.REPLY, header, { callId, parts }),
-      replyError: (callId, text) => send(MESSAGE.REPLY, text, { callId, flags: FRAME_FLAG.ERROR }),
+      replyError: (callId, error) => send(MESSAGE.REPLY, wireErrorHeader(error), { callId, flags: FRAME_FLAG.ERROR }),
     };
   }
 
@@ -227,7 +229,7 @@ export class RemoteNodes {
     if (pending === undefined || nodeTagOf(from) !== (pending.tag === this.#tag ? HEAD : pending.tag)) return;
     this.#requests.delete(callId);
     pending.takeBack?.();
-    if ((flags & FRAME_FLAG.ERROR) !== 0) pending.reject(new Error(String(header)));
+    if ((flags & FRAME_FLAG.ERROR) !== 0) pending.reject(readWireError(header));
     else pending.resolve({ header, body: Buffer.from(body) });
   }
 

@@ -47,7 +47,7 @@ export function answerLocate(
   locateObjects(node, asked.header as ObjectLocateHeader, isOwn).then(
     (places) => peer.connection.reply(callId, places),
     // Of a malformed question: nothing else fails.
-    (error: unknown) => peer.connection.replyError(callId, (error as Error).message),
+    (error: Error) => peer.connection.replyError(callId, error),
   );
   return true;
 }

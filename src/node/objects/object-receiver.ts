@@ -265,10 +265,10 @@ export class ObjectReceiver {
     for (const waiter of fetch.waiters) waiter.resolve();
   }
 
-  #failed(key: string, reason: PullFailure): void {
+  #failed(key: string, why: PullFailure): void {
     const fetch = this.#fetches.get(key);
     if (fetch === undefined) return;
-    const error = failureOf(fetch, reason);
+    const error = failureOf(fetch, why);
     this.#drop(fetch);
     for (const waiter of fetch.waiters) waiter.reject(error);
   }
@@ -294,8 +294,8 @@ export class ObjectReceiver {
 
   #message({ type, pull, header }: { type: number; pull: number; header: unknown }): void {
     if (type !== MESSAGE.TRANSFER_END || !Array.isArray(header)) return;
-    const [reason, node] = header as TransferEndHeader;
-    if (reason === "elsewhere" && typeof node === "string") this.#handle({ kind: "redirected", pull, node: nodeTagOf(node) });
+    const [how, node] = header as TransferEndHeader;
+    if (how === "elsewhere" && typeof node === "string") this.#handle({ kind: "redirected", pull, node: nodeTagOf(node) });
     else this.#handle({ kind: "refused", pull });
   }
 
@@ -321,11 +321,11 @@ const WHY: Record<PullFailure, string> = {
   damaged: "what came was damaged, again and again",
 };
 
-function failureOf({ of: [id, location], fullBy }: Fetch, reason: PullFailure): Error {
-  if (reason === "noRoom" && fullBy !== undefined) return fullBy;
-  const why = WHY[reason];
-  return new ObjectLostError(`Cannot fetch an object from another node: ${why}`, {
-    reason: why,
+function failureOf({ of: [id, location], fullBy }: Fetch, why: PullFailure): Error {
+  if (why === "noRoom" && fullBy !== undefined) return fullBy;
+  const reason = WHY[why];
+  return new ObjectLostError(`Cannot fetch an object from another node: ${reason}`, {
+    reason,
     details: { id, location, node: nodeTagOf(location[0]) },
   });
 }

@@ -5,7 +5,7 @@
  * and counts as a reader of the copy until it lets go of it or ends. For objects that this node's processes own it stands in for their homes when those are dead (`foster-directory.ts`). Called by the node daemon with messages of its processes and of other nodes, with transfer connections that others
  * open, and with the ends of processes and nodes. What it needs of them it is given: `connect` and `tell`.
  */
-import { ObjectLostError } from "../../base/errors.ts";
+import { ObjectLostError, ObjectStoreFullError, OutOfDiskError, ShoalError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
 import { type Copy, CopyCache } from "../../object/transfer/copy-cache.ts";
 import { type FosterEffect, FosterDirectory, type IsOwned } from "../../object/transfer/foster-directory.ts";
@@ -20,6 +20,7 @@ import { CopyStore } from "./copy-store.ts";
 import { type FetchWaiter, ObjectReceiver, type Wanted } from "./object-receiver.ts";
 import { type LocalCopy, ObjectSource } from "./object-source.ts";
 import type { StoreService } from "./store-service.ts";
+import { WireError, type WireErrorCode } from "../../wire/wire-error.ts";
 
 export interface ObjectTransferOptions extends StoreFolders {
   /** The daemon. */
@@ -136,7 +137,7 @@ export class ObjectTransfer {
     if (type === MESSAGE.OBJECT_FETCH) {
       this.fetch(peer.id, header as ObjectFetchHeader).then(
         (location) => peer.connection.reply(callId, location),
-        (error: unknown) => peer.connection.replyError(callId, `${(error as Error).name}: ${(error as Error).message}`),
+        (error: Error) => peer.connection.replyError(callId, fetchError(error)),
       );
       return true;
     }
@@ -327,4 +328,15 @@ export class ObjectTransfer {
     if (foster === this.#nodeTag) this.#noteFoster({ of, owner, node: foster, pull }, state);
     else this.#options.tell(foster, MESSAGE.COPY_STATE, [of, pull, state, owner]);
   }
+}
+
+const FETCH_CODES: ReadonlyMap<string, WireErrorCode> = new Map([
+  [ObjectLostError.code, "objectLost"],
+  [ObjectStoreFullError.code, "objectStoreFull"],
+  [OutOfDiskError.code, "outOfDisk"],
+]);
+
+/** For a process of this node, which makes an error of its own of it. */
+function fetchError(error: Error): WireError {
+  return new WireError((error instanceof ShoalError ? FETCH_CODES.get(error.code) : undefined) ?? "failed", error.message);
 }

@@ -8,7 +8,7 @@ import type { SyncRead, Transport } from "./transport.ts";
 
 export class DeferredTransport implements Transport {
   onChunk: (chunk: Buffer) => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   #target: Transport | undefined;
   #kept: Uint8Array[] = [];
@@ -30,7 +30,7 @@ export class DeferredTransport implements Transport {
     }
     this.#target = target;
     target.onChunk = (chunk) => this.onChunk(chunk);
-    target.onClose = (reason) => this.failed(reason);
+    target.onClose = (reason, isWhole) => this.#closed(reason, isWhole);
     target.onDrain = () => this.onDrain();
     target.setKeepsProcessAlive(this.#keepsAlive);
     for (const chunk of this.#kept) target.write(chunk);
@@ -39,10 +39,14 @@ export class DeferredTransport implements Transport {
   }
 
   failed(reason: string): void {
+    this.#closed(reason, false);
+  }
+
+  #closed(reason: string, isWhole: boolean): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#startingKeepsAlive(false);
-    this.onClose(reason);
+    this.onClose(reason, isWhole);
   }
 
   /** Whoever made the connection has had it proven before it was given to this. */

@@ -14,7 +14,7 @@ const LOOKS_AGAIN_MS = 50;
 
 class Inner implements Transport {
   onChunk: (chunk: Buffer) => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   readonly certifiedNodeId = undefined;
   readonly remoteAddress = THERE;
@@ -99,7 +99,7 @@ test("what the process is given when it has not looked for long is kept until th
   memory.fill("-");
   await Promise.resolve();
   takes("two");
-  inner.onClose("it was reset");
+  inner.onClose("it was reset", false);
   await Promise.resolve();
   expect([heard, socket]).toEqual([["before"], ["pause"]]);
   write();
@@ -115,7 +115,7 @@ test("what the process is given when it has not looked for long is kept until th
 test("the end of a connection is not noticed by a process that has not looked for long", async () => {
   write([THERE, HERE]);
   nowMs += LOOKS_AGAIN_MS;
-  inner.onClose("it was reset");
+  inner.onClose("it was reset", false);
   await Promise.resolve();
   expect(heard).toEqual([]);
 });

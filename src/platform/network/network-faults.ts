@@ -143,7 +143,7 @@ interface CuttableOptions {
 
 class CuttableTransport implements Transport {
   onChunk: (chunk: Buffer) => void = ignore;
-  onClose: (reason: string) => void = ignore;
+  onClose: (reason: string, isWhole: boolean) => void = ignore;
   onDrain: () => void = ignore;
   readonly certifiedNodeId: NodeId | undefined;
   readonly remoteAddress: string | undefined;
@@ -157,7 +157,7 @@ class CuttableTransport implements Transport {
   #isEnding = false;
   #isDestroyed = false;
   /** The kernel tells at once when the other end has reset the connection. */
-  #unheardEnd: string | undefined;
+  #unheardEnd: { reason: string; isWhole: boolean } | undefined;
 
   constructor(options: CuttableOptions) {
     this.#options = options;
@@ -170,11 +170,11 @@ class CuttableTransport implements Transport {
       if (!this.#mayHear() || this.#unheard.length > 0) this.#unheard.push(Buffer.from(chunk));
       else this.onChunk(chunk);
     };
-    inner.onClose = (reason) => {
+    inner.onClose = (reason, isWhole) => {
       if (this.#isDestroyed || (this.#mayHear() && this.#hears)) {
         options.faults.forget(this);
-        this.onClose(reason);
-      } else this.#unheardEnd = reason;
+        this.onClose(reason, isWhole);
+      } else this.#unheardEnd = { reason, isWhole };
     };
     inner.onDrain = () => {
       if (this.#maySend()) this.onDrain();
@@ -218,10 +218,10 @@ class CuttableTransport implements Transport {
   }
 
   #over(): void {
-    const reason = this.#unheardEnd ?? "";
+    const { reason, isWhole } = this.#unheardEnd ?? { reason: "", isWhole: false };
     this.#unheardEnd = undefined;
     this.#options.faults.forget(this);
-    queueMicrotask(() => this.onClose(reason));
+    queueMicrotask(() => this.onClose(reason, isWhole));
   }
 
   get pendingBytes(): number {

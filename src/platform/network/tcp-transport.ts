@@ -256,8 +256,8 @@ function nodeOf(socket: tls.TLSSocket): NodeId | undefined {
 function problemOf(socket: tls.TLSSocket): string | undefined {
   const certificate = socket.getPeerCertificate();
   if (Object.keys(certificate).length === 0) return undefined;
-  if (socket.authorized) return "the caller's certificate names no node";
-  return `the caller's certificate is refused: ${whyRefused(String(socket.authorizationError), certificate)}`;
+  if (socket.authorized) return "it names no node";
+  return whyRefused(String(socket.authorizationError), certificate);
 }
 
 function whyRefused(code: string, certificate?: tls.PeerCertificate): string {

@@ -12,8 +12,8 @@ import { type UnfinishedConnection, UnfinishedConnections } from "./unfinished-c
 export interface Transport {
   /** The bytes may be overwritten as soon as the callback has returned: who keeps some copies them. */
   onChunk: (chunk: Buffer) => void;
-  /** Called once, also after `destroy`. The reason is for messages to people. */
-  onClose: (reason: string) => void;
+  /** Called once, also after `destroy`. The reason is for messages to people; `isWhole`: all that the other end had written has been read. */
+  onClose: (reason: string, isWhole: boolean) => void;
   onDrain: () => void;
   /** Bytes handed over and not yet taken by the operating system. */
   readonly pendingBytes: number;
@@ -43,14 +43,13 @@ export interface Transport {
 /** `ended`: nothing comes any more, or not without the event loop. */
 export type SyncRead = "read" | "empty" | "ended";
 
-/** The reason of an end that came behind all that the other end had written. */
-export const CLOSED_BY_PEER = "the connection was closed";
+const CLOSED = "the connection was closed";
 
 const ignore = (): void => {};
 
 export class SocketTransport implements Transport {
   onChunk: (chunk: Buffer) => void = ignore;
-  onClose: (reason: string) => void = ignore;
+  onClose: (reason: string, isWhole: boolean) => void = ignore;
   onDrain: () => void = ignore;
   readonly certifiedNodeId: NodeId | undefined;
   readonly remoteAddress: string | undefined;
@@ -68,15 +67,15 @@ export class SocketTransport implements Transport {
     this.#unfinished = unfinished;
     this.certifiedNodeId = certifiedNodeId;
     this.remoteAddress = socket.remoteAddress;
-    let reason = CLOSED_BY_PEER;
+    let failure: string | undefined;
     socket.on("data", (chunk: Buffer) => this.onChunk(chunk));
     socket.on("drain", () => this.onDrain());
     socket.on("error", (error) => {
-      reason = error.message;
+      failure = error.message;
     });
     socket.on("close", () => {
       unfinished?.finish();
-      this.onClose(reason);
+      this.onClose(failure ?? CLOSED, failure === undefined);
     });
   }
 
@@ -209,7 +208,7 @@ export function listenSocket(path: string, onTransport: (transport: Transport) =
 class LoopbackTransport implements Transport {
   readonly channel = "within this process";
   onChunk: (chunk: Buffer) => void = ignore;
-  onClose: (reason: string) => void = ignore;
+  onClose: (reason: string, isWhole: boolean) => void = ignore;
   onDrain: () => void = ignore;
   readonly pendingBytes = 0;
   peer!: LoopbackTransport;
@@ -232,7 +231,7 @@ class LoopbackTransport implements Transport {
     if (this.#closed) return;
     this.#closed = true;
     queueMicrotask(() => {
-      this.onClose(CLOSED_BY_PEER);
+      this.onClose(CLOSED, true);
       this.peer.destroy();
     });
   }

@@ -125,7 +125,7 @@ export function permitted(transport: Transport, permit: WorkerPermit): Transport
 
 class PermittedTransport implements Transport {
   onChunk: (chunk: Buffer) => void = () => {};
-  onClose: (reason: string) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   readonly #inner: Transport;
 
@@ -135,7 +135,7 @@ class PermittedTransport implements Transport {
       permit.check();
       this.onChunk(chunk);
     };
-    inner.onClose = (reason) => this.onClose(reason);
+    inner.onClose = (reason, isWhole) => this.onClose(reason, isWhole);
     inner.onDrain = () => this.onDrain();
   }
 

@@ -33,8 +33,10 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("a driver that gets %s ends 
 });
 
 test("a signal handler of the user's own decides", async () => {
-  const program = sandbox.start(`${BUSY}
+  // The handler is there before the program says that it runs.
+  const program = sandbox.start(`
     process.on("SIGINT", async () => { await shutdown(); process.exit(3); });
+    ${BUSY}
     await running[0].then(() => {}, () => new Promise(() => {}));
   `);
   await program.printed(/actor (\d+) runs/);

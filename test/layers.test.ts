@@ -25,7 +25,7 @@ test("a breach is named with the allowed set", () => {
     sourceFile("helpers/more.ts", ""),
   ];
   expect(importBreaches(files)).toEqual([
-    "src/wire/frame.ts imports ../rpc/connection.ts: wire (layer 1) may import wire, base",
+    "src/wire/frame.ts imports ../rpc/connection.ts: wire (layer 1) may import wire, base, scheduling",
     "src/wire/frame.ts imports node:fs: only platform, closure, entry may import it",
     "src/rpc/connection.ts imports ../base/ids.js: there is no such file (imports name the .ts file)",
     "src/rpc/connection.ts imports acorn: only closure may import it",

@@ -10,7 +10,6 @@ import { copyBytes } from "../base/bytes.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
-import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import {
   type AcceleratorIds,
   type ActorCreateHeader,
@@ -20,10 +19,7 @@ import {
   type ActorRefusal,
   type ActorStartHeader,
   type ActorStateHeader,
-  type EnvironmentHeader,
   MESSAGE,
-  type PayloadHeader,
-  type WaitsHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import { type ActorEffect, type ActorRecord, type ActorSpec, type ActorName, ActorTable } from "./actors/actor-table.ts";
@@ -36,9 +32,11 @@ import { PlacementGroupTable } from "./placement/placement-group-table.ts";
 import type { RecoveryStep } from "./tables/recovery.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
-import { answerKeyValue, KeyValues } from "./key-values.ts";
+import { keyValueHandlers, KeyValues } from "./key-values.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 import { WireError } from "../wire/wire-error.ts";
+import { handle, type Handlers } from "../wire/message-table.ts";
+import type { MessagesToCluster, MessagesToHead } from "../wire/messages-to-head.ts";
 
 interface Tables {
   readonly actors: ActorTable;
@@ -60,6 +58,24 @@ export interface HeadOptions {
 /** Of the names that somebody may have meant: a cluster has tens of thousands. */
 const NAMES_SHOWN = 20;
 
+type ActorMessages = Pick<
+  MessagesToHead,
+  | typeof MESSAGE.ACTOR_CREATE
+  | typeof MESSAGE.ACTOR_LOOKUP
+  | typeof MESSAGE.ACTOR_WATCH
+  | typeof MESSAGE.ACTOR_KILL
+  | typeof MESSAGE.ACTOR_LIST
+  | typeof MESSAGE.ACTOR_STARTED
+  | typeof MESSAGE.ACTOR_START_FAILED
+  | typeof MESSAGE.WAITS
+>;
+type DescriptionMessages = Pick<
+  MessagesToHead,
+  typeof MESSAGE.DEFINE | typeof MESSAGE.FETCH_DEFINITION | typeof MESSAGE.ENVIRONMENT | typeof MESSAGE.ENVIRONMENT_FETCH
+>;
+/** All but what only a head of a cluster is asked (`nodes/head-server.ts`). */
+type MessagesToTables = Omit<MessagesToHead, keyof MessagesToCluster>;
+
 export class Head implements HeadService {
   readonly #nodes = new Map<NodeTag, NodeServices>();
   readonly #placement: Placement;
@@ -70,17 +86,16 @@ export class Head implements HeadService {
   readonly #actors: ActorTable;
   readonly #definitions: DefinitionTable;
   readonly #environments: EnvironmentDescriptions;
-  readonly #values: KeyValues;
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
+  readonly #handlers: Handlers<MessagesToTables, [peer: HeadPeer, message: Message]>;
 
   constructor(options: HeadOptions) {
     const { actors, groups, definitions, environments, values } = options.tables ?? plainTables();
     this.#actors = actors;
     this.#definitions = definitions;
     this.#environments = environments;
-    this.#values = values;
     this.#nowMs = options.nowMs;
     this.#tellProcessGone = options.tellProcessGone ?? (() => {});
     this.#isOfDriver = options.isOfDriver;
@@ -104,6 +119,12 @@ export class Head implements HeadService {
       table: groups,
     });
     this.#groups.restore();
+    this.#handlers = {
+      ...this.#actorHandlers(),
+      ...this.#descriptionHandlers(),
+      ...keyValueHandlers(values),
+      ...this.#groups.handlers,
+    };
   }
 
   /** The head of one machine, which the daemon of its driver hosts. */
@@ -222,61 +243,42 @@ export class Head implements HeadService {
     }
   }
 
-  receive(peer: HeadPeer, frame: Message, header: unknown): void {
-    switch (frame.type) {
-      case MESSAGE.DEFINE:
-        this.#definitions.define({ ...(header as DefinitionHeader), owner: peer.id }, frame.body);
-        return;
-      case MESSAGE.FETCH_DEFINITION: {
-        const { callId } = frame;
-        this.#definitions.fetch(header as string, (found) => peer.connection.reply(callId, found.header, [found.body]));
-        return;
-      }
-      case MESSAGE.ENVIRONMENT:
-        this.#environments.described(header as EnvironmentHeader);
-        return;
-      case MESSAGE.ENVIRONMENT_FETCH: {
-        const { callId } = frame;
-        this.#environments.fetch(header as string, (description) => peer.connection.reply(callId, description));
-        return;
-      }
-      case MESSAGE.ACTOR_CREATE:
-        this.#create(peer, frame, header as ActorCreateHeader);
-        return;
-      case MESSAGE.ACTOR_LOOKUP:
-        this.#lookup(peer, frame.callId, header as { name: string; namespace: string });
-        return;
-      case MESSAGE.ACTOR_WATCH:
-        this.#apply(this.#actors.handle({ kind: "watch", id: header as ActorId, process: peer.id }));
-        return;
-      case MESSAGE.ACTOR_KILL: {
-        const { actorId, restart } = header as { actorId: ActorId; restart: boolean };
-        this.#apply(this.#actors.handle({ kind: "kill", id: actorId, restart }));
-        return;
-      }
-      case MESSAGE.WAITS:
-        for (const cycle of this.#waits.told(peer.id, header as WaitsHeader)) this.#warn(describeCycle(cycle));
-        return;
-      case MESSAGE.ACTOR_LIST:
-        peer.connection.reply(frame.callId, this.#list(header as { includeDead: boolean; namespace: string | undefined }));
-        return;
-      case MESSAGE.ACTOR_STARTED: {
-        const { actorId, incarnation } = header as { actorId: ActorId; incarnation: number };
+  /** A message of a process, whose shape has been checked. */
+  receive(peer: HeadPeer, message: Message, header: unknown): void {
+    handle(this.#handlers, message.type, header, peer, message);
+  }
+
+  #actorHandlers(): Handlers<ActorMessages, [peer: HeadPeer, message: Message]> {
+    return {
+      [MESSAGE.ACTOR_CREATE]: (header, peer, message) => this.#create(peer, message, header),
+      [MESSAGE.ACTOR_LOOKUP]: (name, peer, { callId }) => this.#lookup(peer, callId, name),
+      [MESSAGE.ACTOR_WATCH]: (id, peer) => this.#apply(this.#actors.handle({ kind: "watch", id, process: peer.id })),
+      [MESSAGE.ACTOR_KILL]: ({ actorId, restart }) => this.#apply(this.#actors.handle({ kind: "kill", id: actorId, restart })),
+      [MESSAGE.ACTOR_LIST]: (query, peer, { callId }) => peer.connection.reply(callId, this.#list(query)),
+      [MESSAGE.ACTOR_STARTED]: ({ actorId, incarnation }, peer) => {
         if (this.#actors.get(actorId)?.worker?.id !== peer.id) return;
         this.#apply(this.#actors.handle({ kind: "started", id: actorId, incarnation, nowMs: this.#nowMs() }));
-        return;
-      }
-      case MESSAGE.ACTOR_START_FAILED: {
-        const { actorId, incarnation, error } = header as { actorId: ActorId; incarnation: number; error: PayloadHeader };
+      },
+      [MESSAGE.ACTOR_START_FAILED]: ({ actorId, incarnation, error: header }, peer, { body }) => {
         if (this.#actors.get(actorId)?.worker?.id !== peer.id) return;
-        this.#apply(
-          this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error: { header: error, body: copyBytes(frame.body) } }),
-        );
-        return;
-      }
-      default:
-        if (!answerKeyValue(this.#values, { peer, frame, header })) this.#groups.receive(peer, frame, header);
-    }
+        const error = { header, body: copyBytes(body) };
+        this.#apply(this.#actors.handle({ kind: "startFailed", id: actorId, incarnation, error }));
+      },
+      [MESSAGE.WAITS]: (waits, peer) => {
+        for (const cycle of this.#waits.told(peer.id, waits)) this.#warn(describeCycle(cycle));
+      },
+    };
+  }
+
+  #descriptionHandlers(): Handlers<DescriptionMessages, [peer: HeadPeer, message: Message]> {
+    return {
+      [MESSAGE.DEFINE]: (header, peer, { body }) => this.#definitions.define({ ...header, owner: peer.id }, body),
+      [MESSAGE.FETCH_DEFINITION]: (id, peer, { callId }) =>
+        this.#definitions.fetch(id, (found) => peer.connection.reply(callId, found.header, [found.body])),
+      [MESSAGE.ENVIRONMENT]: (header) => this.#environments.described(header),
+      [MESSAGE.ENVIRONMENT_FETCH]: (key, peer, { callId }) =>
+        this.#environments.fetch(key, (description) => peer.connection.reply(callId, description)),
+    };
   }
 
   placed(actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void {
@@ -512,7 +514,7 @@ export class Head implements HeadService {
   #sendState(actor: ActorRecord, watcher: ProcessId): void {
     const { worker } = actor;
     const isNear = worker !== undefined && nodeTagOf(worker.id) === nodeTagOf(watcher);
-    const header: ActorStateHeader & { error: PayloadHeader | undefined } = {
+    const header: ActorStateHeader = {
       actorId: actor.id,
       phase: actor.phase,
       incarnation: actor.incarnation,
@@ -523,7 +525,6 @@ export class Head implements HeadService {
       ending: actor.ending,
       exit: actor.exit,
       refusal: actor.refusal,
-      hasError: actor.error !== undefined,
       error: actor.error?.header,
     };
     this.#peer(watcher)?.connection.send(MESSAGE.ACTOR_STATE, header, { parts: actor.error === undefined ? [] : [actor.error.body] });

@@ -8,18 +8,12 @@ import { copyBytes } from "../base/bytes.ts";
 import { SetMap } from "../base/set-map.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import {
-  KEY_VALUE_BYTES_MAX,
-  type KeyValueForm,
-  type KeyValueGetHeader,
-  type KeyValueListHeader,
-  type KeyValueNameHeader,
-  type KeyValuePutHeader,
-  type KeyValueReply,
-} from "../wire/key-value-messages.ts";
+import { KEY_VALUE_BYTES_MAX, type KeyValueForm, type KeyValueReply } from "../wire/key-value-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { storeKey } from "./store/store-keys.ts";
 import { WireError } from "../wire/wire-error.ts";
+import type { Handlers } from "../wire/message-table.ts";
+import type { MessagesToHead } from "../wire/messages-to-head.ts";
 
 /** A key with its namespace, as the store writes it: plain characters take one, others three for each of their bytes in UTF-8. */
 const STORED_NAME_MAX = 900;
@@ -85,35 +79,29 @@ export function idOf({ namespace, key }: { namespace: string; key: string }): st
   return `${namespace.length}:${namespace}${key}`;
 }
 
-/** A question of a process about values. @returns whether it was one */
-export function answerKeyValue(values: KeyValues, { peer, frame, header }: { peer: HeadPeer; frame: Message; header: unknown }): boolean {
-  const { type, callId } = frame;
-  switch (type) {
-    case MESSAGE.KV_PUT: {
-      const { namespace, key, form, overwrite } = header as KeyValuePutHeader;
-      const obstacle = keyObstacle({ namespace, key }) ?? sizeObstacle(frame.body.byteLength);
+/** What processes ask about values, and how they are answered. */
+export function keyValueHandlers(
+  values: KeyValues,
+): Handlers<
+  Pick<MessagesToHead, typeof MESSAGE.KV_PUT | typeof MESSAGE.KV_GET | typeof MESSAGE.KV_DELETE | typeof MESSAGE.KV_LIST>,
+  [peer: HeadPeer, message: Message]
+> {
+  return {
+    [MESSAGE.KV_PUT]: ({ namespace, key, form, overwrite }, peer, { callId, body }) => {
+      const obstacle = keyObstacle({ namespace, key }) ?? sizeObstacle(body.byteLength);
       if (obstacle !== undefined) {
         peer.connection.replyError(callId, new WireError("malformed", obstacle));
-        return true;
+        return;
       }
-      const value = { namespace, key, form, by: `${peer.id}/${callId}`, body: copyBytes(frame.body) };
+      const value = { namespace, key, form, by: `${peer.id}/${callId}`, body: copyBytes(body) };
       peer.connection.reply(callId, values.put(value, { overwrite }));
-      return true;
-    }
-    case MESSAGE.KV_GET: {
-      const asked = header as KeyValueGetHeader;
+    },
+    [MESSAGE.KV_GET]: (asked, peer, { callId }) => {
       const found = values.get(asked);
       const reply: KeyValueReply = found?.form;
       peer.connection.reply(callId, reply, found === undefined || !asked.withValue ? [] : [found.body]);
-      return true;
-    }
-    case MESSAGE.KV_DELETE:
-      peer.connection.reply(callId, values.delete(header as KeyValueNameHeader));
-      return true;
-    case MESSAGE.KV_LIST:
-      peer.connection.reply(callId, values.list(header as KeyValueListHeader));
-      return true;
-    default:
-      return false;
-  }
+    },
+    [MESSAGE.KV_DELETE]: (name, peer, { callId }) => peer.connection.reply(callId, values.delete(name)),
+    [MESSAGE.KV_LIST]: (asked, peer, { callId }) => peer.connection.reply(callId, values.list(asked)),
+  };
 }

@@ -102,7 +102,7 @@ export interface RuntimeOptions {
   /** For workers: this worker itself, for its nested tasks. */
   ownWorker?: { link: (events: WorkerLinkEvents) => WorkerLink; isFree: (shape: string) => boolean };
   /** For workers: what concerns what runs here (slots, actors, the end). */
-  onWorkerFrame?: (frame: Frame) => void;
+  onWorkerMessage?: (frame: Frame, header: unknown) => void;
   onLog: (entry: LogHeader) => void;
   onWarning: (text: string) => void;
   onDaemonLost: (reason: string) => void;
@@ -317,7 +317,7 @@ export class Runtime {
       recovery: this.#recovery,
       links: this.#links,
       actor: (id) => this.#actors.get(id),
-      onWorkerFrame: options.onWorkerFrame,
+      onWorkerMessage: options.onWorkerMessage,
     });
     daemon.onFrame = (frame) => messages.receive(frame);
     daemon.onClose = (reason) => this.#daemonLost(reason);

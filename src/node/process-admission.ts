@@ -9,10 +9,11 @@ import type { NodeId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
+import { nameOfMessage } from "../wire/message-table.ts";
 import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import type { Peer } from "./local-peer.ts";
-import { faultOfHello, faultOfMessage, nameOfMessage } from "./process-messages.ts";
+import { faultOfHello, faultOfMessage } from "./process-messages.ts";
 
 /** How long a process that was refused has to read why. */
 const REFUSAL_READ_WITHIN_MS = 1000;

@@ -6,12 +6,13 @@
  */
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
-import type { StoreStatusHeader } from "../wire/store-messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor, type ObjectLocation } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 import { RemoteCopies } from "./remote-copies.ts";
+import type { Handlers } from "../wire/message-table.ts";
+import type { MessagesToProcess } from "../wire/messages-to-process.ts";
 
 export interface LocalStoreOptions {
   memoryDirectory: string;
@@ -53,6 +54,13 @@ export interface StoredFor {
   readonly owner: ProcessId;
   readonly link?: number | undefined;
 }
+
+type StoreMessage =
+  | typeof MESSAGE.STORE_REUSE
+  | typeof MESSAGE.STORE_STATUS
+  | typeof MESSAGE.STORE_COLLECT
+  | typeof MESSAGE.STORE_RETIRE
+  | typeof MESSAGE.STORE_SPILLED;
 
 export class LocalStore {
   readonly #options: LocalStoreOptions;
@@ -185,35 +193,29 @@ export class LocalStore {
     return this.#reader.holds(fromWire(location));
   }
 
-  /** @returns whether the message of the daemon was the store's */
-  receive(type: number, header: unknown): boolean {
-    switch (type) {
-      case MESSAGE.STORE_REUSE:
-        // Extents that nobody needs any more may be written again.
-        for (const location of header as WireLocation[]) this.#writer?.free(fromWire(location));
-        return true;
-      case MESSAGE.STORE_STATUS: {
-        const { usedBytes, seenBytes } = header as StoreStatusHeader;
+  /** What the daemon tells of the node's store. */
+  get handlers(): Pick<Handlers<MessagesToProcess>, StoreMessage> {
+    return {
+      // Extents that nobody needs any more may be written again.
+      [MESSAGE.STORE_REUSE]: (locations) => {
+        for (const location of locations) this.#writer?.free(fromWire(location));
+      },
+      [MESSAGE.STORE_STATUS]: ({ usedBytes, seenBytes }) => {
         this.#usedBytes = usedBytes;
         this.#seenBytes = seenBytes;
-        return true;
-      }
-      case MESSAGE.STORE_COLLECT:
+      },
+      [MESSAGE.STORE_COLLECT]: () => {
         this.#options.collectGarbage();
         this.#collected();
-        return true;
-      case MESSAGE.STORE_RETIRE:
-        // They are about to be spilled: from now on nothing is written there.
-        for (const arena of header as string[]) this.#writer?.abandon(arena);
-        this.#options.channel.retired(header as string[]);
-        return true;
-      case MESSAGE.STORE_SPILLED:
-        // Files that are let go of give their memory back.
-        this.#reader.forget(header as string[]);
-        return true;
-      default:
-        return false;
-    }
+      },
+      // They are about to be spilled: from now on nothing is written there.
+      [MESSAGE.STORE_RETIRE]: (arenas) => {
+        for (const arena of arenas) this.#writer?.abandon(arena);
+        this.#options.channel.retired(arenas);
+      },
+      // Files that are let go of give their memory back.
+      [MESSAGE.STORE_SPILLED]: (arenas) => this.#reader.forget(arenas),
+    };
   }
 
   /** Lets go of mapped views that the user has dropped. */

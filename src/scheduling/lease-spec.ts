@@ -75,15 +75,25 @@ export function parseLeaseSpec(key: string): LeaseSpec {
   return { ...place, key, resources: vectorOf(amounts), cpus: vectorOf(cpus), rest: vectorOf(rest), environment: place.environment ?? "" };
 }
 
-/** Whether it is text that `leaseKey` makes: of what came from another machine nobody knows. */
+/** A program asks for the same few shapes again and again, and reading one takes longer than all else that is checked of a message. */
+const KNOWN_SPECS_MAX = 256;
+/** Longer ones are read each time. */
+const KNOWN_SPEC_LENGTH_MAX = 1024;
+const knownSpecs = new Set<unknown>();
+
+/** Whether it is text that `leaseKey` makes: of what came from another process nobody knows. */
 export function isLeaseSpec(value: unknown): boolean {
+  if (knownSpecs.has(value)) return true;
   if (typeof value !== "string") return false;
   try {
     parseLeaseSpec(value);
-    return true;
   } catch {
     return false;
   }
+  if (value.length > KNOWN_SPEC_LENGTH_MAX) return true;
+  if (knownSpecs.size >= KNOWN_SPECS_MAX) knownSpecs.clear();
+  knownSpecs.add(value);
+  return true;
 }
 
 /** The resources that a key names, in users' units. */

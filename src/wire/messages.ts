@@ -422,13 +422,14 @@ export interface ActorStateHeader {
   processId: ProcessId | undefined;
   address: string | undefined;
   pid: number | undefined;
-  /** For the dead: why. The body holds the constructor's error, when that was it. */
+  /** For the dead: why. */
   reason: string | undefined;
   /** Of the dead; absent for those that died under a head of version 0.1.0. */
   ending?: ActorEnding | undefined;
   exit: WorkerExitedHeader | undefined;
   refusal?: ActorRefusal | undefined;
-  hasError: boolean;
+  /** The constructor's, whose bytes are the body. */
+  error?: PayloadHeader | undefined;
 }
 
 export interface ActorLookupReply {

@@ -56,7 +56,7 @@ export function wireErrorHeader(error: Error): WireErrorHeader {
   return Object.keys(details).length === 0 ? { code, message } : { code, message, details };
 }
 
-const header = shape.fields({ code: shape.text, message: shape.text, details: shape.optional(shape.record(shape.anything)) });
+const header = shape.fields({ code: shape.text, message: shape.text, details: shape.optional(shape.record(shape.unchecked<unknown>())) });
 
 export function wrongVersion({ caller, listener = PROTOCOL_VERSION }: { caller: unknown; listener?: unknown }): WireError {
   const message = `the protocol version differs: the called side speaks ${String(listener)}, the caller ${String(caller)}`;

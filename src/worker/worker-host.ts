@@ -15,20 +15,17 @@ import type { Connection } from "../rpc/connection.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
 import type { Frame } from "../wire/frame.ts";
-import { decodeHeader } from "../wire/header.ts";
 import { disposeInstance, EXITED } from "./actor-exit.ts";
 import {
   type AcceleratorIds,
   type ActorLeavingHeader,
   type ActorStartHeader,
   type CancelRunningHeader,
-  type HeldEndedHeader,
   type HelloHeader,
   MESSAGE,
   type ParkHeader,
   type ReclaimedHeader,
   type ReclaimHeader,
-  type SlotHeader,
 } from "../wire/messages.ts";
 import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { ActorHost } from "./actor-host.ts";
@@ -39,6 +36,8 @@ import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
 import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
 import type { InterruptionGuard } from "./interruption-guard.ts";
+import { handle, type Handlers, readHeader } from "../wire/message-table.ts";
+import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../wire/messages-to-process.ts";
 
 /** Longer than a caller that attends to its leases keeps an idle one. */
 const RECLAIM_AFTER_IDLE_MS = 25;
@@ -80,6 +79,13 @@ export interface WorkerHostOptions {
   exit: () => void;
 }
 
+type WorkerMessage =
+  | typeof MESSAGE.WORKER_SLOT
+  | typeof MESSAGE.ACTOR_START
+  | typeof MESSAGE.LEASE_RECLAIM
+  | typeof MESSAGE.HELD_ENDED
+  | typeof MESSAGE.WORKER_EXIT;
+
 export class WorkerHost {
   readonly executor: Executor;
   readonly actors: ActorHost = new ActorHost();
@@ -112,40 +118,31 @@ export class WorkerHost {
     acceptPeer(transport, { token, nodeId, processId, onPeer: (connection, caller) => this.#serve(connection, caller) });
   }
 
-  receive(frame: Frame): void {
-    switch (frame.type) {
-      case MESSAGE.WORKER_SLOT: {
-        const slot = decodeHeader(frame.header) as SlotHeader | boolean;
-        if (typeof slot === "boolean") this.executor.leaseEnded({ isLast: slot });
-        else if (this.#constructorSlot !== undefined) this.#constructorSlot(slot[3]);
-        else this.executor.slotGranted({ shape: slot[0], isAnswer: slot[1], isLeased: slot[2] });
-        return;
-      }
-      case MESSAGE.ACTOR_START: {
-        const reader = new PayloadReader(frame.body, { copy: true });
-        const header = decodeHeader(frame.header) as ActorStartHeader;
-        const args = reader.next(header.args);
-        void this.#startActor(
-          header,
-          args,
-          header.deps.map((dep) => reader.next(dep)),
-        );
-        return;
-      }
-      case MESSAGE.LEASE_RECLAIM:
-        this.#reclaim(decodeHeader(frame.header) as ReclaimHeader);
-        return;
-      case MESSAGE.HELD_ENDED: {
-        const [sender, link, asker] = decodeHeader(frame.header) as Required<HeldEndedHeader>;
-        void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker }));
-        return;
-      }
-      case MESSAGE.WORKER_EXIT:
-        if (this.#spent?.isSpent === true && this.actors.actorId === undefined) this.#endSpent();
-        else this.actors.whenIdle(() => void this.#disposeAndExit());
-        return;
-    }
+  /** A message of the daemon; `header` where it has been read and checked already. */
+  receive(frame: Frame, header: unknown = readHeader(MESSAGES_TO_PROCESS, frame)): void {
+    handle(this.#handlers, frame.type, header, frame);
   }
+
+  readonly #handlers: Pick<Handlers<MessagesToProcess, [frame: Frame]>, WorkerMessage> = {
+    [MESSAGE.WORKER_SLOT]: (slot) => {
+      if (typeof slot === "boolean") this.executor.leaseEnded({ isLast: slot });
+      else if (this.#constructorSlot !== undefined) this.#constructorSlot(slot[3]);
+      else this.executor.slotGranted({ shape: slot[0], isAnswer: slot[1], isLeased: slot[2] });
+    },
+    [MESSAGE.ACTOR_START]: (header, { body }) => {
+      const reader = new PayloadReader(body, { copy: true });
+      const args = reader.next(header.args);
+      const deps = header.deps.map((dep) => reader.next(dep));
+      void this.#startActor(header, args, deps);
+    },
+    [MESSAGE.LEASE_RECLAIM]: (lease) => this.#reclaim(lease),
+    [MESSAGE.HELD_ENDED]: ([sender, link, asker]) =>
+      void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker })),
+    [MESSAGE.WORKER_EXIT]: () => {
+      if (this.#spent?.isSpent === true && this.actors.actorId === undefined) this.#endSpent();
+      else this.actors.whenIdle(() => void this.#disposeAndExit());
+    },
+  };
 
   /** Drops its callers, as the end of a process would. */
   close(): void {

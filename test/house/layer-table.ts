@@ -21,8 +21,9 @@ const LAYERS_TO_4 = [...LAYERS_TO_3, "control", "node", "worker", "environment"]
 export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   base: { layer: 0, mayImport: [] },
   platform: { layer: 1, mayImport: LAYER_0 },
-  wire: { layer: 1, mayImport: LAYER_0 },
   scheduling: { layer: 1, mayImport: LAYER_0 },
+  // Headers name leases by their canonical text.
+  wire: { layer: 1, mayImport: [...LAYER_0, "scheduling"] },
   rpc: { layer: 2, mayImport: ["base", "platform", "wire"] },
   closure: { layer: 2, mayImport: ["base", "platform", "wire"] },
   object: { layer: 3, mayImport: LAYERS_TO_2 },

@@ -18,8 +18,8 @@ import { acceptPeer, connectPeer } from "../../src/rpc/handshake.ts";
 import { formatJoinToken, parseJoinToken } from "../../src/rpc/join-token.ts";
 import { NodeLink } from "../../src/rpc/node-link.ts";
 import { acceptStranger } from "../../src/rpc/stranger.ts";
-import { FRAME_FLAG } from "../../src/wire/frame.ts";
-import { decodeHeader } from "../../src/wire/header.ts";
+import { FRAME_FLAG, FrameParser, FrameWriter } from "../../src/wire/frame.ts";
+import { decodeHeader, encodeHeader } from "../../src/wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
 import { until } from "./session.ts";
 
@@ -201,14 +201,26 @@ describe("who is who", () => {
   });
 
   test("another version is refused with both versions and which side has which", async () => {
-    // As a caller of version 1 begins, and one of the versions after this.
-    for (const version of [1, 77]) {
-      const caller = new Connection(await connect(address, { identity: identity(NODE_A) }), { trusted: true });
-      const { message } = await failure(caller.request(MESSAGE.OPEN, { ...hello(NODE_A), version, token: TOKEN }));
-      expect(message).toBe(`the protocol version differs: the called side speaks ${PROTOCOL_VERSION}, the caller ${version}`);
-    }
+    const refusal = (version: number): string =>
+      `the protocol version differs: the called side speaks ${PROTOCOL_VERSION}, the caller ${version}`;
+    const caller = new Connection(await connect(address, { identity: identity(NODE_A) }), { trusted: true });
+    const opening = { ...hello(NODE_A), version: 77, token: TOKEN };
+    expect(await failure(caller.request(MESSAGE.OPEN, opening))).toMatchObject({
+      code: "wrongVersion",
+      message: refusal(77),
+      details: { listener: PROTOCOL_VERSION, caller: 77 },
+    });
+    // A caller of version 1 is answered with the text that it looks for.
+    const old = await connect(address, { identity: identity(NODE_A) });
+    const { promise: answered, resolve } = Promise.withResolvers<unknown>();
+    const parser = new FrameParser(({ header }) => resolve(decodeHeader(header)));
+    old.onChunk = (chunk) => parser.push(chunk);
+    const writer = new FrameWriter((chunk) => old.write(chunk));
+    writer.full(MESSAGE.OPEN, 0, 1, encodeHeader({ ...opening, version: 1 }), []);
+    writer.flush();
+    expect(await answered).toBe(refusal(1));
     // A listener of version 1, which looks for a token first.
-    const old = await listen("tcp://127.0.0.1:0", (transport) => {
+    const oldListener = await listen("tcp://127.0.0.1:0", (transport) => {
       const connection = new Connection(transport, { trusted: false });
       connection.onFrame = ({ callId, header }) => {
         const { token, version } = decodeHeader(header) as { token: unknown; version: unknown };
@@ -217,8 +229,8 @@ describe("who is who", () => {
         connection.send(MESSAGE.REPLY, text, { callId, flags: FRAME_FLAG.ERROR });
       };
     });
-    const error = await failure(call(old.path, hello(NODE_A)));
-    old.close();
+    const error = await failure(call(oldListener.path, hello(NODE_A)));
+    oldListener.close();
     expect(error).toBeInstanceOf(VersionMismatchError);
     expect(error.message).toContain(`the called side speaks 1, the caller ${PROTOCOL_VERSION}`);
     expect(error.hint).toContain("same version");

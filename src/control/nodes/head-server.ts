@@ -4,7 +4,7 @@
  * A node registers and is told the others, and they of it; from then on its processes' questions go to the head (`head.ts`) and its events, too. What is asked of
  * the whole cluster (its nodes, its resources) is answered here. A node that is found dead (`node-watch.ts`) is told to all, and its place in the head's tables ends.
  */
-import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
 import { refusesConnections } from "../../platform/network/reach.ts";
 import type { Transport } from "../../platform/network/transport.ts";
@@ -15,7 +15,6 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import type {
   ClusterStatusHeader,
   DeathTimesHeader,
-  HeadEventHeader,
   HeartbeatReply,
   JoinTokensHeader,
   NodeDrainHeader,
@@ -38,10 +37,12 @@ import { placeReport } from "../placement/place-report.ts";
 import type { NodeState } from "../placement/cluster-view.ts";
 import type { NodeRecord } from "../tables/head-records.ts";
 import type { KeptHead } from "../tables/kept-head.ts";
-import { checkRegistration, checkWord, type NodeWord } from "./node-speech.ts";
+import { checkRegistration, checkWord, type NodeEvent, type NodeWord } from "./node-speech.ts";
 import { NodeWatch } from "./node-watch.ts";
 import { RemoteNode } from "./remote-node.ts";
 import { WireError } from "../../wire/wire-error.ts";
+import { handle, type Handlers } from "../../wire/message-table.ts";
+import type { MessagesToCluster, MessagesToHead } from "../../wire/messages-to-head.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
 const DEAD_MAX = 1000;
@@ -80,7 +81,7 @@ const NODE_NAME_MIN = 4;
 const UNUSED_LINK_MS = 2000;
 
 /** What a node answers to what a head wants of it. The answer to an earlier head is in the registration, or of no interest. */
-const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
+const ANSWERS: ReadonlySet<NodeEvent[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
 
 export class HeadServer {
   readonly #head: Head;
@@ -186,7 +187,7 @@ export class HeadServer {
               return;
             }
             if (word.event[0] === "left") {
-              this.#gone(from, String(word.event[1]), acknowledge);
+              this.#gone(from, word.event[1], acknowledge);
               return;
             }
             if (frame.callId < heads && ANSWERS.has(word.event[0])) {
@@ -329,8 +330,8 @@ export class HeadServer {
    * Only the node that counts an actor's handles knows that nobody has one. Any other is not believed, and its link stays: the program that told it of such a
    * handle is at fault, and a node cannot see that.
    */
-  #mayTell(node: NodeId, [name, actor]: HeadEventHeader): boolean {
-    const creator = name === "unheld" ? this.#head.creatorOf(actor as ActorId) : undefined;
+  #mayTell(node: NodeId, event: NodeEvent): boolean {
+    const creator = event[0] === "unheld" ? this.#head.creatorOf(event[1]) : undefined;
     return creator === undefined || nodeTagOf(creator) === nodeTagOf(node);
   }
 
@@ -358,29 +359,17 @@ export class HeadServer {
 
   #routed(node: RemoteNode, [from, , type, callId, flags, header]: RoutedHeader, body: Uint8Array): void {
     const peer = this.#kept.peer(node.nodeId, from) ?? node.peer(from);
-    switch (type) {
-      case MESSAGE.NODES:
-        peer.connection.reply(callId, this.list());
-        return;
-      case MESSAGE.RESOURCES:
-        peer.connection.reply(callId, { ...this.#resources(), store: (header as { store: unknown }).store });
-        return;
-      case MESSAGE.NODE_DRAIN:
-        this.#drain(peer, callId, header as NodeDrainHeader);
-        return;
-      case MESSAGE.CLUSTER_STATUS:
-        peer.connection.reply(callId, this.#status());
-        return;
-      case MESSAGE.WHY_PLACE:
-        peer.connection.reply(callId, this.#whyPlace(header as { shape?: string; actor?: ActorId }));
-        return;
-      case MESSAGE.JOIN_TOKENS:
-        this.#joinTokens(peer, callId, header as JoinTokensHeader);
-        return;
-      default:
-        this.#head.receive(peer, { type, callId, flags, body }, header);
-    }
+    if (!handle(this.#handlers, type, header, peer, callId)) this.#head.receive(peer, { type, callId, flags, body }, header);
   }
+
+  readonly #handlers: Handlers<MessagesToCluster, [peer: HeadPeer, callId: number]> = {
+    [MESSAGE.NODES]: (_nothing, peer, callId) => peer.connection.reply(callId, this.list()),
+    [MESSAGE.RESOURCES]: ({ store }, peer, callId) => peer.connection.reply(callId, { ...this.#resources(), store }),
+    [MESSAGE.NODE_DRAIN]: (asked, peer, callId) => this.#drain(peer, callId, asked),
+    [MESSAGE.CLUSTER_STATUS]: (_nothing, peer, callId) => peer.connection.reply(callId, this.#status()),
+    [MESSAGE.WHY_PLACE]: (asked, peer, callId) => peer.connection.reply(callId, this.#whyPlace(asked)),
+    [MESSAGE.JOIN_TOKENS]: (asked, peer, callId) => this.#joinTokens(peer, callId, asked),
+  };
 
   /** Answered with the node's id when it takes nothing new: that it has gone shows in the list of nodes. */
   #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs }: NodeDrainHeader): void {
@@ -408,7 +397,7 @@ export class HeadServer {
     this.#head.drain(nodeId);
   }
 
-  #whyPlace({ shape, actor }: { shape?: string; actor?: ActorId }): PlaceReportHeader | undefined {
+  #whyPlace({ shape, actor }: MessagesToHead[typeof MESSAGE.WHY_PLACE]): PlaceReportHeader | undefined {
     const wanted = shape ?? (actor === undefined ? undefined : this.#head.shapeOf(actor));
     if (wanted === undefined) return undefined;
     const nodes = Array.from(this.#nodes.values(), (node) => ({

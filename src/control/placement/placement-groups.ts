@@ -7,12 +7,23 @@
 import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
-import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesToHead } from "../../wire/messages-to-head.ts";
+import { type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
 import type { Placement } from "./placement.ts";
 import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
 
 /** After a head has taken over: in a cluster of which half is here every group would be placed on that half. */
 const NODES_COME_WITHIN_MS = 1000;
+
+type GroupMessages = Pick<
+  MessagesToHead,
+  | typeof MESSAGE.GROUP_CREATE
+  | typeof MESSAGE.GROUP_WATCH
+  | typeof MESSAGE.GROUP_REMOVE
+  | typeof MESSAGE.GROUP_LOOKUP
+  | typeof MESSAGE.GROUPS
+>;
 
 export interface PlacementGroupsOptions {
   nodes: () => Iterable<NodeServices>;
@@ -34,28 +45,19 @@ export class PlacementGroups {
     this.#table = options.table;
   }
 
-  receive(peer: HeadPeer, frame: Message, header: unknown): void {
-    const { callId } = frame;
-    switch (frame.type) {
-      case MESSAGE.GROUP_CREATE:
-        this.#apply(this.#table.handle({ kind: "create", header: header as GroupCreateHeader }));
-        return;
-      case MESSAGE.GROUP_WATCH:
-        this.#watch(peer, callId, header as string);
-        return;
-      case MESSAGE.GROUP_REMOVE:
-        this.#apply(this.#table.handle({ kind: "remove", id: header as string, reason: "it was removed by remove()" }));
+  /** What processes ask of groups. */
+  get handlers(): Handlers<GroupMessages, [peer: HeadPeer, message: Message]> {
+    return {
+      [MESSAGE.GROUP_CREATE]: (header) => this.#apply(this.#table.handle({ kind: "create", header })),
+      [MESSAGE.GROUP_WATCH]: (id, peer, { callId }) => this.#watch(peer, callId, id),
+      [MESSAGE.GROUP_REMOVE]: (id, peer, { callId }) => {
+        this.#apply(this.#table.handle({ kind: "remove", id, reason: "it was removed by remove()" }));
         peer.connection.reply(callId, undefined);
-        return;
-      case MESSAGE.GROUP_LOOKUP: {
-        const { name, namespace } = header as { name: string; namespace: string };
-        peer.connection.reply(callId, this.#table.named(name, namespace)?.header);
-        return;
-      }
-      case MESSAGE.GROUPS:
-        peer.connection.reply(callId, this.#table.list());
-        return;
-    }
+      },
+      [MESSAGE.GROUP_LOOKUP]: ({ name, namespace }, peer, { callId }) =>
+        peer.connection.reply(callId, this.#table.named(name, namespace)?.header),
+      [MESSAGE.GROUPS]: (_nothing, peer, { callId }) => peer.connection.reply(callId, this.#table.list()),
+    };
   }
 
   get(id: string): GroupRecord | undefined {

@@ -212,6 +212,5 @@ function neverCreated(actorId: ActorId, ending: ActorEnding, reason: string): Ac
     reason,
     ending,
     exit: undefined,
-    hasError: false,
   };
 }

@@ -88,7 +88,6 @@ class World {
       pid: 1,
       reason: undefined,
       exit: undefined,
-      hasError: false,
     };
     this.client.stateChanged(state);
     await settle();

@@ -8,29 +8,17 @@ import { type ActorId, type NodeId, nodeTagOf, type ObjectId, type ProcessId } f
 import { OwnerDiedError } from "../../base/errors.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import { PayloadReader } from "../../object/payload.ts";
-import { setTlsIdentity, type TlsIdentity } from "../../platform/network/tls-identity.ts";
+import { setTlsIdentity } from "../../platform/network/tls-identity.ts";
 import type { Frame } from "../../wire/frame.ts";
-import { decodeHeader } from "../../wire/header.ts";
-import {
-  type ActorStateHeader,
-  type CancelRefHeader,
-  type GroupStateHeader,
-  type HeldEndedHeader,
-  type LeaseGrantHeader,
-  type LeaseNameHeader,
-  type LeaseRefusedHeader,
-  type LogHeader,
-  MESSAGE,
-  type PayloadHeader,
-  type ReclaimedHeader,
-  type WireLocation,
-  type WorkerExitedHeader,
-} from "../../wire/messages.ts";
-import type { WhyRefHeader } from "../../wire/why-messages.ts";
+import { handle, type Handlers, readHeader } from "../../wire/message-table.ts";
+import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../wire/messages-to-process.ts";
+import { type ActorStateHeader, MESSAGE, type WorkerExitedHeader } from "../../wire/messages.ts";
 import type { ActorClient } from "../actors/actor-client.ts";
 import type { OpenLinks } from "../calls/open-links.ts";
 import type { Recovery } from "../calls/recovery.ts";
 import type { Runtime } from "../runtime.ts";
+
+type ProcessHandlers = Handlers<MessagesToProcess, [frame: Frame]>;
 
 export interface DaemonMessagesOptions {
   runtime: Runtime;
@@ -38,11 +26,12 @@ export interface DaemonMessagesOptions {
   links: OpenLinks;
   /** The client of an actor, if this process has one. */
   actor: (id: ActorId) => ActorClient | undefined;
-  onWorkerFrame: ((frame: Frame) => void) | undefined;
+  /** What is for a worker alone, already checked. */
+  onWorkerMessage: ((frame: Frame, header: unknown) => void) | undefined;
 }
 
 /** Why a value does not come, by what REF_VALUE says of it. */
-const WHY_LOST: Readonly<Record<string, string>> = {
+const WHY_LOST = {
   maker: "the process that made it ended before it had the value",
   bytes: "its bytes are lost, and the process that knew how it was made has ended",
   node: "the node of the process that made it is gone",
@@ -51,10 +40,18 @@ const WHY_LOST: Readonly<Record<string, string>> = {
 export class DaemonMessages {
   readonly #options: DaemonMessagesOptions;
   readonly #runtime: Runtime;
+  readonly #handlers: Partial<ProcessHandlers>;
 
   constructor(options: DaemonMessagesOptions) {
     this.#options = options;
     this.#runtime = options.runtime;
+    this.#handlers = {
+      ...this.#leaseHandlers(),
+      ...this.#referenceHandlers(),
+      ...this.#storeHandlers(),
+      ...this.#callHandlers(),
+      ...this.#sessionHandlers(),
+    };
   }
 
   /** Which call of somebody else it ran says nothing of those of this process. */
@@ -64,99 +61,85 @@ export class DaemonMessages {
   }
 
   receive(frame: Frame): void {
-    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    switch (frame.type) {
-      case MESSAGE.LEASE_GRANT:
-        this.#runtime.submitter.granted(header as LeaseGrantHeader);
-        return;
-      case MESSAGE.LEASE_REFUSED:
-        this.#runtime.submitter.refused(header as LeaseRefusedHeader);
-        return;
-      case MESSAGE.GROUP_STATE:
-        this.#runtime.calls.groupRemoved(header as GroupStateHeader);
-        return;
-      case MESSAGE.LEASE_REVOKE:
-        this.#runtime.submitter.revoked(...(header as LeaseNameHeader));
-        return;
-      case MESSAGE.LEASE_TAKEN:
-        this.#runtime.submitter.taken(...(header as ReclaimedHeader));
-        return;
-      case MESSAGE.WORKER_EXITED:
-        this.#workerExited(header as WorkerExitedHeader);
-        return;
-      case MESSAGE.NODE_GONE:
-        this.#nodeGone(...(header as [NodeId, string]));
-        return;
-      case MESSAGE.REF_FREE:
-        for (const id of header as ObjectId[]) {
-          this.#runtime.table.free(id);
-          this.#runtime.lineage.freedAbroad(id);
+    const header = readHeader(MESSAGES_TO_PROCESS, frame);
+    if (!handle(this.#handlers, frame.type, header, frame)) this.#options.onWorkerMessage?.(frame, header);
+  }
+
+  #leaseHandlers(): Partial<ProcessHandlers> {
+    const { submitter, calls } = this.#runtime;
+    return {
+      [MESSAGE.LEASE_GRANT]: (grant) => submitter.granted(grant),
+      [MESSAGE.LEASE_REFUSED]: (refusal) => submitter.refused(refusal),
+      [MESSAGE.LEASE_REVOKE]: (name) => submitter.revoked(...name),
+      [MESSAGE.LEASE_TAKEN]: (reclaimed) => submitter.taken(...reclaimed),
+      [MESSAGE.WORKER_EXITED]: (exit) => this.#workerExited(exit),
+      [MESSAGE.NODE_GONE]: (gone) => this.#nodeGone(...gone),
+      [MESSAGE.GROUP_STATE]: (state) => calls.groupRemoved(state),
+    };
+  }
+
+  #referenceHandlers(): Partial<ProcessHandlers> {
+    const { table, lineage, options, channel } = this.#runtime;
+    const { recovery, links } = this.#options;
+    return {
+      [MESSAGE.REF_FREE]: (ids) => {
+        for (const id of ids) {
+          table.free(id);
+          lineage.freedAbroad(id);
         }
-        return;
-      case MESSAGE.REF_WATCH:
-        this.#answerWatch(header as [ObjectId, ProcessId]);
-        return;
-      case MESSAGE.REF_VALUE:
-        this.#valueArrived(header as [ObjectId, PayloadHeader | undefined, string?], frame.body);
-        return;
-      case MESSAGE.REF_LOST: {
-        const [id, receiver, location] = header as [ObjectId, ProcessId, WireLocation];
-        const entry = this.#options.recovery.reported(id, location);
+      },
+      // Somebody holds a ref that this driver owns and asks for its value.
+      [MESSAGE.REF_WATCH]: ([id, receiver]) => this.#answerWith(table.lookup(id), id, receiver),
+      [MESSAGE.REF_VALUE]: (value, { body }) => this.#valueArrived(value, body),
+      [MESSAGE.REF_LOST]: ([id, receiver, location]) => {
+        const entry = recovery.reported(id, location);
         // The daemon gets the new value without asking: it is its owner of record.
-        if (receiver !== this.#runtime.options.daemonId || entry === undefined) this.#answerWith(entry, id, receiver);
-        return;
-      }
-      case MESSAGE.STORE_CLAIM: {
-        const [writer, locations, link] = header as [ProcessId, WireLocation[], number?];
-        const { links } = this.#options;
-        const isRead: Promise<unknown> = link === undefined ? links.ended(writer) : links.readOver(writer, link);
-        void isRead.then(() => this.#runtime.store.writerEnded(locations, link));
-        return;
-      }
-      case MESSAGE.HELD_ENDED: {
-        const [sender, link, asker] = header as Required<HeldEndedHeader>;
+        if (receiver !== options.daemonId || entry === undefined) this.#answerWith(entry, id, receiver);
+      },
+      [MESSAGE.HELD_ENDED]: (ended, frame) => {
+        const [sender, link, asker] = ended;
         // How far calls were read is for the worker to say.
-        if (link < 0) this.#options.onWorkerFrame?.(frame);
-        else
-          void this.#options.links.readOver(sender, link).then((number) => this.#runtime.channel.heldRead({ sender, link, number, asker }));
-        return;
-      }
-      case MESSAGE.ARENA_LOST:
-        this.#runtime.store.abandon(header as WireLocation);
-        return;
-      case MESSAGE.ACTOR_STATE:
-        this.#actorState(header as ActorStateHeader & { error: PayloadHeader | undefined }, frame.body);
-        return;
-      case MESSAGE.ACTOR_REDIRECT: {
-        const [from, to, owner] = header as [ActorId, ActorId, ProcessId];
-        this.#runtime.actorOwners.set(to, owner);
+        if (link < 0) this.#options.onWorkerMessage?.(frame, ended);
+        else void links.readOver(sender, link).then((number) => channel.heldRead({ sender, link, number, asker }));
+      },
+    };
+  }
+
+  #storeHandlers(): Partial<ProcessHandlers> {
+    const { store } = this.#runtime;
+    const { links } = this.#options;
+    return {
+      ...store.handlers,
+      [MESSAGE.ARENA_LOST]: (location) => store.abandon(location),
+      [MESSAGE.STORE_CLAIM]: ([writer, locations, link]) => {
+        const isRead: Promise<unknown> = link === undefined ? links.ended(writer) : links.readOver(writer, link);
+        void isRead.then(() => store.writerEnded(locations, link));
+      },
+    };
+  }
+
+  #callHandlers(): Partial<ProcessHandlers> {
+    const { cancellation, table, why, actorOwners } = this.#runtime;
+    return {
+      [MESSAGE.ACTOR_STATE]: (state, { body }) => this.#actorState(state, body),
+      [MESSAGE.ACTOR_REDIRECT]: ([from, to, owner]) => {
+        actorOwners.set(to, owner);
         const client = this.#options.actor(from);
         client?.redirectTo(this.#runtime.actor(to, client.className, { watch: true }));
-        return;
-      }
-      case MESSAGE.CANCEL_REF: {
-        const { id, force, recursive } = header as CancelRefHeader;
-        this.#runtime.cancellation.cancelForOther(this.#runtime.table.lookup(id), { force, recursive });
-        return;
-      }
-      case MESSAGE.WHY_REF:
-        this.#runtime.why.answer(frame.callId, header as WhyRefHeader);
-        return;
-      case MESSAGE.LOG:
-        this.#runtime.options.onLog(header as LogHeader);
-        return;
-      case MESSAGE.CERTIFICATE:
-        setTlsIdentity(header as TlsIdentity);
-        return;
-      case MESSAGE.MESSAGE_REFUSED:
-        this.#runtime.daemon.drop(`it refused what this process sent: ${String(header)}`);
-        return;
-      case MESSAGE.WARNING:
-        this.#runtime.options.onWarning(header as string);
-        return;
-      default:
-        if (!this.#runtime.store.receive(frame.type, header)) this.#options.onWorkerFrame?.(frame);
-    }
+      },
+      [MESSAGE.CANCEL_REF]: ({ id, force, recursive }) => cancellation.cancelForOther(table.lookup(id), { force, recursive }),
+      [MESSAGE.WHY_REF]: (asked, { callId }) => why.answer(callId, asked),
+    };
+  }
+
+  #sessionHandlers(): Partial<ProcessHandlers> {
+    const { options, daemon } = this.#runtime;
+    return {
+      [MESSAGE.LOG]: (entry) => options.onLog(entry),
+      [MESSAGE.WARNING]: (text) => options.onWarning(text),
+      [MESSAGE.CERTIFICATE]: (identity) => setTlsIdentity(identity),
+      [MESSAGE.MESSAGE_REFUSED]: (fault) => daemon.drop(`it refused what this process sent: ${fault}`),
+    };
   }
 
   /** A node is dead: its workers have ended, and values that its processes owed do not come. */
@@ -173,11 +156,6 @@ export class DaemonMessages {
     }
   }
 
-  /** Somebody holds a ref that this driver owns and asks for its value. */
-  #answerWatch([id, receiver]: [ObjectId, ProcessId]): void {
-    this.#answerWith(this.#runtime.table.lookup(id), id, receiver);
-  }
-
   #answerWith(entry: ObjectEntry | undefined, id: ObjectId, receiver: ProcessId): void {
     if (entry === undefined) {
       this.#runtime.daemon.send(MESSAGE.REF_VALUE, [id, receiver, undefined]);
@@ -191,12 +169,12 @@ export class DaemonMessages {
     else entry.addWaiter({ entrySettled: answer });
   }
 
-  #valueArrived([id, header, lost]: [ObjectId, PayloadHeader | undefined, string?], body: Uint8Array): void {
+  #valueArrived([id, header, lost = "maker"]: MessagesToProcess[typeof MESSAGE.REF_VALUE], body: Uint8Array): void {
     if (header !== undefined) {
       this.#runtime.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
       return;
     }
-    const reason = WHY_LOST[lost ?? "maker"] ?? "it is lost";
+    const reason = WHY_LOST[lost];
     this.#runtime.table.lookup(id)?.fail(
       new OwnerDiedError(`Cannot get an object: ${reason}`, {
         reason,
@@ -205,7 +183,7 @@ export class DaemonMessages {
     );
   }
 
-  #actorState(state: ActorStateHeader & { error: PayloadHeader | undefined }, body: Uint8Array): void {
+  #actorState(state: ActorStateHeader, body: Uint8Array): void {
     const client = this.#options.actor(state.actorId);
     if (client === undefined) return;
     if (state.phase === "dead" && state.error !== undefined) {

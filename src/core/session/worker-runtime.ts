@@ -82,7 +82,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     runsLocally: options.localFunction !== undefined,
     ids,
     ownWorker: { link: ownLink, isFree: (shape) => host.executor.canRunNow(shape) },
-    onWorkerFrame: (frame) => host.receive(frame),
+    onWorkerMessage: (frame, header) => host.receive(frame, header),
     onLog: () => {},
     onWarning: (text) => console.warn(text),
     onDaemonLost: () => process.exit(0),

@@ -1,0 +1,64 @@
+/**
+ * Tables of messages: for each number the shape of its header, and what handles it.
+ *
+ * An interface says which header belongs to which number in one direction; the table of shapes and the table of handlers are typed by it, so the compiler finds a
+ * message without a shape or a handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
+ */
+import type { Frame } from "./frame.ts";
+import { decodeHeader } from "./header.ts";
+import { problemOf, type Shape } from "./header-shape.ts";
+import { MESSAGE } from "./messages.ts";
+import { DecodeError } from "./value/decode-error.ts";
+
+/** `Headers`: an interface of header types by the numbers of their messages. */
+export type Shapes<Headers> = { readonly [N in keyof Headers]: Shape<Headers[N]> };
+
+/** What handles each message, with whatever the receiver passes besides the header. */
+export type Handlers<Headers, Rest extends readonly unknown[] = []> = {
+  readonly [N in keyof Headers]: (header: Headers[N], ...rest: Rest) => void;
+};
+
+const NAMES: ReadonlyMap<number, string> = new Map(Object.entries(MESSAGE).map(([name, type]) => [type, name]));
+
+/** A message by its name and number, for people. */
+export function nameOfMessage(type: number): string {
+  const name = NAMES.get(type);
+  return name === undefined ? `message ${type}` : `message ${name} (${type})`;
+}
+
+/** Why a message is refused; undefined for one that is of the table and well formed. */
+export function faultOf<Headers>(shapes: Shapes<Headers>, type: number, header: unknown): string | undefined {
+  const shape = shapeOf(shapes, type);
+  if (shape === undefined) return `${nameOfMessage(type)} is not one that a process sends to its node`;
+  return shape(header) ? undefined : `${nameOfMessage(type)} is malformed: ${problemOf(shape, header)}`;
+}
+
+/** The shape of a message; undefined for one that is not of the table. */
+export function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefined {
+  return (shapes as Readonly<Record<number, Shape>>)[type];
+}
+
+/**
+ * The header of a frame; undefined where there is none.
+ *
+ * @throws DecodeError for a message that is malformed, or not of the table: a connection ends by it
+ */
+export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, "type" | "header">): unknown {
+  const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  const fault = faultOf(shapes, frame.type, header);
+  if (fault !== undefined) throw new DecodeError(fault);
+  return header;
+}
+
+/** Hands a message over whose header has been checked. @returns whether the table has it */
+export function handle<Headers, Rest extends readonly unknown[]>(
+  handlers: Partial<Handlers<Headers, Rest>>,
+  type: number,
+  header: unknown,
+  ...rest: Rest
+): boolean {
+  const handler = (handlers as Readonly<Record<number, (header: unknown, ...rest: Rest) => void>>)[type];
+  if (handler === undefined) return false;
+  handler(header, ...rest);
+  return true;
+}

@@ -130,8 +130,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   exitOfEarlierLife: {
     file: "control/actors/actor-table.ts",
-    text: "actor.exit = exit;\n    actor.reason ??= reason;",
-    becomes: "actor.reason ??= reason;",
+    text: "actor.exit = exit;\n    actor.ending ??= ending;",
+    becomes: "actor.ending ??= ending;",
   },
   lostArgumentsHoldTheLease: {
     file: "worker/argument-waits.ts",

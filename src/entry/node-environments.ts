@@ -19,6 +19,10 @@ import type { EnvironmentDescription, EnvironmentResult } from "../node/environm
 import type { SessionDirectories } from "../platform/files/session-directory.ts";
 import { Child } from "../platform/processes/worker-process.ts";
 import type { EnvironmentConfiguration, PackResult } from "./environment.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import type { Message } from "../rpc/peer-connection.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import type { PackageAsker } from "../environment/package-exchange.ts";
 
 /** What a node keeps of folders that no job uses any more. */
 const CACHE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
@@ -73,20 +77,21 @@ export function nodeEnvironments({ node, hostname, directories, sharesFolders, p
 
 /** The exchange as the daemon sees it. Who asks is known by the node in its id, which is enough to ask it. */
 function foldersBy(exchange: PackageExchange): Omit<JobFolders, "remove"> {
+  const askerOf = ({ id, connection }: HeadPeer, { callId }: Message): PackageAsker => ({
+    node: nodeTagOf(id) as string as NodeId,
+    reply: (answer, parts) => connection.reply(callId, answer, parts),
+    replyError: (error) => connection.replyError(callId, error),
+  });
+  const { handlers } = exchange;
   return {
     described: (description) => {
       for (const place of Object.values(foldersOf(description as RuntimeEnvSpec))) exchange.described(place as PackagePlace);
     },
-    receive: ({ id, connection }, { type, callId }, header) =>
-      exchange.receive(
-        {
-          node: nodeTagOf(id) as string as NodeId,
-          reply: (answer, parts) => connection.reply(callId, answer, parts),
-          replyError: (error) => connection.replyError(callId, error),
-        },
-        type,
-        header,
-      ),
+    handlers: {
+      [MESSAGE.PACKAGE_OFFER]: (wanted, from, message) => handlers[MESSAGE.PACKAGE_OFFER](wanted, askerOf(from, message)),
+      [MESSAGE.PACKAGE_READ]: (range, from, message) => handlers[MESSAGE.PACKAGE_READ](range, askerOf(from, message)),
+      [MESSAGE.PACKAGE_HELD]: (held, from, message) => handlers[MESSAGE.PACKAGE_HELD](held, askerOf(from, message)),
+    },
     jobEnded: (job) => exchange.jobEnded(job),
     forget: (job) => exchange.forget(job),
     nodeGone: (gone) => exchange.nodeGone(nodeTagOf(gone) as string as NodeId),

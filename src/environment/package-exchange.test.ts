@@ -10,6 +10,7 @@ import type { PackageReadHeader } from "../wire/package-messages.ts";
 import { packDirectory, unpackDirectory } from "./pack-directory.ts";
 import { PackageExchange, type PackagePlace } from "./package-exchange.ts";
 import type { PackagePeer } from "./package-fetch.ts";
+import { handle } from "../wire/message-table.ts";
 
 const job = "job" as JobId;
 let root: string;
@@ -59,7 +60,7 @@ class TestNode {
           reply: (answered: unknown, parts: readonly Uint8Array[] = []) => resolve({ header: answered, body: Buffer.concat(parts) }),
           replyError: reject,
         };
-        expect(this.exchange.receive(asker, type, structuredClone(header))).toBe(true);
+        expect(handle(this.exchange.handlers, type, structuredClone(header), asker)).toBe(true);
       });
     return {
       send: (type, header) => void ask(type, header).catch(() => {}),

@@ -30,6 +30,8 @@ import type { PackedDirectory, PackRequest } from "./pack-directory.ts";
 import { type Fetched, fetchContents, PACKAGE_PIECE_BYTES, type PackagePeer } from "./package-fetch.ts";
 import { PackageShelf } from "./package-shelf.ts";
 import { WireError } from "../wire/wire-error.ts";
+import type { Handlers } from "../wire/message-table.ts";
+import type { MessagesBetweenDaemons } from "../wire/messages-to-daemon.ts";
 
 /** A folder and where it lies. */
 export interface PackagePlace extends PackRequest {
@@ -107,22 +109,15 @@ export class PackageExchange {
     if (place.node === this.#options.here) this.#described.set(keyOf(place), place.job);
   }
 
-  /** A message from another node's daemon; false when it is not about packages. */
-  receive(asker: PackageAsker, type: number, header: unknown): boolean {
-    switch (type) {
-      case MESSAGE.PACKAGE_OFFER:
-        void this.#offer(asker, header as PackageOfferHeader);
-        return true;
-      case MESSAGE.PACKAGE_READ:
-        void this.#serve(asker, header as PackageReadHeader);
-        return true;
-      case MESSAGE.PACKAGE_HELD:
-        this.#held(asker.node, header as PackageHeldHeader);
-        return true;
-      default:
-        return false;
-    }
-  }
+  /** What other nodes' daemons ask. */
+  readonly handlers: Handlers<
+    Pick<MessagesBetweenDaemons, typeof MESSAGE.PACKAGE_OFFER | typeof MESSAGE.PACKAGE_READ | typeof MESSAGE.PACKAGE_HELD>,
+    [asker: PackageAsker]
+  > = {
+    [MESSAGE.PACKAGE_OFFER]: (wanted, asker) => void this.#offer(asker, wanted),
+    [MESSAGE.PACKAGE_READ]: (range, asker) => void this.#serve(asker, range),
+    [MESSAGE.PACKAGE_HELD]: (held, { node }) => this.#held(node, held),
+  };
 
   async #offer(asker: PackageAsker, { job, directory, excludes, only }: PackageOfferHeader): Promise<void> {
     const request: PackRequest = { directory, excludes, only };

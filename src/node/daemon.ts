@@ -16,27 +16,22 @@ import type { Message, PeerConnection } from "../rpc/peer-connection.ts";
 import type { Frame } from "../wire/frame.ts";
 import type { NodeDigestHeader, NodeReportHeader, RoutedHeader } from "../wire/cluster-messages.ts";
 import {
-  type ActorLeavingHeader,
   type CancelRefHeader,
   type CancelRunningHeader,
-  type EnvironmentHeader,
   type HelloHeader,
-  type LeaseDemandHeader,
-  type LeaseNameHeader,
   type LogHeader,
   MESSAGE,
   type ReclaimedHeader,
-  type WireLocation,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
 import type { LeaseReportHeader, WhyRefHeader } from "../wire/why-messages.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import { EnvironmentService } from "./environments/environment-service.ts";
+import { EnvironmentService, type FolderHandlers } from "./environments/environment-service.ts";
 import { ClusterLeases } from "./leases/cluster-leases.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
 import type { LeaseEffect, LeaseEvent } from "./leases/lease-events.ts";
-import { leaseEventOf, slotHeader } from "./leases/lease-messages.ts";
+import { leaseHandlers, slotHeader } from "./leases/lease-messages.ts";
 import type { Peer } from "./local-peer.ts";
 import { LeaseManager } from "./leases/lease-manager.ts";
 import { obstacleText } from "./leases/lease-obstacles.ts";
@@ -53,6 +48,9 @@ import { MemoryGuard } from "./workers/memory-guard.ts";
 import { RefService } from "./references/ref-service.ts";
 import { StoreService } from "./objects/store-service.ts";
 import { describeExit, WorkerPool } from "./workers/worker-pool.ts";
+import { handle, type Handlers } from "../wire/message-table.ts";
+import type { MessagesBetweenDaemons, MessagesOfProcess } from "../wire/messages-to-daemon.ts";
+import { MESSAGES_TO_HEAD, type MessagesToHead } from "../wire/messages-to-head.ts";
 
 /** A dying process' sockets close before its exit is known. */
 const EXIT_AFTER_CLOSE_MS = 1000;
@@ -60,6 +58,23 @@ const EXIT_AFTER_CLOSE_MS = 1000;
 const CLOSE_AFTER_EXIT_MS = 1000;
 /** What is said of a worker that ended before it was heard of. */
 const GONE = { pid: 0, address: "", remoteAddress: "" };
+
+/** A process of this node, or what stands for one of another, whose kind is not known here. */
+type Sender = HeadPeer & { kind?: HelloHeader["kind"] };
+type QuestionsOfProcess = Pick<MessagesOfProcess, keyof MessagesToHead & keyof MessagesOfProcess>;
+type WorkerMessage =
+  | typeof MESSAGE.LEASE_DEMAND
+  | typeof MESSAGE.LEASE_ONCE
+  | typeof MESSAGE.LEASE_RECLAIMED
+  | typeof MESSAGE.WORKER_EXIT
+  | typeof MESSAGE.CANCEL_REF
+  | typeof MESSAGE.CANCEL_RUNNING
+  | typeof MESSAGE.WHY_LEASE
+  | typeof MESSAGE.WHY_REF
+  | typeof MESSAGE.SHUTDOWN;
+type DaemonHandlers = Handlers<MessagesOfProcess, [peer: Sender, message: Message]> &
+  Pick<Handlers<MessagesBetweenDaemons>, typeof MESSAGE.JOB_ENDED> &
+  Partial<FolderHandlers>;
 
 export class NodeDaemon {
   readonly #options: NodeDaemonOptions;
@@ -77,6 +92,7 @@ export class NodeDaemon {
   readonly #others: OtherNodes | undefined;
   readonly #elsewhere: ClusterLeases | undefined;
   readonly #watch: LeaseWatch;
+  readonly #handlers: DaemonHandlers;
   #drain: Drain | undefined;
   #isClosing = false;
 
@@ -194,6 +210,7 @@ export class NodeDaemon {
       describe: (actor: ActorId) => this.#head.describe(actor),
     };
     this.#memory = options.memory === undefined ? undefined : new MemoryGuard(options.memory, around);
+    this.#handlers = this.#allHandlers();
   }
 
   start(): void {
@@ -259,76 +276,78 @@ export class NodeDaemon {
     if (part !== undefined) this.#handle(peer, frame, part.here);
   }
 
-  #handle(peer: HeadPeer & { kind?: HelloHeader["kind"] }, frame: Message, header: unknown): void {
-    const event = leaseEventOf(peer.id, frame.type, header);
-    if (event !== undefined) {
-      this.#lease(event);
-      return;
-    }
-    switch (frame.type) {
-      case MESSAGE.LEASE_DEMAND: {
-        const { shape, backlog } = header as LeaseDemandHeader;
-        const asked = {
-          owner: peer.id,
-          nested: peer.kind === "worker",
-          spec: parseLeaseSpec(shape),
-          backlog,
-          nowMs: this.#options.nowMs(),
-        };
-        if (this.#elsewhere === undefined) this.#lease({ kind: "demand", ...asked });
-        else this.#elsewhere.demand(asked, header as LeaseDemandHeader);
-        return;
-      }
-      case MESSAGE.ENVIRONMENT:
-        this.#environments.described(header as EnvironmentHeader);
+  #handle(peer: Sender, message: Message, header: unknown): void {
+    handle(this.#handlers, message.type, header, peer, message);
+  }
+
+  #allHandlers(): DaemonHandlers {
+    const ofOthers = this.#others?.handlers;
+    const onlyInCluster = (): void => {};
+    return {
+      ...this.#headHandlers(),
+      ...leaseHandlers((event) => this.#lease(event)),
+      ...this.#workerHandlers(),
+      ...this.#refs.handlers,
+      ...this.#store.handlers,
+      ...this.#environments.handlers,
+      ...this.#environments.folderHandlers,
+      [MESSAGE.OBJECT_FETCH]: ofOthers?.[MESSAGE.OBJECT_FETCH] ?? onlyInCluster,
+      [MESSAGE.COPY_RELEASE]: ofOthers?.[MESSAGE.COPY_RELEASE] ?? onlyInCluster,
+      [MESSAGE.OBJECT_LOCATE]: (objects, peer, { callId }) =>
+        answerLocate(peer, callId, { objects, store: this.#store, nodeId: this.#options.nodeId, others: this.#others }),
+    };
+  }
+
+  /** What is the head's to answer; of a few things the daemon has to know, too. */
+  #headHandlers(): Handlers<QuestionsOfProcess, [peer: Sender, message: Message]> {
+    const toHead = (header: unknown, peer: Sender, message: Message): void => this.#head.receive(peer, message, header);
+    const passedOn = Object.fromEntries(Object.keys(MESSAGES_TO_HEAD).map((type) => [type, toHead]));
+    return {
+      ...(passedOn as unknown as Handlers<QuestionsOfProcess, [peer: Sender, message: Message]>),
+      [MESSAGE.DEFINE]: (header, peer, message) => {
+        // The definition itself is the head's.
+        this.#refs.defined(header);
+        toHead(header, peer, message);
+      },
+      [MESSAGE.ENVIRONMENT]: (header, peer, message) => {
+        this.#environments.described(header);
         // Other nodes that are to run something in it ask there.
-        if (this.#others !== undefined) this.#head.receive(peer, frame, header);
-        return;
-      case MESSAGE.LEASE_ONCE:
-        this.#memory?.runsOnce((header as LeaseNameHeader)[1]);
-        return;
-      case MESSAGE.LEASE_RECLAIMED:
-        this.#leaseReclaimed(peer.id, header as ReclaimedHeader);
-        return;
-      case MESSAGE.ARENA_LOST:
-        this.#store.arenaLost(header as WireLocation);
-        return;
-      case MESSAGE.CANCEL_REF:
-        this.#cancelRef(header as CancelRefHeader);
-        return;
-      case MESSAGE.CANCEL_RUNNING:
-        this.#cancelRunning(peer, header as CancelRunningHeader);
-        return;
-      case MESSAGE.WORKER_EXIT:
-        // An actor that ends by its own decision (terminate, exitActor) says so first.
-        this.#intendedExits.add(peer.id);
-        this.#head.workerLeaves(peer.id, header as ActorLeavingHeader | undefined);
-        return;
-      case MESSAGE.NODES:
-        if (this.#others !== undefined) this.#head.receive(peer, frame, header);
-        else peer.connection.reply(frame.callId, [nodeHeader(this.#options)]);
-        return;
-      case MESSAGE.RESOURCES: {
+        if (this.#others !== undefined) toHead(header, peer, message);
+      },
+      [MESSAGE.NODES]: (header, peer, message) => {
+        if (this.#others !== undefined) toHead(header, peer, message);
+        else peer.connection.reply(message.callId, [nodeHeader(this.#options)]);
+      },
+      [MESSAGE.RESOURCES]: (_nothing, peer, message) => {
         const store = this.#store.report;
-        if (this.#others !== undefined) this.#head.receive(peer, frame, { store });
-        else peer.connection.reply(frame.callId, { total: this.#leases.total(), available: this.#leases.available(), store });
-        return;
-      }
-      case MESSAGE.WHY_LEASE:
-        peer.connection.reply(frame.callId, this.#leaseReport(header as Parameters<typeof leaseReport>[0]));
-        return;
-      case MESSAGE.WHY_REF:
-        this.#whyRef(peer, frame.callId, header as WhyRefHeader);
-        return;
-      case MESSAGE.SHUTDOWN:
-        this.#shutdown(peer, frame.callId);
-        return;
-      default:
-        if (this.#environments.receive(peer, frame, header)) return;
-        if (this.#refs.receive(peer, frame, header) || this.#store.receive(peer.id, frame.type, header)) return;
-        if (answerLocate(peer, frame, { header, store: this.#store, nodeId: this.#options.nodeId, others: this.#others })) return;
-        if (this.#others?.receiveOfProcess(peer, frame, header) !== true) this.#head.receive(peer, frame, header);
-    }
+        if (this.#others !== undefined) toHead({ store }, peer, message);
+        else peer.connection.reply(message.callId, { total: this.#leases.total(), available: this.#leases.available(), store });
+      },
+    };
+  }
+
+  #workerHandlers(): Pick<DaemonHandlers, WorkerMessage> {
+    return {
+      [MESSAGE.LEASE_DEMAND]: (header, peer) => {
+        const { shape, backlog } = header;
+        const nested = peer.kind === "worker";
+        const asked = { owner: peer.id, nested, spec: parseLeaseSpec(shape), backlog, nowMs: this.#options.nowMs() };
+        if (this.#elsewhere === undefined) this.#lease({ kind: "demand", ...asked });
+        else this.#elsewhere.demand(asked, header);
+      },
+      [MESSAGE.LEASE_ONCE]: ([, leaseId]) => this.#memory?.runsOnce(leaseId),
+      [MESSAGE.LEASE_RECLAIMED]: (reclaimed, { id }) => this.#leaseReclaimed(id, reclaimed),
+      [MESSAGE.WORKER_EXIT]: (leaving, { id }) => {
+        // An actor that ends by its own decision (terminate, exitActor) says so first.
+        this.#intendedExits.add(id);
+        this.#head.workerLeaves(id, leaving);
+      },
+      [MESSAGE.CANCEL_REF]: (header) => this.#cancelRef(header),
+      [MESSAGE.CANCEL_RUNNING]: (header, peer) => this.#cancelRunning(peer, header),
+      [MESSAGE.WHY_LEASE]: (asked, { connection }, { callId }) => connection.reply(callId, this.#leaseReport(asked)),
+      [MESSAGE.WHY_REF]: (header, peer, { callId }) => this.#whyRef(peer, callId, header),
+      [MESSAGE.SHUTDOWN]: (_nothing, peer, { callId }) => this.#shutdown(peer, callId),
+    };
   }
 
   #leaseReport(asked: Parameters<typeof leaseReport>[0]): LeaseReportHeader {

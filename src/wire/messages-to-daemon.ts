@@ -4,12 +4,12 @@
  * What processes ask of the head goes through the daemon, too (`messages-to-head.ts`). A message about what another node keeps (a ref counts where its owner is,
  * a stored object where its bytes are, a lease where its worker is) is passed on there: `ROUTES` tells from the header which node that is.
  */
-import type { JobId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
+import type { ActorId, JobId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
 import type { LeaseSpillDroppedHeader, LeaseSpillHeader } from "./cluster-messages.ts";
 import { actorLeaving, arenaName, callsRead, leaseName, location, payload, whyRef, workerExit } from "./header-parts.ts";
 import * as shape from "./header-shape.ts";
 import type { Shapes } from "./message-table.ts";
-import { MESSAGES_TO_HEAD, type MessagesToHead } from "./messages-to-head.ts";
+import { anyActor, MESSAGES_TO_HEAD, type MessagesToHead } from "./messages-to-head.ts";
 import {
   type ActorLeavingHeader,
   type CancelRefHeader,
@@ -50,7 +50,7 @@ export interface MessagesOfProcess extends Omit<MessagesToHead, typeof MESSAGE.R
   [MESSAGE.WORKER_UNPARK]: string;
   [MESSAGE.WORKER_EXIT]: ActorLeavingHeader | undefined;
   [MESSAGE.WORKER_SPENT]: undefined;
-  [MESSAGE.WHY_LEASE]: { shape: string } | { actor: string };
+  [MESSAGE.WHY_LEASE]: { shape: string } | { actor: ActorId };
   [MESSAGE.WHY_REF]: WhyRefHeader;
   [MESSAGE.CANCEL_REF]: CancelRefHeader;
   [MESSAGE.CANCEL_RUNNING]: CancelRunningHeader;
@@ -116,7 +116,7 @@ export const MESSAGES_OF_PROCESS: Shapes<MessagesOfProcess> = {
   [MESSAGE.WORKER_UNPARK]: leaseSpec,
   [MESSAGE.WORKER_EXIT]: optional(actorLeaving),
   [MESSAGE.WORKER_SPENT]: nothing,
-  [MESSAGE.WHY_LEASE]: either(fields({ shape: leaseSpec }), fields({ actor: text })),
+  [MESSAGE.WHY_LEASE]: either(fields({ shape: leaseSpec }), fields({ actor: anyActor })),
   [MESSAGE.WHY_REF]: whyRef,
   [MESSAGE.CANCEL_REF]: fields<CancelRefHeader>({ id: objectId, owner: processId, force: flag, recursive: flag }),
   [MESSAGE.CANCEL_RUNNING]: fields<CancelRunningHeader>({ worker: processId, callId: number, recursive: flag, kill: flag }),

@@ -73,7 +73,7 @@ export type MessagesToCluster = Pick<
 >;
 
 /** Ids of actors that are looked for may be anything that somebody was given. */
-const anyActor: shape.Shape<ActorId> = shape.leaf("a string", (value) => typeof value === "string");
+export const anyActor: shape.Shape<ActorId> = shape.leaf("a string", (value) => typeof value === "string");
 const named = fields<NamedHeader>({ name: text, namespace: text });
 const longWait = fields<LongWaitHeader>({
   number,

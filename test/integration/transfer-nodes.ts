@@ -141,7 +141,7 @@ export class TransferNode {
       processTag: storeTagOf(this.writerId),
       arenaBytes: arenaBytesFor(quotaBytes),
       quota: { freeBytes: () => this.store.freeBytes },
-      onArenaChanged: (arena, kind, bytes) => this.store.receive(this.writerId, MESSAGE.STORE_ARENA, [arena, kind, bytes]),
+      onArenaChanged: (arena, kind, bytes) => this.store.handlers[MESSAGE.STORE_ARENA]([arena, kind, bytes], { id: this.writerId }),
     });
     this.#reader = new ArenaReader({ memoryDirectory, spillDirectory });
     this.#server = net.createServer((socket) => this.#accept(socket));
@@ -162,7 +162,7 @@ export class TransferNode {
     this.#objects += 1;
     const { arena, offset, sizeBytes: storedBytes, kind } = this.writer.write(bytes, []);
     const location: WireLocation = [arena, offset, storedBytes, kind];
-    this.store.receive(this.writerId, MESSAGE.STORE_SEALED, [[location, owner]]);
+    this.store.handlers[MESSAGE.STORE_SEALED]([[location, owner]], { id: this.writerId });
     return { id: `${this.tag}${this.#objects.toString(16).padStart(24, "0")}` as ObjectId, location, bytes };
   }
 
@@ -206,9 +206,9 @@ export class TransferNode {
       for (const [arena, offset, sizeBytes, kind] of header as WireLocation[]) this.writer.free({ arena, offset, sizeBytes, kind });
     if (type === MESSAGE.STORE_RETIRE) {
       for (const arena of header as string[]) this.writer.abandon(arena);
-      queueMicrotask(() => this.store.receive(to, MESSAGE.STORE_RETIRE, header));
+      queueMicrotask(() => this.store.handlers[MESSAGE.STORE_RETIRE](header as string[], { id: to }));
     }
-    if (type === MESSAGE.STORE_COLLECT) queueMicrotask(() => this.store.receive(to, MESSAGE.STORE_COLLECT, undefined));
+    if (type === MESSAGE.STORE_COLLECT) queueMicrotask(() => this.store.handlers[MESSAGE.STORE_COLLECT](undefined, { id: to }));
   }
 
   #connect(node: NodeTag): Promise<Transport> {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { JobId, NodeId } from "../../base/ids.ts";
 import { EnvironmentService, type EnvironmentServiceOptions } from "./environment-service.ts";
 import type { EnvironmentDescription, EnvironmentResult } from "./environment-table.ts";
+import { MESSAGE } from "../../wire/messages.ts";
 
 const [job, other] = ["job", "other"] as JobId[] as [JobId, JobId];
 const node = "node" as NodeId;
@@ -22,7 +23,7 @@ function make(overrides: Partial<EnvironmentServiceOptions> = {}): {
     build: () => Promise.resolve(built),
     folders: {
       described: () => {},
-      receive: () => false,
+      handlers: { [MESSAGE.PACKAGE_OFFER]: () => {}, [MESSAGE.PACKAGE_READ]: () => {}, [MESSAGE.PACKAGE_HELD]: () => {} },
       jobEnded: (ended) => {
         log.push(`jobEnded ${ended}`);
         return [node];

@@ -17,13 +17,21 @@ import {
   type LaunchSettings,
 } from "./environment-table.ts";
 import type { Refusal } from "../leases/lease-obstacles.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesBetweenDaemons } from "../../wire/messages-to-daemon.ts";
+
+/** Of messages by which folders travel. */
+export type FolderHandlers = Handlers<
+  Pick<MessagesBetweenDaemons, typeof MESSAGE.PACKAGE_OFFER | typeof MESSAGE.PACKAGE_READ | typeof MESSAGE.PACKAGE_HELD>,
+  [from: HeadPeer, message: Message]
+>;
 
 /** How the folders of jobs come here and go to other nodes. */
 export interface JobFolders {
   /** A process of this node has described it. */
   described(description: EnvironmentDescription): void;
-  /** A message of another node's daemon; false when it is not about folders. */
-  receive(from: HeadPeer, message: Message, header: unknown): boolean;
+  /** For other nodes' daemons. */
+  readonly handlers: FolderHandlers;
   /** The driver of a job of this node has gone; returns the nodes that have its folders. */
   jobEnded(job: JobId): NodeId[];
   /** A job of another node has ended. */
@@ -74,10 +82,13 @@ export class EnvironmentService {
   }
 
   /** A message about jobs or their folders; false when it is about something else. */
-  receive(from: HeadPeer, message: Message, header: unknown): boolean {
-    if (message.type !== MESSAGE.JOB_ENDED) return this.#options.folders?.receive(from, message, header) === true;
-    this.jobEnded(header as JobId);
-    return true;
+  readonly handlers: Handlers<Pick<MessagesBetweenDaemons, typeof MESSAGE.JOB_ENDED>> = {
+    [MESSAGE.JOB_ENDED]: (job) => this.jobEnded(job),
+  };
+
+  /** What other nodes' daemons ask of the folders of this one's jobs. */
+  get folderHandlers(): Partial<FolderHandlers> {
+    return this.#options.folders?.handlers ?? {};
   }
 
   workerWanted(key: string): void {

@@ -6,7 +6,9 @@
  */
 import type { ProcessId } from "../../base/ids.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
-import { type LeaseNameHeader, MESSAGE, type ParkHeader, type SlotHeader } from "../../wire/messages.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import { MESSAGE, type SlotHeader } from "../../wire/messages.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 
 /** What a worker is told that may run: the accelerators only where it is an actor's, as those of a task came with its lease. */
@@ -14,18 +16,16 @@ export function slotHeader({ shape, isAnswer, isLeased, accelerators }: Extract<
   return accelerators === undefined ? [shape, isAnswer, isLeased] : [shape, isAnswer, isLeased, accelerators];
 }
 
-/** Undefined for messages that are about something else. */
-export function leaseEventOf(process: ProcessId, type: number, header: unknown): LeaseEvent | undefined {
-  switch (type) {
-    case MESSAGE.LEASE_RETURN:
-      return { kind: "leaseReturned", leaseId: (header as LeaseNameHeader)[1], owner: process };
-    case MESSAGE.WORKER_PARK:
-      return { kind: "parked", worker: process, ...(header as ParkHeader) };
-    case MESSAGE.WORKER_UNPARK:
-      return { kind: "unpark", worker: process, spec: parseLeaseSpec(header as string) };
-    case MESSAGE.WORKER_SPENT:
-      return { kind: "workerSpent", worker: process };
-    default:
-      return undefined;
-  }
+type LeaseMessage = typeof MESSAGE.LEASE_RETURN | typeof MESSAGE.WORKER_PARK | typeof MESSAGE.WORKER_UNPARK | typeof MESSAGE.WORKER_SPENT;
+
+/** @param lease takes the events */
+export function leaseHandlers(
+  lease: (event: LeaseEvent) => void,
+): Handlers<Pick<MessagesOfProcess, LeaseMessage>, [peer: { readonly id: ProcessId }]> {
+  return {
+    [MESSAGE.LEASE_RETURN]: ([, leaseId], { id }) => lease({ kind: "leaseReturned", leaseId, owner: id }),
+    [MESSAGE.WORKER_PARK]: (parked, { id }) => lease({ kind: "parked", worker: id, ...parked }),
+    [MESSAGE.WORKER_UNPARK]: (shape, { id }) => lease({ kind: "unpark", worker: id, spec: parseLeaseSpec(shape) }),
+    [MESSAGE.WORKER_SPENT]: (_nothing, { id }) => lease({ kind: "workerSpent", worker: id }),
+  };
 }

@@ -105,9 +105,9 @@ export class OtherNodes {
     else this.#objects.accept(tag, transport);
   }
 
-  /** @returns whether the message of a process of this node was about objects of other nodes */
-  receiveOfProcess(peer: HeadPeer, message: Message, header: unknown): boolean {
-    return this.#objects.receiveOfProcess(peer, message, header);
+  /** What processes of this node want of objects of other nodes. */
+  get handlers(): ObjectTransfer["handlers"] {
+    return this.#objects.handlers;
   }
 
   /** A process of this node has ended: the others hear it behind all that it had said. */

@@ -13,18 +13,9 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection, Reply, SendOptions } from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
-import {
-  type CancelRefHeader,
-  type CancelRunningHeader,
-  type HeldReadHeader,
-  type LeaseNameHeader,
-  type DisownedRow,
-  MESSAGE,
-  type RefHoldHeader,
-  type RefReleaseHeader,
-  type WireLocation,
-} from "../../wire/messages.ts";
+import { MESSAGE } from "../../wire/messages.ts";
 import { readWireError, WireError, wireErrorHeader } from "../../wire/wire-error.ts";
+import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
 export interface RemoteNodesOptions {
   daemonId: ProcessId;
@@ -49,6 +40,33 @@ const NO_BYTES = new Uint8Array(0);
 const REQUEST_TIMEOUT_MS = 30_000;
 /** How the head signs what it says. */
 const HEAD = "head";
+
+/** Whose business a message is: that of the node of an id in it, for each of its rows or as a whole, or all nodes'. */
+type Route<Header> =
+  | { readonly to: (header: Header) => string }
+  | { readonly rowTo: (row: Header extends readonly (infer Row)[] ? Row : never) => string }
+  | { readonly toAll: true };
+
+/** Messages that are not here are this node's, or the head's. */
+const ROUTES: { readonly [N in keyof MessagesOfProcess]?: Route<MessagesOfProcess[N]> } = {
+  // A ref counts where its owner is.
+  [MESSAGE.REF_HOLD]: { rowTo: ([, owner]) => owner },
+  [MESSAGE.REF_RELEASE]: { rowTo: ([, , owner]) => owner },
+  [MESSAGE.REF_WATCH]: { to: ([, owner]) => owner },
+  [MESSAGE.REF_LOST]: { to: ([, owner]) => owner },
+  [MESSAGE.CANCEL_REF]: { to: ({ owner }) => owner },
+  [MESSAGE.WHY_REF]: { to: ({ owner }) => owner },
+  [MESSAGE.HELD_READ]: { to: ([sender, , , asker]) => asker ?? sender },
+  // The holds of messages are counted where the owners of the refs are.
+  [MESSAGE.HELD_ENDED]: { toAll: true },
+  // A stored object is kept where its bytes are, a lease where its worker is.
+  [MESSAGE.STORE_FREED]: { rowTo: ([location]) => location[0] },
+  [MESSAGE.STORE_CLAIM]: { rowTo: ([location]) => location[0] },
+  [MESSAGE.ARENA_LOST]: { to: ([arena]) => arena },
+  [MESSAGE.CANCEL_RUNNING]: { to: ({ worker }) => worker },
+  [MESSAGE.LEASE_RETURN]: { to: ([worker]) => worker },
+  [MESSAGE.LEASE_ONCE]: { to: ([worker]) => worker },
+};
 
 export class RemoteNodes {
   readonly #options: RemoteNodesOptions;
@@ -118,39 +136,14 @@ export class RemoteNodes {
    * @returns what of it is this node's: the message's header, a part of it, or nothing
    */
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
-    switch (message.type) {
-      case MESSAGE.REF_HOLD:
-        return this.#splitRows(from, message, header as RefHoldHeader[], ([, owner]) => owner);
-      case MESSAGE.HELD_READ: {
-        const [sender, , , asker] = header as HeldReadHeader;
-        return this.#splitOne(from, message, header, asker ?? sender);
-      }
-      case MESSAGE.HELD_ENDED:
-        // The holds of messages are counted where the owners of the refs are.
-        for (const tag of this.#options.linked()) this.#send(tag, [from, "", message.type, 0, 0, header]);
-        return { here: header };
-      case MESSAGE.REF_RELEASE:
-        return this.#splitRows(from, message, header as RefReleaseHeader, ([, , owner]) => owner);
-      case MESSAGE.STORE_FREED:
-        return this.#splitRows(from, message, header as [WireLocation, boolean][], ([location]) => location[0]);
-      case MESSAGE.STORE_CLAIM:
-        return this.#splitRows(from, message, header as DisownedRow[], ([location]) => location[0]);
-      case MESSAGE.ARENA_LOST:
-        return this.#splitOne(from, message, header, (header as WireLocation)[0]);
-      case MESSAGE.REF_WATCH:
-      case MESSAGE.REF_LOST:
-        return this.#splitOne(from, message, header, (header as [ObjectId, ProcessId])[1]);
-      case MESSAGE.CANCEL_REF:
-      case MESSAGE.WHY_REF:
-        return this.#splitOne(from, message, header, (header as CancelRefHeader).owner);
-      case MESSAGE.CANCEL_RUNNING:
-        return this.#splitOne(from, message, header, (header as CancelRunningHeader).worker);
-      case MESSAGE.LEASE_RETURN:
-      case MESSAGE.LEASE_ONCE:
-        return this.#splitOne(from, message, header, (header as LeaseNameHeader)[0]);
-      default:
-        return { here: header };
+    const route = (ROUTES as Readonly<Record<number, Route<never> | undefined>>)[message.type];
+    if (route === undefined) return { here: header };
+    if ("toAll" in route) {
+      for (const tag of this.#options.linked()) this.#send(tag, [from, "", message.type, 0, 0, header]);
+      return { here: header };
     }
+    if ("rowTo" in route) return this.#splitRows(from, message, header as readonly never[], route.rowTo);
+    return this.#splitOne(from, message, header, route.to(header as never));
   }
 
   #splitOne(from: ProcessId, message: Message, header: unknown, id: string): { here: unknown } | undefined {

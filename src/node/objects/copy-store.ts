@@ -37,7 +37,7 @@ export class CopyStore {
       processTag: storeTagOf(processId),
       arenaBytes: arenaBytesFor(store.quotaBytes),
       quota: { freeBytes: () => store.freeBytes },
-      onArenaChanged: (arena, kind, capacityBytes) => store.receive(processId, MESSAGE.STORE_ARENA, [arena, kind, capacityBytes]),
+      onArenaChanged: (arena, kind, capacityBytes) => store.handlers[MESSAGE.STORE_ARENA]([arena, kind, capacityBytes], { id: processId }),
       // Pieces are written with system calls, which a full file system refuses.
       memory: undefined,
     });
@@ -63,7 +63,7 @@ export class CopyStore {
     const location: WireLocation = [arena, offset, sizeBytes, kind];
     extent.seal();
     this.#came(extent);
-    store.receive(processId, MESSAGE.STORE_SEALED, [[location, processId]]);
+    store.handlers[MESSAGE.STORE_SEALED]([[location, processId]], { id: processId });
     this.#retireWhenDone();
     return location;
   }
@@ -107,6 +107,6 @@ export class CopyStore {
       this.#writer.abandon(arena);
     }
     // The store waits for it in the same turn: it is not answered inside its own question.
-    queueMicrotask(() => this.#options.store.receive(this.#options.processId, MESSAGE.STORE_RETIRE, done));
+    queueMicrotask(() => this.#options.store.handlers[MESSAGE.STORE_RETIRE](done, { id: this.#options.processId }));
   }
 }

@@ -6,8 +6,7 @@
  */
 import { type NodeId, nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
-import type { Message } from "../../rpc/peer-connection.ts";
-import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import type { WireLocation } from "../../wire/messages.ts";
 import type { CopyKey, ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
 import { isCopyKey } from "./copy-key.ts";
 import type { StoreService } from "./store-service.ts";
@@ -30,26 +29,28 @@ export type OtherStores = Omit<LocatingNode, "nodeTag" | "isOnDisk">;
 
 const NO_OTHERS: OtherStores = { copiesOf: () => [], isDead: () => true, ask: () => Promise.resolve([]) };
 
-/** Answers a process of this node, or another's daemon. @returns whether that was asked */
+/** Answers OBJECT_LOCATE of a process of this node, or of another's daemon. */
 export function answerLocate(
-  peer: HeadPeer,
-  { type, callId }: Message,
-  asked: { header: unknown; store: StoreService; nodeId: NodeId; others: { readonly stores: OtherStores } | undefined },
-): boolean {
-  if (type !== MESSAGE.OBJECT_LOCATE) return false;
-  const { store, nodeId, others } = asked;
+  { id, connection }: HeadPeer,
+  callId: number,
+  asked: {
+    objects: ObjectLocateHeader;
+    store: StoreService;
+    nodeId: NodeId;
+    others: { readonly stores: OtherStores } | undefined;
+  },
+): void {
+  const { objects, store, nodeId, others } = asked;
   const node = {
     ...(others?.stores ?? NO_OTHERS),
     nodeTag: nodeTagOf(nodeId),
     isOnDisk: (location: WireLocation) => store.isOnDisk(location),
   };
-  const isOwn = nodeTagOf(peer.id) === node.nodeTag;
-  locateObjects(node, asked.header as ObjectLocateHeader, isOwn).then(
-    (places) => peer.connection.reply(callId, places),
-    // Of a malformed question: nothing else fails.
-    (error: Error) => peer.connection.replyError(callId, error),
+  const isOwn = nodeTagOf(id) === node.nodeTag;
+  locateObjects(node, objects, isOwn).then(
+    (places) => connection.reply(callId, places),
+    (error: Error) => connection.replyError(callId, error),
   );
-  return true;
 }
 
 /** @param asksOthers false for what another daemon has asked */

@@ -21,6 +21,8 @@ import { type FetchWaiter, ObjectReceiver, type Wanted } from "./object-receiver
 import { type LocalCopy, ObjectSource } from "./object-source.ts";
 import type { StoreService } from "./store-service.ts";
 import { WireError, type WireErrorCode } from "../../wire/wire-error.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
 export interface ObjectTransferOptions extends StoreFolders {
   /** The daemon. */
@@ -132,21 +134,18 @@ export class ObjectTransfer {
     return this.#cache.acquire(copyKeyOf(of), process) ?? (await this.#wait(process, { of, owner }, purpose));
   }
 
-  /** @returns whether the message of a process of this node was about objects of others */
-  receiveOfProcess(peer: HeadPeer, { type, callId }: Message, header: unknown): boolean {
-    if (type === MESSAGE.OBJECT_FETCH) {
-      this.fetch(peer.id, header as ObjectFetchHeader).then(
-        (location) => peer.connection.reply(callId, location),
-        (error: Error) => peer.connection.replyError(callId, fetchError(error)),
-      );
-      return true;
-    }
-    if (type === MESSAGE.COPY_RELEASE) {
-      this.release(peer.id, header as WireLocation[]);
-      return true;
-    }
-    return false;
-  }
+  /** What processes of this node want of objects of others. */
+  readonly handlers: Handlers<
+    Pick<MessagesOfProcess, typeof MESSAGE.OBJECT_FETCH | typeof MESSAGE.COPY_RELEASE>,
+    [peer: HeadPeer, message: Message]
+  > = {
+    [MESSAGE.OBJECT_FETCH]: (wanted, { id, connection }, { callId }) =>
+      void this.fetch(id, wanted).then(
+        (location) => connection.reply(callId, location),
+        (error: Error) => connection.replyError(callId, fetchError(error)),
+      ),
+    [MESSAGE.COPY_RELEASE]: (locations, { id }) => this.release(id, locations),
+  };
 
   /** A process needs these copies no more. */
   release(process: ProcessId, locations: readonly WireLocation[]): void {

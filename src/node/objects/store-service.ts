@@ -9,9 +9,11 @@ import type { ObjectLocation } from "../../object/arena-writer.ts";
 import type { SpillDisk } from "../../object/spill-disk.ts";
 import { storeTagOf } from "../../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../../object/store-ledger.ts";
-import { type DisownedRow, MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import type { StoreReport, StoreUseHeader } from "../../wire/store-messages.ts";
+import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import type { StoreReport } from "../../wire/store-messages.ts";
 import { Spilling } from "./spilling.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
 export interface StoreServiceOptions {
   quotaBytes: number;
@@ -43,6 +45,17 @@ const IDLE_COPIES_UP_TO = 0.75;
 const NO_COPIES = { comingBytes: 0, idleBytes: 0 };
 /** Objects in one message, well below the size of a frame. */
 const CLAIMS_MAX = 20_000;
+
+type StoreMessage =
+  | typeof MESSAGE.STORE_ARENA
+  | typeof MESSAGE.STORE_SEALED
+  | typeof MESSAGE.STORE_FREED
+  | typeof MESSAGE.STORE_COLLECT
+  | typeof MESSAGE.STORE_RETIRE
+  | typeof MESSAGE.STORE_USE
+  | typeof MESSAGE.STORE_CLAIM
+  | typeof MESSAGE.STORE_LINK_ENDED
+  | typeof MESSAGE.ARENA_LOST;
 
 export class StoreService {
   readonly #options: StoreServiceOptions;
@@ -119,53 +132,44 @@ export class StoreService {
     this.#spilling.processGone(process);
   }
 
-  /** @returns whether the message was the store's */
-  receive(process: ProcessId, type: number, header: unknown): boolean {
-    switch (type) {
-      case MESSAGE.STORE_ARENA: {
-        const [arena, kind, sizeBytes] = header as [string, "memory" | "disk", number];
-        this.#ledger.arenaChanged({ process, arena, kind, capacityBytes: sizeBytes });
-        break;
+  /** What processes tell of what they store, with who says it. */
+  readonly handlers: Handlers<Pick<MessagesOfProcess, StoreMessage>, [from: { readonly id: ProcessId }]> = {
+    [MESSAGE.STORE_ARENA]: ([arena, kind, capacityBytes], { id: process }) => {
+      this.#ledger.arenaChanged({ process, arena, kind, capacityBytes });
+      this.#changed();
+    },
+    [MESSAGE.STORE_SEALED]: (rows, { id: process }) => {
+      for (const [location, owner, link] of rows) {
+        this.#see(process, location, 1);
+        this.#apply(this.#ledger.sealed({ writer: process, owner, location: fromWire(location), link }), location);
       }
-      case MESSAGE.STORE_SEALED:
-        for (const [location, owner, link] of header as [WireLocation, ProcessId, number?][]) {
-          this.#see(process, location, 1);
-          this.#apply(this.#ledger.sealed({ writer: process, owner, location: fromWire(location), link }), location);
-        }
-        break;
-      case MESSAGE.STORE_FREED:
-        for (const [location, reused] of header as [WireLocation, boolean][]) {
-          if (reused) this.#see(process, location, -1);
-          this.free(location, { reused });
-        }
-        break;
-      case MESSAGE.STORE_COLLECT:
-        this.#spilling.collected(process);
-        return true;
-      case MESSAGE.STORE_RETIRE:
-        for (const { unlink } of this.#spilling.retired(process, header as string[])) this.#unlink(unlink);
-        break;
-      case MESSAGE.STORE_USE: {
-        const { mapped, restored } = header as StoreUseHeader;
-        for (const [arena, count] of mapped) this.#ledger.mapped(process, arena, count);
-        this.#spilling.restored(...restored);
-        break;
+      this.#changed();
+    },
+    [MESSAGE.STORE_FREED]: (rows, { id: process }) => {
+      for (const [location, reused] of rows) {
+        if (reused) this.#see(process, location, -1);
+        this.free(location, { reused });
       }
-      case MESSAGE.STORE_CLAIM:
-        for (const [location, link] of header as DisownedRow[])
-          this.#apply(this.#ledger.disowned(process, fromWire(location), link), location);
-        break;
-      case MESSAGE.STORE_LINK_ENDED: {
-        const [owner, link] = header as [ProcessId, number];
-        this.#askOwner(owner, this.#ledger.writtenOver({ writer: process, owner, link }), [process, link]);
-        return true;
-      }
-      default:
-        return false;
-    }
-    this.#changed();
-    return true;
-  }
+      this.#changed();
+    },
+    [MESSAGE.STORE_COLLECT]: (_nothing, { id: process }) => this.#spilling.collected(process),
+    [MESSAGE.STORE_RETIRE]: (arenas, { id: process }) => {
+      for (const { unlink } of this.#spilling.retired(process, arenas)) this.#unlink(unlink);
+      this.#changed();
+    },
+    [MESSAGE.STORE_USE]: ({ mapped, restored }, { id: process }) => {
+      for (const [arena, count] of mapped) this.#ledger.mapped(process, arena, count);
+      this.#spilling.restored(...restored);
+      this.#changed();
+    },
+    [MESSAGE.STORE_CLAIM]: (rows, { id: process }) => {
+      for (const [location, link] of rows) this.#apply(this.#ledger.disowned(process, fromWire(location), link), location);
+      this.#changed();
+    },
+    [MESSAGE.STORE_LINK_ENDED]: ([owner, link], { id: process }) =>
+      this.#askOwner(owner, this.#ledger.writtenOver({ writer: process, owner, link }), [process, link]),
+    [MESSAGE.ARENA_LOST]: (location) => this.arenaLost(location),
+  };
 
   /** Whether an object of this node is in the books; one that was written this moment may not be yet. */
   holds(location: WireLocation): boolean {

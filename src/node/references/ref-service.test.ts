@@ -4,6 +4,7 @@ import type { ObjectId, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import { MESSAGE, type PayloadHeader, type WireLocation } from "../../wire/messages.ts";
 import { RefService } from "./ref-service.ts";
+import { handle } from "../../wire/message-table.ts";
 
 const daemon = "daemon" as ProcessId;
 const maker = "maker" as ProcessId;
@@ -37,7 +38,8 @@ function world(): World {
     arenaLost: () => {},
   });
   const from: World["from"] = (process, type, header) => {
-    service.receive(peers.get(process) as HeadPeer, { type, body: new Uint8Array(0) }, header);
+    const message = { type, callId: 0, flags: 0, body: new Uint8Array(0) };
+    handle(service.handlers, type, header, peers.get(process) as HeadPeer, message);
   };
   const provide: World["provide"] = (inner, offset) => {
     const value = { refs: [[inner, driver]], stored: { id: OUTER, owner: daemon, location: placeAt(offset) } };

@@ -9,19 +9,14 @@ import { copyBytes } from "../../base/bytes.ts";
 import { type ActorId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
-import {
-  type HeldEndedHeader,
-  type HeldReadHeader,
-  MESSAGE,
-  type PayloadHeader,
-  type RefHoldHeader,
-  type RefReleaseHeader,
-  type WireLocation,
-} from "../../wire/messages.ts";
+import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { DefinitionHolds } from "./definition-holds.ts";
 import { RefLedger, type FreedRef } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { type MessageLink, UnreadMessages } from "./unread-messages.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { Message } from "../../rpc/peer-connection.ts";
 
 export interface RefServiceOptions {
   /** The daemon: the owner of record of refs made in workers. */
@@ -49,6 +44,16 @@ export interface RefCount {
   readonly count: number;
 }
 
+type ReferenceMessage =
+  | typeof MESSAGE.REF_HOLD
+  | typeof MESSAGE.HELD_READ
+  | typeof MESSAGE.HELD_ENDED
+  | typeof MESSAGE.REF_RELEASE
+  | typeof MESSAGE.REF_ADOPT
+  | typeof MESSAGE.REF_WATCH
+  | typeof MESSAGE.REF_LOST
+  | typeof MESSAGE.REF_VALUE;
+
 export class RefService {
   readonly #options: RefServiceOptions;
   readonly #ledger = new RefLedger();
@@ -62,51 +67,40 @@ export class RefService {
     this.#definitions = new DefinitionHolds({ processId, count: (change) => this.count(change), forget });
   }
 
-  /** @returns whether it was a message about references. */
-  receive(peer: HeadPeer, message: { type: number; body: Uint8Array }, header: unknown): boolean {
-    switch (message.type) {
-      case MESSAGE.DEFINE:
-        // The definition itself is the head's.
-        this.#definitions.defined(header as DefinitionHeader);
-        return false;
-      case MESSAGE.REF_HOLD:
-        for (const [id, owner, holder, link, number] of header as RefHoldHeader[]) {
+  /** What processes say of references, those of this node and of others. */
+  get handlers(): Handlers<Pick<MessagesOfProcess, ReferenceMessage>, [peer: HeadPeer, message: Message]> {
+    return {
+      [MESSAGE.REF_HOLD]: (rows, peer) => {
+        for (const [id, owner, holder, link, number] of rows) {
           this.#add({ id, owner, holder, count: 1 });
           if (link !== undefined && number !== undefined && !this.#ledger.isGone(holder))
             this.#unread.held({ sender: peer.id, receiver: holder, link }, { number, id, owner });
         }
-        return true;
-      case MESSAGE.HELD_READ: {
-        const [sender, link, read, asker] = header as HeldReadHeader;
+      },
+      [MESSAGE.HELD_READ]: ([sender, link, read, asker], peer) => {
         const at = { sender, receiver: peer.id, link };
         if (asker === undefined) this.#unread.read(at, read);
         else this.#giveBack(at, read);
-        return true;
-      }
-      case MESSAGE.HELD_ENDED: {
-        const [receiver, link] = header as HeldEndedHeader;
+      },
+      [MESSAGE.HELD_ENDED]: ([receiver, link], peer) => {
         if (receiver === undefined || link === undefined) this.#allSaid(this.#unread.linksOf(peer.id));
         else this.#allSaid([{ sender: peer.id, receiver, link }]);
-        return true;
-      }
-      case MESSAGE.REF_RELEASE:
-        for (const [id, count] of header as RefReleaseHeader) this.#add({ id, owner: undefined, holder: peer.id, count: -count });
-        return true;
-      case MESSAGE.REF_ADOPT:
-        for (const id of header as ObjectId[]) this.#values.adopt(id, peer.id);
-        return true;
-      case MESSAGE.REF_WATCH:
-        this.#watch(peer, header as [ObjectId, ProcessId]);
-        return true;
-      case MESSAGE.REF_LOST:
-        this.#lost(peer, header as [ObjectId, ProcessId, WireLocation]);
-        return true;
-      case MESSAGE.REF_VALUE:
-        this.#provided(peer, header as [ObjectId, ProcessId, PayloadHeader | undefined], message.body);
-        return true;
-      default:
-        return false;
-    }
+      },
+      [MESSAGE.REF_RELEASE]: (rows, peer) => {
+        for (const [id, count] of rows) this.#add({ id, owner: undefined, holder: peer.id, count: -count });
+      },
+      [MESSAGE.REF_ADOPT]: (ids, peer) => {
+        for (const id of ids) this.#values.adopt(id, peer.id);
+      },
+      [MESSAGE.REF_WATCH]: (asked, peer) => this.#watch(peer, asked),
+      [MESSAGE.REF_LOST]: (lost, peer) => this.#lost(peer, lost),
+      [MESSAGE.REF_VALUE]: (value, peer, { body }) => this.#provided(peer, value, body),
+    };
+  }
+
+  /** The definition itself is the head's; its counted reference is this node's. */
+  defined(header: DefinitionHeader): void {
+    this.#definitions.defined(header);
   }
 
   /** Whether the daemon is responsible for the value of an object. */
@@ -223,7 +217,7 @@ export class RefService {
     }
   }
 
-  #provided(peer: HeadPeer, [id, receiver, header]: [ObjectId, ProcessId, PayloadHeader | undefined], body: Uint8Array): void {
+  #provided(peer: HeadPeer, [id, receiver, header]: MessagesOfProcess[typeof MESSAGE.REF_VALUE], body: Uint8Array): void {
     if (receiver !== this.#options.processId) {
       this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
       return;

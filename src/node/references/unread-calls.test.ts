@@ -4,6 +4,7 @@ import type { NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { RefService } from "./ref-service.ts";
+import { handle } from "../../wire/message-table.ts";
 
 const HERE = "a".repeat(16);
 const AWAY = "b".repeat(16);
@@ -43,7 +44,9 @@ function world(): World {
     freeStored: () => {},
     arenaLost: () => {},
   });
-  const from: World["from"] = (process, type, header) => void service.receive(peerOf(process), { type, body: new Uint8Array(0) }, header);
+  const from: World["from"] = (process, type, header) => {
+    handle(service.handlers, type, header, peerOf(process), { type, callId: 0, flags: 0, body: new Uint8Array(0) });
+  };
   const call: World["call"] = (sender, number) => from(sender, MESSAGE.REF_HOLD, [[`object ${number}`, owner, worker, CALLS, number]]);
   return { service, from, call, ...all };
 }

@@ -155,11 +155,17 @@ export class BundleReservations {
     return done;
   }
 
-  release(group: string): void {
-    for (let at = this.#waiting.length - 1; at >= 0; at -= 1) if (this.#waiting[at]?.group === group) this.#waiting.splice(at, 1);
+  /** @returns the placements that were still waiting */
+  release(group: string): number[] {
+    const dropped: number[] = [];
+    for (let at = this.#waiting.length - 1; at >= 0; at -= 1) {
+      if (this.#waiting[at]?.group !== group) continue;
+      for (const { placement } of this.#waiting.splice(at, 1)) dropped.push(placement);
+    }
     for (const key of Array.from(this.#prepared.keys())) if (key.startsWith(attemptKey(group, ""))) this.#releasePrepared(key);
     for (const bundle of this.#reserved.get(group) ?? []) this.#node.release(bundle.allocation);
     this.#reserved.delete(group);
+    return dropped;
   }
 
   #releasePrepared(key: string): void {

@@ -355,7 +355,7 @@ export class LeaseManager {
       this.#removeWorker(worker);
       this.#effects.push({ kind: "endWorker", worker: worker.id, reason: `its placement group ${group} was removed` });
     }
-    this.#groups.release(group);
+    for (const placement of this.#groups.release(group)) this.#demands.settle(placement);
   }
 
   #endLease(lease: Lease): void {
@@ -388,6 +388,8 @@ export class LeaseManager {
       if (attempt === 0) this.#effects.push({ kind: "groupReserved", group });
       else this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld: true });
     }
+    // Ticks may end with the last waiting group, so the collection ends here.
+    if (this.#groups.waiting.length === 0) this.#isCollecting = false;
     this.#placeActors();
     this.#grantDemands();
     this.#effects.push(...this.#ended.endWorkers(this.#workers.all, (environment) => this.#workers.starting.of(environment) > 0));

@@ -173,6 +173,19 @@ describe("placement groups", () => {
     expect(of(manager.handle({ kind: "parked", worker: worker(2), left: 0, isReport: true }), "groupReserved")).toHaveLength(1);
   });
 
+  test("one that has its bundles holds back nobody, though no tick comes any more", () => {
+    const manager = managerOf({ CPU: 2 }, 3);
+    const spec = specOf({ CPU: 1 });
+    const leases = of(manager.handle(demand(spec, 2)), "grant");
+    manager.handle({ kind: "groupWanted", group: "g", bundles: bundles({ CPU: 1 }), nowMs: 0 });
+    manager.handle({ kind: "tick", nowMs: 100 });
+    const effects = leases.flatMap(({ leaseId }) => manager.handle({ kind: "leaseReturned", leaseId, owner: driver }));
+    expect(of(effects, "groupReserved")).toHaveLength(1);
+    expect(manager.hasUnmetDemand).toBe(false);
+    const actor = "actor" as ActorId;
+    expect(of(manager.handle({ kind: "actorWanted", actor, spec, placement: spec }), "placeActor")).toMatchObject([{ actor }]);
+  });
+
   test("one that an actor is in the way of holds back nobody", () => {
     const manager = managerOf({ CPU: 2 }, 3);
     const spec = specOf({ CPU: 1 });

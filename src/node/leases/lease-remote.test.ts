@@ -182,11 +182,11 @@ describe("actors that the head sends", () => {
 describe("bundles in two phases", () => {
   const inGroup = specOf({ CPU: 1 }, { bundle: { group: "g", index: -1, capture: false } });
   const bundles = [{ index: 1, resources: resourceVector({ CPU: 2 }) }];
-  const prepare = (attempt: number, mayWait = false): LeaseEvent => ({
+  const prepare = (attempt: number, mayWait = false, placement = 0): LeaseEvent => ({
     kind: "groupPrepare",
     group: "g",
     attempt,
-    placement: 0,
+    placement,
     bundles,
     mayWait,
     nowMs: 0,
@@ -221,6 +221,31 @@ describe("bundles in two phases", () => {
     const effects = leases.flatMap((leaseId) => manager.handle({ kind: "leaseReturned", leaseId, owner: local }));
     expect(grant).toBeDefined();
     expect(of(effects, "groupPrepared")).toMatchObject([{ attempt: 1, isHeld: true }]);
+  });
+
+  test("an attempt after it is not refused, though no tick comes any more", () => {
+    const manager = managerOf(2);
+    manager.handle(demand(local, 2));
+    manager.handle(prepare(1, true));
+    manager.handle({ kind: "tick", nowMs: 60 });
+    for (const { id: leaseId } of manager.leases()) manager.handle({ kind: "leaseReturned", leaseId, owner: local });
+    manager.handle({ kind: "groupCommit", group: "g", attempt: 1 });
+    manager.handle({ kind: "groupReleased", group: "g" });
+    expect(manager.hasUnmetDemand).toBe(false);
+    expect(of(manager.handle(prepare(2)), "groupPrepared")).toMatchObject([{ attempt: 2, isHeld: true }]);
+  });
+
+  test.each([
+    ["is given up", { kind: "groupAbort", group: "g", attempt: 1 }],
+    ["goes with its group", { kind: "groupReleased", group: "g" }],
+  ] as const)("an attempt that waits and %s is settled", (_, end) => {
+    const manager = managerOf(2);
+    manager.handle(demand(local, 2));
+    manager.handle(prepare(1, true, 7));
+    expect(manager.takeSettled()).toEqual([]);
+    manager.handle(end);
+    expect(manager.takeSettled()).toEqual([7]);
+    expect(manager.hasUnmetDemand).toBe(false);
   });
 
   test("more bundles of a group that is here already, and all go with it", () => {

@@ -245,6 +245,35 @@ describe("two phases", () => {
     expect(cluster.told.at(-1)).toMatchObject({ kind: "reserved", group: "new" });
   });
 
+  test("nodes collect for a group that they refuse although the head believes that it fits", () => {
+    const view = new ClusterView();
+    const { amounts } = resourceVector({ GPU: 2 });
+    view.join({ id: "a", labels: {}, total: amounts, free: amounts });
+    const reservation = new GroupReservation(view);
+    const requests = [{ resources: resourceVector({ GPU: 1 }), labels: {} }];
+    const nodeId = "a" as NodeId;
+    let effects = reservation.handle({ kind: "wanted", group: "g", requests, strategy: "PACK", nowMs: 0 });
+    let sequence = 0;
+    const asked: boolean[] = [];
+    for (let nowMs = 50; nowMs <= 1000 && asked.at(-1) !== true; nowMs += 50) {
+      for (const { attempt, mayWait, placement } of effects.filter((effect) => effect.kind === "prepare")) {
+        asked.push(mayWait);
+        if (!mayWait) reservation.handle({ kind: "prepared", group: "g", attempt, nodeId, isHeld: false, nowMs: nowMs - 49 });
+        // Each GPU has a task that takes half of it, so one GPU is free, and no whole one.
+        sequence += 1;
+        view.report(nodeId, {
+          sequence,
+          free: resourceVector({ GPU: 1 }).amounts,
+          freeOfActors: amounts,
+          settled: mayWait ? [] : [placement],
+        });
+      }
+      effects = reservation.handle({ kind: "tick", nowMs });
+    }
+    expect(asked.slice(0, 2)).toEqual([false, false]);
+    expect(asked.at(-1)).toBe(true);
+  });
+
   test("one for which nodes collect in vain lets the next one try", () => {
     const cluster = clusterOf({ a: 2, b: 2 });
     for (const node of cluster.nodes.values()) node.busy = 2;

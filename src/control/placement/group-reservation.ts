@@ -75,6 +75,8 @@ interface Group {
   sinceMs: number;
   backOffMs: number;
   notBeforeMs: number;
+  /** A node refused the last attempt: less is free there than the head knows. */
+  wasRefused: boolean;
   /** Not before this may it make nodes collect again. */
   collectAtMs: number;
   hasWarned: boolean;
@@ -156,6 +158,7 @@ export class GroupReservation {
       sinceMs: nowMs,
       backOffMs: 0,
       notBeforeMs: nowMs + notWithinMs,
+      wasRefused: false,
       collectAtMs: nowMs + notWithinMs + COLLECT_AFTER_MS,
       hasWarned: false,
     };
@@ -183,6 +186,7 @@ export class GroupReservation {
     if (group === undefined || attempt === undefined || attempt.number !== number || !attempt.asked.has(nodeId)) return;
     if (!isHeld) {
       this.#fail(group, nowMs);
+      group.wasRefused = true;
       return;
     }
     attempt.asked.delete(nodeId);
@@ -284,12 +288,14 @@ export class GroupReservation {
       const mayCollect = this.#collecting === undefined && nowMs >= group.collectAtMs;
       if (group.attempt !== undefined || (nowMs < group.notBeforeMs && !mayCollect)) continue;
       left -= 1;
-      this.#try(group, nowMs);
+      // A free amount may consist of parts of several GPUs: the node refuses until a whole one is free, and collects for it only when asked to.
+      if (!group.wasRefused || nowMs >= group.notBeforeMs) this.#try(group, nowMs);
       if (group.attempt === undefined && mayCollect) this.#collect(group, nowMs);
     }
   }
 
   #try(group: Group, nowMs: number): void {
+    group.wasRefused = false;
     const placement = this.#place(group, "free");
     if (placement.kind === "placed") {
       this.#begin(group, placement.nodeIds, { mayWait: false, nowMs });

@@ -231,6 +231,18 @@ describe("the calls to an actor", () => {
     expect(world.idle).toBe(2);
   });
 
+  test("those that a redirect takes to a dead actor fail, and whoever waits for the last one is told", async () => {
+    const existing = new World();
+    await existing.state("dead", 0);
+    const idleBefore = existing.idle;
+    const world = new World();
+    world.call("a");
+    world.client.redirectTo(existing.client);
+    expect(existing.failed).toEqual(["a dead"]);
+    expect(world.client.resolved.pendingCount).toBe(0);
+    expect(existing.idle).toBe(idleBefore + 1);
+  });
+
   test("nothing is tried again after the end of the session", async () => {
     const world = new World();
     world.refusals = 1;

@@ -77,6 +77,8 @@ export class ActorClient {
     this.#redirect = existing;
     existing.isUnordered ||= this.isUnordered;
     for (const record of this.#takeAll()) this.submit(record);
+    // A dead actor fails the calls at once: no later event would report that none is pending.
+    if (existing.pendingCount === 0) existing.#options.onIdle();
     for (const waiter of this.#readyWaiters.splice(0)) existing.ready().then(waiter.resolve, waiter.reject);
   }
 

@@ -143,6 +143,16 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: 'if (state === "whole") this.#freedBefore(node, key);',
     becomes: "",
   },
+  releasedGroupStaysPlaced: {
+    file: "node/leases/lease-manager.ts",
+    text: "for (const placement of this.#groups.release(group)) this.#demands.settle(placement);",
+    becomes: "this.#groups.release(group);",
+  },
+  redirectedToDeadIsNeverIdle: {
+    file: "core/actors/actor-client.ts",
+    text: "if (existing.pendingCount === 0) existing.#options.onIdle();",
+    becomes: "",
+  },
   readsWithoutDaemon: {
     file: "core/runtime.ts",
     text: "this.serializer.endStore(error);",

@@ -186,4 +186,20 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "readsWithoutDaemon",
     found: "a driver that had lost its daemon read an object that it held no more, and got the value of another that lay there by then",
   },
+  {
+    seed: 110128,
+    steps: 60,
+    parts: "drawn",
+    nodes: 3,
+    mutant: "releasedGroupStaysPlaced",
+    found: "a group that was removed while it waited at a node was counted there by the head for ever",
+  },
+  {
+    seed: 110256,
+    steps: 60,
+    parts: "drawn",
+    nodes: 3,
+    mutant: "redirectedToDeadIsNeverIdle",
+    found: "an actor that getIfExists had found dead was held for ever by a handle that had ended while its calls waited",
+  },
 ];

@@ -143,6 +143,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: 'if (state === "whole") this.#freedBefore(node, key);',
     becomes: "",
   },
+  overtakenLosesSlot: {
+    file: "worker/executor.ts",
+    text: "if (this.#overtaken.size === 0 || this.#mayRun(shape) || !this.#returnToOvertaken()) return false;",
+    becomes: "if (shape !== null) return false;",
+  },
   releasedGroupStaysPlaced: {
     file: "node/leases/lease-manager.ts",
     text: "for (const placement of this.#groups.release(group)) this.#demands.settle(placement);",

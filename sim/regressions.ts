@@ -187,6 +187,13 @@ export const REGRESSIONS: readonly Regression[] = [
     found: "a driver that had lost its daemon read an object that it held no more, and got the value of another that lay there by then",
   },
   {
+    seed: 770032,
+    steps: 20,
+    parts: ["groups", "actors", "memory"],
+    mutant: "overtakenLosesSlot",
+    found: "a worker gave its CPU back for a parked task of another shape while a task that it had overtaken went on",
+  },
+  {
     seed: 110128,
     steps: 60,
     parts: "drawn",

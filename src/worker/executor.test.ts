@@ -8,7 +8,7 @@ interface Fixture {
   executor: Executor;
   log: string[];
   slots: string[];
-  task(name: string, body: (context: TaskContext) => void): Job;
+  task(name: string, body: (context: TaskContext) => void, shape?: string): Job;
 }
 
 function fixture(runOwn: SlotChannel["runOwn"] = () => false): Fixture {
@@ -34,11 +34,11 @@ function fixture(runOwn: SlotChannel["runOwn"] = () => false): Fixture {
     executor,
     log,
     slots,
-    task: (name, body) => {
+    task: (name, body, shape = SHAPE) => {
       const context = new TaskContext({ name, taskIdPrefix: "", callId: 1, place });
       return {
         context,
-        shape: SHAPE,
+        shape,
         run: () => {
           log.push(`${name} begins`);
           body(context);
@@ -222,6 +222,39 @@ describe("the executor", () => {
     expect([slots.includes("park"), log.includes("next begins"), executor.isIdle]).toEqual([false, false, false]);
     executor.finished(endless.context);
     await until(() => log.includes("next begins"));
+  });
+
+  test("an overtaken task that waits for no ref keeps the slot from tasks of other shapes", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { executor, log, slots, task } = fixture();
+    const parent = task("parent", () => {}, "");
+    executor.enqueue(parent);
+    executor.waitBegins(parent.context);
+    await turn();
+    const child = task("child", () => {});
+    executor.enqueue(child);
+    executor.slotGranted({ shape: SHAPE, isAnswer: true, isLeased: true });
+    executor.waitBegins(child.context);
+    await turn();
+    const timer = task("timer", () => {});
+    executor.enqueue(timer);
+    await turn();
+    executor.waitEnds(child.context, () => log.push("child goes on"));
+    await turn();
+    vi.advanceTimersByTime(100);
+    await until(() => log.includes("child goes on"));
+    executor.waitEnds(parent.context, () => log.push("parent goes on"));
+    executor.finished(child.context);
+    await turn();
+    vi.advanceTimersByTime(1000);
+    await turn();
+    expect(slots).toEqual([`unpark ${SHAPE}`]);
+    executor.finished(timer.context);
+    await until(() => slots.length === 2);
+    expect(slots[1]).toBe("unpark ");
+    executor.slotGranted({ shape: "", isAnswer: true, isLeased: true });
+    expect(log.at(-1)).toBe("parent goes on");
   });
 
   test("an overtaken task that waits for a ref is parked like any other", async () => {

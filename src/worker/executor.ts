@@ -224,7 +224,7 @@ export class Executor {
       if (resumable !== undefined) {
         const { context, resumes } = resumable;
         const shape = this.#shapes.get(context) ?? "";
-        if (!context.isFinished && !this.#takeSlot(shape)) return;
+        if (!context.isFinished && (this.#isSlotInUse(shape) || !this.#takeSlot(shape))) return;
         this.#resumable.shift();
         this.#resumableOf.delete(context);
         if (context.isFinished) {
@@ -250,7 +250,7 @@ export class Executor {
         job.run();
         continue;
       }
-      if (!this.#takeSlot(job.shape)) return;
+      if (this.#isSlotInUse(job.shape) || !this.#takeSlot(job.shape)) return;
       this.#queue.shift();
       this.#setRunning(job.context, job.shape);
       job.run();
@@ -272,6 +272,14 @@ export class Executor {
       }
       this.#step();
     }, OVERTAKE_AFTER_MS);
+  }
+
+  /** A task of another shape waits behind an overtaken one that waits for no ref: that one would go on without the slot. It is the running one again. */
+  #isSlotInUse(shape: string): boolean {
+    if (this.#overtaken.size === 0 || this.#mayRun(shape) || !this.#returnToOvertaken()) return false;
+    // A step decides when it is overtaken again.
+    this.#scheduleStep();
+    return true;
   }
 
   /** @returns whether one of them is the running one again */

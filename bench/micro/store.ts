@@ -9,7 +9,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ArenaReader } from "../../src/object/arena-reader.ts";
-import { ArenaWriter, type ObjectLocation } from "../../src/object/arena-writer.ts";
+import { ArenaWriter } from "../../src/object/arena-writer.ts";
+import type { ObjectLocation } from "../../src/object/layout.ts";
 import { memoryRoot } from "../../src/platform/files/session-sweep.ts";
 import { nativeUnavailableReason } from "../../src/platform/shared-memory.ts";
 

@@ -6,10 +6,10 @@
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type JobId, type NodeId, newProcessId, type ProcessId } from "../base/ids.ts";
+import { newProcessId } from "../base/ids.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
-import { type ClusterConfiguration, ClusterMembership, workerListenAddress } from "../node/membership/cluster-membership.ts";
+import { ClusterMembership, workerListenAddress } from "../node/membership/cluster-membership.ts";
 import { type Joined, joinCluster } from "../node/membership/join.ts";
 import { createProcessLauncher } from "../node/workers/process-launcher.ts";
 import { createSpillDisk } from "../object/spill-disk.ts";
@@ -21,7 +21,6 @@ import {
   claimSessionDirectories,
   removeArenaFile,
   removeSessionDirectories,
-  type SessionDirectories,
   writeWorkerPids,
 } from "../platform/files/session-directory.ts";
 import { DaemonPermit } from "../platform/processes/run-permit.ts";
@@ -29,31 +28,10 @@ import { networkFaults } from "../platform/network/network-faults.ts";
 import { entryFile, pathOfFileUrl } from "../platform/files/file-url.ts";
 import { removeNodeFile, writeNodeFile } from "../platform/files/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/network/tls-identity.ts";
-import type { UnitShares } from "../scheduling/resource-pool.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
 import { tellingStartFailures } from "../platform/processes/start-failure.ts";
 import { daemonStart, whenParentGone } from "./daemon-start.ts";
 import { nodeEnvironments } from "./node-environments.ts";
-
-export interface DaemonConfiguration {
-  nodeId: NodeId;
-  daemonId: ProcessId;
-  jobId: JobId;
-  token: string;
-  namespace: string;
-  directories: SessionDirectories;
-  resources: Record<string, number>;
-  labels: Record<string, string>;
-  accelerators: UnitShares | undefined;
-  objectStoreMemoryBytes: number;
-  memoryUsageThreshold: number;
-  taskOomRetries: number;
-  workerExecArgv: string[];
-  /** Whether it runs jobs in the very folders of drivers that are on its machine. Default: true. */
-  sharesFolders?: boolean | undefined;
-  /** The node is one of a cluster. */
-  cluster?: ClusterConfiguration | undefined;
-}
 
 /** Processes that wait for a job: two cover its first task and its first actor. */
 const SPARE_WORKERS = 2;

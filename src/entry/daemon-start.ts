@@ -5,12 +5,23 @@
  * Imports little, as a program's first task waits for each millisecond until its worker has begun.
  */
 import { rmSync } from "node:fs";
+import type { LocalNodeOptions } from "../core/daemon-process.ts";
+import type { ClusterConfiguration } from "../node/membership/cluster-membership.ts";
 import { EarlyWorkers } from "../node/workers/early-workers.ts";
 import { type SpareProcess, startSpareProcess } from "../node/workers/spare-process.ts";
 import { useCodeCache } from "../platform/files/code-cache.ts";
 import { entryFile } from "../platform/files/file-url.ts";
+import type { SessionDirectories } from "../platform/files/session-directory.ts";
 import { type ParentLine, readParentLine } from "../platform/processes/worker-process.ts";
-import type { DaemonConfiguration } from "./daemon-process.ts";
+
+export interface DaemonConfiguration extends Omit<LocalNodeOptions, "spillRoot" | "onLine"> {
+  directories: SessionDirectories;
+  workerExecArgv: string[];
+  /** Whether it runs jobs in the very folders of drivers that are on its machine. Default: true. */
+  sharesFolders?: boolean | undefined;
+  /** The node is one of a cluster. */
+  cluster?: ClusterConfiguration | undefined;
+}
 
 interface DaemonStart {
   readonly configuration: DaemonConfiguration;

@@ -9,8 +9,7 @@
 import { ObjectLostError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { type StoreFile, type StoreFiles, storeFiles } from "../platform/files/store-file.ts";
-import type { ObjectLocation } from "./arena-writer.ts";
-import { isObjectHeader, type ObjectLayout, parseLayout } from "./layout.ts";
+import { isObjectHeader, type ObjectLayout, type ObjectLocation, parseLayout } from "./layout.ts";
 import { SpillIndices } from "./spill-indices.ts";
 
 /** What was stored. All parts are views of one ArrayBuffer that belongs to the reader alone. */

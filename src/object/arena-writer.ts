@@ -10,16 +10,8 @@ import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { type StoreFile, type StoreFiles, storeFiles } from "../platform/files/store-file.ts";
 import { Arena, type ObjectParts, piecesOf } from "./arena.ts";
 import { extentBytesOf } from "./arena-extents.ts";
-import { layoutOf } from "./layout.ts";
+import { layoutOf, type ObjectLocation } from "./layout.ts";
 import { ObjectExtent } from "./object-extent.ts";
-
-/** Where an object lies. `arena` is the name of a file in the session's memory directory, or in its spill directory. */
-export interface ObjectLocation {
-  arena: string;
-  offset: number;
-  sizeBytes: number;
-  kind: "memory" | "disk";
-}
 
 export interface ArenaWriterOptions {
   memoryDirectory: string;

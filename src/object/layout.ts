@@ -15,6 +15,14 @@ const BUFFER_ALIGNMENT = 64;
 /** A value of a million separate buffers of 4 KB or more; a header beyond 8 MB is not a header. */
 export const BUFFERS_MAX = 1_048_576;
 
+/** Where an object lies. `arena` is the name of a file in the session's memory directory, or in its spill directory. */
+export interface ObjectLocation {
+  arena: string;
+  offset: number;
+  sizeBytes: number;
+  kind: "memory" | "disk";
+}
+
 export interface Part {
   offset: number;
   length: number;

@@ -7,8 +7,9 @@
 import type { ObjectId, ProcessId } from "../base/ids.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
-import { ArenaWriter, arenaBytesFor, type ObjectLocation } from "./arena-writer.ts";
+import { ArenaWriter, arenaBytesFor } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
+import type { ObjectLocation } from "./layout.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 import { RemoteCopies } from "./remote-copies.ts";
 import type { Handlers } from "../wire/message-table.ts";

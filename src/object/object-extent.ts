@@ -7,7 +7,7 @@
  */
 import { writeAt } from "../platform/files/positioned-io.ts";
 import type { StoreFile } from "../platform/files/store-file.ts";
-import type { ObjectLocation } from "./arena-writer.ts";
+import type { ObjectLocation } from "./layout.ts";
 
 export class ObjectExtent {
   readonly location: ObjectLocation;

@@ -5,7 +5,7 @@
  * file gone and asks again. What another process wrote is checked before it is believed.
  */
 import type { StoreFiles } from "../platform/files/store-file.ts";
-import type { ObjectLocation } from "./arena-writer.ts";
+import type { ObjectLocation } from "./layout.ts";
 import { spillIndexName } from "./spill-files.ts";
 
 type Places = ReadonlyMap<number, { file: string; fileOffset: number }>;

@@ -3,7 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import type { ProcessId } from "../base/ids.ts";
-import type { ObjectLocation } from "./arena-writer.ts";
+import type { ObjectLocation } from "./layout.ts";
 import { StoreLedger } from "./store-ledger.ts";
 
 const driver = "driver" as ProcessId;

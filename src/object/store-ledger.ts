@@ -10,7 +10,7 @@
  */
 import { nodeTagOf, type NodeTag, type ProcessId } from "../base/ids.ts";
 import { extentBytesOf } from "./arena-extents.ts";
-import type { ObjectLocation } from "./arena-writer.ts";
+import type { ObjectLocation } from "./layout.ts";
 import {
   type SpilledPlace,
   SpillFiles,

@@ -12,7 +12,7 @@
  */
 import { Fifo } from "../base/fifo.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";
-import type { TaskContext } from "./task-context.ts";
+import type { TaskContext, WaitParking } from "./task-context.ts";
 
 export interface Job {
   readonly context: TaskContext;
@@ -60,7 +60,7 @@ const PARK_AFTER_MS = 2;
 /** How long a parked task that may go on waits behind one that awaits no ref. Either goes on at once whenever the other waits for a ref or ends. */
 const OVERTAKE_AFTER_MS = 100;
 
-export class Executor {
+export class Executor implements WaitParking {
   readonly #slots: SlotChannel;
   readonly #queue = new Fifo<Job>();
   readonly #resumable = new Fifo<Resumable>();

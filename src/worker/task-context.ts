@@ -1,13 +1,20 @@
 /**
  * What is known of the task or actor call that runs here, following it through every `await`.
  *
- * Who asks: `getRuntimeContext()`, the console (which task printed a line), and every wait for a ref, which parks the task.
+ * Read by `getRuntimeContext()`, by the console (which task printed a line), and by every wait for a ref, which parks the task. Made by the call server; where a
+ * call runs is shared by all calls of one shape or one actor.
  */
 import { type ActorId, type JobId, type TaskId, taskIdOf } from "../base/ids.ts";
 import { AsyncContext } from "../platform/async-context.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";
-import type { Executor } from "./executor.ts";
 import { TaskCancellation } from "./task-cancellation.ts";
+
+/** Runs others while a call waits for a ref. */
+export interface WaitParking {
+  waitBegins(context: TaskContext): void;
+  /** `resume` is called when the call may go on. */
+  waitEnds(context: TaskContext, resume: () => void): void;
+}
 
 /** Where calls run: shared by all calls of one shape or one actor. */
 export interface CallPlace {
@@ -19,8 +26,8 @@ export interface CallPlace {
   readonly resources: Readonly<Record<string, number>>;
   /** Which accelerators it may use. */
   accelerators: AcceleratorIds | undefined;
-  /** The executor that parks a task while it waits; actors run nothing else meanwhile, so they have none. */
-  readonly executor: Executor | undefined;
+  /** Parks a task while it waits; actors run nothing else meanwhile, so they have none. */
+  readonly executor: WaitParking | undefined;
   /** Of an actor: no two of its calls overlap. */
   readonly isSerial: boolean;
   /** Of an actor: it ends once the call that decided so has been left. */

@@ -4,10 +4,9 @@
  * The one place that knows how a store, a bus and the connection under them belong together, and in which order they end. A node gets a bus and no
  * store: its credentials would not open one. Called by whoever starts a head or a node.
  */
-import { readNatsCredentials } from "../../platform/nats/nats-login-files.ts";
+import { type NatsLogin, readNatsCredentials } from "../../platform/nats/nats-login-files.ts";
 import type { Bus, BusOptions } from "../bus/bus.ts";
 import { MemoryBus, MemoryExchange } from "../bus/memory-bus.ts";
-import type { NatsCredentials } from "../nats/cluster-authority.ts";
 import { NatsBus } from "../nats/nats-bus.ts";
 import { connectNats, type NatsLink, type NatsOptions, type NatsTls } from "../nats/nats-link.ts";
 import { NatsStore } from "../nats/nats-store.ts";
@@ -27,7 +26,7 @@ export interface NatsPlace extends BusOptions {
   readonly cluster: string;
   /** How this process is called in the servers' lists. */
   readonly name: string;
-  readonly credentials?: (() => NatsCredentials) | undefined;
+  readonly credentials?: (() => NatsLogin) | undefined;
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;

@@ -8,16 +8,11 @@
 import { natsKeyFromSeed, checkNatsPublicKey, createNatsKey, type NatsKey } from "../../platform/nats/nats-keys.ts";
 import { accountToken, operatorToken, readNatsToken, userToken } from "../../platform/nats/nats-jwt.ts";
 import type { NatsServerAuthority } from "../../platform/nats/nats-config.ts";
+import type { NatsLogin } from "../../platform/nats/nats-login-files.ts";
 import { joinPath } from "../../platform/files/paths.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../platform/files/private-files.ts";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import { nodePermissions } from "./node-permissions.ts";
-
-/** What a client shows: a signed token and the key that the token is about. */
-export interface NatsCredentials {
-  readonly token: string;
-  readonly seed: string;
-}
 
 export interface NodeToken {
   readonly token: string;
@@ -143,12 +138,12 @@ export class ClusterAuthority {
   }
 
   /** For a head: everything in the cluster's account. Made anew for each connection, so a stolen one ends. */
-  headCredentials(name: string): () => NatsCredentials {
+  headCredentials(name: string): () => NatsLogin {
     return this.#credentialsOf(this.#account, name);
   }
 
   /** For a head that tells servers of revocations, and hears from them who came and went. */
-  systemCredentials(name: string): () => NatsCredentials {
+  systemCredentials(name: string): () => NatsLogin {
     return this.#credentialsOf(this.#system, name);
   }
 
@@ -203,7 +198,7 @@ export class ClusterAuthority {
     return `${JSON.stringify(file)}\n`;
   }
 
-  #credentialsOf(account: NatsKey, name: string): () => NatsCredentials {
+  #credentialsOf(account: NatsKey, name: string): () => NatsLogin {
     const key = createNatsKey("user");
     return () => {
       const times = this.#times(HEAD_TOKEN_TTL_MS);

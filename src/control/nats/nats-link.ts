@@ -8,7 +8,7 @@
 import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import { oneOf } from "../../platform/network/certified-host.ts";
-import type { NatsCredentials } from "./cluster-authority.ts";
+import type { NatsLogin } from "../../platform/nats/nats-login-files.ts";
 
 export interface NatsOptions {
   /** `nats://host:port`, one or several of the same NATS cluster. */
@@ -21,7 +21,7 @@ export interface NatsOptions {
   readonly user?: string;
   readonly password?: string;
   /** Asked for each connection, so that renewed ones are used from the next on. */
-  readonly credentials?: () => NatsCredentials;
+  readonly credentials?: () => NatsLogin;
   readonly tls?: NatsTls;
   /** Where answers arrive. Default: where whoever has no limits can listen. */
   readonly inboxPrefix?: string;
@@ -214,7 +214,7 @@ function hostOf(server: string): string {
   return new URL(server).hostname.replace(/^\[|\]$/g, "");
 }
 
-function authenticatorOf(client: NatsClient, credentials: () => NatsCredentials): Authenticator {
+function authenticatorOf(client: NatsClient, credentials: () => NatsLogin): Authenticator {
   return (nonce) => {
     const { token, seed } = credentials();
     return client.jwtAuthenticator(token, Buffer.from(seed, "utf8"))(nonce);

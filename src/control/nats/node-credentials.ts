@@ -6,7 +6,7 @@
  * of the answer, so nodes need not agree with the head about the time of day.
  */
 import { createNatsKey } from "../../platform/nats/nats-keys.ts";
-import type { NatsCredentials } from "./cluster-authority.ts";
+import type { NatsLogin } from "../../platform/nats/nats-login-files.ts";
 
 export interface NodeCredentialsOptions {
   /** Asks a head for a token for this public key. `ttlMs`: how long it holds from now. */
@@ -41,7 +41,7 @@ export class NodeCredentials implements Disposable {
   }
 
   /** For `NatsOptions.credentials`. */
-  readonly current = (): NatsCredentials => ({ token: this.#token, seed: this.#seed });
+  readonly current = (): NatsLogin => ({ token: this.#token, seed: this.#seed });
 
   close(): void {
     this.#isClosed = true;

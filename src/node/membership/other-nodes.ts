@@ -17,7 +17,8 @@ import type { LeaseEvent } from "../leases/lease-events.ts";
 import type { OtherStores } from "../objects/object-locations.ts";
 import { ObjectTransfer } from "../objects/object-transfer.ts";
 import type { ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
-import type { RefCount, RefService } from "../references/ref-service.ts";
+import type { RefCount } from "../references/ref-ledger.ts";
+import type { RefService } from "../references/ref-service.ts";
 import { RemoteNodes } from "./remote-nodes.ts";
 import type { StoreService } from "../objects/store-service.ts";
 

@@ -4,7 +4,7 @@
  * Of both: an object that was made again lies elsewhere, and a place holds one object after the other. What comes from another node is checked before it is a key.
  */
 import { isPlaceInStore } from "../../object/arena-reader.ts";
-import type { ObjectLocation } from "../../object/arena-writer.ts";
+import type { ObjectLocation } from "../../object/layout.ts";
 import type { WireLocation } from "../../wire/messages.ts";
 import type { CopyKey } from "../../wire/transfer-messages.ts";
 

@@ -5,7 +5,7 @@
  * store is, not at every message but often enough that none writes far beyond the quota.
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
-import type { ObjectLocation } from "../../object/arena-writer.ts";
+import type { ObjectLocation } from "../../object/layout.ts";
 import type { SpillDisk } from "../../object/spill-disk.ts";
 import { storeTagOf } from "../../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../../object/store-ledger.ts";

@@ -7,7 +7,7 @@
  */
 import type { ObjectId, ProcessId } from "../../base/ids.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
-import type { RefCount } from "./ref-service.ts";
+import type { RefCount } from "./ref-ledger.ts";
 
 export interface DefinitionHoldsOptions {
   processId: ProcessId;

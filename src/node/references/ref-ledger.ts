@@ -15,6 +15,14 @@ interface Row {
   readonly counts: Map<ProcessId, number>;
 }
 
+/** One process holds a ref so many times more, or fewer. */
+export interface RefCount {
+  readonly id: ObjectId;
+  readonly owner: ProcessId;
+  readonly holder: ProcessId;
+  readonly count: number;
+}
+
 export interface FreedRef {
   id: ObjectId;
   owner: ProcessId;

@@ -11,7 +11,7 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { DefinitionHolds } from "./definition-holds.ts";
-import { RefLedger, type FreedRef } from "./ref-ledger.ts";
+import { RefLedger, type FreedRef, type RefCount } from "./ref-ledger.ts";
 import { type RefValue, RefValues } from "./ref-values.ts";
 import { type MessageLink, UnreadMessages } from "./unread-messages.ts";
 import type { Handlers } from "../../wire/message-table.ts";
@@ -35,13 +35,6 @@ export interface RefServiceOptions {
   freeStored: (location: WireLocation, options: { reused: boolean }) => void;
   /** The bytes of a place are gone. */
   arenaLost: (location: WireLocation) => void;
-}
-
-export interface RefCount {
-  readonly id: ObjectId;
-  readonly owner: ProcessId;
-  readonly holder: ProcessId;
-  readonly count: number;
 }
 
 type ReferenceMessage =

@@ -7,7 +7,6 @@
 import { ForkedWorkers } from "../../platform/processes/forked-workers.ts";
 import { Child, type ChildOptions } from "../../platform/processes/worker-process.ts";
 import type { LaunchSettings } from "../environments/environment-table.ts";
-import type { WorkerConfiguration } from "./process-launcher.ts";
 
 /** A process of a worker, as the launcher uses it. */
 export type StartedWorker = Pick<Child, "kill"> & { readonly pid: number };
@@ -25,7 +24,8 @@ export interface PythonStart {
   /** Key of the environment. */
   readonly environment: string;
   readonly settings: LaunchSettings & { readonly interpreter: string };
-  readonly configuration: WorkerConfiguration;
+  /** What the worker is told at its start. */
+  readonly configuration: { readonly address: string };
   readonly listeners: Pick<ChildOptions, "onLine" | "onExit">;
 }
 

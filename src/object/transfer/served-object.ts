@@ -8,7 +8,7 @@
 import { readAt } from "../../platform/files/positioned-io.ts";
 import { type StoreFile, storeFiles } from "../../platform/files/store-file.ts";
 import { isPlaceInStore } from "../arena-reader.ts";
-import type { ObjectLocation } from "../arena-writer.ts";
+import type { ObjectLocation } from "../layout.ts";
 import { SpillIndices } from "../spill-indices.ts";
 
 export interface StoreFolders {

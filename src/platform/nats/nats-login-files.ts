@@ -7,6 +7,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { ShoalError } from "../../base/errors.ts";
 
+/** What a client of NATS shows. */
 export interface NatsLogin {
   /** A signed statement of who this is and what it may. */
   readonly token: string;

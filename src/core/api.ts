@@ -27,7 +27,7 @@ import {
   resolveKillOptions,
   resolveWaitOptions,
 } from "./options/operation-options.ts";
-import type { WhyFunction } from "./options/scheduling-types.ts";
+import type { Resources, WhyFunction } from "./options/scheduling-types.ts";
 import { whyFrom } from "./why/why-reason.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./calls/remote-function.ts";
 import { currentContext } from "./runtime-context.ts";
@@ -42,7 +42,6 @@ import type {
   PutFunction,
   ReadyFunction,
   RemoteType,
-  Resources,
   TerminateFunction,
   WaitFunction,
   WaitOptions,

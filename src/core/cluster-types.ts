@@ -6,7 +6,7 @@
  */
 import type { ActorId, JobId, NodeId, ProcessId, TaskId } from "../base/ids.ts";
 import type { RuntimeEnv } from "./options/scheduling-types.ts";
-import type { Resources } from "./types.ts";
+import type { Resources } from "./options/scheduling-types.ts";
 
 /** Where the code that asks runs: the driver, a task, or a method of an actor. */
 export interface RuntimeContext {

@@ -4,14 +4,12 @@
  * A node carries two types: its value, and the input of the graph that it is part of. The second is gathered from the arguments of each
  * `bind`, so `execute` knows what it needs. `types.ts` puts `bind` on remote functions, methods and classes; `dag/` implements the rest.
  */
-import type { AnyClass, AnyRef, ActorHandle, AnyFunction, MethodsOf, ObjectRef } from "./types.ts";
+import type { AnyFunction, AnyRef, IsAny, ObjectRef } from "./ref-types.ts";
 
 /** Carries the type of a node's value; it exists for the compiler alone. */
 export declare const nodeValue: unique symbol;
 /** Carries the type of the graph's input; it exists for the compiler alone. */
 export declare const nodeInput: unique symbol;
-
-type IsAny<T> = 0 extends 1 & T ? true : false;
 
 /** Stands in a graph for a value of type `T`; `I` is the input of the graph, `never` where it needs none. */
 export interface GraphValue<out T, out I = never> {
@@ -59,14 +57,7 @@ export interface MultiOutputGraph<out T extends readonly unknown[], out I = neve
   visualize(): string;
 }
 
-/**
- * An actor that each execution of the graph creates, and that ends after the execution's calls. `bind` its methods like those of a handle.
- */
-export type ActorNode<T, I = never> = {
-  readonly [M in MethodsOf<T>]: T[M] extends (...args: infer A) => infer R ? BoundMethod<A, R, I> : never;
-} & GraphValue<ActorHandle<T>, I>;
-
-/** A method of an {@link ActorNode}. */
+/** A method of an actor that each execution of the graph creates. */
 export interface BoundMethod<A extends readonly unknown[], R, I> {
   /** Adds a call of the method to the graph. */
   bind<const B extends BindArgs<A>>(...args: B): GraphNode<BoundValue<R>, I | InputsOf<B>>;
@@ -118,9 +109,6 @@ type InputOfItem<X> =
 
 /** The value of a bound call. */
 export type BoundValue<R> = IsAny<R> extends true ? any : Awaited<R>;
-
-/** What `bind` gives for a class. */
-export type BoundActor<C extends AnyClass, B extends readonly unknown[]> = ActorNode<InstanceType<C>, InputsOf<B>>;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Compiled graphs

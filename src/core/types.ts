@@ -6,43 +6,16 @@
  * expression, `remote(identity<number>)`; a field that holds a function looks like a method.
  * Held by `test/types/*.test-d.ts`, which list what must compile and what must not.
  */
-import type { RuntimeEnv, SchedulingOptions } from "./options/scheduling-types.ts";
-import type { ObjectId } from "../base/ids.ts";
+import type { Resources, RuntimeEnv, SchedulingOptions } from "./options/scheduling-types.ts";
 import type { AnyIterator, Item, ObjectRefGenerator, ReturnCount } from "./streams/stream-types.ts";
-import type { BindArgs, BoundActor, BoundValue, GraphNode, InputsOf } from "./graph-types.ts";
+import type { BindArgs, BoundMethod, BoundValue, GraphNode, GraphValue, InputsOf } from "./graph-types.ts";
+import type { AnyFunction, AnyRef, GetOptions, IsAny, ObjectRef, ValueOf } from "./ref-types.ts";
 
-// ---------------------------------------------------------------------------------------------------------------------
-// References
-
-/** Carries the value's type in {@link ObjectRef}; it exists for the compiler alone. */
-export declare const refValue: unique symbol;
+export type { AnyFunction, AnyRef, GetOptions, ObjectRef, refValue, ValueOf } from "./ref-types.ts";
 
 /** Marks {@link ActorHandle}; it exists for the compiler alone. */
 export declare const actorInstance: unique symbol;
 
-/**
- * A reference to a value that is or will be somewhere in the cluster. `await ref` is `get(ref)`.
- *
- * As a top-level argument of a task it stands for its value; inside arrays, maps and objects it stays a reference. The value is freed when the
- * last reference to it is gone: at the end of a `using` block, or when it is collected as garbage.
- *
- * @example
- * using ref = square.remote(4);
- * console.log(await ref); // 16
- */
-export interface ObjectRef<out T> extends PromiseLike<T>, Disposable {
-  /** The object's id: 40 hex digits. */
-  readonly id: ObjectId;
-  readonly [refValue]: T;
-}
-
-/** The type of a reference's value. */
-export type ValueOf<R> = IsAny<R> extends true ? any : R extends ObjectRef<infer T> ? T : never;
-
-/** A reference of any value. */
-export type AnyRef = ObjectRef<unknown>;
-
-type IsAny<T> = 0 extends 1 & T ? true : false;
 /** The member types of a union that are `U`; `never` when there are none, and for `any`. */
 type MembersOf<T, U> = IsAny<T> extends true ? never : Extract<T, U>;
 
@@ -122,9 +95,6 @@ export interface RemoteFunction<A extends readonly unknown[], R, N extends Retur
 /** Any class that can be made with `new`. */
 export type AnyClass = new (...args: any) => object;
 
-/** Any function. Parameters are `never` so that every function fits, and one without annotations is an error rather than `any`. */
-export type AnyFunction = (...args: never) => unknown;
-
 /** The names of an instance's public methods. Fields, accessors and methods named by symbols are not among them. */
 export type MethodsOf<I> =
   IsAny<I> extends true ? string & keyof I : { [K in keyof I]-?: K extends string ? MethodName<K, I[K]> : never }[keyof I];
@@ -190,11 +160,18 @@ export interface ActorClass<C extends AnyClass, T = {}> {
   ): ActorClass<C, U>;
 }
 
+/**
+ * An actor that each execution of the graph creates, and that ends after the execution's calls. `bind` its methods like those of a handle.
+ */
+export type ActorNode<T, I = never> = {
+  readonly [M in MethodsOf<T>]: T[M] extends (...args: infer A) => infer R ? BoundMethod<A, R, I> : never;
+} & GraphValue<ActorHandle<T>, I>;
+
+/** What `bind` gives for a class. */
+export type BoundActor<C extends AnyClass, B extends readonly unknown[]> = ActorNode<InstanceType<C>, InputsOf<B>>;
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Options
-
-/** Amounts of resources by name: `CPU`, `GPU`, `memory` in bytes, `object_store_memory` in bytes, and custom ones. */
-export type Resources = Readonly<Record<string, number>>;
 
 /** The resources that a task or an actor asks for; they decide where it runs and how many run at once, not what it may use. */
 export interface ResourceOptions {
@@ -366,14 +343,6 @@ export interface InitOptions {
   checkCaptures?: boolean | undefined;
   /** Return the running runtime from a second `init` instead of failing. Default: false. */
   ignoreReinitError?: boolean | undefined;
-}
-
-/** How long to wait, for `get` and `ready`. */
-export interface GetOptions {
-  /** Time in milliseconds; 0 asks whether it is there now. Default: no limit. */
-  timeoutMs?: number | undefined;
-  /** Ends the wait with the signal's reason. The task goes on. Default: none. */
-  signal?: AbortSignal | undefined;
 }
 
 /** What `wait` waits for. */

@@ -14,6 +14,7 @@ interface Section {
 }
 
 const TYPES = "core/types.ts";
+const REFS = "core/ref-types.ts";
 const SCHEDULING = "core/options/scheduling-types.ts";
 const CLUSTER = "core/cluster-types.ts";
 
@@ -51,7 +52,7 @@ const SECTIONS: readonly Section[] = [
     text: "An option of `init`, tasks and actors. What a task or actor names is added to what `init` has.",
     from: [["environment/runtime-env.ts", "RuntimeEnvInput"]],
   },
-  { title: "`get(refs, options)`, `ready(actor, options)`", text: "", from: [[TYPES, "GetOptions"]] },
+  { title: "`get(refs, options)`, `ready(actor, options)`", text: "", from: [[REFS, "GetOptions"]] },
   { title: "`wait(refs, options)`", text: "Besides `timeoutMs` and `signal`:", from: [[TYPES, "WaitOptions"]] },
   { title: "`cancel(ref, options)`", text: "", from: [[TYPES, "CancelOptions"]] },
   { title: "`kill(actor, options)`", text: "", from: [[TYPES, "KillOptions"]] },

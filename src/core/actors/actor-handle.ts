@@ -18,7 +18,7 @@ import { bindNode } from "../graph-binder.ts";
 import { isNoMethod, missingMethods } from "./missing-methods.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "../options/options.ts";
 import type { Runtime } from "../runtime.ts";
-import type { CallTarget } from "../calls/worker-link.ts";
+import type { CallTarget } from "../calls/call-record.ts";
 
 export interface ActorHandleState {
   readonly client: ActorClient;

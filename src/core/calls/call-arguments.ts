@@ -9,11 +9,10 @@ import { nameUnsent } from "../../closure/capture.ts";
 import { ObjectEntry } from "../../object/object-entry.ts";
 import type { ObjectTable } from "../../object/object-table.ts";
 import { NO_BYTES, type Payload } from "../../object/payload.ts";
-import { keepBytes } from "./call-record.ts";
+import { type CallTarget, type EncodedArguments, keepBytes } from "./call-record.ts";
 import { entryOf, isObjectRef } from "../objects/object-ref.ts";
 import { isPythonId, refusedByPython } from "../python-code.ts";
 import { DependencyMark, type Encoded, type Serializer } from "../serializer.ts";
-import type { CallTarget } from "./worker-link.ts";
 
 export interface ArgumentSurroundings {
   readonly processId: ProcessId;
@@ -26,16 +25,6 @@ export interface ArgumentSurroundings {
 export const ARGUMENTS_LABEL = "the arguments of a call";
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
-
-export interface EncodedArguments {
-  chunk: Uint8Array;
-  start: number;
-  end: number;
-  graph: boolean;
-  args: Payload | undefined;
-  dependencies: readonly ObjectEntry[];
-  pinned: readonly ObjectEntry[];
-}
 
 function encodeList(serializer: ArgumentSurroundings["serializer"], args: readonly unknown[], name: string): Encoded {
   try {

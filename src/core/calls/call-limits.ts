@@ -6,20 +6,8 @@
  */
 import { afterReading } from "../../base/after-reading.ts";
 import { TaskCancelledError, TaskTimeoutError } from "../../base/errors.ts";
+import type { CallLimits } from "../options/options.ts";
 import type { CallRecord } from "./call-record.ts";
-
-export interface CallLimits {
-  readonly signal: AbortSignal | undefined;
-  /** From the submission on. */
-  readonly timeoutMs: number | undefined;
-}
-
-/** @returns the limits among a call's options, or undefined where it has none */
-export function limitsAmong(options: { signal: AbortSignal | undefined; timeoutMs: number | undefined }): CallLimits | undefined {
-  const { signal, timeoutMs } = options;
-  if (signal === undefined && (timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY)) return undefined;
-  return { signal, timeoutMs: timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs };
-}
 
 /** Calls back with the error when the first limit is reached; at once where the signal has aborted already. */
 export function limitCall(record: CallRecord, limits: CallLimits, onEnd: (error: Error) => void): void {

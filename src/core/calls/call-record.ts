@@ -9,25 +9,31 @@ import { copyBytes } from "../../base/bytes.ts";
 import type { ActorId } from "../../base/ids.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { Payload } from "../../object/payload.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import type { TaskContext } from "../../worker/task-context.ts";
+import type { RetryPolicy } from "../options/options.ts";
 import type { ItemSink } from "../streams/stream-receiver.ts";
-import type { CallTarget } from "./worker-link.ts";
 
-/** What a failed call may do again. */
-export interface RetryPolicy {
-  maxRetries: number;
-  retryOn: boolean | readonly (new (...args: never[]) => Error)[] | ((error: unknown) => boolean);
-  retryDelayMs: number;
+/** What a call calls: a definition that travels ahead of its first call, or a method by name. */
+export interface CallTarget {
+  readonly kind: "task" | "method";
+  /** Definition id, or method name. */
+  readonly id: string;
+  readonly name: string;
+  /** Of a method: the concurrency group of its calls; undefined is the default one. */
+  readonly group?: string | undefined;
+  /** Of a method: it is one of another language, of which nothing is known here. */
+  readonly isOpen?: boolean | undefined;
+  /** Of a task: how many calls of it a worker takes before it ends; undefined for any number. */
+  readonly maxCalls?: number | undefined;
+  /** Mean run time on the worker as measured there; infinite until the first answer. */
+  meanMs: number;
+  /** The definition in message form, for workers that have not had it. */
+  definition?(): { header: Omit<DefinitionHeader, "number">; parts: readonly Uint8Array[]; payloads: readonly Payload[] };
 }
 
-export interface CallRecord {
-  readonly sequence: number;
-  readonly target: CallTarget;
-  /** Another than at first where `getIfExists` found one. */
-  actor: ActorId | undefined;
-  readonly name: string | undefined;
-  readonly shape: string;
-  readonly numReturns: number;
+/** Arguments as they travel. */
+export interface EncodedArguments {
   /** Plain arguments: in-band bytes `chunk[start..end)`. */
   readonly chunk: Uint8Array;
   readonly start: number;
@@ -39,6 +45,16 @@ export interface CallRecord {
   readonly dependencies: readonly ObjectEntry[];
   /** Everything pinned until the call has ended: dependencies, refs inside the arguments, the stored arguments themselves. */
   readonly pinned: readonly ObjectEntry[];
+}
+
+export interface CallRecord extends EncodedArguments {
+  readonly sequence: number;
+  readonly target: CallTarget;
+  /** Another than at first where `getIfExists` found one. */
+  actor: ActorId | undefined;
+  readonly name: string | undefined;
+  readonly shape: string;
+  readonly numReturns: number;
   readonly results: readonly ObjectEntry[];
   /** For a call whose items are a stream: `results` is its completion alone. */
   readonly stream: ItemSink | undefined;

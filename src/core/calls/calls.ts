@@ -6,11 +6,10 @@
  * (a dead worker) count against `maxRetries`, what the task threw only where `retryOn` accepts it.
  */
 import { copyBytes } from "../../base/bytes.ts";
-import type { ActorId, IdSource, ProcessId } from "../../base/ids.ts";
+import type { ActorId } from "../../base/ids.ts";
 import { TaskError } from "../../base/errors.ts";
 import { ownCode } from "../../base/own-code.ts";
 import { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
 import { inBandPayload, type Payload } from "../../object/payload.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import {
@@ -23,41 +22,24 @@ import {
 import { taskContext } from "../../worker/task-context.ts";
 import type { ActorClient, LostCall } from "../actors/actor-client.ts";
 import type { CallCancellation } from "./call-cancellation.ts";
-import { encodeArguments } from "./call-arguments.ts";
+import { type ArgumentSurroundings, encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
-import { type CallLimits, limitCall } from "./call-limits.ts";
-import { type CallRecord, failedDependency, type RetryPolicy } from "./call-record.ts";
+import { limitCall } from "./call-limits.ts";
+import { type CallRecord, type CallTarget, failedDependency } from "./call-record.ts";
 import type { OutOfMemoryRetries } from "./out-of-memory.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
 import { ObjectRefGeneratorHandle, type StreamReader } from "../streams/object-ref-generator.ts";
-import type { StreamLimits } from "../options/options.ts";
+import type { ResolvedTaskOptions, RetryPolicy, StreamLimits } from "../options/options.ts";
 import { settlePlain } from "../objects/plain-value.ts";
 import { notGivenError } from "./recovery.ts";
 import type { Environments } from "../session/environments.ts";
 import { inheritedShape, placing } from "./inherited-place.ts";
-import type { Serializer } from "../serializer.ts";
 import { StreamReceiver } from "../streams/stream-receiver.ts";
 import { StreamReplay } from "../streams/stream-replay.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
-import type { CallTarget } from "./worker-link.ts";
 
-export interface CallOptions {
-  readonly numReturns: number;
-  readonly stream: StreamLimits;
-  readonly name: string | undefined;
-  readonly shape: string;
-  readonly isPlaced?: true | undefined;
-  readonly retry: RetryPolicy;
-  /** What may end it early; undefined for most calls. */
-  readonly limits: CallLimits | undefined;
-}
-
-export interface CallsOptions {
-  processId: ProcessId;
-  ids: IdSource;
-  table: ObjectTable;
-  serializer: Serializer;
+export interface CallsOptions extends ArgumentSurroundings {
   submitter: () => TaskSubmitter;
   environments: Environments;
   cancellation: () => CallCancellation;
@@ -85,7 +67,7 @@ export class Calls {
   }
 
   /** @returns one ref, several, nothing, or a stream, by `numReturns`. */
-  callTask(target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+  callTask(target: CallTarget, args: readonly unknown[], options: ResolvedTaskOptions): unknown {
     const outer = ownCode.isRunning;
     ownCode.isRunning = true;
     const record = this.#newRecord(target, undefined, args, options);
@@ -96,7 +78,7 @@ export class Calls {
     return refs;
   }
 
-  callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: CallOptions): unknown {
+  callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: ResolvedTaskOptions): unknown {
     const outer = ownCode.isRunning;
     ownCode.isRunning = true;
     const record = this.#newRecord(target, client.resolved.id, args, options);
@@ -109,7 +91,7 @@ export class Calls {
     return refs;
   }
 
-  #mayBegin(record: CallRecord, options: CallOptions): boolean {
+  #mayBegin(record: CallRecord, options: ResolvedTaskOptions): boolean {
     if (this.#endedBy !== undefined) {
       this.#fail(record, this.#endedBy(record.target.name));
       return false;
@@ -175,7 +157,7 @@ export class Calls {
     this.#actorOf.set(client.id, client);
   }
 
-  #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: CallOptions): CallRecord {
+  #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: ResolvedTaskOptions): CallRecord {
     // What will not be sent needs no arguments.
     const encoded = encodeArguments(options.limits?.signal?.aborted === true ? [] : args, this.#options, target);
     const sequence = this.#options.ids.nextSequence();

@@ -13,7 +13,7 @@ import { STORE_FROM_BYTES } from "../../object/value-codec.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import { isPythonId } from "../python-code.ts";
 import { DefinitionSites } from "./definition-sites.ts";
-import type { CallTarget } from "./worker-link.ts";
+import type { CallTarget } from "./call-record.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 

@@ -12,7 +12,6 @@ import type { Connection } from "../../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../../wire/frame.ts";
 import type { DeclinedHeader } from "../../wire/declined-header.ts";
 import { decodeHeader } from "../../wire/header.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import {
   type AcceleratorIds,
   type CallHeader,
@@ -22,25 +21,7 @@ import {
   type StreamItemHeader,
   type WireLocation,
 } from "../../wire/messages.ts";
-import { CALL_ID_RANGE, type CallRecord, callIdOf } from "./call-record.ts";
-
-/** What a call calls: a definition that travels ahead of its first call, or a method by name. */
-export interface CallTarget {
-  readonly kind: "task" | "method";
-  /** Definition id, or method name. */
-  readonly id: string;
-  readonly name: string;
-  /** Of a method: the concurrency group of its calls; undefined is the default one. */
-  readonly group?: string | undefined;
-  /** Of a method: it is one of another language, of which nothing is known here. */
-  readonly isOpen?: boolean | undefined;
-  /** Of a task: how many calls of it a worker takes before it ends; undefined for any number. */
-  readonly maxCalls?: number | undefined;
-  /** Mean run time on the worker as measured there; infinite until the first answer. */
-  meanMs: number;
-  /** The definition in message form, for workers that have not had it. */
-  definition?(): { header: Omit<DefinitionHeader, "number">; parts: readonly Uint8Array[]; payloads: readonly Payload[] };
-}
+import { CALL_ID_RANGE, type CallRecord, type CallTarget, callIdOf } from "./call-record.ts";
 
 export interface WorkerLinkEvents {
   /** One answer. Return payloads are copies; for an error there is one, with `error` set. */

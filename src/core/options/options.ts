@@ -8,9 +8,7 @@
  */
 import { describeValue } from "../../base/describe.ts";
 import { STREAMING } from "../../wire/messages.ts";
-import { type CallLimits, limitsAmong } from "../calls/call-limits.ts";
 import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
-import type { RetryPolicy } from "../calls/call-record.ts";
 import { environmentOf, runtimeEnv, withRuntimeEnvOfEnvironment } from "./environment-options.ts";
 import {
   amount,
@@ -199,6 +197,20 @@ export interface StreamLimits {
 
 const DEFAULT_STREAM_LIMITS: StreamLimits = Object.freeze({ items: HIGH_WATER_MARK, bytes: AHEAD_BYTES_MAX });
 
+/** What a failed call may do again. */
+export interface RetryPolicy {
+  maxRetries: number;
+  retryOn: boolean | readonly (new (...args: never[]) => Error)[] | ((error: unknown) => boolean);
+  retryDelayMs: number;
+}
+
+/** What may end a call early. */
+export interface CallLimits {
+  readonly signal: AbortSignal | undefined;
+  /** From the submission on. */
+  readonly timeoutMs: number | undefined;
+}
+
 /** What every call of a task or method goes by. */
 export interface ResolvedTaskOptions {
   /** `STREAMING` for a stream. */
@@ -263,6 +275,13 @@ export function resolveMethodOptions(
   const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
   const resources = Object.freeze({}) as Record<string, number>;
   return Object.freeze({ ...returnsOf(values), name, shape: "", resources, retry, limits: limitsAmong(values), group, given });
+}
+
+/** Undefined for most calls: they have no limits. */
+function limitsAmong(options: { signal: AbortSignal | undefined; timeoutMs: number | undefined }): CallLimits | undefined {
+  const { signal, timeoutMs } = options;
+  if (signal === undefined && (timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY)) return undefined;
+  return { signal, timeoutMs: timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs };
 }
 
 function returnsOf(values: { numReturns: number | "streaming"; highWaterMark: number | undefined }): {

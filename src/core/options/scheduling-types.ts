@@ -5,7 +5,10 @@
  * `group-options.ts`.
  */
 import type { RuntimeEnvInput } from "../../environment/runtime-env.ts";
-import type { GetOptions, ObjectRef, Resources } from "../types.ts";
+import type { GetOptions, ObjectRef } from "../ref-types.ts";
+
+/** Amounts of resources by name: `CPU`, `GPU`, `memory` in bytes, `object_store_memory` in bytes, and custom ones. */
+export type Resources = Readonly<Record<string, number>>;
 
 /**
  * Conditions on the labels of a node, all of which must hold: `"v"`, `"!v"`, `"in(a,b)"` or `"!in(a,b)"` by key. A node without the label meets the

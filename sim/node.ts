@@ -10,9 +10,9 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { IdSource, type JobId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
 import { Head } from "../src/control/head.ts";
-import { ActorHandles } from "../src/core/actors/actor-handle.ts";
 import { setCurrentRuntime } from "../src/core/current-runtime.ts";
-import { Runtime, type RuntimeOptions } from "../src/core/runtime.ts";
+import type { Runtime, RuntimeOptions } from "../src/core/runtime.ts";
+import { createRuntime } from "../src/core/session/create-runtime.ts";
 import { startWorkerRuntime } from "../src/core/session/worker-runtime.ts";
 import type { ClusterMembership } from "../src/node/membership/cluster-membership.ts";
 import { NodeDaemon } from "../src/node/daemon.ts";
@@ -176,7 +176,7 @@ export class SimulatedNode {
     const runtime = process.run(() => {
       const ids = new IdSource(randomHex, jobId);
       const processId = newProcessId(randomHex, nodeId);
-      const made = new Runtime({
+      const made = createRuntime({
         ...this.#runtimeOptions(process, processId),
         role: "driver",
         mode: "process",
@@ -191,7 +191,6 @@ export class SimulatedNode {
           process.say(`lost its daemon: ${reason}`);
         },
       });
-      made.handles = new ActorHandles(made);
       setCurrentRuntime(made);
       return made;
     });

@@ -5,7 +5,7 @@
  * where users read what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
  */
 import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actors/actor-class.ts";
-import { actorHandleState, requireHandle } from "./actors/actor-handle.ts";
+import { actorHandleState, anotherHandle, requireHandle } from "./actors/actor-handle.ts";
 import { GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
 import { type ActorInfoHeader, type ActorStateHeader, MESSAGE, type NodeHeader } from "../wire/messages.ts";
@@ -128,7 +128,7 @@ export const getActor: GetActorFunction = (async (name: string, options?: GetAct
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
   const namespace = options === undefined ? undefined : resolveGetActorOptions(options).namespace;
   const runtime = requireRuntime();
-  return runtime.namedActors.find(name, namespace ?? runtime.options.namespace);
+  return runtime.namedActors.find(name, namespace ?? runtime.options.namespace, (found) => anotherHandle({ ...found, runtime }));
 }) as GetActorFunction;
 
 /** Resolves when the actor's constructor has run. @throws ActorDiedError when it failed */

@@ -4,7 +4,12 @@
  * The three kinds of bindings carry what a graph needs to make the call later: the name for messages, the arguments as given, and the
  * function that submits it. `dag/bind.ts` sets the binder when the public module is loaded.
  */
-import type { ActorHandleState } from "./actors/actor-handle.ts";
+import type { ActorClient } from "./actors/actor-client.ts";
+
+/** An actor as graphs need it. */
+export interface GraphActor {
+  readonly client: ActorClient;
+}
 
 export interface TaskBinding {
   readonly kind: "task";
@@ -21,7 +26,7 @@ export interface MethodBinding {
   readonly args: readonly unknown[];
   readonly submit: (...args: unknown[]) => unknown;
   /** The actor, and the method's own name. */
-  readonly actor: ActorHandleState;
+  readonly actor: GraphActor;
   readonly method: string;
 }
 

@@ -1,9 +1,9 @@
 /**
  * The runtime of one process, driver or worker: everything that its API calls need, wired together.
  *
- * Owns the connection to the node daemon; `daemon-messages.ts` says what becomes of what arrives there. How the process came to have a daemon is decided
- * elsewhere (`init.ts` for drivers, `entry/worker.ts` for workers, `in-process.ts` for neither). Sending may begin before the daemon is up: the transport
- * keeps it.
+ * Owns the connection to the node daemon. What users hold (remote functions, actors' handles) and what becomes of the daemon's messages is built on it
+ * (`session/create-runtime.ts`). How the process came to have a daemon is decided elsewhere (`init.ts` for drivers, `entry/worker.ts` for workers,
+ * `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
  */
 import { copyBytes } from "../base/bytes.ts";
 import {
@@ -35,6 +35,7 @@ import type { Frame } from "../wire/frame.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import { decodeHeader } from "../wire/header.ts";
 import {
+  type ActorLookupReply,
   type ActorStateHeader,
   type HelloHeader,
   type LogHeader,
@@ -45,7 +46,6 @@ import {
 import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
 import { ActorClient } from "./actors/actor-client.ts";
-import type { ActorHandles } from "./actors/actor-handle.ts";
 import { actorLostError } from "./calls/call-failures.ts";
 import type { CallRecord } from "./calls/call-record.ts";
 import { CallCancellation } from "./calls/call-cancellation.ts";
@@ -53,20 +53,20 @@ import { Calls } from "./calls/calls.ts";
 import { Environments } from "./session/environments.ts";
 import { placing } from "./calls/inherited-place.ts";
 import { type FunctionRow, FunctionTable } from "./calls/function-table.ts";
+import { HeldActors } from "./actors/held-actors.ts";
 import { Lineage } from "./calls/lineage.ts";
 import { LongWaits } from "./why/long-waits.ts";
 import { NamedActors } from "./actors/named-actors.ts";
-import { entryOf, ObjectRefHandle } from "./objects/object-ref.ts";
+import { entryOf, ObjectRefHandle, type RefRuntime } from "./objects/object-ref.ts";
 import { OpenLinks } from "./calls/open-links.ts";
 import { isKeptAsItIs } from "./objects/plain-value.ts";
 import { OutOfMemoryRetries } from "./calls/out-of-memory.ts";
-import { DaemonMessages } from "./session/daemon-messages.ts";
-import { createReducer } from "./objects/reducer.ts";
 import { Recovery } from "./calls/recovery.ts";
-import { Serializer } from "./serializer.ts";
+import type { GetOptions } from "./ref-types.ts";
+import { type Reducer, Serializer } from "./serializer.ts";
 import { TaskSubmitter } from "./calls/task-submitter.ts";
-import { type GetLimits, Waiting, type WaitOptionsResolved } from "./objects/waiting.ts";
-import { WhyExplainer } from "./why/why.ts";
+import { Waiting, type WaitOptionsResolved } from "./objects/waiting.ts";
+import { WhyExplainer, type WhyRuntime } from "./why/why.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./calls/worker-link.ts";
 
 export interface RuntimeOptions {
@@ -112,7 +112,7 @@ export interface RuntimeOptions {
 /** For large arguments that calls were given by value, so that these can run again. */
 const LINEAGE_PART_OF_STORE = 1 / 8;
 
-export class Runtime {
+export class Runtime implements RefRuntime, WhyRuntime {
   readonly options: RuntimeOptions;
   readonly daemon: Connection;
   readonly channel: DaemonChannel;
@@ -127,20 +127,20 @@ export class Runtime {
   readonly why: WhyExplainer = new WhyExplainer(this);
   readonly cancellation: CallCancellation;
   readonly lineage: Lineage;
-  readonly #recovery: Recovery;
+  readonly recovery: Recovery;
   readonly #reports = new Set<Promise<void>>();
   readonly #waiting: Waiting;
   readonly longWaits: LongWaits;
   readonly #actors = new Map<ActorId, ActorClient>();
-  readonly namedActors: NamedActors = new NamedActors(this);
+  readonly namedActors: NamedActors;
+  readonly heldActors: HeldActors;
   /** The daemons that count the handles of actors which others created. */
   readonly actorOwners: Map<ActorId, ProcessId> = new Map();
-  readonly #links = new OpenLinks();
-  /** Set by actor-handle.ts, which knows how handles look. */
-  handles!: ActorHandles;
+  readonly links: OpenLinks = new OpenLinks();
   #isClosed = false;
 
-  constructor(options: RuntimeOptions) {
+  /** `createReducer`: handles, remote functions and classes in values, which are built on the runtime. */
+  constructor(options: RuntimeOptions, createReducer: (runtime: Runtime) => Reducer) {
     this.options = options;
     const { processId, daemonId, ids } = options;
     const daemon = new Connection(options.daemonTransport, { trusted: true });
@@ -184,6 +184,14 @@ export class Runtime {
         this.#reports.add(report);
       },
     });
+    const refOf = (id: ActorId): ContainedRef => this.actorRef(id);
+    this.heldActors = new HeldActors({ table: this.table, refOf });
+    this.namedActors = new NamedActors({
+      table: this.table,
+      lookUp: async (asked) => (await this.holdWhile(daemon.request(MESSAGE.ACTOR_LOOKUP, asked))).header as ActorLookupReply,
+      clientOf: (found) => this.foundActor(found),
+      refOf,
+    });
     this.serializer = new Serializer({
       processId,
       nodeId: options.nodeId,
@@ -197,7 +205,7 @@ export class Runtime {
     });
     const storedBytesMax = options.storeQuotaBytes * LINEAGE_PART_OF_STORE;
     this.lineage = new Lineage({ table: this.table, processId, storedBytesMax });
-    this.#recovery = new Recovery({
+    this.recovery = new Recovery({
       processId,
       table: this.table,
       lineage: this.lineage,
@@ -229,7 +237,7 @@ export class Runtime {
         return reference;
       },
       refOf: (entry) => this.table.publish(entry),
-      onGone: (id) => this.#links.forgetFunction(id),
+      onGone: (id) => this.links.forgetFunction(id),
       pin: (entry) => this.table.pin(entry),
       unpin: (entry) => this.table.unpin(entry),
       publish: ({ header, parts, payloads, reference }) => {
@@ -291,7 +299,7 @@ export class Runtime {
       failDependency: (record, entry) => this.calls.failWithDependency(record, entry),
       awaitDependencies: this.calls.submitWhenReady,
       onArgumentsLost: (record, lost) => {
-        for (const [id, location] of lost) this.#recovery.reported(id, location);
+        for (const [id, location] of lost) this.recovery.reported(id, location);
         this.calls.submitWhenReady(record);
       },
       nowMs: () => performance.now(),
@@ -305,21 +313,13 @@ export class Runtime {
       longWaits: this.longWaits,
       table: this.table,
       serializer: this.serializer,
-      recover: (error) => this.#recovery.begin(error),
+      recover: (error) => this.recovery.begin(error),
       isStoreShort: () => this.store.isShort,
       onWaiting: (waiting) => {
         // At its end the session holds the process itself.
         if (options.role === "driver" && !this.#isClosed) daemon.setKeepsProcessAlive(waiting);
       },
     });
-    const messages = new DaemonMessages({
-      runtime: this,
-      recovery: this.#recovery,
-      links: this.#links,
-      actor: (id) => this.#actors.get(id),
-      onWorkerMessage: options.onWorkerMessage,
-    });
-    daemon.onFrame = (frame) => messages.receive(frame);
     daemon.onClose = (reason) => this.#daemonLost(reason);
     void daemon.request(MESSAGE.HELLO, this.#hello(), { timeoutMs: 0 }).catch(() => {
       // The connection's end is told by onClose.
@@ -369,11 +369,11 @@ export class Runtime {
     return handle;
   }
 
-  getOne(ref: object, limits: GetLimits): Promise<unknown> {
+  getOne(ref: object, limits: GetOptions): Promise<unknown> {
     return insideOwnCode(() => this.#waiting.getOne(ref, limits));
   }
 
-  getMany(refs: readonly object[], limits: GetLimits): Promise<unknown[]> {
+  getMany(refs: readonly object[], limits: GetOptions): Promise<unknown[]> {
     return insideOwnCode(() => this.#waiting.getMany(refs, limits));
   }
 
@@ -401,13 +401,24 @@ export class Runtime {
         linkEvents: { onPlainResult: this.calls.onPlainResult, onResult: this.calls.onResult },
         fail: this.calls.onActorLost,
         failDependency: (record, entry) => this.calls.failWithDependency(record, entry),
-        onIdle: () => this.handles.actorIdle(id),
+        onIdle: () => this.heldActors.becameIdle(id),
       });
       this.#actors.set(id, client);
       this.calls.registerActor(client);
       if (options.watch) this.daemon.send(MESSAGE.ACTOR_WATCH, id);
     }
     return client;
+  }
+
+  /** The client of an actor that the head has found by its name. */
+  foundActor({ actorId, owner, interface: face }: ActorLookupReply): ActorClient {
+    this.actorOwners.set(actorId, owner);
+    return this.actor(actorId, face.className, { watch: true });
+  }
+
+  /** The client of an actor, if this process has one. */
+  knownActor(id: ActorId): ActorClient | undefined {
+    return this.#actors.get(id);
   }
 
   /** Stops sending; returns how many calls were left without an answer. They fail. */
@@ -454,7 +465,7 @@ export class Runtime {
 
   async #connectWorker({ address, processId, incarnation, leaseId }: WorkerTarget, events: WorkerLinkEvents): Promise<WorkerLink> {
     // Inside one process nobody dies under an answer.
-    const number = this.options.mode === "inProcess" ? undefined : this.#links.newNumber();
+    const number = this.options.mode === "inProcess" ? undefined : this.links.newNumber();
     const { connection } = await connectPeer(
       address,
       { ...this.#hello(), leaseId, link: number },
@@ -476,7 +487,7 @@ export class Runtime {
       number,
       onHeldRead: (answer) => this.channel.heldRead({ sender: processId, link: number ?? 0, number: answer }),
     });
-    this.#links.opened(link);
+    this.links.opened(link);
     return link;
   }
 
@@ -570,7 +581,7 @@ export class Runtime {
     return actorLostError(client.className, state, { sent: false, constructorError: client.constructorError });
   }
 
-  actorRef(id: ActorId): { id: ObjectId; owner: ProcessId } {
+  actorRef(id: ActorId): ContainedRef {
     const known = this.table.lookup(actorObjectId(id))?.owner ?? this.actorOwners.get(id);
     return { id: actorObjectId(id), owner: known ?? this.options.daemonId };
   }

@@ -7,7 +7,7 @@
  */
 import { Fifo } from "../base/fifo.ts";
 import type { ProcessId } from "../base/ids.ts";
-import type { ActorHandleState } from "../core/actors/actor-handle.ts";
+import type { GraphActor } from "../core/graph-binder.ts";
 import { entryOf } from "../core/objects/object-ref.ts";
 import { resolveMethodOptions } from "../core/options/options.ts";
 import type { Runtime } from "../core/runtime.ts";
@@ -55,7 +55,7 @@ export class ChannelEngine implements GraphEngine {
   readonly #outputs: readonly Output[];
   readonly #wait: BriefWait;
   /** The calls that hold the actors, and whether each of them has ended. */
-  readonly #holds: { actor: ActorHandleState; ref: object; ended: Promise<void> }[] = [];
+  readonly #holds: { actor: GraphActor; ref: object; ended: Promise<void> }[] = [];
   #onJoin: (() => void) | undefined;
   #unrung = 0;
   readonly #ringNow = (): void => {
@@ -166,7 +166,7 @@ export class ChannelEngine implements GraphEngine {
     return [runtime.options.processId, ...planned.actors.map(({ actor }) => actor.client.resolved.state?.processId as ProcessId)];
   }
 
-  #hold(actor: ActorHandleState, plan: GraphPlan, onFailure: (error: unknown) => void): void {
+  #hold(actor: GraphActor, plan: GraphPlan, onFailure: (error: unknown) => void): void {
     const { runtime } = this.#options;
     const target = {
       kind: "method" as const,

@@ -5,14 +5,14 @@
  * record once. What an actor makes for itself stays with it. The operations of an actor run in the order in which the nodes were bound, which is the same
  * order everywhere, so no two processes can wait for each other.
  */
-import type { ActorHandleState } from "../core/actors/actor-handle.ts";
+import type { GraphActor } from "../core/graph-binder.ts";
 import type { GraphMap } from "../object/graph-memory.ts";
 import type { ArgumentPlan, OperationPlan } from "../worker/graph-operations.ts";
 import { pathOf } from "./input-node.ts";
 import { type AttributeState, type CallState, type InputState, type NodeState, nodeState } from "./node-state.ts";
 
 export interface PlannedActor {
-  readonly actor: ActorHandleState;
+  readonly actor: GraphActor;
   readonly operations: OperationPlan[];
 }
 
@@ -127,7 +127,7 @@ function sourceOf(node: NodeState): InputState | CallState {
   return source as InputState | CallState;
 }
 
-function actorOf(node: CallState): ActorHandleState {
+function actorOf(node: CallState): GraphActor {
   if (node.binding.kind !== "method") throw new TypeError(`Cannot compile a graph: ${node.binding.name} is not a method of an actor`);
   return node.binding.actor;
 }

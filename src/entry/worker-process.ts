@@ -4,7 +4,6 @@
  * Started by the node's launcher with its configuration on the parent's line; a spare one gets it later. In a cluster it runs only for as long as its daemon says,
  * and reads from no connection after that (`platform/processes/run-permit.ts`).
  */
-import type { FrameSink } from "../core/session/worker-runtime.ts";
 import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { saveCodeCache } from "../platform/files/code-cache.ts";
@@ -55,11 +54,12 @@ process.on("unhandledRejection", (reason) => {
 const permit = runPermit === undefined ? undefined : new WorkerPermit({ path: runPermit, end: endAtOnce });
 const allowed = (transport: Transport): Transport => (permit === undefined ? transport : permitted(transport, permit));
 permit?.watch();
-const sink: FrameSink = { accept: () => {} };
-const listener = await listen(configuration.address, (transport) => sink.accept(allowed(transport)));
+// Callers may knock while the worker is being put together.
+let accept: (transport: Transport) => void = () => {};
+const listener = await listen(configuration.address, (transport) => accept(allowed(transport)));
 const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
 const remote =
-  remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => sink.accept(allowed(transport)), { onStranger });
+  remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => accept(allowed(transport)), { onStranger });
 const daemonTransport = allowed(await connectProven(configuration.daemonAddress, configuration));
 const host = startWorkerRuntime({
   ...settings,
@@ -79,7 +79,7 @@ const host = startWorkerRuntime({
     setImmediate(() => setImmediate(() => process.exit(0)));
   },
 });
-sink.accept = (transport) => host.accept(transport);
+accept = (transport) => host.accept(transport);
 for (const stream of [process.stdout, process.stderr]) {
   // Node writes to these pipes without waiting; what a worker has printed would be lost with it (measured: 1,500 of 2,000 lines at a SIGKILL).
   (stream as unknown as { _handle?: { setBlocking?: (blocking: boolean) => void } })._handle?.setBlocking?.(true);

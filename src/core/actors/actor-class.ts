@@ -10,7 +10,7 @@ import type { ActorId } from "../../base/ids.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import { inBandPayload, payloadHeader, payloadParts } from "../../object/payload.ts";
 import { type ActorCreateHeader, type ActorEnding, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../../wire/messages.ts";
-import { currentHandles } from "./actor-handle.ts";
+import { createdHandle } from "./actor-handle.ts";
 import { type ActorInterface, actorInterface, interfaceToWire, methodDefaults } from "./actor-interface.ts";
 import { encodeArguments } from "../calls/call-arguments.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
@@ -113,9 +113,10 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const { options, interface: face } = state;
   const shape = placing.isInherited ? inheritedShape(options, runtime.environments) : options.shape;
   const group = shape === options.shape ? options.placementGroupId : parseLeaseSpec(shape).bundle?.group;
-  const handle = currentHandles().created({ client, interface: face });
+  const handle = createdHandle(runtime, client, face);
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.
-  const release = currentHandles().holdCreated(actorId);
+  const held = runtime.heldActors.entryOf(actorId);
+  table.pin(held);
   // The node holds what an incarnation needs from the answer on.
   if (reference !== undefined) table.pin(reference.entry);
   const unpin = (): void => {
@@ -130,7 +131,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
         client.stateChanged(neverCreated(actorId, "notCreated", "an argument of its constructor failed"));
         unpin();
       });
-      release();
+      table.unpin(held);
       return;
     }
     const given = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
@@ -166,7 +167,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       },
     );
     void created.then(unpin);
-    release();
+    table.unpin(held);
   };
   whenSettled(runtime, encoded.dependencies, send);
   return handle;
@@ -175,10 +176,8 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
 /** `getIfExists` found one: this handle's calls go to it. */
 function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, asked: ActorId, found: ActorLookupReply): void {
   if (found.actorId === asked) return;
-  runtime.actorOwners.set(found.actorId, found.owner);
-  const existing = runtime.actor(found.actorId, found.interface.className, { watch: true });
-  client.redirectTo(existing);
-  runtime.handles.redirected(asked, found.actorId);
+  client.redirectTo(runtime.foundActor(found));
+  runtime.heldActors.redirected(asked, found.actorId);
 }
 
 function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback: () => void): void {

@@ -7,13 +7,10 @@
  */
 import { describeValue } from "../../base/describe.ts";
 import { PendingCallsLimitExceededError } from "../../base/errors.ts";
-import type { ActorId } from "../../base/ids.ts";
-import { actorObjectId } from "../../base/ids.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
-import { taskContext } from "../../worker/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
-import { requireRuntime, requireSessionOf } from "../current-runtime.ts";
+import { requireSessionOf } from "../current-runtime.ts";
 import { bindNode } from "../graph-binder.ts";
 import { isNoMethod, missingMethods } from "./missing-methods.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "../options/options.ts";
@@ -27,7 +24,10 @@ export interface ActorHandleState {
   readonly runtime: Runtime;
 }
 
-const states = new WeakMap<object, ActorHandleState>();
+// Two copies of the package in one process share a runtime, which must know the handles of both.
+const KEY = Symbol.for("shoal.actor-handles.1");
+const holder = globalThis as unknown as Record<symbol, WeakMap<object, ActorHandleState> | undefined>;
+const states = (holder[KEY] ??= new WeakMap<object, ActorHandleState>());
 
 export function actorHandleState(value: object): ActorHandleState | undefined {
   return states.get(value);
@@ -40,97 +40,33 @@ export function requireHandle(value: unknown, what: string): ActorHandleState {
   return state;
 }
 
-/** The handles of one runtime: which actors this process created, and what a handle's end means. */
-export class ActorHandles {
-  readonly #runtime: Runtime;
-  /** Actors that this process keeps alive, and those whose end waits for their last answers. */
-  readonly #created = new Map<ActorId, ObjectEntry>();
-  readonly #ending = new Set<ActorClient>();
+/** A handle for an actor that this process creates: the actor is held until it is disposed of. */
+export function createdHandle(runtime: Runtime, client: ActorClient, face: ActorInterface): object {
+  return newHandle({ client, interface: face, entry: runtime.heldActors.hold(client), runtime });
+}
 
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-  }
+/** A handle that came from elsewhere; the hold for it has been received. */
+export function receivedHandle(runtime: Runtime, client: ActorClient, face: ActorInterface): object {
+  return anotherHandle({ client, interface: face, entry: runtime.heldActors.entryOf(client.id), runtime });
+}
 
-  /** A handle for an actor that this process creates: held until disposed of. */
-  created(options: Omit<ActorHandleState, "entry" | "runtime">): object {
-    const entry = this.#entryOf(options.client.id);
-    this.#runtime.table.pin(entry);
-    this.#created.set(options.client.id, entry);
-    const context = taskContext.current;
-    if (context?.place.executor !== undefined && !context.isFinished) {
-      context.onFinished ??= [];
-      context.onFinished.push(() => this.#letGo(options.client));
-    }
-    return this.#newHandle({ ...options, entry, runtime: this.#runtime });
-  }
+/** One more handle of an actor whose entry this process has. */
+export function anotherHandle(state: ActorHandleState): object {
+  const handle = newHandle(state);
+  state.runtime.table.trackFresh(state.entry, handle);
+  return handle;
+}
 
-  /** A handle that came from elsewhere; the hold for it has been received. */
-  received(options: Omit<ActorHandleState, "entry" | "runtime">): object {
-    return this.another({ client: options.client, interface: options.interface, entry: this.#entryOf(options.client.id) });
-  }
+function newHandle(state: ActorHandleState): object {
+  if (state.interface.allowOutOfOrderExecution) state.client.isUnordered = true;
+  const handle = Object.create(prototypeFor(state)) as object;
+  states.set(handle, state);
+  return handle;
+}
 
-  /** One more handle of an actor whose entry this process has. */
-  another({ client, interface: face, entry }: Omit<ActorHandleState, "runtime">): object {
-    const handle = this.#newHandle({ client, interface: face, entry, runtime: this.#runtime });
-    this.#runtime.table.trackFresh(entry, handle);
-    return handle;
-  }
-
-  dispose(handle: object): void {
-    const state = states.get(handle);
-    if (state === undefined) return;
-    const { id } = state.client;
-    if (!this.#created.has(id)) {
-      this.#runtime.table.disposeHandle(state.entry, handle);
-      return;
-    }
-    this.#letGo(state.client);
-  }
-
-  /** Calls that were made before the end of the handle are answered first. */
-  #letGo(client: ActorClient): void {
-    if (!this.#created.has(client.id)) return;
-    this.#ending.add(client);
-    if (client.resolved.pendingCount === 0) this.actorIdle(client.resolved.id);
-  }
-
-  /** Holds an actor that this process creates, besides its handles; returns what ends that. */
-  holdCreated(id: ActorId): () => void {
-    const entry = this.#entryOf(id);
-    this.#runtime.table.pin(entry);
-    return () => this.#runtime.table.unpin(entry);
-  }
-
-  /** `getIfExists` found an actor: it is held in place of the one that was asked for. The hold came with the answer. */
-  redirected(asked: ActorId, existing: ActorId): void {
-    const { table } = this.#runtime;
-    const entry = table.receive(this.#runtime.actorRef(existing));
-    const before = this.#created.get(asked);
-    if (before !== undefined) this.#created.set(asked, entry);
-    table.unpin(before ?? entry);
-  }
-
-  actorIdle(id: ActorId): void {
-    for (const client of this.#ending) {
-      if (client.resolved.id !== id) continue;
-      this.#ending.delete(client);
-      const entry = this.#created.get(client.id);
-      this.#created.delete(client.id);
-      if (entry !== undefined) this.#runtime.table.unpin(entry);
-    }
-  }
-
-  #entryOf(id: ActorId): ObjectEntry {
-    const ref = this.#runtime.actorRef(id);
-    return this.#runtime.table.lookup(actorObjectId(id)) ?? this.#runtime.table.adoptForeign(ref);
-  }
-
-  #newHandle(state: ActorHandleState): object {
-    if (state.interface.allowOutOfOrderExecution) state.client.isUnordered = true;
-    const handle = Object.create(prototypeFor(state)) as object;
-    states.set(handle, state);
-    return handle;
-  }
+function dispose(handle: object): void {
+  const state = states.get(handle);
+  if (state !== undefined && !state.runtime.heldActors.letGo(state.client)) state.runtime.table.disposeHandle(state.entry, handle);
 }
 
 const prototypes = new Map<string, object>();
@@ -171,7 +107,7 @@ function prototypeOfMethods(state: ActorHandleState): object {
     Object.defineProperties(prototype, {
       [Symbol.dispose]: {
         value(this: object): void {
-          states.get(this)?.runtime.handles.dispose(this);
+          dispose(this);
         },
       },
       [Symbol.toStringTag]: { value: "ActorHandle" },
@@ -254,9 +190,4 @@ function refuseBeyond(maxPendingCalls: number, client: ActorClient, call: string
     hint: "Await some of them first, or raise maxPendingCalls.",
     details: { pending, maxPendingCalls },
   });
-}
-
-/** Handles need their runtime alive; this is what user calls go through. */
-export function currentHandles(): ActorHandles {
-  return requireRuntime().handles;
 }

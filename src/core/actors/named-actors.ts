@@ -7,68 +7,79 @@
  */
 import type { ActorId } from "../../base/ids.ts";
 import { ActorDiedError } from "../../base/errors.ts";
-import { type ActorLookupReply, MESSAGE } from "../../wire/messages.ts";
+import type { ActorLookupReply } from "../../wire/messages.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import type { ContainedRef } from "../../object/payload.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, interfaceFromWire } from "./actor-interface.ts";
-import type { Runtime } from "../runtime.ts";
 
 /** Names without a live handle are forgotten when there are so many. */
 const REMEMBERED_MAX = 1000;
 
-interface KnownName {
-  id: ActorId;
+export interface NamedActorsOptions {
+  table: ObjectTable;
+  lookUp: (asked: { name: string; namespace: string }) => Promise<ActorLookupReply>;
+  /** The client of an actor that was found. */
+  clientOf: (found: ActorLookupReply) => ActorClient;
+  refOf: (id: ActorId) => ContainedRef;
+}
+
+/** An actor that has a name. */
+export interface NamedActor {
   interface: ActorInterface;
   client: ActorClient;
   entry: ObjectEntry;
 }
 
 export class NamedActors {
-  readonly #runtime: Runtime;
+  readonly #options: NamedActorsOptions;
   /** By namespace and name. */
-  readonly #known = new Map<string, Map<string, KnownName>>();
+  readonly #known = new Map<string, Map<string, NamedActor>>();
   #count = 0;
 
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
+  constructor(options: NamedActorsOptions) {
+    this.#options = options;
   }
 
-  /** @throws ActorDiedError when no living actor has that name in the namespace */
-  async find(name: string, namespace: string): Promise<object> {
+  /**
+   * `newHandle` is called while the actor is held; its handle keeps it from then on.
+   *
+   * @throws ActorDiedError when no living actor has that name in the namespace
+   */
+  async find(name: string, namespace: string, newHandle: (found: NamedActor) => object): Promise<object> {
     const known = this.#known.get(namespace)?.get(name);
-    if (known !== undefined && this.#isCurrent(known)) return this.#runtime.handles.another(known);
-    const runtime = this.#runtime;
+    if (known !== undefined && this.#isCurrent(known)) return newHandle(known);
+    const { table, lookUp, clientOf, refOf } = this.#options;
     let found: ActorLookupReply;
     try {
-      found = (await runtime.holdWhile(runtime.daemon.request(MESSAGE.ACTOR_LOOKUP, { name, namespace }))).header as ActorLookupReply;
+      found = await lookUp({ name, namespace });
     } catch (error) {
       throw new ActorDiedError(`Cannot get actor ${JSON.stringify(name)}: ${(error as Error).message}`, {
         reason: "no actor has that name",
         hint: "Create it first with the option name, and look it up in the same namespace.",
       });
     }
-    const id = found.actorId;
-    const face = interfaceFromWire(found.interface);
-    runtime.actorOwners.set(id, found.owner);
-    // The hold came with the answer; the handle's own keeps the entry from here on.
-    const entry = runtime.table.receive(runtime.actorRef(id));
-    const fresh = { id, interface: face, client: runtime.actor(id, face.className, { watch: true }), entry };
+    const client = clientOf(found);
+    // The hold came with the answer.
+    const entry = table.receive(refOf(found.actorId));
+    const fresh = { interface: interfaceFromWire(found.interface), client, entry };
     this.#remember({ name, namespace }, fresh);
-    const handle = runtime.handles.another(fresh);
-    runtime.table.unpin(entry);
+    const handle = newHandle(fresh);
+    table.unpin(entry);
     return handle;
   }
 
   forget(id: ActorId): void {
-    this.#forgetThose((known) => known.id === id);
+    this.#forgetThose(({ client }) => client.id === id);
   }
 
   /** An entry without handles and pins may be another's by now, or nobody's. */
-  #isCurrent({ entry, client }: KnownName): boolean {
+  #isCurrent({ entry, client }: NamedActor): boolean {
     return (entry.handles > 0 || entry.pins > 0) && client.state?.phase === "alive";
   }
 
-  #remember({ name, namespace }: { name: string; namespace: string }, known: KnownName): void {
+  #remember({ name, namespace }: { name: string; namespace: string }, known: NamedActor): void {
     if (this.#count >= REMEMBERED_MAX) this.#forgetThose((other) => !this.#isCurrent(other));
     let names = this.#known.get(namespace);
     if (names === undefined) {
@@ -79,7 +90,7 @@ export class NamedActors {
     names.set(name, known);
   }
 
-  #forgetThose(isForgotten: (known: KnownName) => boolean): void {
+  #forgetThose(isForgotten: (known: NamedActor) => boolean): void {
     for (const [namespace, names] of this.#known) {
       for (const [name, known] of names) if (isForgotten(known) && names.delete(name)) this.#count -= 1;
       if (names.size === 0) this.#known.delete(namespace);

@@ -5,8 +5,18 @@
  * the object table's decision, made when bytes or other processes depend on it.
  */
 import type { HandleToken, ObjectEntry } from "../../object/object-entry.ts";
-import { currentRuntime, requireRunning } from "../current-runtime.ts";
-import type { ObjectRef as ObjectRefType } from "../types.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import type { GetOptions, ObjectRef as ObjectRefType } from "../ref-types.ts";
+import { RuntimeSlot } from "../runtime-slot.ts";
+
+/** What a ref needs of the runtime of its process. */
+export interface RefRuntime {
+  readonly isClosed: boolean;
+  readonly table: ObjectTable;
+  getOne(ref: object, limits: GetOptions): Promise<unknown>;
+}
+
+const slot = new RuntimeSlot<RefRuntime>();
 
 export let entryOf: (ref: object) => ObjectEntry;
 /** The same in one step for what may be anything; undefined for what is no ref. */
@@ -41,7 +51,7 @@ export class ObjectRefHandle {
 
   /** The object's id: 20 bytes in hex, unique in the cluster. */
   get id(): string {
-    return this.#entry.id ?? requireRunning().table.idOf(this.#entry);
+    return this.#entry.id ?? slot.requireRunning().table.idOf(this.#entry);
   }
 
   // biome-ignore lint/suspicious/noThenProperty: a ref is thenable by design (api.md, decision 1)
@@ -55,7 +65,7 @@ export class ObjectRefHandle {
   /** A ref that cannot be read any more rejects, as a promise does: `then` throws nothing. */
   #value(): Promise<unknown> {
     try {
-      return requireRunning().getOne(this, {});
+      return slot.requireRunning().getOne(this, {});
     } catch (error) {
       return Promise.reject(error);
     }
@@ -79,7 +89,7 @@ export class ObjectRefHandle {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    const table = currentRuntime()?.table;
+    const table = slot.current?.table;
     if (this.#token === undefined) table?.disposeHandle(this.#entry, this);
     else table?.removeFromToken(this.#token, this.#entry);
   }

@@ -9,7 +9,7 @@ import type { ActorId } from "../../base/ids.ts";
 import type { ActorInterfaceHeader } from "../../wire/messages.ts";
 import type { Reduced } from "../../wire/value/encode.ts";
 import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "../actors/actor-class.ts";
-import { actorHandleState } from "../actors/actor-handle.ts";
+import { actorHandleState, receivedHandle } from "../actors/actor-handle.ts";
 import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload, Tensor, tensorFrom, tensorPayload } from "./foreign-data.ts";
 import { PythonObject, pythonObjectPayload, PythonValue, type PythonValueType } from "./python-values.ts";
 import { interfaceFromWire, interfaceToWire } from "../actors/actor-interface.ts";
@@ -95,7 +95,7 @@ export function createReducer(runtime: Runtime): Reducer {
         case KIND.ACTOR: {
           const [id, header] = payload as [ActorId, ActorInterfaceHeader];
           const client = runtime.actor(id, header.className, { watch: true });
-          return runtime.handles.received({ client, interface: interfaceFromWire(header) });
+          return receivedHandle(runtime, client, interfaceFromWire(header));
         }
         case KIND.REMOTE_FUNCTION: {
           const [id, name, options] = payload as [string, string, Record<string, unknown>];

@@ -16,14 +16,10 @@ import { entryIfRef, entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "../why/long-waits.ts";
 import { afterLimit } from "./waiting-limits.ts";
 import { isObjectRefGenerator, newsOf } from "../streams/object-ref-generator.ts";
+import type { GetOptions } from "../ref-types.ts";
 import type { Serializer, Surroundings } from "../serializer.ts";
 
-export interface GetLimits {
-  timeoutMs?: number | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-export interface WaitOptionsResolved extends GetLimits {
+export interface WaitOptionsResolved extends GetOptions {
   numReturns: number;
   /** Ready is what is on this node. */
   fetchLocal: boolean;
@@ -52,7 +48,7 @@ export class Waiting {
     this.#options = options;
   }
 
-  getOne(ref: object, limits: GetLimits): Promise<unknown> {
+  getOne(ref: object, limits: GetOptions): Promise<unknown> {
     const entry = entryOf(ref);
     if (entry.state === "ready" && entry.isPrimitive) return Promise.resolve(entry.primitive);
     if (entry.isSettled) return this.#read(entry, limits);
@@ -77,7 +73,7 @@ export class Waiting {
   }
 
   /** Values in order; the first failure, in order of settling, rejects at once. */
-  async getMany(refs: readonly object[], limits: GetLimits): Promise<unknown[]> {
+  async getMany(refs: readonly object[], limits: GetOptions): Promise<unknown[]> {
     const entries = refs.map(entryOf);
     const pending = entries.filter((entry) => !entry.isSettled);
     const { table } = this.#options;
@@ -89,7 +85,7 @@ export class Waiting {
     }
   }
 
-  async #valuesOf(entries: readonly ObjectEntry[], pending: readonly ObjectEntry[], limits: GetLimits): Promise<unknown[]> {
+  async #valuesOf(entries: readonly ObjectEntry[], pending: readonly ObjectEntry[], limits: GetOptions): Promise<unknown[]> {
     if (pending.length > 0) {
       const failed = await this.#untilAllOrFailure(pending, limits);
       if (failed !== undefined) {
@@ -213,7 +209,7 @@ export class Waiting {
   }
 
   /** Resolves when `count` of the entries have settled, or the limits are reached. */
-  #until(entries: readonly ObjectEntry[], count: number, limits: GetLimits & { fetchLocal?: boolean }): Promise<void> {
+  #until(entries: readonly ObjectEntry[], count: number, limits: GetOptions & { fetchLocal?: boolean }): Promise<void> {
     const needed = count === entries.length ? entries : undefined;
     return this.#suspend({ ...limits, needed }, (done) => {
       let missing = count;
@@ -252,7 +248,7 @@ export class Waiting {
    *
    * @throws GetTimeoutError
    */
-  #untilRead(entry: ObjectEntry, limits: GetLimits): Promise<void> {
+  #untilRead(entry: ObjectEntry, limits: GetOptions): Promise<void> {
     const { timeoutMs } = limits;
     const endMs = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
     const goOn = (): Promise<void> | undefined => {
@@ -264,7 +260,7 @@ export class Waiting {
     return this.#until([entry], 1, limits).then(goOn);
   }
 
-  async #untilAllOrFailure(pending: readonly ObjectEntry[], limits: GetLimits): Promise<ObjectEntry | undefined> {
+  async #untilAllOrFailure(pending: readonly ObjectEntry[], limits: GetOptions): Promise<ObjectEntry | undefined> {
     let failed: ObjectEntry | undefined;
     await this.#suspend({ ...limits, needed: pending }, (done) => {
       let missing = pending.length;
@@ -288,7 +284,7 @@ export class Waiting {
   }
 
   /** One suspended wait: limits, the parking of the task, and the liveness of the driver. */
-  #suspend(limits: GetLimits & { needed: readonly ObjectEntry[] | undefined }, begin: (done: () => void) => () => void): Promise<void> {
+  #suspend(limits: GetOptions & { needed: readonly ObjectEntry[] | undefined }, begin: (done: () => void) => () => void): Promise<void> {
     const context: TaskContext | undefined = taskContext.current;
     const { signal, timeoutMs, needed } = limits;
     return new Promise((resolve, reject) => {
@@ -364,7 +360,7 @@ export class Waiting {
   }
 
   /** The bytes are gone: the value that the object gets instead, within the limits of the read. */
-  async #readAgain(entry: ObjectEntry, error: unknown, limits: GetLimits): Promise<unknown> {
+  async #readAgain(entry: ObjectEntry, error: unknown, limits: GetOptions): Promise<unknown> {
     const lost = this.#options.recover(error);
     if (lost === undefined) throw error;
     this.#options.table.pin(entry);
@@ -376,7 +372,7 @@ export class Waiting {
     }
   }
 
-  #read(entry: ObjectEntry, limits: GetLimits): Promise<unknown> {
+  #read(entry: ObjectEntry, limits: GetOptions): Promise<unknown> {
     if (entry.state === "failed") return this.#readFailure(entry);
     if (!entry.isSettled) {
       // Lost since it had settled, and on its way again.
@@ -448,7 +444,7 @@ function awaitedEntryOf(ref: object): ObjectEntry {
   return isObjectRefGenerator(ref) ? newsOf(ref) : entryOf(ref);
 }
 
-const NO_LIMITS: GetLimits = {};
+const NO_LIMITS: GetOptions = {};
 
 /** One failure speaks for all that are got together, as with Promise.all: the others are not reported besides. */
 function markSeen(entries: readonly ObjectEntry[]): void {

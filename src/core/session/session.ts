@@ -16,10 +16,10 @@ import { newToken, randomHex } from "../../platform/random.ts";
 import { errorOfRefusal } from "../../rpc/refusals.ts";
 import { newWakefulLoop } from "../../rpc/wakeful-loop.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import { ActorHandles } from "../actors/actor-handle.ts";
 import { attachTo, findNode } from "./attached-node.ts";
 import { currentRuntime, setCurrentRuntime } from "../current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "../daemon-process.ts";
+import { createRuntime } from "./create-runtime.ts";
 import { ExitHooks } from "./exit-hooks.ts";
 import { jobEnvironment } from "./job-environment.ts";
 import { offerOf } from "./node-offer.ts";
@@ -27,7 +27,7 @@ import { newCaptureCheck } from "../objects/in-process-check.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "../options/options.ts";
 import { printLog, printWarning } from "../output.ts";
-import { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import { defaultStoreBytes } from "../../object/store-quota.ts";
 
 /** What the output of a worker that is still in its pipes may take at the end. */
@@ -80,7 +80,7 @@ export class Session {
         : options.mode === "inProcess"
           ? startInProcessNode({ ...node, driverId: processId, runtime: () => this.runtime })
           : startDaemonProcess(node, processId);
-    this.runtime = new Runtime({
+    this.runtime = createRuntime({
       ...identity,
       role: "driver",
       mode: options.mode,
@@ -105,7 +105,6 @@ export class Session {
       onDaemonLost: (reason) => this.#daemonLost(reason),
       collectGarbage,
     });
-    this.runtime.handles = new ActorHandles(this.runtime);
     setCurrentRuntime(this.runtime);
     session = this;
     if (options.mode === "process") sayWhatIsSlower();

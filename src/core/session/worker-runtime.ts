@@ -4,47 +4,34 @@
  * Nested tasks of this worker can run on it: when all that runs here waits, the host offers its slot to the runtime's own queue, over an
  * in-process connection, before it gives it back to the daemon.
  */
-import { IdSource, type JobId, type NodeId, type ProcessId } from "../../base/ids.ts";
+import { IdSource } from "../../base/ids.ts";
 import { setVisibleGpus } from "../../platform/machine/accelerators.ts";
 import { randomHex } from "../../platform/random.ts";
-import { loopbackPair, type Transport } from "../../platform/network/transport.ts";
+import { loopbackPair } from "../../platform/network/transport.ts";
 import { Connection } from "../../rpc/connection.ts";
 import { proven } from "../../rpc/handshake.ts";
-import type { WakefulLoop } from "../../rpc/wakeful-loop.ts";
-import type { RuntimeEnvSpec } from "../../environment/runtime-env.ts";
 import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
 import type { InterruptionGuard } from "../../worker/interruption-guard.ts";
 import { WorkerHost } from "../../worker/worker-host.ts";
-import { ActorHandles } from "../actors/actor-handle.ts";
 import { setCurrentRuntime } from "../current-runtime.ts";
-import { Runtime } from "../runtime.ts";
+import type { Runtime, RuntimeOptions } from "../runtime.ts";
 import { WorkerLink, type WorkerLinkEvents } from "../calls/worker-link.ts";
+import { createRuntime } from "./create-runtime.ts";
 
-/** Callers may knock while the worker is being put together. */
-export interface FrameSink {
-  accept: (transport: Transport) => void;
-}
+/** What a runtime has in which this file decides. */
+type DecidedHere =
+  | "role"
+  | "mode"
+  | "ids"
+  | "runsLocally"
+  | "checkLocal"
+  | "ownWorker"
+  | "onWorkerMessage"
+  | "onLog"
+  | "onWarning"
+  | "onDaemonLost";
 
-export interface WorkerRuntimeOptions {
-  processId: ProcessId;
-  nodeId: NodeId;
-  daemonId: ProcessId;
-  jobId: JobId;
-  token: string;
-  namespace: string;
-  labels: Readonly<Record<string, string>>;
-  address: string;
-  remoteAddress?: string | undefined;
-  memoryDirectory: string;
-  spillDirectory: string;
-  storeQuotaBytes: number;
-  runtimeEnv?: RuntimeEnvSpec | undefined;
-  taskOomRetries: number;
-  /** Over which both ends have proven that they are of the session. */
-  daemonTransport: Transport;
-  /** Awake between answers and the next calls; absent where they come from within this process. */
-  wakeful?: WakefulLoop | undefined;
-  collectGarbage: () => void;
+export interface WorkerRuntimeOptions extends Omit<RuntimeOptions, DecidedHere> {
   /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
   showActor?: ((className: string) => void) | undefined;
   /** Absent where code cannot be stopped. */
@@ -75,7 +62,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     own = new WorkerLink({ processId, holderId: processId, incarnation: 0, connection, table: runtime.table, events });
     return own;
   };
-  const runtime: Runtime = new Runtime({
+  const runtime: Runtime = createRuntime({
     ...options,
     role: "worker",
     mode: "process",
@@ -87,7 +74,6 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     onWarning: (text) => console.warn(text),
     onDaemonLost: () => process.exit(0),
   });
-  runtime.handles = new ActorHandles(runtime);
   const host: WorkerHost = new WorkerHost({
     processId,
     nodeId: options.nodeId,

@@ -5,12 +5,17 @@
  * request and a time limit: the node (resources, who holds them, placement groups), the worker or actor that has the call (which looks into its own
  * process in the same way), and for a borrowed ref the process that makes it. The calls on the way are handed on, so that a cycle is seen and named.
  */
+import type { ActorId, IdSource, JobId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
+import type { ObjectTable } from "../../object/object-table.ts";
+import type { Connection } from "../../rpc/connection.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import type { LeaseReportHeader, PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../wire/why-messages.ts";
 import type { TaskContext } from "../../worker/task-context.ts";
+import type { ActorClient } from "../actors/actor-client.ts";
 import type { CallRecord } from "../calls/call-record.ts";
-import type { Runtime } from "../runtime.ts";
+import type { TaskSubmitter } from "../calls/task-submitter.ts";
+import type { LongWaits } from "./long-waits.ts";
 import { leaseReason } from "./why-reason.ts";
 import { placeReason } from "./why-place.ts";
 import { WireError } from "../../wire/wire-error.ts";
@@ -24,10 +29,20 @@ const HEAD_ANSWERS_WITHIN_MS = 700;
 const CAUSES_MAX = 10;
 const DEPTH_MAX = 30;
 
-export class WhyExplainer {
-  readonly #runtime: Runtime;
+/** What explaining needs of the runtime of its process. */
+export interface WhyRuntime {
+  readonly options: { readonly processId: ProcessId; readonly nodeId: NodeId; readonly jobId: JobId; readonly ids: IdSource };
+  readonly table: ObjectTable;
+  readonly daemon: Connection;
+  readonly submitter: TaskSubmitter;
+  readonly longWaits: LongWaits;
+  actor(id: ActorId, className: string, options: { watch: boolean }): ActorClient;
+}
 
-  constructor(runtime: Runtime) {
+export class WhyExplainer {
+  readonly #runtime: WhyRuntime;
+
+  constructor(runtime: WhyRuntime) {
     this.#runtime = runtime;
   }
 
@@ -157,7 +172,7 @@ export class WhyExplainer {
     what: string,
     record: CallRecord,
     trail: WhyTrail,
-    { link, pid }: NonNullable<ReturnType<Runtime["submitter"]["whereIs"]>>,
+    { link, pid }: NonNullable<ReturnType<TaskSubmitter["whereIs"]>>,
   ): Promise<WhyHeader> {
     const header = { callId: link.callIdOf(record), trail: shorter(trail) };
     const answer =

@@ -1,0 +1,45 @@
+/**
+ * Where the one runtime of this process is: set by `init` or a worker's start, found by everything that a user calls.
+ *
+ * It hangs on a global symbol, so that two copies of the package in one process (a bundle and an import) share it instead of
+ * starting two clusters. `R` is how much of the runtime the reader knows: refs know little of it (`objects/object-ref.ts`), what is built on
+ * the runtime knows all (`current-runtime.ts`).
+ */
+import { ShoalError } from "../base/errors.ts";
+
+const KEY = Symbol.for("shoal.runtime.1");
+const holder = globalThis as unknown as Record<symbol, unknown>;
+
+export class RuntimeSlot<R extends { readonly isClosed: boolean }> {
+  get current(): R | undefined {
+    return holder[KEY] as R | undefined;
+  }
+
+  set current(runtime: R | undefined) {
+    holder[KEY] = runtime;
+  }
+
+  /** The runtime, where there is one. @throws ShoalError while it is shutting down */
+  requireOpen(): R | undefined {
+    const runtime = this.current;
+    if (runtime?.isClosed !== true) return runtime;
+    throw new ShoalError("Cannot use Shoal: it is shutting down in this process", {
+      reason: "shutdown() was called, or the program has come to its end",
+      hint: "Await shutdown() before Shoal is used again.",
+    });
+  }
+
+  /**
+   * The runtime for something that a session made, such as a ref: where none runs, that session has ended, and a new one would know nothing of it.
+   *
+   * @throws ShoalError when Shoal does not run any more
+   */
+  requireRunning(): R {
+    const runtime = this.requireOpen();
+    if (runtime !== undefined) return runtime;
+    throw new ShoalError("Cannot use an ObjectRef: its session has ended", {
+      reason: "the ref was made before Shoal was shut down in this process",
+      hint: "Await the values that are needed before shutdown(), and make new refs after init().",
+    });
+  }
+}

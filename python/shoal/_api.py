@@ -133,6 +133,11 @@ class ActorHandle:
             raise AttributeError("actor %s has no method %s: there are %s" % (interface["className"], name, known))
         return ActorMethod(self, name)
 
+    def _reduced(self, collect):
+        """As a value."""
+        collect(self._entry)
+        return tags.KIND_ACTOR, [self._id, self._interface]
+
     def __repr__(self):
         return "ActorHandle(%s, %s)" % (self._interface["className"], self._id)
 
@@ -182,15 +187,7 @@ class ActorMethod:
         return returned
 
 
-def reduce_handle(value, collected):
-    """A handle as it is sent."""
-    if not isinstance(value, ActorHandle):
-        return None
-    collected.append(value._entry)
-    return tags.KIND_ACTOR, [value._id, value._interface]
-
-
-def revive_handle(data):
+def revive_handle(data, _refs):
     worker = _runtime.require()
     id_, interface = data
     return ActorHandle(worker, id_, interface, worker.refs.lookup(id_ + _ACTOR_SUFFIX))

@@ -93,6 +93,24 @@ _ACTOR = {
     "max_concurrency": (_whole(1), 1, "a whole number from 1"),
     "concurrency_groups": (_groups, {}, 'a dict of names and limits, such as {"io": 2}'),
 }
+#: TypeScript's names of the options of tasks.
+SNAKE = {
+    "numCpus": "num_cpus",
+    "numGpus": "num_gpus",
+    "memoryBytes": "memory_bytes",
+    "resources": "resources",
+    "labelSelector": "label_selector",
+    "fallbackStrategy": "fallback_strategy",
+    "schedulingStrategy": "scheduling_strategy",
+    "name": "name",
+    "numReturns": "num_returns",
+    "highWaterMark": "high_water_mark",
+    "maxRetries": "max_retries",
+    "retryOn": "retry_on",
+    "retryDelayMs": "retry_delay_ms",
+    "maxCalls": "max_calls",
+}
+_CAMEL = {snake: camel for camel, snake in SNAKE.items()}
 #: Ray's names, and what is no option here.
 _OTHERS = {
     "memory": "it is memory_bytes",
@@ -116,6 +134,14 @@ def actor_options(given):
         which = "get_if_exists" if options["get_if_exists"] else 'lifetime="detached"'
         raise TypeError("Cannot set %s of an actor: it needs the option name, by which the actor is found" % which)
     return options
+
+
+def camel_case(options):
+    """Options by the names that they have in TypeScript."""
+    found = {_CAMEL[name]: value for name, value in options.items() if value is not None}
+    if "fallbackStrategy" in found:
+        found["fallbackStrategy"] = [{"labelSelector": item["label_selector"]} for item in found["fallbackStrategy"]]
+    return found
 
 
 def _checked(given, table, of):

@@ -6,6 +6,7 @@ Reading a payload takes over the holds that came with it; writing one collects t
 import sys
 
 from . import _messages as message
+from . import _runtime
 from . import _tags as tags
 from ._decode import decode_value
 from ._encode import EncodeError, encode_value
@@ -50,9 +51,7 @@ class ObjectRef:
 
     def __await__(self):
         """In coroutines: its value, without keeping others from running."""
-        from ._api import value_later
-
-        return value_later(self).__await__()
+        return _runtime.require().value_later(self).__await__()
 
     def __repr__(self):
         return "ObjectRef(%s)" % self._entry.id
@@ -141,13 +140,15 @@ class PayloadReader:
 
 
 class Codec:
-    def __init__(self, refs, store, targets, where):
+    def __init__(self, refs, store, targets, where, revivers):
         #: Finds the classes of the user's modules, and names them.
         self.targets = targets
         self._refs = refs
         self._store = store
         #: Process and node, for errors.
         self._where = where
+        #: By kind, what makes a handle, a function or a class of its data and of the references of the value that it is in.
+        self._revivers = revivers
         self._collected = None
 
     # ---- reading
@@ -194,19 +195,8 @@ class Codec:
             return unpickled(data, self._store.writable)
         if kind == tags.KIND_ARROW:
             return _arrow_table(data)
-        if kind == tags.KIND_REMOTE_FUNCTION:
-            from ._functions import revive_function
-
-            return revive_function(data, refs)
-        if kind == tags.KIND_ACTOR_CLASS:
-            from ._functions import revive_class
-
-            return revive_class(data, refs)
-        if kind == tags.KIND_ACTOR:
-            from ._api import revive_handle
-
-            return revive_handle(data)
-        return Custom(kind, data)
+        revive = self._revivers.get(kind)
+        return Custom(kind, data) if revive is None else revive(data, refs)
 
     # ---- writing
 
@@ -227,12 +217,8 @@ class Codec:
             return tags.KIND_SHOAL_ERROR, to_wire(value)
         if isinstance(value, ArrowData):
             return tags.KIND_ARROW, value.stream
-        if type(value).__name__ in ("FunctionHandle", "ClassHandle", "RemoteFunction") and self.is_of_cluster(value):
-            return value.reduced(self._collect)
-        if type(value).__name__ == "ActorHandle":
-            from ._api import reduce_handle
-
-            return reduce_handle(value, self._collected)
+        if type(value).__name__ in ("ActorHandle", "FunctionHandle", "ClassHandle", "RemoteFunction") and self.is_of_cluster(value):
+            return value._reduced(self._collect)
         if type(value).__module__.startswith("pyarrow"):
             return _reduced_arrow(value)
         return self._reduced_of_python(value)

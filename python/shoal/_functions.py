@@ -9,28 +9,11 @@ import json
 from . import _messages as message
 from . import _runtime
 from . import _tags as tags
-from ._call_options import task_options
+from ._call_options import SNAKE, camel_case, task_options
+from ._remote import submit
 from ._targets import PREFIX
 from .values import Custom
 
-#: TypeScript's names of the options of tasks.
-_SNAKE = {
-    "numCpus": "num_cpus",
-    "numGpus": "num_gpus",
-    "memoryBytes": "memory_bytes",
-    "resources": "resources",
-    "labelSelector": "label_selector",
-    "fallbackStrategy": "fallback_strategy",
-    "schedulingStrategy": "scheduling_strategy",
-    "name": "name",
-    "numReturns": "num_returns",
-    "highWaterMark": "high_water_mark",
-    "maxRetries": "max_retries",
-    "retryOn": "retry_on",
-    "retryDelayMs": "retry_delay_ms",
-    "maxCalls": "max_calls",
-}
-_CAMEL = {snake: camel for camel, snake in _SNAKE.items()}
 #: Folders are found from where they were named, which Python does not know.
 _FOLDERS = ("workingDir", "nodeModules", "excludes")
 _KEY_LENGTH = 24
@@ -75,8 +58,6 @@ class FunctionHandle:
 
         :raises TypeError: for arguments by name, which functions of TypeScript do not have
         """
-        from ._remote import submit
-
         if kwargs:
             names = ", ".join(kwargs)
             raise TypeError("Cannot call %s with %s by name: functions of other processes take their arguments by their places" % (self.__name__, names))
@@ -95,15 +76,15 @@ class FunctionHandle:
             for name, value in self._given.items():
                 if name == "runtimeEnv" or value is None:
                     continue
-                if name not in _SNAKE or (name == "schedulingStrategy" and type(value) is not str):
+                if name not in SNAKE or (name == "schedulingStrategy" and type(value) is not str):
                     raise TypeError(
                         "Cannot call %s from Python: its option %s is known to callers in TypeScript alone: make it remote without that, or let an actor call it" % (self.__name__, name)
                     )
-                known[_SNAKE[name]] = [{"label_selector": item["labelSelector"]} for item in value] if name == "fallbackStrategy" else value
+                known[SNAKE[name]] = [{"label_selector": item["labelSelector"]} for item in value] if name == "fallbackStrategy" else value
             self._options = task_options({**known, **self._own})
         return self._options
 
-    def reduced(self, collect):
+    def _reduced(self, collect):
         """As a value, which holds the definition for whoever has it."""
         held = [] if self._entry is None else [collect(self._entry)]
         return tags.KIND_REMOTE_FUNCTION, [self._id, self.__name__, {**self._given, **camel_case(self._own)}, *held]
@@ -123,16 +104,8 @@ class ClassHandle(Custom):
         Custom.__init__(self, tags.KIND_ACTOR_CLASS, payload)
         self._entry = entry
 
-    def reduced(self, collect):
+    def _reduced(self, collect):
         return self.kind, [*self.payload, collect(self._entry)]
-
-
-def camel_case(options):
-    """Options by the names that they have in TypeScript."""
-    found = {_CAMEL[name]: value for name, value in options.items() if value is not None}
-    if "fallbackStrategy" in found:
-        found["fallbackStrategy"] = [{"labelSelector": item["label_selector"]} for item in found["fallbackStrategy"]]
-    return found
 
 
 def revive_function(data, refs):

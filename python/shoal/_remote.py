@@ -11,9 +11,9 @@ import sys
 from . import _messages as message
 from . import _runtime
 from . import _tags as tags
-from ._call_options import actor_options, task_options
+from ._api import ActorHandle
+from ._call_options import actor_options, camel_case, task_options
 from ._targets import PREFIX
-from ._functions import camel_case
 from ._stacks import Waiter
 from .errors import ActorDiedError
 
@@ -105,7 +105,7 @@ class RemoteFunction(_Remote):
         worker = _runtime.require_task()
         return submit(worker, self._place(worker), self.__name__, self._positional(args, kwargs), self._options)
 
-    def reduced(self, _collect):
+    def _reduced(self, _collect):
         """As a value: TypeScript and other processes of Python call it by its place."""
         return tags.KIND_REMOTE_FUNCTION, [self._place(_runtime.require()), self.__name__, camel_case(self._given)]
 
@@ -151,8 +151,6 @@ def submit(worker, target, name, args, options, environment=None, definition=Non
 
 
 def _create(worker, remote_class, args):
-    from ._api import ActorHandle
-
     options = remote_class._options
     definition = remote_class._place(worker)
     payload, deps = worker.calls.encode(args)

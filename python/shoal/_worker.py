@@ -16,14 +16,16 @@ from contextvars import ContextVar
 
 from . import _messages as message
 from . import _runtime
+from . import _tags as tags
 from ._actor import Actor
 from ._actor_client import ActorClient
-from ._api import lost
+from ._api import lost, revive_handle, value_later
 from ._call_server import CallServer
 from ._cancellation import Cancellation
 from ._codec import Codec, PayloadReader
 from ._connection import Connection, decode_header
 from ._executor import Executor
+from ._functions import revive_class, revive_function
 from ._interrupts import Interrupts, die_with_parent
 from ._copies import exit_as_others
 from ._entrance import Entrance, listen, new_proof, places_of
@@ -57,6 +59,8 @@ _RECURSION_LIMIT = 5000
 _LOOK_FOR_OPEN_CALLS_SECONDS = 0.02
 #: What the ids of a node, of its processes and of its store's files begin with.
 _NODE_TAG = 16
+#: What is built on the codec, by its kind.
+_REVIVERS = {tags.KIND_ACTOR: revive_handle, tags.KIND_REMOTE_FUNCTION: revive_function, tags.KIND_ACTOR_CLASS: revive_class}
 
 
 class ActorExit(BaseException):
@@ -121,7 +125,7 @@ class Worker:
         self.store = Store(configuration, self.daemon, self.refs)
         self.refs.free_stored = self.store.free_own
         self.refs.on_settled = self._settled
-        self.codec = Codec(self.refs, self.store, self.targets, {"pid": os.getpid(), "nodeId": configuration["nodeId"]})
+        self.codec = Codec(self.refs, self.store, self.targets, {"pid": os.getpid(), "nodeId": configuration["nodeId"]}, _REVIVERS)
         self.executor = Executor(
             self.pump,
             lambda left, is_report: self.daemon.send(message.WORKER_PARK, {"left": left, "isReport": is_report}),
@@ -539,6 +543,10 @@ class Worker:
 
     def start_coroutine(self, coroutine, job, on_end):
         return self.coroutines().start(coroutine, job, on_end)
+
+    def value_later(self, ref):
+        """What ``await ref`` gives."""
+        return value_later(ref)
 
     def new_future(self):
         return self.coroutines().loop.create_future()

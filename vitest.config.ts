@@ -7,6 +7,7 @@
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
 const RULES = [
+  "test/circles.test.ts",
   "test/commits.test.ts",
   "test/errors.test.ts",
   "test/layers.test.ts",

@@ -1,6 +1,5 @@
 /**
- * Finds what breaks the layer table: imports that a folder may not have, and cycles of modules. Pure, so that the rules are tested on
- * made-up trees.
+ * Finds what breaks the layer table: imports that a folder may not have. Pure, so that the rules are tested on made-up trees.
  */
 import { LAYER_TABLE, type LayerRow, MAY_IMPORT_NODE, PACKAGES, PUBLIC, PUBLIC_FILES } from "./layer-table.ts";
 import type { Import, SourceFile } from "./source-files.ts";
@@ -18,27 +17,6 @@ export function importBreaches(files: readonly SourceFile[]): string[] {
       return reason === undefined ? [] : [`src/${file.path} imports ${wanted.specifier}: ${reason}`];
     });
   });
-}
-
-/** Each cycle once, as the path that leads back to its first file. Imports of types alone are erased and make no cycle. */
-export function importCycles(files: readonly SourceFile[]): string[] {
-  const byPath = new Map(files.map((file) => [file.path, file]));
-  const state = new Map<string, "open" | "done">();
-  const cycles: string[] = [];
-  const visit = (path: string, trail: readonly string[]): void => {
-    if (state.get(path) === "done") return;
-    if (state.get(path) === "open") {
-      cycles.push([...trail.slice(trail.indexOf(path)), path].join(" → "));
-      return;
-    }
-    state.set(path, "open");
-    for (const { target, typeOnly } of byPath.get(path)?.imports ?? []) {
-      if (target !== undefined && !typeOnly) visit(target, [...trail, path]);
-    }
-    state.set(path, "done");
-  };
-  for (const file of files) visit(file.path, []);
-  return cycles;
 }
 
 function folderBreach(file: SourceFile, row: LayerRow, target: string, known: ReadonlySet<string>): string | undefined {

@@ -20,16 +20,14 @@ export interface Import {
   specifier: string;
   /** The imported file relative to `src`; absent for packages and Node's modules. */
   target?: string;
-  /** Erased before the program runs, so it cannot make a cycle of modules. */
-  typeOnly: boolean;
 }
 
 export const REPOSITORY: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 const IMPORT_FORMS = [
-  /^[ \t]*(?:import|export)\s+(?<clause>[^;"'`()]*?)\bfrom\s*["'](?<specifier>[^"']+)["']/gm,
-  /^[ \t]*import\s*(?<clause>)["'](?<specifier>[^"']+)["']/gm,
-  /(?<![.\w])(?:import|require)\((?<clause>)\s*["'](?<specifier>[^"']+)["']\s*\)/g,
+  /^[ \t]*(?:import|export)\s+[^;"'`()]*?\bfrom\s*["'](?<specifier>[^"']+)["']/gm,
+  /^[ \t]*import\s*["'](?<specifier>[^"']+)["']/gm,
+  /(?<![.\w])(?:import|require)\(\s*["'](?<specifier>[^"']+)["']\s*\)/g,
 ];
 
 /** Every TypeScript file under `src`, sorted; tests are left out unless asked for. */
@@ -61,24 +59,12 @@ export function sourceFile(path: string, text: string): SourceFile {
   const code = withoutComments(text);
   for (const form of IMPORT_FORMS) {
     for (const match of code.matchAll(form)) {
-      const { specifier = "", clause = "" } = match.groups ?? {};
+      const { specifier = "" } = match.groups ?? {};
       const relativeTo = specifier.startsWith(".") ? { target: posix.join(posix.dirname(path), specifier) } : {};
-      imports.push({ specifier, ...relativeTo, typeOnly: isTypeOnly(clause) });
+      imports.push({ specifier, ...relativeTo });
     }
   }
   return { path, text, imports };
-}
-
-/** `import type { A }` and `import { type A, type B }` alike. */
-function isTypeOnly(clause: string): boolean {
-  if (/^type\b/.test(clause)) return true;
-  const names = /^\{(?<names>[^}]*)\}/.exec(clause)?.groups?.["names"];
-  if (names === undefined) return false;
-  return names
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "")
-    .every((name) => name.startsWith("type "));
 }
 
 /** Comments that stand on lines of their own; those are the ones that could hold a line which looks like an import. */

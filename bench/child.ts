@@ -10,7 +10,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { markedProcesses } from "./process-tree.ts";
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
@@ -18,7 +18,7 @@ export interface ChildOptions {
   readonly timeLimitMs: number;
 }
 
-export interface ChildExit {
+interface ChildExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly elapsedMs: number;

@@ -23,7 +23,7 @@ export interface Result {
   readonly failures: readonly string[];
 }
 
-export interface CompareOptions {
+interface CompareOptions {
   readonly shoal: Subject;
   readonly ray: Subject | null;
   readonly plan: Plan;

@@ -20,7 +20,7 @@ import { markedProcesses, processorMicroseconds } from "./process-tree.ts";
 import { median } from "./statistics.ts";
 import { operationsPerSecond } from "./throughput.ts";
 
-export interface GraphShape {
+interface GraphShape {
   /** Actors through which a value goes, one after the other. */
   readonly stages: number;
   /** Such chains beside each other, which all take the same input. */
@@ -33,6 +33,7 @@ export interface GraphShape {
 
 const SMALL_VALUE = Uint8Array.of(0x6f, 0x6b);
 
+/** @public Travels as an export of this module. */
 export class StageActor {
   stage(_value: Uint8Array): Uint8Array {
     return SMALL_VALUE;

@@ -9,7 +9,7 @@ import type { Plan } from "./figure.ts";
 import { markedProcesses, sharedMemoryInUseMegabytes, weighProcesses } from "./process-tree.ts";
 import type { Subject } from "./subject.ts";
 
-export interface IdleWeight {
+interface IdleWeight {
   readonly processesCount: number;
   readonly megabytes: number;
   readonly sharedMegabytes: number;

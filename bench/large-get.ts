@@ -10,7 +10,7 @@ import type { Plan } from "./figure.ts";
 
 const OBJECT_SIZE_BYTES = 100_000_000;
 
-export interface LargeRead {
+interface LargeRead {
   readonly getMs: number;
   /** Anonymous memory that the process gained by get and by one pass over the data, in MB (10^6 bytes). */
   readonly copiedMegabytes: number;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { RayEnvironment } from "./ray-environment.ts";
 
-export interface MachineFacts {
+interface MachineFacts {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryGigabytes: number;

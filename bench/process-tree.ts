@@ -6,7 +6,7 @@
  */
 import { readdir, readFile, statfs } from "node:fs/promises";
 
-export interface TreeWeight {
+interface TreeWeight {
   readonly processesCount: number;
   /** Proportional set sizes without shared memory: a page shared by n processes counts 1/n in each. */
   readonly privateMegabytes: number;

@@ -6,7 +6,7 @@ import type { Result } from "./compare.ts";
 import type { Details, Figure } from "./figure.ts";
 import { barForJson, barForTable } from "./verdict.ts";
 
-export interface ResultEntry {
+interface ResultEntry {
   readonly name: string;
   readonly unit: string;
   readonly shoal: number | null;

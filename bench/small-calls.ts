@@ -36,6 +36,8 @@ export class SmallValueActor {
 /**
  * Each side runs this as it does by default: Ray lets up to 1,000 calls of an async actor overlap, ours end one call
  * before the next begins. The method waits for nothing, so there is nothing for calls to overlap in.
+ *
+ * @public Travels as an export of this module.
  */
 export class AsyncSmallValueActor {
   async smallValue(): Promise<Uint8Array> {
@@ -43,6 +45,7 @@ export class AsyncSmallValueActor {
   }
 }
 
+/** @public Travels as an export of this module. */
 export class ActorClient {
   server: ActorHandle<SmallValueActor>;
 

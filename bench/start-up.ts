@@ -5,7 +5,7 @@
 import type { Plan } from "./figure.ts";
 import type { Subject } from "./subject.ts";
 
-export interface ProgramTimes {
+interface ProgramTimes {
   readonly readyMs: number;
   readonly endMs: number;
 }

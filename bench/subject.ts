@@ -17,9 +17,9 @@ const FULL_LIMIT_MS = 240_000;
 const QUICK_LIMIT_MS = 90_000;
 
 /** Programs of `programs/` (Shoal) and `ray/` (Ray): they print "ready" and end, some only at the end of their input. */
-export type Program = "first-calls" | "idle";
+type Program = "first-calls" | "idle";
 
-export interface InstalledSize {
+interface InstalledSize {
   readonly megabytes: number;
   readonly packagesCount: number;
 }
@@ -32,7 +32,7 @@ export interface Subject {
 }
 
 /** What a subject needs of its surroundings. The scratch folder is the harness's, removed at the end of the run. */
-export interface Surroundings {
+interface Surroundings {
   readonly repositoryRoot: string;
   readonly scratchDirectory: string;
 }

@@ -6,7 +6,7 @@
  */
 import type { Measurement, Plan } from "./figure.ts";
 
-export interface ThroughputOptions {
+interface ThroughputOptions {
   /** How many operations one call performs; the rate counts operations. */
   readonly operationsPerCall?: number;
   /** A cheaper call to warm up with, where one real call takes seconds. */

@@ -6,7 +6,7 @@ import type { Bar, Figure } from "./figure.ts";
 
 export type Verdict = "goal" | "ok" | "below" | "failed" | "-";
 
-export interface Values {
+interface Values {
   readonly shoal: number | null;
   readonly ray: number | null;
 }

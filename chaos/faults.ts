@@ -49,7 +49,7 @@ export interface Fault {
   readonly detail: string;
 }
 
-export interface FaultOptions {
+interface FaultOptions {
   readonly cluster: TestCluster;
   readonly nats: ChaosNats | undefined;
   readonly mark: string;

@@ -22,7 +22,7 @@ const echo = require("node:child_process").spawn(process.execPath, ["-e", ${JSON
 process.stdin.on("data", (chunk) => echo.stdin.write(chunk)).on("end", () => process.exit(0));
 echo.stdout.on("data", (chunk) => process.stdout.write(chunk));`;
 
-export interface Sample {
+interface Sample {
   readonly beginMs: number;
   readonly endMs: number;
 }
@@ -110,7 +110,7 @@ class Series {
   }
 }
 
-export interface Gap {
+interface Gap {
   readonly name: string;
   readonly ms: number;
   readonly beginMs: number;

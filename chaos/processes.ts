@@ -3,9 +3,9 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 
-export type Kind = "daemon" | "worker" | "head" | "other";
+type Kind = "daemon" | "worker" | "head" | "other";
 
-export interface ClusterProcess {
+interface ClusterProcess {
   readonly pid: number;
   readonly parent: number;
   readonly kind: Kind;

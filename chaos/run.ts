@@ -20,7 +20,7 @@ import { DRIVER, ProcessorWaits } from "./processor-waits.ts";
 import { readWitnesses } from "./witness.ts";
 import { SCARCE, Workload } from "./workload.ts";
 
-export interface ChaosSettings {
+interface ChaosSettings {
   readonly faults: number;
   readonly seed: number;
   readonly kinds: readonly FaultKind[];
@@ -32,7 +32,7 @@ export interface ChaosSettings {
   readonly print: (line: string) => void;
 }
 
-export interface ChaosReport {
+interface ChaosReport {
   readonly problems: readonly string[];
   readonly summary: readonly string[];
 }

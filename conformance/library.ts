@@ -7,10 +7,12 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { type ActorHandle, get, getActor, getRuntimeContext, type ObjectRef, put, remote } from "shoal";
 
+/** @public Travels as an export of this module. */
 export class AppError extends Error {
   override name = "AppError";
 }
 
+/** @public As above. */
 export class OtherError extends Error {
   override name = "OtherError";
 }

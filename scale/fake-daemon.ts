@@ -28,7 +28,7 @@ import { decodeHeader } from "../src/wire/header.ts";
 import { type ActorCreateHeader, type ActorStartHeader, type ActorStateHeader, MESSAGE, PROTOCOL_VERSION } from "../src/wire/messages.ts";
 import { readWireError } from "../src/wire/wire-error.ts";
 
-export interface FakeDaemonOptions {
+interface FakeDaemonOptions {
   readonly token: string;
   readonly connect: () => Promise<Transport>;
   readonly numCpus: number;
@@ -40,7 +40,7 @@ export interface FakeDaemonOptions {
   readonly isStill?: boolean;
 }
 
-export interface Heard {
+interface Heard {
   frames: number;
   joined: number;
   died: number;
@@ -57,7 +57,7 @@ const NOWHERE = "tcp://127.0.0.1:1";
 const DEAF_BYTES = 20_000;
 /** As a real node's, in a small cluster. */
 const REPORT_AFTER_MS = 50;
-export const NO_ARGUMENTS: ActorCreateHeader["args"] = {
+const NO_ARGUMENTS: ActorCreateHeader["args"] = {
   inBand: 0,
   buffers: [],
   graph: false,

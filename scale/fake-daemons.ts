@@ -15,7 +15,7 @@ import type { ScaleNats } from "./nats.ts";
 import { openFilesMax, type ProcessWeight, weigh } from "./process-weight.ts";
 import { facts, type Report, spread } from "./report.ts";
 
-export interface FakeDaemonsPlan {
+interface FakeDaemonsPlan {
   readonly daemons: number;
   /** At once. */
   readonly deaths: number;

@@ -26,7 +26,7 @@ const REST_MS = 2_500;
 const ACKNOWLEDGEMENT_BYTES = 15;
 const TOKEN = "token of the scale run";
 
-export interface HeadCurvePoint {
+interface HeadCurvePoint {
   readonly nodes: number;
   readonly megabytesPerNode: number;
   /** What it spends where nothing happens, of a second: links make sure that they are up. */

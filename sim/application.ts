@@ -47,7 +47,7 @@ export interface Borrowed {
   readonly reads: boolean;
 }
 
-export const LARGE_BYTES: number = 96 * 1024;
+const LARGE_BYTES: number = 96 * 1024;
 
 interface Busy {
   readonly process: SimulatedProcess;
@@ -84,7 +84,7 @@ export interface ActorPlan {
   readonly maxTaskRetries: number;
 }
 
-export interface ActorCall {
+interface ActorCall {
   readonly key: string;
   readonly sender: string;
   /** Grows from call to call of one sender. */
@@ -96,6 +96,7 @@ export interface AccountHandle extends Disposable {
   readonly call: { remote(call: ActorCall, ...inputs: ObjectRef<Outcome>[]): ObjectRef<Outcome> };
 }
 
+/** @public Travels as an export of this module. */
 export class ChosenFailure extends Error {
   override readonly name: string = "ChosenFailure";
 }
@@ -113,7 +114,7 @@ export function bytesOf(n: number): Uint8Array {
 }
 
 /** Children's keys differ from attempt to attempt; their values do not. */
-export function plainKey(key: string): string {
+function plainKey(key: string): string {
   return key.replace(/@\d+/g, "");
 }
 

@@ -7,7 +7,7 @@ import type { Random } from "../soak/random.ts";
 import type { Cluster } from "./cluster.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
-export interface ClusterFaultPlan {
+interface ClusterFaultPlan {
   /** How many machines die at most. */
   readonly deaths: number;
   /** How many daemons end alone: drivers of theirs live on. */
@@ -40,7 +40,7 @@ export function drawClusterFaults(random: Random, nodeCount: number): ClusterFau
   };
 }
 
-export interface ClusterFaultsOptions {
+interface ClusterFaultsOptions {
   readonly random: Random;
   readonly plan: ClusterFaultPlan;
   /** A connection between the two broke. */

@@ -11,7 +11,7 @@ import { ClusterNetwork } from "./network.ts";
 import { type Driver, type NodeOptions, type NodeSurroundings, SimulatedNode } from "./node.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
-export interface ClusterOptions extends NodeOptions {
+interface ClusterOptions extends NodeOptions {
   /** The resources of each node; one is a machine by itself. */
   readonly nodes: readonly Record<string, number>[];
 }

@@ -12,13 +12,13 @@ import type { NodeId } from "../src/base/ids.ts";
 import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/nodes/failure-detector.ts";
 import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 
-export interface GrowthOptions {
+interface GrowthOptions {
   readonly nodes: number;
   readonly minutes: number;
   readonly seed: number;
 }
 
-export interface GrowthResult {
+interface GrowthResult {
   readonly heartbeats: number;
   /** Of the detector's own code, ticks included, in microseconds. */
   readonly microsecondsPerHeartbeat: number;

@@ -43,14 +43,14 @@ interface HeldActor {
 }
 
 /** What failures a run may show, besides those that a program asks for. */
-export interface Expectations {
+interface Expectations {
   /** Processes or connections end by fault in this run. */
   readonly hasFaults: boolean;
   /** Values lie in the store of a node. */
   readonly hasLargeValues: boolean;
 }
 
-export interface DriverProgramOptions {
+interface DriverProgramOptions {
   readonly random: Random;
   readonly expects: Expectations;
   /** What it uses besides tasks, actors and objects, and from where these parts draw. */

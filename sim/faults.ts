@@ -8,7 +8,7 @@ import type { Random } from "../soak/random.ts";
 import type { Cluster } from "./cluster.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
-export interface FaultPlan {
+interface FaultPlan {
   /** How many processes die. */
   readonly kills: number;
   /** How likely a fault follows an event of a worker. */

@@ -5,7 +5,7 @@
  */
 import { type FencingOptions, FencingWorld } from "./fencing-world.ts";
 
-export interface FencingResult {
+interface FencingResult {
   readonly violations: string[];
   readonly deaths: number;
   readonly fences: number;

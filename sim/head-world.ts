@@ -22,7 +22,7 @@ import type { DigestActorHeader, WorkerFactsHeader } from "../src/wire/cluster-m
 import { type ActorCreateHeader, type ActorStartHeader, MESSAGE, type PayloadHeader } from "../src/wire/messages.ts";
 import { SeededNumbers } from "./virtual-time.ts";
 
-export type RecoveryMutation =
+type RecoveryMutation =
   | "none"
   /** Messages go out before what they tell is kept. */
   | "effectsFirst"
@@ -291,7 +291,7 @@ class ModelNode {
   }
 }
 
-export interface HeadWorldResult {
+interface HeadWorldResult {
   readonly violations: string[];
   readonly acknowledged: number;
   readonly crashes: number;

@@ -165,7 +165,7 @@ export class End {
   }
 }
 
-export interface LinkPair {
+interface LinkPair {
   readonly timers: Clock;
   /** A's ends of the connections, in their order. */
   readonly wires: Transport[];

@@ -4,7 +4,7 @@
  * Each runs in every test run, twice: as the code is, where it must find nothing, and with its mutant, where it, or one of the seeds behind it, must find something: a
  * seed means what it meant only as long as programs, faults and messages are what they were. `npm run sim -- --mutant NAME` searches for another.
  */
-export interface Regression {
+interface Regression {
   readonly seed: number;
   readonly steps: number;
   /** Parts of its programs; none at first. */

@@ -14,7 +14,7 @@ import { LeaseManager } from "../src/node/leases/lease-manager.ts";
 import { Spillback, type SpillEffect, type SpillEvent } from "../src/node/leases/spillback.ts";
 import { parseLeaseSpec } from "../src/scheduling/lease-spec.ts";
 
-export interface SchedulingOptions {
+interface SchedulingOptions {
   readonly nodes: number;
   readonly slots: number;
   /** How many of the nodes have a driver. */
@@ -28,7 +28,7 @@ export interface SchedulingOptions {
   readonly headCostMs?: number;
 }
 
-export interface SchedulingResult {
+interface SchedulingResult {
   readonly tasks: number;
   readonly tasksPerSecond: number;
   readonly waitP50Ms: number;

@@ -23,7 +23,7 @@ import { SCARCE_RESOURCES } from "./parts/scarce.ts";
 import { type SimulatedProcess, World } from "./world.ts";
 import { Random } from "../soak/random.ts";
 
-export interface SimulationOptions {
+interface SimulationOptions {
   readonly seed: number;
   /** Steps of each driver's program. */
   readonly steps: number;
@@ -36,7 +36,7 @@ export interface SimulationOptions {
   readonly isVerbose: boolean;
 }
 
-export interface SimulationResult {
+interface SimulationResult {
   readonly seed: number;
   readonly violations: readonly string[];
   readonly trace: readonly string[];

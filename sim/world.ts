@@ -17,7 +17,7 @@ interface Scheduled {
 }
 
 /** How chunks travel and what else goes wrong, drawn per run. */
-export interface Weather {
+interface Weather {
   /** Longest delay of a chunk; most take a tenth of it. */
   readonly delayMaxMs: number;
   /** Part of the chunks that arrive in two pieces. */

@@ -3,9 +3,11 @@
  *
  * CONTRIBUTING.md gives the reasons. A message names the file and what it should be instead.
  */
-import { basename } from "node:path";
+import { globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { readCode, readSources } from "./house/source-files.ts";
+import { readCode, readSources, REPOSITORY, sourceFile } from "./house/source-files.ts";
+import { unusedExports } from "./house/unused-exports.ts";
 
 /** A small file may say it in one line; a longer one has more to tell than that. */
 const SMALL_FILE_LINES_MAX = 80;
@@ -13,6 +15,9 @@ const HEADER_LINES_MIN = 3;
 const VAGUE_NAMES = /^(utils?|helpers?|common|misc)$/;
 const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/;
 const WORDS_OF_UNFINISHED_CODE = /\b(TODO|FIXME|XXX|HACK|not implemented|placeholder)\b/i;
+
+/** Files whose exports nobody needs to import: their names are what is tested, or a transform keeps them. */
+const EXPORTS_FOR_THEMSELVES = /\.test\.ts$|\.d\.mts$|^test\/(types|closures\/matrix)\//;
 
 /** URLs that name no files. */
 const PATHNAMES_OF_OTHER_URLS: Readonly<Record<string, string>> = {
@@ -48,6 +53,55 @@ test("no comment promises to finish something later", () => {
     text.split("\n").flatMap((line, index) => (WORDS_OF_UNFINISHED_CODE.test(line) ? [`src/${path}:${index + 1}: ${line.trim()}`] : [])),
   );
   expect(breaches).toEqual([]);
+});
+
+test("no export is one that only its own file uses", () => {
+  const code = readCode()
+    .filter(({ path }) => !path.endsWith(".py"))
+    .map(({ path, text }) => sourceFile(path, text));
+  const { entry } = JSON.parse(readFileSync(join(REPOSITORY, "knip.json"), "utf8")) as { entry: string[] };
+  const entries = new Set(entry.flatMap((pattern) => globSync(pattern, { cwd: REPOSITORY })));
+  const checked = code.filter(({ path }) => !entries.has(path) && !EXPORTS_FOR_THEMSELVES.test(path));
+  expect(checked.length).toBeGreaterThan(0);
+  expect(unusedExports(checked, code)).toEqual([]);
+});
+
+test("an export counts as used by any form of import, and by nothing else", () => {
+  const files = [
+    sourceFile(
+      "src/rpc/link.ts",
+      [
+        "export interface LinkOptions {}",
+        "export class Link { constructor(_options: LinkOptions) {} }",
+        "export async function openLink(): Promise<void> {}",
+        "export type Other = LinkOptions;",
+        "/** @public A class that travels by its name. */",
+        "export class Traveller {}",
+        "// export const comment = 1;",
+      ].join("\n"),
+    ),
+    sourceFile("src/rpc/all.ts", "export const one = 1;"),
+    sourceFile("src/rpc/late.ts", "export const two = 2;"),
+    sourceFile("src/rpc/later.ts", "export const four = 4;\nexport const five = 5;"),
+    sourceFile("src/rpc/effect.ts", "export const three = 3;"),
+  ];
+  const user = sourceFile(
+    "src/core/user.ts",
+    [
+      'import { type Link as Line } from "../rpc/link.ts";',
+      'export type { Other } from "../rpc/link.ts";',
+      'import * as all from "../rpc/all.ts";',
+      'import "../rpc/effect.ts";',
+      'const late = import("../rpc/late.ts");',
+      'const { four: fourth } = await import("../rpc/later.ts");',
+    ].join("\n"),
+  );
+  expect(unusedExports(files, [...files, user])).toEqual([
+    "src/rpc/link.ts: no other file imports LinkOptions; take away `export`",
+    "src/rpc/link.ts: no other file imports openLink; take away `export`",
+    "src/rpc/later.ts: no other file imports five; take away `export`",
+    "src/rpc/effect.ts: no other file imports three; take away `export`",
+  ]);
 });
 
 test("paths become URLs, and URLs paths, by pathToFileURL and fileURLToPath alone", () => {

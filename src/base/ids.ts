@@ -22,7 +22,7 @@ export type ActorId = Id<"actor">;
 export type ObjectId = Id<"object">;
 
 /** Random bytes come from the caller: `base` imports nothing, and simulations bring their own. */
-export type RandomHex = (byteCount: number) => string;
+type RandomHex = (byteCount: number) => string;
 
 const PUT_INDEX_BIT = 0x80000000;
 

@@ -6,7 +6,7 @@
 const CREDIT_MAX = 16;
 const CREDIT_OF_SUCCESS = 4;
 
-export interface TryCreditOptions {
+interface TryCreditOptions {
   /** Without credit, one try in so many. */
   readonly probeEvery: number;
   /** Each probe that fails doubles the distance to the next, up to this; by default it stays. */

@@ -12,7 +12,7 @@ import { ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
 import type { HelloHeader } from "../wire/messages.ts";
 
-export interface ClusterConnection extends Disposable {
+interface ClusterConnection extends Disposable {
   readonly node: NodeFile;
   /** @throws ShoalError when the head does not answer, or refuses */
   ask<Answer>(type: number, header: unknown, options?: { timeoutMs: number }): Promise<Answer>;

@@ -22,7 +22,7 @@ export type OptionValues<Specs extends OptionSpecs> = {
   readonly [Name in keyof Specs]: Specs[Name]["kind"] extends "flag" ? boolean : string | undefined;
 };
 
-export interface Invocation<Specs extends OptionSpecs> {
+interface Invocation<Specs extends OptionSpecs> {
   readonly options: OptionValues<Specs>;
   /** Words after the command's own. */
   readonly words: readonly string[];

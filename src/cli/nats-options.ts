@@ -9,7 +9,7 @@ import { readNatsAuthority, readNatsCredentials } from "../platform/nats/nats-lo
 import { UsageError } from "./command.ts";
 import { misused } from "./node-options.ts";
 
-export interface NatsValues {
+interface NatsValues {
   readonly "nats-url": string;
   readonly "nats-ca": string | undefined;
   readonly "nats-credentials": string | undefined;

@@ -11,14 +11,14 @@ import type { CodeNode, CodeUnit, EvaluationPlan, Unit } from "./evaluation-plan
 import type { Graph, Ref, Variable } from "./graph.ts";
 import type { Segment } from "./positions.ts";
 
-export interface AssembledText {
+interface AssembledText {
   readonly source: number;
   /** The body of the generator function. */
   readonly text: string;
   readonly segments: readonly Segment[];
 }
 
-export interface Assembly {
+interface Assembly {
   readonly texts: readonly AssembledText[];
   /** Which text runs next, one entry for each stretch between two yields. */
   readonly turns: readonly number[];

@@ -34,7 +34,7 @@ export { withPathsOfDriver } from "./foreign-code.ts";
 export interface CaptureHooks extends EncodeHooks {}
 
 /** A value with functions, class instances or other things that plain data cannot hold. */
-export interface CapturedValue {
+interface CapturedValue {
   readonly bytes: Uint8Array;
   readonly buffers: Uint8Array[];
   /** Definitions that the reader needs, each at most once. */

@@ -16,7 +16,7 @@ import type { ParsedClass, ParsedClassMember } from "./parse-text.ts";
 import { revivedCodeOf } from "./revived-code.ts";
 import type { AnyNode } from "./syntax.ts";
 
-export type MemberKey = string | symbol;
+type MemberKey = string | symbol;
 
 /** By the index of the member in the text. */
 export interface ClassMembers {
@@ -48,7 +48,7 @@ export function recordMember(owner: AnyFunction, index: number, method: AnyFunct
   ownerByFunction.set(method, { owner, index });
 }
 
-export type MemberPart = "value" | "get" | "set";
+type MemberPart = "value" | "get" | "set";
 
 const PART_OF_KIND: Readonly<Record<ParsedClassMember["kind"], MemberPart | null>> = {
   method: "value",
@@ -57,7 +57,7 @@ const PART_OF_KIND: Readonly<Record<ParsedClassMember["kind"], MemberPart | null
   field: null,
 };
 
-export interface TextOfClass {
+interface TextOfClass {
   readonly facts: FunctionFacts;
   readonly parsed: ParsedClass;
   readonly scopes: readonly CapturedScope[];

@@ -21,7 +21,7 @@ import type { Script } from "./script-table.ts";
 import { viteRoot } from "./vite-modules.ts";
 
 /** What a name at the top level is bound to. `provided`: every module of that format has it. */
-export type Binding = Node | "provided";
+type Binding = Node | "provided";
 
 export interface CodePlace {
   /** One top level: code with the same identity shares its module variables. */

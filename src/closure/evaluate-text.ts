@@ -14,7 +14,7 @@ import { IMPORT_META_NAME } from "./code-place.ts";
 import type { Source } from "./graph.ts";
 import { sourceMapComment, type Segment } from "./positions.ts";
 
-export interface ImportOptions {
+interface ImportOptions {
   readonly with?: Readonly<Record<string, string>>;
 }
 

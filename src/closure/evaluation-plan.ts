@@ -10,7 +10,7 @@ import type { ClassNode, FunctionNode, Graph, Ref, Variable } from "./graph.ts";
 export type CodeNode = FunctionNode | ClassNode;
 
 /** A variable of the top level. */
-export interface VariableUnit {
+interface VariableUnit {
   readonly kind: "variable";
   readonly source: number;
   readonly variable: Variable;
@@ -35,7 +35,7 @@ export interface EvaluationPlan {
   needsOf(ref: Ref): ReadonlySet<Unit>;
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   /** Whether this process has the node's value already (a class that another definition brought). */
   readonly isKnown: (ref: Ref) => boolean;
 }

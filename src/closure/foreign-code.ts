@@ -37,7 +37,7 @@ export function setForeignCode(code: ForeignCode | undefined): void {
   current = code;
 }
 
-export function toHere(path: string): string {
+function toHere(path: string): string {
   return current === undefined ? path : moved(path, current.there, current.here);
 }
 

@@ -26,7 +26,7 @@ const NOT_FOUND: ReadonlySet<unknown> = new Set(["ERR_MODULE_NOT_FOUND", "MODULE
 const RUNTIME_PACKAGE = "shoal";
 const warned = new Set<string>();
 
-export interface ForeignImportOptions {
+interface ForeignImportOptions {
   /** The folder of packages that the user chose for this environment; what is found there is as it was chosen. */
   readonly chosenFolder: string | undefined;
 }
@@ -130,7 +130,7 @@ function fileOf(specifier: string, parentUrl: string): string {
 }
 
 /** Why a file of the driver is not here; also for files that no file of the folder imported. */
-export function missingFile(code: ForeignCode, file: string, importer: string | undefined): string {
+function missingFile(code: ForeignCode, file: string, importer: string | undefined): string {
   const there = toThere(file);
   const by = importer === undefined ? "" : `, which ${toThere(importer)} imports,`;
   const isInside = there !== file || file.startsWith(`${code.there}/`);

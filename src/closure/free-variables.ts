@@ -7,7 +7,7 @@
  */
 import { type AnyNode, type ClassNode, childrenOf, type FunctionNode, isClassNode, isFunctionNode, namesOfPattern } from "./syntax.ts";
 
-export type ScopeKind = "top" | "function" | "arrow" | "functionName" | "class" | "member" | "block";
+type ScopeKind = "top" | "function" | "arrow" | "functionName" | "class" | "member" | "block";
 
 export class Scope {
   readonly parent: Scope | null;
@@ -45,14 +45,14 @@ export class Scope {
   }
 }
 
-export interface Reference {
+interface Reference {
   readonly name: string;
   readonly scope: Scope;
   readonly isWrite: boolean;
   readonly start: number;
 }
 
-export interface ScopeAnalysis {
+interface ScopeAnalysis {
   readonly top: Scope;
   readonly references: Reference[];
   /** Undeclared names; `written` when one is assigned somewhere inside. */
@@ -68,7 +68,7 @@ export interface ScopeAnalysis {
   hasDirectEval: boolean;
 }
 
-export interface AnalysisOptions {
+interface AnalysisOptions {
   /** Leave out the parts of the outermost class that never run again elsewhere: heritage, computed names, static fields and static blocks. */
   readonly skipStaticParts?: boolean;
 }

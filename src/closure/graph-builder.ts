@@ -22,7 +22,7 @@ export interface Step {
   readonly variable?: string;
 }
 
-export interface Failure {
+interface Failure {
   /** Completes the sentence that begins with the path, such as "(Socket) cannot be sent". */
   readonly what: string;
   /** What the user can do instead. */
@@ -77,7 +77,7 @@ function remedyFor(step: Step, { hint, tied }: Failure): string | undefined {
 }
 
 /** `definition`: classes are inlined. `value`: classes are referred to by their own definitions. */
-export type CaptureMode = "definition" | "value";
+type CaptureMode = "definition" | "value";
 
 /** A captured function and the variables of enclosing calls that it uses, for `shared-contexts`. */
 export interface CapturedClosure {
@@ -91,7 +91,7 @@ export interface CapturedClosure {
 }
 
 /** A captured class that stands in a script of this process. */
-export interface PlacedClass {
+interface PlacedClass {
   readonly target: AnyFunction;
   readonly at: ScriptPlace;
 }
@@ -102,7 +102,7 @@ interface SourceBuilder {
   readonly variables: Map<string, { value: Ref; isWritten: boolean }>;
 }
 
-export interface GraphBuilderOptions {
+interface GraphBuilderOptions {
   readonly mode: CaptureMode;
   readonly hooks: EncodeHooks;
   /** Makes the node of an object, function or symbol that has none yet. */

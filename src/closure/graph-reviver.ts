@@ -37,7 +37,7 @@ import { commonJsExport, describeRoot, importInside, requireBinding } from "./re
 import { recordRevivedCode, recordRevivedSource, type RevivedSource } from "./revived-code.ts";
 import { wellKnownValue } from "./well-known.ts";
 
-export interface GraphReviverOptions {
+interface GraphReviverOptions {
   readonly scopes: readonly FileScope[];
   /** Values of the nodes that had to be waited for. */
   readonly imported: ReadonlyMap<Ref, unknown>;

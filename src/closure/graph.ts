@@ -169,7 +169,7 @@ export interface RequireNode {
 }
 
 /** What the loader puts into a module's scope. */
-export type LoaderNode =
+type LoaderNode =
   | { readonly kind: "importMeta"; readonly source: number; readonly env?: Readonly<Record<string, unknown>> }
   | { readonly kind: "dynamicImport"; readonly source: number; readonly root: string }
   | { readonly kind: "requireFunction"; readonly source: number };

@@ -182,7 +182,7 @@ export function withDebugger<Result>(use: (scripts: ParsedScript[], sourceOf: (i
 }
 
 /** Evaluates an expression in the scope of a function that stands at its first statement. @throws Error when the expression throws */
-export type EvaluateInside = (expression: string) => unknown;
+type EvaluateInside = (expression: string) => unknown;
 
 /**
  * Calls a function and ends the call at its first statement, so that nothing of its body runs.

@@ -9,9 +9,9 @@ import { type ImportForm, importFormOf, interopAppliedTo, isViteImportMeta } fro
 import { type AnyNode, isFunctionNode, literalKey, namesOfPattern, type Program, parseProgram } from "./syntax.ts";
 
 /** First parameter of the function around a revived text: its body is the top level of what it brings. */
-export const REVIVED_TEXT_MARK = "$shoal_value";
+const REVIVED_TEXT_MARK = "$shoal_value";
 
-export interface TextSpan {
+interface TextSpan {
   readonly offset: number;
   readonly length: number;
 }

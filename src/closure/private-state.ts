@@ -44,9 +44,9 @@ export function doorOf(target: AnyFunction): PrivateDoor | undefined {
   return doors.get(target) ?? doors.get(twinOf(target));
 }
 
-export type PrivateField = readonly [name: string, value: unknown];
+type PrivateField = readonly [name: string, value: unknown];
 
-export interface BlankObject {
+interface BlankObject {
   readonly object: object;
   /** Sets the private fields, base class first. */
   readonly setFields: (fields: readonly PrivateField[]) => void;

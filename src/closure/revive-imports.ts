@@ -19,7 +19,7 @@ import { importWithLoader, loaderHint, mayNeedLoader, requireWithLoader } from "
 import { evaluatedExports } from "./vite-modules.ts";
 import { loadWellKnown } from "./well-known.ts";
 
-export interface ImportContext {
+interface ImportContext {
   readonly scopes: readonly FileScope[];
   definition(id: string): Promise<unknown>;
 }
@@ -117,7 +117,7 @@ function isMissingModule(error: unknown): boolean {
   return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }
 
-export interface ImportPlace {
+interface ImportPlace {
   readonly what: string;
   /** The file that imports it, or the module itself where it is referred to by its place. */
   readonly file: string;

@@ -1,7 +1,7 @@
 /** Which members of a group will not come any more: those whose actor has died, or lives in another process than the one that joined. */
 import { actors } from "../core/api.ts";
 
-export interface WatchedMember {
+interface WatchedMember {
   readonly rank: number;
   /** Undefined for tasks and the driver, which nobody can look up. */
   readonly actorId: string | undefined;

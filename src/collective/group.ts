@@ -44,7 +44,7 @@ export interface RootOptions extends CollectiveOptions {
   root?: number | undefined;
 }
 
-export interface CollectiveGroupOptions {
+interface CollectiveGroupOptions {
   readonly groupName: string;
   readonly seat: Seat;
   readonly rendezvous: ActorHandle<Rendezvous>;

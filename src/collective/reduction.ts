@@ -28,7 +28,7 @@ export const REDUCE_OPERATIONS: readonly ReduceOperation[] = ["sum", "product", 
 type Numbers = Float64Array;
 
 /** What is done with the last of several arrays. */
-export interface LastOfSeveral {
+interface LastOfSeveral {
   /** How many arrays there were, the target among them. */
   readonly count: number;
 }

@@ -46,7 +46,7 @@ interface Tables {
   readonly values: KeyValues;
 }
 
-export interface HeadOptions {
+interface HeadOptions {
   nowMs: () => number;
   isOfDriver: boolean;
   /** Those of a cluster note what changes (`recorded-tables.ts`). Default: plain ones, for a head that ends with its node. */

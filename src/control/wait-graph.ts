@@ -9,7 +9,7 @@ import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/i
 import type { LongWaitHeader, WaitsHeader } from "../wire/messages.ts";
 
 /** One step of a cycle: the call `name` waits for the result of the call `for`. */
-export interface WaitStep {
+interface WaitStep {
   readonly task: string;
   readonly name: string;
   readonly for: string;

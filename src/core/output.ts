@@ -8,7 +8,7 @@ import { SIGNAL } from "../base/signal-line.ts";
 import type { LogHeader } from "../wire/messages.ts";
 
 /** The half in the driver. */
-export interface SignalSink {
+interface SignalSink {
   receive(signal: string): void;
   /** Lines are about to be printed, and have been: what is drawn at the end of the terminal makes room for them. */
   beforePrinting(): void;

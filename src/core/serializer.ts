@@ -68,7 +68,7 @@ const REFERENCE_AT: ReadonlyMap<number, number> = new Map([
   [KIND.ACTOR_CLASS, 5],
 ]);
 
-export interface SerializerOptions {
+interface SerializerOptions {
   processId: ProcessId;
   nodeId: string;
   pid: number;

@@ -9,7 +9,7 @@ import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { executeGraph } from "./execute.ts";
 import type { NodeState } from "./node-state.ts";
 
-export interface CallEngineOptions {
+interface CallEngineOptions {
   readonly root: NodeState;
   readonly slowerBecause: string;
   /** Whether an actor of the graph is gone: a failure may as well be what a method threw. */

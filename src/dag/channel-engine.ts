@@ -19,7 +19,7 @@ import type { GraphPlan } from "../worker/graph-operations.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { CALLER, type PlannedGraph } from "./graph-plan.ts";
 
-export interface ChannelEngineOptions {
+interface ChannelEngineOptions {
   readonly runtime: Runtime;
   readonly planned: PlannedGraph;
   /** An actor of the graph has died, or its part of the graph has failed. */

@@ -118,7 +118,7 @@ function nextTurn(): Promise<void> {
 }
 
 /** How many results of an execution are still to come. */
-export interface Execution {
+interface Execution {
   left: number;
 }
 

@@ -9,10 +9,10 @@ import { partAt, pathOf } from "./input-node.ts";
 import { type ActorCallState, type NodeState, nodesOf, withValues } from "./node-state.ts";
 
 /** The input of an execution, or its absence, which is not the same as `undefined`. */
-export type GivenInput = readonly unknown[];
+type GivenInput = readonly unknown[];
 
 /** Refuses an input that is missing, or too much. */
-export function checkInput(nodes: readonly NodeState[], given: GivenInput): void {
+function checkInput(nodes: readonly NodeState[], given: GivenInput): void {
   const inputs = nodes.filter((node) => node.kind === "input").length;
   if (inputs > 1) throw new TypeError("Cannot execute a graph: it has more than one InputNode: use one, and parts of it with .at()");
   if (inputs > 0 && given.length === 0)

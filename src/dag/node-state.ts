@@ -48,7 +48,7 @@ export interface ActorCallState extends CommonState {
   readonly hasNestedNodes: boolean;
 }
 
-export interface OutputsState extends CommonState {
+interface OutputsState extends CommonState {
   readonly kind: "outputs";
 }
 

@@ -11,7 +11,7 @@ import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
 
 export type ObtainedFolders = { readonly [Folder in keyof EnvironmentFolders]: ObtainedPackage };
 
-export interface EnvironmentBuilderOptions {
+interface EnvironmentBuilderOptions {
   readonly here: NodePlace;
   /** Whether a driver's folder that is seen here, too, is used as it is. */
   readonly sharesFolders: boolean;

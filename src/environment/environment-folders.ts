@@ -9,7 +9,7 @@ import type { PackagePlace } from "./package-exchange.ts";
 import type { RuntimeEnvSpec } from "./runtime-env.ts";
 
 /** What npm needs to know, and all that travels of a folder of packages. */
-export const INSTALL_FILES: readonly string[] = ["package.json", "package-lock.json"];
+const INSTALL_FILES: readonly string[] = ["package.json", "package-lock.json"];
 
 export interface EnvironmentFolders {
   readonly workingDir?: PackagePlace;

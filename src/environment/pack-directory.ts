@@ -55,7 +55,7 @@ export interface PackedDirectory {
   readonly installed: readonly InstalledPackage[];
 }
 
-export interface PackOptions {
+interface PackOptions {
   readonly cacheFolder: string;
   readonly nowMs: () => number;
   /** Smaller ones are for tests. */

@@ -42,7 +42,7 @@ export interface PackagePlace extends PackRequest {
 }
 
 /** Who asked this node, and where the answer goes. */
-export interface PackageAsker {
+interface PackageAsker {
   readonly node: NodeId;
   reply(header: unknown, parts?: readonly Uint8Array[]): void;
   replyError(error: Error): void;
@@ -56,7 +56,7 @@ export interface ObtainedPackage {
   readonly installed: PackageOfferedHeader["installed"];
 }
 
-export interface PackageExchangeOptions {
+interface PackageExchangeOptions {
   readonly here: NodeId;
   readonly hostname: string;
   readonly cacheFolder: string;

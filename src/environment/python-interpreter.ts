@@ -12,7 +12,7 @@ import type { RuntimeEnvSpec } from "./runtime-env.ts";
 const DEFAULT_INTERPRETERS = ["python3", "python"];
 const VERSION_MIN: readonly [number, number] = [3, 9];
 
-export interface PythonInterpreterOptions {
+interface PythonInterpreterOptions {
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly cacheFolder: string;
   readonly timeoutMs: number;

@@ -59,7 +59,7 @@ export interface NodePlace {
 }
 
 /** In a cluster: the job whose workers these are, and what of its driver they have. */
-export interface JobEnvironment extends NodePlace {
+interface JobEnvironment extends NodePlace {
   readonly jobId: JobId;
   readonly namespace: string;
   /** Where the driver runs: its workers on the same node run there, others in a copy that travelled. */
@@ -120,7 +120,7 @@ const PYTHON_PACKAGE = /^[a-z0-9]([\w.-]*[a-z0-9])?(\[[\w, .-]+\])?\s*([<>=!~][=
 
 const PYTHON_MODULE = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
-export interface RuntimeEnvFault {
+interface RuntimeEnvFault {
   readonly reason: string;
   readonly error: "wrong type" | "out of range";
 }

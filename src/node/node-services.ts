@@ -14,7 +14,7 @@ import type { MemoryGuard } from "./workers/memory-guard.ts";
 import type { OtherNodes } from "./membership/other-nodes.ts";
 import type { RefService } from "./references/ref-service.ts";
 
-export interface NodeServicesOptions {
+interface NodeServicesOptions {
   readonly nodeId: NodeId;
   readonly daemonId: ProcessId;
   readonly leases: LeaseManager;

@@ -18,7 +18,7 @@ import { faultOfHello, faultOfMessage } from "./process-messages.ts";
 /** How long a process that was refused has to read why. */
 const REFUSAL_READ_WITHIN_MS = 1000;
 
-export interface Admission {
+interface Admission {
   readonly nodeId: NodeId;
   /** Whether a process of this id is connected. */
   readonly isKnown: (process: string) => boolean;

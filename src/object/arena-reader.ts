@@ -22,13 +22,13 @@ export interface StoredObject {
   restored: boolean;
 }
 
-export interface ReadCounters {
+interface ReadCounters {
   copiedBytes: number;
   mappedBytes: number;
   maps: number;
 }
 
-export interface ArenaReaderOptions {
+interface ArenaReaderOptions {
   memoryDirectory: string;
   spillDirectory: string;
   files?: StoreFiles;

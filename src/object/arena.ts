@@ -17,7 +17,7 @@ export interface ObjectParts {
 }
 
 /** Below this a system call copies as fast as the mapping, whose pages must be faulted in first. */
-export const MAPPED_WRITE_MIN_BYTES = 1_048_576;
+const MAPPED_WRITE_MIN_BYTES = 1_048_576;
 
 /** In-band bytes up to this are joined with the header, to make one piece of two. */
 const JOIN_MAX_BYTES = 65_536;

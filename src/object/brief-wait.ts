@@ -25,7 +25,7 @@ const TAKEN_MS = 0.003;
 /** Without credit, one try in so many. */
 const PROBE_EVERY = 64;
 
-export interface BriefWaitOptions {
+interface BriefWaitOptions {
   readonly nowMs: () => number;
   readonly processors: number;
   /** Processes that take part, this one included: more than there are processors, and somebody waits for this one's more often than not. */

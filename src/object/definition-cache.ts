@@ -32,13 +32,11 @@ export interface KeptDefinition {
 }
 
 /** The parts of a definition that lies in the store; its entry is pinned. */
-export type ReadStored = (
-  stored: StoredHeader,
-) => Promise<{ parts: { inBand: Uint8Array; buffers: readonly Uint8Array[] }; entry: ObjectEntry }>;
+type ReadStored = (stored: StoredHeader) => Promise<{ parts: { inBand: Uint8Array; buffers: readonly Uint8Array[] }; entry: ObjectEntry }>;
 
-export type FetchDefinition = (id: string) => Promise<{ header: DefinitionHeader; body: Uint8Array }>;
+type FetchDefinition = (id: string) => Promise<{ header: DefinitionHeader; body: Uint8Array }>;
 
-export interface DefinitionCacheOptions {
+interface DefinitionCacheOptions {
   fetch: FetchDefinition;
   /** Hooks for reading something with these refs in it. */
   hooksFor: (refs: readonly ObjectEntry[]) => DecodeHooks;

@@ -9,7 +9,7 @@ import type { ProcessId } from "../base/ids.ts";
 import type { ObjectTable } from "./object-table.ts";
 import type { Payload } from "./payload.ts";
 
-export interface HeldMessagesOptions {
+interface HeldMessagesOptions {
   table: Pick<ObjectTable, "holdFor" | "heldEnded" | "storeLinkEnded">;
   receiverId: ProcessId;
   /** The caller's number of the link, negative for its calls; undefined where both ends are one process. */

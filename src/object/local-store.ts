@@ -15,7 +15,7 @@ import { RemoteCopies } from "./remote-copies.ts";
 import type { Handlers } from "../wire/message-table.ts";
 import type { MessagesToProcess } from "../wire/messages-to-process.ts";
 
-export interface LocalStoreOptions {
+interface LocalStoreOptions {
   memoryDirectory: string;
   spillDirectory: string;
   processId: ProcessId;
@@ -51,7 +51,7 @@ const RELEASE_EVERY_MS = 100;
 const QUIET_TICKS = 10;
 
 /** Who is to free an object, and by which link of theirs they hear of it, if they do not know. */
-export interface StoredFor {
+interface StoredFor {
   readonly owner: ProcessId;
   readonly link?: number | undefined;
 }

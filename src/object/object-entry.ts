@@ -18,7 +18,7 @@ export interface HandleToken {
   readonly entries: ObjectEntry[];
 }
 
-export type EntryState = "pending" | "ready" | "failed" | "freed";
+type EntryState = "pending" | "ready" | "failed" | "freed";
 
 /** What the table keeps of an entry that is named, counted or contains others; most never are. */
 class Tracking {

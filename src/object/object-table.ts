@@ -43,7 +43,7 @@ export interface HeldNumber {
   readonly number: number;
 }
 
-export interface ObjectTableOptions {
+interface ObjectTableOptions {
   processId: ProcessId;
   /** The owner of record of what this process makes and sends on: a driver itself, a worker's node daemon. */
   ownerOfRecord: ProcessId;

@@ -8,7 +8,7 @@
 import type { ProcessId } from "../base/ids.ts";
 
 /** One that is open, or has ended. */
-export interface ReadLink {
+interface ReadLink {
   /** The number of the last message with holds that was read. */
   readonly heldRead: number;
   /** Resolves when nothing more comes. */

@@ -11,7 +11,7 @@ import { isSameLocation, noteLost } from "./lost-object.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 import { isWireError } from "../wire/wire-error.ts";
 
-export interface RemoteCopiesOptions {
+interface RemoteCopiesOptions {
   processId: ProcessId;
   idOf: (entry: ObjectEntry) => ObjectId;
   /** Asks the daemon. @returns the location of a copy on this node */

@@ -35,7 +35,7 @@ export interface FreedEffects {
   unlink: ArenaFile[];
 }
 
-export interface ProcessExitedEffects {
+interface ProcessExitedEffects {
   unlink: ArenaFile[];
   /** Objects that only the dead process owned. */
   freed: ObjectLocation[];
@@ -45,7 +45,7 @@ export interface ProcessExitedEffects {
   written: Map<ProcessId, ObjectLocation[]>;
 }
 
-export interface StoreStatistics {
+interface StoreStatistics {
   usedBytes: number;
   /** Files in shared memory, as large as their writers announced them. */
   reservedBytes: number;
@@ -55,7 +55,7 @@ export interface StoreStatistics {
 }
 
 /** An arena that could be spilled. */
-export interface SpillCandidate {
+interface SpillCandidate {
   arena: string;
   /** Alive, and to be told to write no more to it. */
   writer: ProcessId | undefined;

@@ -9,7 +9,7 @@ import type { Ticket } from "./roster.ts";
 
 export type AnyIterable<T> = Iterable<T> | AsyncIterable<T>;
 
-export interface ReadAheadOptions<V, R> {
+interface ReadAheadOptions<V, R> {
   /** Begins one value. */
   readonly begin: (value: V) => Ticket<R>;
   /** How many values may have been begun whose results were not taken. */

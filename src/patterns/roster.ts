@@ -15,7 +15,7 @@ export interface Ticket<R> {
   drop(): void;
 }
 
-export interface RosterEvents<H> {
+interface RosterEvents<H> {
   /** Asked when a job failed with an actor's death: that may have been another actor, which the job itself had called. */
   isDead(member: H): Promise<boolean>;
   /** A job of the member has ended. Returns false when the member must not get another. */

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { ShoalError } from "../base/errors.ts";
 
 /** Shoal was made part of a bundle, without the files that it needs. */
-export class BundledError extends ShoalError {
+class BundledError extends ShoalError {
   static override readonly code: string = "BUNDLED";
 }
 

@@ -11,7 +11,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { sha256Hex } from "./digest.ts";
 
-export interface PackageInstallOptions {
+interface PackageInstallOptions {
   /** A folder with package.json and package-lock.json, or the packages themselves. */
   readonly from: string | readonly string[];
   readonly cacheFolder: string;

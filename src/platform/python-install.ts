@@ -20,7 +20,7 @@ const PIP_FOR_OTHERS = [22, 3] as const;
 /** How often whoever waits for another's install looks whether it is done. */
 const LOOK_EVERY_MS = 200;
 
-export interface PythonInstallOptions {
+interface PythonInstallOptions {
   /** As pip takes them: `numpy`, `numpy==2.1.0`. */
   readonly packages: readonly string[];
   readonly interpreter: string;

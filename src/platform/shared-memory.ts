@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { PACKAGE_URL } from "./own-files.ts";
 
 /** Part of an open file, to be mapped. */
-export interface MappedRange {
+interface MappedRange {
   fd: number;
   offset: number;
   sizeBytes: number;

@@ -9,7 +9,7 @@
 export const NODE_MIN: readonly [major: number, minor: number] = [22, 18];
 
 /** What may be missing, where it is not Node. */
-export interface RuntimeFacts {
+interface RuntimeFacts {
   process?: { versions?: Readonly<Record<string, string | undefined>> };
   // oxlint-disable-next-line typescript/naming-convention -- the runtime's own name
   Deno?: { version?: { deno?: string } };

@@ -29,7 +29,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-export interface GivenOption {
+interface GivenOption {
   /** Without dashes. */
   readonly name: string;
   /** As it was written. */
@@ -37,7 +37,7 @@ export interface GivenOption {
   readonly value: string | undefined;
 }
 
-export interface GivenWords {
+interface GivenWords {
   readonly options: readonly GivenOption[];
   readonly words: readonly string[];
 }

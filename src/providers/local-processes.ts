@@ -60,7 +60,7 @@ export interface NodeOptions {
   readonly sharesFolders?: boolean | undefined;
 }
 
-export interface StartNodeOptions extends NodeOptions {
+interface StartNodeOptions extends NodeOptions {
   /** Of every hello; who joins with a join token gets it from the head. */
   readonly token?: string | undefined;
   /** Where the cluster has certificates (`HeadStart.needsCertificates`, or the head is on another machine). */

@@ -13,7 +13,7 @@ import { NatsProcess, type NatsProcessEvent } from "../platform/nats/nats-proces
 import { joinPath } from "../platform/files/paths.ts";
 import { randomHex } from "../platform/random.ts";
 
-export interface SupervisedNatsOptions {
+interface SupervisedNatsOptions {
   /** The path of the program. */
   readonly program: string;
   readonly cluster: string;

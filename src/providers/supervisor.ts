@@ -8,7 +8,7 @@
 import { RestartBackoff } from "../platform/processes/restart-backoff.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "./local-processes.ts";
 
-export interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {
+interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {
   /** What the head keeps its tables in; restarts by itself. */
   readonly startStore?: (() => Promise<{ close(): Promise<void> }>) | undefined;
   readonly startHead?: (() => Promise<Head>) | undefined;

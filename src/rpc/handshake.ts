@@ -31,7 +31,7 @@ const REFUSAL_READ_WITHIN_MS = 1000;
 
 const noHello = (): WireError => new WireError("malformed", "the first message is not a hello");
 
-export interface AcceptOptions {
+interface AcceptOptions {
   token: string;
   nodeId: NodeId;
   processId: ProcessId;

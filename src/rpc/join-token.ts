@@ -4,7 +4,7 @@
  *
  * Both parts are 64 hex digits. The head keeps only the hash of the secret, which is also the token's id. No message shows a token.
  */
-export interface JoinToken {
+interface JoinToken {
   /** SHA-256 of the authority's certificate. */
   authorityHash: string;
   /** 256 random bits. */

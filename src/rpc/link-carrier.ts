@@ -11,7 +11,7 @@ import { HELLO_SIZE_MAX } from "./connection.ts";
 /** Smaller frames of a tick are joined up to this size; larger ones are written as they are. */
 const JOINED_BYTES_MAX = 64 * 1024;
 
-export interface CarrierEvents {
+interface CarrierEvents {
   /** Valid during the call only. */
   onFrame(frame: Frame): void;
   onChunk(): void;

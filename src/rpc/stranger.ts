@@ -16,7 +16,7 @@ const FIRST_FRAME_WITHIN_MS = 5000;
 /** How long a caller has to read the answer. */
 const ANSWER_READ_WITHIN_MS = 5000;
 
-export interface StrangerOptions {
+interface StrangerOptions {
   /** What is wrong with the certificate that was shown; undefined where none was. */
   problem?: string | undefined;
   /** Lets a node in, or throws the error that is the answer. Only the head has it. */

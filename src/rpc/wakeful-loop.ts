@@ -19,7 +19,7 @@ const LOOK_MS = 0.1;
 const LOOK_ALONE_MS = 0.03;
 const CREDIT = { probeEvery: 64, probeEveryMax: 4096 };
 
-export interface WakefulLoopOptions {
+interface WakefulLoopOptions {
   readonly nowMs: () => number;
   /** Calls back in the next turn of the event loop, which until then does not block. */
   readonly nextTurn: (callback: () => void) => void;

@@ -10,7 +10,7 @@ import { alternativeKeys } from "./fallbacks.ts";
 import { matchesLabels } from "./label-selector.ts";
 import { type LeaseSpec, parseLeaseSpec } from "./lease-spec.ts";
 
-export interface ChoiceHints {
+interface ChoiceHints {
   /** The asker's own node. */
   readonly localNodeId?: string | undefined;
   /** Bytes of the arguments that lie on each node. */
@@ -19,7 +19,7 @@ export interface ChoiceHints {
   readonly turn: number;
 }
 
-export type NodeChoice =
+type NodeChoice =
   | { kind: "node"; nodeId: string }
   /** Some node could hold it, and none has it free now. */
   | { kind: "wait" }

@@ -7,10 +7,10 @@
 import { RESOURCE_UNIT, type ResourceVector } from "../base/resources.ts";
 
 /** Resources whose units are single things, each with an id that a task is told. */
-export const UNIT_RESOURCES: readonly string[] = ["GPU"];
+const UNIT_RESOURCES: readonly string[] = ["GPU"];
 
 /** A part of one accelerator: the id, and how much in units of 1/10,000. */
-export type UnitShare = readonly [id: string, units: number];
+type UnitShare = readonly [id: string, units: number];
 
 /** By resource name, the accelerators that an allocation has. */
 export type UnitShares = Readonly<Record<string, readonly UnitShare[]>>;

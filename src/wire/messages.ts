@@ -149,7 +149,7 @@ export const MESSAGE = {
 } as const;
 
 /** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */
-export type ProcessKind = "driver" | "worker" | "daemon" | "head" | "transfer";
+type ProcessKind = "driver" | "worker" | "daemon" | "head" | "transfer";
 
 /** Who calls. The first frame after the proofs. */
 export interface HelloHeader {

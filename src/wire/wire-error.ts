@@ -8,7 +8,7 @@ import * as shape from "./header-shape.ts";
 import { PROTOCOL_VERSION } from "./messages.ts";
 
 /** Each code, and what it means; PROTOCOL.md lists them. */
-export const WIRE_ERROR_CODES = {
+const WIRE_ERROR_CODES = {
   failed: "anything that no program has to tell from other failures",
   malformed: "the message is not one that the receiver takes, or not of its shape",
   wrongVersion: "the listener speaks another version; `details`: `listener` and `caller`, both versions",

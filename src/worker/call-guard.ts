@@ -17,7 +17,7 @@ export interface MeasuredItems extends Measured {
   count: number;
 }
 
-export interface CallGuardOptions {
+interface CallGuardOptions {
   guard: InterruptionGuard;
   caller: Pick<HelloHeader, "processId" | "leaseId">;
   /** The calls of this worker that a call of its own runtime was made for; undefined for other callers. */

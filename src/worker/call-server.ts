@@ -45,7 +45,7 @@ import { unsentResult } from "./unsent-result.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 import { CallGuard, interruptedError } from "./call-guard.ts";
 
-export interface CallServerOptions extends CallTargetsOptions {
+interface CallServerOptions extends CallTargetsOptions {
   connection: Connection;
   caller: HelloHeader;
   /** Of this process. */

@@ -24,7 +24,7 @@ export interface Job {
 }
 
 /** Under which resources the worker may run from now on. */
-export interface SlotGrant {
+interface SlotGrant {
   readonly shape: string;
   /** To the question for it; otherwise somebody leased the parked worker. */
   readonly isAnswer: boolean;

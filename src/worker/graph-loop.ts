@@ -15,7 +15,7 @@ import { type GraphPlan, newOperations, type Operation, partOf } from "./graph-o
 import { taskContext } from "./task-context.ts";
 
 /** What the loop needs of the process that it runs in. */
-export interface GraphLoopSurroundings {
+interface GraphLoopSurroundings {
   readonly codec: ValueCodec;
   readonly table: Pick<ObjectTable, "holdFor">;
   readonly actors: ActorHost;

@@ -45,7 +45,7 @@ export function measure(measured: Measured, ms: number): void {
   measured.syncMs = measured.syncMs === Number.POSITIVE_INFINITY ? ms : measured.syncMs * 0.8 + ms * 0.2;
 }
 
-export interface GuardedCall extends MarkedCall {
+interface GuardedCall extends MarkedCall {
   readonly ancestors?: readonly MarkedCall[] | undefined;
 }
 

@@ -10,7 +10,7 @@ import type { Executor } from "./executor.ts";
 import { GRAPH_METHOD } from "./reserved-methods.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
 
-export interface OpenCallsOptions {
+interface OpenCallsOptions {
   executor: Executor;
   /** Cancels the calls that a call of this process made and that have not ended. */
   cancelChildren: (parent: TaskContext) => void;

@@ -15,7 +15,7 @@ import { FRAME_FLAG } from "../wire/frame.ts";
 import type { DeclinedHeader } from "../wire/declined-header.ts";
 import { MESSAGE, type PayloadHeader } from "../wire/messages.ts";
 
-export interface ResultSenderOptions {
+interface ResultSenderOptions {
   connection: Connection;
   codec: ValueCodec;
   held: HeldMessages;

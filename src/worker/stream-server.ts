@@ -17,7 +17,7 @@ import { StreamSender, type StreamSenderOptions } from "./stream-sender.ts";
 import type { TaskContext } from "./task-context.ts";
 import { unsentItem } from "./unsent-result.ts";
 
-export interface StreamServerOptions {
+interface StreamServerOptions {
   connection: Connection;
   codec: ValueCodec;
   held: HeldMessages;

@@ -16,7 +16,7 @@ const ROOT = path.join(FOLDER, "../..");
 const MATRIX = path.join(FOLDER, "matrix");
 const TSCONFIG = path.join(MATRIX, "tsconfig.json");
 
-export interface Program {
+interface Program {
   readonly file: string;
   readonly nodeOptions: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
@@ -78,7 +78,7 @@ export function temporaryFolder(): Promise<string> {
   return fs.mkdtemp(path.join(os.tmpdir(), "shoal-closures-"));
 }
 
-export interface Outcome {
+interface Outcome {
   readonly name: string;
   readonly isRight: boolean;
   readonly received?: string;

@@ -20,14 +20,16 @@ export interface Import {
   specifier: string;
   /** The imported file relative to `src`; absent for packages and Node's modules. */
   target?: string;
+  /** The exports that it uses, a default export aside; "all" for a namespace, a star and an `import()` that is kept whole. */
+  names: readonly string[] | "all";
 }
 
 export const REPOSITORY: string = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 const IMPORT_FORMS = [
-  /^[ \t]*(?:import|export)\s+[^;"'`()]*?\bfrom\s*["'](?<specifier>[^"']+)["']/gm,
-  /^[ \t]*import\s*["'](?<specifier>[^"']+)["']/gm,
-  /(?<![.\w])(?:import|require)\(\s*["'](?<specifier>[^"']+)["']\s*\)/g,
+  /^[ \t]*(?:import|export)\s+(?<clause>[^;"'`()]*?)\bfrom\s*["'](?<specifier>[^"']+)["']/gm,
+  /^[ \t]*import\s*(?<clause>)["'](?<specifier>[^"']+)["']/gm,
+  /(?:(?<clause>\{[^{}]*\})\s*=\s*\(?await\s+)?(?<![.\w])(?<call>import|require)\(\s*["'](?<specifier>[^"']+)["']\s*\)/g,
 ];
 
 /** Every TypeScript file under `src`, sorted; tests are left out unless asked for. */
@@ -59,12 +61,25 @@ export function sourceFile(path: string, text: string): SourceFile {
   const code = withoutComments(text);
   for (const form of IMPORT_FORMS) {
     for (const match of code.matchAll(form)) {
-      const { specifier = "" } = match.groups ?? {};
+      const { specifier = "", clause = "", call } = match.groups ?? {};
       const relativeTo = specifier.startsWith(".") ? { target: posix.join(posix.dirname(path), specifier) } : {};
-      imports.push({ specifier, ...relativeTo });
+      const names = call !== undefined && clause === "" ? "all" : usedNames(clause);
+      imports.push({ specifier, ...relativeTo, names });
     }
   }
   return { path, text, imports };
+}
+
+/** `A` of `import { type A as B }` and of `const { A: B } = await import(…)`. */
+function usedNames(clause: string): Import["names"] {
+  return clause.includes("*") ? "all" : namesInBraces(clause).map((name) => name.replace(/^type\s+|(\s+as\s|:)[\s\S]*$/g, ""));
+}
+
+function namesInBraces(clause: string): string[] {
+  return (/\{(?<names>[^}]*)\}/.exec(clause)?.groups?.["names"] ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
 }
 
 /** Comments that stand on lines of their own; those are the ones that could hold a line which looks like an import. */

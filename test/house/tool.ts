@@ -8,7 +8,7 @@ import { REPOSITORY } from "./source-files.ts";
 /** Some take ten seconds alone, and share the machine with whatever else it does. */
 const TOOL_MS = 170_000;
 
-export interface ToolRun {
+interface ToolRun {
   exitCode: number | null;
   /** Both streams, what went to standard error last. */
   output: string;

@@ -137,7 +137,7 @@ export class Sandbox {
 }
 
 /** A program that runs; its output as it comes. */
-export class StartedProgram {
+class StartedProgram {
   readonly process: ChildProcess;
   readonly ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>;
   stdout = "";

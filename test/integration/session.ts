@@ -32,7 +32,7 @@ export function useSession(options: InitOptions): void {
 }
 
 /** The session's folders: sockets, shared memory, spilled objects. */
-export function sessionPlaces(): string[] {
+function sessionPlaces(): string[] {
   const { memoryDirectory, spillDirectory } = driverRuntime().options;
   return [memoryDirectory, spillDirectory, join(tmpdir(), basename(memoryDirectory))];
 }

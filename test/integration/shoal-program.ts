@@ -11,7 +11,7 @@ import { isAlive, until, useFolder } from "./session.ts";
 
 export const SHOAL: string = join(REPOSITORY, "dist", "cli", "main.js");
 
-export interface Facts {
+interface Facts {
   address: string;
   /** Of its cluster, its own first. */
   heads: string[];
@@ -21,14 +21,14 @@ export interface Facts {
   logs: string;
 }
 
-export interface RunFile {
+interface RunFile {
   pid: number;
   role: string;
   address: string;
   processes: { what: string; pid: number }[];
 }
 
-export interface ShoalProgram {
+interface ShoalProgram {
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
   run(...args: string[]): Promise<ProgramRun>;

@@ -7,7 +7,7 @@
 import { writeSync } from "node:fs";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
-export interface Counts {
+interface Counts {
   passed: number;
   failed: number;
   skipped: number;
@@ -20,7 +20,7 @@ export default class CountReporter implements Reporter {
   }
 }
 
-export function countTests(modules: readonly TestModule[], errorsOutsideTests: number): Counts {
+function countTests(modules: readonly TestModule[], errorsOutsideTests: number): Counts {
   const counts: Counts = { passed: 0, failed: errorsOutsideTests, skipped: 0 };
   for (const module of modules) {
     let failedCases = 0;

@@ -9,7 +9,7 @@ import { MESSAGE_BYTES_MAX } from "./bus.ts";
 const SUBJECT_LENGTH_MAX = 1_000;
 const WORD = /^[^\s.*>]+$/;
 
-export function checkSubject(subject: string): void {
+function checkSubject(subject: string): void {
   checkWords(subject, (word) => WORD.test(word), "a subject is words with dots between them, without spaces, * and >");
 }
 

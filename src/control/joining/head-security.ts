@@ -15,7 +15,7 @@ import { Joining } from "./join.ts";
 import { JoinTokens } from "./join-tokens.ts";
 import type { WireError } from "../../wire/wire-error.ts";
 
-export interface HeadSecurityOptions {
+interface HeadSecurityOptions {
   place: SecretsPlace;
   headId: NodeId;
   /** Where the secrets are made now: the token of the hellos. */

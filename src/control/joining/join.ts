@@ -13,7 +13,7 @@ import type { JoinHeader, JoinReply } from "../../wire/messages.ts";
 import { type JoinTokenRecord, JoinTokens } from "./join-tokens.ts";
 import { WireError } from "../../wire/wire-error.ts";
 
-export interface JoiningOptions {
+interface JoiningOptions {
   authority: Authority;
   headNodeId: NodeId;
   /** The cluster's, for every hello. */

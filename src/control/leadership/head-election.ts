@@ -12,7 +12,7 @@ import { claimLeadership, type Leadership } from "./leadership.ts";
 import { ProofClock } from "./proof-clock.ts";
 import type { ControlStore } from "../store/control-store.ts";
 
-export interface Announcement {
+interface Announcement {
   readonly id: string;
   readonly term: number;
   /** Where nodes reach it. */
@@ -20,12 +20,12 @@ export interface Announcement {
 }
 
 /** What a head is while it leads. */
-export interface Reign {
+interface Reign {
   /** It leads no more: its links are dropped, its memory is forgotten. Called once. */
   end(reason: string): void;
 }
 
-export interface HeadElectionOptions {
+interface HeadElectionOptions {
   readonly id: string;
   readonly address: string;
   readonly store: ControlStore;
@@ -40,14 +40,14 @@ export interface HeadElectionOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-export interface ElectionClock {
+interface ElectionClock {
   /** Never goes back. */
   nowMs(): number;
   /** Returns what takes it back. */
   after(delayMs: number, run: () => void): () => void;
 }
 
-export const LEADER_SUBJECT = "ctl.leader";
+const LEADER_SUBJECT = "ctl.leader";
 /** How long what a leader said to nodes is good after its last proof in the store: longer than the servers take for an election. */
 export const PROOF_MS = 20_000;
 /** Longer than an election of the servers takes after a proof, and early enough for nodes to find another head before they end (27 s after the proof). */

@@ -19,7 +19,7 @@ import type { Leadership } from "./leadership.ts";
 import type { ControlPlane } from "./open-control-plane.ts";
 import { StoreServers } from "./store-servers.ts";
 
-export interface HeadReignOptions {
+interface HeadReignOptions {
   readonly plane: ControlPlane;
   /** Where nodes reach it. */
   readonly address: string;

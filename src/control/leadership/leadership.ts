@@ -9,7 +9,7 @@
 import { FencedError, UnknownOutcomeError } from "../control-errors.ts";
 import type { ControlStore, StoreWrite } from "../store/control-store.ts";
 
-export interface LeaderRecord {
+interface LeaderRecord {
   /** Which head. */
   readonly id: string;
   /** Counts leaders. A message that carries a smaller term than one heard before is of a leader that was replaced. */
@@ -20,7 +20,7 @@ export interface LeaderRecord {
   readonly hasRivals?: boolean | undefined;
 }
 
-export interface LeadershipOptions {
+interface LeadershipOptions {
   readonly id: string;
   /** Whether others may take over from it. Default: false. */
   readonly hasRivals?: boolean;

@@ -11,7 +11,7 @@ import { checkMessage, checkPattern } from "../bus/subjects.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { busPrefix } from "./nats-subjects.ts";
 
-export interface NatsBusOptions extends BusOptions {
+interface NatsBusOptions extends BusOptions {
   /** Default "default", as of the store. */
   readonly cluster?: string;
 }

@@ -49,14 +49,14 @@ const RECONNECT_WAIT_MS = 100;
 const ATTEMPT_TIMEOUT_MS = 3_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-export type NatsClient = typeof import("@nats-io/transport-node");
+type NatsClient = typeof import("@nats-io/transport-node");
 
 /** What the client does not say of its connections. */
 interface ConnectionWithSocket extends NatsConnection {
   readonly protocol?: { readonly transport?: { readonly socket?: { destroy(): void } } };
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly timeoutMs: number;
   readonly headers?: MsgHdrs;
 }

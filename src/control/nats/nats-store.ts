@@ -27,7 +27,7 @@ import { type StoredMessage, StreamApi, unavailable } from "./stream-api.ts";
 import { StreamFeed } from "./stream-feed.ts";
 import { openStream } from "./stream-config.ts";
 
-export interface NatsStoreOptions {
+interface NatsStoreOptions {
   /** Names the stream; several clusters can share one NATS. Default "default". */
   readonly cluster?: string;
   /** Servers that keep each change, of which a majority has to live: 1 or 3. Default 1. */

@@ -24,7 +24,7 @@ type Attempt =
   | { readonly kind: "untouched"; readonly cause: unknown; readonly isFinal: boolean }
   | { readonly kind: "unknown"; readonly cause: unknown };
 
-export interface TransactionContext {
+interface TransactionContext {
   readonly api: StreamApi;
   readonly subjects: NatsSubjects;
   readonly newId: () => string;

@@ -8,7 +8,7 @@
 import { createNatsKey } from "../../platform/nats/nats-keys.ts";
 import type { NatsLogin } from "../../platform/nats/nats-login-files.ts";
 
-export interface NodeCredentialsOptions {
+interface NodeCredentialsOptions {
   /** Asks a head for a token for this public key. `ttlMs`: how long it holds from now. */
   readonly renew: (publicKey: string) => Promise<{ readonly token: string; readonly ttlMs: number }>;
   /** A renewal that failed, with the milliseconds that are left of the token. */

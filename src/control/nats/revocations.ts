@@ -9,7 +9,7 @@ import { connectNats, type NatsOptions } from "./nats-link.ts";
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-export interface RevocationOptions extends Pick<NatsOptions, "servers" | "tls" | "connectTimeoutMs"> {
+interface RevocationOptions extends Pick<NatsOptions, "servers" | "tls" | "connectTimeoutMs"> {
   readonly authority: ClusterAuthority;
   /** Of the users' keys, as the head's tables have them for each node. */
   readonly publicKeys: readonly string[];

@@ -8,7 +8,7 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import { ApiError, Backoff, ERROR, headersOf, type StoredMessage, type StreamApi, unavailable } from "./stream-api.ts";
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly api: StreamApi;
   readonly subjects: readonly string[];
   readonly afterSequence: number;

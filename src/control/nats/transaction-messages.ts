@@ -16,7 +16,7 @@ export interface TransactionMessage {
 
 const EMPTY = new Uint8Array(0);
 
-export interface MessagesOptions {
+interface MessagesOptions {
   readonly subjects: NatsSubjects;
   /** Which transaction, at every attempt to apply it. */
   readonly id: string;

@@ -9,12 +9,12 @@ import type { ProcessId } from "../../base/ids.ts";
 import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
 
 /** One node, as far as news are concerned. */
-export interface NewsReader {
+interface NewsReader {
   /** A frame of a NODE_COMMAND, which others may be sent as well. */
   sendWhole(frame: Buffer): void;
 }
 
-export interface ClusterNewsOptions<Reader> {
+interface ClusterNewsOptions<Reader> {
   /** All that are to hear. */
   readonly readers: () => Iterable<Reader>;
   /** How many. */

@@ -10,7 +10,7 @@ import type { NodeState } from "../placement/cluster-view.ts";
 import type { WaitingDemand } from "../placement/placement-waiters.ts";
 import type { RemoteNode } from "./remote-node.ts";
 
-export interface StatusParts {
+interface StatusParts {
   readonly nodes: Iterable<RemoteNode>;
   readonly stateOf: (node: RemoteNode) => NodeState;
   readonly gone: readonly NodeInfoHeader[];

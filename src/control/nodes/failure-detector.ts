@@ -79,7 +79,7 @@ interface Node {
 }
 
 export const DEAD_AFTER_MS = 10_000;
-export const DEAD_AFTER_MS_MIN = 3_000;
+const DEAD_AFTER_MS_MIN = 3_000;
 export const CLOSED_AFTER_MS = 2_000;
 /** Of `deadAfterMs`: two heartbeats that did not come. */
 const SUSPECT_FRACTION = 0.2;

@@ -54,7 +54,7 @@ const DEATH_TIMES: DeathTimesHeader = { deadAfterMs: DEAD_AFTER_MS, closedAfterM
 
 type Registration = ReturnType<typeof checkRegistration>;
 
-export interface HeadServerOptions {
+interface HeadServerOptions {
   kept: KeptHead;
   self: { nodeId: NodeId; processId: ProcessId; incarnation: string; term?: number };
   token: string;

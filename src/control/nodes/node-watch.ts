@@ -8,14 +8,14 @@ import type { NodeId } from "../../base/ids.ts";
 import { type DetectorEffect, type DetectorEvent, FailureDetector } from "./failure-detector.ts";
 import { PROOF_MS } from "../leadership/head-election.ts";
 
-export interface WatchedNode {
+interface WatchedNode {
   readonly nodeId: NodeId;
   readonly incarnation: string;
   /** Where its daemon listens; undefined for one of an earlier head that did not keep it. */
   readonly address: string | undefined;
 }
 
-export interface NodeWatchOptions {
+interface NodeWatchOptions {
   /** Whether another head may have led before this one. */
   readonly hasRivals: boolean;
   readonly nowMs: () => number;

@@ -22,7 +22,7 @@ import { MESSAGE } from "../../wire/messages.ts";
 import { wireErrorHeader } from "../../wire/wire-error.ts";
 
 /** How the head signs what it says. */
-export const HEAD_ID = "head" as ProcessId;
+const HEAD_ID = "head" as ProcessId;
 
 export class RemoteNode implements NodeServices {
   readonly nodeId: NodeId;

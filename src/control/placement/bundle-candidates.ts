@@ -12,7 +12,7 @@ import type { ClusterView, NodeRow } from "./cluster-view.ts";
 /** Offered first. */
 const FIRST_NODES = 256;
 
-export interface BundleWishes {
+interface BundleWishes {
   readonly requests: readonly BundleRequest[];
   readonly strategy: BundleStrategy;
   /** Where the group's other bundles are. */

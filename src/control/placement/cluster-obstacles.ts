@@ -22,7 +22,7 @@ export interface GroupPlaces {
   get(group: string): GroupPlace | undefined;
 }
 
-export type BundleNodes =
+type BundleNodes =
   | { kind: "nodes"; nodeIds: readonly NodeId[] }
   | { kind: "wait" }
   | { kind: "infeasible"; text: string }

@@ -63,7 +63,7 @@ export type SchedulerEffect =
   | { kind: "actorRefused"; actor: ActorId; refusal: ActorRefusal };
 
 /** A demand of another node that gets nothing in this time goes elsewhere. */
-export const REMOTE_WAIT_MS = 100;
+const REMOTE_WAIT_MS = 100;
 /** Who has waited so long is sent to a full node, and stays there for so long. */
 const KNOCK_AFTER_MS = 200;
 const KNOCK_WAIT_MS = 1000;

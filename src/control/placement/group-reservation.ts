@@ -13,12 +13,12 @@ import type { BundleRequest, BundleStrategy } from "../../scheduling/bundle-plac
 import { placeMissing } from "./bundle-candidates.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
-export interface BundleToPrepare {
+interface BundleToPrepare {
   readonly index: number;
   readonly resources: ResourceVector;
 }
 
-export type HeldBundle = readonly [group: string, index: number, attempt: number];
+type HeldBundle = readonly [group: string, index: number, attempt: number];
 
 export type ReservationEvent =
   /** `earlier`: where its bundles are already, for a group that is taken over; what is missing may be on nodes that are still to come. */

@@ -18,7 +18,7 @@ export interface PickHints {
   readonly argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
 }
 
-export type Pick =
+type Pick =
   | { kind: "node"; row: NodeRow }
   /** Some node could hold it, and none has it free now. */
   | { kind: "wait" }

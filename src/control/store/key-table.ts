@@ -7,7 +7,7 @@
 import type { StoreChange, StoreEntry, StoreListing, StoreTransaction } from "./control-store.ts";
 import { isUnder } from "./store-keys.ts";
 
-export interface TableOutcome {
+interface TableOutcome {
   readonly committed: boolean;
   readonly changes: readonly StoreChange[];
 }

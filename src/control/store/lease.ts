@@ -13,7 +13,7 @@ import type { ControlStore, StoreWrite } from "./control-store.ts";
 const RENEWALS_PER_TTL = 4;
 const HELD_FRACTION = 0.75;
 
-export interface LeaseOptions {
+interface LeaseOptions {
   readonly key: string;
   readonly value: Uint8Array;
   /** 2,000 or more: the store counts whole seconds. */

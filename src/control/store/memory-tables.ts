@@ -11,7 +11,7 @@ import { KeyTable, keyOf, revisionOf } from "./key-table.ts";
 import { isUnder } from "./store-keys.ts";
 
 /** Runs something later; returns what takes it back. */
-export type Timer = (delayMs: number, run: () => void) => () => void;
+type Timer = (delayMs: number, run: () => void) => () => void;
 
 const realTimer: Timer = (delayMs, run) => {
   const timer = setTimeout(run, delayMs);

@@ -12,8 +12,8 @@ const KEY_LENGTH_MAX = 1_000;
 /** NATS takes messages of 1 MB, headers included. Records are small; packages and logs have other places. */
 export const VALUE_BYTES_MAX: number = 512 * 1024;
 /** NATS takes 1,000 messages in one batch, and a transaction needs one for each write and at most one for each check. */
-export const TRANSACTION_CHANGES_MAX = 500;
-export const TTL_MS_MIN = 1_000;
+const TRANSACTION_CHANGES_MAX = 500;
+const TTL_MS_MIN = 1_000;
 
 const KEY = /^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$/;
 

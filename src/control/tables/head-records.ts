@@ -22,7 +22,7 @@ export const HEAD_PREFIX = "head";
 /** What one record may take. Larger arguments and captured buffers lie in the object store, and are only named here. */
 export const RECORD_BYTES_MAX: number = 8 * 1024 * 1024;
 
-export type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver" | "value";
+type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver" | "value";
 
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
 export interface NodeRecord {

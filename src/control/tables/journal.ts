@@ -9,7 +9,7 @@
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import type { StoreWrite } from "../store/control-store.ts";
 
-export interface JournalOptions {
+interface JournalOptions {
   /** `Leadership.commit`. */
   readonly commit: (writes: readonly StoreWrite[]) => Promise<unknown>;
   /** This head leads no more, or cannot go on: nothing runs after this. */

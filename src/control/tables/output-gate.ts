@@ -17,7 +17,7 @@ type CommandsWithAnswer = {
   [Name in keyof Commands]: Commands[Name] extends (...args: never[]) => infer Answer ? (Answer extends void ? never : Name) : never;
 }[keyof Commands];
 
-export interface OutputGateOptions {
+interface OutputGateOptions {
   readonly journal: Journal;
   /** What the tables have noted since the last call. */
   readonly takeWrites: () => readonly StoreWrite[];

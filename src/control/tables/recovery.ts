@@ -30,7 +30,7 @@ export type RecoveryStep =
   /** Nobody had kept it; its bundles are where the nodes say. */
   | { kind: "group"; group: GroupRecord; notWithinMs: number };
 
-export interface Known {
+interface Known {
   readonly actors: ActorTable;
   /** Processes that own something beside actors, such as placement groups. */
   readonly owners: Iterable<ProcessId>;

@@ -32,7 +32,7 @@ const DEATH_OF_NODE_TOLD_WITHIN_MS = 4000;
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 2000;
 
-export interface ActorClientOptions {
+interface ActorClientOptions {
   id: ActorId;
   className: string;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;

@@ -8,13 +8,13 @@
  */
 import { Fifo } from "../../base/fifo.ts";
 
-export interface QueuedCall {
+interface QueuedCall {
   /** Makes a lost object again. */
   readonly isRemade: boolean;
   readonly target: { readonly group?: string | undefined };
 }
 
-export interface CallQueuesOptions<T> {
+interface CallQueuesOptions<T> {
   isReady: (call: T) => boolean;
   /** Whether it waits for the calls of all groups. */
   isLast: (call: T) => boolean;

@@ -27,12 +27,12 @@ export const CANCEL_GRACE_MS = 3000;
 /** Then its worker may go on without it, where others have begun there; it has this long to say so. */
 const ABANDON_WITHIN_MS = 500;
 
-export interface CancelManner {
+interface CancelManner {
   readonly force: boolean;
   readonly recursive: boolean;
 }
 
-export interface CallCancellationOptions {
+interface CallCancellationOptions {
   processId: ProcessId;
   daemon: Connection;
   nowMs: () => number;

@@ -28,7 +28,7 @@ function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
 }
 
 /** How a process ended, in the words of a sentence about it. */
-export function describeExit(exit: WorkerExitedHeader | undefined): string {
+function describeExit(exit: WorkerExitedHeader | undefined): string {
   if (exit === undefined) return "its connection broke";
   if (exit.reason !== undefined) return exit.reason;
   if (exit.signal !== undefined) return `it was ended by ${exit.signal}`;

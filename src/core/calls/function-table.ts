@@ -36,7 +36,7 @@ export const ANONYMOUS = "anonymous";
 /** Definitions above this are refused; Ray's limit. */
 const DEFINITION_SIZE_MAX = 100 * 1024 * 1024;
 
-export interface FunctionTableOptions {
+interface FunctionTableOptions {
   idPrefix: string;
   capture: (target: (...args: unknown[]) => unknown) => CapturedDefinition;
   /** A new counted reference for a definition, pinned. */
@@ -57,13 +57,13 @@ export interface FunctionTableOptions {
 }
 
 /** A definition with the refs that it captured. */
-export interface CapturedDefinition {
+interface CapturedDefinition {
   definition: Definition;
   refs: readonly ContainedRef[];
   entries: readonly ObjectEntry[];
 }
 
-export interface Captured {
+interface Captured {
   header: Omit<DefinitionHeader, "number">;
   parts: readonly Uint8Array[];
   payloads: readonly Payload[];

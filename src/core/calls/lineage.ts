@@ -14,7 +14,7 @@ import type { ObjectTable } from "../../object/object-table.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** As Ray's: some millions of calls with small arguments. */
-export const LINEAGE_BYTES_MAX: number = 1024 * 1024 * 1024;
+const LINEAGE_BYTES_MAX: number = 1024 * 1024 * 1024;
 /** A record with its entries and its place here, without the bytes of its arguments. */
 const RECORD_BYTES = 1024;
 
@@ -38,7 +38,7 @@ interface Row {
   items: Set<ObjectEntry> | undefined;
 }
 
-export interface LineageOptions {
+interface LineageOptions {
   table: Pick<ObjectTable, "pin" | "unpin">;
   processId: ProcessId;
   bytesMax?: number;

@@ -41,7 +41,7 @@ const HINT: Partial<Record<Reason, string>> = {
 
 const ACTOR_INDEX = "ffffffff";
 
-export interface RecoveryOptions {
+interface RecoveryOptions {
   processId: ProcessId;
   table: ObjectTable;
   lineage: Lineage;

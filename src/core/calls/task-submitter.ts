@@ -39,7 +39,7 @@ const EXIT_REPORT_WITHIN_MS = 10_000;
 /** Elsewhere it may be the network alone, or all of the node. */
 const EXIT_REPORT_ELSEWHERE_WITHIN_MS = 2000;
 
-export interface SubmitterOptions {
+interface SubmitterOptions {
   daemon: Connection;
   /** This process' node, where arguments need not be followed to. */
   node: NodeTag;

@@ -48,7 +48,7 @@ export interface WorkerTarget {
   leaseId?: number;
 }
 
-export interface WorkerLinkOptions {
+interface WorkerLinkOptions {
   processId: ProcessId;
   /** Under which process what is sent there is counted. */
   holderId: ProcessId;

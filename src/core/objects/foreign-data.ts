@@ -140,7 +140,7 @@ export class ArrowData {
 }
 
 /** What an {@link NdArray} is on its way. */
-export type NdArrayPayload = [dtype: string, shape: readonly number[], data: NumericData];
+type NdArrayPayload = [dtype: string, shape: readonly number[], data: NumericData];
 
 export function ndArrayPayload({ dtype, shape, data }: NdArray): NdArrayPayload {
   return [dtype, shape, data];
@@ -152,7 +152,7 @@ export function ndArrayFrom(payload: unknown): NdArray {
 }
 
 /** What a {@link Tensor} is on its way. */
-export type TensorPayload = [dtype: string, shape: readonly number[], data: NumericData, requiresGrad: boolean];
+type TensorPayload = [dtype: string, shape: readonly number[], data: NumericData, requiresGrad: boolean];
 
 export function tensorPayload({ dtype, shape, data, requiresGrad }: Tensor): TensorPayload {
   return [dtype, shape, data, requiresGrad];

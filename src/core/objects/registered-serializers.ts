@@ -4,7 +4,7 @@
  * The registration counts in the process that sends; the deserializer travels to the readers as a definition.
  */
 
-export interface RegisteredSerializer {
+interface RegisteredSerializer {
   readonly name: string;
   readonly serialize: (value: object) => unknown;
   readonly deserialize: (data: never) => object;

@@ -25,7 +25,7 @@ export interface WaitOptionsResolved extends GetOptions {
   fetchLocal: boolean;
 }
 
-export interface WaitingOptions {
+interface WaitingOptions {
   table: ObjectTable;
   serializer: Serializer;
   longWaits: LongWaits;

@@ -24,7 +24,7 @@ const GROUP_OPTIONS = {
 const GROUP: OptionSubject = { set: "set", of: "a placement group", otherNames: {} };
 
 /** What `placementGroup` goes by. */
-export interface ResolvedGroupOptions {
+interface ResolvedGroupOptions {
   readonly strategy: PlacementStrategy;
   readonly name: string | undefined;
   readonly isDetached: boolean;

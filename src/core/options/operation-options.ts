@@ -61,7 +61,7 @@ const KV: OptionSubject = { set: "set", of: "a value's key", otherNames: { overw
 const KV_PUT: OptionSubject = { ...KV, of: "kvPut", otherNames: {} };
 const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
 
-export interface ResolvedGetOptions {
+interface ResolvedGetOptions {
   /** Undefined: no limit. */
   readonly timeoutMs: number | undefined;
   readonly signal: AbortSignal | undefined;
@@ -77,7 +77,7 @@ export function resolveGetOptions(options?: GetOptions): ResolvedGetOptions {
   return { timeoutMs: finite(timeoutMs), signal };
 }
 
-export interface ResolvedWaitOptions extends ResolvedGetOptions {
+interface ResolvedWaitOptions extends ResolvedGetOptions {
   readonly numReturns: number;
   readonly fetchLocal: boolean;
 }

@@ -17,8 +17,8 @@ export interface Option<T> {
   check(value: unknown): "ok" | "wrong type" | "out of range" | { reason: string; error: "wrong type" | "out of range" };
 }
 
-export type OptionTable = Readonly<Record<string, Option<unknown>>>;
-export type OptionValues<T extends OptionTable> = { [K in keyof T]: T[K] extends Option<infer V> ? V : never };
+type OptionTable = Readonly<Record<string, Option<unknown>>>;
+type OptionValues<T extends OptionTable> = { [K in keyof T]: T[K] extends Option<infer V> ? V : never };
 
 /** The beginnings of messages: "Cannot `set` numCpus `of`: ...". */
 export interface OptionSubject {

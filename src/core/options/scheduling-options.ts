@@ -133,7 +133,7 @@ interface SchedulingValues {
 }
 
 /** The key of the lease spec; whether where it runs was chosen; and the placement group, if it is one. */
-export interface PlacedShape {
+interface PlacedShape {
   readonly shape: string;
   readonly isPlaced?: true | undefined;
   readonly placementGroupId?: string | undefined;

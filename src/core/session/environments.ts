@@ -18,7 +18,7 @@ import type { Connection } from "../../rpc/connection.ts";
 import { leaseKey, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
-export interface EnvironmentsOptions {
+interface EnvironmentsOptions {
   readonly daemon: Connection;
   /** Of this process: a driver's job, or the environment for which a worker was started. */
   readonly surroundings: RuntimeEnvSpec | undefined;

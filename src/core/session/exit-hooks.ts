@@ -6,7 +6,7 @@
  * process as it would without Shoal, and the exit's event is what remains to be heard. A death by a signal has none: the daemon notices the end of its
  * driver and cleans up, as it does after `kill -9`.
  */
-export interface ExitListeners {
+interface ExitListeners {
   /** The event loop has nothing left to do. It goes on with whatever this begins. */
   readonly onIdle: () => void;
   /** The process ends when this returns. */

@@ -24,7 +24,7 @@ import { WorkerHost } from "../../worker/worker-host.ts";
 import type { LocalNode, LocalNodeOptions } from "../daemon-process.ts";
 import type { Runtime } from "../runtime.ts";
 
-export interface InProcessNodeOptions extends LocalNodeOptions {
+interface InProcessNodeOptions extends LocalNodeOptions {
   driverId: ProcessId;
   /** The driver's runtime, which all workers share. */
   runtime: () => Runtime;

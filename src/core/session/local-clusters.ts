@@ -8,7 +8,7 @@ import { readRunFiles, type RunFile } from "../../platform/files/run-file.ts";
 import { shownAddresses } from "../../platform/network/network-address.ts";
 
 /** One of a cluster: a node, or what `shoal start` started. */
-export interface ClusterMember {
+interface ClusterMember {
   readonly addresses: readonly string[];
   /** What else its members have in common, and no other cluster. */
   readonly marks: readonly string[];
@@ -17,7 +17,7 @@ export interface ClusterMember {
   readonly startedMs: number;
 }
 
-export interface LocalCluster<Member> {
+interface LocalCluster<Member> {
   readonly addresses: readonly string[];
   readonly name: string | undefined;
   /** Since when a member of it runs on this machine. */

@@ -9,7 +9,7 @@ import { ACCELERATOR_TYPE_LABEL, NODE_ID_LABEL } from "../../scheduling/label-se
 import type { UnitShares } from "../../scheduling/resource-pool.ts";
 import type { ResolvedInitOptions } from "../options/options.ts";
 
-export interface NodeOffer {
+interface NodeOffer {
   resources: Record<string, number>;
   labels: Record<string, string>;
   accelerators: UnitShares | undefined;

@@ -31,7 +31,7 @@ export interface ItemSink {
   arrivedPayload(index: number, payload: Payload): void;
 }
 
-export interface StreamReceiverOptions {
+interface StreamReceiverOptions {
   completion: ObjectEntry;
   /** Its handle: a failure that nobody has read when this goes is reported. */
   completionHandle: object;

@@ -11,7 +11,7 @@ import type { StreamHeader } from "../../wire/messages.ts";
 import { type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
 import type { ItemSink, Producer } from "./stream-receiver.ts";
 
-export interface StreamReplayOptions {
+interface StreamReplayOptions {
   /** The lost items, pending. */
   wanted: readonly ObjectEntry[];
   completion: ObjectEntry;

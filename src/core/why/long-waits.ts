@@ -24,7 +24,7 @@ export interface LongWait {
   number: number;
 }
 
-export interface LongWaitsOptions {
+interface LongWaitsOptions {
   jobId: JobId;
   idOf: (entry: ObjectEntry) => ObjectId;
   tell: (header: WaitsHeader) => void;

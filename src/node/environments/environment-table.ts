@@ -37,7 +37,7 @@ export interface EnvironmentDescription {
 /** What came of building one. */
 export type EnvironmentResult = { readonly built: LaunchSettings } | { readonly failed: string; readonly output: readonly string[] };
 
-export interface EnvironmentFailure {
+interface EnvironmentFailure {
   readonly reason: string;
   /** What the installer or the worker printed. */
   readonly output: readonly string[];
@@ -51,7 +51,7 @@ export type EnvironmentEvent =
   | { kind: "built"; key: string; settings: LaunchSettings }
   | { kind: "buildFailed"; key: string; failure: EnvironmentFailure };
 
-export type EnvironmentEffect =
+type EnvironmentEffect =
   | { kind: "ask"; key: string }
   | { kind: "build"; key: string; description: EnvironmentDescription }
   | { kind: "launch"; key: string; settings: LaunchSettings }

@@ -13,7 +13,7 @@ import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { Spillback, type SpillEffect, type SpillEvent } from "./spillback.ts";
 
-export interface ClusterLeasesOptions {
+interface ClusterLeasesOptions {
   readonly nodeId: NodeId;
   readonly leases: LeaseManager;
   readonly head: () => HeadService;

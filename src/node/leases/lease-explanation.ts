@@ -10,7 +10,7 @@ import type { LeaseExplanation } from "./lease-events.ts";
 import { holdersOf, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, refusalOf } from "./lease-obstacles.ts";
 
-export interface ExplanationSources {
+interface ExplanationSources {
   readonly facts: NodeFacts;
   readonly holders: NodeHolders;
   /** Where its resources come from; undefined while its placement group is not there. */

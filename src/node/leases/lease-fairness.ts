@@ -25,7 +25,7 @@ interface LeaseView {
   revoked: boolean;
 }
 
-export interface Reclaim {
+interface Reclaim {
   readonly worker: ProcessId;
   readonly owner: ProcessId;
   readonly leaseId: number;

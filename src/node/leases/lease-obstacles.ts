@@ -55,7 +55,7 @@ export function refusalOf(spec: LeaseSpec, facts: NodeFacts): Refusal | undefine
   return undefined;
 }
 
-export function groupRemoved(group: string): Refusal {
+function groupRemoved(group: string): Refusal {
   return {
     code: "groupRemoved",
     reason: `placement group ${group} was removed`,

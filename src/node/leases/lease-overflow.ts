@@ -22,7 +22,7 @@ export interface Overflow {
   readonly isHopeless: boolean;
 }
 
-export interface OverflowSources {
+interface OverflowSources {
   readonly poolsFor: (spec: LeaseSpec) => readonly ResourcePool[];
   /** Nothing is granted from it now: it is kept for a placement group. */
   readonly isClosed: (demand: Demand, pool: ResourcePool) => boolean;

@@ -11,7 +11,7 @@ import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { Allocation, ResourcePool, UnitShares } from "../../scheduling/resource-pool.ts";
 
 /** CPUs that a worker holds, and where they came from. */
-export interface Held {
+interface Held {
   readonly key: string;
   readonly pool: ResourcePool;
   readonly allocation: Allocation;
@@ -50,7 +50,7 @@ export interface Lease {
   revoked: boolean;
 }
 
-export interface RemoteDemand {
+interface RemoteDemand {
   /** When what is left of it is dropped. */
   untilMs: number;
   /** Long enough here to make others give back. */

@@ -11,7 +11,7 @@ import type { EnvironmentService } from "../environments/environment-service.ts"
 import type { LeaseManager } from "./lease-manager.ts";
 import { obstacleText } from "./lease-obstacles.ts";
 
-export interface ReportSources {
+interface ReportSources {
   readonly leases: LeaseManager;
   readonly head: HeadService;
   readonly peers: ReadonlyMap<ProcessId, { readonly pid: number }>;

@@ -8,7 +8,7 @@ import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { StarvationWatch } from "./starvation-watch.ts";
 
-export interface LeaseWatchOptions {
+interface LeaseWatchOptions {
   readonly leases: LeaseManager;
   readonly nowMs: () => number;
   readonly tick: () => void;

@@ -20,7 +20,7 @@ import type { Overflow } from "./lease-overflow.ts";
 /** Of a backlog, so many tasks have most of their arguments' bytes on that node. */
 export type NearTasks = readonly (readonly [node: NodeTag, tasks: number, bytes: number])[];
 
-export interface SpillQuestion {
+interface SpillQuestion {
   readonly number: number;
   readonly owner: ProcessId;
   readonly spec: LeaseSpec;

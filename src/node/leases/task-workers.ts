@@ -11,7 +11,7 @@ import type { LeaseEffect } from "./lease-events.ts";
 import { POOL_SIZE_MAX } from "./lease-limits.ts";
 import { type Demand, isIdle, type PoolWorker } from "./lease-records.ts";
 
-export interface TaskWorkersOptions {
+interface TaskWorkersOptions {
   /** Up to so many are started for tasks of whole CPUs. */
   readonly target: number;
   /** So many of the default environment are there before anybody asks. */

@@ -51,7 +51,7 @@ export interface ClusterConfiguration {
   joinToken?: string | undefined;
 }
 
-export interface ClusterMembershipOptions {
+interface ClusterMembershipOptions {
   configuration: ClusterConfiguration;
   token: string;
   facts: Omit<NodeRegisterHeader, "address" | "incarnation">;

@@ -8,7 +8,7 @@ const LOOK_EVERY_MS = 100;
 /** Between the end of one task and the begin of the next a node looks idle. */
 const IDLE_LOOKS = 3;
 
-export interface DrainOptions {
+interface DrainOptions {
   /** What still runs: leases, actors, programs. */
   readonly busy: () => number;
   /** Undefined: as long as it takes. */

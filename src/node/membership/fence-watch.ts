@@ -16,7 +16,7 @@ export interface Neighbour {
   readonly refuses: () => Promise<boolean | undefined>;
 }
 
-export interface FenceWatchOptions {
+interface FenceWatchOptions {
   readonly deadAfterMs: number;
   readonly closedAfterMs: number;
   readonly nowMs: () => number;

@@ -23,7 +23,7 @@ export interface SilenceWitnesses {
 }
 
 /** `ageMs`: how much of the time after which a node fences itself is to be taken for over already. */
-export type SilenceVerdict = { kind: "cutOff"; reason: string } | { kind: "headless"; ageMs: number };
+type SilenceVerdict = { kind: "cutOff"; reason: string } | { kind: "headless"; ageMs: number };
 
 /** Heartbeats are a second apart, and answers take their time. */
 const SAME_TIME_MS = 2_000;

@@ -7,7 +7,7 @@
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly link: Pick<PeerConnection, "request"> & { readonly isUp: boolean };
   readonly onAnswered?: (sentMs: number, reply: unknown) => void;
 }

@@ -31,7 +31,7 @@ export interface Joined {
 const LEADER_WITHIN_MS = 15_000;
 const ASK_EVERY_MS = 250;
 
-export interface JoinOptions {
+interface JoinOptions {
   /** Of the head, or of several of which one leads. */
   address: string | readonly string[];
   joinToken: string;

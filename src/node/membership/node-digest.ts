@@ -11,7 +11,7 @@ export interface PlacedActor {
   readonly accelerators: AcceleratorIds | undefined;
 }
 
-export interface NodeContents {
+interface NodeContents {
   readonly processes: ReadonlyMap<ProcessId, WorkerFactsHeader>;
   /** By their workers. */
   readonly actors: ReadonlyMap<ProcessId, PlacedActor>;

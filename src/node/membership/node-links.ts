@@ -17,7 +17,7 @@ import { isWireError } from "../../wire/wire-error.ts";
 const HEAD_OPENS_WITHIN_MS = 1_500;
 const HEAD_BACK_OFF_MS = 250;
 
-export interface NodeLinksOptions {
+interface NodeLinksOptions {
   self: { nodeId: NodeId; processId: ProcessId; incarnation: string };
   token: string;
   connect: (node: NodeInfoHeader) => Promise<Transport>;

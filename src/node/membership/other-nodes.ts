@@ -40,7 +40,7 @@ export interface NodeCluster {
   readonly folders: StoreFolders;
 }
 
-export interface OtherNodesOptions {
+interface OtherNodesOptions {
   readonly nodeId: NodeId;
   readonly daemonId: ProcessId;
   readonly refs: RefService;

@@ -17,7 +17,7 @@ import { MESSAGE } from "../../wire/messages.ts";
 import { readWireError, WireError, wireErrorHeader } from "../../wire/wire-error.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
-export interface RemoteNodesOptions {
+interface RemoteNodesOptions {
   daemonId: ProcessId;
   /** The link to the daemon of a node; undefined for one that is not known, or dead. */
   linkTo: (tag: NodeTag) => PeerConnection | undefined;

@@ -38,14 +38,14 @@ export type FenceEffect =
   /** Kill the workers and end. */
   | { kind: "fence"; reason: string };
 
-export interface SelfFenceOptions {
+interface SelfFenceOptions {
   readonly nowMs: number;
   /** As the head has them, which tells them at registration. */
   readonly deadAfterMs: number;
   readonly closedAfterMs: number;
 }
 
-export const FENCE_FRACTION = 0.7;
+const FENCE_FRACTION = 0.7;
 /** Without an event for so long this process stood still: ticks come several times a second. */
 const STALL_MS = 1_000;
 /** Of `deadAfterMs`: how long one that stood still may wait for an answer. Its workers are stopped meanwhile, so that it hurts nobody. */

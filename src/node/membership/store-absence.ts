@@ -9,7 +9,7 @@
 /** What a server's address says: it refuses connections, takes them and is silent, lives; undefined when nothing is heard from there. */
 export type StoreWord = "refuses" | "silent" | "lives" | undefined;
 
-export interface StoreLook {
+interface StoreLook {
   /** When it was asked. */
   readonly sentMs: number;
   /** In the order of the servers, all of them. */

@@ -13,7 +13,7 @@ import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { locationOf } from "./copy-key.ts";
 import type { StoreService } from "./store-service.ts";
 
-export interface CopyStoreOptions extends StoreFolders {
+interface CopyStoreOptions extends StoreFolders {
   processId: ProcessId;
   store: StoreService;
   /** Drops copies that nobody reads, if there are any. */

@@ -11,7 +11,7 @@ import type { CopyKey, ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/
 import { isCopyKey } from "./copy-key.ts";
 import type { StoreService } from "./store-service.ts";
 
-export interface LocatingNode {
+interface LocatingNode {
   readonly nodeTag: NodeTag;
   /** Of an object of this node. */
   readonly isOnDisk: (location: WireLocation) => boolean;
@@ -54,7 +54,7 @@ export function answerLocate(
 }
 
 /** @param asksOthers false for what another daemon has asked */
-export async function locateObjects(node: LocatingNode, objects: ObjectLocateHeader, asksOthers: boolean): Promise<ObjectPlaceHeader[]> {
+async function locateObjects(node: LocatingNode, objects: ObjectLocateHeader, asksOthers: boolean): Promise<ObjectPlaceHeader[]> {
   const places: ObjectPlaceHeader[] = objects.map(([id, location]) => knownHere(node, [id, location]));
   if (!asksOthers) return places;
   const elsewhere = new Map<NodeTag, number[]>();

@@ -17,7 +17,7 @@ import type { CopyStore } from "./copy-store.ts";
 import type { LocalCopy } from "./object-source.ts";
 import { TransferLinks } from "./transfer-links.ts";
 
-export interface ObjectReceiverOptions {
+interface ObjectReceiverOptions {
   nodeTag: NodeTag;
   copies: CopyStore;
   connect: (node: NodeTag) => Promise<Transport>;

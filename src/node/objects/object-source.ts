@@ -22,7 +22,7 @@ export interface LocalCopy {
   availableBytes: number;
 }
 
-export interface ObjectSourceOptions extends StoreFolders {
+interface ObjectSourceOptions extends StoreFolders {
   nodeTag: NodeTag;
   /** What this node has, so far, of another's object. */
   copyOf: (key: string) => LocalCopy | undefined;

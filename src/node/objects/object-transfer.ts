@@ -24,7 +24,7 @@ import { WireError, type WireErrorCode } from "../../wire/wire-error.ts";
 import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
-export interface ObjectTransferOptions extends StoreFolders {
+interface ObjectTransferOptions extends StoreFolders {
   /** The daemon. */
   processId: ProcessId;
   store: StoreService;

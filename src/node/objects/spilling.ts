@@ -11,7 +11,7 @@ import { type SpillEffect, type SpillEvent, SpillPlan } from "../../object/spill
 import type { ArenaFile, FreedEffects, StoreLedger } from "../../object/store-ledger.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
-export interface SpillingOptions {
+interface SpillingOptions {
   ledger: StoreLedger;
   disk: SpillDisk;
   processes: () => ProcessId[];
@@ -24,7 +24,7 @@ export interface SpillingOptions {
   nowMs: () => number;
 }
 
-export interface SpillStatistics {
+interface SpillStatistics {
   spilledBytes: number;
   spilledObjects: number;
   restoredBytes: number;

@@ -15,7 +15,7 @@ import { Spilling } from "./spilling.ts";
 import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
-export interface StoreServiceOptions {
+interface StoreServiceOptions {
   quotaBytes: number;
   disk: SpillDisk;
   unlink: (arena: string, kind: "memory" | "disk") => void;
@@ -25,7 +25,7 @@ export interface StoreServiceOptions {
 }
 
 /** What the node itself does with the store: it writes copies of other nodes' objects, and tells of its own. */
-export interface StoreOfNode {
+interface StoreOfNode {
   /** The daemon as a writer. */
   readonly processId: ProcessId;
   /** A message of the store to its writers, for the one in this process. */

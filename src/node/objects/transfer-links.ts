@@ -9,7 +9,7 @@ import { type ChunkHead } from "../../object/transfer/chunk-parser.ts";
 import { TransferLink } from "../../object/transfer/transfer-link.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 
-export interface TransferLinksOptions {
+interface TransferLinksOptions {
   /** An authenticated stream to the transfer address of a node. */
   connect: (node: NodeTag) => Promise<Transport>;
   onMessage: (node: NodeTag, message: { type: number; pull: number; header: unknown }) => void;

@@ -9,7 +9,7 @@ import type { ObjectId, ProcessId } from "../../base/ids.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import type { RefCount } from "./ref-ledger.ts";
 
-export interface DefinitionHoldsOptions {
+interface DefinitionHoldsOptions {
   processId: ProcessId;
   count: (change: RefCount) => void;
   forget: (reference: ObjectId) => void;

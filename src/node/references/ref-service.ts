@@ -18,7 +18,7 @@ import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
 
-export interface RefServiceOptions {
+interface RefServiceOptions {
   /** The daemon: the owner of record of refs made in workers. */
   processId: ProcessId;
   peer: (id: ProcessId) => HeadPeer | undefined;

@@ -25,7 +25,7 @@ interface Row {
 }
 
 /** What is to be done about a value whose bytes are gone. */
-export type LostValueEffect =
+type LostValueEffect =
   /** It lies elsewhere by now. */
   | { kind: "deliver"; value: RefValue }
   /** Its maker is to make it again; the reader is told when it has. */
@@ -35,7 +35,7 @@ export type LostValueEffect =
   | { kind: "lost"; gone?: RefValue };
 
 /** What became of a value that arrived. */
-export interface ProvidedValue {
+interface ProvidedValue {
   /** Those who asked for it before it was here. */
   readonly watchers: readonly ProcessId[];
   /** Its place is noted to be freed, and nobody will read it. */

@@ -6,7 +6,7 @@
  */
 import { PREWARMED_MAX } from "../leases/lease-limits.ts";
 
-export interface EarlyWorkersOptions<Worker> {
+interface EarlyWorkersOptions<Worker> {
   /** How many workers the node has when all of its CPUs are at work. */
   readonly cpus: number;
   /** Starts one; `gone` is called when it ends without having been taken. */

@@ -21,7 +21,7 @@ export interface MemoryGuardOptions {
 }
 
 /** Parts of the daemon that it looks at. */
-export interface MemoryGuardSurroundings {
+interface MemoryGuardSurroundings {
   workers: WorkerPool;
   leases: LeaseManager;
   peers: ReadonlyMap<ProcessId, { readonly kind: string; readonly pid: number }>;

@@ -52,7 +52,7 @@ export interface WorkerConfiguration {
 }
 
 /** A launcher that may have processes which nobody has been given. */
-export interface ProcessLauncher extends WorkerLauncher {
+interface ProcessLauncher extends WorkerLauncher {
   /** Starts the spare ones. */
   start(): void;
   /** Resolves when the spare ones have ended. */

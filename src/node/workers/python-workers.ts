@@ -11,7 +11,7 @@ import type { LaunchSettings } from "../environments/environment-table.ts";
 /** A process of a worker, as the launcher uses it. */
 export type StartedWorker = Pick<Child, "kill"> & { readonly pid: number };
 
-export interface PythonWorkersOptions {
+interface PythonWorkersOptions {
   /** The program of a worker. */
   readonly entry: string;
   /** The program of the process that forks them. */
@@ -20,7 +20,7 @@ export interface PythonWorkersOptions {
   readonly onSpawned: (pid: number) => void;
 }
 
-export interface PythonStart {
+interface PythonStart {
   /** Key of the environment. */
   readonly environment: string;
   readonly settings: LaunchSettings & { readonly interpreter: string };

@@ -24,7 +24,7 @@ export interface SpareProcess {
   readonly take: (listeners: Listeners) => void;
 }
 
-export interface SpareProcessOptions {
+interface SpareProcessOptions {
   readonly entry: string;
   readonly execArgv: readonly string[];
   /** How many workers the node has when all of its CPUs are at work. */

@@ -7,7 +7,7 @@
  * taken is replaced at once, until the takers have become few, so that who makes one actor after the other waits for none to start. They end before the daemon.
  */
 
-export interface SpareWorkersOptions<Spare> {
+interface SpareWorkersOptions<Spare> {
   readonly count: number;
   /** Starts one; `gone` is called when it ends without having been taken. */
   readonly start: (gone: () => void) => Spare;

@@ -11,13 +11,13 @@ import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.
 import type { LaunchSettings } from "../environments/environment-table.ts";
 
 /** A call as its worker knows it. */
-export interface RunningCall {
+interface RunningCall {
   readonly caller: ProcessId;
   readonly callId: number;
   readonly recursive: boolean;
 }
 
-export interface RunningWorker {
+interface RunningWorker {
   readonly pid: number;
   kill(): void;
   /** Stops synchronous code of this call, if that is what the worker runs now. Absent where code cannot be stopped. */
@@ -27,7 +27,7 @@ export interface RunningWorker {
 }
 
 /** How a process ended, and which call it ran then and which of each connection had begun last, where that is known. */
-export interface WorkerEnd {
+interface WorkerEnd {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
   readonly running?: MarkedCall | undefined;
@@ -61,10 +61,10 @@ interface WorkerRecord {
 const LAST_OUTPUT_LINES_MAX = 40;
 
 /** What a worker puts in front of its output: the name of the task or actor that wrote it (worker/console-source.ts). */
-export const SOURCE_BEGIN = "\u001e";
-export const SOURCE_END = "\u001f";
+const SOURCE_BEGIN = "\u001e";
+const SOURCE_END = "\u001f";
 
-export interface WorkerPoolEvents {
+interface WorkerPoolEvents {
   onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string; environment: string }) => void;
   onExit: (exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }) => void;
 }

@@ -24,7 +24,7 @@ export interface ChunkHead {
   checksum: number;
 }
 
-export interface ChunkParserEvents {
+interface ChunkParserEvents {
   onMessage: (frame: Frame) => void;
   /** A part of a chunk, at its place in the object. The bytes are valid during the call only. */
   onChunkBytes: (head: ChunkHead, offset: number, bytes: Uint8Array) => void;

@@ -10,7 +10,7 @@ import { decodeHeader, encodeHeader } from "../../wire/header.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";
 import { CHUNK_BYTES, CHUNK_HEAD_BYTES, type ChunkHead, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
 
-export interface TransferLinkEvents {
+interface TransferLinkEvents {
   onMessage: (type: number, pull: number, header: unknown) => void;
   onChunkBytes: (head: ChunkHead, offset: number, bytes: Uint8Array) => void;
   onChunkEnd: (head: ChunkHead) => void;
@@ -22,7 +22,7 @@ export interface TransferLinkEvents {
 const CHUNKS_AT_ONCE = 4;
 
 /** Memory for one chunk with room for its head in front. */
-export interface ChunkMemory {
+interface ChunkMemory {
   readonly bytes: Buffer;
 }
 

@@ -8,12 +8,12 @@ import { copyFile, lstat, mkdir, readlink, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { listDirectory, type ListingOptions } from "./directory-listing.ts";
 
-export interface DirectoryCopyOptions extends ListingOptions {
+interface DirectoryCopyOptions extends ListingOptions {
   /** Made by the copy. */
   readonly to: string;
 }
 
-export interface DirectoryCopyResult {
+interface DirectoryCopyResult {
   readonly files: number;
   readonly sizeBytes: number;
 }

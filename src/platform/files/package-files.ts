@@ -15,7 +15,7 @@ export const MANIFEST_FILE = "manifest";
 export const CONTENTS_FILE = "contents";
 
 /** A file to unpack, or a folder, or a link. */
-export type UnpackedEntry =
+type UnpackedEntry =
   | { readonly kind: "file"; readonly path: string; readonly isExecutable: boolean; readonly sizeBytes: number; readonly sha256: string }
   | { readonly kind: "folder"; readonly path: string }
   | { readonly kind: "link"; readonly path: string; readonly target: string };
@@ -31,7 +31,7 @@ export function pieceBuffer(): Uint8Array {
 }
 
 /** Calls back with each piece of a file; the piece is valid during the call only. Returns how many bytes there were. One that grows meanwhile ends where it ended when it was opened. */
-export function readPieces(file: string, buffer: Uint8Array, onPiece: (piece: Uint8Array) => void): number {
+function readPieces(file: string, buffer: Uint8Array, onPiece: (piece: Uint8Array) => void): number {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
     const { size } = fstatSync(descriptor);

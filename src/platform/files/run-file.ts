@@ -30,7 +30,7 @@ export interface RunFile {
   readonly processes: readonly RunProcess[];
 }
 
-export interface RunProcess {
+interface RunProcess {
   /** `the head`, `the node 1f3…`, `the nats-server`. */
   readonly what: string;
   readonly pid: number;

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { roomBytes } from "./store-file.ts";
 
 /** Where bytes are, where they go, and which file they are in. */
-export interface CopyPiece {
+interface CopyPiece {
   path: string;
   offset: number;
   target: number;

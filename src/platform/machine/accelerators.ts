@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from "node:fs";
 const VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES";
 const DRIVER_FOLDER = "/proc/driver/nvidia/gpus";
 
-export interface FoundGpus {
+interface FoundGpus {
   readonly ids: readonly string[];
   /** Such as `H200` or `RTX-4090`; undefined where it is not known. */
   readonly type: string | undefined;

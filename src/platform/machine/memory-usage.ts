@@ -6,14 +6,14 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 
-export interface MachineMemory {
+interface MachineMemory {
   usedBytes: number;
   totalBytes: number;
   /** What has that total: the machine, or the control group. */
   what: string;
 }
 
-export interface ProcessMemory {
+interface ProcessMemory {
   pid: number;
   name: string;
   usedBytes: number;

@@ -6,7 +6,7 @@
  * showing something, no port is opened for monitoring, and other servers join with a secret of their own: whoever is a route may do everything.
  * Text only; who starts the server writes the file, mode 0600, since it holds secrets.
  */
-export interface NatsServerSettings {
+interface NatsServerSettings {
   readonly name: string;
   /** The address to listen on. */
   readonly host: string;

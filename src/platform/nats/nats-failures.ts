@@ -11,7 +11,7 @@ export class NatsServerFailedError extends ShoalError {
   static override readonly code: string = "NATS_SERVER_FAILED";
 }
 
-export interface NatsServerFacts {
+interface NatsServerFacts {
   readonly folder: string;
   readonly logFile: string;
   readonly host: string;

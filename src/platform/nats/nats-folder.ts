@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { diskFull, FREE_BYTES_MIN, NatsServerFailedError } from "./nats-failures.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../files/private-files.ts";
 
-export interface NatsIdentity {
+interface NatsIdentity {
   readonly cluster: string;
   /** Public key of the account in which the state lies; "" where servers ask for a token only. */
   readonly account: string;

@@ -8,7 +8,7 @@ import net from "node:net";
 import { networkFaults } from "../network/network-faults.ts";
 import { parseNetworkAddress } from "../network/network-address.ts";
 
-export interface NatsGreeting {
+interface NatsGreeting {
   readonly serverName: string;
   readonly version: string;
   readonly hasJetStream: boolean;

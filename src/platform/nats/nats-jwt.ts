@@ -19,14 +19,14 @@ interface Token {
   readonly issuedAt: number;
 }
 
-export interface AccountToken extends Token {
+interface AccountToken extends Token {
   readonly publicKey: string;
   readonly hasJetStream: boolean;
   /** For each user's public key the time: tokens issued before or at it are refused. */
   readonly revocations?: Readonly<Record<string, number>>;
 }
 
-export interface UserToken extends Token {
+interface UserToken extends Token {
   readonly publicKey: string;
   readonly permissions: NatsPermissions;
   /** Seconds since 1970. Absent: never. */
@@ -89,7 +89,7 @@ export function readNatsToken(token: string): NatsClaims {
   throw new RangeError("Cannot read a NATS token: it is not one, or damaged");
 }
 
-export interface NatsClaims {
+interface NatsClaims {
   readonly sub: string;
   readonly iss: string;
   readonly iat: number;

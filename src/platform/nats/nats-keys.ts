@@ -7,7 +7,7 @@
  */
 import { createHash, createPrivateKey, createPublicKey, randomBytes, sign } from "node:crypto";
 
-export type NatsKeyKind = "operator" | "account" | "user";
+type NatsKeyKind = "operator" | "account" | "user";
 
 export interface NatsKey {
   readonly kind: NatsKeyKind;

@@ -22,7 +22,7 @@ export class NatsServerNotFoundError extends ShoalError {
   static override readonly code: string = "NATS_SERVER_NOT_FOUND";
 }
 
-export interface NatsSearch {
+interface NatsSearch {
   /** Where `SHOAL_NATS_BIN` and `PATH` are read. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Folders from which an installed package is looked for: the user's project, this package itself. */

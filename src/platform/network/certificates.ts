@@ -13,7 +13,7 @@ import { bits, boolean, objectId, octets, sequence, set, tagged, taggedPlain, te
 import { HEAD_NAME, nodeName } from "./tls-identity.ts";
 
 const DAY_MS = 86_400_000;
-export const NODE_CERTIFICATE_MS: number = 30 * DAY_MS;
+const NODE_CERTIFICATE_MS: number = 30 * DAY_MS;
 const AUTHORITY_MS = 3650 * DAY_MS;
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 
@@ -63,7 +63,7 @@ export function newNodeKey(): { key: string; publicKey: string } {
   };
 }
 
-export interface CertifyOptions {
+interface CertifyOptions {
   nodeId: NodeId;
   /** PEM, from {@link newNodeKey}. */
   publicKey: string;

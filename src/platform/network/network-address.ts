@@ -6,7 +6,7 @@
  */
 import { isIP } from "node:net";
 
-export interface NetworkAddress {
+interface NetworkAddress {
   /** A name or an IP address, without brackets. */
   host: string;
   port: number;

@@ -28,7 +28,7 @@ export function nodeName(nodeId: NodeId): string {
 }
 
 /** What a certificate says of whom it was made for. */
-export interface CertifiedName {
+interface CertifiedName {
   nodeId: NodeId | undefined;
   isHead: boolean;
 }

@@ -8,7 +8,7 @@
 /** Variables in which a command takes a secret. */
 const SECRETS: readonly string[] = ["SHOAL_TOKEN"];
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** @param more variables besides, which go before those of this process */
 export function childEnvironment(more: Environment = {}): Record<string, string | undefined> {

@@ -16,7 +16,7 @@ const PARENT_FD = 3;
  */
 const WITHOUT_CORE_DUMPS = 'ulimit -S -c 0; exec "$@"';
 
-export interface DetachedOptions {
+interface DetachedOptions {
   entry: string;
   configuration: unknown;
   /** For whatever it writes to its outputs; appended. */

@@ -8,20 +8,20 @@ import { rmSync } from "node:fs";
 import net from "node:net";
 import { Child, type ChildExit, type ChildOptions, MESSAGE_LENGTH_MAX, onLines } from "./worker-process.ts";
 
-export interface ForkedWorker {
+interface ForkedWorker {
   /** That of the process which forks it, until it has. */
   readonly pid: number;
   kill(signal: "SIGKILL" | "SIGINT"): void;
 }
 
-export interface ForkOptions {
+interface ForkOptions {
   readonly configuration: unknown;
   readonly onForked: (pid: number) => void;
   readonly onLine: ChildOptions["onLine"];
   readonly onExit: ChildOptions["onExit"];
 }
 
-export interface ForkedWorkersOptions {
+interface ForkedWorkersOptions {
   readonly program: string;
   readonly entry: string;
   /** Modules that are imported before anything is forked. */

@@ -15,7 +15,7 @@ const GUARD_FD = 3;
 /** What is kept of what the program writes. */
 const OUTPUT_CHARACTERS_MAX = 16_384;
 
-export interface ProgramExit {
+interface ProgramExit {
   readonly exitCode: number | undefined;
   readonly signal: string | undefined;
 }

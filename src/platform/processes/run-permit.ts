@@ -52,7 +52,7 @@ export class DaemonPermit {
   }
 }
 
-export interface WorkerPermitOptions {
+interface WorkerPermitOptions {
   /** The daemon has made the file. */
   readonly path: string;
   /** Ends this process at once; not called twice. */

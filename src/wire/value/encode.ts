@@ -34,7 +34,7 @@ export interface EncodeHooks {
 }
 
 /** One object for all calls: valid until the next `encodeValue`. */
-export interface EncodedValue {
+interface EncodedValue {
   /** Scratch memory; the value is `bytes[start..end)`. */
   bytes: Buffer;
   start: number;

@@ -20,7 +20,7 @@ export type Machine =
     };
 
 /** An actor that the driver calls again and again. */
-export interface Called {
+interface Called {
   readonly name: string;
   /** Where it lives while it can. */
   readonly nodeId: string;

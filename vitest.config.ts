@@ -21,6 +21,9 @@ const RULES = [
 
 const APART = ["test/closures/**/*.test.ts", "test/control-plane/**/*.test.ts", "test/*simulation.test.ts"];
 
+/** Models in plain form that unit tests compare the product with. */
+const ORACLES = ["test/oracles/*.test.ts"];
+
 const config: ViteUserConfig = defineConfig({
   test: {
     reporters: ["default", "./test/reporter/count-reporter.ts"],
@@ -28,7 +31,14 @@ const config: ViteUserConfig = defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "examples/**/*.test.ts", "bench/**/*.test.ts", "chaos/**/*.test.ts", "scripts/**/*.test.ts"],
+          include: [
+            "src/**/*.test.ts",
+            "examples/**/*.test.ts",
+            "bench/**/*.test.ts",
+            "chaos/**/*.test.ts",
+            "scripts/**/*.test.ts",
+            ...ORACLES,
+          ],
           testTimeout: 60_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
@@ -58,7 +68,7 @@ const config: ViteUserConfig = defineConfig({
         test: {
           name: "integration",
           include: ["test/**/*.test.ts"],
-          exclude: [...RULES, ...APART],
+          exclude: [...RULES, ...APART, ...ORACLES],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           fileParallelism: false,

@@ -192,11 +192,6 @@ function linkEntry(directory: string, path: string): PackageEntry {
   return { kind: "link", path, target };
 }
 
-/** Whether the cache has a package, by its own account. */
-export function hasPackage(cacheFolder: string, hash: string): boolean {
-  return isDirectory(joinPath(cacheFolder, hash));
-}
-
 /**
  * Makes the folder `to` from a package of the cache.
  *

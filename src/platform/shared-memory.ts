@@ -66,10 +66,6 @@ export function sharedMemory(): SharedMemory | undefined {
   return "memory" in result ? result.memory : undefined;
 }
 
-export function nativeAvailable(): boolean {
-  return "memory" in load();
-}
-
 /** Why objects are copied instead of mapped, as the end of a sentence; `undefined` when they are mapped. */
 export function nativeUnavailableReason(): string | undefined {
   const result = load();

@@ -7,7 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { get, type ObjectRef, put, remote, terminate } from "shoal";
 import { beforeEach, describe, expect, test } from "vitest";
-import { nativeAvailable } from "../../src/platform/shared-memory.ts";
+import { sharedMemory } from "../../src/platform/shared-memory.ts";
 import { collectGarbage, driverRuntime, isAlive, storeUsedBytes, until, useSession } from "./session.ts";
 
 const LARGE = 1_000_000;
@@ -61,14 +61,14 @@ describe("in a store with room", () => {
   useSession({ numCpus: 2, objectStoreMemoryBytes: 400 * MEGABYTE });
   beforeEach(untilEmpty);
 
-  test.runIf(nativeAvailable())("64 KB and more are mapped and not copied, in the driver", async () => {
+  test.runIf(sharedMemory() !== undefined)("64 KB and more are mapped and not copied, in the driver", async () => {
     using ref = put(new Uint8Array(LARGE).fill(1));
     const read = await readBy(async () => expect((await ref).length).toBe(LARGE));
     expect(read.copiedBytes).toBe(0);
     expect(read.mappedBytes).toBeGreaterThanOrEqual(LARGE);
   });
 
-  test.runIf(nativeAvailable())("a large argument and a large result are mapped as well", async () => {
+  test.runIf(sharedMemory() !== undefined)("a large argument and a large result are mapped as well", async () => {
     const countReads = remote((box: { ref: PromiseLike<Uint8Array> }) => readBy(async () => (await box.ref)[0]));
     using ref = put(new Uint8Array(LARGE).fill(1));
     expect(await countReads.remote({ ref })).toMatchObject({ copiedBytes: 0, mappedBytes: expect.any(Number) });

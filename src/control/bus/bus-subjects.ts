@@ -19,8 +19,3 @@ export const BUS_SUBJECT = {
   leader: "ctl.leader",
   announcements: "ctl.>",
 } as const;
-
-/** The node of a subject that names one as its second word. */
-export function nodeOfSubject(subject: string): string {
-  return subject.split(".")[1] ?? "";
-}

@@ -1,7 +1,7 @@
 /** Terms, the fence, and the order and grouping of a leader's commits, on the memory store. */
 import { describe, expect, test } from "vitest";
 import { ControlPlaneUnavailableError, FencedError, UnknownOutcomeError } from "../control-errors.ts";
-import { claimLeadership, LEADER_KEY, Leadership, readLeader } from "./leadership.ts";
+import { claimLeadership, LEADER_KEY, Leadership } from "./leadership.ts";
 import type { ControlStore, StoreTransaction, TransactionResult } from "../store/control-store.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import { MemoryTables } from "../store/memory-tables.ts";
@@ -20,6 +20,12 @@ class WatchedStore extends MemoryStore {
     const run = (): Promise<TransactionResult> => super.transaction(transaction);
     return this.answer === undefined ? run() : this.answer(run);
   }
+}
+
+/** Who led last, by the record in the store. */
+async function readLeader(store: ControlStore): Promise<unknown> {
+  const found = await store.get(LEADER_KEY);
+  return found && JSON.parse(Buffer.from(found.value).toString("utf8"));
 }
 
 async function lead(store: ControlStore, id = "a"): Promise<Leadership> {

@@ -53,12 +53,6 @@ export async function claimLeadership(
     : undefined;
 }
 
-/** Who led last, as a hint. */
-export async function readLeader(store: ControlStore, key: string = LEADER_KEY): Promise<LeaderRecord | undefined> {
-  const found = await store.get(key);
-  return found && decode(found.value);
-}
-
 interface Commit {
   readonly writes: readonly StoreWrite[];
   readonly resolve: (revisions: readonly number[]) => void;

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { type NodeView, resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeasePlace, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
-import { chooseNode } from "../../scheduling/node-choice.ts";
+import { chooseNode } from "../../../test/oracles/node-choice.ts";
 import type { GroupPlace } from "./cluster-obstacles.ts";
 import { ClusterScheduler, type LeaseAnswer, type PlacedLeases, type SchedulerEffect } from "./cluster-scheduler.ts";
 import type { LeaseAsk } from "./placement-waiters.ts";

@@ -1,7 +1,7 @@
 /**
  * Which node gets the next lease of a shape, at a cost that does not grow with the cluster.
  *
- * The policies are those of `scheduling/node-choice.ts`, over a cluster view. Up to a few dozen nodes all are compared and the choice is the same.
+ * The policies are those of `test/oracles/node-choice.ts`, over a cluster view. Up to a few dozen nodes all are compared and the choice is the same.
  * Beyond, the default policy looks at the asker's own node, at the one that it chose last (so it packs), and at eight random ones, and
  * looks through all only when none of these has room; whoever asks remembers shapes for which there was none. Pure: the draws come from a generator with a seed.
  */

@@ -1,13 +1,13 @@
 /** Addresses of the network: what is read and written back, what is refused, and what stays on the machine. */
 import { expect, test } from "vitest";
-import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress, withHost } from "./network-address.ts";
+import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress } from "./network-address.ts";
 
 test("reads names, IPv4 and IPv6, and writes them as they were", () => {
   for (const address of ["tcp://10.0.0.7:6379", "tcp://head.example.org:1", "tcp://[fd00::7]:65535", "tcp://0.0.0.0:0"]) {
     expect(formatNetworkAddress(parseNetworkAddress(address))).toBe(address);
   }
   expect(parseNetworkAddress("tcp://[::1]:80")).toEqual({ host: "::1", port: 80 });
-  expect(withHost("tcp://0.0.0.0:7000", "fd00::7")).toBe("tcp://[fd00::7]:7000");
+  expect(formatNetworkAddress({ host: "fd00::7", port: 7000 })).toBe("tcp://[fd00::7]:7000");
 });
 
 test.each(["", "10.0.0.7:6379", "tcp://10.0.0.7", "tcp://fd00::7:80", "tcp://[10.0.0.7]:80", "tcp://a:65536", "tcp://a:80/x", "tcp://:80"])(

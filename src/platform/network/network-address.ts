@@ -56,11 +56,6 @@ export function formatNetworkAddress({ host, port }: NetworkAddress): string {
   return `${SCHEME}${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The same port on another host: who listens at `0.0.0.0` tells others a host that they can reach. */
-export function withHost(address: string, host: string): string {
-  return formatNetworkAddress({ host, port: parseNetworkAddress(address).port });
-}
-
 /** Whether only processes of this machine reach the host. A name other than `localhost` may mean anything, so it does not count. */
 export function isLoopbackHost(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i.test(host);

@@ -4,9 +4,8 @@
  * Messages are copied and handed over after the sender's own turn, as over a network, so that code that works here does not rely on being called
  * at once or on sharing bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
  */
-import type { BusRequestError } from "../control-errors.ts";
+import { busClosed, type BusRequestError, nobodyAnswers, refusedBy, timedOut } from "../control-errors.ts";
 import { type Bus, type BusMessage, type BusOptions, type BusSubscription, type SubscribeOptions, throwUncaught } from "./bus.ts";
-import { busClosed, nobodyAnswers, refusedBy, timedOut } from "./bus-errors.ts";
 import { checkMessage, checkPattern, matches } from "./subjects.ts";
 
 interface Delivery extends BusMessage {

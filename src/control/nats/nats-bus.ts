@@ -6,8 +6,8 @@
  */
 import type { Msg, Subscription } from "@nats-io/transport-node";
 import { type Bus, type BusMessage, type BusOptions, type BusSubscription, type SubscribeOptions, throwUncaught } from "../bus/bus.ts";
-import { busClosed, nobodyAnswers, refusedBy, timedOut } from "../bus/bus-errors.ts";
 import { checkMessage, checkPattern } from "../bus/subjects.ts";
+import { busClosed, nobodyAnswers, refusedBy, timedOut } from "../control-errors.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { busPrefix } from "./nats-subjects.ts";
 

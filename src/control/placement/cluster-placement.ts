@@ -8,12 +8,12 @@ import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
 import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
+import { leaseKey, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { ActorRecord } from "../actors/actor-table.ts";
 import type { GroupPlace } from "./cluster-obstacles.ts";
 import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "./cluster-scheduler.ts";
 import type { NodeState } from "./cluster-view.ts";
 import { GroupReservation, type ReservationEffect, type ReservationEvent } from "./group-reservation.ts";
-import { placementShapeOf } from "../actors/actor-shape.ts";
 import type { GroupRecord } from "./placement-group-table.ts";
 import type { Placement, PlacementEvents } from "./placement.ts";
 import type { WaitingDemand } from "./placement-waiters.ts";
@@ -238,4 +238,13 @@ export class ClusterPlacement implements Placement {
       this.close();
     }
   }
+}
+
+/**
+ * What must exist on a node for an actor to be started there, as the key of a lease. An actor that asked for no CPUs holds none while it lives, but is
+ * started only where there is one, as in Ray: a node without CPUs is there for something else. In a placement group its bundle decides alone.
+ */
+function placementShapeOf({ options: { shape, resources } }: ActorRecord): string {
+  const spec = parseLeaseSpec(shape);
+  return "CPU" in resources || spec.bundle !== undefined ? shape : leaseKey(resourceVector({ ...resources, CPU: 1 }), spec);
 }

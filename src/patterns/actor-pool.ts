@@ -10,7 +10,6 @@ import { checkedOptions, flag, timeLimit, withDefaults } from "../core/options/o
 import type { AnyActorHandle } from "../core/types.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { Roster, type Ticket } from "./roster.ts";
-import { settledWithin } from "./settled-within.ts";
 
 /** Values that `map` begins ahead of the results that were taken, for each actor: it hides uneven run times and bounds what is held. */
 const AHEAD_PER_ACTOR = 4;
@@ -202,4 +201,22 @@ function timedOut(timeoutMs: number | undefined, what: string): GetTimeoutError 
     hint: "The call goes on; ask again, or raise timeoutMs.",
     details: { timeoutMs },
   });
+}
+
+/** Whether the promise settled, either way, before the time was over; without a limit, once it has. No timer is left when it settles first. */
+async function settledWithin(promise: PromiseLike<unknown>, timeoutMs: number | undefined): Promise<boolean> {
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  if (timeoutMs === undefined) return settled;
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, false);
+  });
+  try {
+    return await Promise.race([settled, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

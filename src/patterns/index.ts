@@ -17,6 +17,14 @@ export {
 export type { NumericArray, ReduceOperation } from "../collective/reduction.ts";
 export { ActorPool, type NextInOrderOptions, type NextOptions } from "./actor-pool.ts";
 export { type ChunkOptions, Pool, type PoolOptions } from "./pool.ts";
-export { Queue, type QueueActorOptions, type QueueOptions, type QueueShutdownOptions, type QueueWaitOptions } from "./queue.ts";
-export { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";
+export {
+  Queue,
+  type QueueActorOptions,
+  QueueEmptyError,
+  QueueFullError,
+  type QueueOptions,
+  QueueShutdownError,
+  type QueueShutdownOptions,
+  type QueueWaitOptions,
+} from "./queue.ts";
 export { progress, ProgressBar, type ProgressOptions } from "./progress.ts";

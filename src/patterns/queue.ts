@@ -5,18 +5,34 @@
  * actor holds no copy, and a queue goes to other processes as its handle. The actor ends with `shutdown`, or when nobody has the queue any more.
  */
 import { describeValue } from "../base/describe.ts";
-import { ActorDiedError } from "../base/errors.ts";
+import { ActorDiedError, registerErrorClass, ShoalError } from "../base/errors.ts";
 import { kill, put, remote, terminate } from "../core/api.ts";
 import { checkedOptions, count, custom, flag, milliseconds, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
 import { registerSerializer } from "../core/objects/registered-serializers.ts";
 import type { ActorHandle, ActorOptions, ObjectRef } from "../core/types.ts";
 import { type GetAnswer, type PutAnswer, QueueActor } from "./queue-actor.ts";
-import { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";
 
 /** Callers that may wait at a time; each takes some hundred bytes in the actor. */
 const WAITING_MAX = 1_000_000;
 /** Arrays of this size go to the object store, and a reference to them to the actor. */
 const REFERENCE_FROM_BYTES = 64 * 1024;
+
+/** There was no room in the queue, at once or within `timeoutMs`. */
+export class QueueFullError extends ShoalError {
+  static override readonly code: string = "QUEUE_FULL";
+}
+
+/** There was nothing in the queue, at once or within `timeoutMs`. */
+export class QueueEmptyError extends ShoalError {
+  static override readonly code: string = "QUEUE_EMPTY";
+}
+
+/** `shutdown` was called on the queue: nothing can be put, and nothing is left to get. */
+export class QueueShutdownError extends ShoalError {
+  static override readonly code: string = "QUEUE_SHUT_DOWN";
+}
+
+for (const errorClass of [QueueFullError, QueueEmptyError, QueueShutdownError]) registerErrorClass(errorClass);
 
 /** What may be set of the actor that holds the items: how its calls run is the queue's. */
 export type QueueActorOptions = Omit<ActorOptions, "methods" | "maxConcurrency" | "concurrencyGroups" | "allowOutOfOrderExecution">;

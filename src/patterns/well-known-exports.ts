@@ -14,9 +14,8 @@ import { ActorPool } from "./actor-pool.ts";
 import { Pool } from "./pool.ts";
 import { PoolWorker } from "./pool-worker.ts";
 import { adoptProgressBar, progress, ProgressBar } from "./progress.ts";
-import { adoptQueue, Queue } from "./queue.ts";
+import { adoptQueue, Queue, QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue.ts";
 import { QueueActor } from "./queue-actor.ts";
-import { QueueEmptyError, QueueFullError, QueueShutdownError } from "./queue-errors.ts";
 
 registerExports("shoal/util", {
   ActorPool,

@@ -6,9 +6,9 @@
  * different operations or arrays fail that exchange; a member that died, left or did not come in time ends the *generation*, the life of a group from the
  * moment all have joined. Members that join again begin the next one. Called by `group.ts` and `membership.ts` alone; its calls overlap.
  */
+import { actors } from "../core/api.ts";
 import type { ObjectRef } from "../core/types.ts";
 import { CollectiveError } from "./collective-error.ts";
-import { deadAmong } from "./dead-members.ts";
 
 /** What one member hands to another: a reference to a large array, or a small one itself. */
 export type Part = { readonly ref: ObjectRef<unknown> } | { readonly inline: unknown } | undefined;
@@ -301,4 +301,24 @@ function notCreated(): CollectiveError {
 
 function ranksText(ranks: readonly number[]): string {
   return `${ranks.length === 1 ? "rank" : "ranks"} ${ranks.join(", ")}`;
+}
+
+interface WatchedMember {
+  readonly rank: number;
+  /** Undefined for tasks and the driver, which nobody can look up. */
+  readonly actorId: string | undefined;
+  readonly pid: number;
+}
+
+/** Those that will not come any more: their actor has died, or lives in another process than the one that joined. */
+async function deadAmong(members: readonly WatchedMember[]): Promise<{ rank: number; reason: string }[]> {
+  const known = new Map((await actors({ includeDead: true })).map((info) => [info.actorId as string, info]));
+  const dead: { rank: number; reason: string }[] = [];
+  for (const { rank, actorId, pid } of members) {
+    if (actorId === undefined) continue;
+    const info = known.get(actorId);
+    if (info !== undefined && info.phase !== "dead" && info.phase !== "restarting" && info.pid === pid) continue;
+    dead.push({ rank, reason: info?.reason ?? (info === undefined ? "it is not known any more" : "its process was replaced") });
+  }
+  return dead;
 }

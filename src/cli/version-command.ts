@@ -1,7 +1,7 @@
 /** `shoal version`: what is installed here, for bug reports and for programs that check it. */
 import { installedNatsServer } from "../platform/nats/nats-install.ts";
 import { findNatsServer, NatsServerNotFoundError, type NatsServerBinary } from "../platform/nats/nats-server-binary.ts";
-import { packageFolder, packageVersion } from "../platform/package-version.ts";
+import { packageFolder, packageVersion } from "../platform/own-files.ts";
 import type { Terminal } from "../platform/terminal.ts";
 import { type Command, defineCommand } from "./command.ts";
 

@@ -5,9 +5,7 @@
  * their start would only say how.
  */
 import { programOutput } from "../platform/processes/program-output.ts";
-
-/** As `engines` in package.json. */
-const VERSION_MIN: readonly [number, number] = [22, 18];
+import { NODE_MIN } from "../platform/supported-runtime.ts";
 
 /**
  * @returns The same path.
@@ -16,8 +14,8 @@ const VERSION_MIN: readonly [number, number] = [22, 18];
 export async function checkedNode(program: string): Promise<string> {
   const version = await versionOf(program);
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major > VERSION_MIN[0] || (major === VERSION_MIN[0] && minor >= VERSION_MIN[1])) return program;
-  throw new Error(`execPath is Node ${version} (${program}): version ${VERSION_MIN.join(".")} or later is needed`);
+  if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return program;
+  throw new Error(`execPath is Node ${version} (${program}): version ${NODE_MIN.join(".")} or later is needed`);
 }
 
 async function versionOf(program: string): Promise<string> {

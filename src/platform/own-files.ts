@@ -25,6 +25,16 @@ export const PACKAGE_URL: URL = new URL("../../", HERE ?? NOWHERE);
 /** The folder of the code itself. Ends with a slash. */
 export const CODE_URL: URL = new URL("../", HERE ?? NOWHERE);
 
+/** The version of this package, as its manifest says. */
+export function packageVersion(): string {
+  return manifest().version as string;
+}
+
+/** The folder of this package, from which packages that were installed beside it are found. */
+export function packageFolder(): string {
+  return fileURLToPath(PACKAGE_URL);
+}
+
 const EXTERNAL: readonly string[] = [
   'esbuild: --external:shoal, or packages: "external"',
   'webpack: target: "node", externals: [/^shoal/], externalsType: "commonjs" ("module" where the output is a module)',
@@ -66,10 +76,14 @@ function isWhole(): boolean {
 
 function packageName(): unknown {
   try {
-    return (JSON.parse(readFileSync(new URL("package.json", PACKAGE_URL), "utf8")) as { name?: unknown }).name;
+    return manifest().name;
   } catch {
     return undefined;
   }
+}
+
+function manifest(): { name?: unknown; version?: unknown } {
+  return JSON.parse(readFileSync(new URL("package.json", PACKAGE_URL), "utf8")) as { name?: unknown; version?: unknown };
 }
 
 /** The file that this function runs in, as the engine has it: webpack gives `import.meta.url` the value that it had before bundling. */

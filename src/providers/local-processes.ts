@@ -15,9 +15,8 @@ import { workerExecArgv } from "../platform/machine/machine.ts";
 import { randomHex } from "../platform/random.ts";
 import { entryFile } from "../platform/files/file-url.ts";
 import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/files/session-directory.ts";
-import { readFailureLine } from "../platform/processes/start-failure.ts";
+import { readFailureLine, startFailedError } from "../platform/processes/start-failure.ts";
 import { Child } from "../platform/processes/worker-process.ts";
-import { startFailedError } from "./start-failed-error.ts";
 
 /** How a process ends that was asked to, or has nothing left to do. */
 export const ENDED_IN_ORDER = "exit code 0";

@@ -10,7 +10,7 @@ import { CHUNK_BYTES, CHUNK_HEAD_BYTES } from "../../object/transfer/chunk-parse
 import { CopyDirectory } from "../../object/transfer/copy-directory.ts";
 import { openServed, type ServedObject, type StoreFolders } from "../../object/transfer/served-object.ts";
 import { TransferLink } from "../../object/transfer/transfer-link.ts";
-import { checksumOf } from "../../platform/checksum.ts";
+import { checksumOf } from "../../platform/digest.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { type CopyKey, type CopyStateHeader, type TransferOpenHeader, type TransferReadHeader } from "../../wire/transfer-messages.ts";

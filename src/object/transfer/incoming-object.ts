@@ -5,7 +5,7 @@
  * bytes that are not those that were sent, is damage. What has been put in its place is told in order, too. Owns the extent until it is sealed or abandoned, which waits for writes
  * under way. Called by the receiver's shell.
  */
-import { checksumOf } from "../../platform/checksum.ts";
+import { checksumOf } from "../../platform/digest.ts";
 import type { ObjectExtent } from "../object-extent.ts";
 import type { ChunkHead } from "./chunk-parser.ts";
 

@@ -7,7 +7,7 @@
 import { ShoalError } from "../../base/errors.ts";
 import { folderError } from "../files/folder-error.ts";
 
-export interface StartFailure {
+interface StartFailure {
   readonly code: string;
   readonly message: string;
   readonly reason: string | undefined;
@@ -33,6 +33,14 @@ export function failureLine(error: unknown): string {
 /** Undefined for any other line. */
 export function readFailureLine(line: string): StartFailure | undefined {
   return line.startsWith(MARK) ? (JSON.parse(line.slice(MARK.length)) as StartFailure) : undefined;
+}
+
+/** Of a failure that was read, for who started the process. */
+export function startFailedError({ code, message, reason, hint }: StartFailure): ShoalError {
+  const error = new ShoalError(message, { reason, hint });
+  // The class stays behind in the other process; by its code it is known here, too.
+  (error as { code: string }).code = code;
+  return error;
 }
 
 function failureOf(error: unknown): StartFailure {

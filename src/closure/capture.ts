@@ -20,7 +20,6 @@ import { releaseObjects } from "./inspector-session.ts";
 import { collectionsOf, recordCollections, type WeakCollection } from "./lowered-privates.ts";
 import { readScriptsAhead } from "./script-table.ts";
 import { shareContexts } from "./shared-contexts.ts";
-import { estimateSizeBytes } from "./size-estimate.ts";
 import { nameByVariable } from "./variable-name.ts";
 
 export { markByValueFile } from "./by-value-files.ts";
@@ -65,6 +64,9 @@ export interface Definition {
 const WARNING_BYTES = 1_000_000;
 /** What a definition table could not hold many of; Ray's limit as well. */
 const SIZE_BYTES_MAX = 100_000_000;
+/** The estimate of a size looks at as many objects and charges as much for each. */
+const VISITED_MAX = 200_000;
+const VALUE_OVERHEAD_BYTES = 8;
 
 /**
  * Captures a function or class as it is now: later changes of its variables are not seen.
@@ -263,4 +265,23 @@ function checkSize(graph: GraphBuilder, sizeBytes: number, step: Step): void {
 
 function megabytes(sizeBytes: number): string {
   return (sizeBytes / 1e6).toFixed(1);
+}
+
+/** Roughly how many bytes a value takes when it is sent, to name the largest of several: text and buffers, and a little for everything. */
+function estimateSizeBytes(value: unknown): number {
+  const seen = new Set<object>();
+  const pending: unknown[] = [value];
+  let sizeBytes = 0;
+  while (pending.length > 0 && seen.size < VISITED_MAX) {
+    const item = pending.pop();
+    sizeBytes += VALUE_OVERHEAD_BYTES;
+    if (typeof item === "string") sizeBytes += item.length;
+    if (typeof item !== "object" || item === null || seen.has(item)) continue;
+    seen.add(item);
+    if (ArrayBuffer.isView(item) || item instanceof ArrayBuffer) sizeBytes += item.byteLength;
+    else if (item instanceof Map) for (const entry of item) pending.push(...entry);
+    else if (item instanceof Set) for (const member of item) pending.push(member);
+    else for (const key of Object.keys(item)) pending.push(Object.getOwnPropertyDescriptor(item, key)?.value);
+  }
+  return sizeBytes;
 }

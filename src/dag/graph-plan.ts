@@ -11,7 +11,7 @@ import type { ArgumentPlan, OperationPlan } from "../worker/graph-operations.ts"
 import { pathOf } from "./input-node.ts";
 import { type AttributeState, type CallState, type InputState, type NodeState, nodeState } from "./node-state.ts";
 
-export interface PlannedActor {
+interface PlannedActor {
   readonly actor: GraphActor;
   readonly operations: OperationPlan[];
 }
@@ -34,7 +34,7 @@ interface Producer {
   readonly readers: Set<number>;
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   /** All nodes of the graph in order: the input, its parts, and calls of methods. */
   readonly nodes: readonly NodeState[];
   readonly bufferSizeBytes: number;

@@ -42,7 +42,7 @@ export interface PackagePlace extends PackRequest {
 }
 
 /** Who asked this node, and where the answer goes. */
-interface PackageAsker {
+export interface PackageAsker {
   readonly node: NodeId;
   reply(header: unknown, parts?: readonly Uint8Array[]): void;
   replyError(error: Error): void;

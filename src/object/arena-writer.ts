@@ -13,7 +13,7 @@ import { extentBytesOf } from "./arena-extents.ts";
 import { layoutOf, type ObjectLocation } from "./layout.ts";
 import { ObjectExtent } from "./object-extent.ts";
 
-export interface ArenaWriterOptions {
+interface ArenaWriterOptions {
   memoryDirectory: string;
   spillDirectory: string;
   /** Makes the names of this process' files unique in the session. */

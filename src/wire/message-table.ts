@@ -34,7 +34,7 @@ export function faultOf<Headers>(shapes: Shapes<Headers>, type: number, header: 
 }
 
 /** The shape of a message; undefined for one that is not of the table. */
-export function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefined {
+function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefined {
   return (shapes as Readonly<Record<number, Shape>>)[type];
 }
 

@@ -25,7 +25,7 @@ const { actorId, count, either, environmentKey, exactly, fields, flag, leaseSpec
   shape;
 
 /** A name within a namespace. */
-export interface NamedHeader {
+interface NamedHeader {
   name: string;
   namespace: string;
 }

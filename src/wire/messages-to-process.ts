@@ -73,7 +73,7 @@ export interface MessagesToProcess {
 }
 
 /** PEM: what a process of a node shows of itself over TLS, and whom it believes. */
-export interface CertificateHeader {
+interface CertificateHeader {
   ca: string;
   cert: string;
   key: string;

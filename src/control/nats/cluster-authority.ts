@@ -14,12 +14,12 @@ import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../plat
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import { nodePermissions } from "./node-permissions.ts";
 
-export interface NodeToken {
+interface NodeToken {
   readonly token: string;
   readonly expiresAtMs: number;
 }
 
-export interface AuthorityOptions {
+interface AuthorityOptions {
   /** The head's own, made with mode 0700. */
   readonly folder: string;
   readonly cluster: string;
@@ -40,7 +40,7 @@ const FILE = "nats-authority.json";
 /**
  * A node renews at half of it, so all heads may be gone for twelve hours before the first node is cut off. Shorter would not be safer: who is to go is revoked.
  */
-export const NODE_TOKEN_TTL_MS: number = 24 * 3_600_000;
+const NODE_TOKEN_TTL_MS: number = 24 * 3_600_000;
 /** After this a revoked token has expired by itself, whoever asked for it with whatever time. */
 export const TOKEN_TTL_MS_MAX: number = 7 * 24 * 3_600_000;
 const HEAD_TOKEN_TTL_MS = NODE_TOKEN_TTL_MS;

@@ -25,7 +25,7 @@ type GroupMessages = Pick<
   | typeof MESSAGE.GROUPS
 >;
 
-export interface PlacementGroupsOptions {
+interface PlacementGroupsOptions {
   nodes: () => Iterable<NodeServices>;
   /** Decides where bundles go. */
   placement: () => Placement;

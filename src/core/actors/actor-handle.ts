@@ -17,7 +17,7 @@ import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from
 import type { Runtime } from "../runtime.ts";
 import type { CallTarget } from "../calls/call-record.ts";
 
-export interface ActorHandleState {
+interface ActorHandleState {
   readonly client: ActorClient;
   readonly interface: ActorInterface;
   readonly entry: ObjectEntry;

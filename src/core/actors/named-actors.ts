@@ -17,7 +17,7 @@ import { type ActorInterface, interfaceFromWire } from "./actor-interface.ts";
 /** Names without a live handle are forgotten when there are so many. */
 const REMEMBERED_MAX = 1000;
 
-export interface NamedActorsOptions {
+interface NamedActorsOptions {
   table: ObjectTable;
   lookUp: (asked: { name: string; namespace: string }) => Promise<ActorLookupReply>;
   /** The client of an actor that was found. */
@@ -26,7 +26,7 @@ export interface NamedActorsOptions {
 }
 
 /** An actor that has a name. */
-export interface NamedActor {
+interface NamedActor {
   interface: ActorInterface;
   client: ActorClient;
   entry: ObjectEntry;

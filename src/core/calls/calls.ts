@@ -39,7 +39,7 @@ import { StreamReceiver } from "../streams/stream-receiver.ts";
 import { StreamReplay } from "../streams/stream-replay.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
 
-export interface CallsOptions extends ArgumentSurroundings {
+interface CallsOptions extends ArgumentSurroundings {
   submitter: () => TaskSubmitter;
   environments: Environments;
   cancellation: () => CallCancellation;

@@ -25,7 +25,7 @@ export interface WaitOptionsResolved extends GetOptions {
   fetchLocal: boolean;
 }
 
-interface WaitingOptions {
+export interface WaitingOptions {
   table: ObjectTable;
   serializer: Serializer;
   longWaits: LongWaits;

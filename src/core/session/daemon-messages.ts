@@ -20,7 +20,7 @@ import type { Runtime } from "../runtime.ts";
 
 type ProcessHandlers = Handlers<MessagesToProcess, [frame: Frame]>;
 
-export interface DaemonMessagesOptions {
+interface DaemonMessagesOptions {
   runtime: Runtime;
   recovery: Recovery;
   links: OpenLinks;

@@ -31,7 +31,7 @@ type DecidedHere =
   | "onWarning"
   | "onDaemonLost";
 
-export interface WorkerRuntimeOptions extends Omit<RuntimeOptions, DecidedHere> {
+interface WorkerRuntimeOptions extends Omit<RuntimeOptions, DecidedHere> {
   /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
   showActor?: ((className: string) => void) | undefined;
   /** Absent where code cannot be stopped. */

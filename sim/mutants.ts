@@ -148,6 +148,11 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     text: "if (this.#overtaken.size === 0 || this.#mayRun(shape) || !this.#returnToOvertaken()) return false;",
     becomes: "if (shape !== null) return false;",
   },
+  sourcesOfUnkeptStay: {
+    file: "core/calls/lineage.ts",
+    text: "if (row.uses === 0) for (const source of this.#forget(row)) this.#unuse(source);",
+    becomes: "if (row.uses === 0) this.#forget(row);",
+  },
   releasedGroupStaysPlaced: {
     file: "node/leases/lease-manager.ts",
     text: "for (const placement of this.#groups.release(group)) this.#demands.settle(placement);",

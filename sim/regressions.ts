@@ -209,4 +209,12 @@ export const REGRESSIONS: readonly Regression[] = [
     mutant: "redirectedToDeadIsNeverIdle",
     found: "an actor that getIfExists had found dead was held for ever by a handle that had ended while its calls waited",
   },
+  {
+    seed: 910025,
+    steps: 60,
+    parts: "drawn",
+    nodes: 3,
+    mutant: "sourcesOfUnkeptStay",
+    found: "a call whose result was freed before it came kept the calls of its arguments, and what these had as arguments, for ever",
+  },
 ];

@@ -79,6 +79,17 @@ describe("what is kept", () => {
     expect([lineage.size, lineage.bytes]).toEqual([0, 0]);
   });
 
+  test.each(["small", "freed before"])("a call that is not kept, as its result is %s, keeps no other call", (how) => {
+    const value = entryOf(call([SMALL]));
+    const source = call([STORED], [value]);
+    lineage.retain(source);
+    const user = call([how === "small" ? SMALL : STORED], [entryOf(source)]);
+    if (how === "freed before") release(lineage, entryOf(user));
+    lineage.retain(user);
+    release(lineage, entryOf(source));
+    expect([lineage.size, lineage.bytes, value.pins]).toEqual([0, 0, 0]);
+  });
+
   test("of several results each keeps the call", () => {
     const made = call([STORED, SMALL, STORED]);
     lineage.retain(made);

@@ -87,7 +87,7 @@ export class Lineage {
       this.#rowOf.set(entry, row);
       row.uses += 1;
     }
-    if (row.uses === 0) this.#forget(row);
+    if (row.uses === 0) for (const source of this.#forget(row)) this.#unuse(source);
     this.#evict();
   }
 

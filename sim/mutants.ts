@@ -51,7 +51,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     file: "worker/call-server.ts",
     text: "this.#connection.onFrame = () => {};",
     becomes:
-      'this.#connection.onFrame = (frame) => void (frame.type === MESSAGE.TASK_CALL && (frame.flags & FRAME_FLAG.NUMBER) === 0 && this.received.readCall(decodeHeader(frame.header) as CallHeader, frame, ""));',
+      'this.#connection.onFrame = (frame) => void (frame.type === MESSAGE.TASK_CALL && (frame.flags & FRAME_FLAG.NUMBER) === 0 && this.received.readCall(readAs(MESSAGES_TO_WORKER, MESSAGE.TASK_CALL, frame), frame, ""));',
   },
   storedForgetsItsRefs: {
     file: "core/serializer.ts",

@@ -186,7 +186,10 @@ export const environment: shape.Shape<EnvironmentHeader> = fields<EnvironmentHea
   description: environmentDescription,
 });
 
-const trail = fields<WhyTrail>({ visited: list(unchecked<[task: string, name: string]>()), withinMs: number });
+export const trail: shape.Shape<WhyTrail> = fields<WhyTrail>({
+  visited: list(unchecked<[task: string, name: string]>()),
+  withinMs: number,
+});
 export const whyRef: shape.Shape<WhyRefHeader> = fields<WhyRefHeader>({ id: objectId, owner: processId, trail });
 
 /** What two ends of a link pass on. Who says it, and what it is, the receiver checks. */

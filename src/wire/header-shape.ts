@@ -115,15 +115,23 @@ export function record<T>(shape: Shape<T>): Shape<Record<string, T>> {
 
 export function fields<T extends object>(shapes: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {
   const entries = Object.entries<Shape>(shapes);
-  const partOf = (value: object, name: string): unknown =>
-    Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+  const names = entries.map(([name]) => name);
+  const parts = entries.map(([, part]) => part);
+  // So that no header has a field that it was not sent with.
+  const inherited = names.find((name) => name in Object.prototype);
+  if (inherited !== undefined) throw new RangeError(`Cannot name a field of a header ${inherited}: every object has that`);
   const problem = (value: unknown, path: string): string => {
     if (!isObject(value)) return `${path} is not an object: received ${describeValue(value)}`;
-    const [name, shape] = entries.find(([field, part]) => !part(partOf(value, field))) as [string, Shape];
-    return problemOf(shape, partOf(value, name), `${path}.${name}`);
+    const [name, shape] = entries.find(([field, part]) => !part(value[field])) as [string, Shape];
+    return problemOf(shape, value[name], `${path}.${name}`);
   };
-  const test = (value: unknown): boolean => isObject(value) && entries.every(([name, shape]) => shape(partOf(value, name)));
-  return Object.assign(test as (value: unknown) => value is T, { problem });
+  // A loop over two lists: calls with references are checked here, one by one.
+  const test = (value: unknown): value is T => {
+    if (!isObject(value)) return false;
+    for (let index = 0; index < parts.length; index += 1) if (!(parts[index] as Shape)(value[names[index] as string])) return false;
+    return true;
+  };
+  return Object.assign(test, { problem });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -50,6 +50,14 @@ export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, 
   return header;
 }
 
+/** The header of a message whose number is known already. @throws DecodeError for one that is malformed */
+export function readAs<Headers, N extends keyof Headers>(shapes: Shapes<Headers>, type: N, frame: Pick<Frame, "header">): Headers[N] {
+  const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  const shape = shapes[type];
+  if (!shape(header)) throw new DecodeError(`${nameOfMessage(Number(type))} is malformed: ${problemOf(shape, header)}`);
+  return header;
+}
+
 /** Hands a message over whose header has been checked. @returns whether the table has it */
 export function handle<Headers, Rest extends readonly unknown[]>(
   handlers: Partial<Handlers<Headers, Rest>>,

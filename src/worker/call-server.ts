@@ -19,12 +19,10 @@ import { decodeHeader } from "../wire/header.ts";
 import { EXITED } from "./actor-exit.ts";
 import { argumentWait } from "./argument-waits.ts";
 import type { ActorJob } from "./actor-host.ts";
-import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import {
   type AcceleratorIds,
   type ActorLeavingHeader,
   type CallHeader,
-  type CancelHeader,
   type HelloHeader,
   MESSAGE,
   STREAMING,
@@ -44,6 +42,8 @@ import { TaskContext, taskContext } from "./task-context.ts";
 import { unsentResult } from "./unsent-result.ts";
 import { Interruption, type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
 import { CallGuard, interruptedError } from "./call-guard.ts";
+import { MESSAGES_TO_WORKER } from "../wire/call-messages.ts";
+import { readAs } from "../wire/message-table.ts";
 
 interface CallServerOptions extends CallTargetsOptions {
   connection: Connection;
@@ -210,32 +210,32 @@ export class CallServer {
         this.#openCalls += 1;
         this.received.taskCount += 1;
         if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainTask(frame);
-        else this.#task(decodeHeader(frame.header) as CallHeader, frame);
+        else this.#task(readAs(MESSAGES_TO_WORKER, MESSAGE.TASK_CALL, frame), frame);
         return;
       case MESSAGE.ACTOR_CALL:
         if ((frame.flags & FRAME_FLAG.NUMBER) !== 0) this.#plainMethod(frame);
-        else this.#fullMethod(decodeHeader(frame.header) as CallHeader, frame);
+        else this.#fullMethod(readAs(MESSAGES_TO_WORKER, MESSAGE.ACTOR_CALL, frame), frame);
         return;
       case MESSAGE.DEFINITION: {
-        const header = decodeHeader(frame.header) as DefinitionHeader;
+        const header = readAs(MESSAGES_TO_WORKER, MESSAGE.DEFINITION, frame);
         if (header.inBand >= 0) this.#options.definitions.receive(header, frame.body);
         this.received.read(header.held);
         this.#targets.nameFunction(header);
         return;
       }
       case MESSAGE.DEFINITION_DROPPED:
-        this.#targets.forgetFunction(...(decodeHeader(frame.header) as [number]));
+        this.#targets.forgetFunction(...readAs(MESSAGES_TO_WORKER, MESSAGE.DEFINITION_DROPPED, frame));
         return;
       case MESSAGE.METHOD: {
-        const [number, name, group] = decodeHeader(frame.header) as [number, string, string | undefined];
+        const [number, name, group] = readAs(MESSAGES_TO_WORKER, MESSAGE.METHOD, frame);
         this.#targets.nameMethod(number, name, group);
         return;
       }
       case MESSAGE.WHY_CALL:
-        this.#why(frame.callId, decodeHeader(frame.header) as WhyCallHeader);
+        this.#why(frame.callId, readAs(MESSAGES_TO_WORKER, MESSAGE.WHY_CALL, frame));
         return;
       case MESSAGE.CANCEL:
-        this.#open.cancel(frame.callId, decodeHeader(frame.header) as CancelHeader);
+        this.#open.cancel(frame.callId, readAs(MESSAGES_TO_WORKER, MESSAGE.CANCEL, frame));
         return;
       case MESSAGE.STREAM_CREDIT:
       case MESSAGE.STREAM_STOP:

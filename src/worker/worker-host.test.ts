@@ -21,6 +21,7 @@ const WORKER = `${"0".repeat(16)}${"1".repeat(16)}` as ProcessId;
 const OWNER = "2".repeat(32) as ProcessId;
 const LEASE = 7;
 const NOTHING = new Uint8Array(0);
+const DEFINITION = { contentId: "f", name: "f", inBand: -1, buffers: [], dependencies: [], refs: [] };
 /** Longer than the worker takes for idleness. */
 const IDLE_MS = 30;
 
@@ -128,7 +129,7 @@ test("what was read of a connection before it ends with its lease is counted", a
   const connection = await world.connect(OWNER, LEASE);
   const answered: number[] = [];
   connection.onFrame = ({ type, callId }) => void answered.push(type === MESSAGE.RESULT ? callId : -1);
-  connection.send(MESSAGE.DEFINITION, { number: 0, id: "f", name: "f", inBand: -1 });
+  connection.send(MESSAGE.DEFINITION, { ...DEFINITION, number: 0, id: "f" });
   for (const callId of [1, 2]) connection.sendNumbered(MESSAGE.TASK_CALL, 0, callId, 0, NOTHING, 0, 0);
   await vi.advanceTimersByTimeAsync(IDLE_MS);
   await world.reclaim();
@@ -152,7 +153,7 @@ test("that a task has begun and waits is on its way before the next one begins, 
   };
   await world.order(MESSAGE.WORKER_SLOT, ["CPU:10000", false, true]);
   const connection = await world.connect(OWNER, LEASE);
-  connection.send(MESSAGE.DEFINITION, { number: 0, id: "f", name: "f", inBand: -1 });
+  connection.send(MESSAGE.DEFINITION, { ...DEFINITION, number: 0, id: "f" });
   connection.sendNumbered(MESSAGE.TASK_CALL, 0, 1, 0, NOTHING, 0, 0);
   await vi.advanceTimersByTimeAsync(0);
   log.length = 0;

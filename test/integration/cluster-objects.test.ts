@@ -136,6 +136,13 @@ describe("an object of another node", () => {
     ).toBe(6);
   });
 
+  test("of more text than the head keeps in a record is captured by a function that runs there", async () => {
+    const text = "x".repeat(9 * MEGABYTE);
+    const lengthOf = remote(() => text.length);
+    expect(await lengthOf.options(at(second)).remote()).toBe(9 * MEGABYTE);
+    expect(await lengthOf.options(at(third)).remote()).toBe(9 * MEGABYTE);
+  });
+
   test("is an item of a stream", async () => {
     const seen: (number | undefined)[] = [];
     for await (const item of keeperAt(third).values.remote(MEGABYTE, 4)) seen.push(item[5]);

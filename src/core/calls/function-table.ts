@@ -15,6 +15,9 @@ import { isPythonId } from "../python-code.ts";
 import { DefinitionSites } from "./definition-sites.ts";
 import type { CallTarget } from "./call-record.ts";
 
+/** Of a definition without buffers, which nobody could map: it stays outside the store up to a part of what the head keeps in a record (8 MiB). */
+const STORE_TEXT_FROM_BYTES = 1024 * 1024;
+
 type AnyFunction = (...args: never[]) => unknown;
 
 export interface FunctionRow extends CallTarget {
@@ -267,8 +270,8 @@ export class FunctionTable {
     };
     const held: Payload[] = needed.length === 0 ? [] : [{ ...inBandPayload(NO_BYTES, { graph: true, error: false }), refs: needed }];
     const pinned = [reference, ...entries];
-    if (definition.sizeBytes < STORE_FROM_BYTES || buffers.length === 0)
-      return { header, parts: [bytes, ...buffers], payloads: held, reference, pinned };
+    const storeFromBytes = buffers.length === 0 ? STORE_TEXT_FROM_BYTES : STORE_FROM_BYTES;
+    if (definition.sizeBytes < storeFromBytes) return { header, parts: [bytes, ...buffers], payloads: held, reference, pinned };
     const stored = this.#options.store(definition);
     pinned.push(stored.entry);
     return {

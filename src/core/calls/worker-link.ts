@@ -11,17 +11,10 @@ import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, pa
 import type { Connection } from "../../rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../../wire/frame.ts";
 import type { DeclinedHeader } from "../../wire/declined-header.ts";
-import { decodeHeader } from "../../wire/header.ts";
-import {
-  type AcceleratorIds,
-  type CallHeader,
-  type CancelHeader,
-  MESSAGE,
-  type ResultHeader,
-  type StreamItemHeader,
-  type WireLocation,
-} from "../../wire/messages.ts";
+import { type AcceleratorIds, type CallHeader, type CancelHeader, MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { CALL_ID_RANGE, type CallRecord, type CallTarget, callIdOf } from "./call-record.ts";
+import { MESSAGES_TO_CALLER } from "../../wire/call-messages.ts";
+import { readAs } from "../../wire/message-table.ts";
 
 export interface WorkerLinkEvents {
   /** One answer. Return payloads are copies; for an error there is one, with `error` set. */
@@ -283,7 +276,7 @@ export class WorkerLink {
         record.stream?.arrivedPlain(frame.number, frame.body, { graph: (frame.flags & FRAME_FLAG.GRAPH) !== 0, error: false });
         return;
       }
-      const header = decodeHeader(frame.header) as StreamItemHeader;
+      const header = readAs(MESSAGES_TO_CALLER, MESSAGE.STREAM_ITEM, frame);
       const payload = new PayloadReader(frame.body, { copy: true }).next(header.item);
       if (payload.stored !== undefined) this.#onStored?.(payload.stored.location);
       record.stream?.arrivedPayload(header.index, payload);
@@ -291,11 +284,12 @@ export class WorkerLink {
     }
   }
 
-  #declined({ callId, header }: Frame, events: WorkerLinkEvents): void {
+  #declined(frame: Frame, events: WorkerLinkEvents): void {
+    const { callId } = frame;
     const record = this.#inFlight.get(callId);
     if (record === undefined) return;
     this.#inFlight.delete(callId);
-    events.onDeclined(record, header.length === 0 ? [] : (decodeHeader(header) as DeclinedHeader).lost);
+    events.onDeclined(record, readAs(MESSAGES_TO_CALLER, MESSAGE.TASK_DECLINED, frame)?.lost ?? []);
   }
 
   #read(held: number | undefined): void {
@@ -318,7 +312,7 @@ export class WorkerLink {
       events.onPlainResult(record, frame.body, flags, frame.number);
       return;
     }
-    const header = decodeHeader(frame.header) as ResultHeader;
+    const header = readAs(MESSAGES_TO_CALLER, MESSAGE.RESULT, frame);
     const reader = new PayloadReader(frame.body, { copy: true });
     const returns = header.returns.map((part) => reader.next(part));
     for (const { stored } of returns) if (stored !== undefined) this.#onStored?.(stored.location);

@@ -73,6 +73,19 @@ describe("the placement-group table", () => {
     expect(kinds(table, { kind: "remove", id: "unknown", reason: "x" })).toEqual([]);
   });
 
+  test("one that is removed before it is known is never there", () => {
+    const table = new PlacementGroupTable();
+    expect([table.isRemoved("g"), kinds(table, { kind: "remove", id: "g", reason: "early" }), table.isRemoved("g")]).toEqual([
+      false,
+      [],
+      true,
+    ]);
+    expect(kinds(table, create("g"))).toEqual(["settled", "release"]);
+    expect(table.get("g")).toMatchObject({ header: { state: "removed" }, reason: "early" });
+    for (let index = 0; index < 1_001; index += 1) table.handle({ kind: "remove", id: `other ${index}`, reason: "x" });
+    expect([table.isRemoved("other 0"), table.isRemoved("other 1")]).toEqual([false, true]);
+  });
+
   test("a name belongs to one living group of a namespace", () => {
     const table = new PlacementGroupTable();
     table.handle(create("first", { name: "x" }));

@@ -37,9 +37,16 @@ const REMOVED_MAX = 1000;
 export class PlacementGroupTable {
   readonly #groups = new Map<string, GroupRecord>();
   readonly #removed: string[] = [];
+  /** Removed before they were known, with the reason: by a handle that came before the creation, or under a head without tables, before the nodes had told it. */
+  readonly #removedAhead = new Map<string, string>();
 
   get(id: string): GroupRecord | undefined {
     return this.#groups.get(id);
+  }
+
+  /** Whether somebody has removed it, be it known or not. */
+  isRemoved(id: string): boolean {
+    return this.#removedAhead.has(id) || this.#groups.get(id)?.header.state === "removed";
   }
 
   named(name: string, namespace: string): GroupRecord | undefined {
@@ -94,6 +101,7 @@ export class PlacementGroupTable {
       }
       case "remove": {
         const group = this.#groups.get(event.id);
+        if (group === undefined) this.#removeAhead(event);
         return group === undefined || group.header.state === "removed" ? [] : this.#remove(group, event.reason);
       }
       case "ownerGone": {
@@ -114,8 +122,15 @@ export class PlacementGroupTable {
     const taken = name === undefined ? undefined : this.named(name, namespace);
     const group: GroupRecord = { header: { ...header, state: "pending", nodeIds: [] }, owner, reason: undefined };
     this.#groups.set(header.id, group);
+    const removedAs = this.#removedAhead.get(header.id);
+    if (removedAs !== undefined) return this.#remove(group, removedAs);
     if (taken !== undefined) return this.#remove(group, `a placement group named ${JSON.stringify(name)} exists already`);
     return [{ kind: "reserve", group }];
+  }
+
+  #removeAhead({ id, reason }: { id: string; reason: string }): void {
+    this.#removedAhead.set(id, reason);
+    if (this.#removedAhead.size > REMOVED_MAX) this.#removedAhead.delete(this.#removedAhead.keys().next().value as string);
   }
 
   #remove(group: GroupRecord, reason: string): GroupEffect[] {

@@ -71,7 +71,7 @@ export class RecordedTables {
 
   /** Groups of which no table is left. @returns those that were not known */
   adoptGroups(groups: readonly GroupRecord[]): GroupRecord[] {
-    const unknown = groups.filter(({ header }) => this.#groups.get(header.id) === undefined);
+    const unknown = groups.filter(({ header: { id } }) => this.#groups.get(id) === undefined && !this.#groups.isRemoved(id));
     this.#groups.restore(unknown);
     for (const { header } of unknown) this.#groups.note(header.id);
     return unknown;

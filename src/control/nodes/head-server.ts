@@ -165,9 +165,13 @@ export class HeadServer {
       onFrame: (frame, acknowledge) => {
         if (frame.type === MESSAGE.NODE_REGISTER) {
           const registration = checkRegistration(nodeId, headerOf(frame));
-          heads = registration[2].heads;
           link.reply(frame.callId, { ...DEATH_TIMES, later: this.#options.heartbeatReply?.() } satisfies DeathTimesHeader);
-          node = this.#register(link, registration);
+          // One that an earlier head had not acknowledged comes again, behind the one for this head: what it tells was true then.
+          const [facts, , digest] = registration;
+          if (node?.facts.incarnation !== facts.incarnation || digest.heads >= heads) {
+            heads = digest.heads;
+            node = this.#register(link, registration);
+          }
           acknowledge();
         } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {
           this.#renew(link, frame, nodeId);

@@ -22,7 +22,7 @@ async function programIn(temporary: string, text: string): Promise<ProgramRun> {
 
 test("a folder that many come to and leave at once loses nobody's file, and is gone with the last", async () => {
   const shared = join(folder, "shared");
-  // Each has its file for a moment and is the last to leave most of the time: the folder is made and removed thousands of times.
+  // Each process has its file for a moment, and goes on until it has found the folder gone, and made it, 25 times.
   const text = `
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,17 +31,15 @@ import { leaveSharedFolder, writeInSharedFolder } from ${JSON.stringify(join(SOU
 const folder = ${JSON.stringify(shared)};
 const file = join(folder, process.pid + ".json");
 let made = 0;
-for (let round = 0; round < 400; round += 1) {
+for (let round = 0; round < 400 || made < 25; round += 1) {
   if (!existsSync(folder)) made += 1;
   writeInSharedFolder(folder, () => writePrivateFile(file, String(round)));
   if (readFileSync(file, "utf8") !== String(round)) throw new Error("the file is another's");
   leaveSharedFolder(folder, file);
 }
-console.log(made);
 `;
   const runs = await Promise.all([1, 2, 3, 4].map(() => programIn(folder, text)));
   expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(runs.map(() => [0, ""]));
-  expect(runs.reduce((sum, { stdout }) => sum + Number(stdout), 0)).toBeGreaterThan(100);
   expect(existsSync(shared)).toBe(false);
 });
 

@@ -123,7 +123,7 @@ export class SimulatedNode {
           buildEnvironment: (_, description) => this.#buildEnvironment(description),
           memory: options.watchesMemory ? { probe: this.#memoryProbe(), threshold: 0.9, pretendedBytes: undefined } : undefined,
           unlinkArena: (arena, kind) => rmSync(join(this.#directories[kind === "memory" ? "memory" : "spill"], arena), { force: true }),
-          createHead: (services) => membership?.headFor(services) ?? Head.hostedBy(services, () => world.nowMs),
+          createHead: (services) => membership?.headFor(services) ?? Head.hostedBy(services, { nowMs: () => world.nowMs }),
           onAbandoned: () => this.process.say("its last driver has gone"),
           cluster: membership?.cluster,
         }),

@@ -4,10 +4,12 @@
  * Numbers, sizes, labels and resources as people write them on a command line. What a node offers where nothing is said is decided where it starts. What is wrong is
  * said with what was received and what would do.
  */
+import { fileUrlOf } from "../platform/files/file-url.ts";
+import { isFile } from "../platform/files/paths.ts";
 import type { NodeOptions } from "../providers/local-processes.ts";
 import { type OptionValues, UsageError } from "./command.ts";
 
-type NodeOptionName = "num-cpus" | "num-gpus" | "resources" | "labels" | "object-store-memory" | "spill-directory";
+type NodeOptionName = "num-cpus" | "num-gpus" | "resources" | "labels" | "object-store-memory" | "spill-directory" | "extension";
 
 export const NODE_OPTIONS: Readonly<Record<NodeOptionName, { kind: "value"; valueName: string; help: string }>> = {
   "num-cpus": { kind: "value", valueName: "N", help: "CPUs that the node offers (default: those of this machine)" },
@@ -24,6 +26,11 @@ export const NODE_OPTIONS: Readonly<Record<NodeOptionName, { kind: "value"; valu
     valueName: "DIR",
     help: "where objects go when that is full (default: the folder for temporary files)",
   },
+  extension: {
+    kind: "value",
+    valueName: "FILE",
+    help: "a library's extension of Shoal's own processes; several with commas, and the same on every machine",
+  },
 };
 
 /** @throws UsageError */
@@ -35,7 +42,15 @@ export function nodeOptions(values: OptionValues<typeof NODE_OPTIONS>): NodeOpti
     labels: labels(values.labels),
     objectStoreMemoryBytes: bytes("object-store-memory", values["object-store-memory"]),
     spillDirectory: values["spill-directory"],
+    extensions: extensions(values.extension),
   };
+}
+
+function extensions(text: string | undefined): string[] | undefined {
+  return text?.split(",").map((path) => {
+    if (!isFile(path)) throw misused("extension", "takes the paths of files", path);
+    return fileUrlOf(path);
+  });
 }
 
 function amount(name: string, text: string | undefined): number | undefined {

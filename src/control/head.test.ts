@@ -6,6 +6,7 @@ import { type ActorCreateHeader, MESSAGE, type PayloadHeader } from "../wire/mes
 import { ActorTable } from "./actors/actor-table.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
+import { ExtensionRecords } from "./extension-records.ts";
 import { Head } from "./head.ts";
 import { KeyValues } from "./key-values.ts";
 import { PlacementGroupTable } from "./placement/placement-group-table.ts";
@@ -54,6 +55,7 @@ test("a creation that an earlier head had kept and not acknowledged is answered,
     definitions: new DefinitionTable(),
     environments: new EnvironmentDescriptions(),
     values: new KeyValues(),
+    extensionRecords: new ExtensionRecords(),
   };
   // Who watched it is not in the store.
   tables.actors.restore([{ ...record, watchers: new Set() }], new Map());

@@ -7,6 +7,7 @@
  */
 import { type ActorId, actorObjectId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
+import type { Extension } from "../extension/extension.ts";
 import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
@@ -32,6 +33,8 @@ import { PlacementGroupTable } from "./placement/placement-group-table.ts";
 import type { RecoveryStep } from "./tables/recovery.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
+import { ExtensionRecords } from "./extension-records.ts";
+import { HeadExtensions } from "./head-extensions.ts";
 import { keyValueHandlers, KeyValues } from "./key-values.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 import { WireError } from "../wire/wire-error.ts";
@@ -44,6 +47,7 @@ interface Tables {
   readonly definitions: DefinitionTable;
   readonly environments: EnvironmentDescriptions;
   readonly values: KeyValues;
+  readonly extensionRecords: ExtensionRecords;
 }
 
 interface HeadOptions {
@@ -53,6 +57,9 @@ interface HeadOptions {
   tables?: Tables;
   /** Tells all nodes; by default there is only the one where the process was. */
   tellProcessGone?: (process: ProcessId) => void;
+  extensions?: readonly Extension[];
+  /** One event that comes from no message: what a timer of an extension does. Default: nothing is to be kept, and it just runs. */
+  run?: (body: () => void) => void;
 }
 
 /** Of the names that somebody may have meant: a cluster has tens of thousands. */
@@ -89,10 +96,11 @@ export class Head implements HeadService {
   readonly #waits = new WaitGraph();
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
+  readonly #extensions: HeadExtensions;
   readonly #handlers: Handlers<MessagesToTables, [peer: HeadPeer, message: Message]>;
 
   constructor(options: HeadOptions) {
-    const { actors, groups, definitions, environments, values } = options.tables ?? plainTables();
+    const { actors, groups, definitions, environments, values, extensionRecords } = options.tables ?? plainTables();
     this.#actors = actors;
     this.#definitions = definitions;
     this.#environments = environments;
@@ -119,17 +127,25 @@ export class Head implements HeadService {
       table: groups,
     });
     this.#groups.restore();
+    this.#extensions = new HeadExtensions({
+      extensions: options.extensions ?? [],
+      records: extensionRecords,
+      nowMs: options.nowMs,
+      warn: (text) => this.#warn(text),
+      run: options.run ?? ((body) => body()),
+    });
     this.#handlers = {
       ...this.#actorHandlers(),
       ...this.#descriptionHandlers(),
       ...keyValueHandlers(values),
       ...this.#groups.handlers,
+      [MESSAGE.EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
     };
   }
 
   /** The head of one machine, which the daemon of its driver hosts. */
-  static hostedBy(node: NodeServices, nowMs: () => number): Head {
-    const head = new Head({ nowMs, isOfDriver: true });
+  static hostedBy(node: NodeServices, { nowMs, extensions }: Pick<HeadOptions, "nowMs" | "extensions">): Head {
+    const head = new Head({ nowMs, isOfDriver: true, ...(extensions && { extensions }) });
     head.addNode(node);
     return head;
   }
@@ -137,6 +153,7 @@ export class Head implements HeadService {
   addNode(node: NodeServices): void {
     this.#nodes.set(nodeTagOf(node.nodeId), node);
     this.#placement.nodeJoined(node);
+    this.#extensions.nodeJoined(node.nodeId);
   }
 
   /** What groups have on a node that an earlier head had: some may have been removed, or be placed elsewhere, since that head told it. */
@@ -199,6 +216,7 @@ export class Head implements HeadService {
     // Nobody counts the handles any more that were counted there.
     for (const id of this.#actors.aliasesOf(tag)) this.unheld(id);
     this.#definitions.nodeGone(tag, (id) => this.#startsAgain(id));
+    this.#extensions.nodeGone(nodeId, reason);
   }
 
   /** Whether an actor is or may be started from a definition. */
@@ -316,6 +334,12 @@ export class Head implements HeadService {
     this.#placement.processGone(process);
     this.#apply(this.#actors.handle({ kind: "processGone", process }));
     this.#groups.processGone(process);
+    this.#extensions.processGone(process);
+  }
+
+  /** It leads no more, or its process ends. */
+  close(): void {
+    this.#extensions.close();
   }
 
   definitionUnheld(reference: ObjectId, node: NodeId): void {
@@ -543,6 +567,7 @@ function plainTables(): Tables {
     definitions: new DefinitionTable(),
     environments: new EnvironmentDescriptions(),
     values: new KeyValues(),
+    extensionRecords: new ExtensionRecords(),
   };
 }
 

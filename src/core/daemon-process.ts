@@ -39,6 +39,8 @@ export interface LocalNodeOptions {
   memoryUsageThreshold: number;
   taskOomRetries: number;
   spillRoot: string | undefined;
+  /** Modules of extensions, as URLs. */
+  extensions: readonly string[];
   onLine: (line: string) => void;
 }
 

@@ -43,6 +43,7 @@ import {
   type StoredHeader,
   type WireLocation,
 } from "../wire/messages.ts";
+import { Telemetry } from "../telemetry/telemetry.ts";
 import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
 import { ActorClient } from "./actors/actor-client.ts";
@@ -137,6 +138,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
   /** The daemons that count the handles of actors which others created. */
   readonly actorOwners: Map<ActorId, ProcessId> = new Map();
   readonly links: OpenLinks = new OpenLinks();
+  readonly telemetry: Telemetry;
   #isClosed = false;
 
   /** `createReducer`: handles, remote functions and classes in values, which are built on the runtime. */
@@ -145,6 +147,9 @@ export class Runtime implements RefRuntime, WhyRuntime {
     const { processId, daemonId, ids } = options;
     const daemon = new Connection(options.daemonTransport, { trusted: true });
     this.daemon = daemon;
+    this.telemetry = new Telemetry((report) =>
+      daemon.send(MESSAGE.EXTENSION, { extension: "telemetry", message: "report", header: report }),
+    );
     this.channel = new DaemonChannel({ connection: daemon, daemonId, processId });
     this.store = new LocalStore({
       memoryDirectory: options.memoryDirectory,
@@ -425,6 +430,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
   close(options: { failsPending: boolean }): number {
     if (this.#isClosed) return 0;
     this.#isClosed = true;
+    this.telemetry.flush();
     this.longWaits.close();
     this.cancellation.close();
     const unanswered = this.submitter.close();
@@ -546,6 +552,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
    */
   exit(withinMs: number): void {
     this.#isClosed = true;
+    this.telemetry.flush();
     this.daemon.onFrame = ({ type, header }) => {
       if (type === MESSAGE.LOG) this.options.onLog(decodeHeader(header) as LogHeader);
     };

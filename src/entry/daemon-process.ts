@@ -30,6 +30,7 @@ import { removeNodeFile, writeNodeFile } from "../platform/files/node-file.ts";
 import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/network/tls-identity.ts";
 import { PROTOCOL_VERSION } from "../wire/messages.ts";
 import { tellingStartFailures } from "../platform/processes/start-failure.ts";
+import { loadExtensions } from "../extension/load-extensions.ts";
 import { daemonStart, whenParentGone } from "./daemon-start.ts";
 import { nodeEnvironments } from "./node-environments.ts";
 
@@ -51,6 +52,7 @@ whenParentGone(() => end());
 process.title = "shoal daemon";
 const started = tellingStartFailures(send);
 const { directories, nodeId, daemonId, cluster, jobId, namespace, objectStoreMemoryBytes } = configuration;
+const extensions = await loadExtensions(configuration.extensions);
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
 const runsUntil = join(directories.memory, "runs-until");
@@ -140,6 +142,7 @@ const launcher = createProcessLauncher({
       runtimeEnv: settings?.description,
       packageFolder: settings?.packageFolder,
       foreignCode: settings?.foreignCode,
+      extensions: configuration.extensions,
     };
   },
   onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
@@ -167,9 +170,10 @@ const daemon: NodeDaemon = new NodeDaemon({
   memory: { probe: createMemoryProbe(), threshold: configuration.memoryUsageThreshold, pretendedBytes: pretendedMemoryBytes() },
   unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
   createHead: (node) => {
-    if (membership === undefined) return Head.hostedBy(node, () => performance.now());
+    if (membership === undefined) return Head.hostedBy(node, { nowMs: () => performance.now(), extensions });
     return membership.headFor(node);
   },
+  extensions,
   onAbandoned: () => {
     if (cluster === undefined) end();
   },

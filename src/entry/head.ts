@@ -6,6 +6,7 @@
  */
 import { type NodeId, newProcessId } from "../base/ids.ts";
 import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../control/joining/cluster-secrets.ts";
+import { loadExtensions } from "../extension/load-extensions.ts";
 import { HeadSecurity } from "../control/joining/head-security.ts";
 import { refuseOtherHead } from "../control/leadership/head-roster.ts";
 import { HeadReign } from "../control/leadership/head-reign.ts";
@@ -39,6 +40,8 @@ export interface HeadConfiguration {
   nats?: NatsOfHead | undefined;
   /** Whether other heads, on the same NATS, may take over. What a cluster must not lose is then kept there, and `directory` is not used. Default: false. */
   hasRivals?: boolean | undefined;
+  /** Modules of extensions, as URLs. */
+  extensions?: readonly string[] | undefined;
 }
 
 /** What the head tells its parent once it listens, as JSON. */
@@ -69,6 +72,7 @@ const { headId, address, directory, tlsOnLoopback = false, hosts = [], hasRivals
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
 let reign: HeadReign | undefined;
 const place = configuration.nats === undefined ? configuration.controlPlane : headPlace(configuration.nats, `head-${headId}`);
+const extensions = await loadExtensions(configuration.extensions ?? []);
 const plane = await openControlPlane(place ?? { kind: "memory" });
 await refuseOtherHead(plane.bus, { id: headId, address, hasRivals });
 // A head that only this machine reaches, and that ends with who started it, begins sooner without.
@@ -88,6 +92,7 @@ reign = new HeadReign({
   hasRivals,
   newIncarnation: () => randomHex(8),
   nowMs: () => performance.now(),
+  extensions,
   onChange: tellParent,
   onError: (error) => console.error(`shoal: ${(error as Error).message}`),
 });

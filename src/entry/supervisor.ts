@@ -101,6 +101,7 @@ const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
             nats: nats?.access,
             controlPlane: otherPlane(head),
             hasRivals: head.hasRivals,
+            extensions: offer.extensions,
             onLine: (line) => headLog.write(line),
             onChange: ({ leads, reason }) => log.write(leads ? `The head leads: ${reason}.` : `The head stands by: ${reason}.`),
           });

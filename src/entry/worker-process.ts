@@ -5,6 +5,7 @@
  * and reads from no connection after that (`platform/processes/run-permit.ts`).
  */
 import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
+import { loadExtensions } from "../extension/load-extensions.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { saveCodeCache } from "../platform/files/code-cache.ts";
 import { listen } from "../platform/network/endpoint.ts";
@@ -21,6 +22,7 @@ import type { SpareConfiguration } from "../node/workers/spare-process.ts";
 import { connectProven } from "../rpc/handshake.ts";
 import { acceptStranger } from "../rpc/stranger.ts";
 import { newWakefulLoop } from "../rpc/wakeful-loop.ts";
+import { CallObservers } from "../worker/call-observers.ts";
 import { markOutput } from "../worker/console-source.ts";
 import { InterruptionGuard } from "../worker/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
@@ -51,6 +53,7 @@ process.on("unhandledRejection", (reason) => {
   console.error("Unhandled rejection in a task:", reason);
 });
 
+const extensions = await loadExtensions(configuration.extensions);
 const permit = runPermit === undefined ? undefined : new WorkerPermit({ path: runPermit, end: endAtOnce });
 const allowed = (transport: Transport): Transport => (permit === undefined ? transport : permitted(transport, permit));
 permit?.watch();
@@ -71,6 +74,7 @@ const host = startWorkerRuntime({
   showActor: (className) => {
     process.title = `shoal worker: ${className}`;
   },
+  observers: CallObservers.of(extensions, configuration.jobId),
   guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),
   exit: () => {
     listener.close();

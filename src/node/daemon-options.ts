@@ -5,6 +5,7 @@
  * simulation is here.
  */
 import type { NodeId, ProcessId } from "../base/ids.ts";
+import type { Extension } from "../extension/extension.ts";
 import type { SpillDisk } from "../object/spill-disk.ts";
 import type { HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
@@ -39,6 +40,7 @@ export interface NodeDaemonOptions {
   unlinkArena: (arena: string, kind: "memory" | "disk") => void;
   /** The control service that this daemon reaches without a message: on one machine it hosts it. */
   createHead: (node: NodeServices) => HeadService;
+  extensions?: readonly Extension[] | undefined;
   /** The last driver has gone. */
   onAbandoned: () => void;
   /** The node is one of a cluster: how it reaches the others. */

@@ -24,6 +24,7 @@ import {
   type ReclaimedHeader,
   type WorkerExitedHeader,
 } from "../wire/messages.ts";
+import type { ExtensionHeader } from "../wire/extension-messages.ts";
 import type { LeaseReportHeader, WhyRefHeader } from "../wire/why-messages.ts";
 import type { HeadPeer, HeadService } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
@@ -41,6 +42,7 @@ import { LeaseWatch } from "./leases/lease-watch.ts";
 import { nodeDigest, type PlacedActor } from "./membership/node-digest.ts";
 import { nodeServices } from "./node-services.ts";
 import { admitProcess } from "./process-admission.ts";
+import { NodeExtensions } from "./node-extensions.ts";
 import { nodeHeader } from "./node-header.ts";
 import { answerLocate } from "./objects/object-locations.ts";
 import { OtherNodes } from "./membership/other-nodes.ts";
@@ -56,6 +58,7 @@ import { MESSAGES_TO_HEAD, type MessagesToHead } from "../wire/messages-to-head.
 const EXIT_AFTER_CLOSE_MS = 1000;
 /** The system closes a dead process' sockets at once, unless another process has them, too. */
 const CLOSE_AFTER_EXIT_MS = 1000;
+const NO_BYTES = new Uint8Array(0);
 /** What is said of a worker that ended before it was heard of. */
 const GONE = { pid: 0, address: "", remoteAddress: "" };
 
@@ -92,6 +95,7 @@ export class NodeDaemon {
   readonly #others: OtherNodes | undefined;
   readonly #elsewhere: ClusterLeases | undefined;
   readonly #watch: LeaseWatch;
+  readonly #extensions: NodeExtensions;
   readonly #handlers: DaemonHandlers;
   #drain: Drain | undefined;
   #isClosing = false;
@@ -210,6 +214,11 @@ export class NodeDaemon {
       describe: (actor: ActorId) => this.#head.describe(actor),
     };
     this.#memory = options.memory === undefined ? undefined : new MemoryGuard(options.memory, around);
+    this.#extensions = new NodeExtensions({
+      ...shared,
+      extensions: options.extensions ?? [],
+      tellHead: (header) => this.#tellHead(header),
+    });
     this.#handlers = this.#allHandlers();
   }
 
@@ -235,6 +244,8 @@ export class NodeDaemon {
     this.#elsewhere?.close();
     this.#store.close();
     this.#memory?.close();
+    this.#extensions.close();
+    this.#head.close?.();
     await this.#workers.close("the session was shut down");
   }
 
@@ -252,6 +263,7 @@ export class NodeDaemon {
     this.#peers.set(peer.id, peer);
     connection.onClose = () => this.#leave(peer);
     this.#store.joined(peer.id);
+    if (peer.kind === "driver" || peer.kind === "worker") this.#extensions.processJoined(peer.id, peer.kind, peer.jobId);
     const environment = peer.kind === "worker" ? this.#workers.ready(peer.id) : undefined;
     if (environment !== undefined && environment !== "") this.#environments.workerStarted(environment);
     if (environment !== undefined) this.#lease({ kind: "workerReady", worker: peer.id, environment });
@@ -293,6 +305,7 @@ export class NodeDaemon {
       ...this.#environments.folderHandlers,
       [MESSAGE.OBJECT_FETCH]: ofOthers?.[MESSAGE.OBJECT_FETCH] ?? onlyInCluster,
       [MESSAGE.COPY_RELEASE]: ofOthers?.[MESSAGE.COPY_RELEASE] ?? onlyInCluster,
+      [MESSAGE.NODE_EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
       [MESSAGE.OBJECT_LOCATE]: (objects, peer, { callId }) =>
         answerLocate(peer, callId, { objects, store: this.#store, nodeId: this.#options.nodeId, others: this.#others }),
     };
@@ -348,6 +361,18 @@ export class NodeDaemon {
       [MESSAGE.WHY_REF]: (header, peer, { callId }) => this.#whyRef(peer, callId, header),
       [MESSAGE.SHUTDOWN]: (_nothing, peer, { callId }) => this.#shutdown(peer, callId),
     };
+  }
+
+  /** Told by the daemon itself, which no answer reaches. */
+  #tellHead(header: ExtensionHeader): void {
+    const { processId: id } = this.#options;
+    const connection: PeerConnection = {
+      send: () => {},
+      request: () => Promise.reject(new Error("the daemon is asked nothing")),
+      reply: () => {},
+      replyError: () => {},
+    };
+    this.#head.receive({ id, holderId: id, connection }, { type: MESSAGE.EXTENSION, callId: 0, flags: 0, body: NO_BYTES }, header);
   }
 
   #leaseReport(asked: Parameters<typeof leaseReport>[0]): LeaseReportHeader {
@@ -521,6 +546,7 @@ export class NodeDaemon {
     this.#store.processGone(process);
     this.#others?.localProcessGone(process);
     this.#head.processGone(process);
+    this.#extensions.processGone(process);
     this.#lease({ kind: "processGone", process });
     this.#elsewhere?.processGone(process);
   }

@@ -57,6 +57,8 @@ export interface NodeOptions {
   readonly spillDirectory?: string | undefined;
   /** Whether it runs jobs in the very folders of drivers on its machine. Default: true. `false`: in copies that travel, as between machines. */
   readonly sharesFolders?: boolean | undefined;
+  /** Modules of extensions, as URLs. Default: none. */
+  readonly extensions?: readonly string[] | undefined;
 }
 
 interface StartNodeOptions extends NodeOptions {
@@ -117,6 +119,7 @@ export async function startNode(options: StartNodeOptions): Promise<LocalNodePro
     taskOomRetries: -1,
     workerExecArgv: workerExecArgv([]),
     sharesFolders: options.sharesFolders,
+    extensions: options.extensions ?? [],
     cluster: { headAddresses: typeof headAddress === "string" ? [headAddress] : headAddress, listenAddress, joinToken },
   };
   const clean = (): void => {

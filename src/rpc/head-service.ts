@@ -108,4 +108,6 @@ export interface HeadService {
   shapeOf(actor: ActorId): string | undefined;
   /** The actor's class, for messages to people. */
   describe(actor: ActorId): string | undefined;
+  /** The daemon ends, and with it a head that it hosts. */
+  close?(): void;
 }

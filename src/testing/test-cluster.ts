@@ -31,6 +31,8 @@ export interface TestClusterOptions {
   tls?: boolean | undefined;
   /** Where the head keeps its tables, so that one that is started again knows what the last one knew. Default: in its memory, and gone with it. */
   nats?: TestNats | undefined;
+  /** Modules of extensions for the head and all nodes, as URLs of files. Default: none. */
+  extensions?: readonly (string | URL)[] | undefined;
   /** Lines that processes of the cluster print. Default: to standard error. */
   onLine?: ((line: string) => void) | undefined;
 }
@@ -149,6 +151,7 @@ export class TestCluster implements AsyncDisposable {
     const { joinToken, needsCertificates } = this.#start;
     const host = this.#network.newHost();
     const started = await startNode({
+      extensions: extensionsOf(this.#options),
       ...options,
       ...(needsCertificates ? { joinToken } : { token: this.#token }),
       headAddress: this.#addresses,
@@ -301,6 +304,7 @@ function startTestHead({ token, network, folder, options }: Omit<Parts, "heads">
   return startHead({
     address,
     hasRivals: (options.heads ?? 1) > 1,
+    extensions: extensionsOf(options),
     token,
     tlsOnLoopback: options.tls,
     // A head that is started again has the authority of the one before it.
@@ -309,6 +313,10 @@ function startTestHead({ token, network, folder, options }: Omit<Parts, "heads">
     networkFaults: network.placeOf(parseNetworkAddress(address).host),
     onLine: onLineOf(options),
   });
+}
+
+function extensionsOf({ extensions = [] }: TestClusterOptions): string[] {
+  return extensions.map(String);
 }
 
 async function endHead(head: LocalHead): Promise<void> {

@@ -6,6 +6,7 @@
  */
 import type { ActorId, JobId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
 import type { LeaseSpillDroppedHeader, LeaseSpillHeader } from "./cluster-messages.ts";
+import { type ExtensionHeader, extensionHeader } from "./extension-messages.ts";
 import { actorLeaving, arenaName, callsRead, leaseName, location, payload, whyRef, workerExit } from "./header-parts.ts";
 import * as shape from "./header-shape.ts";
 import type { Shapes } from "./message-table.ts";
@@ -76,6 +77,7 @@ export interface MessagesOfProcess extends Omit<MessagesToHead, typeof MESSAGE.R
   [MESSAGE.OBJECT_FETCH]: ObjectFetchHeader;
   [MESSAGE.COPY_RELEASE]: WireLocation[];
   [MESSAGE.OBJECT_LOCATE]: ObjectLocateHeader;
+  [MESSAGE.NODE_EXTENSION]: ExtensionHeader;
 }
 
 /** What a node tells another that no process tells its daemon. */
@@ -145,6 +147,7 @@ export const MESSAGES_OF_PROCESS: Shapes<MessagesOfProcess> = {
   [MESSAGE.OBJECT_FETCH]: tuple<ObjectFetchHeader>(objectId, location, number, optional(processId)),
   [MESSAGE.COPY_RELEASE]: list(location),
   [MESSAGE.OBJECT_LOCATE]: list(tuple<ObjectLocateHeader[number]>(objectId, location, processId)),
+  [MESSAGE.NODE_EXTENSION]: extensionHeader,
 };
 
 export const MESSAGES_BETWEEN_DAEMONS: Shapes<MessagesBetweenDaemons> = {

@@ -7,6 +7,7 @@
 import type { ActorId } from "../base/ids.ts";
 import type { JoinTokensHeader, NodeDrainHeader } from "./cluster-messages.ts";
 import type { DefinitionHeader } from "./definition-messages.ts";
+import { type ExtensionHeader, extensionHeader } from "./extension-messages.ts";
 import { actorOptions, definition, environment, group, payload } from "./header-parts.ts";
 import * as shape from "./header-shape.ts";
 import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValuePutHeader } from "./key-value-messages.ts";
@@ -59,6 +60,7 @@ export interface MessagesToHead {
   [MESSAGE.KV_GET]: KeyValueGetHeader;
   [MESSAGE.KV_DELETE]: KeyValueNameHeader;
   [MESSAGE.KV_LIST]: KeyValueListHeader;
+  [MESSAGE.EXTENSION]: ExtensionHeader;
 }
 
 /** What is asked of the head of a cluster as the one that knows all nodes; the head of one machine is not asked. */
@@ -121,4 +123,5 @@ export const MESSAGES_TO_HEAD: Shapes<MessagesToHead> = {
   [MESSAGE.KV_GET]: fields<KeyValueGetHeader>({ namespace: text, key: text, withValue: flag }),
   [MESSAGE.KV_DELETE]: fields<KeyValueNameHeader>({ namespace: text, key: text }),
   [MESSAGE.KV_LIST]: fields<KeyValueListHeader>({ namespace: text, prefix: text }),
+  [MESSAGE.EXTENSION]: extensionHeader,
 };

@@ -8,6 +8,7 @@
 import { copyBytes } from "../base/bytes.ts";
 import type { ActorId, ProcessId } from "../base/ids.ts";
 import { HeldMessages } from "../object/held-messages.ts";
+import type { CallOutcome } from "../extension/extension.ts";
 import { ArgumentsLost, type LostObject } from "../object/lost-object.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { inBandPayload, type Payload } from "../object/payload.ts";
@@ -29,6 +30,7 @@ import {
   type StreamHeader,
 } from "../wire/messages.ts";
 import type { WhyCallHeader, WhyHeader, WhyTrail } from "../wire/why-messages.ts";
+import type { CallObservers } from "./call-observers.ts";
 import { CallPlaces } from "./call-places.ts";
 import { type AnyFunction, type Callee, CallTargets, type CallTargetsOptions, type Method, noMethod } from "./call-targets.ts";
 import type { Executor, Job } from "./executor.ts";
@@ -61,6 +63,7 @@ interface CallServerOptions extends CallTargetsOptions {
   cancelChildren: (parent: TaskContext) => void;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped (in-process mode). */
   guard: InterruptionGuard | undefined;
+  observers: CallObservers | undefined;
   /** The calls of this worker that a call of its own runtime was made for, the nearest first. */
   ancestorsOf: (callId: number) => readonly MarkedCall[];
   /** The process can no longer be relied on, and is to be replaced. */
@@ -89,6 +92,7 @@ export class CallServer {
   readonly #places: CallPlaces;
   readonly #streams: StreamServer;
   readonly #guard: CallGuard | undefined;
+  readonly #observers: CallObservers | undefined;
   readonly #held: HeldMessages;
   readonly received: ReceivedCalls;
 
@@ -101,6 +105,7 @@ export class CallServer {
     this.#places = new CallPlaces(options.executor);
     this.#callerId = options.caller.processId;
     const { connection, caller, codec, table, guard, ancestorsOf } = options;
+    this.#observers = options.observers;
     if (guard !== undefined) this.#guard = new CallGuard({ guard, caller, ancestorsOf: this.#isOwn ? ancestorsOf : undefined });
     this.#open = new OpenCalls({
       executor: options.executor,
@@ -191,7 +196,7 @@ export class CallServer {
       return;
     }
     this.#results.sendDeclined(call.callId, lost);
-    this.#callEnded(context, call.callId, undefined);
+    this.#callEnded(context, call.callId, "declined", undefined);
   }
 
   /**
@@ -466,6 +471,7 @@ export class CallServer {
     // What was answered in this tick leaves before what may last, or end the process.
     if (measured !== undefined && isGuarded(measured)) this.#connection.flush();
     context.fn = fn;
+    this.#observers?.begins(context);
     const body = (): unknown => Reflect.apply(fn, receiver, args);
     const startMs = performance.now();
     let result: unknown;
@@ -557,7 +563,7 @@ export class CallServer {
       this.#answerError(context, call, unsentResult(error, value, context), done);
       return;
     }
-    this.#callEnded(context, call.callId, done);
+    this.#callEnded(context, call.callId, "finished", done);
   }
 
   #answerError(context: TaskContext, call: { callId: number; numReturns: number }, error: unknown, done?: () => void): void {
@@ -570,7 +576,7 @@ export class CallServer {
       return;
     }
     this.#results.send(call.callId, this.#codec.encodeError(error, { name: context.name }), FRAME_FLAG.ERROR, 0);
-    this.#callEnded(context, call.callId, done);
+    this.#callEnded(context, call.callId, "failed", done);
   }
 
   /** The caller has settled it already, and only learns that the call has ended. */
@@ -578,10 +584,11 @@ export class CallServer {
     // One that was abandoned has been answered for.
     if (context.isFinished) return;
     this.#results.send(call.callId, this.#codec.encode(undefined), 0, 0);
-    this.#callEnded(context, call.callId, done);
+    this.#callEnded(context, call.callId, "cancelled", done);
   }
 
-  #callEnded(context: TaskContext, callId: number, done: (() => void) | undefined): void {
+  #callEnded(context: TaskContext, callId: number, outcome: CallOutcome, done: (() => void) | undefined): void {
+    this.#observers?.ended(context, outcome);
     if (this.#open.size > 0) this.#open.delete(callId);
     if (this.#streams.size > 0) this.#streams.ended(callId);
     if (done === undefined) {

@@ -29,6 +29,7 @@ import {
 } from "../wire/messages.ts";
 import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
 import { ActorHost } from "./actor-host.ts";
+import type { CallObservers } from "./call-observers.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
 import { SpentWorker } from "./spent-worker.ts";
@@ -75,6 +76,8 @@ export interface WorkerHostOptions {
   guard?: InterruptionGuard;
   /** Whether calls that this process has made have not been answered; absent where the process is not this worker's alone, which then is never spent. */
   hasOpenCalls?: (() => boolean) | undefined;
+  /** Extensions that want to hear of calls. */
+  observers?: CallObservers | undefined;
   /** Ends this worker after what it has answered has been sent. */
   exit: () => void;
 }
@@ -209,6 +212,7 @@ export class WorkerHost {
       onActorEnd: (leaving) => this.#endActor(leaving),
       begins: this.#spent === undefined ? undefined : (id, maxCalls) => this.#spent?.begins(id, maxCalls),
       guard,
+      observers: this.#options.observers,
       onUnsafe: () => {
         const header: CancelRunningHeader = { worker: processId, callId: 0, recursive: false, kill: true };
         daemon.send(MESSAGE.CANCEL_RUNNING, header);

@@ -15,7 +15,7 @@ export const PUBLIC = "the public files";
 
 const LAYER_0 = ["base"];
 const LAYERS_TO_2 = [...LAYER_0, "platform", "wire", "scheduling", "rpc", "closure"];
-const LAYERS_TO_3 = [...LAYERS_TO_2, "object"];
+const LAYERS_TO_3 = [...LAYERS_TO_2, "object", "extension", "telemetry"];
 const LAYERS_TO_4 = [...LAYERS_TO_3, "control", "node", "worker", "environment"];
 
 export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
@@ -27,6 +27,10 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   rpc: { layer: 2, mayImport: ["base", "platform", "wire"] },
   closure: { layer: 2, mayImport: ["base", "platform", "wire"] },
   object: { layer: 3, mayImport: LAYERS_TO_2 },
+  // What libraries add to the head, to daemons and to workers; those load it and run it.
+  extension: { layer: 3, mayImport: ["base", "wire", "rpc"] },
+  // The head's part of it is an extension.
+  telemetry: { layer: 4, mayImport: ["base", "wire", "extension"] },
   // The four of layer 4 run in different processes and meet only through messages of `wire`.
   control: { layer: 4, mayImport: LAYERS_TO_3 },
   node: { layer: 4, mayImport: LAYERS_TO_3 },

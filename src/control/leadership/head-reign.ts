@@ -5,6 +5,7 @@
  * turned away. A head without rivals leads at once, and again as soon as it can. Made by the head's entry point.
  */
 import type { NodeId, ProcessId } from "../../base/ids.ts";
+import type { Extension } from "../../extension/extension.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import { acceptPeer } from "../../rpc/handshake.ts";
 import { notLeader } from "../../rpc/refusals.ts";
@@ -30,6 +31,7 @@ interface HeadReignOptions {
   /** For each reign another, so that nodes register anew. */
   readonly newIncarnation: () => string;
   readonly nowMs: () => number;
+  readonly extensions: readonly Extension[];
   /** It leads from now on, or no more, and why. */
   readonly onChange?: (change: { leads: boolean; reason: string }) => void;
   readonly onError?: (error: unknown) => void;
@@ -103,11 +105,11 @@ export class HeadReign {
   }
 
   async #lead(leadership: Leadership, election: HeadElection): Promise<{ end(reason: string): void }> {
-    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, onChange } = this.#options;
+    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, extensions, onChange } = this.#options;
     const onLost = (error: Error): void => election.stepDown(error.message);
     // Another head may have changed which join tokens are good.
     if (hasRivals) await security?.reload();
-    const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, onLost });
+    const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, extensions, onLost });
     const server = new HeadServer({
       kept,
       self: { ...self, incarnation: newIncarnation(), term: leadership.term },

@@ -13,6 +13,7 @@ import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import type { ActorOptionsHeader, EnvironmentHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { ActorRecord, Alias } from "../actors/actor-table.ts";
 import type { StoredDefinition } from "../definition-table.ts";
+import { type ExtensionRecord, recordId } from "../extension-records.ts";
 import type { KeyValue } from "../key-values.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
@@ -22,7 +23,7 @@ export const HEAD_PREFIX = "head";
 /** What one record may take. Larger arguments and captured buffers lie in the object store, and are only named here. */
 export const RECORD_BYTES_MAX: number = 8 * 1024 * 1024;
 
-type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver" | "value";
+type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver" | "value" | "extension";
 
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
 export interface NodeRecord {
@@ -52,6 +53,7 @@ export interface HeadTables {
   readonly nodes: NodeRecord[];
   readonly drivers: DriverRecord[];
   readonly values: KeyValue[];
+  readonly extensions: ExtensionRecord[];
 }
 
 interface SpecHeader {
@@ -150,6 +152,13 @@ export class HeadRecords {
     return this.#put("value", id, { header, body });
   }
 
+  /** Of a table of an extension; without a value it is gone. */
+  extensionRecord(name: Omit<ExtensionRecord, "value">, value: unknown): StoreWrite[] {
+    const id = recordId(name);
+    if (value === undefined) return this.#delete("extension", id);
+    return this.#put("extension", id, { header: { ...name, value } satisfies ExtensionRecord, body: NOTHING });
+  }
+
   /** From a listing of everything under `HEAD_PREFIX`. */
   read(entries: readonly StoreEntry[]): HeadTables {
     const values = new Map<string, Uint8Array>();
@@ -165,6 +174,7 @@ export class HeadRecords {
       node: [],
       driver: [],
       value: [],
+      extension: [],
     } as Record<RecordKind, [id: string, header: unknown, body: Uint8Array][]>;
     for (const { key, value } of entries) {
       const [prefix, kind, id, part] = key.split(".");
@@ -182,6 +192,7 @@ export class HeadRecords {
       nodes: kinds.node.map(([, header]) => header as NodeRecord).sort((a, b) => (a.goneMs ?? 0) - (b.goneMs ?? 0)),
       drivers: kinds.driver.map(([, header]) => header as DriverRecord),
       values: kinds.value.map(([, header, body]) => ({ ...(header as Omit<KeyValue, "body">), body })),
+      extensions: kinds.extension.map(([, header]) => header as ExtensionRecord),
     };
   }
 

@@ -6,6 +6,7 @@
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
+import type { Extension } from "../../extension/extension.ts";
 import { Head } from "../head.ts";
 import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { Journal } from "./journal.ts";
@@ -23,6 +24,7 @@ interface KeptHeadParts {
   /** What was in the tables when this reign began. */
   readonly kept: HeadTables;
   readonly nowMs: () => number;
+  readonly extensions?: readonly Extension[] | undefined;
 }
 
 export class KeptHead {
@@ -39,12 +41,19 @@ export class KeptHead {
   /** Of the nodes that have registered with this head, as they then were. */
   readonly #processes = new Map<NodeTag, ReadonlySet<string>>();
 
-  constructor({ journal, tables, kept, nowMs }: KeptHeadParts) {
+  constructor({ journal, tables, kept, nowMs, extensions }: KeptHeadParts) {
     this.tables = tables;
     this.kept = kept;
     this.#journal = journal;
     this.#gate = new OutputGate({ journal, takeWrites: () => tables.takeWrites() });
-    this.head = new Head({ nowMs, isOfDriver: false, tables, tellProcessGone: (process) => this.#tellProcessGone(process) });
+    this.head = new Head({
+      nowMs,
+      isOfDriver: false,
+      tables,
+      tellProcessGone: (process) => this.#tellProcessGone(process),
+      ...(extensions && { extensions }),
+      run: (body) => this.run(body),
+    });
     for (const record of kept.nodes) if (record.state !== "dead") this.#living.set(record.nodeId, record);
     this.run(() => {
       for (const step of unplaced(tables.actors)) this.head.recover(step);
@@ -56,13 +65,14 @@ export class KeptHead {
     store: ControlStore;
     leadership: Leadership;
     nowMs: () => number;
+    extensions?: readonly Extension[];
     onLost: (error: Error) => void;
   }): Promise<KeptHead> {
-    const { store, leadership, nowMs, onLost } = options;
+    const { store, leadership, nowMs, extensions, onLost } = options;
     const tables = new RecordedTables();
     const kept = tables.restore((await store.list(HEAD_PREFIX)).entries);
     const journal = new Journal({ commit: (writes) => leadership.commit(writes), onLost });
-    return new KeptHead({ journal, tables, kept, nowMs });
+    return new KeptHead({ journal, tables, kept, nowMs, extensions });
   }
 
   /** One event. @param then runs when what it changed is kept */
@@ -138,6 +148,7 @@ export class KeptHead {
 
   /** Nothing that waits is said any more. */
   end(): void {
+    this.head.close();
     this.#journal.end();
   }
 }

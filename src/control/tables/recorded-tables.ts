@@ -10,6 +10,7 @@ import type { EnvironmentHeader } from "../../wire/messages.ts";
 import { type ActorEffect, type ActorEvent, type ActorRecord, ActorTable, type Alias } from "../actors/actor-table.ts";
 import { DefinitionTable, type StoredDefinition } from "../definition-table.ts";
 import { EnvironmentDescriptions } from "../environment-descriptions.ts";
+import { type ExtensionRecord, ExtensionRecords, recordId } from "../extension-records.ts";
 import { idOf, type KeyValue, KeyValues } from "../key-values.ts";
 import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { type GroupEffect, type GroupEvent, type GroupRecord, PlacementGroupTable } from "../placement/placement-group-table.ts";
@@ -24,12 +25,14 @@ export class RecordedTables {
   readonly definitions: DefinitionTable;
   readonly environments: EnvironmentDescriptions;
   readonly values: KeyValues;
+  readonly extensionRecords: ExtensionRecords;
   readonly #records = new HeadRecords();
   readonly #actors: RecordedActors;
   readonly #groups: RecordedGroups;
   readonly #definitions: RecordedDefinitions;
   readonly #environments: RecordedEnvironments;
   readonly #values: RecordedValues;
+  readonly #extensionRecords: RecordedExtensions;
   readonly #deadNodes: NodeRecord[] = [];
   #writes: StoreWrite[] = [];
 
@@ -39,11 +42,13 @@ export class RecordedTables {
     this.#definitions = new RecordedDefinitions();
     this.#environments = new RecordedEnvironments();
     this.#values = new RecordedValues();
+    this.#extensionRecords = new RecordedExtensions();
     this.actors = this.#actors;
     this.groups = this.#groups;
     this.definitions = this.#definitions;
     this.environments = this.#environments;
     this.values = this.#values;
+    this.extensionRecords = this.#extensionRecords;
   }
 
   /** Takes over what an earlier head has kept: a listing of everything under `HEAD_PREFIX`. @returns it, for what has to be done about it */
@@ -58,6 +63,8 @@ export class RecordedTables {
     this.#environments.take();
     for (const value of tables.values) this.#values.put(value, { overwrite: true });
     this.#values.take();
+    for (const record of tables.extensions) this.#extensionRecords.put(record);
+    this.#extensionRecords.take();
     this.#deadNodes.push(...tables.nodes.filter(({ state }) => state === "dead"));
     return tables;
   }
@@ -106,6 +113,7 @@ export class RecordedTables {
     for (const id of this.#groups.take()) writes.push(...this.#records.group(id, this.#groups.get(id)));
     for (const description of this.#environments.take()) writes.push(...this.#records.environment(description));
     for (const [id, value] of this.#values.take()) writes.push(...this.#records.value(id, value));
+    for (const { value, ...name } of this.#extensionRecords.take()) writes.push(...this.#records.extensionRecord(name, value));
     for (const definition of this.#definitions.take()) writes.push(...this.#records.definition(definition));
     for (const [reference, contentId] of this.#definitions.takeUnheld())
       writes.push(...this.#records.definitionUnheld(reference, contentId));
@@ -267,5 +275,26 @@ class RecordedValues extends KeyValues {
     const changed = this.#changed;
     this.#changed = new Map();
     return changed;
+  }
+}
+
+class RecordedExtensions extends ExtensionRecords {
+  #changed = new Map<string, ExtensionRecord>();
+
+  override put(record: ExtensionRecord): void {
+    super.put(record);
+    this.#changed.set(recordId(record), record);
+  }
+
+  override delete(name: Omit<ExtensionRecord, "value">): boolean {
+    const wasThere = super.delete(name);
+    if (wasThere) this.#changed.set(recordId(name), { ...name, value: undefined });
+    return wasThere;
+  }
+
+  take(): Iterable<ExtensionRecord> {
+    const changed = this.#changed;
+    this.#changed = new Map();
+    return changed.values();
   }
 }

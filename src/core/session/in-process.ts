@@ -7,6 +7,7 @@
  */
 import { newProcessId, type ProcessId } from "../../base/ids.ts";
 import { Head } from "../../control/head.ts";
+import { registeredExtensions } from "../../extension/load-extensions.ts";
 import { NodeDaemon } from "../../node/daemon.ts";
 import type { WorkerLauncher } from "../../node/workers/worker-pool.ts";
 import { createSpillDisk } from "../../object/spill-disk.ts";
@@ -19,6 +20,7 @@ import { loopbackPair } from "../../platform/network/transport.ts";
 import { Connection } from "../../rpc/connection.ts";
 import { proven } from "../../rpc/handshake.ts";
 import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
+import { CallObservers } from "../../worker/call-observers.ts";
 import { taskContext } from "../../worker/task-context.ts";
 import { WorkerHost } from "../../worker/worker-host.ts";
 import type { LocalNode, LocalNodeOptions } from "../daemon-process.ts";
@@ -36,6 +38,7 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
   sweepStaleSessions(options.spillRoot === undefined ? sessionRoots() : [...sessionRoots(), options.spillRoot]);
   const [near, far] = loopbackPair();
   const restoreExit = refuseExitInTasks();
+  const { extensions } = registeredExtensions();
   const daemon = new NodeDaemon({
     nodeId: options.nodeId,
     processId: options.daemonId,
@@ -54,7 +57,8 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     // Workers in one process cannot be told apart by their memory, nor ended for it.
     memory: undefined,
     unlinkArena: (arena, kind) => removeArenaFile(directories, arena, kind),
-    createHead: (node) => Head.hostedBy(node, () => performance.now()),
+    createHead: (node) => Head.hostedBy(node, { nowMs: () => performance.now(), extensions }),
+    extensions,
     onAbandoned: () => {},
   });
   daemon.accept(far);
@@ -101,6 +105,7 @@ function createInProcessLauncher(
         nodeId: options.nodeId,
         token: options.token,
         daemon: connection,
+        observers: CallObservers.of(registeredExtensions().extensions, options.jobId),
         codec: runtime.serializer,
         definitions: runtime.definitions,
         table: runtime.table,

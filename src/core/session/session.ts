@@ -7,6 +7,7 @@
  */
 import { IdSource, newJobId, newNodeId, newProcessId } from "../../base/ids.ts";
 import { ShoalError } from "../../base/errors.ts";
+import { registeredExtensions } from "../../extension/load-extensions.ts";
 import { resolveRuntimeEnv } from "../../environment/runtime-env.ts";
 import { collectGarbage } from "../../platform/garbage.ts";
 import { memoryRootNote } from "../../platform/files/session-sweep.ts";
@@ -72,6 +73,7 @@ export class Session {
       memoryUsageThreshold: options.memoryUsageThreshold,
       taskOomRetries: options.taskOomRetries,
       spillRoot: options.spillDirectory,
+      extensions: registeredExtensions().modules,
       onLine: (line: string) => printWarning(`node daemon: ${line}`),
     };
     this.#node =

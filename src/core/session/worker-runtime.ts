@@ -11,6 +11,7 @@ import { loopbackPair } from "../../platform/network/transport.ts";
 import { Connection } from "../../rpc/connection.ts";
 import { proven } from "../../rpc/handshake.ts";
 import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
+import type { CallObservers } from "../../worker/call-observers.ts";
 import type { InterruptionGuard } from "../../worker/interruption-guard.ts";
 import { WorkerHost } from "../../worker/worker-host.ts";
 import { setCurrentRuntime } from "../current-runtime.ts";
@@ -36,6 +37,8 @@ interface WorkerRuntimeOptions extends Omit<RuntimeOptions, DecidedHere> {
   showActor?: ((className: string) => void) | undefined;
   /** Absent where code cannot be stopped. */
   guard?: InterruptionGuard | undefined;
+  /** Extensions that want to hear of calls. */
+  observers?: CallObservers | undefined;
   /** Functions of other processes, where all share one heap. */
   localFunction?: ((id: string) => ((...args: unknown[]) => unknown) | undefined) | undefined;
   exit: () => void;
@@ -91,8 +94,12 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     showActor: options.showActor,
     hasOpenCalls: () => runtime.hasOpenCalls,
     wakeful: options.wakeful,
+    observers: options.observers,
     ...(options.guard === undefined ? {} : { guard: options.guard }),
-    exit: options.exit,
+    exit: () => {
+      runtime.telemetry.flush();
+      options.exit();
+    },
   });
   setCurrentRuntime(runtime);
   return host;

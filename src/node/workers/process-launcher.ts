@@ -47,6 +47,8 @@ export interface WorkerConfiguration {
   packageFolder: string | undefined;
   /** Where the driver's files are, when they are not where the driver has them. */
   foreignCode: ForeignCode | undefined;
+  /** Modules of extensions, as URLs. */
+  extensions: readonly string[];
   /** The folder in which it is to run, for one that was started elsewhere; absent for one that was started there. */
   workingDirectory?: string | undefined;
 }

@@ -1,0 +1,93 @@
+/** That an extension is asked only what its shapes take, that who asks is told what went wrong, and that a second extension of a name is refused. */
+import { describe, expect, test } from "vitest";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import type { Message } from "../rpc/peer-connection.ts";
+import { fields, number, text } from "../wire/header-shape.ts";
+import type { WireError } from "../wire/wire-error.ts";
+import { answerQuestion } from "./answer-question.ts";
+import { answering, type ExtensionMessage, type ExtensionTable, requireExtension } from "./extension.ts";
+import { loadExtensions, registerExtension } from "./load-extensions.ts";
+
+const messages: { readonly add: ExtensionMessage<{ name: string; amount: number }, number> } = {
+  add: { asks: fields<{ name: string; amount: number }>({ name: text, amount: number }), answers: number },
+};
+const table = answering(messages, {
+  add: ({ name, amount }, { question }) => {
+    if (name !== "known") throw Object.assign(new RangeError(`no ${name}`), { details: { name: "other", wanted: name } });
+    return amount + question.length;
+  },
+});
+
+function ask(asked: { extension: string; message: string; header: unknown }, open: ReadonlyMap<string, ExtensionTable | Error>): unknown {
+  let answered: unknown;
+  const connection = {
+    reply: (_callId: number, header: unknown) => (answered = header),
+    replyError: (_callId: number, error: WireError) => (answered = [error.code, error.message, error.details]),
+  };
+  answerQuestion(open, "the head", asked, { id: "p", holderId: "p", connection } as unknown as HeadPeer, { callId: 3 } as Message);
+  return answered;
+}
+
+describe("a question", () => {
+  const open = new Map<string, ExtensionTable | Error>([
+    ["sum", table],
+    ["broken", new Error("no disk")],
+  ]);
+  const add = (header: unknown): unknown => ask({ extension: "sum", message: "add", header }, open);
+
+  test("is answered, and its caller has the same name for it each time", () =>
+    expect(add({ name: "known", amount: 2 })).toBe(2 + "p/3".length));
+
+  test("of another shape does not reach the extension", () =>
+    expect(add({ name: "known", amount: "2" })).toEqual([
+      "malformed",
+      'the message add of sum is malformed: its header.amount is not a finite number: received "2"',
+      {},
+    ]));
+
+  test("that is refused brings back the error's name and details, whichever its class", () =>
+    expect(add({ name: "x", amount: 1 })).toEqual(["extension", "no x", { name: "RangeError", wanted: "x" }]));
+
+  test("for what is not there says what is missing", () => {
+    expect(ask({ extension: "other", message: "add", header: 0 }, open)).toEqual(["notFound", 'the head has no extension "other"', {}]);
+    expect(ask({ extension: "sum", message: "sub", header: 0 }, open)).toEqual([
+      "malformed",
+      'the extension sum of the head has no message "sub"',
+      {},
+    ]);
+    expect(ask({ extension: "broken", message: "add", header: 0 }, open)).toEqual([
+      "failed",
+      "the extension broken of the head has not begun: no disk",
+      {},
+    ]);
+  });
+});
+
+describe("an extension", () => {
+  test("has a name and functions", () => {
+    expect(() => requireExtension(undefined, "file:///x.js")).toThrow(
+      "Cannot use the extension of file:///x.js: its name is lower-case letters",
+    );
+    expect(() => requireExtension({ name: "telemetry" }, "x")).toThrow('and not "telemetry"');
+    expect(() => requireExtension({ name: "a", head: 1 }, "x")).toThrow("head, node and worker are functions where they are there");
+  });
+
+  test("is registered once a name, by a file", () => {
+    registerExtension({ name: "a" }, { module: "file:///a.js" });
+    registerExtension({ name: "a" }, { module: "file:///a.js" });
+    expect(() => registerExtension({ name: "a" }, { module: "file:///b.js" })).toThrow("file:///a.js has that name");
+    expect(() => registerExtension({ name: "b" }, { module: "b.js" })).toThrow(
+      'Cannot register extension b: its module is a file URL: received "b.js"',
+    );
+  });
+
+  test("is loaded from its module, or the process does not start", async () => {
+    const url = (code: string): string => `data:text/javascript,${encodeURIComponent(code)}`;
+    const loaded = await loadExtensions([url('export default { name: "a" }'), url('export default { name: "b" }')]);
+    expect(loaded.map(({ name }) => name)).toEqual(["a", "b"]);
+    await expect(loadExtensions([url("throw new Error('broken')")])).rejects.toThrow("broken");
+    await expect(loadExtensions([url('export default { name: "a" }'), url('export default { name: "a" } ')])).rejects.toThrow(
+      "another has the name a",
+    );
+  });
+});

@@ -1,0 +1,141 @@
+/**
+ * Extensions: what a library adds to the head, to each node's daemon and to each worker, without an edit of theirs.
+ *
+ * A library describes its messages once (`ExtensionMessages`), answers them in the head or in the daemon (`answering`), and asks by the same description
+ * (`core/extensions.ts`), so both ends have the same types and no header is cast. Extensions run in processes that never wait: what they are called for returns at once.
+ */
+import { describeValue } from "../base/describe.ts";
+import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
+import type { Shape } from "../wire/header-shape.ts";
+
+/** A message and its answer, by their shapes. Headers are plain data of less than 4 KB of bytes each. */
+export interface ExtensionMessage<Asked, Answered> {
+  readonly asks: Shape<Asked>;
+  readonly answers: Shape<Answered>;
+}
+
+/** The messages of an extension by their names. */
+export type ExtensionMessages = Readonly<Record<string, { readonly asks: Shape; readonly answers: Shape }>>;
+
+export type AskedOf<M> = M extends { asks: Shape<infer Asked> } ? Asked : never;
+export type AnsweredOf<M> = M extends { answers: Shape<infer Answered> } ? Answered : never;
+
+/** Who asks. */
+export interface ExtensionCaller {
+  /** A driver or worker; for what a node extension tells the head, the node's daemon. */
+  readonly process: ProcessId;
+  /** The same for a question that is asked again, of the next head, because its answer may have been lost. */
+  readonly question: string;
+}
+
+/** Messages with what answers them; made by `answering`. */
+export type ExtensionTable = ReadonlyMap<string, { readonly asks: Shape; answer(asked: unknown, from: ExtensionCaller): unknown }>;
+
+/**
+ * Joins messages with their handlers. A handler returns its answer at once. What it throws reaches the one who asked as a refusal with the error's name, message
+ * and `details` (`refusalOf`).
+ */
+export function answering<M extends ExtensionMessages>(
+  messages: M,
+  handlers: { readonly [N in keyof M]: (asked: AskedOf<M[N]>, from: ExtensionCaller) => AnsweredOf<M[N]> },
+): ExtensionTable {
+  return new Map(
+    Object.entries(messages).map(([name, { asks }]) => {
+      const handler = handlers[name] as (asked: unknown, from: ExtensionCaller) => unknown;
+      return [name, { asks, answer: (asked: unknown, from: ExtensionCaller) => handler(asked, from) }];
+    }),
+  );
+}
+
+/** What every extension can do wherever it runs. */
+export interface ExtensionContext {
+  /** A clock for durations. */
+  nowMs(): number;
+  /** Calls `body` again and again until the process or the head's reign ends; it keeps no process alive. */
+  every(periodMs: number, body: () => void): void;
+  /** Tells people, through the drivers. */
+  warn(text: string): void;
+}
+
+/** Values by key that outlive the head, where the cluster keeps its tables (NATS); elsewhere they live as long as the head. */
+export interface DurableTable<T> {
+  get(key: string): T | undefined;
+  /** An answer leaves once what was set before it is kept. @throws RangeError for a record of more than 8 MiB */
+  set(key: string, value: T): void;
+  /** @returns whether it was there */
+  delete(key: string): boolean;
+  entries(): IterableIterator<[key: string, value: T]>;
+  readonly size: number;
+}
+
+export interface HeadContext extends ExtensionContext {
+  /**
+   * A durable table of this extension; the same one for the same name.
+   *
+   * @throws TypeError where it holds a value that is not of the shape: one of another version of the library
+   */
+  table<T>(name: string, shape: Shape<T>): DurableTable<T>;
+}
+
+/** What an extension of the head consists of. A new one is made whenever a head begins to lead. */
+export interface HeadParts {
+  readonly messages?: ExtensionTable;
+  /** A driver or worker has ended, anywhere in the cluster. */
+  processGone?(process: ProcessId): void;
+  nodeJoined?(node: NodeId): void;
+  nodeGone?(node: NodeId, reason: string): void;
+  /** The head ends, or leads no more. */
+  close?(): void;
+}
+
+export interface NodeContext extends ExtensionContext {
+  readonly nodeId: NodeId;
+  /** Tells the extension of the head, which answers nothing. It is told again where a head has gone before it had kept it. */
+  tellHead(message: string, header: unknown): void;
+}
+
+export interface NodeParts {
+  /** What processes of this node may ask. */
+  readonly messages?: ExtensionTable;
+  processJoined?(process: ProcessId, kind: "driver" | "worker", job: JobId): void;
+  processGone?(process: ProcessId): void;
+  close?(): void;
+}
+
+/** A call that runs in this worker. */
+export interface RunningCall {
+  readonly taskId: string;
+  /** As in stacks and logs: `resize`, `Counter.add`. */
+  readonly name: string;
+  readonly actor: string | undefined;
+}
+
+/** `declined`: it goes back to its caller, as its arguments are lost, and is sent again later. */
+export type CallOutcome = "finished" | "failed" | "cancelled" | "declined";
+
+export interface WorkerParts {
+  /** A call begins; what is returned is called at its end. In the path of every call. */
+  callBegins?(call: RunningCall): ((outcome: CallOutcome) => void) | undefined;
+}
+
+/** A library's parts in the processes of Shoal: the default export of its extension module. */
+export interface Extension {
+  /** Lower-case letters, digits and dashes; no two extensions have the same. */
+  readonly name: string;
+  readonly head?: (context: HeadContext) => HeadParts;
+  readonly node?: (context: NodeContext) => NodeParts;
+  readonly worker?: () => WorkerParts;
+}
+
+/** @throws TypeError for anything but an extension, with what is wrong */
+export function requireExtension(value: unknown, from: string): Extension {
+  const { name, head, node, worker } = (value ?? {}) as Partial<Extension>;
+  const problem =
+    typeof name !== "string" || !/^[a-z][a-z0-9-]{0,63}$/.test(name) || name === "telemetry"
+      ? `its name is lower-case letters, digits and dashes, and not "telemetry": received ${describeValue(name)}`
+      : [head, node, worker].every((part) => part === undefined || typeof part === "function")
+        ? undefined
+        : "head, node and worker are functions where they are there";
+  if (problem !== undefined) throw new TypeError(`Cannot use the extension of ${from}: ${problem}`);
+  return value as Extension;
+}

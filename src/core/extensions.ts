@@ -4,16 +4,19 @@
  * Questions and answers have the shapes that the extension gives its messages, so both ends are typed and checked.
  */
 import type { AnsweredOf, AskedOf, ExtensionMessages } from "../extension/extension.ts";
-import { problemOf } from "../wire/header-shape.ts";
+import { ShoalError } from "../base/errors.ts";
+import { problemOf, type Shape } from "../wire/header-shape.ts";
 import { MESSAGE } from "../wire/messages.ts";
-import { isWireError } from "../wire/wire-error.ts";
+import { WireError } from "../wire/wire-error.ts";
 import { requireRunning } from "./current-runtime.ts";
 
 export interface ExtensionClient<M extends ExtensionMessages> {
   /**
    * Asks, and resolves with the answer. A question whose answer is lost with the head is asked again of the next one, with the same `question` in its caller.
    *
-   * @throws Error where the extension refuses (`refusalOf` tells with what), and where it is not loaded there
+   * @throws ExtensionRefusal where the extension refuses
+   * @throws ShoalError where it is not loaded
+   * @throws TypeError for a header that is not of the message's shape
    */
   ask<N extends keyof M & string>(message: N, header: AskedOf<M[N]>): Promise<AnsweredOf<M[N]>>;
   /** The same without an answer. */
@@ -31,26 +34,39 @@ export function extensionClient<M extends ExtensionMessages>(
     ask: async (message, header) => {
       const runtime = requireRunning();
       const asked = { extension: name, message, header };
-      const { header: answer } = await runtime.holdWhile(runtime.daemon.request(type, asked, { timeoutMs: 0 }));
-      const shape = messages[message]?.answers;
-      if (shape === undefined || !shape(answer))
-        throw new TypeError(`Cannot read the answer to ${message} of extension ${name}: ${shape && problemOf(shape, answer, "it")}`);
+      const action = `ask ${message} of extension ${name}`;
+      const { header: answer } = await runtime.holdWhile(runtime.daemon.request(type, asked, { timeoutMs: 0 })).catch((error: unknown) => {
+        throw errorOf(action, error);
+      });
+      const shape = messages[message]?.answers as Shape;
+      if (!shape(answer)) throw new TypeError(`Cannot ${action}: ${problemOf(shape, answer, "the answer")}`);
       return answer as AnsweredOf<M[typeof message]>;
     },
     tell: (message, header) => requireRunning().daemon.send(type, { extension: name, message, header }),
   };
 }
 
-/** What an extension refused a question with: the name, message and details of the error that it threw. */
-export interface ExtensionRefusal {
-  readonly name: string;
-  readonly message: string;
-  readonly details: Readonly<Record<string, unknown>>;
+/** An extension has refused a question, with the `details` of the error that it threw: a library makes its own error of it. */
+export class ExtensionRefusal extends ShoalError {
+  /** The name of the error that the extension threw. */
+  readonly errorName: string;
+
+  constructor(action: string, error: WireError) {
+    const { name, ...details } = error.details;
+    super(`Cannot ${action}: ${error.message}`, { reason: error.message, details });
+    this.errorName = String(name);
+  }
 }
 
-/** Undefined for any other error. */
-export function refusalOf(error: unknown): ExtensionRefusal | undefined {
-  if (!isWireError(error, "extension")) return undefined;
-  const { name, ...details } = error.details;
-  return { name: String(name), message: error.message, details };
+function errorOf(action: string, error: unknown): unknown {
+  if (!(error instanceof WireError)) return error;
+  const { code, message: reason } = error;
+  if (code === "extension") return new ExtensionRefusal(action, error);
+  const text = `Cannot ${action}: ${reason}`;
+  if (code === "malformed") return new TypeError(text);
+  const hint = code === "notFound" ? NOT_LOADED : "See what the head or the node printed when it started.";
+  return new ShoalError(text, { reason, hint, cause: error });
 }
+
+const NOT_LOADED =
+  "Import its library before init(). A cluster has the extensions that it was started with: `shoal start --extension FILE`, on each machine.";

@@ -24,7 +24,7 @@ export type AnsweredOf<M> = M extends { answers: Shape<infer Answered> } ? Answe
 export interface ExtensionCaller {
   /** A driver or worker; for what a node extension tells the head, the node's daemon. */
   readonly process: ProcessId;
-  /** The same for a question that is asked again, of the next head, because its answer may have been lost. */
+  /** The same where a question comes again, to the next head, which the last one may have answered: a handler that changes something has to bear that. */
   readonly question: string;
 }
 
@@ -33,7 +33,7 @@ export type ExtensionTable = ReadonlyMap<string, { readonly asks: Shape; answer(
 
 /**
  * Joins messages with their handlers. A handler returns its answer at once. What it throws reaches the one who asked as a refusal with the error's name, message
- * and `details` (`refusalOf`).
+ * and `details` (`ExtensionRefusal`).
  */
 export function answering<M extends ExtensionMessages>(
   messages: M,

@@ -46,13 +46,13 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   // Published as `shoal/util`, with the collectives.
   patterns: { layer: 6, mayImport: [...LAYER_0, "core", "collective"] },
   // The processes of a cluster, wherever they are started, and clusters for tests made of them. They name the entry points of what they start.
-  providers: { layer: 7, mayImport: [...LAYERS_TO_4, "core", "entry"] },
+  providers: { layer: 7, mayImport: [...LAYERS_TO_4, "entry"] },
   testing: { layer: 7, mayImport: [...LAYER_0, "platform", "providers"] },
   // A process begins here: an entry point puts the parts of its process together, so it sees all of them, and the public face that user
   // code in its process imports.
   entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", "providers", PUBLIC] },
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `platform`, so it imports no `node:*` itself.
-  cli: { layer: 7, mayImport: [...LAYERS_TO_4, "core", "providers", "entry"] },
+  cli: { layer: 7, mayImport: [...LAYERS_TO_4, "providers", "entry"] },
 };
 
 /** Public files begin the public subpaths: `index.ts` is `shoal`. */

@@ -6,7 +6,7 @@
  */
 import { describeValue } from "../../base/describe.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
-import { nearNames } from "./near-names.ts";
+import { nearNames } from "../../base/near-names.ts";
 
 /** One row of a table of options. */
 export interface Option<T> {

@@ -213,6 +213,11 @@ export function withDefaults<T extends OptionTable>(set: Readonly<Record<string,
   return values as OptionValues<T>;
 }
 
+/** The values of options: each that is given, checked, and the default of every other. @throws TypeError, RangeError that name the option and what is allowed */
+export function readOptions<T extends OptionTable>(given: unknown, table: T, subject: OptionSubject): OptionValues<T> {
+  return withDefaults(checkedOptions(given, table, subject), table);
+}
+
 function refusedValue(
   name: string,
   refused: { value: unknown; option: Option<unknown>; verdict: ReturnType<Option<unknown>["check"]> },

@@ -26,6 +26,7 @@ const COMMANDS = {
   sim: { needsDist: false, node: ["sim/main.ts"] },
   scale: { needsDist: true, wantsNats: true, node: ["--expose-gc", "scale/main.ts"] },
   test: { needsDist: true, wantsNats: true, node: [VITEST, "run"] },
+  tokens: { needsDist: false, node: ["scripts/count-tokens.ts"] },
   check: { needsDist: false, node: [VITEST, "run", "--project", "unit", "--project", "rules"] },
   format: { needsDist: false, node: ["node_modules/@biomejs/biome/bin/biome", "format", "--write"] },
   "build-nats-package": { needsDist: false, node: ["scripts/build-nats-package.mjs"] },

@@ -61,9 +61,10 @@ export function ensureBuild(node) {
   say("compiling src");
   const fresh = join(ROOT, `dist.${process.pid}.new`);
   const compiler = join(ROOT, "node_modules", "typescript", "bin", "tsc");
-  // The compiler checks and writes the declarations, the bundler the code.
+  // The compiler checks and writes the declarations, of which some are published; the bundler writes the code.
   for (const args of [
     [compiler, "-p", "tsconfig.build.json", "--outDir", fresh],
+    [join(ROOT, "scripts", "declarations.mjs"), fresh],
     [join(ROOT, "scripts", "bundle.mjs"), fresh],
   ]) {
     if (spawnSync(node, args, { cwd: ROOT, stdio: ["ignore", 2, 2] }).status === 0) continue;
@@ -127,9 +128,8 @@ function pinnedMajors() {
 /** Contents, not times: a checkout or a copy changes times only, and hashing the sources takes about 10 ms. */
 function sourcesFingerprint() {
   const hash = createHash("sha256");
-  const files = ["tsconfig.json", "tsconfig.build.json", "package.json", "package-lock.json", "scripts/bundle.mjs"].map((name) =>
-    join(ROOT, name),
-  );
+  const scripts = ["scripts/bundle.mjs", "scripts/declarations.mjs"];
+  const files = ["tsconfig.json", "tsconfig.build.json", "package.json", "package-lock.json", ...scripts].map((name) => join(ROOT, name));
   const sources = readdirSync(join(ROOT, "src"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))

@@ -18,6 +18,10 @@ test("a breach is named with the allowed set", () => {
     sourceFile("wire/frame.ts", 'import { send } from "../rpc/connection.ts";\nimport { readFileSync } from "node:fs";\n'),
     sourceFile("rpc/connection.ts", 'import { id } from "../base/ids.js";\nimport parse from "acorn";\n'),
     sourceFile("base/ids.ts", ""),
+    sourceFile("core/runtime.ts", ""),
+    sourceFile("core/internal.ts", 'export { type Runtime } from "./runtime.ts";\n'),
+    sourceFile("patterns/pool.ts", 'import type { Runtime } from "../core/runtime.ts";\nimport { count } from "../core/internal.ts";\n'),
+    sourceFile("entry/worker.ts", 'import type { Runtime } from "../core/runtime.ts";\n'),
     sourceFile("helpers/more.ts", ""),
   ];
   expect(importBreaches(files)).toEqual([
@@ -25,6 +29,7 @@ test("a breach is named with the allowed set", () => {
     "src/wire/frame.ts imports node:fs: only platform, closure, entry may import it",
     "src/rpc/connection.ts imports ../base/ids.js: there is no such file (imports name the .ts file)",
     "src/rpc/connection.ts imports acorn: only closure may import it",
+    "src/patterns/pool.ts imports ../core/runtime.ts: other folders import core through core/index.ts, core/internal.ts",
     'src/helpers/more.ts: the folder "helpers" has no row in test/house/layer-table.ts',
   ]);
 });

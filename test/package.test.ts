@@ -90,10 +90,20 @@ test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is
   expect(run).toEqual({ exitCode: 1, signal: null, stdout: "", stderr: `shoal: ${line}\n` });
 });
 
-test("the quick start compiles against the published types", async () => {
+test("the quick start, and a program with every subpath, compile against the published types", async () => {
+  const { exports } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8")) as {
+    exports: Record<string, { types?: string }>;
+  };
+  const subpaths = Object.entries(exports).flatMap(([subpath, { types }]) => (types === undefined ? [] : [subpath.replace(".", "shoal")]));
+  expect(subpaths).toContain("shoal/util");
+  await writeFile(join(folder, "subpaths.mts"), subpaths.map((subpath, index) => `export * as a${index} from "${subpath}";\n`).join(""));
   const options = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,esnext.disposable", "--module", "nodenext"];
   const types = ["--types", "node", "--typeRoots", join(REPOSITORY, "node_modules", "@types")];
-  const { output } = await runTool("typescript/bin/tsc", [...options, ...types, "--pretty", "false", "quick-start.mts"], folder);
+  const { output } = await runTool(
+    "typescript/bin/tsc",
+    [...options, ...types, "--pretty", "false", "quick-start.mts", "subpaths.mts"],
+    folder,
+  );
   expect(output).toBe("");
 });
 

@@ -5,7 +5,7 @@
  */
 import { type JobId, newProcessId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
-import { findNode } from "../core/session/attached-node.ts";
+import { findNode } from "../platform/files/local-node.ts";
 import type { NodeFile } from "../platform/files/node-file.ts";
 import { randomHex } from "../platform/random.ts";
 import { ConnectionClosedError } from "../rpc/connection.ts";

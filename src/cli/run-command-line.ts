@@ -5,7 +5,7 @@
  * standard output has one JSON value also then. Knows no command by name; everything comes in, so that tests run it without a process.
  */
 import { ShoalError } from "../base/errors.ts";
-import { nearNames } from "../core/options/near-names.ts";
+import { nearNames } from "../base/near-names.ts";
 import { takeApart, type Terminal } from "../platform/terminal.ts";
 import { type Command, EXIT, UsageError } from "./command.ts";
 import { helpOf, helpOfAll } from "./help.ts";

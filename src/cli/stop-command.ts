@@ -5,7 +5,7 @@
  * folders of their sessions. Nothing runs afterwards, or it says what does.
  */
 import { ShoalError } from "../base/errors.ts";
-import { clustersOfRuns, shownClusters } from "../core/session/local-clusters.ts";
+import { clustersOfRuns, shownClusters } from "../platform/files/local-clusters.ts";
 import { readNetworkAddresses, shownAddress, shownAddresses } from "../platform/network/network-address.ts";
 import { removeStaleNodeFiles } from "../platform/files/node-file.ts";
 import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../platform/files/run-file.ts";

@@ -1,8 +1,8 @@
 /**
- * The runtime's own exports, known on every process under the same name.
+ * The package's own exports, known in every process under the same name.
  *
- * Decides that `remote`, `get`, `ObjectRef` and the like are never shipped by value, even when the runtime is bundled into the user's
- * program. The core registers them at start; `capture` asks by value, `revive` by name.
+ * `remote`, `get`, `Queue` and the like are never shipped by value, even when the package is bundled into the user's program: functions that travel
+ * meet the worker's instance of them. Each subpath registers its exports when it is loaded; `capture` asks by value, `revive` by name.
  */
 
 const idByValue = new WeakMap<object, string>();
@@ -12,6 +12,15 @@ const valueById = new Map<string, object>();
 export function registerWellKnown(id: string, value: object): void {
   idByValue.set(value, id);
   valueById.set(id, value);
+}
+
+/**
+ * Registers the exports of a subpath, so that functions which travel refer to them by name. Only functions and classes are registered.
+ *
+ * @param subpath - of the package, such as `shoal/util`
+ */
+export function registerExports(subpath: string, exported: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(exported)) if (typeof value === "function") registerWellKnown(`${subpath}:${name}`, value);
 }
 
 const loaders = new Map<string, () => Promise<unknown>>();

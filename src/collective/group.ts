@@ -7,10 +7,8 @@
  * Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005). All members get bitwise the same result.
  * Memory of others is given back as soon as it was read, so that the next operation writes to pages that exist.
  */
-import { put } from "../core/api.ts";
-import { describeValue } from "../base/describe.ts";
-import { checkedOptions, count, oneOf, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
-import type { ActorHandle } from "../core/types.ts";
+import { type ActorHandle, put } from "../core/index.ts";
+import { count, describeValue, oneOf, readOptions, timeLimit } from "../core/internal.ts";
 import {
   isFloatArray,
   isNumericArray,
@@ -102,7 +100,7 @@ export class CollectiveGroup {
 
   /** Combines the arrays of all members, element by element, into each of them, in place. Returns the array. */
   async allreduce<A extends NumericArray>(array: A, options?: ReduceOptions): Promise<A> {
-    const { op, timeoutMs } = withDefaults(checkedOptions(options, REDUCE_OPTIONS, SUBJECT), REDUCE_OPTIONS);
+    const { op, timeoutMs } = readOptions(options, REDUCE_OPTIONS, SUBJECT);
     requireReducible(array, op);
     const step = this.#next(`allreduce ${op} of`, array, timeoutMs);
     if (array.byteLength < REFERENCE_FROM_BYTES) {
@@ -119,7 +117,7 @@ export class CollectiveGroup {
 
   /** Combines the arrays of all members into that of the rank `root`, in place; the others keep theirs. Returns the array. */
   async reduce<A extends NumericArray>(array: A, options?: ReduceOptions & RootOptions): Promise<A> {
-    const { op, root, timeoutMs } = withDefaults(checkedOptions(options, REDUCE_TO_ROOT_OPTIONS, SUBJECT), REDUCE_TO_ROOT_OPTIONS);
+    const { op, root, timeoutMs } = readOptions(options, REDUCE_TO_ROOT_OPTIONS, SUBJECT);
     requireReducible(array, op);
     this.#requireRank(root, "root");
     const isRoot = this.rank === root;
@@ -139,7 +137,7 @@ export class CollectiveGroup {
 
   /** Combines the arrays of all members and returns the part of this rank: lengths differ by one at most, the longer parts first. */
   async reduceScatter<A extends NumericArray>(array: A, options?: ReduceOptions): Promise<A> {
-    const { op, timeoutMs } = withDefaults(checkedOptions(options, REDUCE_OPTIONS, SUBJECT), REDUCE_OPTIONS);
+    const { op, timeoutMs } = readOptions(options, REDUCE_OPTIONS, SUBJECT);
     requireReducible(array, op);
     const own = array.slice(...partOf(array.length, this.rank, this.worldSize));
     await this.#reduceScatter(array, own, { op, step: this.#next(`reduceScatter ${op} of`, array, timeoutMs) });
@@ -166,7 +164,7 @@ export class CollectiveGroup {
 
   /** Copies the array of the rank `root` into those of all others. Returns the array. */
   async broadcast<A extends NumericArray>(array: A, options?: RootOptions): Promise<A> {
-    const { root, timeoutMs } = withDefaults(checkedOptions(options, ROOT_OPTIONS, SUBJECT), ROOT_OPTIONS);
+    const { root, timeoutMs } = readOptions(options, ROOT_OPTIONS, SUBJECT);
     requireArray(array);
     this.#requireRank(root, "root");
     const step = this.#next(`broadcast from ${root} of`, array, timeoutMs);
@@ -291,7 +289,7 @@ function partFor(array: NumericArray): Part {
 }
 
 function timeoutOf(options: CollectiveOptions | undefined): number | undefined {
-  return withDefaults(checkedOptions(options, OPTIONS, SUBJECT), OPTIONS).timeoutMs;
+  return readOptions(options, OPTIONS, SUBJECT).timeoutMs;
 }
 
 function requireArray(array: unknown): asserts array is NumericArray {

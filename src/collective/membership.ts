@@ -4,12 +4,8 @@
  * Owns the memberships of this process, by actor and group. A group is a named actor, its rendezvous, which lives as long as a member or the program
  * that created it holds it; whoever comes first creates it.
  */
-import { describeValue } from "../base/describe.ts";
-import { ActorDiedError } from "../base/errors.ts";
-import { requireHandle } from "../core/actors/actor-handle.ts";
-import { getActor, getRuntimeContext, kill, remote } from "../core/api.ts";
-import { checkedOptions, count, custom, text, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
-import type { ActorHandle, AnyActorHandle } from "../core/types.ts";
+import { ActorDiedError, type ActorHandle, type AnyActorHandle, getActor, getRuntimeContext, kill, remote } from "../core/index.ts";
+import { actorIdOf, count, custom, describeValue, readOptions, text, timeLimit } from "../core/internal.ts";
 import { CollectiveError } from "./collective-error.ts";
 import { CollectiveGroup } from "./group.ts";
 import { type Joining, Rendezvous, type Seat } from "./rendezvous.ts";
@@ -68,7 +64,7 @@ const created = new Map<string, ActorHandle<Rendezvous>>();
  * await group.allreduce(gradients);
  */
 export async function initCollectiveGroup(options: InitGroupOptions): Promise<CollectiveGroup> {
-  const values = withDefaults(checkedOptions(options, INIT_OPTIONS, SUBJECT), INIT_OPTIONS);
+  const values = readOptions(options, INIT_OPTIONS, SUBJECT);
   const { worldSize, rank, groupName } = values;
   if (worldSize === undefined || worldSize < 1)
     throw new RangeError(`Cannot make a collective group: worldSize must be at least 1: received ${describeValue(worldSize)}`);
@@ -88,7 +84,7 @@ export async function initCollectiveGroup(options: InitGroupOptions): Promise<Co
  * await createCollectiveGroup([trainerA, trainerB], { groupName: "training" });
  */
 export async function createCollectiveGroup(actors: readonly AnyActorHandle[], options?: CreateGroupOptions): Promise<void> {
-  const { ranks, worldSize, groupName } = withDefaults(checkedOptions(options, CREATE_OPTIONS, SUBJECT), CREATE_OPTIONS);
+  const { ranks, worldSize, groupName } = readOptions(options, CREATE_OPTIONS, SUBJECT);
   if (!Array.isArray(actors) || actors.length === 0)
     throw new TypeError(`Cannot create a collective group: an array of actors is needed: received ${describeValue(actors)}`);
   if (worldSize !== undefined && worldSize !== actors.length)
@@ -102,7 +98,7 @@ export async function createCollectiveGroup(actors: readonly AnyActorHandle[], o
     );
   const byActor = new Map<string, number>();
   for (const [index, actor] of actors.entries()) {
-    byActor.set(requireHandle(actor, "create a collective group").client.resolved.id, all[index] as number);
+    byActor.set(actorIdOf(actor, "create a collective group"), all[index] as number);
   }
   const rendezvous = remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITING_MAX }).remote();
   try {
@@ -122,7 +118,7 @@ export async function createCollectiveGroup(actors: readonly AnyActorHandle[], o
 export async function getCollectiveGroup(groupName = "default", options?: { timeoutMs?: number | undefined }): Promise<CollectiveGroup> {
   const known = memberships.get(keyOf(groupName));
   if (known !== undefined) return known.group;
-  const { timeoutMs } = withDefaults(checkedOptions(options, { timeoutMs: timeLimit() }, SUBJECT), { timeoutMs: timeLimit() });
+  const { timeoutMs } = readOptions(options, { timeoutMs: timeLimit() }, SUBJECT);
   const find = async (): Promise<ActorHandle<Rendezvous>> => {
     try {
       return await getActor<Rendezvous>(nameOf(groupName));

@@ -6,8 +6,7 @@
  * different operations or arrays fail that exchange; a member that died, left or did not come in time ends the *generation*, the life of a group from the
  * moment all have joined. Members that join again begin the next one. Called by `group.ts` and `membership.ts` alone; its calls overlap.
  */
-import { actors } from "../core/api.ts";
-import type { ObjectRef } from "../core/types.ts";
+import { actors, type ObjectRef } from "../core/index.ts";
 import { CollectiveError } from "./collective-error.ts";
 
 /** What one member hands to another: a reference to a large array, or a small one itself. */

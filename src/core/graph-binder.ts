@@ -1,16 +1,46 @@
 /**
- * Where `.bind()` on remote functions, classes and methods leads: to the graphs of `dag/`, which lies above this layer and registers itself.
+ * The port between the core and graphs: what `.bind()` hands to `dag/`, and what compiled graphs need of an actor and of this process.
  *
- * The three kinds of bindings carry what a graph needs to make the call later: the name for messages, the arguments as given, and the
- * function that submits it. `dag/bind.ts` sets the binder when the public module is loaded.
+ * A binding is a call that is not made yet: its name for messages, its arguments as given, and the function that submits it. `dag/bind.ts`
+ * registers the binder when the public module is loaded, because graphs stand above the core.
  */
-import type { ActorClient } from "./actors/actor-client.ts";
+import type { ProcessId } from "../base/ids.ts";
+import type { ObjectTable } from "../object/object-table.ts";
+import type { ValueCodec } from "../object/value-codec.ts";
+import type { GraphPlan } from "../worker/graph-operations.ts";
+import { requireRuntime } from "./current-runtime.ts";
 
-/** An actor as graphs need it. */
+/** An actor as compiled graphs need it. */
 export interface GraphActor {
-  readonly client: ActorClient;
+  readonly className: string;
+  /** The same object for all handles of one actor. */
+  readonly identity: object;
+  /** The process in which the actor is alive; undefined while it is in none. */
+  readonly processId: ProcessId | undefined;
+  /** Resolves when the actor is alive. @throws ActorDiedError, or what its constructor threw */
+  ready(): Promise<void>;
+  /** Has the actor run its part of a graph and nothing else; resolves when the graph has ended. @throws what ended it before, such as ActorDiedError */
+  runGraph(plan: GraphPlan): Promise<void>;
 }
 
+/** The runtime of this process as compiled graphs need it. */
+export interface GraphRuntime {
+  readonly options: {
+    readonly mode: "process" | "inProcess";
+    readonly processId: ProcessId;
+    /** The folder for files in shared memory. */
+    readonly memoryDirectory: string;
+    readonly onWarning: (text: string) => void;
+  };
+  /** Encodes what goes into channels. */
+  readonly serializer: ValueCodec;
+  /** Counts the references among it. */
+  readonly table: ObjectTable;
+  /** Keeps a driver alive until the promise settles. */
+  holdWhile<T>(promise: Promise<T>): Promise<T>;
+}
+
+/** A call of a task in a graph. */
 export interface TaskBinding {
   readonly kind: "task";
   readonly name: string;
@@ -19,6 +49,7 @@ export interface TaskBinding {
   readonly submit: (...args: unknown[]) => unknown;
 }
 
+/** A call of a method of an actor that exists. */
 export interface MethodBinding {
   readonly kind: "method";
   readonly name: string;
@@ -30,6 +61,7 @@ export interface MethodBinding {
   readonly method: string;
 }
 
+/** An actor that each execution of the graph creates. */
 export interface ActorBinding {
   readonly kind: "actor";
   readonly name: string;
@@ -39,10 +71,17 @@ export interface ActorBinding {
   readonly create: (...args: unknown[]) => object;
 }
 
+/** A call that is not made yet. */
 export type Binding = TaskBinding | MethodBinding | ActorBinding;
+
+/** The runtime of this process, started with defaults where there is none. @throws ShoalError while it is shutting down */
+export function graphRuntime(): GraphRuntime {
+  return requireRuntime();
+}
 
 let binder: ((binding: Binding) => object) | undefined;
 
+/** Registers what makes nodes of bindings. */
 export function setGraphBinder(bind: (binding: Binding) => object): void {
   binder = bind;
 }

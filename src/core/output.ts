@@ -6,6 +6,7 @@
  */
 import { SIGNAL } from "../base/signal-line.ts";
 import type { LogHeader } from "../wire/messages.ts";
+import { isWorker } from "./runtime-slot.ts";
 
 /** The half in the driver. */
 interface SignalSink {
@@ -17,8 +18,18 @@ interface SignalSink {
 
 let sink: SignalSink | undefined;
 
+/** Sets what takes in the signals of the whole program in its driver; there is one. Without it they are dropped. */
 export function setSignalSink(signalSink: SignalSink): void {
   sink = signalSink;
+}
+
+/**
+ * Sends a text to the driver's sink: from a worker as a line of its output, so it arrives in order with what the worker prints, also from code that
+ * never yields, and nobody waits for it. A text of one line.
+ */
+export function sendSignal(signal: string): void {
+  if (isWorker()) process.stdout.write(`${SIGNAL}${signal}\n`);
+  else sink?.receive(signal);
 }
 
 export function printLog(entry: LogHeader): void {

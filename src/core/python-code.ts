@@ -19,7 +19,7 @@ export function pythonId(place: string, name: string): string {
   return `${PREFIX}${place}:${name}`;
 }
 
-/** The path of the file that a URL names. */
+/** The path of the file that a URL names. @throws TypeError for a URL of anything else */
 export function pythonFile(url: URL): string {
   try {
     return pathOfFileUrl(url);

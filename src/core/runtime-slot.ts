@@ -43,3 +43,8 @@ export class RuntimeSlot<R extends { readonly isClosed: boolean }> {
     });
   }
 }
+
+/** Whether this process is a worker: one that runs tasks or is an actor. False in a driver, also before its first call. */
+export function isWorker(): boolean {
+  return new RuntimeSlot<{ readonly isClosed: boolean; readonly options: { readonly role: string } }>().current?.options.role === "worker";
+}

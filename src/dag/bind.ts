@@ -5,8 +5,8 @@
  * pass on (`numReturns` other than 1).
  */
 import { describeValue } from "../base/describe.ts";
-import { type ActorBinding, type Binding, setGraphBinder } from "../core/graph-binder.ts";
-import type { CompileOptions, GraphNode, InputsOf, MultiOutputGraph } from "../core/graph-types.ts";
+import type { CompileOptions, GraphNode, InputsOf, MultiOutputGraph } from "../core/index.ts";
+import { type ActorBinding, type Binding, setGraphBinder } from "../core/internal.ts";
 import { compileGraph } from "./compile.ts";
 import { executeGraph } from "./execute.ts";
 import { mermaidOf } from "./mermaid.ts";

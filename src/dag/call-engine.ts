@@ -4,7 +4,7 @@
  * The same graph gives the same results, slower. Unlike with channels its actors take other calls in between. The end of one of its actors is
  * seen by the first call that fails with it.
  */
-import { requireRuntime } from "../core/current-runtime.ts";
+import { get, type ObjectRef } from "../core/index.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { executeGraph } from "./execute.ts";
 import type { NodeState } from "./node-state.ts";
@@ -35,12 +35,11 @@ export class CallEngine implements GraphEngine {
   submit(input: unknown, results: readonly CompiledResult[]): void {
     const { root } = this.#options;
     const executed = executeGraph(root, [input]);
-    const refs = (root.kind === "outputs" ? executed : [executed]) as PromiseLike<unknown>[];
+    const refs = (root.kind === "outputs" ? executed : [executed]) as ObjectRef<unknown>[];
     for (const [index, result] of results.entries()) {
       this.#pending.add(result);
       // A get of our own: nobody waits for the call, but for the result.
-      const call = requireRuntime()
-        .getOne(refs[index] as object, {})
+      const call = get(refs[index] as ObjectRef<unknown>)
         .then(
           (value) => this.#settle(result, "value", value),
           (error: unknown) => {

@@ -7,20 +7,16 @@
  */
 import { Fifo } from "../base/fifo.ts";
 import type { ProcessId } from "../base/ids.ts";
-import type { GraphActor } from "../core/graph-binder.ts";
-import { entryOf } from "../core/objects/object-ref.ts";
-import { resolveMethodOptions } from "../core/options/options.ts";
-import type { Runtime } from "../core/runtime.ts";
+import type { GraphActor, GraphRuntime } from "../core/internal.ts";
 import { type BriefWait, newBriefWait } from "../object/brief-wait.ts";
 import { type ValueChannelOptions, ValueReader, ValueWriter } from "../object/channel-values.ts";
 import { createGraphFiles, type GraphMap, GraphMemory, removeGraphFiles } from "../object/graph-memory.ts";
-import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
 import type { GraphPlan } from "../worker/graph-operations.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { CALLER, type PlannedGraph } from "./graph-plan.ts";
 
 interface ChannelEngineOptions {
-  readonly runtime: Runtime;
+  readonly runtime: GraphRuntime;
   readonly planned: PlannedGraph;
   /** An actor of the graph has died, or its part of the graph has failed. */
   readonly onActorLost: (error: Error) => void;
@@ -54,8 +50,8 @@ export class ChannelEngine implements GraphEngine {
   readonly #input: ValueWriter;
   readonly #outputs: readonly Output[];
   readonly #wait: BriefWait;
-  /** The calls that hold the actors, and whether each of them has ended. */
-  readonly #holds: { actor: GraphActor; ref: object; ended: Promise<void> }[] = [];
+  /** Settle when the actors have left the graph. */
+  readonly #ended: Promise<void>[] = [];
   #onJoin: (() => void) | undefined;
   #unrung = 0;
   readonly #ringNow = (): void => {
@@ -157,43 +153,21 @@ export class ChannelEngine implements GraphEngine {
     for (const { pending } of this.#outputs)
       for (let result = pending.shift(); result !== undefined; result = pending.shift()) result.settle("error", reason);
     this.#memory.close();
-    await this.#options.runtime.holdWhile(Promise.all(this.#holds.map(({ ended }) => ended)));
+    await this.#options.runtime.holdWhile(Promise.all(this.#ended));
     removeGraphFiles(this.#map);
   }
 
   #processIds(): ProcessId[] {
     const { runtime, planned } = this.#options;
-    return [runtime.options.processId, ...planned.actors.map(({ actor }) => actor.client.resolved.state?.processId as ProcessId)];
+    return [runtime.options.processId, ...planned.actors.map(({ actor }) => actor.processId as ProcessId)];
   }
 
   #hold(actor: GraphActor, plan: GraphPlan, onFailure: (error: unknown) => void): void {
-    const { runtime } = this.#options;
-    const target = {
-      kind: "method" as const,
-      id: GRAPH_METHOD,
-      name: `${actor.client.className} in a compiled graph`,
-      meanMs: 0,
-      group: undefined,
-    };
-    const ref = runtime.calls.callActor(actor.client, target, [plan], resolveMethodOptions({}, { maxRetries: 0 })) as object;
-    const entry = entryOf(ref);
-    // Its failure is the graph's, which tells it to whoever awaits results.
-    entry.failureSeen = true;
-    const ended = new Promise<void>((resolve) => {
-      const settled = (): void => {
-        runtime.getOne(ref, {}).then(
-          () => resolve(),
-          (error: unknown) => {
-            resolve();
-            onFailure(error);
-            if (!this.#isClosed) this.#options.onActorLost(error as Error);
-          },
-        );
-      };
-      if (entry.isSettled) settled();
-      else entry.addWaiter({ entrySettled: settled });
+    const ended = actor.runGraph(plan).catch((error: unknown) => {
+      onFailure(error);
+      if (!this.#isClosed) this.#options.onActorLost(error as Error);
     });
-    this.#holds.push({ actor, ref, ended });
+    this.#ended.push(ended);
   }
 
   #allJoined(): Promise<void> {

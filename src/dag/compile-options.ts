@@ -1,6 +1,6 @@
 /** The options of `compile`: what is allowed, and the defaults. */
-import type { CompileOptions } from "../core/graph-types.ts";
-import { checkedOptions, count, milliseconds, type Option, type OptionSubject, withDefaults } from "../core/options/option-kinds.ts";
+import type { CompileOptions } from "../core/index.ts";
+import { count, milliseconds, type Option, type OptionSubject, readOptions } from "../core/internal.ts";
 
 export type ResolvedCompileOptions = { readonly [K in keyof Required<CompileOptions>]: number };
 
@@ -26,5 +26,5 @@ const COMPILE: OptionSubject = {
 
 /** @throws TypeError, RangeError */
 export function resolveCompileOptions(options: CompileOptions | undefined): ResolvedCompileOptions {
-  return withDefaults(checkedOptions(options, COMPILE_OPTIONS, COMPILE), COMPILE_OPTIONS);
+  return readOptions(options, COMPILE_OPTIONS, COMPILE);
 }

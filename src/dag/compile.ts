@@ -4,10 +4,8 @@
  * Every call of it must be a method of an actor that exists, with nodes as whole arguments: a reference inside an array would have no value on a
  * channel. An actor is part of one compiled graph at a time.
  */
-import { requireRuntime } from "../core/current-runtime.ts";
-import type { CompileOptions } from "../core/graph-types.ts";
-import { isObjectRef } from "../core/objects/object-ref.ts";
-import type { Runtime } from "../core/runtime.ts";
+import type { CompileOptions } from "../core/index.ts";
+import { graphRuntime, isObjectRef } from "../core/internal.ts";
 import { channelsUnavailableReason } from "../object/graph-memory.ts";
 import { CallEngine } from "./call-engine.ts";
 import { ChannelEngine } from "./channel-engine.ts";
@@ -21,25 +19,25 @@ export async function compileGraph(root: NodeState, options: CompileOptions | un
   const resolved = resolveCompileOptions(options);
   const nodes = nodesOf(root);
   checkCalls(nodes);
-  const runtime = requireRuntime();
+  const runtime = graphRuntime();
   const signature: GraphSignature = {
     outputCount: root.kind === "outputs" ? root.dependencies.length : 1,
     isMultiOutput: root.kind === "outputs",
     report: runtime.options.onWarning,
   };
   const planned = planGraph(root, { nodes, bufferSizeBytes: resolved.bufferSizeBytes, constants: await constantsOf(nodes) });
-  await actorsReady(planned, runtime);
+  for (const { actor } of planned.actors) await actor.ready();
   requireFreeActors(planned);
   const ending = {
     onActorLost: (error: Error): void => graph.close(actorLost(error)),
     closedBy: (): Error | undefined => graph.closedBy,
   };
-  const isActorLost = (): boolean => planned.actors.some(({ actor }) => actor.client.resolved.state?.phase !== "alive");
+  const isActorLost = (): boolean => planned.actors.some(({ actor }) => actor.processId === undefined);
   const slowerBecause = runtime.options.mode === "inProcess" ? "this is in-process mode" : channelsUnavailableReason();
   const channels = slowerBecause === undefined ? new ChannelEngine({ ...ending, runtime, planned }) : undefined;
   const engine = channels ?? new CallEngine({ ...ending, isActorLost, root, slowerBecause: slowerBecause as string });
   const graph: CompiledGraphHandle = new CompiledGraphHandle(signature, resolved, engine);
-  for (const { actor } of planned.actors) graphOf.set(actor.client.resolved, graph);
+  for (const { actor } of planned.actors) graphOf.set(actor.identity, graph);
   try {
     await channels?.start();
   } catch (error) {
@@ -54,11 +52,9 @@ const graphOf = new WeakMap<object, CompiledGraphHandle>();
 
 function requireFreeActors(planned: PlannedGraph): void {
   for (const { actor } of planned.actors) {
-    const graph = graphOf.get(actor.client.resolved);
+    const graph = graphOf.get(actor.identity);
     if (graph !== undefined && graph.closedBy === undefined)
-      throw new TypeError(
-        `Cannot compile a graph: actor ${actor.client.className} is part of another compiled graph: tear that down first`,
-      );
+      throw new TypeError(`Cannot compile a graph: actor ${actor.className} is part of another compiled graph: tear that down first`);
   }
 }
 
@@ -68,16 +64,6 @@ async function constantsOf(nodes: readonly NodeState[]): Promise<Map<unknown, un
   const constants = new Map<unknown, unknown>();
   for (const ref of refs) constants.set(ref, await ref);
   return constants;
-}
-
-/** @throws ActorDiedError when one of them is dead */
-async function actorsReady(planned: PlannedGraph, runtime: Runtime): Promise<void> {
-  for (const { actor } of planned.actors) {
-    const ready = actor.client.ready().catch((state: Parameters<Runtime["actorFailure"]>[1]) => {
-      throw runtime.actorFailure(actor.client.resolved, state);
-    });
-    await runtime.holdWhile(ready);
-  }
 }
 
 function actorLost(error: Error): GraphClosedError {

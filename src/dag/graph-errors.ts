@@ -1,5 +1,6 @@
 /** The failures of compiled graphs, as members of the family of errors: they keep their class across processes. */
-import { registerErrorClass, ShoalError } from "../base/errors.ts";
+import { ShoalError } from "../core/index.ts";
+import { registerErrorClass } from "../core/internal.ts";
 
 /** As many executions of the compiled graph are under way as `maxInflightExecutions` allows. */
 export class GraphCapacityExceededError extends ShoalError {

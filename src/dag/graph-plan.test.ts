@@ -4,10 +4,14 @@ import { planGraph } from "./graph-plan.ts";
 import { InputNode } from "./input-node.ts";
 import { findNodes, nodeState, type NodeState, nodesOf, setNodeState } from "./node-state.ts";
 
-/** A call of a method of an actor that exists in name only. */
+const actors = new Map<string, object>();
+
+/** A call of a method of an actor that exists in name only. Each call has a handle of its own. */
 function call(actorId: string, method: string, args: readonly unknown[]): object {
-  const client = { id: actorId, className: actorId, resolved: { id: actorId } };
-  const binding = { kind: "method", name: `${actorId}.${method}`, numReturns: 1, args, submit: () => {}, actor: { client }, method };
+  const identity = actors.get(actorId) ?? {};
+  actors.set(actorId, identity);
+  const actor = { className: actorId, identity };
+  const binding = { kind: "method", name: `${actorId}.${method}`, numReturns: 1, args, submit: () => {}, actor, method };
   const node = {};
   setNodeState(node, { kind: "call", binding: binding as never, ...findNodes(args) });
   return node;

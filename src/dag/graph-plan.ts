@@ -5,7 +5,7 @@
  * record once. What an actor makes for itself stays with it. The operations of an actor run in the order in which the nodes were bound, which is the same
  * order everywhere, so no two processes can wait for each other.
  */
-import type { GraphActor } from "../core/graph-binder.ts";
+import type { GraphActor } from "../core/internal.ts";
 import type { GraphMap } from "../object/graph-memory.ts";
 import type { ArgumentPlan, OperationPlan } from "../worker/graph-operations.ts";
 import { pathOf } from "./input-node.ts";
@@ -45,14 +45,13 @@ interface PlanOptions {
 export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
   const { nodes, bufferSizeBytes, constants } = options;
   const actors: PlannedActor[] = [];
-  const endpoints = new Map<string, number>();
+  const endpoints = new Map<object, number>();
   const endpointOf = (node: CallState): number => {
     const actor = actorOf(node);
-    const id = actor.client.resolved.id;
-    let endpoint = endpoints.get(id);
+    let endpoint = endpoints.get(actor.identity);
     if (endpoint === undefined) {
       endpoint = actors.push({ actor, operations: [] });
-      endpoints.set(id, endpoint);
+      endpoints.set(actor.identity, endpoint);
     }
     return endpoint;
   };

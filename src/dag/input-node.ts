@@ -5,7 +5,7 @@
  * becomes known at each execution.
  */
 import { describeValue } from "../base/describe.ts";
-import type { GraphValue } from "../core/graph-types.ts";
+import type { GraphValue } from "../core/index.ts";
 import { type AttributeState, type InputState, nodeState, setNodeState } from "./node-state.ts";
 
 type Key<T> = T extends readonly unknown[] ? number : string & keyof T;

@@ -4,8 +4,7 @@
  * A node is made after everything that it depends on, so the order in which nodes were made is an order in which they can run, and cycles cannot
  * be built. Owns the table from node objects to states, the walk over a graph, and the search for nodes among arguments.
  */
-import type { ActorBinding, MethodBinding, TaskBinding } from "../core/graph-binder.ts";
-import { isPlainObject } from "../core/options/option-kinds.ts";
+import { type ActorBinding, isPlainObject, type MethodBinding, type TaskBinding } from "../core/internal.ts";
 
 interface CommonState {
   readonly order: number;

@@ -4,10 +4,8 @@
  * Decides the order in which results are given out: `map` and `getNext` in the order of the values, `mapUnordered` and `getNextUnordered` as they
  * come. Which actor works and which is free is the roster's; the actors stay the caller's, and the pool ends none.
  */
-import { GetTimeoutError } from "../base/errors.ts";
-import { ready } from "../core/api.ts";
-import { checkedOptions, flag, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
-import type { AnyActorHandle } from "../core/types.ts";
+import { type AnyActorHandle, GetTimeoutError, ready } from "../core/index.ts";
+import { flag, readOptions, timeLimit } from "../core/internal.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { Roster, type Ticket } from "./roster.ts";
 
@@ -113,7 +111,7 @@ export class ActorPool<H extends AnyActorHandle> {
    * @throws RangeError when there is none. GetTimeoutError when `timeoutMs` is over; the result stays the next one, unless `ignoreIfTimedOut`.
    */
   async getNext<R = any>(options?: NextInOrderOptions): Promise<R> {
-    const { timeoutMs, ignoreIfTimedOut } = withDefaults(checkedOptions(options, NEXT_OPTIONS, NEXT), NEXT_OPTIONS);
+    const { timeoutMs, ignoreIfTimedOut } = readOptions(options, NEXT_OPTIONS, NEXT);
     // Taken out before the wait: another getNext meanwhile is for the one after it.
     const next = this.#submitted.shift();
     if (next === undefined) throw noneLeft();
@@ -130,7 +128,7 @@ export class ActorPool<H extends AnyActorHandle> {
    * @throws RangeError when there is none. GetTimeoutError when `timeoutMs` is over.
    */
   async getNextUnordered<R = any>(options?: NextOptions): Promise<R> {
-    const { timeoutMs } = withDefaults(checkedOptions(options, { timeoutMs: NEXT_OPTIONS.timeoutMs }, NEXT), NEXT_OPTIONS);
+    const { timeoutMs } = readOptions(options, { timeoutMs: NEXT_OPTIONS.timeoutMs }, NEXT);
     const end = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
     for (;;) {
       if (this.#submitted.length === 0) throw noneLeft();

@@ -1,8 +1,7 @@
 /** `shoal/util`: what is built on the programming model or beside it. */
 import "./well-known-exports.ts";
 
-export { inspectSerializability, type SerializabilityReport } from "../core/objects/inspect-serializability.ts";
-export { deregisterSerializer, registerSerializer } from "../core/objects/registered-serializers.ts";
+export { deregisterSerializer, inspectSerializability, registerSerializer, type SerializabilityReport } from "../core/internal.ts";
 export { CollectiveError } from "../collective/collective-error.ts";
 export type { CollectiveGroup, CollectiveOptions, ReduceOptions, RootOptions } from "../collective/group.ts";
 export {

@@ -5,7 +5,7 @@
  * decides which functions are kept: it names those to forget. The initializer runs in the constructor; what it returns is awaited before the first
  * chunk. Called by `pool.ts` alone.
  */
-import type { ObjectRef } from "../core/types.ts";
+import type { ObjectRef } from "../core/index.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 

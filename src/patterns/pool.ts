@@ -5,11 +5,19 @@
  * process that died fails and is not run again, as it may have had effects. Owns its actors: `terminate`, or `close` and `join`, end them. Who
  * works and who is free is the roster's.
  */
-import { ShoalError } from "../base/errors.ts";
-import { describeValue } from "../base/describe.ts";
-import { clusterResources, kill, put, ready, remote, terminate } from "../core/api.ts";
-import { checkedOptions, count, custom, withDefaults } from "../core/options/option-kinds.ts";
-import type { ActorHandle, ActorOptions, ObjectRef } from "../core/types.ts";
+import {
+  type ActorHandle,
+  type ActorOptions,
+  clusterResources,
+  kill,
+  type ObjectRef,
+  put,
+  ready,
+  remote,
+  ShoalError,
+  terminate,
+} from "../core/index.ts";
+import { count, custom, describeValue, readOptions } from "../core/internal.ts";
 import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
 import { Roster, type Ticket } from "./roster.ts";
@@ -98,7 +106,7 @@ export class Pool implements AsyncDisposable {
 
   /** @throws TypeError for an unknown option or a value of a wrong type, RangeError for one out of range */
   constructor(options?: PoolOptions) {
-    const { processes, actorOptions, ...rest } = withDefaults(checkedOptions(options, POOL_OPTIONS, POOL), POOL_OPTIONS);
+    const { processes, actorOptions, ...rest } = readOptions(options, POOL_OPTIONS, POOL);
     this.#options = rest;
     const workerClass = remote(PoolWorker, actorOptions);
     this.#newWorker = (initializer, args) => workerClass.remote(initializer, args);
@@ -212,7 +220,7 @@ export class Pool implements AsyncDisposable {
     requireIterable(values, "map in a pool");
     const items = Array.from(values);
     // Checked before the wait, and cut after it: the size of a chunk depends on the processes.
-    const { chunkSize } = withDefaults(checkedOptions(options, CHUNK_OPTIONS, CHUNK), CHUNK_OPTIONS);
+    const { chunkSize } = readOptions(options, CHUNK_OPTIONS, CHUNK);
     const mapped = this.#started.then(() => {
       const size = chunkSize ?? Math.max(1, Math.ceil(items.length / (this.#processes * CHUNKS_PER_PROCESS)));
       const tickets: Ticket<unknown[]>[] = [];
@@ -233,7 +241,7 @@ export class Pool implements AsyncDisposable {
     const { fn, ordered } = call;
     this.#requireOpen("map in a pool", fn);
     requireIterable(values, "map in a pool");
-    const { chunkSize } = withDefaults(checkedOptions(options, CHUNK_OPTIONS, CHUNK), CHUNK_OPTIONS);
+    const { chunkSize } = readOptions(options, CHUNK_OPTIONS, CHUNK);
     const chunks = readAhead<unknown, unknown[]>(chunkSize === undefined ? values : inChunks(values, chunkSize), {
       begin: (item) => this.#run({ fn, form: "one" }, chunkSize === undefined ? [item] : (item as unknown[])),
       window: () => this.#processes * AHEAD_PER_PROCESS,

@@ -1,17 +1,12 @@
 /**
  * Progress bars of work that is spread over processes: made in the driver, in tasks and in actors, drawn by the driver.
  *
- * Decides who draws: a worker writes what is new as a line of its output that the driver's half takes out again (`core/output.ts`), so that it arrives in order,
- * also from code that never yields, and costs no call. Updates are gathered for a tenth of a second. A bar that is sent to another process stays
+ * The driver draws. A worker sends what is new as a signal (`core/output.ts`), which arrives in order with its output, also from code that never
+ * yields, and costs no call. Updates are gathered for a tenth of a second. A bar that is sent to another process stays
  * one bar: what is counted there is added here.
  */
-import { describeValue } from "../base/describe.ts";
-import { SIGNAL } from "../base/signal-line.ts";
-import { getRuntimeContext } from "../core/api.ts";
-import { currentRuntime } from "../core/current-runtime.ts";
-import { checkedOptions, custom, withDefaults } from "../core/options/option-kinds.ts";
-import { setSignalSink } from "../core/output.ts";
-import { registerSerializer } from "../core/objects/registered-serializers.ts";
+import { getRuntimeContext } from "../core/index.ts";
+import { custom, describeValue, isWorker, readOptions, registerSerializer, sendSignal, setSignalSink } from "../core/internal.ts";
 import { type BarState, ProgressDisplay, type ProgressOutput } from "./progress-display.ts";
 
 /** The options of a bar. */
@@ -85,7 +80,7 @@ export class ProgressBar implements Disposable {
     }
     bars += 1;
     const place = isWorker() ? getRuntimeContext().workerId : "driver";
-    this.#fixed = { id: `${place} ${bars}`, ...withDefaults(checkedOptions(options, OPTIONS, SUBJECT), OPTIONS) };
+    this.#fixed = { id: `${place} ${bars}`, ...readOptions(options, OPTIONS, SUBJECT) };
     this.#send();
   }
 
@@ -122,8 +117,7 @@ export class ProgressBar implements Disposable {
     this.#sentAtMs = performance.now();
     const signal: Signal = { ...this.#fixed, add: this.#unsent, isClosed: this.#isClosed && this.#isOwn };
     this.#unsent = 0;
-    if (isWorker()) process.stdout.write(`${SIGNAL}${JSON.stringify(signal)}\n`);
-    else board.receive(signal);
+    sendSignal(JSON.stringify(signal));
   }
 }
 
@@ -181,10 +175,6 @@ async function* countedAsync<T>(values: AsyncIterable<T>, options: ProgressOptio
   } finally {
     bar.close();
   }
-}
-
-function isWorker(): boolean {
-  return currentRuntime()?.options.role === "worker";
 }
 
 /** The driver's half: adds up what arrives. */

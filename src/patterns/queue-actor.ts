@@ -5,8 +5,8 @@
  * else: calls overlap (`maxConcurrency`), and each runs without an await between looking and acting. It owns the time limits, so that an item
  * goes to exactly one caller or stays. Called by `queue.ts` alone.
  */
-import { Fifo } from "../base/fifo.ts";
-import { getRuntimeContext } from "../core/api.ts";
+import { getRuntimeContext } from "../core/index.ts";
+import { Fifo } from "../core/internal.ts";
 
 /** How a `put` ended. */
 export type PutAnswer = "done" | "full" | "closed";

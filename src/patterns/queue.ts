@@ -4,12 +4,28 @@
  * Decides what users see of the actor behind it (`queue-actor.ts`): its answers become values and errors, large arrays travel as references so that the
  * actor holds no copy, and a queue goes to other processes as its handle. The actor ends with `shutdown`, or when nobody has the queue any more.
  */
-import { describeValue } from "../base/describe.ts";
-import { ActorDiedError, registerErrorClass, ShoalError } from "../base/errors.ts";
-import { kill, put, remote, terminate } from "../core/api.ts";
-import { checkedOptions, count, custom, flag, milliseconds, timeLimit, withDefaults } from "../core/options/option-kinds.ts";
-import { registerSerializer } from "../core/objects/registered-serializers.ts";
-import type { ActorHandle, ActorOptions, ObjectRef } from "../core/types.ts";
+import {
+  ActorDiedError,
+  type ActorHandle,
+  type ActorOptions,
+  kill,
+  type ObjectRef,
+  put,
+  remote,
+  ShoalError,
+  terminate,
+} from "../core/index.ts";
+import {
+  count,
+  custom,
+  describeValue,
+  flag,
+  milliseconds,
+  readOptions,
+  registerErrorClass,
+  registerSerializer,
+  timeLimit,
+} from "../core/internal.ts";
 import { type GetAnswer, type PutAnswer, QueueActor } from "./queue-actor.ts";
 
 /** Callers that may wait at a time; each takes some hundred bytes in the actor. */
@@ -121,7 +137,7 @@ export class Queue<T> implements Disposable {
       this.#holder = options.holder as Holder<T>;
       return;
     }
-    const { maxSize, actorOptions } = withDefaults(checkedOptions(options, QUEUE_OPTIONS, QUEUE), QUEUE_OPTIONS);
+    const { maxSize, actorOptions } = readOptions(options, QUEUE_OPTIONS, QUEUE);
     this.maxSize = maxSize;
     const holderClass = remote(QueueActor<Held<T>>, { numCpus: 0, maxConcurrency: WAITING_MAX, ...actorOptions });
     this.#holder = holderClass.remote(maxSize);
@@ -192,7 +208,7 @@ export class Queue<T> implements Disposable {
    * when its process has ended. With `force` at once.
    */
   async shutdown(options?: QueueShutdownOptions): Promise<void> {
-    const { force, gracePeriodMs } = withDefaults(checkedOptions(options, SHUTDOWN_OPTIONS, SHUTDOWN), SHUTDOWN_OPTIONS);
+    const { force, gracePeriodMs } = readOptions(options, SHUTDOWN_OPTIONS, SHUTDOWN);
     if (force) {
       await kill(this.#holder);
       return;
@@ -274,7 +290,7 @@ export function adoptQueue([maxSize, holder]: readonly [number, Holder<unknown>]
 
 function timeLimitOf(options: QueueWaitOptions | undefined): number | undefined {
   if (options === undefined) return undefined;
-  const { timeoutMs } = withDefaults(checkedOptions(options, WAIT_OPTIONS, WAIT), WAIT_OPTIONS);
+  const { timeoutMs } = readOptions(options, WAIT_OPTIONS, WAIT);
   return timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ActorDiedError } from "../base/errors.ts";
+import { ActorDiedError } from "../core/index.ts";
 import { Roster } from "./roster.ts";
 
 interface Member {

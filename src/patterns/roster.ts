@@ -5,8 +5,8 @@
  * for good; its job fails once, and the others go on. When the last one has left so, all that waits fails with the cause, as nobody would ever
  * come; new members bring it back to life. Pure: actors are opaque here, and a job is what its caller does with one.
  */
-import { ActorDiedError } from "../base/errors.ts";
-import { Fifo } from "../base/fifo.ts";
+import { ActorDiedError } from "../core/index.ts";
+import { Fifo } from "../core/internal.ts";
 
 /** One job in line, running, or over. */
 export interface Ticket<R> {

@@ -8,8 +8,7 @@ import {
   isGroupInitialized,
 } from "../collective/membership.ts";
 import { Rendezvous } from "../collective/rendezvous.ts";
-import { inspectSerializability } from "../core/objects/inspect-serializability.ts";
-import { registerExports } from "../core/well-known-exports.ts";
+import { deregisterSerializer, inspectSerializability, registerExports, registerSerializer } from "../core/internal.ts";
 import { ActorPool } from "./actor-pool.ts";
 import { Pool } from "./pool.ts";
 import { PoolWorker } from "./pool-worker.ts";
@@ -23,6 +22,7 @@ registerExports("shoal/util", {
   adoptQueue,
   CollectiveError,
   createCollectiveGroup,
+  deregisterSerializer,
   destroyCollectiveGroup,
   getCollectiveGroup,
   initCollectiveGroup,
@@ -37,5 +37,6 @@ registerExports("shoal/util", {
   QueueEmptyError,
   QueueFullError,
   QueueShutdownError,
+  registerSerializer,
   Rendezvous,
 });

@@ -6,7 +6,7 @@
  */
 import { newJobId, newNodeId, newProcessId, type NodeId } from "../base/ids.ts";
 import { ShoalError } from "../base/errors.ts";
-import { offerOf } from "../core/session/node-offer.ts";
+import { offerOf } from "../node/node-offer.ts";
 import type { DaemonConfiguration } from "../entry/daemon-start.ts";
 import type { HeadChange, HeadConfiguration, HeadStart } from "../entry/head.ts";
 import { defaultStoreBytes } from "../object/store-quota.ts";

@@ -4,12 +4,8 @@
  * Decides how Python code is named; all else (leases, retries, cancellation, streams) is as for TypeScript, in workers that run Python. The types are what the
  * user says of the Python code: nothing checks them against it.
  */
-import { describeValue } from "../base/describe.ts";
-import { makeActorClass } from "../core/actors/actor-class.ts";
-import { resolveActorOptions, resolveTaskOptions } from "../core/options/options.ts";
-import { pythonFile, pythonId } from "../core/python-code.ts";
-import { makeRemoteFunction } from "../core/calls/remote-function.ts";
-import type { ActorClass, ActorOptions, RemoteFunction, TaskOptions } from "../core/types.ts";
+import type { ActorClass, ActorOptions, RemoteFunction, TaskOptions } from "../core/index.ts";
+import { describeValue, pythonClass, pythonFile, pythonFunction } from "../core/internal.ts";
 
 /** The options of a Python task. Several returns are asked for with `.options({ numReturns: 2 })`, by which their types are known. */
 export interface PythonTaskOptions extends Omit<TaskOptions, "numReturns"> {
@@ -60,18 +56,12 @@ export interface Python {
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
 export const python: Python = {
-  task: (place, name, options = {}) => {
-    const id = idOf(place, name);
-    return makeRemoteFunction({ source: undefined, id, name, options: resolveTaskOptions(options) }) as never;
-  },
-  actor: (place, name, options = {}) => {
-    const id = idOf(place, name);
-    const resolved = resolveActorOptions(options);
-    return makeActorClass({ source: undefined, id, name, methods: [], streaming: [], options: resolved }) as never;
-  },
+  task: (place, name, options = {}) => pythonFunction(checkedPlace(place, name), name, options) as never,
+  actor: (place, name, options = {}) => pythonClass(checkedPlace(place, name), name, options) as never,
 };
 
-function idOf(place: unknown, name: unknown): string {
+/** The path of the file or the module, once it and the name are found to name code. */
+function checkedPlace(place: unknown, name: unknown): string {
   const path = place instanceof URL ? pythonFile(place) : place;
   // A colon is part of an absolute path; anywhere else it is a URL that was written as a text.
   if (typeof path !== "string" || path === "" || path.includes("\0") || (path.includes(":") && !path.startsWith("/")))
@@ -84,5 +74,5 @@ function idOf(place: unknown, name: unknown): string {
     );
   if (typeof name !== "string" || !NAME.test(name))
     throw new TypeError(`Cannot name Python code: the name of a function or class in ${path} is needed: received ${describeValue(name)}`);
-  return pythonId(path, name);
+  return path;
 }

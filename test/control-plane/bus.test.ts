@@ -89,19 +89,6 @@ eachPlane("a bus", (start) => {
     expect(seen).toEqual(["open"]);
   });
 
-  test("subscribers with one queue share the messages", async () => {
-    const seen: string[] = [];
-    for (const [index, { bus: member }] of [one, other, other].entries()) {
-      member.subscribe("work", () => seen.push(`member ${index}`), { queue: "crew" });
-    }
-    other.bus.subscribe("work", () => seen.push("all"));
-    await ready();
-    for (let index = 0; index < 60; index += 1) bus.publish("work", bytes(""));
-    await until(() => seen.length === 120, "all arrived");
-    expect(seen.filter((who) => who === "all")).toHaveLength(60);
-    expect(new Set(seen).size).toBe(4);
-  });
-
   test("a request is answered by the responder, several at once each by its own answer", async () => {
     other.bus.respond("double.*", async ({ subject, data }) => {
       await Promise.resolve();

@@ -37,7 +37,7 @@ async function start(name: string, { lines = [], authority }: Wanted): Promise<n
     port: -1,
     folder: join(folder, name),
     portsFolder: folder,
-    ...(authority !== undefined && { authority: { ...authority.serverAuthority(), folder: join(folder, `${name}-accounts`) } }),
+    ...(authority !== undefined && { authority: authority.serverAuthority() }),
   });
   writeFileSync(join(folder, `${name}.conf`), `${config}${lines.join("\n")}\n`);
   server = spawn(natsServerBinary(), ["-c", join(folder, `${name}.conf`)], { stdio: "ignore" });

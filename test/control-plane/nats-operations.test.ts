@@ -12,16 +12,12 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
 import type { NodeId } from "../../src/base/ids.ts";
-import { BUS_SUBJECT } from "../../src/control/bus/bus-subjects.ts";
 import { ClusterAuthority } from "../../src/control/nats/cluster-authority.ts";
-import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts";
-import { nodeInbox } from "../../src/control/nats/node-permissions.ts";
-import { NodeCredentials } from "../../src/control/nats/node-credentials.ts";
-import { revokeCredentials } from "../../src/control/nats/revocations.ts";
-import { type NodeBus, openControlPlane, openNodeBus } from "../../src/control/leadership/open-control-plane.ts";
+import { connectNats } from "../../src/control/nats/nats-link.ts";
+import { openControlPlane } from "../../src/control/leadership/open-control-plane.ts";
+import type { NatsLogin } from "../../src/platform/nats/nats-login-files.ts";
 import { NatsProcess, type NatsProcessEvent, type NatsProcessOptions, type TlsTexts } from "../../src/platform/nats/nats-process.ts";
 import { certifyNode, newAuthority, newNodeKey } from "../../src/platform/network/certificates.ts";
-import { createNatsKey } from "../../src/platform/nats/nats-keys.ts";
 import { freePorts } from "./free-ports.ts";
 import { until } from "./nats-servers.ts";
 import { bytes, describeNats, text } from "./planes.ts";
@@ -80,43 +76,6 @@ describeNats("the NATS of a head", () => {
     return plane;
   }
 
-  async function connectNode(url: string, nodeId: string): Promise<NodeBus & { publicKey: string; refusals: string[] }> {
-    const key = createNatsKey("user");
-    const { token } = authority.nodeToken(nodeId, key.publicKey);
-    const refusals: string[] = [];
-    const node = await openNodeBus({
-      kind: "nats",
-      urls: [url],
-      cluster: CLUSTER,
-      name: nodeId,
-      nodeId,
-      credentials: () => ({ token, seed: key.seed }),
-      onRefused: (error) => refusals.push(error.message),
-    });
-    closers.push(() => node.close());
-    return { ...node, publicKey: key.publicKey, refusals };
-  }
-
-  /** As a process that has a node's credentials and does not keep to our code. */
-  async function connectRaw(url: string, nodeId: string): Promise<NatsLink & { denied: string[] }> {
-    const key = createNatsKey("user");
-    const { token } = authority.nodeToken(nodeId, key.publicKey);
-    const link = await connectNats({
-      servers: [url],
-      name: nodeId,
-      credentials: () => ({ token, seed: key.seed }),
-      inboxPrefix: nodeInbox(nodeId),
-    });
-    closers.push(() => link.close());
-    const denied: string[] = [];
-    void (async () => {
-      for await (const status of link.connection.status()) {
-        if (status.type === "error") denied.push(status.error.message);
-      }
-    })();
-    return Object.assign(link, { denied });
-  }
-
   // -----------------------------------------------------------------------------------------------------------------
   // The process
 
@@ -132,7 +91,7 @@ describeNats("the NATS of a head", () => {
     await server.close();
     await server.close();
     expect(existsSync(`/proc/${pid}`)).toBe(false);
-    expect(readdirSync(nats).sort()).toEqual(["accounts", "cluster.json", "nats.conf", "nats.log", "state"]);
+    expect(readdirSync(nats).sort()).toEqual(["cluster.json", "nats.conf", "nats.log", "state"]);
   });
 
   test("is started again on the same port with what it had acknowledged, however often it dies", async () => {
@@ -276,11 +235,6 @@ describeNats("the NATS of a head", () => {
     expect(text((await plane.store.get("k"))?.value)).toBe("2");
     await until(() => /Authorization Violation/i.test(readFileSync(stranger.logFile, "utf8")), "the stranger is told");
     await until(() => /authentication error/.test(readFileSync(servers[1]?.logFile ?? "", "utf8")), "the stranger is refused");
-
-    // What one server is told of a revocation all know.
-    const node = await connectNode(servers[2]?.url ?? "", "a1");
-    await revokeCredentials({ authority, publicKeys: [node.publicKey], servers: [servers[1]?.url ?? ""] });
-    await until(() => node.refusals.length > 0, "the node is cut off by another server");
   });
 
   // -----------------------------------------------------------------------------------------------------------------
@@ -292,147 +246,36 @@ describeNats("the NATS of a head", () => {
     await expect(connectNats({ servers: [url], name: "x" })).rejects.toMatchObject(refused);
     await expect(connectNats({ servers: [url], name: "x", token: "guess" })).rejects.toMatchObject(refused);
     const foreign = ClusterAuthority.open({ folder: join(folder, "foreign"), cluster: CLUSTER });
-    for (const credentials of [foreign.headCredentials("x"), foreign.systemCredentials("x")]) {
-      await expect(connectNats({ servers: [url], name: "x", credentials })).rejects.toMatchObject(refused);
-    }
-    const [own, other] = [createNatsKey("user"), createNatsKey("user")];
-    const { token } = authority.nodeToken("a1", own.publicKey);
-    await expect(connectNats({ servers: [url], name: "x", credentials: () => ({ token, seed: other.seed }) })).rejects.toMatchObject(
-      refused,
-    );
-    await (await connectNats({ servers: [url], name: "x", credentials: () => ({ token, seed: own.seed }) })).close();
+    const credentials = foreign.headCredentials("x");
+    await expect(connectNats({ servers: [url], name: "x", credentials })).rejects.toMatchObject(refused);
+    const { token } = authority.headCredentials("x")();
+    const { seed } = authority.headCredentials("x")();
+    await expect(connectNats({ servers: [url], name: "x", credentials: () => ({ token, seed }) })).rejects.toMatchObject(refused);
   });
 
-  test("a node reports, asks, is asked and hears announcements", async () => {
+  test("expired credentials end the connection, and new ones bring it back", async () => {
     const { url } = await start();
-    const { bus: head } = await connectHead([url]);
-    const { bus: node } = await connectNode(url, "a1");
-    const nodeOf = (subject: string): string => subject.split(".")[1] ?? "";
-    const reports: string[] = [];
-    head.subscribe(BUS_SUBJECT.heartbeats, ({ subject, data }) => reports.push(`${nodeOf(subject)} ${text(data)}`));
-    head.respond(BUS_SUBJECT.requests("place"), ({ subject }) => bytes(`for ${nodeOf(subject)}`));
-    const heard: string[] = [];
-    node.subscribe(BUS_SUBJECT.announcements, ({ subject }) => heard.push(subject));
-    node.respond(BUS_SUBJECT.commands("a1"), ({ subject }) => bytes(`done ${subject}`));
-    await Promise.all([head.flush(), node.flush()]);
-    node.publish(BUS_SUBJECT.heartbeat("a1"), bytes("free"));
-    const answer = await node.request(BUS_SUBJECT.request("a1", "place"), bytes(""), { timeoutMs: 20_000 });
-    expect(text(answer)).toBe("for a1");
-    expect(reports).toEqual(["a1 free"]);
-    head.publish(BUS_SUBJECT.leader, bytes("1"));
-    expect(text(await head.request(BUS_SUBJECT.command("a1", "drain"), bytes(""), { timeoutMs: 20_000 }))).toBe("done node.a1.drain");
-    expect(heard).toEqual(["ctl.leader"]);
-  });
-
-  test("a node cannot speak for another, hear another's commands or answers, write or read the tables, or announce", async () => {
-    const { url } = await start();
-    const { bus: head, store } = await connectHead([url]);
-    await store.transaction({ writes: [{ key: "actor.a", value: bytes("head") }] });
-    const heard: string[] = [];
-    head.subscribe(">", ({ subject }) => heard.push(subject));
-    await head.flush();
-    const thief = await connectRaw(url, "a1");
-    const { connection } = thief;
-    const bus = `shoal.${CLUSTER}.bus`;
-    const forbidden = [
-      `${bus}.hb.b2`,
-      `${bus}.req.b2.place`,
-      `${bus}.node.b2.drain`,
-      `${bus}.ctl.leader`,
-      `$KV.shoal_${CLUSTER}.actor.a`,
-      `shoal.${CLUSTER}.store.guard`,
-      `$JS.API.STREAM.DELETE.KV_shoal_${CLUSTER}`,
-      `$JS.API.STREAM.MSG.GET.KV_shoal_${CLUSTER}`,
-      "_INBOX.b2.1",
-      "$SYS.REQ.CLAIMS.UPDATE",
-    ];
-    for (const subject of forbidden) connection.publish(subject, "stolen");
-    const overheard: string[] = [];
-    const deaf = [`${bus}.node.b2.>`, `${bus}.node.>`, `${bus}.hb.>`, `${bus}.req.>`, `$KV.>`, "_INBOX.>", "_INBOX.b2.>", ">", "$SYS.>"];
-    for (const subject of deaf) connection.subscribe(subject, { callback: (_, message) => void overheard.push(message?.subject ?? "") });
-    await connection.flush();
-    await until(() => thief.denied.length >= forbidden.length + deaf.length, "all of it is denied");
-    for (const subject of [...forbidden, ...deaf]) expect(thief.denied.join("\n")).toContain(`"${subject}"`);
-    head.publish(BUS_SUBJECT.command("b2", "drain"), bytes(""));
-    await head.flush();
-    await connection.flush();
-    expect(text((await store.get("actor.a"))?.value)).toBe("head");
-    expect(heard.filter((subject) => subject !== "node.b2.drain")).toEqual([]);
-    expect(overheard.filter((subject) => subject !== "")).toEqual([]);
-  });
-
-  test("expired credentials end the connection, and renewed ones bring it back", async () => {
-    const { url } = await start();
-    const key = createNatsKey("user");
-    let renewals = 0;
-    const renew = async (publicKey: string): Promise<{ token: string; ttlMs: number }> => {
-      renewals += 1;
-      return { token: authority.nodeToken("a1", publicKey, { ttlMs: 6_000 }).token, ttlMs: 6_000 };
-    };
-    using credentials = await NodeCredentials.obtain({ renew });
-    const place = { kind: "nats", urls: [url], cluster: CLUSTER, name: "a1", nodeId: "a1" } as const;
-    await using renewed = await openNodeBus({ ...place, credentials: credentials.current });
-    const { token } = authority.nodeToken("a1", key.publicKey, { ttlMs: 5_000 });
-    const refusals: string[] = [];
-    await using left = await openNodeBus({
+    const place = { kind: "nats", urls: [url], cluster: CLUSTER, name: "head" } as const;
+    /** The credentials of a head whose clock is so far behind that they are over in a moment. */
+    const ending = (lateMs: () => number): (() => NatsLogin) =>
+      ClusterAuthority.open({ folder: join(folder, "head"), cluster: CLUSTER, nowMs: () => Date.now() - lateMs() }).headCredentials("head");
+    const almostDayMs = 24 * 3_600_000 - 5_000;
+    let logins = 0;
+    const renewed = ending(() => (logins === 1 ? almostDayMs : 0));
+    await using plane = await openControlPlane({
       ...place,
-      credentials: () => ({ token, seed: key.seed }),
-      onRefused: (error) => refusals.push(error.message),
+      credentials: () => {
+        logins += 1;
+        return renewed();
+      },
     });
-    const { bus: head } = await connectHead([url]);
-    const reports: string[] = [];
-    head.subscribe(BUS_SUBJECT.heartbeats, ({ data }) => reports.push(text(data) ?? ""));
-    await head.flush();
-    await until(() => refusals.some((message) => /expired/i.test(message)), "the credentials expire");
-    expect(left.isConnected()).toBe(false);
-    // The first token of the other is over by then, too.
-    await until(() => renewals > 2, "the credentials are renewed again");
-    await until(() => {
-      renewed.bus.publish(BUS_SUBJECT.heartbeat("a1"), bytes("renewed"));
-      left.bus.publish(BUS_SUBJECT.heartbeat("a1"), bytes("left"));
-      return reports.includes("renewed");
-    }, "the renewed node reports");
-    expect(reports).not.toContain("left");
-    const late = { ...place, credentials: () => ({ token, seed: key.seed }) };
-    await expect(openNodeBus(late)).rejects.toMatchObject({ reason: "wrong credentials" });
-  });
-
-  test("revoked credentials end the connection at once, others stay, and servers remember it over their own end", async () => {
-    const server = await start();
-    // Another head, whose own file knows of no revocation.
-    const second = ClusterAuthority.join({ folder: join(folder, "head2"), cluster: CLUSTER }, authority.secretText());
-    const [gone, later, stays] = [
-      await connectNode(server.url, "a1"),
-      await connectNode(server.url, "b2"),
-      await connectNode(server.url, "c3"),
-    ];
-    await revokeCredentials({ authority, publicKeys: [gone.publicKey], servers: [server.url] });
-    // Its token is good for a day.
-    await until(() => gone.refusals.length > 0, "the node is cut off");
-    expect(gone.isConnected()).toBe(false);
-    await revokeCredentials({ authority: second, publicKeys: [later.publicKey], servers: [server.url] });
-    await until(() => later.refusals.length > 0, "the second is cut off");
-    // The server begins with tokens from before all this; what it was told later is on its disk and wins.
-    process.kill(server.pid ?? 0, "SIGKILL");
-    await until(() => stays.isConnected() && server.pid !== undefined, "the other node is connected again");
-    for (const { refusals } of [gone, later]) {
-      refusals.length = 0;
-      await until(() => refusals.length > 0, "the server that started again refuses it");
-    }
-    const reports: string[] = [];
-    const { bus: head } = await connectHead([server.url]);
-    head.subscribe(BUS_SUBJECT.heartbeats, ({ subject }) => reports.push(subject));
-    await head.flush();
-    await until(() => {
-      for (const [node, id] of [
-        [gone, "a1"],
-        [later, "b2"],
-        [stays, "c3"],
-      ] as const)
-        node.bus.publish(BUS_SUBJECT.heartbeat(id), bytes(""));
-      return reports.length > 3;
-    }, "the node that stays reports");
-    expect(new Set(reports)).toEqual(new Set(["hb.c3"]));
+    const stale = ending(() => almostDayMs)();
+    await using left = await openControlPlane({ ...place, credentials: () => stale });
+    await until(() => logins > 1 && plane.isConnected(), "the connection is made again with new credentials");
+    await plane.store.transaction({ writes: [{ key: "k", value: bytes("1") }] });
+    expect(text((await plane.store.get("k"))?.value)).toBe("1");
+    await until(() => !left.isConnected(), "the other credentials are over");
+    await expect(openControlPlane({ ...place, credentials: () => stale })).rejects.toMatchObject({ reason: "wrong credentials" });
   });
 
   test.each([

@@ -63,9 +63,7 @@ function memoryPlane(): Plane {
       const bus = new MemoryBus(exchange, options);
       return client(store, bus, async () => {});
     },
-    async [Symbol.asyncDispose]() {
-      tables.dispose();
-    },
+    async [Symbol.asyncDispose]() {},
   };
 }
 

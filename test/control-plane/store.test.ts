@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { CompactedError, ControlPlaneUnavailableError } from "../../src/control/control-errors.ts";
 import type { ControlStore, StoreChange, StoreWatch } from "../../src/control/store/control-store.ts";
-import { acquireLease } from "../../src/control/store/lease.ts";
 import { bytes, type Client, eachStorePlane, type Plane, text } from "./planes.ts";
-import { sleep, until } from "./nats-servers.ts";
+import { until } from "./nats-servers.ts";
 
 eachStorePlane("a control store", (start) => {
   let plane: Plane;
@@ -233,53 +232,6 @@ eachStorePlane("a control store", (start) => {
     for (const entry of (await store.list(root)).entries) expect(last.get(entry.key)).toEqual({ kind: "put", entry });
   });
 
-  test("a key with a time to live vanishes, and a watch sees it", async () => {
-    const { revision } = await store.list(root);
-    await using seen = new Seen(other.store.watch(root, { afterRevision: revision }));
-    const key = `${root}.a`;
-    await store.transaction({ writes: [{ key, value: bytes("1"), ttlMs: 4_000 }] });
-    expect(await read("a")).toBe("1");
-    await seen.atLeast(2);
-    expect(seen.list()).toEqual([`put ${key} 1`, `delete ${key}`]);
-    expect(await read("a")).toBeUndefined();
-    expect((await store.list(root)).entries).toEqual([]);
-    expect(await store.transaction({ checks: [{ key, revision: 0 }], writes: [{ key, value: bytes("2") }] })).toMatchObject({
-      committed: true,
-    });
-  });
-
-  test("writing a key again ends its time to live", async () => {
-    const key = `${root}.a`;
-    await store.transaction({ writes: [{ key, value: bytes("1"), ttlMs: 1_000 }] });
-    await put("a", "2");
-    await sleep(2_500);
-    expect(await read("a")).toBe("2");
-  });
-
-  test("a lease is held by one, is kept for as long as its holder renews it, and is free after its release", async () => {
-    const options = { key: `${root}.lease`, value: bytes("me"), ttlMs: 4_000 };
-    const lease = await acquireLease(store, options);
-    expect(await acquireLease(other.store, options)).toBeUndefined();
-    await sleep(5_000);
-    expect(lease?.isHeld).toBe(true);
-    expect(await acquireLease(other.store, options)).toBeUndefined();
-    await lease?.release();
-    expect(lease?.isHeld).toBe(false);
-    const next = await acquireLease(other.store, options);
-    expect(next?.isHeld).toBe(true);
-    await next?.release();
-  });
-
-  test("a holder whose key was taken away knows it, and does not take it back", async () => {
-    const key = `${root}.lease`;
-    const lease = await acquireLease(store, { key, value: bytes("me"), ttlMs: 2_000 });
-    await other.store.transaction({ writes: [{ key, value: bytes("somebody else") }] });
-    await until(() => lease?.lost.aborted === true, "the loss was noticed");
-    expect(await read("lease")).toBe("somebody else");
-    await lease?.release();
-    expect(await read("lease")).toBe("somebody else");
-  });
-
   test("deletions are forgotten at the second compaction after them; a watch from before is refused, one that lives goes on", async () => {
     const { revision: before } = await store.list(root);
     await using live = new Seen(other.store.watch(root, { afterRevision: before }));
@@ -315,11 +267,8 @@ eachStorePlane("a control store", (start) => {
     await expect(store.list("a.*")).rejects.toThrow(RangeError);
     await expect(store.transaction({ writes: [] })).rejects.toThrow("at least one write");
     await expect(store.transaction({ writes: [write, write] })).rejects.toThrow("twice");
-    await expect(store.transaction({ writes: [{ ...write, ttlMs: 10 }] })).rejects.toThrow("ttlMs");
-    await expect(store.transaction({ writes: [{ key: write.key, ttlMs: 2_000 }] })).rejects.toThrow(TypeError);
     await expect(store.transaction({ writes: [{ ...write, value: new Uint8Array(1024 * 1024) }] })).rejects.toThrow("bytes");
     await expect(store.transaction({ checks: [{ key: write.key, revision: -1 }], writes: [write] })).rejects.toThrow("whole number");
-    await expect(acquireLease(store, { ...write, ttlMs: 500 })).rejects.toThrow("ttlMs");
     expect(await read("a")).toBeUndefined();
   });
 

@@ -7,7 +7,6 @@
 import { FencedError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
 import { claimLeadership, type Leadership } from "../../src/control/leadership/leadership.ts";
 import type { ControlStore } from "../../src/control/store/control-store.ts";
-import { acquireLease } from "../../src/control/store/lease.ts";
 import { sleep } from "./nats-servers.ts";
 import { bytes, text } from "./planes.ts";
 
@@ -152,35 +151,6 @@ export class Transfers implements Workload {
       })),
     });
     if (result.committed) this.acknowledged += 1;
-  }
-}
-
-/** A lease for which all clients contend: while one believes that it holds it, no other does. */
-export class Exclusion implements Workload {
-  #holder: number | undefined;
-  readonly #violations: string[] = [];
-  acknowledged = 0;
-
-  async run({ store, index }: { store: ControlStore; index: number }, isOver: () => boolean): Promise<void> {
-    while (!isOver()) {
-      const lease = await acquireLease(store, { key: "lease", value: bytes(String(index)), ttlMs: 2_000 }).catch(() => undefined);
-      // What counts is what the holder may still rely on when it looks.
-      if (lease?.isHeld !== true) {
-        await sleep(ERROR_PAUSE_MS * 4);
-        continue;
-      }
-      this.acknowledged += 1;
-      if (this.#holder !== undefined) this.#violations.push(`the lease was acquired by ${index} while ${this.#holder} held it`);
-      this.#holder = index;
-      const until = performance.now() + 700;
-      while (lease.isHeld && performance.now() < until && !isOver()) await sleep(10);
-      this.#holder = undefined;
-      await lease.release().catch(() => {});
-    }
-  }
-
-  async check(): Promise<string[]> {
-    return this.#violations;
   }
 }
 

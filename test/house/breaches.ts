@@ -23,8 +23,11 @@ function folderBreach(file: SourceFile, row: LayerRow, target: string, known: Re
   if (!known.has(target)) return "there is no such file (imports name the .ts file)";
   const from = folderOf(file.path);
   const to = folderOf(target);
-  if (from === to || row.mayImport.includes(to)) return undefined;
-  return `${from} (layer ${row.layer}) may import ${list([from, ...row.mayImport])}`;
+  if (from === to) return undefined;
+  if (!row.mayImport.includes(to)) return `${from} (layer ${row.layer}) may import ${list([from, ...row.mayImport])}`;
+  const doors = LAYER_TABLE[to]?.doors;
+  if (doors === undefined || doors.includes(target) || row.mayEnter?.includes(to) === true) return undefined;
+  return `other folders import ${to} through ${list(doors)}`;
 }
 
 function packageBreach(file: SourceFile, { specifier }: Import): string | undefined {

@@ -8,6 +8,10 @@ export interface LayerRow {
   layer: number;
   /** Folders that files of this folder may import, besides the folder itself. */
   mayImport: readonly string[];
+  /** The only files that other folders import, where there are such: its doors. */
+  doors?: readonly string[];
+  /** Folders with doors of which it imports any file all the same. */
+  mayEnter?: readonly string[];
 }
 
 /** Stands for the files directly in `src`, which are in no folder. */
@@ -36,27 +40,28 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   node: { layer: 4, mayImport: LAYERS_TO_3 },
   worker: { layer: 4, mayImport: LAYERS_TO_3 },
   environment: { layer: 4, mayImport: LAYERS_TO_3 },
-  core: { layer: 5, mayImport: LAYERS_TO_4 },
+  // `index.ts` is what users have, `internal.ts` what our own libraries use besides.
+  core: { layer: 5, mayImport: LAYERS_TO_4, doors: ["core/index.ts", "core/internal.ts"] },
   // Channels lie in shared memory, so they belong to `object`; the loop that an actor runs for a graph belongs to `worker`. What begins and
   // watches a compiled graph is here.
-  dag: { layer: 6, mayImport: [...LAYER_0, "wire", "object", "worker", "core"] },
+  dag: { layer: 6, mayImport: [...LAYER_0, "object", "worker", "core"] },
   // Names Python code; the workers that run it are started by the daemon and live in `python/`, beside `src`.
-  python: { layer: 6, mayImport: [...LAYER_0, "core"] },
-  collective: { layer: 6, mayImport: [...LAYER_0, "core"] },
+  python: { layer: 6, mayImport: ["core"] },
+  collective: { layer: 6, mayImport: ["core"] },
   // Published as `shoal/util`, with the collectives.
-  patterns: { layer: 6, mayImport: [...LAYER_0, "core", "collective"] },
+  patterns: { layer: 6, mayImport: ["core", "collective"] },
   // The processes of a cluster, wherever they are started, and clusters for tests made of them. They name the entry points of what they start.
-  providers: { layer: 7, mayImport: [...LAYERS_TO_4, "core", "entry"] },
+  providers: { layer: 7, mayImport: [...LAYERS_TO_4, "entry"] },
   testing: { layer: 7, mayImport: [...LAYER_0, "platform", "providers"] },
-  // A process begins here: an entry point puts the parts of its process together, so it sees all of them, and the public face that user
-  // code in its process imports.
-  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", "providers", PUBLIC] },
+  // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
+  // the public modules that user code in its process imports.
+  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", "providers", PUBLIC], mayEnter: ["core"] },
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `platform`, so it imports no `node:*` itself.
-  cli: { layer: 7, mayImport: [...LAYERS_TO_4, "core", "providers", "entry"] },
+  cli: { layer: 7, mayImport: [...LAYERS_TO_4, "providers", "entry"] },
 };
 
 /** Public files begin the public subpaths: `index.ts` is `shoal`. */
-export const PUBLIC_FILES: LayerRow = { layer: 6, mayImport: ["base", "core", "dag", "python"] };
+export const PUBLIC_FILES: LayerRow = { layer: 6, mayImport: ["core", "dag", "python"] };
 
 /** Folders whose files may import `node:*`. `Buffer`, a global, is allowed everywhere. */
 export const MAY_IMPORT_NODE: readonly string[] = ["platform", "closure", "entry"];

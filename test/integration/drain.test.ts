@@ -9,7 +9,7 @@ import { get, getRuntimeContext, init, nodes, type ObjectRef, remote, shutdown }
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
 import { connectToCluster } from "../../src/cli/cluster-connection.ts";
-import { findNode } from "../../src/core/session/attached-node.ts";
+import { findNode } from "../../src/platform/files/local-node.ts";
 import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
 import { MESSAGE } from "../../src/wire/messages.ts";
 import { until, useFolder } from "./session.ts";

@@ -3,12 +3,7 @@
  *
  * `exactly<Expected>()(value)` compiles only when the value's type is that type, neither wider nor narrower nor `any`.
  */
-export type * from "../../src/core/cluster-types.ts";
-export type * from "../../src/core/graph-types.ts";
-export type * from "../../src/core/objects/object-locations.ts";
-export type * from "../../src/core/streams/stream-types.ts";
-export type * from "../../src/core/options/scheduling-types.ts";
-export type * from "../../src/core/types.ts";
+export type * from "../../src/index.ts";
 export {
   cancel,
   get,

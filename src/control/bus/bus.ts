@@ -5,7 +5,6 @@
  * - A message reaches the subscribers that there are, at most once, and in the order in which one publisher sent to one subscriber. It is lost
  *   when there is none, when the connection is down, or when a subscriber is too slow; what must not be lost is in the control store.
  * - A request fails at once when nobody subscribes to its subject, and after its `timeoutMs` in any case.
- * - Subscribers with the same `queue` share the messages: each goes to one of them.
  * - A handler that throws ends neither the bus nor the subscription; its error goes to the one who asked, or to `onError`.
  */
 
@@ -21,16 +20,12 @@ export interface BusSubscription {
   close(): void;
 }
 
-export interface SubscribeOptions {
-  readonly queue?: string;
-}
-
 export interface Bus extends AsyncDisposable {
   publish(subject: string, data: Uint8Array): void;
-  subscribe(pattern: string, handle: (message: BusMessage) => void, options?: SubscribeOptions): BusSubscription;
+  subscribe(pattern: string, handle: (message: BusMessage) => void): BusSubscription;
   /** @throws BusRequestError when nobody subscribes ("nobody answers"), in time ("timeout"), or the responder threw ("refused") */
   request(subject: string, data: Uint8Array, options: { timeoutMs: number }): Promise<Uint8Array>;
-  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>, options?: SubscribeOptions): BusSubscription;
+  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>): BusSubscription;
   /**
    * When it resolves, what this bus published and subscribed before is at its server. The other servers of a cluster hear of a new subscription some
    * milliseconds later: a message or request from there may still find nobody.

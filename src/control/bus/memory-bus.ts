@@ -5,7 +5,7 @@
  * at once or on sharing bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
  */
 import { busClosed, type BusRequestError, nobodyAnswers, refusedBy, timedOut } from "../control-errors.ts";
-import { type Bus, type BusMessage, type BusOptions, type BusSubscription, type SubscribeOptions, throwUncaught } from "./bus.ts";
+import { type Bus, type BusMessage, type BusOptions, type BusSubscription, throwUncaught } from "./bus.ts";
 import { checkMessage, checkPattern, matches } from "./subjects.ts";
 
 interface Delivery extends BusMessage {
@@ -14,30 +14,21 @@ interface Delivery extends BusMessage {
 
 interface Subscriber {
   readonly pattern: string;
-  readonly queue: string | undefined;
   readonly deliver: (delivery: Delivery) => void;
 }
 
 /** What the buses of one process share. */
 export class MemoryExchange {
   readonly #subscribers = new Set<Subscriber>();
-  #turn = 0;
 
   add(subscriber: Subscriber): () => void {
     this.#subscribers.add(subscriber);
     return () => this.#subscribers.delete(subscriber);
   }
 
-  /** @returns how many get it: all that match, of each queue one */
+  /** @returns how many get it */
   send({ subject, data, reply }: Delivery): number {
-    const matching = [...this.#subscribers].filter(({ pattern }) => matches(pattern, subject));
-    const queues = Map.groupBy(
-      matching.filter(({ queue }) => queue !== undefined),
-      ({ queue }) => queue,
-    );
-    this.#turn += 1;
-    const chosen = [...queues.values()].map((members) => members[this.#turn % members.length] as Subscriber);
-    const receivers = [...matching.filter(({ queue }) => queue === undefined), ...chosen];
+    const receivers = [...this.#subscribers].filter(({ pattern }) => matches(pattern, subject));
     for (const { deliver } of receivers) {
       const copy = data.slice();
       queueMicrotask(() => deliver({ subject, data: copy, reply }));
@@ -63,8 +54,8 @@ export class MemoryBus implements Bus {
     this.#exchange.send({ subject, data, reply: undefined });
   }
 
-  subscribe(pattern: string, handle: (message: BusMessage) => void, options: SubscribeOptions = {}): BusSubscription {
-    return this.#add(pattern, options, ({ subject, data }) => {
+  subscribe(pattern: string, handle: (message: BusMessage) => void): BusSubscription {
+    return this.#add(pattern, ({ subject, data }) => {
       try {
         handle({ subject, data });
       } catch (error) {
@@ -90,12 +81,8 @@ export class MemoryBus implements Bus {
     return promise;
   }
 
-  respond(
-    pattern: string,
-    answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>,
-    options: SubscribeOptions = {},
-  ): BusSubscription {
-    return this.#add(pattern, options, ({ subject, data, reply }) => void this.#answer({ subject, data }, answer, reply ?? (() => {})));
+  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>): BusSubscription {
+    return this.#add(pattern, ({ subject, data, reply }) => void this.#answer({ subject, data }, answer, reply ?? (() => {})));
   }
 
   async flush(): Promise<void> {
@@ -124,11 +111,11 @@ export class MemoryBus implements Bus {
     }
   }
 
-  #add(pattern: string, { queue }: SubscribeOptions, deliver: (delivery: Delivery) => void): BusSubscription {
+  #add(pattern: string, deliver: (delivery: Delivery) => void): BusSubscription {
     checkPattern(pattern);
     this.#assertOpen(pattern);
     let isOpen = true;
-    const remove = this.#exchange.add({ pattern, queue, deliver: (delivery) => isOpen && deliver(delivery) });
+    const remove = this.#exchange.add({ pattern, deliver: (delivery) => isOpen && deliver(delivery) });
     const close = (): void => {
       isOpen = false;
       remove();

@@ -19,7 +19,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   rmSync(join(folder, ".."), { recursive: true });
-  tables.dispose();
 });
 
 function head(place: SecretsPlace, nowMs = NOW): Promise<HeadSecurity> {

@@ -37,8 +37,7 @@ class ModelHead {
     }
     const bus = new Bus(world.exchange);
     const { subscribe } = bus;
-    bus.subscribe = (pattern, handle, options) =>
-      subscribe.call(bus, pattern, (message) => head.hasBus && head.#awake(() => handle(message)), options);
+    bus.subscribe = (pattern, handle) => subscribe.call(bus, pattern, (message) => head.hasBus && head.#awake(() => handle(message)));
     this.election = new HeadElection({
       id,
       address: `${id}:1`,

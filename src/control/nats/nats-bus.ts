@@ -5,7 +5,7 @@
  * grows for as long as the network is gone has no bound. The connection is the caller's and is shared with the store.
  */
 import type { Msg, Subscription } from "@nats-io/transport-node";
-import { type Bus, type BusMessage, type BusOptions, type BusSubscription, type SubscribeOptions, throwUncaught } from "../bus/bus.ts";
+import { type Bus, type BusMessage, type BusOptions, type BusSubscription, throwUncaught } from "../bus/bus.ts";
 import { checkMessage, checkPattern } from "../bus/subjects.ts";
 import { busClosed, nobodyAnswers, refusedBy, timedOut } from "../control-errors.ts";
 import type { NatsLink } from "./nats-link.ts";
@@ -40,8 +40,8 @@ export class NatsBus implements Bus {
     if (this.#link.isConnected) this.#link.connection.publish(this.#prefix + subject, data.slice());
   }
 
-  subscribe(pattern: string, handle: (message: BusMessage) => void, options: SubscribeOptions = {}): BusSubscription {
-    return this.#add(pattern, options, (message) => {
+  subscribe(pattern: string, handle: (message: BusMessage) => void): BusSubscription {
+    return this.#add(pattern, (message) => {
       try {
         handle(this.#received(message));
       } catch (error) {
@@ -69,12 +69,8 @@ export class NatsBus implements Bus {
     }
   }
 
-  respond(
-    pattern: string,
-    answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>,
-    options: SubscribeOptions = {},
-  ): BusSubscription {
-    return this.#add(pattern, options, (message) => void this.#answer(message, answer));
+  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>): BusSubscription {
+    return this.#add(pattern, (message) => void this.#answer(message, answer));
   }
 
   async flush(): Promise<void> {
@@ -103,11 +99,10 @@ export class NatsBus implements Bus {
     }
   }
 
-  #add(pattern: string, { queue }: SubscribeOptions, deliver: (message: Msg) => void): BusSubscription {
+  #add(pattern: string, deliver: (message: Msg) => void): BusSubscription {
     checkPattern(pattern);
     this.#assertOpen(pattern);
     const subscription = this.#link.connection.subscribe(this.#prefix + pattern, {
-      ...(queue !== undefined && { queue }),
       callback: (error, message) => {
         if (error !== null) this.#onError(error);
         else if (!subscription.isClosed()) deliver(message);

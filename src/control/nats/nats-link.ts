@@ -23,12 +23,6 @@ export interface NatsOptions {
   /** Asked for each connection, so that renewed ones are used from the next on. */
   readonly credentials?: () => NatsLogin;
   readonly tls?: NatsTls;
-  /** Where answers arrive. Default: where whoever has no limits can listen. */
-  readonly inboxPrefix?: string;
-  /** Default true: a connection without a store needs none. */
-  readonly needsJetStream?: boolean;
-  /** The servers stopped to accept what this process shows; the client goes on trying. Called for each attempt. */
-  readonly onRefused?: (error: Error) => void;
   /** Default 10,000: three servers that start together need up to 6 s for their first elections. */
   readonly connectTimeoutMs?: number;
 }
@@ -65,19 +59,11 @@ export class NatsLink implements AsyncDisposable {
   readonly connection: NatsConnection;
   readonly #client: NatsClient;
   readonly #openRequests = new Set<(error: Error) => void>();
-  readonly #onRefused: ((error: Error) => void) | undefined;
-  readonly #inboxPrefix: string | undefined;
   #isConnected = true;
 
-  constructor(
-    connection: NatsConnection,
-    client: NatsClient,
-    { onRefused, inboxPrefix }: Pick<NatsOptions, "onRefused" | "inboxPrefix"> = {},
-  ) {
+  constructor(connection: NatsConnection, client: NatsClient) {
     this.connection = connection;
     this.#client = client;
-    this.#onRefused = onRefused;
-    this.#inboxPrefix = inboxPrefix;
     void this.#followStatus();
   }
 
@@ -118,7 +104,7 @@ export class NatsLink implements AsyncDisposable {
   }
 
   inbox(): string {
-    return this.#client.createInbox(this.#inboxPrefix);
+    return this.#client.createInbox();
   }
 
   async close(): Promise<void> {
@@ -141,7 +127,6 @@ export class NatsLink implements AsyncDisposable {
     for await (const status of this.connection.status()) {
       if (status.type === "reconnect") this.#isConnected = true;
       if (status.type === "staleConnection") this.#dropSocket();
-      if (status.type === "error" && isRefusal(this.#client, status.error)) this.#onRefused?.(status.error);
       if (status.type !== "disconnect") continue;
       this.#isConnected = false;
       for (const reject of this.#openRequests) reject(new Error("the connection went down before the answer came"));
@@ -151,14 +136,14 @@ export class NatsLink implements AsyncDisposable {
 
 /** @throws ControlPlaneUnavailableError when no server answers in time, or the one that does is too old, has no JetStream or refuses what is shown */
 export async function connectNats(options: NatsOptions): Promise<NatsLink> {
-  const { servers, connectTimeoutMs = CONNECT_TIMEOUT_MS, needsJetStream = true } = options;
+  const { servers, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
   const client = await import("@nats-io/transport-node");
   const connectionOptions = clientOptions(client, options);
   const giveUpAt = performance.now() + connectTimeoutMs;
   for (;;) {
     try {
-      const link = new NatsLink(await client.connect(connectionOptions), client, options);
-      const refusal = refusalOf(link.connection, needsJetStream);
+      const link = new NatsLink(await client.connect(connectionOptions), client);
+      const refusal = refusalOf(link.connection);
       if (refusal === undefined) return link;
       await link.close();
       throw new ControlPlaneUnavailableError(`Cannot use NATS at ${servers.join(", ")}: ${refusal}.`, {
@@ -176,7 +161,7 @@ export async function connectNats(options: NatsOptions): Promise<NatsLink> {
 }
 
 function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOptions {
-  const { servers, name, token, user, password = "", credentials, tls, inboxPrefix } = options;
+  const { servers, name, token, user, password = "", credentials, tls } = options;
   return {
     servers: [...servers],
     name,
@@ -184,7 +169,6 @@ function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOpti
     ...(user !== undefined && { user, pass: password }),
     ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),
     ...(tls !== undefined && { tls: tlsOptions(tls, servers) }),
-    ...(inboxPrefix !== undefined && { inboxPrefix }),
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_WAIT_MS,
     reconnectJitter: RECONNECT_WAIT_MS / 2,
@@ -257,12 +241,12 @@ function isRefusal(client: NatsClient, error: unknown): error is Error {
   return error instanceof client.AuthorizationError || error instanceof client.UserAuthenticationExpiredError;
 }
 
-function refusalOf({ info }: NatsConnection, needsJetStream: boolean): string | undefined {
+function refusalOf({ info }: NatsConnection): string | undefined {
   if (info === undefined) return "the server did not introduce itself";
   const [major = 0, minor = 0] = info.version.split(".").map(Number);
   const isOld = major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]);
   if (isOld) return `it is version ${info.version}, and ${VERSION_MIN.join(".")} is the oldest that has atomic batches`;
-  return info.jetstream === true || !needsJetStream ? undefined : "JetStream is off";
+  return info.jetstream === true ? undefined : "JetStream is off";
 }
 
 function unreachable(servers: readonly string[], cause: unknown): ControlPlaneUnavailableError {

@@ -13,9 +13,6 @@ export const HEADER = {
   BATCH_ID: "Nats-Batch-Id",
   BATCH_SEQUENCE: "Nats-Batch-Sequence",
   BATCH_COMMIT: "Nats-Batch-Commit",
-  TTL: "Nats-TTL",
-  /** Of the messages that the server writes when a key's time is over. */
-  MARKER_REASON: "Nats-Marker-Reason",
   OPERATION: "KV-Operation",
   /** Which transaction wrote the message: how a lost answer is found again. */
   TRANSACTION: "Shoal-Transaction",
@@ -78,5 +75,5 @@ export class NatsSubjects {
 }
 
 export function isDeletion({ headers }: Pick<StoredMessage, "headers">): boolean {
-  return headers.has(HEADER.OPERATION) || headers.has(HEADER.MARKER_REASON);
+  return headers.has(HEADER.OPERATION);
 }

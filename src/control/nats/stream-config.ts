@@ -1,8 +1,7 @@
 /**
  * How the stream of a store is made, and the proof that a stream which is there was made like this.
  *
- * Each property has a reason: one message a subject (a table, not a log), no direct reads (they are stale), atomic batches (transactions), message
- * times to live with markers (keys that vanish, and watches that see it).
+ * Each property has a reason: one message a subject (a table, not a log), no direct reads (they are stale), atomic batches (transactions).
  */
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import type { NatsSubjects } from "./nats-subjects.ts";
@@ -10,12 +9,9 @@ import { ApiError, ERROR, type StreamApi } from "./stream-api.ts";
 
 /** 100,000 actors of 300 bytes are 60 MB with what the server adds. A full store refuses writes, and says so. */
 const STREAM_BYTES_MAX = 1024 * 1024 * 1024;
-/** What the server writes when a key's time is over stays until it is compacted, or this long when nobody compacts. */
-const MARKER_SECONDS = 7 * 24 * 3600;
-const NANOSECONDS_PER_SECOND = 1_000_000_000;
 
 /** A stream without these would break promises of the store. */
-const REQUIRED = { allow_direct: false, allow_atomic: true, max_msgs_per_subject: 1, allow_msg_ttl: true } as const;
+const REQUIRED = { allow_direct: false, allow_atomic: true, max_msgs_per_subject: 1 } as const;
 
 export async function openStream(api: StreamApi, { subjects, replicas }: { subjects: NatsSubjects; replicas: number }): Promise<void> {
   const config = {
@@ -29,10 +25,9 @@ export async function openStream(api: StreamApi, { subjects, replicas }: { subje
     max_bytes: STREAM_BYTES_MAX,
     max_age: 0,
     allow_rollup_hdrs: true,
-    // The markers of keys that vanish are roll-ups, which need the right to purge; compaction deletes.
+    // Compaction deletes.
     deny_delete: false,
     deny_purge: false,
-    subject_delete_marker_ttl: MARKER_SECONDS * NANOSECONDS_PER_SECOND,
   };
   try {
     await api.call(`STREAM.CREATE.${subjects.stream}`, config);

@@ -10,12 +10,12 @@ const SEQUENCE = "Nats-Expected-Last-Subject-Sequence";
 const SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject";
 
 test("one write is one message without a batch, and its check rides on it", () => {
-  const [message, ...more] = messagesOf({ checks: [{ key: "a", revision: 3 }], writes: [{ key: "a", value, ttlMs: 1_500 }] }, options);
+  const [message, ...more] = messagesOf({ checks: [{ key: "a", revision: 3 }], writes: [{ key: "a", value }] }, options);
   expect(more).toEqual([]);
   expect(message).toEqual({
     subject: "$KV.shoal_c.a",
     data: value,
-    headers: { "Shoal-Transaction": "t", "Nats-TTL": "2s", [SEQUENCE]: "3" },
+    headers: { "Shoal-Transaction": "t", [SEQUENCE]: "3" },
   });
 });
 

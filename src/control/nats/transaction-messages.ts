@@ -36,7 +36,7 @@ export function messagesOf({ checks = [], writes }: StoreTransaction, options: M
     [HEADER.EXPECTED_SEQUENCE]: String(check.revision === 0 ? (deletions.get(check.key) ?? 0) : check.revision),
     ...(written.has(check.key) ? {} : { [HEADER.EXPECTED_SUBJECT]: subjects.ofKey(check.key) }),
   });
-  const messages = writes.map(({ key, value, ttlMs }): TransactionMessage => {
+  const messages = writes.map(({ key, value }): TransactionMessage => {
     const check = own.get(key) ?? others.pop();
     return {
       subject: subjects.ofKey(key),
@@ -44,7 +44,6 @@ export function messagesOf({ checks = [], writes }: StoreTransaction, options: M
       headers: {
         [HEADER.TRANSACTION]: id,
         ...(value === undefined && { [HEADER.OPERATION]: DELETION }),
-        ...(ttlMs !== undefined && { [HEADER.TTL]: `${Math.ceil(ttlMs / 1000)}s` }),
         ...(check && expect(check)),
       },
     };

@@ -33,8 +33,6 @@ export interface RevisionCheck {
 export interface StoreWrite {
   readonly key: string;
   readonly value?: Uint8Array | undefined;
-  /** The key vanishes this long after it was written, unless it is written again: 1,000 or more, rounded up to whole seconds. */
-  readonly ttlMs?: number | undefined;
 }
 
 export interface StoreTransaction {
@@ -51,7 +49,6 @@ export type TransactionResult = { readonly committed: true; readonly revisions: 
 
 export type StoreChange =
   | { readonly kind: "put"; readonly entry: StoreEntry }
-  /** Deleted, or vanished at the end of its `ttlMs`. */
   | { readonly kind: "delete"; readonly key: string; readonly revision: number };
 
 /**

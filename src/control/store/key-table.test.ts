@@ -57,12 +57,3 @@ test("a deletion can be checked until the second compaction after it", () => {
   expect(table.apply({ checks: [{ key: "a", revision: 2 }], writes: [write] }).committed).toBe(false);
   expect(table.apply({ checks: [{ key: "a", revision: 0 }], writes: [write] }).committed).toBe(true);
 });
-
-test("the end of a time to live does nothing to a key that was written since", () => {
-  const table = new KeyTable();
-  const write = { key: "a", value: new Uint8Array() };
-  table.apply({ writes: [write] });
-  table.apply({ writes: [write] });
-  expect(table.expire({ key: "a", revision: 1 })).toBeUndefined();
-  expect(table.expire({ key: "a", revision: 2 })).toEqual({ kind: "delete", key: "a", revision: 3 });
-});

@@ -1,5 +1,5 @@
 /**
- * The keys, values and revisions of a memory store: what a transaction, an expiry and a compaction do to them.
+ * The keys, values and revisions of a memory store: what a transaction and a compaction do to them.
  *
  * A pure state machine: events in, changes out, no clock and no promises. `memory-store.ts` is its shell. Invariants: revisions only grow; a
  * transaction whose checks do not all hold changes nothing; a deleted key is remembered with its revision until it is compacted.
@@ -42,11 +42,6 @@ export class KeyTable {
   apply({ checks = [], writes }: StoreTransaction): TableOutcome {
     if (checks.some(({ key, revision }) => !this.#isAt(key, revision))) return REFUSED;
     return { committed: true, changes: writes.map(({ key, value }) => this.#write(key, value)) };
-  }
-
-  /** The end of a key's time to live, unless it was written again since. */
-  expire({ key, revision }: { key: string; revision: number }): StoreChange | undefined {
-    return this.#entries.get(key)?.revision === revision ? this.#write(key, undefined) : undefined;
   }
 
   compact(): void {

@@ -13,7 +13,6 @@ const KEY_LENGTH_MAX = 1_000;
 export const VALUE_BYTES_MAX: number = 512 * 1024;
 /** NATS takes 1,000 messages in one batch, and a transaction needs one for each write and at most one for each check. */
 const TRANSACTION_CHANGES_MAX = 500;
-const TTL_MS_MIN = 1_000;
 
 const KEY = /^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$/;
 
@@ -71,15 +70,10 @@ export function checkTransaction({ checks = [], writes }: StoreTransaction): voi
     checkRevision(revision, action);
   }
   checkOnce(checks, "checked");
-  for (const { key, value, ttlMs } of writes) {
+  for (const { key, value } of writes) {
     checkKey(key, action);
     if (value !== undefined && value.byteLength > VALUE_BYTES_MAX) {
       throw new RangeError(`Cannot ${action}: the value of ${key} may have ${VALUE_BYTES_MAX} bytes: received ${value.byteLength}`);
-    }
-    if (ttlMs === undefined) continue;
-    if (value === undefined) throw new TypeError(`Cannot ${action}: a deletion of ${key} has no ttlMs: received ${describeValue(ttlMs)}`);
-    if (!Number.isFinite(ttlMs) || ttlMs < TTL_MS_MIN) {
-      throw new RangeError(`Cannot ${action}: ttlMs of ${key} is at least ${TTL_MS_MIN}: received ${describeValue(ttlMs)}`);
     }
   }
   checkOnce(writes, "written");

@@ -9,6 +9,7 @@ import { describeValue } from "../../base/describe.ts";
 import { PendingCallsLimitExceededError } from "../../base/errors.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { ActorClient } from "./actor-client.ts";
+import { GraphActorOfClient } from "./graph-actor.ts";
 import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
 import { requireSessionOf } from "../current-runtime.ts";
 import { bindNode } from "../graph-binder.ts";
@@ -38,6 +39,16 @@ export function requireHandle(value: unknown, what: string): ActorHandleState {
   const state = typeof value === "object" && value !== null ? states.get(value) : undefined;
   if (state === undefined) throw new TypeError(`Cannot ${what}: an actor handle is needed: received ${describeValue(value)}`);
   return state;
+}
+
+/**
+ * The id of the actor behind a handle, the same for all of its handles.
+ *
+ * @param action for the message: "Cannot <action>: an actor handle is needed"
+ * @throws TypeError for what is no handle
+ */
+export function actorIdOf(handle: unknown, action: string): string {
+  return requireHandle(handle, action).client.resolved.id;
 }
 
 /** A handle for an actor that this process creates: the actor is held until it is disposed of. */
@@ -158,7 +169,15 @@ function makeMethod(handle: object, target: CallTarget, options: ResolvedTaskOpt
     remote: submit,
     bind: (...args: unknown[]): object => {
       const { name, id: method } = target;
-      return bindNode({ kind: "method", name, numReturns: resolved.numReturns, args, submit, actor: state, method });
+      return bindNode({
+        kind: "method",
+        name,
+        numReturns: resolved.numReturns,
+        args,
+        submit,
+        actor: new GraphActorOfClient(state.client, state.runtime),
+        method,
+      });
     },
     options: (more: Record<string, unknown>): object => {
       const { groups, methods, maxTaskRetries } = state.interface;

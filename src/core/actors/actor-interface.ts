@@ -6,7 +6,7 @@
  * that gave it, and classes of errors travel by name.
  */
 import type { ActorInterfaceHeader, MethodHeader } from "../../wire/messages.ts";
-import { nearNames } from "../options/near-names.ts";
+import { nearNames } from "../../base/near-names.ts";
 import { generatorOptions, type ResolvedActorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "../options/options.ts";
 
 /** The group of calls that no other group is named for; `maxConcurrency` is its limit. */

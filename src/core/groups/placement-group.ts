@@ -12,7 +12,7 @@ import { type GroupCreateHeader, type GroupHeader, type GroupStateHeader, MESSAG
 import { taskContext } from "../../worker/task-context.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import { resolvePlacementGroupOptions } from "../options/group-options.ts";
-import { nearNames } from "../options/near-names.ts";
+import { nearNames } from "../../base/near-names.ts";
 import { resolveGetOptions } from "../options/operation-options.ts";
 import { type GroupFacts, groupFacts, registerGroup } from "./placement-group-facts.ts";
 import type { Runtime } from "../runtime.ts";

@@ -5,7 +5,7 @@
  */
 import { describeValue } from "../../base/describe.ts";
 import { resourceVector } from "../../base/resources.ts";
-import { checkedOptions, custom, customResources, oneOf, type OptionSubject, text, withDefaults } from "./option-kinds.ts";
+import { custom, customResources, oneOf, type OptionSubject, text, readOptions } from "./option-kinds.ts";
 import { checkSelector } from "./scheduling-options.ts";
 import type { LabelSelector, PlacementGroupOptions, PlacementStrategy } from "./scheduling-types.ts";
 
@@ -51,7 +51,7 @@ export function resolvePlacementGroupOptions(bundles: unknown, options?: Placeme
     const message = `Cannot make a placement group: bundle ${index}: ${reason}: received ${describeValue(bundle)}`;
     throw error === "wrong type" ? new TypeError(message) : new RangeError(message);
   });
-  const { strategy, name, lifetime, bundleLabelSelector } = withDefaults(checkedOptions(options, GROUP_OPTIONS, GROUP), GROUP_OPTIONS);
+  const { strategy, name, lifetime, bundleLabelSelector } = readOptions(options, GROUP_OPTIONS, GROUP);
   if (bundleLabelSelector !== undefined && bundleLabelSelector.length !== bundles.length) {
     throw new RangeError(
       `Cannot set bundleLabelSelector of a placement group: one for each of the ${bundles.length} bundles is needed: received ${bundleLabelSelector.length}`,

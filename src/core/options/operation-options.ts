@@ -5,7 +5,6 @@
  * nothing. The options that stay with what they are given to (tasks, actors, methods, the session) are in `options.ts`.
  */
 import {
-  checkedOptions,
   count,
   custom,
   flag,
@@ -14,6 +13,7 @@ import {
   type TableOf,
   text,
   timeLimit,
+  readOptions,
   withDefaults,
 } from "./option-kinds.ts";
 import type { ActorsOptions, KvOptions, KvPutOptions } from "../cluster-types.ts";
@@ -73,7 +73,7 @@ const NO_LIMITS: ResolvedGetOptions = Object.freeze({ timeoutMs: undefined, sign
 /** @throws TypeError, RangeError */
 export function resolveGetOptions(options?: GetOptions): ResolvedGetOptions {
   if (options === undefined) return NO_LIMITS;
-  const { timeoutMs, signal } = withDefaults(checkedOptions(options, GET_OPTIONS, GET), GET_OPTIONS);
+  const { timeoutMs, signal } = readOptions(options, GET_OPTIONS, GET);
   return { timeoutMs: finite(timeoutMs), signal };
 }
 
@@ -92,7 +92,7 @@ const WAIT_FOR_ONE: ResolvedWaitOptions = Object.freeze(withDefaults({}, WAIT_OP
  */
 export function resolveWaitOptions(options: WaitOptions | undefined, refCount: number): ResolvedWaitOptions {
   if (options === undefined && refCount > 0) return WAIT_FOR_ONE;
-  const { timeoutMs, signal, numReturns, fetchLocal } = withDefaults(checkedOptions(options, WAIT_OPTIONS, WAIT), WAIT_OPTIONS);
+  const { timeoutMs, signal, numReturns, fetchLocal } = readOptions(options, WAIT_OPTIONS, WAIT);
   if (numReturns > refCount && refCount > 0) {
     throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
   }
@@ -101,38 +101,38 @@ export function resolveWaitOptions(options: WaitOptions | undefined, refCount: n
 
 /** @throws TypeError, RangeError */
 export function resolveLocationsOptions(options?: GetOptions): ResolvedGetOptions {
-  const { timeoutMs, signal } = withDefaults(checkedOptions(options, LOCATIONS_OPTIONS, LOCATIONS), LOCATIONS_OPTIONS);
+  const { timeoutMs, signal } = readOptions(options, LOCATIONS_OPTIONS, LOCATIONS);
   return { timeoutMs: finite(timeoutMs), signal };
 }
 
 /** @throws TypeError */
 export function resolveCancelOptions(options?: CancelOptions): { readonly force: boolean; readonly recursive: boolean } {
-  return withDefaults(checkedOptions(options, CANCEL_OPTIONS, CANCEL), CANCEL_OPTIONS);
+  return readOptions(options, CANCEL_OPTIONS, CANCEL);
 }
 
 /** @throws TypeError */
 export function resolveKillOptions(options?: KillOptions): { readonly noRestart: boolean } {
-  return withDefaults(checkedOptions(options, KILL_OPTIONS, KILL), KILL_OPTIONS);
+  return readOptions(options, KILL_OPTIONS, KILL);
 }
 
 /** @throws TypeError, RangeError */
 export function resolveActorsOptions(options?: ActorsOptions): { readonly namespace: string | undefined; readonly includeDead: boolean } {
-  return withDefaults(checkedOptions(options, ACTORS_OPTIONS, ACTORS), ACTORS_OPTIONS);
+  return readOptions(options, ACTORS_OPTIONS, ACTORS);
 }
 
 /** @throws TypeError, RangeError */
 export function resolveGetActorOptions(options?: GetActorOptions): { readonly namespace: string | undefined } {
-  return withDefaults(checkedOptions(options, GET_ACTOR_OPTIONS, GET_ACTOR), GET_ACTOR_OPTIONS);
+  return readOptions(options, GET_ACTOR_OPTIONS, GET_ACTOR);
 }
 
 /** @throws TypeError, RangeError */
 export function resolveKvOptions(options?: KvOptions): { readonly namespace: string | undefined } {
-  return withDefaults(checkedOptions(options, KV_OPTIONS, KV), KV_OPTIONS);
+  return readOptions(options, KV_OPTIONS, KV);
 }
 
 /** @throws TypeError, RangeError */
 export function resolveKvPutOptions(options?: KvPutOptions): { readonly namespace: string | undefined; readonly overwrite: boolean } {
-  return withDefaults(checkedOptions(options, KV_PUT_OPTIONS, KV_PUT), KV_PUT_OPTIONS);
+  return readOptions(options, KV_PUT_OPTIONS, KV_PUT);
 }
 
 function finite(timeoutMs: number | undefined): number | undefined {

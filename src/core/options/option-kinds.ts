@@ -6,7 +6,7 @@
  */
 import { describeValue } from "../../base/describe.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
-import { nearNames } from "./near-names.ts";
+import { nearNames } from "../../base/near-names.ts";
 
 /** One row of a table of options. */
 export interface Option<T> {
@@ -211,6 +211,11 @@ export function withDefaults<T extends OptionTable>(set: Readonly<Record<string,
   const values: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(table)) values[name] = Object.hasOwn(set, name) ? set[name] : option.fallback;
   return values as OptionValues<T>;
+}
+
+/** The values of options: each that is given, checked, and the default of every other. @throws TypeError, RangeError that name the option and what is allowed */
+export function readOptions<T extends OptionTable>(given: unknown, table: T, subject: OptionSubject): OptionValues<T> {
+  return withDefaults(checkedOptions(given, table, subject), table);
 }
 
 function refusedValue(

@@ -1,73 +1,13 @@
 /**
- * The node of this machine as a driver of a cluster finds it: a daemon that runs already and goes on without the driver.
- *
- * Decides which node is meant by an address, or by none, and says what there is where that is not one. Called at the beginning of a session, and by the commands
- * that ask a cluster.
+ * Connects a driver to a node that runs already (`platform/files/local-node.ts` finds it) and goes on without the driver.
  */
-import { ShoalError } from "../../base/errors.ts";
-import { DeferredTransport } from "../../platform/network/deferred-transport.ts";
-import { readNetworkAddresses, shownAddresses } from "../../platform/network/network-address.ts";
-import { useNetworkFaults } from "../../platform/network/network-faults.ts";
-import { hasNodesOfOthers, type NodeFile, readNodeFiles } from "../../platform/files/node-file.ts";
-import { forgetTlsIdentity, setTlsIdentity } from "../../platform/network/tls-identity.ts";
-import { clustersOfNodes, shownClusters } from "./local-clusters.ts";
 import type { ProcessId } from "../../base/ids.ts";
+import type { NodeFile } from "../../platform/files/node-file.ts";
+import { DeferredTransport } from "../../platform/network/deferred-transport.ts";
+import { useNetworkFaults } from "../../platform/network/network-faults.ts";
+import { forgetTlsIdentity, setTlsIdentity } from "../../platform/network/tls-identity.ts";
 import { connectProven } from "../../rpc/handshake.ts";
 import type { LocalNode } from "../daemon-process.ts";
-
-/**
- * The oldest node of this machine that belongs to the cluster, and that is not about to leave it. `"auto"` is the only cluster that there is.
- *
- * @param options.mayDrain for who looks on and gives it no work: one that is about to leave will do where there is no other
- * @throws RangeError for an address that is none, ShoalError when there is no such node, or "auto" may mean several clusters, with what to do about it
- */
-export function findNode(address: string, { mayDrain = false }: { mayDrain?: boolean } = {}): NodeFile {
-  const wanted = address === "auto" ? undefined : readNetworkAddresses(address);
-  const nodes = readNodeFiles();
-  const ofCluster = nodes.filter(
-    ({ clusterAddress }) => wanted === undefined || clusterAddress.split(",").some((one) => wanted.includes(one)),
-  );
-  if (wanted === undefined) refuseSeveral(ofCluster.filter(({ isDraining }) => mayDrain || isDraining !== true));
-  const found = ofCluster.find(({ isDraining }) => isDraining !== true) ?? (mayDrain ? ofCluster[0] : undefined);
-  if (found !== undefined) return found;
-  const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${shownAddresses(wanted)}`;
-  if (ofCluster.length > 0) throw onlyDraining(action, ofCluster);
-  const reason = whyNoNode(nodes);
-  const start =
-    wanted === undefined
-      ? "Start one: `shoal start --head`, or `shoal start --address HOST:PORT --token TOKEN` for a node of another machine's cluster."
-      : `Make this machine a node of it: \`shoal start --address ${shownAddresses(wanted)} --token TOKEN\`, with the token that \`shoal start --head\` printed there.`;
-  throw new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint: start });
-}
-
-/** One of several, picked by its age, would be another after a restart. */
-function refuseSeveral(nodes: readonly NodeFile[]): void {
-  const clusters = clustersOfNodes(nodes);
-  const first = clusters[0];
-  if (first === undefined || clusters.length === 1) return;
-  const one = shownAddresses(first.addresses);
-  const reason = `this machine has nodes of ${clusters.length} clusters: ${shownClusters(clusters)}`;
-  throw new ShoalError(`Cannot connect to the cluster of this machine: ${reason}.`, {
-    reason,
-    hint: `Name one by its address: \`init({ address: "${one}" })\`, SHOAL_ADDRESS=${one}, or --address ${one} for a command.`,
-  });
-}
-
-function onlyDraining(action: string, nodes: readonly NodeFile[]): ShoalError {
-  const named = nodes.map(({ nodeId }) => nodeId.slice(0, 12)).join(", ");
-  const reason =
-    nodes.length === 1 ? `the node of this machine (${named}) is being drained` : `all its nodes here (${named}) are being drained`;
-  const hint = "Start another one on this machine: `shoal start --address HOST:PORT --token TOKEN`.";
-  return new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint });
-}
-
-function whyNoNode(nodes: readonly NodeFile[]): string {
-  const known = new Set(nodes.map(({ clusterAddress }) => shownAddresses(clusterAddress.split(","))));
-  if (known.size > 0) return `no node of it runs on this machine, but of ${Array.from(known).join(", ")}`;
-  return hasNodesOfOthers()
-    ? "no node of this user runs on this machine; there are nodes of other users, which only they can use"
-    : "no node runs on this machine";
-}
 
 export function attachTo(file: NodeFile, driverId: ProcessId): LocalNode {
   // That of the node: a program that was part of another cluster before is not any more.

@@ -40,10 +40,10 @@ test("servers of one cluster show each other a secret, over TLS when clients do"
   expect(config).toContain('ca_file: "/ca", verify: true');
 });
 
-test("an authority is its tokens, and the folder in which the server keeps newer ones", () => {
-  const authority = { operatorToken: "OP", systemAccount: "ASYS", accountTokens: { AONE: "one", ASYS: "sys" }, folder: "/accounts" };
+test("an authority is its tokens", () => {
+  const authority = { operatorToken: "OP", systemAccount: "ASYS", accountTokens: { AONE: "one", ASYS: "sys" } };
   const config = natsServerConfig({ name: "a", host: "127.0.0.1", port: -1, folder: "/state", authority });
   expect(config).toContain("operator: OP\nsystem_account: ASYS\n");
-  expect(config).toContain('resolver { type: full, dir: "/accounts"');
+  expect(config).toContain("resolver: MEMORY");
   expect(config).toContain("resolver_preload { AONE: one, ASYS: sys }");
 });

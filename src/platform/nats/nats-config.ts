@@ -19,7 +19,7 @@ interface NatsServerSettings {
   /** What clients have to show. */
   readonly token?: string;
   /** Whose tokens clients have to show instead. */
-  readonly authority?: NatsServerAuthority & { readonly folder: string };
+  readonly authority?: NatsServerAuthority;
   /** Files in PEM. Clients verify the server; other servers and this one verify each other. */
   readonly tls?: { readonly caFile: string; readonly certificateFile: string; readonly keyFile: string };
   readonly log?: { readonly file: string; readonly sizeBytesMax: number; readonly filesMax: number };
@@ -31,7 +31,7 @@ interface NatsServerSettings {
 export interface NatsServerAuthority {
   readonly operatorToken: string;
   readonly systemAccount: string;
-  /** By public key. What a server got to know later and is newer stays. */
+  /** By public key. */
   readonly accountTokens: Readonly<Record<string, string>>;
 }
 
@@ -72,18 +72,12 @@ export function natsServerConfig(settings: NatsServerSettings): string {
   return `${lines.join("\n")}\n`;
 }
 
-function authorityLines({
-  operatorToken,
-  systemAccount,
-  accountTokens,
-  folder,
-}: NatsServerAuthority & { readonly folder: string }): string[] {
+function authorityLines({ operatorToken, systemAccount, accountTokens }: NatsServerAuthority): string[] {
   const accounts = Object.entries(accountTokens).map(([account, token]) => `${account}: ${token}`);
   return [
     `operator: ${operatorToken}`,
     `system_account: ${systemAccount}`,
-    // The full one keeps what it is told (revocations) on disk and shares it with the other servers.
-    `resolver { type: full, dir: ${quote(folder)}, allow_delete: false, interval: "2m" }`,
+    "resolver: MEMORY",
     `resolver_preload { ${accounts.join(", ")} }`,
   ];
 }

@@ -36,10 +36,6 @@ export class NatsFolder {
     return join(this.path, "state");
   }
 
-  get accounts(): string {
-    return join(this.path, "accounts");
-  }
-
   get ports(): string {
     return join(this.path, "ports");
   }

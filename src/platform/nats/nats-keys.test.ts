@@ -1,7 +1,7 @@
 /** Keys have NATS's text form, as its own client reads it; damaged ones are refused. */
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
-import { checkNatsPublicKey, createNatsKey, natsKeyFromSeed } from "./nats-keys.ts";
+import { createNatsKey, natsKeyFromSeed } from "./nats-keys.ts";
 
 /** What NATS's client signs and reads keys with, as an oracle. */
 interface Oracle {
@@ -24,7 +24,6 @@ test.each([
     expect(key.publicKey[0]).toBe(publicBegin);
     expect(oracle.fromSeed(Buffer.from(key.seed, "utf8")).getPublicKey()).toBe(key.publicKey);
     expect(oracle.fromPublic(key.publicKey).verify(data, key.sign(data))).toBe(true);
-    expect(() => checkNatsPublicKey(key.publicKey, kind)).not.toThrow();
   }
 });
 
@@ -36,7 +35,7 @@ test("a seed gives the same key again", () => {
   expect(Buffer.from(again.sign(data))).toEqual(Buffer.from(key.sign(data)));
 });
 
-test("damaged texts, other kinds and other texts are refused without being repeated", () => {
+test("damaged and other texts are refused without being repeated", () => {
   const key = createNatsKey("user");
   const swapped = key.seed.slice(0, 10) + (key.seed[10] === "A" ? "B" : "A") + key.seed.slice(11);
   for (const seed of [swapped, key.seed.slice(0, -1), key.publicKey, "", "S", "not a seed!"]) {
@@ -50,8 +49,5 @@ test("damaged texts, other kinds and other texts are refused without being repea
     })();
     expect(failure).toBeInstanceOf(RangeError);
     if (seed.length > 1) expect(failure?.message).not.toContain(seed);
-  }
-  for (const text of [key.seed, createNatsKey("account").publicKey, key.publicKey.toLowerCase(), ""]) {
-    expect(() => checkNatsPublicKey(text, "user")).toThrow(RangeError);
   }
 });

@@ -39,12 +39,6 @@ export function natsKeyFromSeed(seed: string): NatsKey {
   return keyOf(kind, bytes.subarray(2));
 }
 
-/** @throws RangeError when the text is no public key of this kind */
-export function checkNatsPublicKey(publicKey: string, kind: NatsKeyKind): void {
-  const bytes = decode(publicKey, `the public key of a NATS ${kind}`);
-  if (bytes.length !== RAW_KEY_BYTES + 1 || bytes[0] !== KIND_BYTES[kind]) throw unreadable(`the public key of a NATS ${kind}`);
-}
-
 /** The digest by which NATS names a token. */
 export function natsDigest(text: string): string {
   return base32(createHash("sha512-256").update(text).digest());

@@ -268,7 +268,7 @@ export class NatsProcess implements AsyncDisposable {
       folder: folder.state,
       portsFolder: folder.ports,
       log: { file: folder.logFile, sizeBytesMax: logSizeBytesMax, filesMax: LOG_FILES_MAX },
-      ...("token" in access ? { token: access.token } : { authority: { ...access.authority, folder: folder.accounts } }),
+      ...("token" in access ? { token: access.token } : { authority: access.authority }),
       ...(tls !== undefined && { tls: tlsFiles }),
       ...(routes !== undefined && { cluster: { ...routes, name: cluster } }),
     });

@@ -1,13 +1,12 @@
 /**
  * What this machine offers as a node: resources, labels, and the ids of its accelerators, from the options of `init` and what is found.
  */
-import type { NodeId } from "../../base/ids.ts";
-import { RESOURCE_UNIT } from "../../base/resources.ts";
-import { findGpus } from "../../platform/machine/accelerators.ts";
-import { cpuCount, memoryBytes } from "../../platform/machine/machine.ts";
-import { ACCELERATOR_TYPE_LABEL, NODE_ID_LABEL } from "../../scheduling/label-selector.ts";
-import type { UnitShares } from "../../scheduling/resource-pool.ts";
-import type { ResolvedInitOptions } from "../options/options.ts";
+import type { NodeId } from "../base/ids.ts";
+import { RESOURCE_UNIT } from "../base/resources.ts";
+import { findGpus } from "../platform/machine/accelerators.ts";
+import { cpuCount, memoryBytes } from "../platform/machine/machine.ts";
+import { ACCELERATOR_TYPE_LABEL, NODE_ID_LABEL } from "../scheduling/label-selector.ts";
+import type { UnitShares } from "../scheduling/resource-pool.ts";
 
 interface NodeOffer {
   resources: Record<string, number>;
@@ -15,7 +14,16 @@ interface NodeOffer {
   accelerators: UnitShares | undefined;
 }
 
-export function offerOf(options: Pick<ResolvedInitOptions, "numCpus" | "numGpus" | "resources" | "labels">, nodeId: NodeId): NodeOffer {
+/** What the user says of the node; the machine is asked for what is undefined. */
+interface OfferOptions {
+  readonly numCpus: number | undefined;
+  readonly numGpus: number | undefined;
+  /** Custom resources alone. */
+  readonly resources: Readonly<Record<string, number>>;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export function offerOf(options: OfferOptions, nodeId: NodeId): NodeOffer {
   const found = findGpus();
   const numGpus = options.numGpus ?? found.ids.length;
   const type = numGpus > 0 ? found.type : undefined;

@@ -1,11 +1,12 @@
 /**
  * The clusters of which nodes or heads run on this machine, told apart and shown to people who have to name one.
  *
- * A cluster is known by its addresses, which its nodes may know in part: who shares one, or the token, is of the same. Called by `findNode` and by the commands.
+ * A cluster is known by its addresses, of which a node may know only some: nodes that share an address or the token belong to the same cluster.
+ * Called by `findNode` and by the commands.
  */
-import type { NodeFile } from "../../platform/files/node-file.ts";
-import { readRunFiles, type RunFile } from "../../platform/files/run-file.ts";
-import { shownAddresses } from "../../platform/network/network-address.ts";
+import type { NodeFile } from "./node-file.ts";
+import { readRunFiles, type RunFile } from "./run-file.ts";
+import { shownAddresses } from "../network/network-address.ts";
 
 /** One of a cluster: a node, or what `shoal start` started. */
 interface ClusterMember {

@@ -1,0 +1,57 @@
+/**
+ * The door of the core for our own libraries: what they use beside the public functions of `core/index.ts`.
+ *
+ * Folders above the core import these two files of it and no others (`test/layers.test.ts`). Each export says at its declaration what it promises.
+ * Other packages get this file as `shoal/internal`, for the very version that they were built with: any release may change it.
+ */
+
+// Options: tables of what is allowed, defaults, and errors that name the nearest option.
+export {
+  count,
+  custom,
+  flag,
+  isPlainObject,
+  milliseconds,
+  oneOf,
+  type Option,
+  type OptionSubject,
+  readOptions,
+  text,
+  timeLimit,
+} from "./options/option-kinds.ts";
+
+// Errors keep their class in other processes. Messages show values in a few words.
+export { describeValue } from "../base/describe.ts";
+export { registerErrorClass } from "../base/errors.ts";
+
+// What travels, and how.
+export { registerExports } from "../closure/well-known.ts";
+export { deregisterSerializer, registerSerializer } from "./objects/registered-serializers.ts";
+export { inspectSerializability, type SerializabilityReport } from "./objects/inspect-serializability.ts";
+
+// This process, actors and references.
+export { actorIdOf } from "./actors/actor-handle.ts";
+export { isWorker } from "./runtime-slot.ts";
+export { isObjectRef } from "./objects/object-ref.ts";
+
+// Python code.
+export { pythonFile } from "./python-code.ts";
+export { pythonClass, pythonFunction } from "./python-definitions.ts";
+
+// Texts for the driver's terminal.
+export { sendSignal, setSignalSink } from "./output.ts";
+
+// A queue that takes from its front in constant time.
+export { Fifo } from "../base/fifo.ts";
+
+// Graphs.
+export {
+  type ActorBinding,
+  type Binding,
+  type GraphActor,
+  type GraphRuntime,
+  graphRuntime,
+  type MethodBinding,
+  setGraphBinder,
+  type TaskBinding,
+} from "./graph-binder.ts";

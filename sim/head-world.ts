@@ -240,6 +240,7 @@ class ModelNode {
     return {
       nodeId: this.nodeId,
       daemonId: this.daemonId,
+      info: { nodeId: this.nodeId, alive: true, hostname: "", address: "", resources: {}, labels: {}, objectStoreMemoryBytes: 0 },
       peer: (id) => this.#peer(head, id),
       hold: () => {},
       release: () => {},

@@ -15,6 +15,7 @@ import type { Runtime, RuntimeOptions } from "../src/core/runtime.ts";
 import { createRuntime } from "../src/core/session/create-runtime.ts";
 import { startWorkerRuntime } from "../src/core/session/worker-runtime.ts";
 import type { ClusterMembership } from "../src/node/membership/cluster-membership.ts";
+import { onlyNode } from "../src/node/membership/only-node.ts";
 import { NodeDaemon } from "../src/node/daemon.ts";
 import type { EnvironmentDescription, EnvironmentResult } from "../src/node/environments/environment-table.ts";
 import type { WorkerLauncher } from "../src/node/workers/worker-pool.ts";
@@ -125,7 +126,8 @@ export class SimulatedNode {
           unlinkArena: (arena, kind) => rmSync(join(this.#directories[kind === "memory" ? "memory" : "spill"], arena), { force: true }),
           createHead: (services) => membership?.headFor(services) ?? Head.hostedBy(services, { nowMs: () => world.nowMs }),
           onAbandoned: () => this.process.say("its last driver has gone"),
-          cluster: membership?.cluster,
+          cluster: membership?.cluster ?? onlyNode(folders),
+          isOfDriver: membership === undefined,
         }),
     );
   }

@@ -36,6 +36,7 @@ import { EnvironmentDescriptions } from "./environment-descriptions.ts";
 import { ExtensionRecords } from "./extension-records.ts";
 import { HeadExtensions } from "./head-extensions.ts";
 import { keyValueHandlers, KeyValues } from "./key-values.ts";
+import { onlyNodeQuestions } from "./only-node-questions.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 import { WireError } from "../wire/wire-error.ts";
 import { handle, type Handlers } from "../wire/message-table.ts";
@@ -58,6 +59,8 @@ interface HeadOptions {
   /** Tells all nodes; by default there is only the one where the process was. */
   tellProcessGone?: (process: ProcessId) => void;
   extensions?: readonly Extension[];
+  /** What it answers as the one that knows all nodes. Default: nothing, as another part of the head does (`nodes/head-server.ts`). */
+  questions?: Partial<Handlers<MessagesToCluster, [peer: HeadPeer, message: Message]>>;
   /** One event that comes from no message: what a timer of an extension does. Default: nothing is to be kept, and it just runs. */
   run?: (body: () => void) => void;
 }
@@ -97,7 +100,7 @@ export class Head implements HeadService {
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
   readonly #extensions: HeadExtensions;
-  readonly #handlers: Handlers<MessagesToTables, [peer: HeadPeer, message: Message]>;
+  readonly #handlers: Handlers<MessagesToTables, [peer: HeadPeer, message: Message]> & HeadOptions["questions"];
 
   constructor(options: HeadOptions) {
     const { actors, groups, definitions, environments, values, extensionRecords } = options.tables ?? plainTables();
@@ -135,6 +138,7 @@ export class Head implements HeadService {
       run: options.run ?? ((body) => body()),
     });
     this.#handlers = {
+      ...options.questions,
       ...this.#actorHandlers(),
       ...this.#descriptionHandlers(),
       ...keyValueHandlers(values),
@@ -145,7 +149,7 @@ export class Head implements HeadService {
 
   /** The head of one machine, which the daemon of its driver hosts. */
   static hostedBy(node: NodeServices, { nowMs, extensions }: Pick<HeadOptions, "nowMs" | "extensions">): Head {
-    const head = new Head({ nowMs, isOfDriver: true, ...(extensions && { extensions }) });
+    const head = new Head({ nowMs, isOfDriver: true, questions: onlyNodeQuestions(node), ...(extensions && { extensions }) });
     head.addNode(node);
     return head;
   }

@@ -11,6 +11,7 @@ import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
 import { ClusterMembership, workerListenAddress } from "../node/membership/cluster-membership.ts";
 import { type Joined, joinCluster } from "../node/membership/join.ts";
+import { onlyNode } from "../node/membership/only-node.ts";
 import { createProcessLauncher } from "../node/workers/process-launcher.ts";
 import { createSpillDisk } from "../object/spill-disk.ts";
 import { listen } from "../platform/network/endpoint.ts";
@@ -177,7 +178,8 @@ const daemon: NodeDaemon = new NodeDaemon({
   onAbandoned: () => {
     if (cluster === undefined) end();
   },
-  cluster: membership?.cluster,
+  cluster: membership?.cluster ?? onlyNode({ memoryDirectory: directories.memory, spillDirectory: directories.spill }),
+  isOfDriver: membership === undefined,
 });
 
 end = () => {

@@ -43,6 +43,8 @@ export interface NodeDaemonOptions {
   extensions?: readonly Extension[] | undefined;
   /** The last driver has gone. */
   onAbandoned: () => void;
-  /** The node is one of a cluster: how it reaches the others. */
-  cluster?: NodeCluster | undefined;
+  /** How it reaches other nodes (`membership/only-node.ts` where there are none). */
+  cluster: NodeCluster;
+  /** It was started by a driver and ends with its last one; it is the only node. */
+  isOfDriver: boolean;
 }

@@ -31,6 +31,7 @@ import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
 import { EnvironmentService, type FolderHandlers } from "./environments/environment-service.ts";
 import { ClusterLeases } from "./leases/cluster-leases.ts";
 import type { NodeDaemonOptions } from "./daemon-options.ts";
+import { type LeaseRouting, leasesOfOnlyNode } from "./leases/lease-routing.ts";
 import type { LeaseEffect, LeaseEvent } from "./leases/lease-events.ts";
 import { leaseHandlers, slotHeader } from "./leases/lease-messages.ts";
 import type { Peer } from "./local-peer.ts";
@@ -91,9 +92,10 @@ export class NodeDaemon {
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Map<ProcessId, PlacedActor>();
   readonly #intendedExits = new Set<ProcessId>();
-  /** Undefined on one machine. */
-  readonly #others: OtherNodes | undefined;
-  readonly #elsewhere: ClusterLeases | undefined;
+  readonly #others: OtherNodes;
+  /** Undefined on the only node, which seeks nothing elsewhere. */
+  readonly #clusterLeases: ClusterLeases | undefined;
+  readonly #routing: LeaseRouting;
   readonly #watch: LeaseWatch;
   readonly #extensions: NodeExtensions;
   readonly #handlers: DaemonHandlers;
@@ -108,7 +110,7 @@ export class NodeDaemon {
       nodeId: options.nodeId,
       labels: options.labels,
       accelerators: options.accelerators,
-      isClustered: options.cluster !== undefined,
+      isClustered: !options.isOfDriver,
     });
     this.#watch = new LeaseWatch({
       leases: this.#leases,
@@ -131,39 +133,36 @@ export class NodeDaemon {
       send: (to, type, header) => this.#send(to, type, header),
       actorUnheld: (actor) => this.#head.unheld(actor),
       definitionUnheld: (reference) => this.#head.definitionUnheld(reference, options.nodeId),
-      countElsewhere: (change) => this.#others?.count(change) === true,
+      countElsewhere: (change) => this.#others.count(change),
       adoptStored: (location) => {
-        if (this.#others?.adopt(location) !== true) this.#store.adopt(location, options.processId);
+        if (!this.#others.adopt(location)) this.#store.adopt(location, options.processId);
       },
       freeStored: (location, freed) => {
-        if (this.#others?.free(location, freed) !== true) this.#store.free(location, freed);
+        if (!this.#others.free(location, freed)) this.#store.free(location, freed);
       },
       arenaLost: (location) => {
-        if (this.#others?.arenaLost(location) !== true) this.#store.arenaLost(location);
+        if (!this.#others.arenaLost(location)) this.#store.arenaLost(location);
       },
     });
-    this.#others =
-      options.cluster === undefined
-        ? undefined
-        : new OtherNodes(options.cluster, {
-            nodeId: options.nodeId,
-            daemonId: options.processId,
-            refs: this.#refs,
-            store: this.#store,
-            local: (id) => this.#peers.get(id)?.connection,
-            tellProcesses: (type, header) => this.#tellProcesses(type, header),
-            logged: (entry) => this.#tellDrivers(MESSAGE.LOG, entry, entry.job),
-            handle: (from, message, header) => this.#handle(from, message, header),
-            lease: (event) => this.#lease(event),
-            head: () => this.#head,
-            nodeGone: (node) => this.#environments.nodeGone(node),
-            leases: () => this.#elsewhere,
-          });
-    const others = this.#others;
+    this.#others = new OtherNodes(options.cluster, {
+      nodeId: options.nodeId,
+      daemonId: options.processId,
+      refs: this.#refs,
+      store: this.#store,
+      local: (id) => this.#peers.get(id)?.connection,
+      tellProcesses: (type, header) => this.#tellProcesses(type, header),
+      logged: (entry) => this.#tellDrivers(MESSAGE.LOG, entry, entry.job),
+      handle: (from, message, header) => this.#handle(from, message, header),
+      lease: (event) => this.#lease(event),
+      head: () => this.#head,
+      nodeGone: (node) => this.#environments.nodeGone(node),
+      leases: () => this.#clusterLeases,
+    });
     this.#environments = new EnvironmentService({
       build: options.buildEnvironment,
       folders: options.folders,
-      ask: others === undefined ? undefined : (key) => others.environment(key),
+      // All programs of the only node have described theirs to this daemon.
+      ask: options.isOfDriver ? undefined : (key) => this.#others.environment(key),
       launch: (key, settings) => this.#workers.spawn(key, settings),
       refuse: (environment, refusal) => this.#lease({ kind: "environmentFailed", environment, refusal }),
       ended: (environment) => this.#lease({ kind: "environmentEnded", environment }),
@@ -176,24 +175,25 @@ export class NodeDaemon {
       lease: (event: LeaseEvent) => this.#lease(event),
       warn: (text: string) => this.#warn(text),
     };
-    this.#elsewhere =
-      options.cluster === undefined
-        ? undefined
-        : new ClusterLeases({
-            ...shared,
-            head: () => this.#head,
-            send: (to, type, header) => this.#send(to, type, header),
-            tell: (node, type, header) => this.#others?.tell(node, type, header),
-          });
+    this.#clusterLeases = options.isOfDriver
+      ? undefined
+      : new ClusterLeases({
+          ...shared,
+          head: () => this.#head,
+          send: (to, type, header) => this.#send(to, type, header),
+          tell: (node, type, header) => this.#others.tell(node, type, header),
+        });
+    this.#routing = this.#clusterLeases ?? leasesOfOnlyNode((event) => this.#lease(event));
     this.#head = options.createHead(
       nodeServices({
         ...shared,
         daemonId: options.processId,
+        info: nodeHeader(options),
         refs: this.#refs,
         peer: (id) => this.#peer(id),
         memory: () => this.#memory,
         others: () => this.#others,
-        clusterLeases: () => this.#elsewhere,
+        clusterLeases: () => this.#clusterLeases,
         tellProcesses: (type, header) => this.#tellProcesses(type, header),
         endActor: (worker, how) => this.#endActor(worker, how),
         drain: (deadlineMs) => this.#drainFor(deadlineMs),
@@ -240,8 +240,8 @@ export class NodeDaemon {
     this.#drain?.close();
     this.#environments.close();
     this.#watch.close();
-    this.#others?.close();
-    this.#elsewhere?.close();
+    this.#others.close();
+    this.#routing.close();
     this.#store.close();
     this.#memory?.close();
     this.#extensions.close();
@@ -279,12 +279,12 @@ export class NodeDaemon {
       return;
     }
     this.#processGone(peer.id);
-    if (this.#others !== undefined) for (const node of this.#environments.driverGone(peer.jobId)) this.#others.jobEnded(node, peer.jobId);
+    for (const node of this.#environments.driverGone(peer.jobId)) this.#others.jobEnded(node, peer.jobId);
     if (!Array.from(this.#peers.values()).some((other) => other.kind === "driver")) this.#options.onAbandoned();
   }
 
   #receive(peer: Peer, frame: Frame, header: unknown): void {
-    const part = this.#others === undefined ? { here: header } : this.#others.split(peer.id, frame, header);
+    const part = this.#others.split(peer.id, frame, header);
     if (part !== undefined) this.#handle(peer, frame, part.here);
   }
 
@@ -293,8 +293,6 @@ export class NodeDaemon {
   }
 
   #allHandlers(): DaemonHandlers {
-    const ofOthers = this.#others?.handlers;
-    const onlyInCluster = (): void => {};
     return {
       ...this.#headHandlers(),
       ...leaseHandlers((event) => this.#lease(event)),
@@ -303,8 +301,7 @@ export class NodeDaemon {
       ...this.#store.handlers,
       ...this.#environments.handlers,
       ...this.#environments.folderHandlers,
-      [MESSAGE.OBJECT_FETCH]: ofOthers?.[MESSAGE.OBJECT_FETCH] ?? onlyInCluster,
-      [MESSAGE.COPY_RELEASE]: ofOthers?.[MESSAGE.COPY_RELEASE] ?? onlyInCluster,
+      ...this.#others.handlers,
       [MESSAGE.NODE_EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
       [MESSAGE.OBJECT_LOCATE]: (objects, peer, { callId }) =>
         answerLocate(peer, callId, { objects, store: this.#store, nodeId: this.#options.nodeId, others: this.#others }),
@@ -325,17 +322,9 @@ export class NodeDaemon {
       [MESSAGE.ENVIRONMENT]: (header, peer, message) => {
         this.#environments.described(header);
         // Other nodes that are to run something in it ask there.
-        if (this.#others !== undefined) toHead(header, peer, message);
+        toHead(header, peer, message);
       },
-      [MESSAGE.NODES]: (header, peer, message) => {
-        if (this.#others !== undefined) toHead(header, peer, message);
-        else peer.connection.reply(message.callId, [nodeHeader(this.#options)]);
-      },
-      [MESSAGE.RESOURCES]: (_nothing, peer, message) => {
-        const store = this.#store.report;
-        if (this.#others !== undefined) toHead({ store }, peer, message);
-        else peer.connection.reply(message.callId, { total: this.#leases.total(), available: this.#leases.available(), store });
-      },
+      [MESSAGE.RESOURCES]: (_nothing, peer, message) => toHead({ store: this.#store.report }, peer, message),
     };
   }
 
@@ -345,8 +334,7 @@ export class NodeDaemon {
         const { shape, backlog } = header;
         const nested = peer.kind === "worker";
         const asked = { owner: peer.id, nested, spec: parseLeaseSpec(shape), backlog, nowMs: this.#options.nowMs() };
-        if (this.#elsewhere === undefined) this.#lease({ kind: "demand", ...asked });
-        else this.#elsewhere.demand(asked, header);
+        this.#routing.demand(asked, header);
       },
       [MESSAGE.LEASE_ONCE]: ([, leaseId]) => this.#memory?.runsOnce(leaseId),
       [MESSAGE.LEASE_RECLAIMED]: (reclaimed, { id }) => this.#leaseReclaimed(id, reclaimed),
@@ -376,7 +364,7 @@ export class NodeDaemon {
   }
 
   #leaseReport(asked: Parameters<typeof leaseReport>[0]): LeaseReportHeader {
-    const environments = this.#others && this.#environments;
+    const environments = this.#options.isOfDriver ? undefined : this.#environments;
     return leaseReport(asked, { leases: this.#leases, head: this.#head, peers: this.#peers, environments });
   }
 
@@ -398,12 +386,12 @@ export class NodeDaemon {
       busy: () => this.#leases.leases().length + this.#actorWorkers.size + drivers(),
       deadlineMs,
       nowMs: this.#options.nowMs,
-      onDone: (reason) => this.#options.cluster?.leave(reason),
+      onDone: (reason) => this.#options.cluster.leave(reason),
     });
   }
 
   #shutdown(peer: HeadPeer, callId: number): void {
-    if (this.#others !== undefined) {
+    if (!this.#options.isOfDriver) {
       // The node goes on without this driver: what it left ends with its connection.
       peer.connection.reply(callId, undefined);
       return;
@@ -483,12 +471,12 @@ export class NodeDaemon {
           this.#send(effect.worker, MESSAGE.WORKER_EXIT, undefined);
           break;
         default:
-          this.#elsewhere?.decided(effect);
+          this.#routing.decided(effect);
       }
     }
     this.#watch.update();
-    this.#elsewhere?.review();
-    this.#others?.viewChanged();
+    this.#routing.review();
+    this.#others.viewChanged();
   }
 
   #placed({ actor, worker, accelerators }: Extract<LeaseEffect, { kind: "placeActor" }>): void {
@@ -536,7 +524,7 @@ export class NodeDaemon {
       return;
     }
     this.#tellProcesses(MESSAGE.WORKER_EXITED, exit);
-    this.#others?.tellAll(MESSAGE.WORKER_EXITED, exit);
+    this.#others.tellAll(MESSAGE.WORKER_EXITED, exit);
     if (wasActor) this.#head.workerExited(id, exit, { intended });
     this.#processGone(id);
   }
@@ -544,11 +532,11 @@ export class NodeDaemon {
   #processGone(process: ProcessId): void {
     this.#refs.processGone(process);
     this.#store.processGone(process);
-    this.#others?.localProcessGone(process);
+    this.#others.localProcessGone(process);
     this.#head.processGone(process);
     this.#extensions.processGone(process);
     this.#lease({ kind: "processGone", process });
-    this.#elsewhere?.processGone(process);
+    this.#routing.processGone(process);
   }
 
   #tellProcesses(type: number, header: unknown): void {
@@ -557,11 +545,11 @@ export class NodeDaemon {
 
   /** A process of this node, or what stands for one of another; undefined for one of this node that has gone. */
   #peer(id: ProcessId): HeadPeer | undefined {
-    return this.#isHere(id) ? this.#peers.get(id) : this.#others?.peer(id);
+    return this.#isHere(id) ? this.#peers.get(id) : this.#others.peer(id);
   }
 
   #isHere(id: ProcessId): boolean {
-    return this.#others === undefined || this.#others.isHere(id);
+    return this.#others.isHere(id);
   }
 
   #send(to: ProcessId, type: number, header: unknown): void {
@@ -570,17 +558,17 @@ export class NodeDaemon {
 
   /** A frame of another node's daemon, or of the head for a process of this node. */
   receiveRouted(header: RoutedHeader, body: Uint8Array): void {
-    this.#others?.receive({ header, body });
+    this.#others.receive({ header, body });
   }
 
   /** The daemon of another node, to be asked things. */
   daemonOf(node: NodeId): PeerConnection | undefined {
-    return this.#others?.daemonOf(node);
+    return this.#others.daemonOf(node);
   }
 
   /** Another node comes to fetch objects. */
   acceptTransfer(tag: NodeTag, transport: Transport): void {
-    this.#others?.acceptTransfer(tag, transport);
+    this.#others.acceptTransfer(tag, transport);
   }
 
   get digest(): NodeDigestHeader {
@@ -591,11 +579,11 @@ export class NodeDaemon {
 
   /** Another head leads: what it does not know of the leases that are sought is asked again. */
   headUp(): void {
-    this.#elsewhere?.headUp();
+    this.#clusterLeases?.headUp();
   }
 
   get report(): NodeReportHeader | undefined {
-    return this.#elsewhere?.report();
+    return this.#clusterLeases?.report();
   }
 
   #warn(text: string): void {
@@ -606,7 +594,7 @@ export class NodeDaemon {
   #log(line: LogHeader, environment: string): void {
     const entry: LogHeader = { ...line, job: this.#environments.jobOf(environment) };
     this.#tellDrivers(MESSAGE.LOG, entry, entry.job);
-    this.#others?.tellAll(MESSAGE.LOG, entry);
+    this.#others.tellAll(MESSAGE.LOG, entry);
   }
 
   #tellDrivers(type: number, header: unknown, job?: JobId): void {

@@ -7,6 +7,7 @@ import type { NodeId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
+import type { NodeHeader } from "../wire/messages.ts";
 import type { ClusterLeases } from "./leases/cluster-leases.ts";
 import type { LeaseEvent } from "./leases/lease-events.ts";
 import type { LeaseManager } from "./leases/lease-manager.ts";
@@ -17,6 +18,7 @@ import type { RefService } from "./references/ref-service.ts";
 interface NodeServicesOptions {
   readonly nodeId: NodeId;
   readonly daemonId: ProcessId;
+  readonly info: NodeHeader;
   readonly leases: LeaseManager;
   readonly refs: RefService;
   readonly nowMs: () => number;
@@ -24,7 +26,8 @@ interface NodeServicesOptions {
   readonly peer: (id: ProcessId) => HeadPeer | undefined;
   readonly warn: (text: string) => void;
   readonly memory: () => MemoryGuard | undefined;
-  readonly others: () => OtherNodes | undefined;
+  readonly others: () => OtherNodes;
+  /** Undefined on the only node, which asks nobody. */
   readonly clusterLeases: () => ClusterLeases | undefined;
   readonly tellProcesses: (type: number, header: unknown) => void;
   readonly endActor: NodeServices["endActor"];
@@ -32,12 +35,13 @@ interface NodeServicesOptions {
 }
 
 export function nodeServices(options: NodeServicesOptions): NodeServices {
-  const { nodeId, daemonId, leases, refs, nowMs, lease, peer, warn } = options;
+  const { nodeId, daemonId, info, leases, refs, nowMs, lease, peer, warn } = options;
   const wishes = (bundles: readonly { index: number; resources: Record<string, number> }[]) =>
     bundles.map(({ index, resources }) => ({ index, resources: resourceVector(resources) }));
   return {
     nodeId,
     daemonId,
+    info,
     peer,
     warn,
     hold: (ref, holder) => refs.count({ ...ref, holder, count: 1 }),
@@ -63,7 +67,7 @@ export function nodeServices(options: NodeServicesOptions): NodeServices {
     tellAll: options.tellProcesses,
     endActor: options.endActor,
     drain: options.drain,
-    processGone: (process) => options.others()?.processGone(process),
-    nodesChanged: (nodes) => options.others()?.nodesChanged(nodes),
+    processGone: (process) => options.others().processGone(process),
+    nodesChanged: (nodes) => options.others().nodesChanged(nodes),
   };
 }

@@ -7,7 +7,14 @@
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
 import type { ActorFactsHeader, LeaseAnswerHeader, LeaseAskHeader, NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
-import type { AcceleratorIds, ActorLeavingHeader, ActorRefusal, GroupCreateHeader, WorkerExitedHeader } from "../wire/messages.ts";
+import type {
+  AcceleratorIds,
+  ActorLeavingHeader,
+  ActorRefusal,
+  GroupCreateHeader,
+  NodeHeader,
+  WorkerExitedHeader,
+} from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
 /** A process of some node, as far as whoever talks to it has to know it. */
@@ -42,6 +49,8 @@ export interface GroupPreparation {
 /** What the head can have done on the node. */
 export interface NodeServices {
   readonly nodeId: NodeId;
+  /** What it tells whoever asks which nodes there are. */
+  readonly info: NodeHeader;
   /** The owner of the counted references of actors that were created there. */
   readonly daemonId: ProcessId;
   /** A process of that node. */

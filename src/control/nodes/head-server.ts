@@ -439,7 +439,6 @@ function headerOf(frame: Frame): unknown {
   return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
 }
 
-function infoOf({ facts }: RemoteNode): NodeInfoHeader {
-  const { version: _version, pid: _pid, incarnation: _incarnation, ...info } = facts;
-  return { ...info, alive: true };
+function infoOf({ info }: RemoteNode): NodeInfoHeader {
+  return info;
 }

@@ -41,6 +41,11 @@ export class RemoteNode implements NodeServices {
     this.#view = this.#viewOf(report);
   }
 
+  get info(): NodeInfoHeader {
+    const { version: _version, pid: _pid, incarnation: _incarnation, ...info } = this.facts;
+    return { ...info, alive: true };
+  }
+
   reported(report: NodeReportHeader): void {
     this.#view = this.#viewOf(report);
   }

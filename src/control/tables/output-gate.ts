@@ -11,7 +11,7 @@ import type { Journal } from "./journal.ts";
 import type { StoreWrite } from "../store/control-store.ts";
 
 /** What the head reads of a node; everything else is something that the node is to do. */
-type Commands = Omit<NodeServices, "nodeId" | "daemonId" | "peer" | "view">;
+type Commands = Omit<NodeServices, "nodeId" | "daemonId" | "info" | "peer" | "view">;
 /** An answer of a command could not be waited for here: a command that has one does not compile. */
 type CommandsWithAnswer = {
   [Name in keyof Commands]: Commands[Name] extends (...args: never[]) => infer Answer ? (Answer extends void ? never : Name) : never;

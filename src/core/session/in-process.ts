@@ -9,6 +9,7 @@ import { newProcessId, type ProcessId } from "../../base/ids.ts";
 import { Head } from "../../control/head.ts";
 import { registeredExtensions } from "../../extension/load-extensions.ts";
 import { NodeDaemon } from "../../node/daemon.ts";
+import { onlyNode } from "../../node/membership/only-node.ts";
 import type { WorkerLauncher } from "../../node/workers/worker-pool.ts";
 import { createSpillDisk } from "../../object/spill-disk.ts";
 import { listen, newInProcessAddress } from "../../platform/network/endpoint.ts";
@@ -60,6 +61,8 @@ export function startInProcessNode(options: InProcessNodeOptions): LocalNode {
     createHead: (node) => Head.hostedBy(node, { nowMs: () => performance.now(), extensions }),
     extensions,
     onAbandoned: () => {},
+    cluster: onlyNode({ memoryDirectory: directories.memory, spillDirectory: directories.spill }),
+    isOfDriver: true,
   });
   daemon.accept(far);
   // Not before the caller has its runtime: workers use it.

@@ -10,6 +10,7 @@ import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseAnswerHeader, LeaseSpillDroppedHeader, LeaseSpillHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
 import { type LeaseDemandHeader, type LeaseGrantHeader, type LeaseRefusedHeader, MESSAGE } from "../../wire/messages.ts";
 import type { LeaseEffect, LeaseEvent } from "./lease-events.ts";
+import type { LeaseDemand, LeaseRouting } from "./lease-routing.ts";
 import type { LeaseManager } from "./lease-manager.ts";
 import { Spillback, type SpillEffect, type SpillEvent } from "./spillback.ts";
 
@@ -26,7 +27,7 @@ interface ClusterLeasesOptions {
   readonly warn: (text: string) => void;
 }
 
-export class ClusterLeases {
+export class ClusterLeases implements LeaseRouting {
   readonly #options: ClusterLeasesOptions;
   readonly #spillback: Spillback;
   #timer: NodeJS.Timeout | undefined;
@@ -43,7 +44,7 @@ export class ClusterLeases {
   }
 
   /** A process of this node says what it wants. */
-  demand(asked: Omit<Extract<LeaseEvent, { kind: "demand" }>, "kind" | "elsewhere">, { near = [] }: LeaseDemandHeader): void {
+  demand(asked: LeaseDemand, { near = [] }: LeaseDemandHeader): void {
     const { owner, spec, backlog, nowMs } = asked;
     // Between the two nobody may look: what is kept from this node is not among its demands yet.
     this.#isReviewing = true;

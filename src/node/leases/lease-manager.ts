@@ -93,10 +93,6 @@ export class LeaseManager {
     return Array.from(this.#leases.values(), ({ id, worker, owner }) => ({ id, worker, owner }));
   }
 
-  total(): Record<string, number> {
-    return this.#pool.total();
-  }
-
   available(): Record<string, number> {
     return this.#pool.available();
   }

@@ -24,10 +24,8 @@ interface LocatingNode {
 
 const UNKNOWN: ObjectPlaceHeader = [[], false];
 
-/** Other nodes, as far as they matter here; on one machine there are none. */
+/** Other nodes, as far as they matter here. */
 export type OtherStores = Omit<LocatingNode, "nodeTag" | "isOnDisk">;
-
-const NO_OTHERS: OtherStores = { copiesOf: () => [], isDead: () => true, ask: () => Promise.resolve([]) };
 
 /** Answers OBJECT_LOCATE of a process of this node, or of another's daemon. */
 export function answerLocate(
@@ -37,12 +35,12 @@ export function answerLocate(
     objects: ObjectLocateHeader;
     store: StoreService;
     nodeId: NodeId;
-    others: { readonly stores: OtherStores } | undefined;
+    others: { readonly stores: OtherStores };
   },
 ): void {
   const { objects, store, nodeId, others } = asked;
   const node = {
-    ...(others?.stores ?? NO_OTHERS),
+    ...others.stores,
     nodeTag: nodeTagOf(nodeId),
     isOnDisk: (location: WireLocation) => store.isOnDisk(location),
   };

@@ -7,6 +7,7 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { readCode, readSources, REPOSITORY, sourceFile } from "./house/source-files.ts";
+import { SUBPATHS } from "./house/subpaths.ts";
 import { unusedExports } from "./house/unused-exports.ts";
 
 /** A small file may say it in one line; a longer one has more to tell than that. */
@@ -60,7 +61,7 @@ test("no export is one that only its own file uses", () => {
     .filter(({ path }) => !path.endsWith(".py"))
     .map(({ path, text }) => sourceFile(path, text));
   const { entry } = JSON.parse(readFileSync(join(REPOSITORY, "knip.json"), "utf8")) as { entry: string[] };
-  const entries = new Set(entry.flatMap((pattern) => globSync(pattern, { cwd: REPOSITORY })));
+  const entries = new Set([...SUBPATHS.map(({ source }) => source), ...entry.flatMap((pattern) => globSync(pattern, { cwd: REPOSITORY }))]);
   const checked = code.filter(({ path }) => !entries.has(path) && !EXPORTS_FOR_THEMSELVES.test(path));
   expect(checked.length).toBeGreaterThan(0);
   expect(unusedExports(checked, code)).toEqual([]);

@@ -11,6 +11,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runProgram } from "./house/run-program.ts";
 import { REPOSITORY } from "./house/source-files.ts";
+import { SUBPATHS } from "./house/subpaths.ts";
 import { runTool } from "./house/tool.ts";
 
 const NODE_MAJORS = [22, 24, 26];
@@ -81,7 +82,7 @@ test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is
   const pretend = `data:text/javascript,${encodeURIComponent(`${PRETENDED[name]} delete process.getBuiltinModule;`)}`;
   const program = nodes.get(24) ?? "";
   const line = `Cannot load Shoal: it runs on Node.js 22.18 or newer, and not on Bun or Deno: received ${name}. Run the program with Node.js 22.18 or newer.`;
-  for (const specifier of ["shoal", "shoal/util", "shoal/testing"]) {
+  for (const { specifier } of SUBPATHS) {
     const source = `import(${JSON.stringify(specifier)}).catch((error) => console.log(error.code, error.message))`;
     const run = await runProgram(["--import", pretend, "--input-type=module", "--eval", source], { cwd: folder, program });
     expect(run).toEqual({ exitCode: 0, signal: null, stdout: `UNSUPPORTED_RUNTIME ${line}\n`, stderr: "" });
@@ -91,10 +92,7 @@ test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is
 });
 
 test("the quick start, and a program with every subpath, compile against the published types", async () => {
-  const { exports } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8")) as {
-    exports: Record<string, { types?: string }>;
-  };
-  const subpaths = Object.entries(exports).flatMap(([subpath, { types }]) => (types === undefined ? [] : [subpath.replace(".", "shoal")]));
+  const subpaths = SUBPATHS.map(({ specifier }) => specifier);
   expect(subpaths).toContain("shoal/util");
   await writeFile(join(folder, "subpaths.mts"), subpaths.map((subpath, index) => `export * as a${index} from "${subpath}";\n`).join(""));
   const options = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,esnext.disposable", "--module", "nodenext"];

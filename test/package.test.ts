@@ -4,7 +4,7 @@
  * What is run is the first TypeScript block of the README itself, so that the first thing a newcomer tries is what is tested.
  */
 import { execFile } from "node:child_process";
-import { lstat, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -28,6 +28,40 @@ const queue = new Queue<number>();
 await remote((out: Queue<number>) => out.put(5)).remote(queue);
 console.log(await queue.get());
 await shutdown();
+`;
+
+/** A package of its own, as others would publish one. */
+const LIBRARY = `
+import { ShoalError } from "shoal";
+import { count, isWorker, readOptions, registerErrorClass } from "shoal/internal";
+
+export class SlotError extends ShoalError {
+  static code = "SLOT";
+}
+registerErrorClass(SlotError);
+
+const OPTIONS = { slots: count({ min: 1 }, 4) };
+export function takeSlot(options) {
+  const { slots } = readOptions(options, OPTIONS, { set: "set", of: "a sample", otherNames: {} });
+  if (slots > 4) throw new SlotError(slots + " are not free in " + (isWorker() ? "a worker" : "a driver"));
+  return slots;
+}
+`;
+
+const LIBRARY_PROGRAM = `
+import { get, remote, shutdown } from "shoal";
+import { SlotError, takeSlot } from "sample-library";
+
+const shown = (error: unknown): string => \`\${error instanceof SlotError} \${(error as Error).message}\`;
+console.log(takeSlot(), takeSlot({ slots: 2 }));
+const take = remote((options: object) => takeSlot(options));
+for (const options of [{ slot: 2 }, { slots: 5 }]) await get(take.remote(options)).catch((error: unknown) => console.log(shown(error)));
+await shutdown();
+`;
+
+const LIBRARY_OUTPUT = `4 2
+false Task take failed: TypeError: Cannot set options of a sample: there is no option "slot": did you mean slots?
+true 5 are not free in a worker
 `;
 
 /** The first run on a machine downloads two Nodes of about 100 MB unpacked each. */
@@ -61,6 +95,19 @@ test("shoal/util is there, and what it is made of travels to workers", async () 
   const node = nodes.get(24) ?? "";
   const run = await runProgram(["util.ts"], { cwd: folder, program: node, env: { PATH: withFirst(dirname(node)) } });
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: "[ 1, 4 ]\n5\n", stderr: "" });
+});
+
+test("a library outside the package stands on shoal and shoal/internal", async () => {
+  const library = join(folder, "node_modules", "sample-library");
+  await mkdir(library);
+  await writeFile(
+    join(library, "package.json"),
+    JSON.stringify({ name: "sample-library", version: "1.0.0", type: "module", exports: "./index.js" }),
+  );
+  await writeFile(join(library, "index.js"), LIBRARY);
+  await writeFile(join(folder, "library.ts"), LIBRARY_PROGRAM);
+  const run = await runProgram(["library.ts"], { cwd: folder, program: nodes.get(24) ?? "" });
+  expect(run).toEqual({ exitCode: 0, signal: null, stdout: LIBRARY_OUTPUT, stderr: "" });
 });
 
 test.each(NODE_MAJORS)("the program shoal is installed and runs under Node %i", async (major) => {

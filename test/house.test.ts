@@ -67,6 +67,19 @@ test("no export is one that only its own file uses", () => {
   expect(unusedExports(checked, code)).toEqual([]);
 });
 
+test("everything that core/internal.ts lends to libraries says what it promises", () => {
+  const sources = new Map(readSources().map((file) => [file.path, file]));
+  const door = sources.get("core/internal.ts");
+  const lent =
+    door?.imports.flatMap(({ target, names }) => (names === "all" ? [] : names.map((name) => ({ target: target ?? "", name })))) ?? [];
+  expect(lent.length).toBeGreaterThan(0);
+  const silent = lent.filter(({ target, name }) => {
+    const text = sources.get(target)?.text ?? "";
+    return !new RegExp(String.raw`\*/\nexport (async |abstract )?(function|class|const|let|interface|type) ${name}\b`).test(text);
+  });
+  expect(silent.map(({ target, name }) => `src/${target}: ${name} has no comment that says what it promises`)).toEqual([]);
+});
+
 test("an export counts as used by any form of import, and by nothing else", () => {
   const files = [
     sourceFile(

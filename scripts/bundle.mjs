@@ -12,7 +12,7 @@ import { ROOT } from "./setup.mjs";
 
 const [outdir] = process.argv.slice(2);
 const { exports, bin } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-const published = sourcesOf(Object.values(exports).map((target) => target.default));
+const published = Object.values(exports).flatMap((target) => target["shoal-source"]?.replace("./", "") ?? []);
 const imported = importedOfBuiltins();
 const processes = readdirSync(join(ROOT, "src", "entry"))
   .filter((name) => !name.endsWith(".test.ts"))
@@ -64,7 +64,7 @@ const others = processes.filter((file) => ![...workers, ...daemons].includes(fil
 for (const entryPoints of [[...published, ...workers], daemons, others]) {
   await build({ ...settings, entryPoints, splitting: true, chunkNames: "shared/[name]-[hash]" });
 }
-const programs = sourcesOf(Object.values(bin));
+const programs = Object.values(bin).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"));
 await build({ ...settings, entryPoints: programs });
 await build({ ...settings, entryPoints: ["src/platform/refuse-runtime.ts", "src/cli/refuse-runtime.ts"] });
 for (const file of published) importFirst(file, "platform/refuse-runtime.js");
@@ -75,10 +75,6 @@ function importFirst(source, module) {
   const file = join(outdir, source.replace(/^src\//, "").replace(/ts$/, "js"));
   const path = relative(dirname(file), join(outdir, module)).replace(/^(?!\.)/, "./");
   writeFileSync(file, readFileSync(file, "utf8").replace(/^(#!.*\n)?/, `$1import "${path}"; `));
-}
-
-function sourcesOf(targets) {
-  return targets.filter((file) => file !== undefined).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"));
 }
 
 /** By module, the names that the sources import from it. */

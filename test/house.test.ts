@@ -7,6 +7,7 @@ import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { readCode, readSources, REPOSITORY, sourceFile } from "./house/source-files.ts";
+import { SUBPATHS } from "./house/subpaths.ts";
 import { unusedExports } from "./house/unused-exports.ts";
 
 /** A small file may say it in one line; a longer one has more to tell than that. */
@@ -60,10 +61,23 @@ test("no export is one that only its own file uses", () => {
     .filter(({ path }) => !path.endsWith(".py"))
     .map(({ path, text }) => sourceFile(path, text));
   const { entry } = JSON.parse(readFileSync(join(REPOSITORY, "knip.json"), "utf8")) as { entry: string[] };
-  const entries = new Set(entry.flatMap((pattern) => globSync(pattern, { cwd: REPOSITORY })));
+  const entries = new Set([...SUBPATHS.map(({ source }) => source), ...entry.flatMap((pattern) => globSync(pattern, { cwd: REPOSITORY }))]);
   const checked = code.filter(({ path }) => !entries.has(path) && !EXPORTS_FOR_THEMSELVES.test(path));
   expect(checked.length).toBeGreaterThan(0);
   expect(unusedExports(checked, code)).toEqual([]);
+});
+
+test("everything that core/internal.ts lends to libraries says what it promises", () => {
+  const sources = new Map(readSources().map((file) => [file.path, file]));
+  const door = sources.get("core/internal.ts");
+  const lent =
+    door?.imports.flatMap(({ target, names }) => (names === "all" ? [] : names.map((name) => ({ target: target ?? "", name })))) ?? [];
+  expect(lent.length).toBeGreaterThan(0);
+  const silent = lent.filter(({ target, name }) => {
+    const text = sources.get(target)?.text ?? "";
+    return !new RegExp(String.raw`\*/\nexport (async |abstract )?(function|class|const|let|interface|type) ${name}\b`).test(text);
+  });
+  expect(silent.map(({ target, name }) => `src/${target}: ${name} has no comment that says what it promises`)).toEqual([]);
 });
 
 test("an export counts as used by any form of import, and by nothing else", () => {

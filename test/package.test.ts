@@ -4,13 +4,14 @@
  * What is run is the first TypeScript block of the README itself, so that the first thing a newcomer tries is what is tested.
  */
 import { execFile } from "node:child_process";
-import { lstat, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runProgram } from "./house/run-program.ts";
 import { REPOSITORY } from "./house/source-files.ts";
+import { SUBPATHS } from "./house/subpaths.ts";
 import { runTool } from "./house/tool.ts";
 
 const NODE_MAJORS = [22, 24, 26];
@@ -27,6 +28,40 @@ const queue = new Queue<number>();
 await remote((out: Queue<number>) => out.put(5)).remote(queue);
 console.log(await queue.get());
 await shutdown();
+`;
+
+/** A package of its own, as others would publish one. */
+const LIBRARY = `
+import { ShoalError } from "shoal";
+import { count, isWorker, readOptions, registerErrorClass } from "shoal/internal";
+
+export class SlotError extends ShoalError {
+  static code = "SLOT";
+}
+registerErrorClass(SlotError);
+
+const OPTIONS = { slots: count({ min: 1 }, 4) };
+export function takeSlot(options) {
+  const { slots } = readOptions(options, OPTIONS, { set: "set", of: "a sample", otherNames: {} });
+  if (slots > 4) throw new SlotError(slots + " are not free in " + (isWorker() ? "a worker" : "a driver"));
+  return slots;
+}
+`;
+
+const LIBRARY_PROGRAM = `
+import { get, remote, shutdown } from "shoal";
+import { SlotError, takeSlot } from "sample-library";
+
+const shown = (error: unknown): string => \`\${error instanceof SlotError} \${(error as Error).message}\`;
+console.log(takeSlot(), takeSlot({ slots: 2 }));
+const take = remote((options: object) => takeSlot(options));
+for (const options of [{ slot: 2 }, { slots: 5 }]) await get(take.remote(options)).catch((error: unknown) => console.log(shown(error)));
+await shutdown();
+`;
+
+const LIBRARY_OUTPUT = `4 2
+false Task take failed: TypeError: Cannot set options of a sample: there is no option "slot": did you mean slots?
+true 5 are not free in a worker
 `;
 
 /** The first run on a machine downloads two Nodes of about 100 MB unpacked each. */
@@ -62,6 +97,19 @@ test("shoal/util is there, and what it is made of travels to workers", async () 
   expect(run).toEqual({ exitCode: 0, signal: null, stdout: "[ 1, 4 ]\n5\n", stderr: "" });
 });
 
+test("a library outside the package stands on shoal and shoal/internal", async () => {
+  const library = join(folder, "node_modules", "sample-library");
+  await mkdir(library);
+  await writeFile(
+    join(library, "package.json"),
+    JSON.stringify({ name: "sample-library", version: "1.0.0", type: "module", exports: "./index.js" }),
+  );
+  await writeFile(join(library, "index.js"), LIBRARY);
+  await writeFile(join(folder, "library.ts"), LIBRARY_PROGRAM);
+  const run = await runProgram(["library.ts"], { cwd: folder, program: nodes.get(24) ?? "" });
+  expect(run).toEqual({ exitCode: 0, signal: null, stdout: LIBRARY_OUTPUT, stderr: "" });
+});
+
 test.each(NODE_MAJORS)("the program shoal is installed and runs under Node %i", async (major) => {
   const node = nodes.get(major) ?? "";
   const run = await runProgram([join("node_modules", ".bin", "shoal"), "version", "--json"], { cwd: folder, program: node });
@@ -81,7 +129,7 @@ test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is
   const pretend = `data:text/javascript,${encodeURIComponent(`${PRETENDED[name]} delete process.getBuiltinModule;`)}`;
   const program = nodes.get(24) ?? "";
   const line = `Cannot load Shoal: it runs on Node.js 22.18 or newer, and not on Bun or Deno: received ${name}. Run the program with Node.js 22.18 or newer.`;
-  for (const specifier of ["shoal", "shoal/util", "shoal/testing"]) {
+  for (const { specifier } of SUBPATHS) {
     const source = `import(${JSON.stringify(specifier)}).catch((error) => console.log(error.code, error.message))`;
     const run = await runProgram(["--import", pretend, "--input-type=module", "--eval", source], { cwd: folder, program });
     expect(run).toEqual({ exitCode: 0, signal: null, stdout: `UNSUPPORTED_RUNTIME ${line}\n`, stderr: "" });
@@ -91,10 +139,7 @@ test.each(Object.keys(PRETENDED))("%s is refused in one line, before anything is
 });
 
 test("the quick start, and a program with every subpath, compile against the published types", async () => {
-  const { exports } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8")) as {
-    exports: Record<string, { types?: string }>;
-  };
-  const subpaths = Object.entries(exports).flatMap(([subpath, { types }]) => (types === undefined ? [] : [subpath.replace(".", "shoal")]));
+  const subpaths = SUBPATHS.map(({ specifier }) => specifier);
   expect(subpaths).toContain("shoal/util");
   await writeFile(join(folder, "subpaths.mts"), subpaths.map((subpath, index) => `export * as a${index} from "${subpath}";\n`).join(""));
   const options = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,esnext.disposable", "--module", "nodenext"];

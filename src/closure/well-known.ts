@@ -23,20 +23,18 @@ export function registerExports(subpath: string, exported: Readonly<Record<strin
   for (const [name, value] of Object.entries(exported)) if (typeof value === "function") registerWellKnown(`${subpath}:${name}`, value);
 }
 
-const loaders = new Map<string, () => Promise<unknown>>();
+let importSubpath: ((subpath: string) => Promise<unknown>) | undefined;
 
-/**
- * A part of the runtime that a process loads when something of it arrives: what `load` imports registers its exports.
- *
- * @param module - the part of their ids before the colon, such as `shoal/util`
- */
-export function registerWellKnownModule(module: string, load: () => Promise<unknown>): void {
-  loaders.set(module, load);
+/** Sets how this process loads a subpath of the package when one of its exports arrives before anything has imported it. */
+export function setSubpathImport(load: (subpath: string) => Promise<unknown>): void {
+  importSubpath = load;
 }
 
-/** Loads the part of the runtime that has the export, where that is known and has not happened. */
+/** Loads the subpath that has the export, unless the export is known already. */
 export async function loadWellKnown(id: string): Promise<void> {
-  if (!valueById.has(id)) await loaders.get(id.slice(0, id.indexOf(":")))?.();
+  const subpath = id.slice(0, id.indexOf(":"));
+  // `shoal` itself is loaded, and nothing but our own package is imported by such a name.
+  if (!valueById.has(id) && subpath.startsWith("shoal/")) await importSubpath?.(subpath);
 }
 
 export function wellKnownId(value: object): string | undefined {

@@ -10,6 +10,7 @@ import { MESSAGE } from "../wire/messages.ts";
 import { WireError } from "../wire/wire-error.ts";
 import { requireRunning } from "./current-runtime.ts";
 
+/** Asks one extension in one place. */
 export interface ExtensionClient<M extends ExtensionMessages> {
   /**
    * Asks, and resolves with the answer. A question whose answer is lost with the head is asked again of the next one, with the same `question` in its caller.

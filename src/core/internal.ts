@@ -38,6 +38,30 @@ export { isObjectRef } from "./objects/object-ref.ts";
 export { pythonFile } from "./python-code.ts";
 export { pythonClass, pythonFunction } from "./python-definitions.ts";
 
+// Parts of a library in the head, in daemons and in workers, with messages and durable tables of its own.
+export {
+  answering,
+  type CallOutcome,
+  type DurableTable,
+  type Extension,
+  type ExtensionCaller,
+  type ExtensionContext,
+  type ExtensionMessage,
+  type HeadContext,
+  type HeadParts,
+  type NodeContext,
+  type NodeParts,
+  type RunningCall,
+  type WorkerParts,
+} from "../extension/extension.ts";
+export { registerExtension } from "../extension/load-extensions.ts";
+export { type ExtensionClient, extensionClient, ExtensionRefusal } from "./extensions.ts";
+export * as shape from "../wire/header-shape.ts";
+
+// What happens, and how often.
+export { addToCounter, listCounters, listEvents, recordEvent } from "./telemetry.ts";
+export type { CollectedEvent, CounterValue, EventFields } from "../telemetry/telemetry-messages.ts";
+
 // Texts for the driver's terminal.
 export { sendSignal, setSignalSink } from "./output.ts";
 

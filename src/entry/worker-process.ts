@@ -28,10 +28,10 @@ import { InterruptionGuard } from "../worker/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
 import "../index.ts";
 import { useForeignCode } from "../closure/foreign-imports.ts";
-import { registerWellKnownModule } from "../closure/well-known.ts";
+import { setSubpathImport } from "../closure/well-known.ts";
 
-// Most workers never need it, so it is loaded with the first function that does.
-registerWellKnownModule("shoal/util", () => import("../patterns/index.ts"));
+// Most workers need no other subpath of this package, so one is loaded with the first function that refers to it. Node finds it by `exports` of package.json.
+setSubpathImport((subpath) => import(subpath));
 
 // While it waits for its configuration: a spare worker may be killed as soon as it has had it.
 setImmediate(saveCodeCache);

@@ -11,7 +11,7 @@ import { WireError } from "../wire/wire-error.ts";
 import type { ExtensionTable } from "./extension.ts";
 
 /** The messages of each extension, or why it has not begun. */
-export type OpenExtensions = ReadonlyMap<string, ExtensionTable | Error>;
+type OpenExtensions = ReadonlyMap<string, ExtensionTable | Error>;
 
 /** @param place where the extension would be, for messages: "the head" */
 export function answerQuestion(

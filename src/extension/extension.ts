@@ -68,6 +68,7 @@ export interface DurableTable<T> {
   readonly size: number;
 }
 
+/** What an extension of the head is made with. */
 export interface HeadContext extends ExtensionContext {
   /**
    * A durable table of this extension; the same one for the same name.
@@ -88,12 +89,14 @@ export interface HeadParts {
   close?(): void;
 }
 
+/** What an extension of a daemon is made with. */
 export interface NodeContext extends ExtensionContext {
   readonly nodeId: NodeId;
   /** Tells the extension of the head, which answers nothing. It is told again where a head has gone before it had kept it. */
   tellHead(message: string, header: unknown): void;
 }
 
+/** What an extension of a daemon consists of. */
 export interface NodeParts {
   /** What processes of this node may ask. */
   readonly messages?: ExtensionTable;
@@ -113,6 +116,7 @@ export interface RunningCall {
 /** `declined`: it goes back to its caller, as its arguments are lost, and is sent again later. */
 export type CallOutcome = "finished" | "failed" | "cancelled" | "declined";
 
+/** What an extension of a worker consists of. */
 export interface WorkerParts {
   /** A call begins; what is returned is called at its end. In the path of every call. */
   callBegins?(call: RunningCall): ((outcome: CallOutcome) => void) | undefined;

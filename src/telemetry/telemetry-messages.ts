@@ -6,6 +6,7 @@ import * as shape from "../wire/header-shape.ts";
 
 const { count, either, fields, flag, list, number, optional, record, text } = shape;
 
+/** What an event says of itself; `recordEvent` has the limits. */
 export type EventFields = Readonly<Record<string, string | number | boolean>>;
 
 /** Something that happened in a process. */

@@ -55,7 +55,7 @@ export const LAYER_TABLE: Readonly<Record<string, LayerRow>> = {
   testing: { layer: 7, mayImport: [...LAYER_0, "platform", "providers"] },
   // A process begins here: an entry point wires the parts of its process together, so it imports all of them, the inside of the core too, and
   // the public modules that user code in its process imports.
-  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "patterns", "providers", PUBLIC], mayEnter: ["core"] },
+  entry: { layer: 6, mayImport: [...LAYERS_TO_4, "core", "providers", PUBLIC], mayEnter: ["core"] },
   // The program `shoal`. What it needs of Node (the terminal, the words of a command line) is in `platform`, so it imports no `node:*` itself.
   cli: { layer: 7, mayImport: [...LAYERS_TO_4, "providers", "entry"] },
 };

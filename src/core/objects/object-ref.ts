@@ -21,6 +21,7 @@ const slot = new RuntimeSlot<RefRuntime>();
 export let entryOf: (ref: object) => ObjectEntry;
 /** The same in one step for what may be anything; undefined for what is no ref. */
 export let entryIfRef: (value: unknown) => ObjectEntry | undefined;
+/** Whether a value is an ObjectRef. */
 export let isObjectRef: (value: unknown) => value is ObjectRefType<unknown>;
 export let isDisposed: (handle: object) => boolean;
 

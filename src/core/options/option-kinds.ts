@@ -34,10 +34,12 @@ const AMOUNT_MAX = 2 ** 43;
 const TIMER_MS_MAX = 2 ** 31 - 1;
 const NAME_LENGTH_MAX = 1000;
 
+/** `true` or `false`. */
 export function flag(fallback: boolean): Option<boolean> {
   return { allowed: "true or false is needed", fallback, check: (value) => (typeof value === "boolean" ? "ok" : "wrong type") };
 }
 
+/** Text that is not empty. */
 export function text<T extends string | undefined>(fallback: T): Option<string | T> {
   return {
     allowed: `text of 1 to ${NAME_LENGTH_MAX} characters is needed`,
@@ -47,6 +49,7 @@ export function text<T extends string | undefined>(fallback: T): Option<string |
   };
 }
 
+/** One of some names. */
 export function oneOf<const T extends string>(allowed: readonly T[], fallback: T): Option<T> {
   return {
     allowed: `${allowed.map((name) => JSON.stringify(name)).join(" or ")} is needed`,
@@ -176,6 +179,7 @@ export function custom<T>(allowed: string, fallback: T, check: Option<T>["check"
   return { allowed, fallback, check };
 }
 
+/** Whether a value is an object literal, or as good as one: not an array, not an instance of a class. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -99,7 +99,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (ending === undefined) return { begun: unanswered.slice(0, 1), notBegun: unanswered.slice(1) };",
   },
   onceIsAbuse: {
-    file: "node/membership/link-speech.ts",
+    file: "node/membership/message-validation.ts",
     text: "  MESSAGE.LEASE_RECLAIMED,\n",
     becomes: "  MESSAGE.LEASE_RECLAIMED,\n  MESSAGE.LEASE_ONCE,\n",
   },

@@ -15,7 +15,7 @@ import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError, WireError, wireErrorHeader } from "../wire/wire-error.ts";
-import { LinkAbuseError } from "./link-abuse.ts";
+import { ProtocolViolationError } from "./protocol-violation.ts";
 import { type ProvenListener, proveTo } from "./handshake.ts";
 import { ConnectionClosedError } from "./connection.ts";
 import { LinkCarrier } from "./link-carrier.ts";
@@ -456,7 +456,7 @@ export class NodeLink implements PeerConnection {
     } catch (error) {
       // The link goes on: the same bytes would do the same again.
       this.#settle(receipt);
-      if (error instanceof LinkAbuseError || error instanceof DecodeError) this.#breakOff(error);
+      if (error instanceof ProtocolViolationError || error instanceof DecodeError) this.#breakOff(error);
       else this.#defect(error as Error);
       return;
     }

@@ -96,8 +96,7 @@ export class HeadSecurity {
   }
 
   /** The next certificate of a node that has proved who it is. @throws the error that is the answer */
-  renew(nodeId: NodeId, publicKey: unknown): string {
-    if (typeof publicKey !== "string") throw new Error("the request for a certificate is malformed");
+  renew(nodeId: NodeId, publicKey: string): string {
     return this.#joining.renew(nodeId, publicKey);
   }
 

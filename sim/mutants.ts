@@ -110,8 +110,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   grantOfDeadKept: {
     file: "node/membership/other-nodes.ts",
-    text: "if (process === undefined && type === MESSAGE.LEASE_GRANT)",
-    becomes: "if (process === null && type === MESSAGE.LEASE_GRANT)",
+    text: "if (this.#options.local(to) === undefined) this.#returnUnwanted",
+    becomes: "if (this.#options.local(to) === null) this.#returnUnwanted",
   },
   adopterIsAsked: {
     file: "object/store-ledger.ts",

@@ -44,6 +44,14 @@ export function faultOf<Headers>(shapes: Shapes<Headers>, type: number, header: 
   return shape(header) ? undefined : `${nameOfMessage(type)} is malformed: ${problemOf(shape, header)}`;
 }
 
+/** What is read out of the headers of some messages. */
+export type Sayings<Headers, Result> = { readonly [N in keyof Headers]?: (header: Headers[N]) => Result };
+
+/** What the table says of a message whose header has been checked; undefined for one that it does not have. */
+export function saidOf<Headers, Result>(table: Sayings<Headers, Result>, type: number, header: unknown): Result | undefined {
+  return (table as Readonly<Record<number, ((header: unknown) => Result) | undefined>>)[type]?.(header);
+}
+
 /** The shape of a message; undefined for one that is not of the table. */
 function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefined {
   return (shapes as Readonly<Record<number, Shape>>)[type];
@@ -56,6 +64,7 @@ function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefi
  */
 export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, "type" | "header">): unknown {
   const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  if (!Object.hasOwn(shapes, frame.type)) throw new DecodeError(`${nameOfMessage(frame.type)} is not for this end of the connection`);
   const fault = faultOf(shapes, frame.type, header);
   if (fault !== undefined) throw new DecodeError(fault);
   return header;

@@ -141,6 +141,8 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.KV_GET]: { namespace: "n", key: "k", withValue: true },
     [MESSAGE.KV_DELETE]: { namespace: "n", key: "k" },
     [MESSAGE.KV_LIST]: { namespace: "n", prefix: "k" },
+    [MESSAGE.EXTENSION]: { extension: "e", message: "m", header: 1 },
+    [MESSAGE.NODE_EXTENSION]: { extension: "e", message: "m", header: 1 },
   };
 }
 
@@ -256,6 +258,7 @@ const HEAD: ReadonlySet<number> = new Set([
   MESSAGE.KV_GET,
   MESSAGE.KV_DELETE,
   MESSAGE.KV_LIST,
+  MESSAGE.EXTENSION,
 ]);
 
 const SPLIT: ReadonlySet<number> = new Set([

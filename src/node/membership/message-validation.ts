@@ -9,7 +9,7 @@ import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import { mustHold } from "../../rpc/protocol-violation.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import { processId } from "../../wire/header-shape.ts";
-import { faultOf, nameOfMessage, type Shapes } from "../../wire/message-table.ts";
+import { faultOf, nameOfMessage, saidOf, type Sayings, type Shapes } from "../../wire/message-table.ts";
 import {
   MESSAGES_BETWEEN_DAEMONS,
   MESSAGES_OF_PROCESS,
@@ -56,16 +56,14 @@ const OF_OWN_PROCESSES: ReadonlySet<number> = new Set([
   MESSAGE.SHUTDOWN,
 ]);
 
-/** The id in a message that has to be of the node that says it. */
-type OwnIds<Headers> = { readonly [N in keyof Headers]?: (header: Headers[N]) => unknown };
-
-const OWN_TO_DAEMON: OwnIds<MessagesBetweenDaemons> = {
+/** The ids in messages that have to be of the node that says them. */
+const OWN_TO_DAEMON: Sayings<MessagesBetweenDaemons, ProcessId> = {
   [MESSAGE.WORKER_EXITED]: ({ workerId }) => workerId,
   [MESSAGE.STORE_ADOPT]: ([, owner]) => owner,
   [MESSAGE.LEASE_SPILL]: ({ owner }) => owner,
 };
 
-const OWN_TO_PROCESS: OwnIds<MessagesToProcess> = {
+const OWN_TO_PROCESS: Sayings<MessagesToProcess, ProcessId> = {
   [MESSAGE.LEASE_GRANT]: ({ workerId }) => workerId,
   [MESSAGE.LEASE_REVOKE]: ([worker]) => worker,
   [MESSAGE.LEASE_TAKEN]: ([worker]) => worker,
@@ -85,7 +83,7 @@ export function checkRouted(
   [from, to, type, , , inner]: RoutedHeader,
 ): void {
   const isHead = source === HEAD;
-  const isOwn = (one: unknown): boolean => typeof one === "string" && one.startsWith(source);
+  const isOwn = (one: ProcessId): boolean => one.startsWith(source);
   if (isHead) mustHold(from === HEAD, `it speaks for ${from}, and it is the head`);
   else mustHold(processId(from) && isOwn(from), `it speaks for ${from}, which is another node's`);
   if (type === MESSAGE.REPLY) return;
@@ -94,10 +92,6 @@ export function checkRouted(
   mustHold(!isNotTheirs, `it sends ${nameOfMessage(type)}, which is not another node's to send`);
   const fault = isToDaemon ? faultOf(TO_DAEMON, type, inner) : faultOf(MESSAGES_TO_PROCESS, type, inner);
   mustHold(fault === undefined, fault ?? "");
-  const ownOf = ((isToDaemon ? OWN_TO_DAEMON : OWN_TO_PROCESS) as Readonly<Record<number, ((header: unknown) => unknown) | undefined>>)[
-    type
-  ];
-  if (isHead || ownOf === undefined) return;
-  const own = ownOf(inner);
-  mustHold(isOwn(own), `its message ${type} is about ${String(own)}, which is another node's`);
+  const own = isToDaemon ? saidOf(OWN_TO_DAEMON, type, inner) : saidOf(OWN_TO_PROCESS, type, inner);
+  mustHold(isHead || own === undefined || isOwn(own), `its message ${type} is about ${own}, which is another node's`);
 }

@@ -15,7 +15,7 @@ import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
 import { acceptPeer } from "../../rpc/handshake.ts";
 import { readMessage } from "../../rpc/protocol-violation.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
-import { acceptStranger } from "../../rpc/stranger.ts";
+import { listenForJoin } from "../../rpc/join-listener.ts";
 import type {
   DeathTimesHeader,
   HeadEventHeader,
@@ -184,7 +184,7 @@ export class ClusterMembership {
         onLink: (arrived, hello) => this.#links.accept(arrived, hello),
       });
     };
-    const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
+    const onStranger = (transport: Transport, problem: string | undefined): void => listenForJoin(transport, { problem });
     this.#listener = await listen(configuration.listenAddress, accept, { onStranger });
     this.#renewal.start();
     this.#facts = { ...this.#facts, address: this.#listener.path };

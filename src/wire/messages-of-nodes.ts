@@ -79,7 +79,7 @@ export interface MessagesOfReceiver {
 }
 
 /** And back. */
-export type MessagesOfSource = Pick<MessagesOfReceiver, typeof MESSAGE.TRANSFER_END>;
+type MessagesOfSource = Pick<MessagesOfReceiver, typeof MESSAGE.TRANSFER_END>;
 
 const amounts = list(tuple<[name: string, units: number]>(text, number));
 const report = fields<NodeReportHeader>({

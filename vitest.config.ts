@@ -12,6 +12,7 @@ const RULES = [
   "test/errors.test.ts",
   "test/layers.test.ts",
   "test/house.test.ts",
+  "test/header-casts.test.ts",
   "test/message-texts.test.ts",
   "test/options-page.test.ts",
   "test/tools.test.ts",

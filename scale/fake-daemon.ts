@@ -9,9 +9,11 @@ import { resourceVector } from "../src/base/resources.ts";
 import { Heartbeat } from "../src/node/membership/heartbeat.ts";
 import { randomHex } from "../src/platform/random.ts";
 import type { Transport } from "../src/platform/network/transport.ts";
-import type { ActorToPlace, GroupPreparation } from "../src/rpc/head-service.ts";
+
 import { NodeLink } from "../src/rpc/node-link.ts";
 import type {
+  ActorToPlace,
+  GroupPreparation,
   HeadEventHeader,
   LeaseAnswerHeader,
   LeaseAskHeader,

@@ -99,7 +99,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (ending === undefined) return { begun: unanswered.slice(0, 1), notBegun: unanswered.slice(1) };",
   },
   onceIsAbuse: {
-    file: "node/membership/link-speech.ts",
+    file: "node/membership/message-validation.ts",
     text: "  MESSAGE.LEASE_RECLAIMED,\n",
     becomes: "  MESSAGE.LEASE_RECLAIMED,\n  MESSAGE.LEASE_ONCE,\n",
   },
@@ -110,8 +110,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   grantOfDeadKept: {
     file: "node/membership/other-nodes.ts",
-    text: "if (process === undefined && type === MESSAGE.LEASE_GRANT)",
-    becomes: "if (process === null && type === MESSAGE.LEASE_GRANT)",
+    text: "if (this.#options.local(to) === undefined) this.#returnUnwanted",
+    becomes: "if (this.#options.local(to) === null) this.#returnUnwanted",
   },
   adopterIsAsked: {
     file: "object/store-ledger.ts",

@@ -220,9 +220,9 @@ function leftOn(node: SimulatedNode): string[] {
   const { name } = node.process;
   const { leases, refs, values, store } = booksOf(node.process);
   if (leases !== undefined) {
-    const [total, free] = [leases.total(), leases.available()];
-    for (const [resource, amount] of Object.entries(total))
-      if (free[resource] !== amount) found.push(`${free[resource]} of ${amount} ${resource} are free on ${name}`);
+    const { total, free } = leases.view();
+    for (const [resource, units] of total)
+      if (free.get(resource) !== units) found.push(`${free.get(resource)} of ${units} units of ${resource} are free on ${name}`);
     if (leases.leases().length > 0) found.push(`${leases.leases().length} leases are left on ${name}`);
     if (leases.waiting().length > 0) found.push(`${leases.waiting().length} demands are left on ${name}`);
   }

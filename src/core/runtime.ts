@@ -33,7 +33,8 @@ import { connectPeer } from "../rpc/handshake.ts";
 import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
 import type { Frame } from "../wire/frame.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
-import { decodeHeader } from "../wire/header.ts";
+import { readAs } from "../wire/message-table.ts";
+import { MESSAGES_TO_PROCESS } from "../wire/messages-to-process.ts";
 import {
   type ActorLookupReply,
   type ActorStateHeader,
@@ -554,7 +555,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     this.#isClosed = true;
     this.telemetry.flush();
     this.daemon.onFrame = ({ type, header }) => {
-      if (type === MESSAGE.LOG) this.options.onLog(decodeHeader(header) as LogHeader);
+      if (type === MESSAGE.LOG) this.options.onLog(readAs(MESSAGES_TO_PROCESS, type, { header }));
     };
     this.daemon.requestSync(MESSAGE.SHUTDOWN, withinMs);
   }

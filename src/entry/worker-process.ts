@@ -20,7 +20,7 @@ import { readParentLine } from "../platform/processes/worker-process.ts";
 import type { WorkerConfiguration } from "../node/workers/process-launcher.ts";
 import type { SpareConfiguration } from "../node/workers/spare-process.ts";
 import { connectProven } from "../rpc/handshake.ts";
-import { acceptStranger } from "../rpc/stranger.ts";
+import { listenForJoin } from "../rpc/join-listener.ts";
 import { newWakefulLoop } from "../rpc/wakeful-loop.ts";
 import { CallObservers } from "../worker/call-observers.ts";
 import { markOutput } from "../worker/console-source.ts";
@@ -60,7 +60,7 @@ permit?.watch();
 // Callers may knock while the worker is being put together.
 let accept: (transport: Transport) => void = () => {};
 const listener = await listen(configuration.address, (transport) => accept(allowed(transport)));
-const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
+const onStranger = (transport: Transport, problem: string | undefined): void => listenForJoin(transport, { problem });
 const remote =
   remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => accept(allowed(transport)), { onStranger });
 const daemonTransport = allowed(await connectProven(configuration.daemonAddress, configuration));

@@ -12,7 +12,8 @@ import type { ProcessId } from "../base/ids.ts";
 import { sharedMemory } from "../platform/shared-memory.ts";
 import { storeFiles } from "../platform/files/store-file.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
-import type { PayloadHeader } from "../wire/messages.ts";
+import { payload as payloadShape } from "../wire/header-parts.ts";
+import { DecodeError } from "../wire/value/decode-error.ts";
 import { bodyBytesMax, ChannelReader, ChannelWriter } from "./channel.ts";
 import { type GraphMap, type GraphMemory, valueFileOf } from "./graph-memory.ts";
 import type { ObjectTable } from "./object-table.ts";
@@ -267,7 +268,8 @@ export class ValueReader {
       return undefined;
     }
     const headerBytes = new DataView(body.buffer, body.byteOffset).getUint32(0, true);
-    const header = decodeHeader(body.subarray(4, 4 + headerBytes)) as PayloadHeader;
+    const header = decodeHeader(body.subarray(4, 4 + headerBytes));
+    if (!payloadShape(header)) throw new DecodeError("a value in a channel is malformed");
     const payload = new PayloadReader(body.subarray(4 + headerBytes), { copy: true }).next(header);
     const box = codec.decodeArguments(payload, []);
     const unbox = (boxed: unknown): void => {

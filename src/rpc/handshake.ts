@@ -17,6 +17,7 @@ import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import type { OpenHeader, OpenReply } from "../wire/open-messages.ts";
+import { hello as helloShape, linkHello, named, opened, opening, versioned } from "../wire/opening-shapes.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";
 import { isNonce, isProof, newNonce, proofOf, type Transcript } from "./proof.ts";
@@ -58,11 +59,11 @@ export function acceptPeer(transport: Transport, options: AcceptOptions): void {
     stop();
     stop = afterReading(REFUSAL_READ_WITHIN_MS, () => connection.drop(refusal.message));
   };
-  connection.onFrame = (opening) => {
-    const opened = openingIn(opening);
-    if (opened instanceof WireError) return refuse(opening, opened);
+  connection.onFrame = (first) => {
+    const caller = openingIn(first);
+    if (caller instanceof WireError) return refuse(first, caller);
     const listenerNonce = newNonce();
-    const known = { channel: transport.channel, callerNonce: opened.nonce, callerId: opened.processId };
+    const known = { channel: transport.channel, callerNonce: caller.nonce, callerId: caller.processId };
     const transcript: Transcript = { ...known, listenerNonce, listenerNodeId: nodeId, listenerId: processId };
     stop();
     transport.begun?.();
@@ -73,23 +74,29 @@ export function acceptPeer(transport: Transport, options: AcceptOptions): void {
       if (!isProven) return connection.drop("the caller has not proven that it knows the token");
       connection.onFrame = (frame) => {
         const isLink = frame.type === MESSAGE.LINK_HELLO && options.onLink !== undefined;
-        const hello = (isLink || frame.type === MESSAGE.HELLO ? headerOf(frame) : null) as Partial<AnyHello> | null;
-        const refusal = refusalOf(hello, { isLink, options, certifiedNodeId, provenId: opened.processId });
+        const said = isLink || frame.type === MESSAGE.HELLO ? headerOf(frame) : undefined;
+        const where = { options, certifiedNodeId, provenId: caller.processId };
+        const refusal = callerRefusal(said, where) ?? (isLink ? linkRefusal(said, where) : undefined);
         if (refusal !== undefined) return refuse(frame, refusal);
+        if (isLink && linkHello(said)) {
+          stop();
+          options.onLink?.(transport, said);
+          return;
+        }
+        if (!helloShape(said)) return refuse(frame, noHello());
+        if (nodeTagOf(said.holderId) !== nodeTagOf(said.processId))
+          return refuse(frame, wrongNode(`process ${said.processId} counts under ${said.holderId}`));
         stop();
-        if (isLink) return options.onLink?.(transport, hello as LinkHelloHeader);
         connection.onFrame = () => {};
         connection.trust();
         connection.reply(frame.callId, undefined);
-        options.onPeer(connection, hello as HelloHeader);
+        options.onPeer(connection, said);
       };
     };
     const reply: OpenReply = { nodeId, processId, nonce: listenerNonce, proof: proofOf(token, "listener", transcript) };
-    connection.reply(opening.callId, reply);
+    connection.reply(first.callId, reply);
   };
 }
-
-type AnyHello = HelloHeader & LinkHelloHeader;
 
 function headerOf(frame: Frame): unknown {
   return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
@@ -99,34 +106,33 @@ function headerOf(frame: Frame): unknown {
 function openingIn(frame: Frame): OpenHeader | WireError {
   // With version 1 a link begins with its hello.
   if (frame.type !== MESSAGE.OPEN && frame.type !== MESSAGE.LINK_HELLO) return noHello();
-  const opening = headerOf(frame) as Partial<OpenHeader> | null | undefined;
-  if (opening === null || typeof opening !== "object" || typeof opening.version !== "number") return noHello();
-  if (opening.version !== PROTOCOL_VERSION) return wrongVersion({ caller: opening.version });
-  const isOpening = frame.type === MESSAGE.OPEN && isNonce(opening.nonce) && typeof opening.processId === "string";
-  return isOpening ? (opening as OpenHeader) : noHello();
+  const said = headerOf(frame);
+  if (!versioned(said) || typeof said.version !== "number") return noHello();
+  if (said.version !== PROTOCOL_VERSION) return wrongVersion({ caller: said.version });
+  return frame.type === MESSAGE.OPEN && opening(said) && isNonce(said.nonce) ? said : noHello();
 }
 
-function refusalOf(
-  hello: Partial<AnyHello> | null,
-  where: { isLink: boolean; options: AcceptOptions; certifiedNodeId: NodeId | undefined; provenId: ProcessId },
-): WireError | undefined {
-  const { isLink, options, certifiedNodeId, provenId } = where;
-  if (hello === null || typeof hello !== "object" || hello.processId !== provenId) return noHello();
+interface Greeted {
+  options: AcceptOptions;
+  certifiedNodeId: NodeId | undefined;
+  provenId: ProcessId;
+}
+
+function callerRefusal(said: unknown, { options, certifiedNodeId, provenId }: Greeted): WireError | undefined {
+  if (!named(said) || said.processId !== provenId) return noHello();
   if (options.refusal !== undefined) return options.refusal();
   if (certifiedNodeId !== undefined && nodeTagOf(provenId) !== nodeTagOf(certifiedNodeId))
     return wrongNode(`process ${provenId} came with the certificate of node ${certifiedNodeId}`);
-  if (options.isDead?.(nodeTagOf(provenId)) === true) return deadNode(`the node of process ${provenId}`);
-  if (!isLink) {
-    const isOwn = typeof hello.holderId === "string" && nodeTagOf(hello.holderId) === nodeTagOf(provenId);
-    return isOwn ? undefined : wrongNode(`process ${provenId} counts under ${String(hello.holderId)}`);
-  }
-  const { nodeId, to, incarnation, delivered, oldest } = hello;
-  if (typeof nodeId !== "string" || typeof incarnation !== "string" || !Number.isSafeInteger(delivered) || !Number.isSafeInteger(oldest))
-    return new WireError("malformed", "the first message is not the hello of a node link");
+  return options.isDead?.(nodeTagOf(provenId)) === true ? deadNode(`the node of process ${provenId}`) : undefined;
+}
+
+function linkRefusal(said: unknown, { options, certifiedNodeId, provenId }: Greeted): WireError | undefined {
+  if (!linkHello(said)) return new WireError("malformed", "the first message is not the hello of a node link");
+  const { nodeId, to } = said;
   if (nodeTagOf(nodeId) !== nodeTagOf(provenId)) return wrongNode(`process ${provenId} is not of node ${nodeId}`);
   if (certifiedNodeId !== undefined && nodeId !== certifiedNodeId) return wrongNode(`it is that of ${certifiedNodeId}, not of ${nodeId}`);
   if (to === undefined || to === options.nodeId) return undefined;
-  return new WireError("failed", `this is node ${options.nodeId}, not ${String(to)}`);
+  return new WireError("failed", `this is node ${options.nodeId}, not ${to}`);
 }
 
 /** A caller, before it has proven who it is. */
@@ -167,12 +173,10 @@ async function proveOver(connection: Connection, transport: Transport, caller: C
   const { token, processId, wanted, action, timeoutMs } = caller;
   try {
     const callerNonce = newNonce();
-    const opening: OpenHeader = { version: PROTOCOL_VERSION, token: "", processId, nonce: callerNonce };
-    const { header } = await connection
-      .request(MESSAGE.OPEN, opening, timeoutMs === undefined ? {} : { timeoutMs })
-      .catch((error: Error) => {
-        throw error instanceof ConnectionClosedError ? error : errorOfUnproven(action, error);
-      });
+    const first: OpenHeader = { version: PROTOCOL_VERSION, token: "", processId, nonce: callerNonce };
+    const { header } = await connection.request(MESSAGE.OPEN, first, timeoutMs === undefined ? {} : { timeoutMs }).catch((error: Error) => {
+      throw error instanceof ConnectionClosedError ? error : errorOfUnproven(action, error);
+    });
     const listener = listenerIn(header);
     if (listener === undefined) throw notProven(action);
     const { channel, certifiedNodeId } = transport;
@@ -196,11 +200,7 @@ async function proveOver(connection: Connection, transport: Transport, caller: C
 }
 
 function listenerIn(header: unknown): OpenReply | undefined {
-  if (header === null || typeof header !== "object") return undefined;
-  const { nodeId, processId, nonce } = header as Partial<OpenReply>;
-  const isWhole =
-    typeof nodeId === "string" && typeof processId === "string" && isNonce(nonce) && nodeTagOf(nodeId) === nodeTagOf(processId);
-  return isWhole ? (header as OpenReply) : undefined;
+  return opened(header) && isNonce(header.nonce) && nodeTagOf(header.nodeId) === nodeTagOf(header.processId) ? header : undefined;
 }
 
 /** A transport that may be written to at once: what is written goes out when both ends have proven that they are of the session. */

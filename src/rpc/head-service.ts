@@ -6,15 +6,16 @@
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
-import type { ActorFactsHeader, LeaseAnswerHeader, LeaseAskHeader, NodeInfoHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import type {
-  AcceleratorIds,
-  ActorLeavingHeader,
-  ActorRefusal,
-  GroupCreateHeader,
-  NodeHeader,
-  WorkerExitedHeader,
-} from "../wire/messages.ts";
+  ActorToPlace,
+  BundleToHold,
+  GroupPreparation,
+  LeaseAnswerHeader,
+  LeaseAskHeader,
+  NodeInfoHeader,
+  WorkerFactsHeader,
+} from "../wire/cluster-messages.ts";
+import type { AcceleratorIds, ActorLeavingHeader, ActorRefusal, NodeHeader, WorkerExitedHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
 /** A process of some node, as far as whoever talks to it has to know it. */
@@ -23,27 +24,6 @@ export interface HeadPeer {
   /** Under which process its references are counted. */
   readonly holderId: ProcessId;
   readonly connection: PeerConnection;
-}
-
-/** An actor that is to be started on a node. */
-export interface ActorToPlace {
-  shape: string;
-  resources: Record<string, number>;
-  className: string;
-  /** The head's number for it, and how long it may wait for room before it goes elsewhere; absent on the only node. */
-  sent?: { placement: number; waitMs: number | undefined } | undefined;
-  /** What the node tells a head that has lost its tables; absent on the only node. */
-  facts?: ActorFactsHeader | undefined;
-}
-
-/** Bundles of a placement group that a node is to hold; it may wait for room where nodes collect for the group. */
-export interface GroupPreparation {
-  attempt: number;
-  bundles: readonly { index: number; resources: Record<string, number> }[];
-  mayWait: boolean;
-  placement: number;
-  /** What the node tells a head that has lost its tables. */
-  facts?: GroupCreateHeader | undefined;
 }
 
 /** What the head can have done on the node. */
@@ -68,7 +48,7 @@ export interface NodeServices {
   /** What it has, and what of it is free. */
   view(): NodeView;
   /** Takes the bundles of a placement group out of the node when they fit, and reports that with `HeadService.groupReserved`. */
-  reserveGroup(group: string, bundles: readonly { index: number; resources: Record<string, number> }[]): void;
+  reserveGroup(group: string, bundles: readonly BundleToHold[]): void;
   /** Holds bundles of a group now, or refuses, and says which by `HeadService.groupPrepared`. */
   prepareGroup(group: string, preparation: GroupPreparation): void;
   /** Work may run in what was prepared. */

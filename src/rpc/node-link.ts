@@ -13,9 +13,10 @@ import type { Transport } from "../platform/network/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
+import { linkHello } from "../wire/opening-shapes.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError, WireError, wireErrorHeader } from "../wire/wire-error.ts";
-import { LinkAbuseError } from "./link-abuse.ts";
+import { ProtocolViolationError } from "./protocol-violation.ts";
 import { type ProvenListener, proveTo } from "./handshake.ts";
 import { ConnectionClosedError } from "./connection.ts";
 import { LinkCarrier } from "./link-carrier.ts";
@@ -323,14 +324,13 @@ export class NodeLink implements PeerConnection {
       (frame) => {
         const header = frame.type === MESSAGE.LINK_HELLO && frame.header.length > 0 ? decodeHeader(frame.header) : undefined;
         if ((frame.flags & FRAME_FLAG.ERROR) !== 0) return fail(readWireError(header));
-        const problem =
-          problemOf(header as Partial<LinkHelloHeader> | undefined, this.#options.peerNodeId, listener.nodeId) ??
-          this.#options.refusesPeer?.(header as LinkHelloHeader);
+        if (!linkHello(header)) return fail(new Error("the answer is not a hello of a node link"));
+        const problem = problemOf(header, this.#options.peerNodeId, listener.nodeId) ?? this.#options.refusesPeer?.(header);
         if (problem !== undefined) return fail(new Error(problem));
         this.#greeting = undefined;
         this.#isConnecting = false;
         this.#clearConnectTimer();
-        this.#up(carrier, mine, header as LinkHelloHeader);
+        this.#up(carrier, mine, header);
       },
       fail,
     );
@@ -456,7 +456,7 @@ export class NodeLink implements PeerConnection {
     } catch (error) {
       // The link goes on: the same bytes would do the same again.
       this.#settle(receipt);
-      if (error instanceof LinkAbuseError || error instanceof DecodeError) this.#breakOff(error);
+      if (error instanceof ProtocolViolationError || error instanceof DecodeError) this.#breakOff(error);
       else this.#defect(error as Error);
       return;
     }
@@ -559,10 +559,8 @@ function ackFrame(upTo: number): Buffer {
   return bytes;
 }
 
-function problemOf(hello: Partial<LinkHelloHeader> | undefined, peerNodeId: NodeId | undefined, provenNodeId: NodeId): string | undefined {
-  if (hello === undefined || typeof hello !== "object" || hello === null || typeof hello.incarnation !== "string")
-    return "the answer is not a hello of a node link";
-  if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return `node ${String(hello.nodeId)} answered, not ${peerNodeId}`;
-  if (hello.nodeId !== provenNodeId) return `node ${String(hello.nodeId)} answered, and ${provenNodeId} had proven that it listens`;
+function problemOf(hello: LinkHelloHeader, peerNodeId: NodeId | undefined, provenNodeId: NodeId): string | undefined {
+  if (peerNodeId !== undefined && hello.nodeId !== peerNodeId) return `node ${hello.nodeId} answered, not ${peerNodeId}`;
+  if (hello.nodeId !== provenNodeId) return `node ${hello.nodeId} answered, and ${provenNodeId} had proven that it listens`;
   return undefined;
 }

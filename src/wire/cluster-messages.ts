@@ -1,11 +1,20 @@
 /**
  * The headers of the messages between nodes, and between a node and the head's process; their numbers are in `messages.ts`.
  *
- * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `rpc/head-service.ts`. What goes between a process and the head
+ * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `rpc/head-service.ts`; the shapes are in `messages-of-nodes.ts`. What goes between a process and the head
  * travels inside ROUTED.
  */
-import type { ActorId, NodeId, NodeTag, ProcessId } from "../base/ids.ts";
-import type { AcceleratorIds, ActorOptionsHeader, ActorRefusal, EnvironmentHeader, GroupCreateHeader } from "./messages.ts";
+import type { ActorId, NodeId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
+import type { CallOf } from "./message-table.ts";
+import type {
+  AcceleratorIds,
+  ActorLeavingHeader,
+  ActorOptionsHeader,
+  ActorRefusal,
+  EnvironmentHeader,
+  GroupCreateHeader,
+  WorkerExitedHeader,
+} from "./messages.ts";
 
 /**
  * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be
@@ -147,45 +156,70 @@ export interface ActorFactsHeader {
   options: ActorOptionsHeader;
 }
 
-/** What a node tells the head: a method of `HeadService` (`rpc/head-service.ts`) and its arguments. */
-export type HeadEventHeader = [
-  name:
-    | "placed"
-    | "refused"
-    | "groupReserved"
-    | "groupPrepared"
-    | "actorFull"
-    | "leasesWanted"
-    | "workerExited"
-    | "workerLeaves"
-    | "processGone"
-    | "unheld"
-    | "definitionUnheld"
-    | "left",
-  ...args: unknown[],
-];
+/** An actor that is to be started on a node. */
+export interface ActorToPlace {
+  shape: string;
+  resources: Record<string, number>;
+  className: string;
+  /** The head's number for it, and how long it may wait for room before it goes elsewhere; absent on the only node. */
+  sent?: { placement: number; waitMs: number | undefined } | undefined;
+  /** What the node tells a head that has lost its tables; absent on the only node. */
+  facts?: ActorFactsHeader | undefined;
+}
 
-/** What the head wants of a node: a method of `NodeServices` and its arguments. */
-export type NodeCommandHeader = [
-  name:
-    | "hold"
-    | "release"
-    | "warn"
-    | "placeActor"
-    | "actorGone"
-    | "drain"
-    | "reserveGroup"
-    | "releaseGroup"
-    | "prepareGroup"
-    | "commitGroup"
-    | "abortGroup"
-    | "leasesPlaced"
-    | "tellAll"
-    | "endActor"
-    | "processGone"
-    | "nodesChanged",
-  ...args: unknown[],
-];
+/** A bundle of a placement group. */
+export interface BundleToHold {
+  index: number;
+  resources: Record<string, number>;
+}
+
+/** Bundles of a placement group that a node is to hold; it may wait for room where nodes collect for the group. */
+export interface GroupPreparation {
+  attempt: number;
+  bundles: readonly BundleToHold[];
+  mayWait: boolean;
+  placement: number;
+  /** What the node tells a head that has lost its tables. */
+  facts?: GroupCreateHeader | undefined;
+}
+
+/** What a node tells the head (HEAD_EVENT): methods of `HeadService` (`rpc/head-service.ts`), and that it leaves. */
+export interface HeadEvents {
+  placed: [actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined];
+  refused: [actor: ActorId, refusal: ActorRefusal];
+  groupReserved: [group: string, node: NodeId];
+  groupPrepared: [group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }];
+  actorFull: [actor: ActorId, node: NodeId];
+  leasesWanted: [node: NodeId, ask: LeaseAskHeader];
+  workerExited: [worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }];
+  workerLeaves: [worker: ProcessId, leaving: ActorLeavingHeader | undefined];
+  processGone: [process: ProcessId];
+  unheld: [actor: ActorId];
+  definitionUnheld: [reference: ObjectId, node: NodeId];
+  left: [reason: string];
+}
+export type HeadEventHeader = CallOf<HeadEvents>;
+
+/** What the head wants of a node (NODE_COMMAND): methods of `NodeServices`; of processes, several may be named at once. */
+export interface NodeCommands {
+  hold: [ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId];
+  release: [ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId];
+  warn: [text: string];
+  placeActor: [actor: ActorId, options: ActorToPlace];
+  actorGone: [actor: ActorId];
+  drain: [deadlineMs: number | undefined];
+  reserveGroup: [group: string, bundles: readonly BundleToHold[]];
+  releaseGroup: [group: string];
+  prepareGroup: [group: string, preparation: GroupPreparation];
+  commitGroup: [group: string, attempt: number];
+  abortGroup: [group: string, attempt: number];
+  leasesPlaced: [question: number, answer: LeaseAnswerHeader];
+  tellAll: [type: number, header: unknown];
+  endActor: [worker: ProcessId, options: { afterPending: boolean; reason: string }];
+  processGone: ProcessId[];
+  nodesChanged: [nodes: readonly NodeInfoHeader[]];
+}
+export type NodeCommandHeader = CallOf<NodeCommands>;
 
 /** What is free on a node. */
 export interface NodeReportHeader {

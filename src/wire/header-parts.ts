@@ -37,7 +37,7 @@ export const arenaName: shape.Shape<string> = shape.leaf(
 export const location: shape.Shape<WireLocation> = tuple<WireLocation>(arenaName, count, count, exactly("memory", "disk"));
 
 /** The owner may be named by more than a process: the daemon of a node that has gone, or nobody. */
-const owner: shape.Shape<ProcessId> = shape.leaf("a string", (value) => typeof value === "string");
+export const owner: shape.Shape<ProcessId> = shape.leaf("a string", (value) => typeof value === "string");
 const stored = fields<StoredHeader>({ id: objectId, owner, location });
 const refs = list(tuple<[id: StoredHeader["id"], owner: ProcessId]>(objectId, owner));
 

@@ -4,6 +4,7 @@
  * An interface says which header belongs to which number in one direction; the table of shapes and the table of handlers are typed by it, so the compiler finds a
  * message without a shape or a handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
  */
+import { describeValue } from "../base/describe.ts";
 import type { Frame } from "./frame.ts";
 import { decodeHeader } from "./header.ts";
 import { problemOf, type Shape } from "./header-shape.ts";
@@ -17,6 +18,16 @@ export type Shapes<Headers> = { readonly [N in keyof Headers]: Shape<Headers[N]>
 export type Handlers<Headers, Rest extends readonly unknown[] = []> = {
   readonly [N in keyof Headers]: (header: Headers[N], ...rest: Rest) => void;
 };
+
+/** Methods and their arguments, by which HEAD_EVENT and NODE_COMMAND say what is meant. */
+type Arguments<Calls> = { readonly [N in keyof Calls]: readonly unknown[] };
+/** A call of one of them. */
+export type CallOf<Calls extends Arguments<Calls>> = { [N in keyof Calls]: [name: N, ...args: Calls[N]] }[keyof Calls];
+/** Who has these methods. */
+type Methods<Calls extends Arguments<Calls>, Result> = { readonly [N in keyof Calls]: (...args: Calls[N]) => Result };
+
+/** A message of a table. */
+export type MessageOf<Headers> = { [N in keyof Headers]: { readonly type: N; readonly header: Headers[N] } }[keyof Headers];
 
 const NAMES: ReadonlyMap<number, string> = new Map(Object.entries(MESSAGE).map(([name, type]) => [type, name]));
 
@@ -33,6 +44,14 @@ export function faultOf<Headers>(shapes: Shapes<Headers>, type: number, header: 
   return shape(header) ? undefined : `${nameOfMessage(type)} is malformed: ${problemOf(shape, header)}`;
 }
 
+/** What is read out of the headers of some messages. */
+export type Sayings<Headers, Result> = { readonly [N in keyof Headers]?: (header: Headers[N]) => Result };
+
+/** What the table says of a message whose header has been checked; undefined for one that it does not have. */
+export function saidOf<Headers, Result>(table: Sayings<Headers, Result>, type: number, header: unknown): Result | undefined {
+  return (table as Readonly<Record<number, ((header: unknown) => Result) | undefined>>)[type]?.(header);
+}
+
 /** The shape of a message; undefined for one that is not of the table. */
 function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefined {
   return (shapes as Readonly<Record<number, Shape>>)[type];
@@ -45,6 +64,7 @@ function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefi
  */
 export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, "type" | "header">): unknown {
   const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  if (!Object.hasOwn(shapes, frame.type)) throw new DecodeError(`${nameOfMessage(frame.type)} is not for this end of the connection`);
   const fault = faultOf(shapes, frame.type, header);
   if (fault !== undefined) throw new DecodeError(fault);
   return header;
@@ -69,4 +89,27 @@ export function handle<Headers, Rest extends readonly unknown[]>(
   if (handler === undefined) return false;
   handler(header, ...rest);
   return true;
+}
+
+/** @returns the shape of a call of one of these methods */
+export function callOf<Calls extends Arguments<Calls>>(shapes: Shapes<Calls>): Shape<CallOf<Calls>> {
+  const byName = shapes as Readonly<Record<string, Shape>>;
+  const shapeIn = (value: unknown): Shape | undefined =>
+    Array.isArray(value) && typeof value[0] === "string" && Object.hasOwn(byName, value[0]) ? byName[value[0]] : undefined;
+  const problem = (value: unknown, path: string): string => {
+    const shape = shapeIn(value);
+    if (shape === undefined) return `${path} names no call: received ${describeValue(Array.isArray(value) ? value[0] : value)}`;
+    const [name, ...args] = value as [string, ...unknown[]];
+    return problemOf(shape, args, `the arguments of ${name}`);
+  };
+  const test = (value: unknown): value is CallOf<Calls> => shapeIn(value)?.((value as unknown[]).slice(1)) === true;
+  return Object.assign(test, { problem });
+}
+
+/** Makes a call whose arguments have been checked. */
+export function makeCall<Calls extends Arguments<Calls>, Result = void>(
+  target: Methods<Calls, Result>,
+  [name, ...args]: CallOf<Calls>,
+): Result {
+  return (target[name] as (...given: readonly unknown[]) => Result).apply(target, args);
 }

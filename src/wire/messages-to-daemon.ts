@@ -97,7 +97,7 @@ export interface MessagesBetweenDaemons {
 }
 
 const { [MESSAGE.RESOURCES]: _resources, [MESSAGE.ENVIRONMENT_FETCH]: _environmentFetch, ...questions } = MESSAGES_TO_HEAD;
-const copyKey = tuple<CopyKey>(objectId, location);
+export const copyKey: shape.Shape<CopyKey> = tuple<CopyKey>(objectId, location);
 const job = jobId;
 const folder = { job, directory: text, excludes: list(text), only: optional(list(text)) };
 

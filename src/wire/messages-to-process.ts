@@ -2,7 +2,7 @@
  * What drivers and workers are told by their daemon, and through it by the head and by other nodes: the header of each message, and its shape.
  *
  * Each process checks what comes (`readHeader`), and the daemon checks what another node sends to one of its processes. What only the head or the own daemon says is not
- * taken from other nodes (`node/membership/link-speech.ts`).
+ * taken from other nodes (`node/membership/message-validation.ts`).
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
 import { accelerators, callsRead, leaseName, location, payload, refusal, whyRef, workerExit } from "./header-parts.ts";

@@ -16,7 +16,6 @@ import type { ValueCodec } from "../object/value-codec.ts";
 import type { Connection } from "../rpc/connection.ts";
 import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { type Frame, FRAME_FLAG } from "../wire/frame.ts";
-import { decodeHeader } from "../wire/header.ts";
 import { EXITED } from "./actor-exit.ts";
 import { argumentWait } from "./argument-waits.ts";
 import type { ActorJob } from "./actor-host.ts";
@@ -176,7 +175,7 @@ export class CallServer {
   #declineUnread(frame: Frame): void {
     this.received.taskCount += 1;
     if ((frame.flags & FRAME_FLAG.NUMBER) === 0)
-      this.received.discard(this.received.readCall(decodeHeader(frame.header) as CallHeader, frame, ""));
+      this.received.discard(this.received.readCall(readAs(MESSAGES_TO_WORKER, MESSAGE.TASK_CALL, frame), frame, ""));
     this.#results.sendDeclined(frame.callId);
   }
 

@@ -9,8 +9,8 @@ import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectToCluster } from "../../src/cli/cluster-connection.ts";
 import type { JobId, NodeId, NodeTag, ProcessId } from "../../src/base/ids.ts";
-import { checkWord } from "../../src/control/nodes/node-speech.ts";
-import { checkRouted } from "../../src/node/membership/link-speech.ts";
+import { checkNode } from "../../src/control/nodes/message-validation.ts";
+import { checkRouted } from "../../src/node/membership/message-validation.ts";
 import { faultOfMessage, messagesOfProcesses } from "../../src/node/process-messages.ts";
 import { type NodeFile, readNodeFiles } from "../../src/platform/files/node-file.ts";
 import { randomHex } from "../../src/platform/random.ts";
@@ -141,6 +141,8 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.KV_GET]: { namespace: "n", key: "k", withValue: true },
     [MESSAGE.KV_DELETE]: { namespace: "n", key: "k" },
     [MESSAGE.KV_LIST]: { namespace: "n", prefix: "k" },
+    [MESSAGE.EXTENSION]: { extension: "e", message: "m", header: 1 },
+    [MESSAGE.NODE_EXTENSION]: { extension: "e", message: "m", header: 1 },
   };
 }
 
@@ -219,8 +221,9 @@ describe("the shapes", () => {
         }
         passed += 1;
         // Those that the daemon answers itself, or passes to another node, are not the head's.
-        if (HEAD.has(type)) checkWord(NODE, MESSAGE.ROUTED, [process, "", type, 1, 0, type === MESSAGE.RESOURCES ? { store: {} } : sent]);
-        if (SPLIT.has(type)) checkRouted({ source: TAG as NodeTag, daemonId: OTHER as ProcessId }, [process, "", type, 0, 0, sent]);
+        if (HEAD.has(type)) checkNode(NODE, MESSAGE.ROUTED, [process, "", type, 1, 0, type === MESSAGE.RESOURCES ? { store: {} } : sent]);
+        if (SPLIT.has(type))
+          checkRouted({ source: TAG as NodeTag, daemonId: OTHER as ProcessId }, [process as ProcessId, "", type, 0, 0, sent]);
       }
     }
     expect(refused).toBeGreaterThan(2000);
@@ -255,6 +258,7 @@ const HEAD: ReadonlySet<number> = new Set([
   MESSAGE.KV_GET,
   MESSAGE.KV_DELETE,
   MESSAGE.KV_LIST,
+  MESSAGE.EXTENSION,
 ]);
 
 const SPLIT: ReadonlySet<number> = new Set([

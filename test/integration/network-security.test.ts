@@ -17,7 +17,7 @@ import { Connection } from "../../src/rpc/connection.ts";
 import { acceptPeer, connectPeer } from "../../src/rpc/handshake.ts";
 import { formatJoinToken, parseJoinToken } from "../../src/rpc/join-token.ts";
 import { NodeLink } from "../../src/rpc/node-link.ts";
-import { acceptStranger } from "../../src/rpc/stranger.ts";
+import { listenForJoin } from "../../src/rpc/join-listener.ts";
 import { FRAME_FLAG, FrameParser, FrameWriter } from "../../src/wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../../src/wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
@@ -89,7 +89,7 @@ function accept(transport: Transport, nodeId: NodeId = HEAD): void {
 beforeAll(async () => {
   listener = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), {
     identity: identity(HEAD, { isHead: true }),
-    onStranger: (transport, problem) => acceptStranger(transport, { problem, onJoin: (request, from) => joining.join(request, from) }),
+    onStranger: (transport, problem) => listenForJoin(transport, { problem, onJoin: (request, from) => joining.join(request, from) }),
   });
   address = listener.path;
   port = Number(address.split(":").at(-1));

@@ -16,6 +16,7 @@ import { storeTagOf } from "../../src/object/local-store.ts";
 import { createSpillDisk } from "../../src/object/spill-disk.ts";
 import { memoryRoot } from "../../src/platform/files/session-sweep.ts";
 import { type Transport } from "../../src/platform/network/transport.ts";
+import { handle } from "../../src/wire/message-table.ts";
 import { MESSAGE, type WireLocation } from "../../src/wire/messages.ts";
 
 const MEGABYTE = 1_048_576;
@@ -128,7 +129,10 @@ export class TransferNode {
       connect: (node) => this.#connect(node),
       tell: (node, type, header) => {
         this.told.push([node, type]);
-        setImmediate(() => this.#nodes.byTag.get(node)?.transfer.receive(tag, type, structuredClone(header)));
+        setImmediate(() => {
+          const there = this.#nodes.byTag.get(node)?.transfer;
+          if (there !== undefined) handle(there.copyHandlers, type, structuredClone(header), tag);
+        });
       },
       checks,
       nowMs: () => performance.now(),

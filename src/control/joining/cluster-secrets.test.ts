@@ -81,5 +81,4 @@ test("malformed questions are refused", async () => {
   const security = await head(secretsInMemory());
   await expect(security.joinTokens(null as never)).rejects.toThrow("malformed");
   await expect(security.joinTokens({ do: "new", ageMaxMs: -1 })).rejects.toThrow("received -1");
-  expect(() => security.renew("0".repeat(32) as NodeId, 7)).toThrow("malformed");
 });

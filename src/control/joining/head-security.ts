@@ -8,7 +8,7 @@ import type { NodeId } from "../../base/ids.ts";
 import { authorityHash, certifyNode, newNodeKey } from "../../platform/network/certificates.ts";
 import type { ListenOptions } from "../../platform/network/tcp-transport.ts";
 import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
-import { acceptStranger } from "../../rpc/stranger.ts";
+import { listenForJoin } from "../../rpc/join-listener.ts";
 import type { JoinTokensHeader, JoinTokensReply } from "../../wire/cluster-messages.ts";
 import { type ClusterSecrets, openSecrets, type SecretsPlace, storeJoinToken } from "./cluster-secrets.ts";
 import { Joining } from "./join.ts";
@@ -83,7 +83,7 @@ export class HeadSecurity {
   get listenOptions(): ListenOptions {
     return {
       onStranger: (transport, problem) => {
-        acceptStranger(transport, {
+        listenForJoin(transport, {
           problem,
           onJoin: (request, from) => {
             const refusal = this.#options.refusal?.();
@@ -96,8 +96,7 @@ export class HeadSecurity {
   }
 
   /** The next certificate of a node that has proved who it is. @throws the error that is the answer */
-  renew(nodeId: NodeId, publicKey: unknown): string {
-    if (typeof publicKey !== "string") throw new Error("the request for a certificate is malformed");
+  renew(nodeId: NodeId, publicKey: string): string {
     return this.#joining.renew(nodeId, publicKey);
   }
 

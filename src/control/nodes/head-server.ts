@@ -15,6 +15,8 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import type {
   ClusterStatusHeader,
   DeathTimesHeader,
+  HeadEventHeader,
+  HeadEvents,
   HeartbeatReply,
   JoinTokensHeader,
   NodeDrainHeader,
@@ -37,11 +39,12 @@ import { placeReport } from "../placement/place-report.ts";
 import type { NodeState } from "../placement/cluster-view.ts";
 import type { NodeRecord } from "../tables/head-records.ts";
 import type { KeptHead } from "../tables/kept-head.ts";
-import { checkRegistration, checkWord, type NodeEvent, type NodeWord } from "./node-speech.ts";
+import { checkNewNode, checkNode } from "./message-validation.ts";
 import { NodeWatch } from "./node-watch.ts";
 import { RemoteNode } from "./remote-node.ts";
 import { WireError } from "../../wire/wire-error.ts";
-import { handle, type Handlers } from "../../wire/message-table.ts";
+import { handle, type Handlers, makeCall } from "../../wire/message-table.ts";
+import { MESSAGES_OF_NEW_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/messages-of-nodes.ts";
 import type { MessagesToCluster, MessagesToHead } from "../../wire/messages-to-head.ts";
 
 /** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
@@ -52,7 +55,16 @@ const DEAD_TAGS_MAX = 100_000;
 /** A node has to know after which silence it is taken for dead. */
 const DEATH_TIMES: DeathTimesHeader = { deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS };
 
-type Registration = ReturnType<typeof checkRegistration>;
+type Registration = MessagesOfNewNode[typeof MESSAGE.NODE_REGISTER];
+
+/** How a node's message came: with how many heads the node had registered by then is the frame's call id, where that matters. */
+interface Said {
+  readonly link: NodeLink;
+  readonly frame: Frame;
+  /** With how many it has registered now. */
+  readonly heads: number;
+  readonly acknowledge: () => void;
+}
 
 interface HeadServerOptions {
   kept: KeptHead;
@@ -81,7 +93,7 @@ const NODE_NAME_MIN = 4;
 const UNUSED_LINK_MS = 2000;
 
 /** What a node answers to what a head wants of it. The answer to an earlier head is in the registration, or of no interest. */
-const ANSWERS: ReadonlySet<NodeEvent[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
+const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
 
 export class HeadServer {
   readonly #head: Head;
@@ -163,43 +175,24 @@ export class HeadServer {
       // A node keeps what it has said until what that changed is kept, and says it again to the next head.
       acknowledgesLater: true,
       onFrame: (frame, acknowledge) => {
-        if (frame.type === MESSAGE.NODE_REGISTER) {
-          const registration = checkRegistration(nodeId, headerOf(frame));
-          link.reply(frame.callId, { ...DEATH_TIMES, later: this.#options.heartbeatReply?.() } satisfies DeathTimesHeader);
-          // One that an earlier head had not acknowledged comes again, behind the one for this head: what it tells was true then.
-          const [facts, , digest] = registration;
-          if (node?.facts.incarnation !== facts.incarnation || digest.heads >= heads) {
-            heads = digest.heads;
-            node = this.#register(link, registration);
+        if (frame.type in MESSAGES_OF_NEW_NODE) {
+          const message = checkNewNode(nodeId, frame.type, headerOf(frame));
+          if (message.type === MESSAGE.CERTIFICATE_RENEW) this.#renew(link, frame.callId, { nodeId, publicKey: message.header });
+          else {
+            link.reply(frame.callId, { ...DEATH_TIMES, later: this.#options.heartbeatReply?.() } satisfies DeathTimesHeader);
+            // One that an earlier head had not acknowledged comes again, behind the one for this head: what it tells was true then.
+            const [facts, , digest] = message.header;
+            if (node?.facts.incarnation !== facts.incarnation || digest.heads >= heads) {
+              heads = digest.heads;
+              node = this.#register(link, message.header);
+            }
           }
-          acknowledge();
-        } else if (frame.type === MESSAGE.CERTIFICATE_RENEW) {
-          this.#renew(link, frame, nodeId);
           acknowledge();
         } else if (node === undefined) {
           acknowledge();
-        } else if (frame.type === MESSAGE.HEARTBEAT) {
-          this.#watch.heard(nodeId);
-          if (this.#options.mayAnswer()) link.reply(frame.callId, this.#options.heartbeatReply?.());
-          acknowledge();
         } else {
-          const from = node;
-          const word = checkWord(nodeId, frame.type, headerOf(frame));
-          if (word.kind === "event") {
-            if (!this.#mayTell(nodeId, word.event)) {
-              acknowledge();
-              return;
-            }
-            if (word.event[0] === "left") {
-              this.#gone(from, word.event[1], acknowledge);
-              return;
-            }
-            if (frame.callId < heads && ANSWERS.has(word.event[0])) {
-              acknowledge();
-              return;
-            }
-          }
-          this.#kept.run(() => this.#receive(from, word, frame.body), acknowledge);
+          const { type, header } = checkNode(nodeId, frame.type, headerOf(frame));
+          handle(this.#ofNodes, type, header, node, { link, frame, heads, acknowledge });
         }
       },
       onUp: () => {
@@ -237,23 +230,29 @@ export class HeadServer {
     return node;
   }
 
-  #receive(node: RemoteNode, word: NodeWord, body: Uint8Array): void {
-    switch (word.kind) {
-      case "report":
-        node.reported(word.report);
-        this.#head.nodeReported(node.nodeId, word.report);
-        this.#saysItDrains(node.nodeId, word.report);
-        return;
-      case "event": {
-        const [name, ...args] = word.event;
-        if (name !== "left") (this.#head[name] as (...given: unknown[]) => void)(...args);
-        return;
-      }
-      case "routed":
-        this.#routed(node, word.routed, body);
-        return;
-    }
-  }
+  readonly #ofNodes: Handlers<MessagesOfNode, [node: RemoteNode, said: Said]> = {
+    [MESSAGE.HEARTBEAT]: (_nothing, { nodeId }, { link, frame, acknowledge }) => {
+      this.#watch.heard(nodeId);
+      if (this.#options.mayAnswer()) link.reply(frame.callId, this.#options.heartbeatReply?.());
+      acknowledge();
+    },
+    [MESSAGE.NODE_REPORT]: (report, node, { acknowledge }) => {
+      this.#kept.run(() => {
+        node.reported(report);
+        this.#head.nodeReported(node.nodeId, report);
+        this.#saysItDrains(node.nodeId, report);
+      }, acknowledge);
+    },
+    [MESSAGE.HEAD_EVENT]: (event, node, { frame, heads, acknowledge }) => {
+      const isOfBefore = frame.callId < heads && ANSWERS.has(event[0]);
+      if (!this.#mayTell(node.nodeId, event) || isOfBefore) acknowledge();
+      else if (event[0] === "left") this.#gone(node, event[1], acknowledge);
+      else this.#kept.run(() => makeCall<Omit<HeadEvents, "left">>(this.#head, event), acknowledge);
+    },
+    [MESSAGE.ROUTED]: (routed, node, { frame, acknowledge }) => {
+      this.#kept.run(() => this.#routed(node, routed, frame.body), acknowledge);
+    },
+  };
 
   /** It has left by its own decision. */
   #gone(node: RemoteNode, reason: string, then?: () => void): void {
@@ -334,18 +333,18 @@ export class HeadServer {
    * Only the node that counts an actor's handles knows that nobody has one. Any other is not believed, and its link stays: the program that told it of such a
    * handle is at fault, and a node cannot see that.
    */
-  #mayTell(node: NodeId, event: NodeEvent): boolean {
+  #mayTell(node: NodeId, event: HeadEventHeader): boolean {
     const creator = event[0] === "unheld" ? this.#head.creatorOf(event[1]) : undefined;
     return creator === undefined || nodeTagOf(creator) === nodeTagOf(node);
   }
 
-  #renew(link: PeerConnection, frame: Frame, nodeId: NodeId): void {
+  #renew(link: PeerConnection, callId: number, asked: { nodeId: NodeId; publicKey: string }): void {
     try {
       const { security } = this.#options;
       if (security === undefined) throw new Error("this cluster has no certificates");
-      link.reply(frame.callId, security.renew(nodeId, headerOf(frame)));
+      link.reply(callId, security.renew(asked.nodeId, asked.publicKey));
     } catch (error) {
-      link.replyError(frame.callId, error as Error);
+      link.replyError(callId, error as Error);
     }
   }
 

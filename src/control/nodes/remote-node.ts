@@ -6,11 +6,13 @@
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
-import type { ActorToPlace, GroupPreparation, HeadPeer, NodeServices } from "../../rpc/head-service.ts";
+import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { NodeLink } from "../../rpc/node-link.ts";
 import type { PeerConnection, SendOptions } from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type {
+  ActorToPlace,
+  GroupPreparation,
   LeaseAnswerHeader,
   NodeCommandHeader,
   NodeInfoHeader,

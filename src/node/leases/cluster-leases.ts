@@ -54,32 +54,26 @@ export class ClusterLeases implements LeaseRouting {
     this.review();
   }
 
-  /** Another node's daemon says something about leases. @returns whether it was that */
-  receive(from: ProcessId, type: number, header: unknown): boolean {
-    if (type === MESSAGE.LEASE_SPILL) {
-      const { owner, shape, count, nested, placement, waitMs } = header as LeaseSpillHeader;
-      const spec = parseLeaseSpec(shape);
-      this.#options.lease({ kind: "remoteDemand", owner, spec, count, nested, placement, waitMs, nowMs: this.#options.nowMs() });
-      return true;
-    }
-    if (type === MESSAGE.LEASE_SPILL_DROPPED) {
-      const [owner, shape, count] = header as LeaseSpillDroppedHeader;
-      const spec = parseLeaseSpec(shape);
-      this.#handle({ kind: "dropped", nodeId: nodeTagOf(from), owner, spec, count, nowMs: this.#options.nowMs() });
-      this.review();
-      return true;
-    }
-    return false;
+  /** A process of another node seeks leases here. */
+  spilled({ owner, shape, count, nested, placement, waitMs }: LeaseSpillHeader): void {
+    const spec = parseLeaseSpec(shape);
+    this.#options.lease({ kind: "remoteDemand", owner, spec, count, nested, placement, waitMs, nowMs: this.#options.nowMs() });
   }
 
-  /** A message of another node is on its way to a process of this one. */
-  passing(to: ProcessId, type: number, header: unknown): void {
-    if (type === MESSAGE.LEASE_GRANT) {
-      const { workerId, shape } = header as LeaseGrantHeader;
-      this.#handle({ kind: "granted", nodeId: nodeTagOf(workerId), owner: to, spec: parseLeaseSpec(shape) });
-    } else if (type === MESSAGE.LEASE_REFUSED) {
-      this.#handle({ kind: "refusedElsewhere", owner: to, spec: parseLeaseSpec((header as LeaseRefusedHeader).shape) });
-    }
+  /** Another node's daemon gives leases up that this one sought there. */
+  spillDropped(from: ProcessId, [owner, shape, count]: LeaseSpillDroppedHeader): void {
+    const spec = parseLeaseSpec(shape);
+    this.#handle({ kind: "dropped", nodeId: nodeTagOf(from), owner, spec, count, nowMs: this.#options.nowMs() });
+    this.review();
+  }
+
+  /** The grant of another node is on its way to a process of this one. */
+  granted(to: ProcessId, { workerId, shape }: LeaseGrantHeader): void {
+    this.#handle({ kind: "granted", nodeId: nodeTagOf(workerId), owner: to, spec: parseLeaseSpec(shape) });
+  }
+
+  refused(to: ProcessId, { shape }: LeaseRefusedHeader): void {
+    this.#handle({ kind: "refusedElsewhere", owner: to, spec: parseLeaseSpec(shape) });
   }
 
   answered(question: number, answer: LeaseAnswerHeader): void {

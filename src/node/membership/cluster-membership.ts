@@ -13,27 +13,27 @@ import { refusesConnections } from "../../platform/network/reach.ts";
 import type { Listener, Transport } from "../../platform/network/transport.ts";
 import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
 import { acceptPeer } from "../../rpc/handshake.ts";
-import { LinkAbuseError } from "../../rpc/link-abuse.ts";
+import { readMessage } from "../../rpc/protocol-violation.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
-import { acceptStranger } from "../../rpc/stranger.ts";
+import { listenForJoin } from "../../rpc/join-listener.ts";
 import type {
   DeathTimesHeader,
   HeadEventHeader,
   HeartbeatReply,
-  NodeCommandHeader,
   NodeDigestHeader,
   NodeRegisterHeader,
   NodeReportHeader,
   RoutedHeader,
 } from "../../wire/cluster-messages.ts";
 import type { Frame } from "../../wire/frame.ts";
-import { decodeHeader } from "../../wire/header.ts";
+import { handle, type Handlers } from "../../wire/message-table.ts";
+import { MESSAGES_OF_HEAD, MESSAGES_OF_NEIGHBOUR, type MessagesOfHead, type MessagesOfNeighbour } from "../../wire/messages-of-nodes.ts";
 import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
 import { CertificateRenewal } from "./certificate-renewal.ts";
 import { FenceWatch, type Neighbour } from "./fence-watch.ts";
 import { HeadFinder } from "./head-finder.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import { checkRouted } from "./link-speech.ts";
+import { checkRouted } from "./message-validation.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "./other-nodes.ts";
 import { RemoteHead } from "./remote-head.ts";
@@ -184,7 +184,7 @@ export class ClusterMembership {
         onLink: (arrived, hello) => this.#links.accept(arrived, hello),
       });
     };
-    const onStranger = (transport: Transport, problem: string | undefined): void => acceptStranger(transport, { problem });
+    const onStranger = (transport: Transport, problem: string | undefined): void => listenForJoin(transport, { problem });
     this.#listener = await listen(configuration.listenAddress, accept, { onStranger });
     this.#renewal.start();
     this.#facts = { ...this.#facts, address: this.#listener.path };
@@ -281,17 +281,32 @@ export class ClusterMembership {
   }
 
   #receive(frame: Frame, source: NodeTag | "head"): void {
-    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    const { daemonId } = this.#facts;
-    if (frame.type === MESSAGE.ROUTED) {
-      const routed = checkRouted({ source, daemonId }, header);
-      const [, to, type, callId] = routed;
-      if (source === "head" && type === MESSAGE.REPLY && to !== "") this.#head?.answered(to, callId);
-      this.#options.onRouted(routed, frame.body);
-    } else if (frame.type === MESSAGE.HEAD_SILENCE && source !== "head") this.#tellSilence(source, frame.callId);
-    else if (frame.type === MESSAGE.NODE_COMMAND && source === "head") this.#head?.command(header as NodeCommandHeader);
-    else throw new LinkAbuseError(`it sends message ${frame.type}, which is not its to send`);
+    if (source === "head") {
+      const { type, header } = readMessage(MESSAGES_OF_HEAD, frame);
+      handle(this.#ofHead, type, header, frame);
+    } else {
+      const { type, header } = readMessage(MESSAGES_OF_NEIGHBOUR, frame);
+      handle(this.#ofNeighbours, type, header, frame, source);
+    }
   }
+
+  readonly #ofHead: Handlers<MessagesOfHead, [frame: Frame]> = {
+    [MESSAGE.NODE_COMMAND]: (command) => this.#head?.command(command),
+    [MESSAGE.ROUTED]: (routed, { body }) => {
+      checkRouted({ source: "head", daemonId: this.#facts.daemonId }, routed);
+      const [, to, type, callId] = routed;
+      if (type === MESSAGE.REPLY && to !== "") this.#head?.answered(to, callId);
+      this.#options.onRouted(routed, body);
+    },
+  };
+
+  readonly #ofNeighbours: Handlers<MessagesOfNeighbour, [frame: Frame, source: NodeTag]> = {
+    [MESSAGE.HEAD_SILENCE]: (_nothing, { callId }, source) => this.#tellSilence(source, callId),
+    [MESSAGE.ROUTED]: (routed, { body }, source) => {
+      checkRouted({ source, daemonId: this.#facts.daemonId }, routed);
+      this.#options.onRouted(routed, body);
+    },
+  };
 }
 
 /** Where a worker listens for other nodes: at a port of its own. */

@@ -9,6 +9,8 @@ import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { encodeHeader } from "../../wire/header.ts";
 import { type Frame, wholeFrame } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
+import { saidOf, type Sayings } from "../../wire/message-table.ts";
+import type { MessagesToHead } from "../../wire/messages-to-head.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
 /** A message for the head as the link sends it. */
@@ -25,6 +27,12 @@ interface Question {
   readonly frame: Buffer;
 }
 
+/** Whoever creates an actor watches it from then on. */
+const WATCHED: Sayings<MessagesToHead, ActorId> = {
+  [MESSAGE.ACTOR_WATCH]: (actor) => actor,
+  [MESSAGE.ACTOR_CREATE]: ({ actorId }) => actorId,
+};
+
 const NOTHING = new Uint8Array(0);
 
 export class HeadQuestions {
@@ -35,9 +43,8 @@ export class HeadQuestions {
 
   /** @param frame as it was sent */
   asked([from, { type, callId }, header]: AskedMessage, frame: Buffer): void {
-    // Whoever creates an actor watches it from then on.
-    if (type === MESSAGE.ACTOR_WATCH) this.#watch(from, header as ActorId, frame);
-    else if (type === MESSAGE.ACTOR_CREATE) this.#watch(from, (header as { actorId: ActorId }).actorId, frame);
+    const actor = saidOf(WATCHED, type, header);
+    if (actor !== undefined) this.#watch(from, actor, frame);
     if (callId === 0) return;
     this.#asked += 1;
     const question: Question = { order: this.#asked, frame };

@@ -9,13 +9,16 @@ import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../../rpc/peer-connection.ts";
 import type { NodeInfoHeader, RoutedHeader } from "../../wire/cluster-messages.ts";
 import { type LeaseGrantHeader, type LeaseNameHeader, type LogHeader, MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import { handle, type Handlers, saidOf, type Sayings } from "../../wire/message-table.ts";
+import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { MessagesToProcess } from "../../wire/messages-to-process.ts";
 import type { ClusterLeases } from "../leases/cluster-leases.ts";
 import type { EnvironmentDescription } from "../environments/environment-table.ts";
 import type { StoreFolders } from "../../object/transfer/served-object.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import type { LeaseEvent } from "../leases/lease-events.ts";
 import type { OtherStores } from "../objects/object-locations.ts";
-import { ObjectTransfer } from "../objects/object-transfer.ts";
+import { type CopyMessage, ObjectTransfer } from "../objects/object-transfer.ts";
 import type { ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
 import type { RefCount } from "../references/ref-ledger.ts";
 import type { RefService } from "../references/ref-service.ts";
@@ -63,6 +66,13 @@ const REPORT_AFTER_MS = 50;
 const REPORTS_PER_SECOND = 20_000;
 const NO_BYTES = new Uint8Array(0);
 
+const FREED: Sayings<MessagesOfProcess, MessagesOfProcess[typeof MESSAGE.STORE_FREED]> = {
+  [MESSAGE.STORE_FREED]: (rows) => rows,
+};
+
+/** What daemons say of jobs and their folders. */
+type OfJobs = typeof MESSAGE.JOB_ENDED | typeof MESSAGE.PACKAGE_OFFER | typeof MESSAGE.PACKAGE_READ | typeof MESSAGE.PACKAGE_HELD;
+
 export class OtherNodes {
   readonly #cluster: NodeCluster;
   readonly #options: OtherNodesOptions;
@@ -80,10 +90,8 @@ export class OtherNodes {
       linkTo: cluster.linkTo,
       linked: cluster.linked,
       deliver: (to, { type, callId, flags, body }, header) => {
-        options.leases()?.passing(to, type, header);
-        const process = options.local(to);
-        process?.send(type, header, { callId, flags, parts: [body] });
-        if (process === undefined && type === MESSAGE.LEASE_GRANT) this.#returnUnwanted(to, header as LeaseGrantHeader);
+        handle(this.#passing, type, header, to);
+        options.local(to)?.send(type, header, { callId, flags, parts: [body] });
       },
       receive: (from, message, header) => this.#receive(from, message, header),
     });
@@ -157,8 +165,8 @@ export class OtherNodes {
   }
 
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
-    if (message.type === MESSAGE.STORE_FREED)
-      for (const [location] of header as [WireLocation, boolean][]) if (!this.isHere(location[0])) this.#objects.freedElsewhere(location);
+    for (const [location] of saidOf(FREED, message.type, header) ?? [])
+      if (!this.isHere(location[0])) this.#objects.freedElsewhere(location);
     return this.#remote.split(from, message, header);
   }
 
@@ -230,21 +238,27 @@ export class OtherNodes {
   }
 
   #receive(from: HeadPeer, message: Message, header: unknown): void {
-    if (this.#objects.receive(nodeTagOf(from.id), message.type, header)) return;
-    switch (message.type) {
-      case MESSAGE.WORKER_EXITED:
-        this.#options.tellProcesses(MESSAGE.WORKER_EXITED, header);
-        return;
-      case MESSAGE.LOG:
-        this.#options.logged(header as LogHeader);
-        return;
-      case MESSAGE.STORE_ADOPT:
-        this.#options.store.adopt(...(header as [WireLocation, ProcessId]));
-        return;
-      default:
-        if (this.#options.leases()?.receive(from.id, message.type, header) !== true) this.#options.handle(from, message, header);
-    }
+    if (handle(this.#objects.copyHandlers, message.type, header, nodeTagOf(from.id))) return;
+    if (!handle(this.#ofDaemons, message.type, header, from.id)) this.#options.handle(from, message, header);
   }
+
+  /** What the daemons of other nodes say that no process of this node does; the rest of it is the daemon's. */
+  readonly #ofDaemons: Handlers<Omit<MessagesBetweenDaemons, OfJobs | CopyMessage>, [from: ProcessId]> = {
+    [MESSAGE.WORKER_EXITED]: (exit) => this.#options.tellProcesses(MESSAGE.WORKER_EXITED, exit),
+    [MESSAGE.LOG]: (entry) => this.#options.logged(entry),
+    [MESSAGE.STORE_ADOPT]: ([location, owner]) => this.#options.store.adopt(location, owner),
+    [MESSAGE.LEASE_SPILL]: (asked) => this.#options.leases()?.spilled(asked),
+    [MESSAGE.LEASE_SPILL_DROPPED]: (dropped, from) => this.#options.leases()?.spillDropped(from, dropped),
+  };
+
+  /** Messages for processes of this node that concern its leases, too. */
+  readonly #passing: Handlers<Pick<MessagesToProcess, typeof MESSAGE.LEASE_GRANT | typeof MESSAGE.LEASE_REFUSED>, [to: ProcessId]> = {
+    [MESSAGE.LEASE_GRANT]: (grant, to) => {
+      this.#options.leases()?.granted(to, grant);
+      if (this.#options.local(to) === undefined) this.#returnUnwanted(to, grant);
+    },
+    [MESSAGE.LEASE_REFUSED]: (refused, to) => this.#options.leases()?.refused(to, refused),
+  };
 
   /** Who asked for it has ended. The other node may have heard of that before the question, which it then answered all the same. */
   #returnUnwanted(owner: ProcessId, { workerId, leaseId }: LeaseGrantHeader): void {

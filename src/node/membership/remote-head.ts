@@ -7,12 +7,15 @@
  */
 import { type ActorId, type NodeId, type ObjectId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { type AskedMessage, frameForHead, HeadQuestions } from "./head-questions.ts";
-import type { ActorToPlace, GroupPreparation, HeadPeer, HeadService, NodeServices } from "../../rpc/head-service.ts";
+import type { HeadPeer, HeadService, NodeServices } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../../rpc/peer-connection.ts";
 import type {
+  ActorToPlace,
+  GroupPreparation,
   HeadEventHeader,
   LeaseAskHeader,
   NodeCommandHeader,
+  NodeCommands,
   NodeDigestHeader,
   WorkerFactsHeader,
 } from "../../wire/cluster-messages.ts";
@@ -24,6 +27,7 @@ import {
   MESSAGE,
   type WorkerExitedHeader,
 } from "../../wire/messages.ts";
+import { makeCall } from "../../wire/message-table.ts";
 
 /** The link to the head, whichever leads. */
 export interface HeadLink extends Pick<PeerConnection, "send"> {
@@ -136,13 +140,17 @@ export class RemoteHead implements HeadService {
   }
 
   /** The head wants something done. */
-  command([name, ...args]: NodeCommandHeader): void {
-    if (name === "placeActor") this.#actors.set(args[0] as ActorId, args[1] as ActorToPlace);
-    if (name === "actorGone") this.#actors.delete(args[0] as ActorId);
-    if (name === "prepareGroup") this.#remember(args[1] as GroupPreparation);
-    if (name === "releaseGroup") this.#groups.delete(args[0] as string);
-    if (name === "processGone") for (const process of args as ProcessId[]) this.#processGone(process);
-    else (this.#node[name] as (...given: unknown[]) => void)(...args);
+  command(command: NodeCommandHeader): void {
+    if (command[0] === "processGone") {
+      const [, ...processes] = command;
+      for (const process of processes) this.#processGone(process);
+      return;
+    }
+    if (command[0] === "placeActor") this.#actors.set(command[1], command[2]);
+    if (command[0] === "actorGone") this.#actors.delete(command[1]);
+    if (command[0] === "prepareGroup") this.#remember(command[2]);
+    if (command[0] === "releaseGroup") this.#groups.delete(command[1]);
+    makeCall<Omit<NodeCommands, "processGone">>(this.#node, command);
   }
 
   /** All nodes are told the same, the one where it was among them. */
@@ -154,8 +162,7 @@ export class RemoteHead implements HeadService {
     if (facts !== undefined) this.#groups.set(facts.id, facts);
   }
 
-  #tell(name: HeadEventHeader[0], ...args: unknown[]): void {
-    const event: HeadEventHeader = [name, ...args];
+  #tell(...event: HeadEventHeader): void {
     this.#link.send(MESSAGE.HEAD_EVENT, event, { callId: this.#heads });
   }
 }

@@ -13,6 +13,7 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection, Reply, SendOptions } from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
+import { saidOf, type Sayings } from "../../wire/message-table.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { readWireError, WireError, wireErrorHeader } from "../../wire/wire-error.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
@@ -41,31 +42,35 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** How the head signs what it says. */
 const HEAD = "head";
 
-/** Whose business a message is: that of the node of an id in it, for each of its rows or as a whole, or all nodes'. */
-type Route<Header> =
-  | { readonly to: (header: Header) => string }
-  | { readonly rowTo: (row: Header extends readonly (infer Row)[] ? Row : never) => string }
-  | { readonly toAll: true };
+const ALL = Symbol("all nodes");
+/** Whose business a message is: that of the node of an id in it, of one for each of its rows, or all nodes'. */
+type Route = string | readonly string[] | typeof ALL;
 
 /** Messages that are not here are this node's, or the head's. */
-const ROUTES: { readonly [N in keyof MessagesOfProcess]?: Route<MessagesOfProcess[N]> } = {
+const ROUTES: Sayings<MessagesOfProcess, Route> = {
   // A ref counts where its owner is.
-  [MESSAGE.REF_HOLD]: { rowTo: ([, owner]) => owner },
-  [MESSAGE.REF_RELEASE]: { rowTo: ([, , owner]) => owner },
-  [MESSAGE.REF_WATCH]: { to: ([, owner]) => owner },
-  [MESSAGE.REF_LOST]: { to: ([, owner]) => owner },
-  [MESSAGE.CANCEL_REF]: { to: ({ owner }) => owner },
-  [MESSAGE.WHY_REF]: { to: ({ owner }) => owner },
-  [MESSAGE.HELD_READ]: { to: ([sender, , , asker]) => asker ?? sender },
+  [MESSAGE.REF_HOLD]: (rows) => rows.map(([, owner]) => owner),
+  [MESSAGE.REF_RELEASE]: (rows) => rows.map(([, , owner]) => owner),
+  [MESSAGE.REF_WATCH]: ([, owner]) => owner,
+  [MESSAGE.REF_LOST]: ([, owner]) => owner,
+  [MESSAGE.CANCEL_REF]: ({ owner }) => owner,
+  [MESSAGE.WHY_REF]: ({ owner }) => owner,
+  [MESSAGE.HELD_READ]: ([sender, , , asker]) => asker ?? sender,
   // The holds of messages are counted where the owners of the refs are.
-  [MESSAGE.HELD_ENDED]: { toAll: true },
+  [MESSAGE.HELD_ENDED]: () => ALL,
   // A stored object is kept where its bytes are, a lease where its worker is.
-  [MESSAGE.STORE_FREED]: { rowTo: ([location]) => location[0] },
-  [MESSAGE.STORE_CLAIM]: { rowTo: ([location]) => location[0] },
-  [MESSAGE.ARENA_LOST]: { to: ([arena]) => arena },
-  [MESSAGE.CANCEL_RUNNING]: { to: ({ worker }) => worker },
-  [MESSAGE.LEASE_RETURN]: { to: ([worker]) => worker },
-  [MESSAGE.LEASE_ONCE]: { to: ([worker]) => worker },
+  [MESSAGE.STORE_FREED]: (rows) => rows.map(([location]) => location[0]),
+  [MESSAGE.STORE_CLAIM]: (rows) => rows.map(([location]) => location[0]),
+  [MESSAGE.ARENA_LOST]: ([arena]) => arena,
+  [MESSAGE.CANCEL_RUNNING]: ({ worker }) => worker,
+  [MESSAGE.LEASE_RETURN]: ([worker]) => worker,
+  [MESSAGE.LEASE_ONCE]: ([worker]) => worker,
+};
+
+/** The ref whose value somebody waits for. */
+const WATCHED_REF: Sayings<MessagesOfProcess, ObjectId> = {
+  [MESSAGE.REF_WATCH]: ([id]) => id,
+  [MESSAGE.REF_LOST]: ([id]) => id,
 };
 
 export class RemoteNodes {
@@ -136,14 +141,12 @@ export class RemoteNodes {
    * @returns what of it is this node's: the message's header, a part of it, or nothing
    */
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
-    const route = (ROUTES as Readonly<Record<number, Route<never> | undefined>>)[message.type];
+    const route = saidOf(ROUTES, message.type, header);
     if (route === undefined) return { here: header };
-    if ("toAll" in route) {
-      for (const tag of this.#options.linked()) this.#send(tag, [from, "", message.type, 0, 0, header]);
-      return { here: header };
-    }
-    if ("rowTo" in route) return this.#splitRows(from, message, header as readonly never[], route.rowTo);
-    return this.#splitOne(from, message, header, route.to(header as never));
+    if (typeof route === "string") return this.#splitOne(from, message, header, route);
+    if (route !== ALL) return Array.isArray(header) ? this.#splitRows(from, message, header, route) : undefined;
+    for (const tag of this.#options.linked()) this.#send(tag, [from, "", message.type, 0, 0, header]);
+    return { here: header };
   }
 
   #splitOne(from: ProcessId, message: Message, header: unknown, id: string): { here: unknown } | undefined {
@@ -154,20 +157,21 @@ export class RemoteNodes {
     return undefined;
   }
 
-  #splitRows<Row>(from: ProcessId, message: Message, rows: readonly Row[], idOf: (row: Row) => string): { here: unknown } | undefined {
-    if (rows.every((row) => this.isHere(idOf(row)))) return { here: rows };
+  /** @param ids of each row, the one whose node it is for */
+  #splitRows(from: ProcessId, message: Message, rows: readonly unknown[], ids: readonly string[]): { here: unknown } {
+    if (ids.every((id) => this.isHere(id))) return { here: rows };
     const { type, flags } = message;
-    for (const [tag, part] of Map.groupBy(rows, (row) => nodeTagOf(idOf(row)))) {
-      if (tag !== this.#tag) this.#send(tag, [from, "", type, 0, flags, part]);
-    }
-    return { here: rows.filter((row) => this.isHere(idOf(row))) };
+    const parts = Map.groupBy(rows, (_, index) => nodeTagOf(ids[index] as string));
+    for (const [tag, part] of parts) if (tag !== this.#tag) this.#send(tag, [from, "", type, 0, flags, part]);
+    return { here: parts.get(this.#tag) ?? [] };
   }
 
   /** The node is gone: who waits for an answer gets the one that a process gives which is gone. */
   #refuse(from: ProcessId, { type, callId }: Message, header: unknown): void {
-    if (type === MESSAGE.REF_WATCH || type === MESSAGE.REF_LOST) {
+    const ref = saidOf(WATCHED_REF, type, header);
+    if (ref !== undefined) {
       const answer: Message = { type: MESSAGE.REF_VALUE, callId: 0, flags: 0, body: NO_BYTES };
-      this.#options.deliver(from, answer, [(header as [ObjectId])[0], undefined, "node"]);
+      this.#options.deliver(from, answer, [ref, undefined, "node"]);
     } else if (callId !== 0) {
       const answer: Message = { type: MESSAGE.REPLY, callId, flags: FRAME_FLAG.ERROR, body: NO_BYTES };
       this.#options.deliver(from, answer, wireErrorHeader(new WireError("failed", "its node is gone")));

@@ -9,6 +9,8 @@ import { ArenaWriter, arenaBytesFor } from "../../object/arena-writer.ts";
 import { storeTagOf } from "../../object/local-store.ts";
 import type { ObjectExtent } from "../../object/object-extent.ts";
 import type { StoreFolders } from "../../object/transfer/served-object.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesToProcess } from "../../wire/messages-to-process.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { locationOf } from "./copy-key.ts";
 import type { StoreService } from "./store-service.ts";
@@ -80,16 +82,18 @@ export class CopyStore {
   }
 
   /** What the store tells its writers. */
-  receive(type: number, header: unknown): void {
-    if (type === MESSAGE.STORE_REUSE) {
-      for (const location of header as WireLocation[]) this.#writer.free(locationOf(location));
-    } else if (type === MESSAGE.STORE_RETIRE) {
-      for (const arena of header as string[]) this.#retiring.add(arena);
+  readonly handlers: Handlers<
+    Pick<MessagesToProcess, typeof MESSAGE.STORE_REUSE | typeof MESSAGE.STORE_RETIRE | typeof MESSAGE.ARENA_LOST>
+  > = {
+    [MESSAGE.STORE_REUSE]: (locations) => {
+      for (const location of locations) this.#writer.free(locationOf(location));
+    },
+    [MESSAGE.STORE_RETIRE]: (arenas) => {
+      for (const arena of arenas) this.#retiring.add(arena);
       this.#retireWhenDone();
-    } else if (type === MESSAGE.ARENA_LOST) {
-      this.#writer.abandon((header as WireLocation)[0]);
-    }
-  }
+    },
+    [MESSAGE.ARENA_LOST]: ([arena]) => this.#writer.abandon(arena),
+  };
 
   close(): void {
     this.#writer.close();

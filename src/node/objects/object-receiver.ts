@@ -10,6 +10,8 @@ import type { ObjectExtent } from "../../object/object-extent.ts";
 import { type Arrival, IncomingObject } from "../../object/transfer/incoming-object.ts";
 import { type PullEffect, type PullEvent, type PullFailure, PullPlan } from "../../object/transfer/pull-plan.ts";
 import type { Transport } from "../../platform/network/transport.ts";
+import { readAs } from "../../wire/message-table.ts";
+import { MESSAGES_OF_SOURCE } from "../../wire/messages-of-nodes.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { type CopyKey, type TransferEndHeader } from "../../wire/transfer-messages.ts";
 import { copyKeyOf } from "./copy-key.ts";
@@ -84,7 +86,9 @@ export class ObjectReceiver {
     this.#plan = new PullPlan({ budgetBytes: options.budgetBytes });
     this.#links = new TransferLinks({
       connect: options.connect,
-      onMessage: (_, message) => this.#message(message),
+      onMessage: (frame) => {
+        if (frame.type === MESSAGE.TRANSFER_END) this.#ended(frame.callId, readAs(MESSAGES_OF_SOURCE, MESSAGE.TRANSFER_END, frame));
+      },
       onChunkBytes: (head, offset, bytes) => this.#incomingOf(head.pull)?.bytes(head, offset, bytes),
       onChunkEnd: (head) => this.#incomingOf(head.pull)?.end(head),
       onLost: (node) => this.#handle({ kind: "linkLost", node }),
@@ -292,10 +296,8 @@ export class ObjectReceiver {
     return key === undefined ? undefined : this.#fetches.get(key)?.incoming;
   }
 
-  #message({ type, pull, header }: { type: number; pull: number; header: unknown }): void {
-    if (type !== MESSAGE.TRANSFER_END || !Array.isArray(header)) return;
-    const [how, node] = header as TransferEndHeader;
-    if (how === "elsewhere" && typeof node === "string") this.#handle({ kind: "redirected", pull, node: nodeTagOf(node) });
+  #ended(pull: number, [how, node]: TransferEndHeader): void {
+    if (how === "elsewhere") this.#handle({ kind: "redirected", pull, node: nodeTagOf(node) });
     else this.#handle({ kind: "refused", pull });
   }
 

@@ -12,6 +12,8 @@ import { openServed, type ServedObject, type StoreFolders } from "../../object/t
 import { TransferLink } from "../../object/transfer/transfer-link.ts";
 import { checksumOf } from "../../platform/digest.ts";
 import type { Transport } from "../../platform/network/transport.ts";
+import { handle, type Handlers, readHeader } from "../../wire/message-table.ts";
+import { MESSAGES_OF_RECEIVER, type MessagesOfReceiver } from "../../wire/messages-of-nodes.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { type CopyKey, type CopyStateHeader, type TransferOpenHeader, type TransferReadHeader } from "../../wire/transfer-messages.ts";
 import { copyKeyOf, isCopyKey, locationOf } from "./copy-key.ts";
@@ -104,7 +106,7 @@ export class ObjectSource {
     };
     this.#peers.add(peer);
     peer.link = new TransferLink(transport, {
-      onMessage: (type, pull, header) => this.#receive(peer, type, { pull, header }),
+      onMessage: (frame) => void handle(this.#handlers, frame.type, readHeader(MESSAGES_OF_RECEIVER, frame), peer, frame.callId),
       // Nobody sends bytes to a source.
       onChunkBytes: () => peer.link.close("a chunk came that nobody asked for"),
       onChunkEnd: () => {},
@@ -181,27 +183,17 @@ export class ObjectSource {
     for (const peer of Array.from(this.#peers)) peer.link.close("the node ends");
   }
 
-  #receive(peer: Peer, type: number, { pull, header }: { pull: number; header: unknown }): void {
-    switch (type) {
-      case MESSAGE.TRANSFER_OPEN:
-        this.#open(peer, pull, header as TransferOpenHeader);
-        return;
-      case MESSAGE.TRANSFER_READ:
-        this.#read(peer, pull, header as TransferReadHeader);
-        return;
-      case MESSAGE.TRANSFER_END: {
-        const serving = peer.pulls.get(pull);
-        if (serving !== undefined) this.#end(serving);
-        return;
-      }
-      default:
-        peer.link.close(`a message of type ${type} belongs to no transfer`);
-    }
-  }
+  readonly #handlers: Handlers<MessagesOfReceiver, [peer: Peer, pull: number]> = {
+    [MESSAGE.TRANSFER_OPEN]: (wish, peer, pull) => this.#open(peer, pull, wish),
+    [MESSAGE.TRANSFER_READ]: (read, peer, pull) => this.#read(peer, pull, read),
+    [MESSAGE.TRANSFER_END]: (_how, peer, pull) => {
+      const serving = peer.pulls.get(pull);
+      if (serving !== undefined) this.#end(serving);
+    },
+  };
 
-  #open(peer: Peer, pull: number, header: TransferOpenHeader): void {
-    const { key, avoid, checks } = header ?? {};
-    if (!isCopyKey(key) || !Array.isArray(avoid)) {
+  #open(peer: Peer, pull: number, { key, avoid, checks }: TransferOpenHeader): void {
+    if (!isCopyKey(key)) {
       peer.link.close("a transfer began that names no object");
       return;
     }

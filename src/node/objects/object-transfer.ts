@@ -15,14 +15,14 @@ import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { Message } from "../../rpc/peer-connection.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import type { CopyKeepHeader, CopyKey, CopyStateHeader, ObjectFetchHeader } from "../../wire/transfer-messages.ts";
+import { handle, type Handlers } from "../../wire/message-table.ts";
 import { copyKeyOf, isCopyKey } from "./copy-key.ts";
 import { CopyStore } from "./copy-store.ts";
 import { type FetchWaiter, ObjectReceiver, type Wanted } from "./object-receiver.ts";
 import { type LocalCopy, ObjectSource } from "./object-source.ts";
 import type { StoreService } from "./store-service.ts";
 import { WireError, type WireErrorCode } from "../../wire/wire-error.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
 interface ObjectTransferOptions extends StoreFolders {
   /** The daemon. */
@@ -47,6 +47,8 @@ interface Waiting extends FetchWaiter {
 
 /** Pulls under way may take this part of the store. */
 const BUDGET_FRACTION = 0.5;
+
+export type CopyMessage = typeof MESSAGE.COPY_STATE | typeof MESSAGE.COPY_FREED | typeof MESSAGE.COPY_KEEP;
 
 export class ObjectTransfer {
   readonly #options: ObjectTransferOptions;
@@ -97,7 +99,7 @@ export class ObjectTransfer {
     const cache = this.#cache;
     store.setNode({
       processId,
-      receive: (type, header) => copies.receive(type, header),
+      receive: (type, header) => void handle(copies.handlers, type, header),
       onFreed: (location) => this.#source.freed(location),
       get idleBytes() {
         return cache.idleBytes;
@@ -180,22 +182,14 @@ export class ObjectTransfer {
     this.#source.accept(node, transport);
   }
 
-  /** @returns whether the message of another node's daemon was about objects */
-  receive(node: NodeTag, type: number, header: unknown): boolean {
-    switch (type) {
-      case MESSAGE.COPY_STATE:
-        this.#copyState(node, header as CopyStateHeader);
-        return true;
-      case MESSAGE.COPY_FREED:
-        if (isCopyKey(header)) this.#freedElsewhere(node, header);
-        return true;
-      case MESSAGE.COPY_KEEP:
-        this.#kept(node, header as CopyKeepHeader);
-        return true;
-      default:
-        return false;
-    }
-  }
+  /** What the daemon of another node says of copies. */
+  readonly copyHandlers: Handlers<Pick<MessagesBetweenDaemons, CopyMessage>, [node: NodeTag]> = {
+    [MESSAGE.COPY_STATE]: (said, node) => this.#copyState(node, said),
+    [MESSAGE.COPY_FREED]: (of, node) => {
+      if (isCopyKey(of)) this.#freedElsewhere(node, of);
+    },
+    [MESSAGE.COPY_KEEP]: (said, node) => this.#kept(node, said),
+  };
 
   /** A node has been declared dead. */
   nodeGone(node: NodeTag): void {

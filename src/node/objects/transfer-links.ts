@@ -7,12 +7,13 @@
 import type { NodeTag } from "../../base/ids.ts";
 import { type ChunkHead } from "../../object/transfer/chunk-parser.ts";
 import { TransferLink } from "../../object/transfer/transfer-link.ts";
+import type { Frame } from "../../wire/frame.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 
 interface TransferLinksOptions {
   /** An authenticated stream to the transfer address of a node. */
   connect: (node: NodeTag) => Promise<Transport>;
-  onMessage: (node: NodeTag, message: { type: number; pull: number; header: unknown }) => void;
+  onMessage: (frame: Frame) => void;
   onChunkBytes: (head: ChunkHead, offset: number, bytes: Uint8Array) => void;
   onChunkEnd: (head: ChunkHead) => void;
   onLost: (node: NodeTag, reason: string) => void;
@@ -85,7 +86,7 @@ export class TransferLinks {
       return;
     }
     row.link = new TransferLink(transport, {
-      onMessage: (type, pull, header) => onMessage(node, { type, pull, header }),
+      onMessage,
       onChunkBytes,
       onChunkEnd,
       onDrain: () => {},

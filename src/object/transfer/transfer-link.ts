@@ -5,13 +5,14 @@
  * count of pending bytes tells. Malformed input ends the link, never the process. Any number of pulls share a link, each named by a number of its opener's.
  */
 import type { Transport } from "../../platform/network/transport.ts";
-import { FrameError, FrameWriter } from "../../wire/frame.ts";
-import { decodeHeader, encodeHeader } from "../../wire/header.ts";
+import { type Frame, FrameError, FrameWriter } from "../../wire/frame.ts";
+import { encodeHeader } from "../../wire/header.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";
 import { CHUNK_BYTES, CHUNK_HEAD_BYTES, type ChunkHead, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
 
 interface TransferLinkEvents {
-  onMessage: (type: number, pull: number, header: unknown) => void;
+  /** Its call id is the pull. @throws DecodeError for one that is malformed: the link ends by it */
+  onMessage: (frame: Frame) => void;
   onChunkBytes: (head: ChunkHead, offset: number, bytes: Uint8Array) => void;
   onChunkEnd: (head: ChunkHead) => void;
   onDrain: () => void;
@@ -42,7 +43,7 @@ export class TransferLink {
     this.#events = events;
     this.#writer = new FrameWriter((chunk) => this.#write(chunk));
     const parser = new ChunkParser({
-      onMessage: (frame) => events.onMessage(frame.type, frame.callId, frame.header.length === 0 ? undefined : decodeHeader(frame.header)),
+      onMessage: events.onMessage,
       onChunkBytes: events.onChunkBytes,
       onChunkEnd: events.onChunkEnd,
     });

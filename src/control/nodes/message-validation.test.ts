@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { NodeId } from "../../base/ids.ts";
-import { LinkAbuseError } from "../../rpc/link-abuse.ts";
+import { ProtocolViolationError } from "../../rpc/protocol-violation.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import { checkRegistration, checkWord } from "./node-speech.ts";
+import { checkNewNode, checkNode } from "./message-validation.ts";
 
 const NODE = "a".repeat(32) as NodeId;
 const OTHER = "b".repeat(32);
@@ -27,20 +27,22 @@ const workerFacts = { id: OWN_WORKER, holderId: OWN_WORKER, pid: 1, address: "",
 const ask = { number: 1, owner: OWN_WORKER, shape: "CPU:10000", count: 1, isFromFull: true };
 const exit = { workerId: OWN_WORKER, pid: 1, exitCode: 1, signal: undefined, lastOutput: [], reason: undefined };
 
+const register = (header: unknown) => checkNewNode(NODE, MESSAGE.NODE_REGISTER, header).header;
 const digest = { nodeId: NODE, heads: 1, processes: [OWN_WORKER], bundles: [], actors: [{ actorId: ACTOR, worker: workerFacts }] };
 
 test("a node registers under the id of its link, with a daemon of its own and what runs there", () => {
-  expect(checkRegistration(NODE, [facts, report, { ...digest, nodeId: OTHER }])).toMatchObject([{ nodeId: NODE }, {}, { nodeId: NODE }]);
+  expect(register([facts, report, { ...digest, nodeId: OTHER }])).toMatchObject([{ nodeId: NODE }, {}, { nodeId: NODE }]);
   const others = { actors: [{ actorId: ACTOR, worker: { ...workerFacts, id: OTHER_WORKER } }] };
   for (const wrong of [{ processes: [OTHER_WORKER] }, others, { processes: 7 }, { bundles: [[1, 0]] }, { actors: [{ actorId: ACTOR }] }])
-    expect(() => checkRegistration(NODE, [facts, report, { ...digest, ...wrong }])).toThrow(LinkAbuseError);
+    expect(() => register([facts, report, { ...digest, ...wrong }])).toThrow(ProtocolViolationError);
   for (const wrong of [{ nodeId: OTHER }, { daemonId: OTHER_WORKER }, { labels: 7 }, { resources: { CPU: "x" } }])
-    expect(() => checkRegistration(NODE, [{ ...facts, ...wrong }, report, digest])).toThrow(LinkAbuseError);
-  expect(() => checkRegistration(NODE, undefined)).toThrow("its registration is malformed");
+    expect(() => register([{ ...facts, ...wrong }, report, digest])).toThrow(ProtocolViolationError);
+  expect(() => register(undefined)).toThrow("NODE_REGISTER (123) is malformed");
+  expect(() => checkNewNode(NODE, MESSAGE.CERTIFICATE_RENEW, 7)).toThrow(ProtocolViolationError);
 });
 
 test("a report counts for the node of the link, whatever it says", () => {
-  expect(checkWord(NODE, MESSAGE.NODE_REPORT, { ...report, nodeId: OTHER })).toMatchObject({ report: { nodeId: NODE } });
+  expect(checkNode(NODE, MESSAGE.NODE_REPORT, { ...report, nodeId: OTHER })).toMatchObject({ header: { nodeId: NODE } });
 });
 
 describe("events", () => {
@@ -52,7 +54,7 @@ describe("events", () => {
     ["leasesWanted", NODE, ask],
     ["unheld", ACTOR],
   ])("%s of its own are believed", (...event) => {
-    expect(checkWord(NODE, MESSAGE.HEAD_EVENT, event)).toEqual({ kind: "event", event });
+    expect(checkNode(NODE, MESSAGE.HEAD_EVENT, event)).toEqual({ type: MESSAGE.HEAD_EVENT, header: event });
   });
 
   test.each([
@@ -69,16 +71,16 @@ describe("events", () => {
     ["__proto__"],
     ["toString"],
   ])("%s of others, and what is no event, is not", (...event) => {
-    expect(() => checkWord(NODE, MESSAGE.HEAD_EVENT, event)).toThrow(LinkAbuseError);
+    expect(() => checkNode(NODE, MESSAGE.HEAD_EVENT, event)).toThrow(ProtocolViolationError);
   });
 });
 
 test("questions are those of its own processes, and well formed", () => {
-  const asked = (from: string, type: number, header: unknown) => checkWord(NODE, MESSAGE.ROUTED, [from, "", type, 1, 0, header]);
-  expect(asked(OWN_WORKER, MESSAGE.ACTOR_KILL, { actorId: ACTOR, restart: false }).kind).toBe("routed");
+  const asked = (from: string, type: number, header: unknown) => checkNode(NODE, MESSAGE.ROUTED, [from, "", type, 1, 0, header]);
+  expect(asked(OWN_WORKER, MESSAGE.ACTOR_KILL, { actorId: ACTOR, restart: false }).type).toBe(MESSAGE.ROUTED);
   expect(() => asked(OTHER_WORKER, MESSAGE.ACTOR_KILL, { actorId: ACTOR, restart: false })).toThrow("another node's");
-  expect(() => asked("head", MESSAGE.ACTOR_KILL, { actorId: ACTOR, restart: false })).toThrow(LinkAbuseError);
+  expect(() => asked("head", MESSAGE.ACTOR_KILL, { actorId: ACTOR, restart: false })).toThrow(ProtocolViolationError);
   expect(() => asked(OWN_WORKER, MESSAGE.ACTOR_KILL, { actorId: ACTOR })).toThrow("malformed");
-  expect(() => checkWord(NODE, MESSAGE.ROUTED, [])).toThrow("malformed");
-  expect(() => checkWord(NODE, MESSAGE.NODE_COMMAND, [])).toThrow("not a node's to send");
+  expect(() => checkNode(NODE, MESSAGE.ROUTED, [])).toThrow("malformed");
+  expect(() => checkNode(NODE, MESSAGE.NODE_COMMAND, [])).toThrow("not a node's to send");
 });

@@ -6,6 +6,7 @@
 import { afterReading } from "../base/after-reading.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
+import { joining, versioned } from "../wire/opening-shapes.ts";
 import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection } from "./connection.ts";
@@ -16,14 +17,14 @@ const FIRST_FRAME_WITHIN_MS = 5000;
 /** How long a caller has to read the answer. */
 const ANSWER_READ_WITHIN_MS = 5000;
 
-interface StrangerOptions {
+interface JoinListenerOptions {
   /** What is wrong with the certificate that was shown; undefined where none was. */
   problem?: string | undefined;
   /** Lets a node in, or throws the error that is the answer. Only the head has it. */
   onJoin?: (request: JoinHeader, from: string) => JoinReply | Promise<JoinReply>;
 }
 
-export function acceptStranger(transport: Transport, options: StrangerOptions): void {
+export function listenForJoin(transport: Transport, options: JoinListenerOptions): void {
   const connection = new Connection(transport, { trusted: false });
   let stop = afterReading(FIRST_FRAME_WITHIN_MS, () => connection.drop("no request came"));
   connection.onClose = () => stop();
@@ -40,17 +41,12 @@ export function acceptStranger(transport: Transport, options: StrangerOptions): 
       refuse(options.problem === undefined ? noCertificate() : refusedCertificate(options.problem));
       return;
     }
-    const header = decodeHeader(frame.header) as Partial<JoinHeader> | null;
-    if (typeof header !== "object" || header === null || header.version !== PROTOCOL_VERSION) {
-      refuse(wrongVersion({ caller: header?.version }));
-      return;
-    }
-    if (typeof header.secret !== "string" || typeof header.nodeId !== "string" || typeof header.publicKey !== "string") {
-      refuse(new WireError("malformed", "the request to join is malformed"));
-      return;
-    }
+    const header = decodeHeader(frame.header);
+    if (!versioned(header) || header.version !== PROTOCOL_VERSION)
+      return refuse(wrongVersion({ caller: versioned(header) ? header.version : undefined }));
+    if (!joining(header)) return refuse(new WireError("malformed", "the request to join is malformed"));
     const { onJoin } = options;
-    const join = async (): Promise<JoinReply> => onJoin(header as JoinHeader, transport.remoteAddress ?? "");
+    const join = async (): Promise<JoinReply> => onJoin(header, transport.remoteAddress ?? "");
     join().then((reply) => {
       connection.reply(callId, reply);
       connection.close();

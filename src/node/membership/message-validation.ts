@@ -2,15 +2,14 @@
  * What a daemon believes of what comes over a link: that it has the right form, and that it is the other end's own to say.
  *
  * Another node speaks for its own processes, and what the head decides (who is an actor, where it is, which nodes there are) is the head's to say. What only a
- * process of this node may want of its daemon is not taken from elsewhere. All else ends the connection (`rpc/link-abuse.ts`). Pure;
+ * process of this node may want of its daemon is not taken from elsewhere. All else ends the connection (`rpc/protocol-violation.ts`). Pure;
  * called by `cluster-membership.ts` for every frame.
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
-import { mustHold } from "../../rpc/link-abuse.ts";
+import { mustHold } from "../../rpc/protocol-violation.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
-import { routed } from "../../wire/header-parts.ts";
 import { processId } from "../../wire/header-shape.ts";
-import { faultOf, nameOfMessage, type Shapes } from "../../wire/message-table.ts";
+import { faultOf, nameOfMessage, saidOf, type Sayings, type Shapes } from "../../wire/message-table.ts";
 import {
   MESSAGES_BETWEEN_DAEMONS,
   MESSAGES_OF_PROCESS,
@@ -57,16 +56,14 @@ const OF_OWN_PROCESSES: ReadonlySet<number> = new Set([
   MESSAGE.SHUTDOWN,
 ]);
 
-/** The id in a message that has to be of the node that says it. */
-type OwnIds<Headers> = { readonly [N in keyof Headers]?: (header: Headers[N]) => unknown };
-
-const OWN_TO_DAEMON: OwnIds<MessagesBetweenDaemons> = {
+/** The ids in messages that have to be of the node that says them. */
+const OWN_TO_DAEMON: Sayings<MessagesBetweenDaemons, ProcessId> = {
   [MESSAGE.WORKER_EXITED]: ({ workerId }) => workerId,
   [MESSAGE.STORE_ADOPT]: ([, owner]) => owner,
   [MESSAGE.LEASE_SPILL]: ({ owner }) => owner,
 };
 
-const OWN_TO_PROCESS: OwnIds<MessagesToProcess> = {
+const OWN_TO_PROCESS: Sayings<MessagesToProcess, ProcessId> = {
   [MESSAGE.LEASE_GRANT]: ({ workerId }) => workerId,
   [MESSAGE.LEASE_REVOKE]: ([worker]) => worker,
   [MESSAGE.LEASE_TAKEN]: ([worker]) => worker,
@@ -79,27 +76,22 @@ const TO_DAEMON: Shapes<MessagesOfProcess & MessagesBetweenDaemons> = { ...MESSA
  * A message that the other end passes on.
  *
  * @param at `source`: the node at the other end, or the head
- * @throws LinkAbuseError
+ * @throws ProtocolViolationError
  */
-export function checkRouted({ source, daemonId }: { source: NodeTag | "head"; daemonId: ProcessId }, header: unknown): RoutedHeader {
-  mustHold(routed(header), "a message that it passes on is malformed");
-  const [from, to, type, , , inner] = header;
-  if (source === HEAD) {
-    mustHold(from === HEAD, `it speaks for ${from}, and it is the head`);
-    return header;
-  }
-  const isOwn = (one: unknown): boolean => typeof one === "string" && one.startsWith(source);
-  mustHold(processId(from) && isOwn(from), `it speaks for ${from}, which is another node's`);
-  if (type === MESSAGE.REPLY) return header;
+export function checkRouted(
+  { source, daemonId }: { source: NodeTag | "head"; daemonId: ProcessId },
+  [from, to, type, , , inner]: RoutedHeader,
+): void {
+  const isHead = source === HEAD;
+  const isOwn = (one: ProcessId): boolean => one.startsWith(source);
+  if (isHead) mustHold(from === HEAD, `it speaks for ${from}, and it is the head`);
+  else mustHold(processId(from) && isOwn(from), `it speaks for ${from}, which is another node's`);
+  if (type === MESSAGE.REPLY) return;
   const isToDaemon = to === "" || to === daemonId;
-  const isNotTheirs = isToDaemon ? OF_OWN_PROCESSES.has(type) || type in MESSAGES_TO_HEAD : NOT_FROM_NODES.has(type);
+  const isNotTheirs = isToDaemon ? OF_OWN_PROCESSES.has(type) || type in MESSAGES_TO_HEAD : !isHead && NOT_FROM_NODES.has(type);
   mustHold(!isNotTheirs, `it sends ${nameOfMessage(type)}, which is not another node's to send`);
   const fault = isToDaemon ? faultOf(TO_DAEMON, type, inner) : faultOf(MESSAGES_TO_PROCESS, type, inner);
   mustHold(fault === undefined, fault ?? "");
-  const ownOf = ((isToDaemon ? OWN_TO_DAEMON : OWN_TO_PROCESS) as Readonly<Record<number, ((header: unknown) => unknown) | undefined>>)[
-    type
-  ];
-  const own = ownOf?.(inner);
-  mustHold(ownOf === undefined || isOwn(own), `its message ${type} is about ${String(own)}, which is another node's`);
-  return header;
+  const own = isToDaemon ? saidOf(OWN_TO_DAEMON, type, inner) : saidOf(OWN_TO_PROCESS, type, inner);
+  mustHold(isHead || own === undefined || isOwn(own), `its message ${type} is about ${own}, which is another node's`);
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
-import { LinkAbuseError } from "../../rpc/link-abuse.ts";
+import { ProtocolViolationError } from "../../rpc/protocol-violation.ts";
+import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import { checkRouted } from "./link-speech.ts";
+import { checkRouted } from "./message-validation.ts";
 
 const source = "a".repeat(16) as NodeTag;
 const THEIRS = `${source}${"1".repeat(16)}`;
@@ -11,15 +12,28 @@ const THIRD = `${"c".repeat(16)}${"1".repeat(16)}`;
 const daemonId = `${"b".repeat(16)}${"0".repeat(16)}` as ProcessId;
 const ARENA = `${"b".repeat(28)}-1`;
 
-const fromNode = (from: string, to: string, type: number, header: unknown) =>
-  checkRouted({ source, daemonId }, [from, to, type, 0, 0, header]);
-const fromHead = (from: string, type: number) => checkRouted({ source: "head", daemonId }, [from, MINE, type, 0, 0, {}]);
+const routed = (from: string, to: string, type: number, header: unknown): RoutedHeader => [
+  from as ProcessId,
+  to as ProcessId,
+  type,
+  0,
+  0,
+  header,
+];
+const fromNode = (...said: Parameters<typeof routed>) => {
+  checkRouted({ source, daemonId }, routed(...said));
+  return routed(...said);
+};
+const fromHead = (from: string, type: number, header: unknown = { actorId: THIRD, phase: "alive", incarnation: 1 }) => {
+  checkRouted({ source: "head", daemonId }, routed(from, MINE, type, header));
+  return routed(from, MINE, type, header);
+};
 
 describe("a node", () => {
   test("speaks for its own processes", () => {
     expect(fromNode(THEIRS, "", MESSAGE.STORE_CLAIM, [[[ARENA, 0, 8, "memory"]]])[0]).toBe(THEIRS);
     for (const from of [MINE, THIRD, "head", "", `${source}1`])
-      expect(() => fromNode(from, "", MESSAGE.STORE_CLAIM, [])).toThrow(LinkAbuseError);
+      expect(() => fromNode(from, "", MESSAGE.STORE_CLAIM, [])).toThrow(ProtocolViolationError);
   });
 
   test("names no path as a file of the store", () => {
@@ -51,4 +65,5 @@ describe("a node", () => {
 test("the head speaks for itself", () => {
   expect(fromHead("head", MESSAGE.ACTOR_STATE)[0]).toBe("head");
   expect(() => fromHead(THIRD, MESSAGE.ACTOR_STATE)).toThrow("it is the head");
+  expect(() => fromHead("head", MESSAGE.ACTOR_STATE, { actorId: THIRD })).toThrow("malformed");
 });

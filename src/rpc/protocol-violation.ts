@@ -1,0 +1,31 @@
+/**
+ * What the other end of a link may not say: it is malformed, or another's to say.
+ *
+ * Thrown where it is found out; the link then ends the connection, says so to people, and takes what follows from the next one. No honest node says such a thing, so it is not worth
+ * more than that: the message counts as handled, or the next connection would bring it again.
+ */
+import { decodeHeader } from "../wire/header.ts";
+import type { Frame } from "../wire/frame.ts";
+import { faultOf, type MessageOf, nameOfMessage, type Shapes } from "../wire/message-table.ts";
+
+export class ProtocolViolationError extends Error {
+  override readonly name = "ProtocolViolationError";
+}
+
+/** @throws ProtocolViolationError unless it holds */
+export function mustHold(holds: boolean, otherwise: string): asserts holds {
+  if (!holds) throw new ProtocolViolationError(otherwise);
+}
+
+/** A frame of a link, which is of this table and well formed. @throws ProtocolViolationError, DecodeError */
+export function readMessage<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, "type" | "header">): MessageOf<Headers> {
+  return checkedMessage(shapes, frame.type, frame.header.length === 0 ? undefined : decodeHeader(frame.header));
+}
+
+/** The same of a header that has been decoded. @throws ProtocolViolationError */
+export function checkedMessage<Headers>(shapes: Shapes<Headers>, type: number, header: unknown): MessageOf<Headers> {
+  mustHold(Object.hasOwn(shapes, type), `it sends ${nameOfMessage(type)}, which is not a node's to send`);
+  const fault = faultOf(shapes, type, header);
+  mustHold(fault === undefined, fault ?? "");
+  return { type, header } as MessageOf<Headers>;
+}

@@ -1,0 +1,48 @@
+/**
+ * Holds that no header is cast: what came from another process is read by its shape, from a table of messages (docs/decisions/0051-tables-of-messages.md).
+ *
+ * Found by form. The files that still cast are listed with how often, so that the list only becomes shorter.
+ */
+import { expect, test } from "vitest";
+import { readSources } from "./house/source-files.ts";
+
+const CAST = /\bheader\)? as (?!const\b)|\bdecodeHeader\((?:[^()]|\([^()]*\))*\) as /;
+
+/** How many casts are left: answers to requests, and the records that a head reads back from its store. */
+const LEFT: Readonly<Record<string, number>> = {
+  "cli/cluster-connection.ts": 1,
+  "control/tables/head-records.ts": 10,
+  "core/actors/actor-class.ts": 1,
+  "core/api.ts": 3,
+  "core/groups/placement-group.ts": 3,
+  "core/key-values.ts": 3,
+  "core/objects/object-locations.ts": 2,
+  "core/objects/store-statistics.ts": 1,
+  "core/runtime.ts": 2,
+  "core/why/why.ts": 2,
+  "environment/package-exchange.ts": 1,
+  "node/membership/cluster-membership.ts": 2,
+  "node/membership/join.ts": 1,
+  "node/membership/other-nodes.ts": 2,
+  "object/daemon-channel.ts": 1,
+};
+
+function casts(text: string): number {
+  return text.split("\n").filter((line) => CAST.test(line.replace(/\/\/.*$/, "")) && !/^\s*(?:\/\*\*|\*)/.test(line)).length;
+}
+
+test("headers are read by their shapes, and not cast", () => {
+  const found = readSources().flatMap(({ path, text }) => (casts(text) === 0 ? [] : [[path, casts(text)] as const]));
+  expect(Object.fromEntries(found)).toEqual(LEFT);
+});
+
+test.each([
+  ["const { id } = header as CancelRefHeader;", 1],
+  ["return (reply.header as NodeHeader[]).map(f);", 1],
+  ["const header = decodeHeader(body.subarray(4, 8)) as PayloadHeader;", 1],
+  ["const header = decodeHeader(frame.header);", 0],
+  ["// as the header as sent", 0],
+  ["  /** A header as it came. */", 0],
+])("the rule finds in %s so many casts: %d", (line, count) => {
+  expect(casts(line)).toBe(count);
+});

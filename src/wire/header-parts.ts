@@ -16,6 +16,7 @@ import type {
   ActorRefusal,
   EnvironmentHeader,
   GroupCreateHeader,
+  GroupStateHeader,
   LeaseNameHeader,
   OutOfMemoryHeader,
   PayloadHeader,
@@ -108,7 +109,7 @@ export const workerFacts: shape.Shape<WorkerFactsHeader> = fields<WorkerFactsHea
   remoteAddress: text,
 });
 
-const actorInterface = fields<ActorInterfaceHeader>({
+export const actorInterface: shape.Shape<ActorInterfaceHeader> = fields<ActorInterfaceHeader>({
   className: text,
   methods: record(record(unchecked())),
   groups: record(number),
@@ -142,7 +143,10 @@ export const actorLeaving: shape.Shape<ActorLeavingHeader> = fields<ActorLeaving
   reason: text,
 });
 
-export const group: shape.Shape<GroupCreateHeader> = fields<GroupCreateHeader>({
+type Parts<T> = { readonly [K in keyof T]-?: shape.Shape<T[K]> };
+
+/** What is said of a placement group by whoever asks for it, and by the head. */
+export const groupFields: Parts<Omit<GroupCreateHeader, "owner">> = {
   id: text,
   name: optional(text),
   namespace: text,
@@ -150,12 +154,20 @@ export const group: shape.Shape<GroupCreateHeader> = fields<GroupCreateHeader>({
   bundles: list(record(number)),
   labels: list(record(text)),
   isDetached: flag,
+};
+export const group: shape.Shape<GroupCreateHeader> = fields<GroupCreateHeader>({
+  ...groupFields,
   owner: optional(shape.either(processId, actorId)),
+});
+export const groupState: shape.Shape<GroupStateHeader> = fields<GroupStateHeader>({
+  id: text,
+  state: exactly("created", "removed"),
+  reason: optional(text),
 });
 
 const texts = list(text);
 const folderPlace = fields({ node: nodeId, hostname: text });
-const environmentDescription = fields({
+export const environmentDescription: shape.Shape<object> = fields({
   envVars: optional(record(text)),
   workingDir: optional(text),
   excludes: optional(texts),

@@ -5,7 +5,7 @@
  * taken from other nodes (`node/membership/link-speech.ts`).
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
-import { accelerators, callsRead, leaseName, location, payload, refusal, whyRef, workerExit } from "./header-parts.ts";
+import { accelerators, callsRead, groupState, leaseName, location, payload, refusal, whyRef, workerExit } from "./header-parts.ts";
 import * as shape from "./header-shape.ts";
 import type { Shapes } from "./message-table.ts";
 import {
@@ -153,7 +153,7 @@ export const MESSAGES_TO_PROCESS: Shapes<MessagesToProcess> = {
 
   [MESSAGE.ACTOR_STATE]: actorState,
   [MESSAGE.ACTOR_REDIRECT]: tuple<MessagesToProcess[typeof MESSAGE.ACTOR_REDIRECT]>(actorId, actorId, processId),
-  [MESSAGE.GROUP_STATE]: fields<GroupStateHeader>({ id: text, state: exactly("created", "removed"), reason: optional(text) }),
+  [MESSAGE.GROUP_STATE]: groupState,
   [MESSAGE.CANCEL_REF]: fields<CancelRefHeader>({ id: objectId, owner: processId, force: flag, recursive: flag }),
   [MESSAGE.WHY_REF]: whyRef,
 

@@ -7,7 +7,7 @@
 import type { NodeId } from "../base/ids.ts";
 import type { ClusterStatusHeader, DeathTimesHeader, HeartbeatReply, JoinTokensReply, NodeStatusHeader } from "./cluster-messages.ts";
 import type { DefinitionHeader } from "./definition-messages.ts";
-import { actorInterface, definition, environmentDescription, groupFields, groupState, location } from "./header-parts.ts";
+import { actorInterface, definition, environmentDescription, groupFields, groupState, location, why } from "./header-parts.ts";
 import * as shape from "./header-shape.ts";
 import type { KeyValueReply } from "./key-value-messages.ts";
 import { nameOfMessage, type Shapes } from "./message-table.ts";
@@ -52,7 +52,7 @@ interface ResourcesReply {
   store: StoreReport;
 }
 
-export interface Replies {
+interface Replies {
   [MESSAGE.OPEN]: OpenReply;
   [MESSAGE.HELLO]: undefined;
   [MESSAGE.JOIN]: JoinReply;
@@ -113,13 +113,6 @@ const groupHeader = fields<GroupHeader>({
 });
 const numbers = record(number);
 const node = { nodeId, hostname: text, address: text, labels: record(text) };
-const why: shape.Shape<WhyHeader> = fields<WhyHeader>({
-  what: text,
-  state: text,
-  reason: text,
-  causes: list(shape.leaf<WhyHeader>("such an answer", (value) => why(value))),
-  details: record(unchecked<unknown>()),
-});
 const state = exactly("alive", "suspect", "draining");
 
 export const REPLIES: Shapes<Replies> = {
@@ -148,7 +141,7 @@ export const REPLIES: Shapes<Replies> = {
   }),
   [MESSAGE.PACKAGE_READ]: nothing,
   [MESSAGE.OBJECT_FETCH]: location,
-  [MESSAGE.OBJECT_LOCATE]: list(tuple<ObjectPlaceHeader>(list(text), flag)),
+  [MESSAGE.OBJECT_LOCATE]: list(tuple<ObjectPlaceHeader>(list(shape.textOf("node tag")), flag)),
 
   [MESSAGE.ACTOR_CREATE]: actor,
   [MESSAGE.ACTOR_LOOKUP]: actor,

@@ -15,6 +15,7 @@ const RULES = [
   "test/header-casts.test.ts",
   "test/message-texts.test.ts",
   "test/options-page.test.ts",
+  "test/protocol-tables.test.ts",
   "test/tools.test.ts",
   "test/types.test.ts",
   "test/reporter/*.test.ts",

@@ -11,11 +11,12 @@ import { randomHex } from "../platform/random.ts";
 import { ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
 import type { HelloHeader } from "../wire/messages.ts";
+import type { ReplyTo } from "../wire/replies.ts";
 
 interface ClusterConnection extends Disposable {
   readonly node: NodeFile;
   /** @throws ShoalError when the head does not answer, or refuses */
-  ask<Answer>(type: number, header: unknown, options?: { timeoutMs: number }): Promise<Answer>;
+  ask<N extends number>(type: N, header: unknown, options?: { timeoutMs: number }): Promise<ReplyTo<N>>;
 }
 
 /** @throws ShoalError that says why there is none, RangeError for an address that is none */
@@ -34,9 +35,9 @@ export async function connectToCluster(address: string | undefined): Promise<Clu
   const { connection } = await connectPeer(node.socket, hello, { token: node.token });
   return {
     node,
-    ask: async <Answer>(type: number, header: unknown, options = { timeoutMs: 10_000 }): Promise<Answer> => {
+    ask: async (type, header, options = { timeoutMs: 10_000 }) => {
       try {
-        return (await connection.request(type, header, options)).header as Answer;
+        return (await connection.request(type, header, options)).header;
       } catch (error) {
         const reason = (error as Error).message;
         if (!(error instanceof ConnectionClosedError))

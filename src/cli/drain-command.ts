@@ -4,7 +4,7 @@
  * Asked of the head through the node of this machine; this command then looks until the node is gone. Nothing depends on it: whoever stops it stops
  * watching, and the node leaves all the same.
  */
-import type { ClusterStatusHeader, NodeDrainHeader } from "../wire/cluster-messages.ts";
+import type { NodeDrainHeader } from "../wire/cluster-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
@@ -44,7 +44,7 @@ not be lost has to be elsewhere by then: objects that only it has are made again
 
 async function begin(wanted: NodeDrainHeader, address: string | undefined): Promise<string> {
   using cluster = await connectToCluster(address);
-  return await cluster.ask<string>(MESSAGE.NODE_DRAIN, wanted);
+  return await cluster.ask(MESSAGE.NODE_DRAIN, wanted);
 }
 
 async function untilGone(nodeId: string, address: string | undefined): Promise<string> {
@@ -54,7 +54,7 @@ async function untilGone(nodeId: string, address: string | undefined): Promise<s
       // A connection for each question: an open one is one of the programs that a node waits for.
       using cluster = await connectToCluster(address);
       askedThrough = cluster.node.nodeId;
-      const { nodes, gone } = await cluster.ask<ClusterStatusHeader>(MESSAGE.CLUSTER_STATUS, undefined);
+      const { nodes, gone } = await cluster.ask(MESSAGE.CLUSTER_STATUS, undefined);
       const left = gone.find((node) => node.nodeId === nodeId);
       if (left !== undefined || nodes.every((node) => node.nodeId !== nodeId)) return left?.reason ?? GONE;
     } catch (error) {

@@ -1,7 +1,6 @@
 /** `shoal status`: the nodes of the cluster, what is used, what waits, actors, placement groups, and who has gone; asked of the head at this moment. */
 import { shownAddresses } from "../platform/network/network-address.ts";
-import type { ClusterStatusHeader } from "../wire/cluster-messages.ts";
-import { type ActorInfoHeader, type GroupHeader, MESSAGE } from "../wire/messages.ts";
+import { MESSAGE } from "../wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
 import { type Command, defineCommand } from "./command.ts";
 import { statusText } from "./status-text.ts";
@@ -17,9 +16,9 @@ export const statusCommand: Command = defineCommand({
   run: async ({ options, terminal }) => {
     using cluster = await connectToCluster(options.address);
     const [status, actors, groups] = await Promise.all([
-      cluster.ask<ClusterStatusHeader>(MESSAGE.CLUSTER_STATUS, undefined),
-      cluster.ask<ActorInfoHeader[]>(MESSAGE.ACTOR_LIST, { includeDead: true, namespace: undefined }),
-      cluster.ask<GroupHeader[]>(MESSAGE.GROUPS, undefined),
+      cluster.ask(MESSAGE.CLUSTER_STATUS, undefined),
+      cluster.ask(MESSAGE.ACTOR_LIST, { includeDead: true, namespace: undefined }),
+      cluster.ask(MESSAGE.GROUPS, undefined),
     ]);
     const facts = {
       address: shownAddresses(cluster.node.clusterAddress.split(",")),

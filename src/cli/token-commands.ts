@@ -4,7 +4,7 @@
  * Asked of the head through the node of this machine. The head keeps the hash of a token's secret alone, so a token is shown once, where it is made; afterwards it is
  * called by the first digits of that hash.
  */
-import type { JoinTokensReply } from "../wire/cluster-messages.ts";
+import type { JoinTokensHeader, JoinTokensReply } from "../wire/cluster-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
@@ -30,7 +30,7 @@ joined can run programs on all nodes. A node needs its token again when its supe
   },
   run: async ({ options, terminal }) => {
     const ageMaxMs = duration(options["expires-after"]);
-    const made = await ask<"new">({ do: "new", ageMaxMs }, options.address);
+    const made = await ask("new", { do: "new", ageMaxMs }, options.address);
     if (options.json) terminal.print(JSON.stringify({ id: made.id, joinToken: made.joinToken, expiresAtMs: made.expiresAtMs }));
     else {
       terminal.tell(`Token ${shownId(made.id)}, good ${untilText(made.expiresAtMs)}:`);
@@ -45,7 +45,7 @@ export const tokenListCommand: Command = defineCommand({
   description: "Shows the first digits of each token's id, when it was made, and how long it is good. No secrets.",
   options: { ...ADDRESS, json: { kind: "flag", help: "print them as JSON" } },
   run: async ({ options, terminal }) => {
-    const { tokens } = await ask<"list">({ do: "list" }, options.address);
+    const { tokens } = await ask("list", { do: "list" }, options.address);
     if (options.json) terminal.print(JSON.stringify({ tokens }));
     else for (const token of tokens) terminal.print(`${shownId(token.id)}  made ${timeText(token.createdAtMs)}  ${stateText(token)}`);
   },
@@ -64,7 +64,7 @@ end. ID is the token's id as \`shoal token list\` shows it, or its first digits,
       throw new UsageError(
         `Cannot run shoal token revoke: ID is the id of a token or its first digits, ${ID_DIGITS_MIN} at least, as \`shoal token list\` shows it: received ${wanted}.`,
       );
-    const { tokens } = await ask<"list">({ do: "list" }, options.address);
+    const { tokens } = await ask("list", { do: "list" }, options.address);
     const found = tokens.filter(({ id }) => id.startsWith(wanted));
     const [token] = found;
     if (token === undefined || found.length > 1)
@@ -72,7 +72,7 @@ end. ID is the token's id as \`shoal token list\` shows it, or its first digits,
         `Cannot run shoal token revoke: ${token === undefined ? "no token of the cluster" : `${found.length} tokens have an id that`} begins with ${wanted}. See \`shoal token list\`.`,
       );
     const wasGood = stateOf(token) === "good";
-    await ask<"revoked">({ do: "revoke", id: token.id }, options.address);
+    await ask("revoked", { do: "revoke", id: token.id }, options.address);
     if (options.json) terminal.print(JSON.stringify({ id: token.id, wasGood }));
     else
       terminal.print(
@@ -82,11 +82,21 @@ end. ID is the token's id as \`shoal token list\` shows it, or its first digits,
 });
 
 async function ask<Kind extends JoinTokensReply["kind"]>(
-  asked: { do: "new"; ageMaxMs: number | undefined } | { do: "revoke"; id: string } | { do: "list" },
+  kind: Kind,
+  asked: JoinTokensHeader,
   address: string | undefined,
 ): Promise<Extract<JoinTokensReply, { kind: Kind }>> {
   using cluster = await connectToCluster(address);
-  return await cluster.ask(MESSAGE.JOIN_TOKENS, asked);
+  const answer = await cluster.ask(MESSAGE.JOIN_TOKENS, asked);
+  if (!isOfKind(answer, kind)) throw new Error(`Cannot read the head's answer: it is of kind "${answer.kind}" and not "${kind}"`);
+  return answer;
+}
+
+function isOfKind<Kind extends JoinTokensReply["kind"]>(
+  answer: JoinTokensReply,
+  kind: Kind,
+): answer is Extract<JoinTokensReply, { kind: Kind }> {
+  return answer.kind === kind;
 }
 
 function stateOf({ expiresAtMs, revokedAtMs }: Listed): "good" | "expired" | "revoked" {

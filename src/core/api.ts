@@ -8,8 +8,7 @@ import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "
 import { actorHandleState, anotherHandle, requireHandle } from "./actors/actor-handle.ts";
 import { GetTimeoutError } from "../base/errors.ts";
 import { describeValue } from "../base/describe.ts";
-import { type ActorInfoHeader, type ActorStateHeader, MESSAGE, type NodeHeader } from "../wire/messages.ts";
-import type { StoreStatusHeader } from "../wire/store-messages.ts";
+import { type ActorStateHeader, MESSAGE } from "../wire/messages.ts";
 import { ActorExit } from "../worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
 import { taskContext } from "../worker/task-context.ts";
@@ -219,7 +218,7 @@ export const actors: ActorsFunction = async (options) => {
   const { namespace, includeDead } = resolveActorsOptions(options);
   const runtime = requireRuntime();
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.ACTOR_LIST, { namespace, includeDead }));
-  return (reply.header as ActorInfoHeader[]).map(({ isDetached, ...info }) => ({
+  return reply.header.map(({ isDetached, ...info }) => ({
     ...info,
     lifetime: isDetached ? "detached" : "non_detached",
     restarts: info.incarnation,
@@ -243,13 +242,13 @@ export const why: WhyFunction = async (ref) => {
 export async function nodes(): Promise<NodeInfo[]> {
   const runtime = requireRuntime();
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.NODES, undefined));
-  return reply.header as NodeHeader[];
+  return reply.header;
 }
 
 async function resources(): Promise<{ total: Resources; available: Resources }> {
   const runtime = requireRuntime();
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.RESOURCES, undefined));
-  const { total, available, store } = reply.header as { total: Resources; available: Resources; store: StoreStatusHeader };
+  const { total, available, store } = reply.header;
   const { usedBytes, quotaBytes } = store;
   return {
     total: { ...total, object_store_memory: quotaBytes },

@@ -6,14 +6,10 @@
  */
 import { describeValue } from "../base/describe.ts";
 import { keyObstacle, sizeObstacle } from "../control/key-values.ts";
-import type {
-  KeyValueGetHeader,
-  KeyValueListHeader,
-  KeyValueNameHeader,
-  KeyValuePutHeader,
-  KeyValueReply,
-} from "../wire/key-value-messages.ts";
+import type { Reply } from "../rpc/peer-connection.ts";
+import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValuePutHeader } from "../wire/key-value-messages.ts";
 import { MESSAGE } from "../wire/messages.ts";
+import type { ReplyTo } from "../wire/replies.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { resolveKvOptions, resolveKvPutOptions } from "./options/operation-options.ts";
 import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
@@ -38,7 +34,7 @@ export async function kvPut(key: string, value: KvValue, options?: KvPutOptions)
   if (obstacle !== undefined) throw new RangeError(`Cannot put ${JSON.stringify(key)}: ${obstacle}`);
   const header: KeyValuePutHeader = { ...name, form: isBytes ? "bytes" : "json", overwrite };
   // What is given may be changed while it is on its way.
-  return (await ask(MESSAGE.KV_PUT, header, [bytes.slice()])).header as boolean;
+  return (await ask(MESSAGE.KV_PUT, header, [bytes.slice()])).header;
 }
 
 /**
@@ -49,7 +45,7 @@ export async function kvPut(key: string, value: KvValue, options?: KvPutOptions)
 export async function kvGet<T = unknown>(key: string, options?: KvOptions): Promise<T | undefined> {
   const header: KeyValueGetHeader = { ...nameOf("get", key, resolveKvOptions(options).namespace), withValue: true };
   const { header: form, body } = await ask(MESSAGE.KV_GET, header);
-  if ((form as KeyValueReply) === undefined) return undefined;
+  if (form === undefined) return undefined;
   return (form === "bytes" ? new Uint8Array(body) : JSON.parse(new TextDecoder().decode(body))) as T;
 }
 
@@ -71,7 +67,7 @@ export async function kvExists(key: string, options?: KvOptions): Promise<boolea
  */
 export async function kvDelete(key: string, options?: KvOptions): Promise<boolean> {
   const header: KeyValueNameHeader = nameOf("delete", key, resolveKvOptions(options).namespace);
-  return (await ask(MESSAGE.KV_DELETE, header)).header as boolean;
+  return (await ask(MESSAGE.KV_DELETE, header)).header;
 }
 
 /**
@@ -82,11 +78,11 @@ export async function kvDelete(key: string, options?: KvOptions): Promise<boolea
 export async function kvList(prefix = "", options?: KvOptions): Promise<string[]> {
   if (typeof prefix !== "string") throw new TypeError(`Cannot list keys: a prefix is text: received ${describeValue(prefix)}`);
   const header: KeyValueListHeader = { namespace: namespaceOf(resolveKvOptions(options).namespace), prefix };
-  return (await ask(MESSAGE.KV_LIST, header)).header as string[];
+  return (await ask(MESSAGE.KV_LIST, header)).header;
 }
 
 /** A head that is away answers when it, or another one, is there. */
-async function ask(type: number, header: unknown, parts: readonly Uint8Array[] = []): Promise<{ header: unknown; body: Uint8Array }> {
+async function ask<N extends number>(type: N, header: unknown, parts: readonly Uint8Array[] = []): Promise<Reply<ReplyTo<N>>> {
   const runtime = requireRuntime();
   return await runtime.holdWhile(runtime.daemon.request(type, header, { parts, timeoutMs: 0 }));
 }

@@ -32,7 +32,6 @@ import { Connection, ConnectionClosedError } from "../rpc/connection.ts";
 import { connectPeer } from "../rpc/handshake.ts";
 import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
 import type { Frame } from "../wire/frame.ts";
-import type { DefinitionHeader } from "../wire/definition-messages.ts";
 import { readAs } from "../wire/message-table.ts";
 import { MESSAGES_TO_PROCESS } from "../wire/messages-to-process.ts";
 import {
@@ -194,7 +193,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     this.heldActors = new HeldActors({ table: this.table, refOf });
     this.namedActors = new NamedActors({
       table: this.table,
-      lookUp: async (asked) => (await this.holdWhile(daemon.request(MESSAGE.ACTOR_LOOKUP, asked))).header as ActorLookupReply,
+      lookUp: async (asked) => (await this.holdWhile(daemon.request(MESSAGE.ACTOR_LOOKUP, asked))).header,
       clientOf: (found) => this.foundActor(found),
       refOf,
     });
@@ -226,12 +225,11 @@ export class Runtime implements RefRuntime, WhyRuntime {
       hooksFor: (refs) => this.serializer.readingHooks(refs),
       readStored: (stored) => this.#readStored(stored),
       fetch: async (id) => {
-        const reply = await daemon.request(MESSAGE.FETCH_DEFINITION, id);
-        const header = reply.header as DefinitionHeader;
+        const { header, body } = await daemon.request(MESSAGE.FETCH_DEFINITION, id);
         // What is fetched was sent to nobody in particular, so nobody holds for this process what it refers to.
         for (const [ref, owner] of header.refs) this.channel.hold({ id: ref, owner, holder: processId });
         if (header.stored !== undefined) this.channel.hold({ id: header.stored.id, owner: header.stored.owner, holder: processId });
-        return { header, body: reply.body };
+        return { header, body };
       },
     });
     this.functions = new FunctionTable({

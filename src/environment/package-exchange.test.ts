@@ -4,15 +4,18 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JobId, NodeId } from "../base/ids.ts";
-import type { Reply } from "../rpc/peer-connection.ts";
+import { openRequest, type Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { PackageReadHeader } from "../wire/package-messages.ts";
+import type { ReplyTo } from "../wire/replies.ts";
 import { packDirectory, unpackDirectory } from "./pack-directory.ts";
 import { PackageExchange, type PackagePlace } from "./package-exchange.ts";
 import type { PackagePeer } from "./package-fetch.ts";
 import { handle } from "../wire/message-table.ts";
 
 const job = "job" as JobId;
+/** The id of the node of that name. */
+const idOf = (name: string): NodeId => Buffer.from(name).toString("hex").padEnd(32, "0") as NodeId;
 let root: string;
 let nodes: Map<NodeId, TestNode>;
 
@@ -35,7 +38,7 @@ class TestNode {
   answer: Answer = (_, go) => go();
 
   constructor(name: string, cacheBytesMax = 1e9) {
-    this.id = name as NodeId;
+    this.id = idOf(name);
     this.cacheFolder = join(root, `cache-${name}`);
     nodes.set(this.id, this);
     this.exchange = new PackageExchange({
@@ -53,11 +56,12 @@ class TestNode {
   }
 
   peerFor(node: NodeId): PackagePeer {
-    const ask = (type: number, header: unknown): Promise<Reply> =>
+    const ask = <N extends number>(type: N, header: unknown): Promise<Reply<ReplyTo<N>>> =>
       new Promise((resolve, reject) => {
+        const open = openRequest(type, resolve, reject);
         const asker = {
           node,
-          reply: (answered: unknown, parts: readonly Uint8Array[] = []) => resolve({ header: answered, body: Buffer.concat(parts) }),
+          reply: (answered: unknown, parts: readonly Uint8Array[] = []) => open.answer({ flags: 0, body: Buffer.concat(parts) }, answered),
           replyError: reject,
         };
         expect(handle(this.exchange.handlers, type, structuredClone(header), asker)).toBe(true);
@@ -68,7 +72,11 @@ class TestNode {
         this.asked.push(`${type} ${node}`);
         if (type !== MESSAGE.PACKAGE_READ) return ask(type, header);
         this.readBytes += (header as PackageReadHeader).length;
-        return this.answer(header, () => ask(type, header));
+        const answered = this.answer(header, () => ask(type, header));
+        return new Promise((resolve, reject) => {
+          const open = openRequest(type, resolve, reject);
+          answered.then((reply) => open.answer({ flags: 0, body: reply.body }, reply.header), reject);
+        });
       },
     };
   }
@@ -81,7 +89,7 @@ function write(path: string, text: string): void {
 }
 
 function place(overrides: Partial<PackagePlace> = {}): PackagePlace {
-  return { node: "home" as NodeId, hostname: "host-home", job, directory: join(root, "project"), excludes: [], ...overrides };
+  return { node: idOf("home"), hostname: "host-home", job, directory: join(root, "project"), excludes: [], ...overrides };
 }
 
 function filesIn(folder: string): string[] {
@@ -104,7 +112,7 @@ describe("a folder of another node", () => {
     expect(filesIn(folders[0]?.folder ?? "")).toEqual(["1", "22"]);
     await new TestNode("third").exchange.obtain(place());
     expect(home.packs).toBe(1);
-    expect(home.asked.filter((asked) => asked === `${MESSAGE.PACKAGE_OFFER} other`)).toHaveLength(1);
+    expect(home.asked.filter((asked) => asked === `${MESSAGE.PACKAGE_OFFER} ${idOf("other")}`)).toHaveLength(1);
   });
 
   test("stays as it was at the first time for the job, and is packed anew for the next", async () => {
@@ -187,7 +195,7 @@ describe("a source that", () => {
     home.exchange.described(place());
     home.answer = () => Promise.reject(new Error("the connection was closed"));
     await expect(other.exchange.obtain(place())).rejects.toThrow(
-      /the folder .*project of node home \(host-home\) could not be brought to node other \(host-other\): no source is left: node home: the connection was closed/,
+      /the folder .*project of node 686f6d65 \(host-home\) could not be brought to node 6f746865 \(host-other\): no source is left: node 686f6d65: the connection was closed/,
     );
     expect(readdirSync(other.cacheFolder)).toEqual([]);
     home.answer = (_, go) => go();
@@ -234,7 +242,7 @@ describe("nothing is given away", () => {
     [{ hash: "0".repeat(64), part: "contents", offset: 0, length: 2 ** 30 }, /no part of a package/],
     [{ hash: "0".repeat(64), part: "contents", offset: 0, length: 1 }, /no longer has the package/],
   ])("for %j", async (header, message) => {
-    const peer = new TestNode("home").peerFor("other" as NodeId);
+    const peer = new TestNode("home").peerFor(idOf("other"));
     await expect(peer.request(MESSAGE.PACKAGE_READ, header)).rejects.toThrow(message);
   });
 });
@@ -247,7 +255,7 @@ test("what no job uses goes when there is too much, and a folder that cannot be 
   expect(readdirSync(other.cacheFolder)).toHaveLength(1);
   other.exchange.forget(job);
   expect(readdirSync(other.cacheFolder)).toEqual([]);
-  expect(home.exchange.jobEnded(job)).toEqual(["other"]);
+  expect(home.exchange.jobEnded(job)).toEqual([idOf("other")]);
   home.exchange.described(place());
   expect((await other.exchange.obtain(place())).folder).toBe(folder);
   const missing = place({ directory: join(root, "nowhere") });

@@ -222,14 +222,13 @@ export class PackageExchange {
     if (home === undefined) throw new Error("that node is gone");
     const request = { job, directory, excludes, ...(only === undefined ? {} : { only }) };
     const reply = await home.request(MESSAGE.PACKAGE_OFFER, request satisfies PackageOfferHeader, { timeoutMs: this.#timeouts.pack });
-    const offered = reply.header as PackageOfferedHeader;
-    const { hash, manifestBytes, contentsBytes, holders, installed } = offered;
+    const { hash, manifestBytes, contentsBytes, holders, installed } = reply.header;
     if (!isPackageHash(hash) || !(manifestBytes <= MANIFEST_BYTES_MAX)) throw new Error("what it offers is no package");
     if (!this.#shelf.has(hash)) {
       let fetching = this.#fetching.get(hash);
       if (fetching === undefined) {
         const sources = [...holders.filter((holder) => holder !== here), node];
-        fetching = this.#fetch(offered, sources).finally(() => this.#fetching.delete(hash));
+        fetching = this.#fetch(reply.header, sources).finally(() => this.#fetching.delete(hash));
         this.#fetching.set(hash, fetching);
       }
       await fetching;

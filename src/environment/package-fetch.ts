@@ -8,6 +8,7 @@ import type { NodeId } from "../base/ids.ts";
 import type { Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { PackageReadHeader } from "../wire/package-messages.ts";
+import type { ReplyTo } from "../wire/replies.ts";
 
 export const PACKAGE_PIECE_BYTES: number = 1024 * 1024;
 const WINDOW = 4;
@@ -15,7 +16,7 @@ const WINDOW = 4;
 /** The daemon of another node, over whatever link there is. */
 export interface PackagePeer {
   send(type: number, header: unknown): void;
-  request(type: number, header: unknown, options?: { timeoutMs?: number }): Promise<Reply>;
+  request<N extends number>(type: N, header: unknown, options?: { timeoutMs?: number }): Promise<Reply<ReplyTo<N>>>;
 }
 
 export interface Fetched {

@@ -105,7 +105,7 @@ export class DaemonChannel implements RefChannel {
     this.flush();
     const asked: ObjectFetchHeader = [id, location, purpose, owner];
     try {
-      return (await this.#connection.request(MESSAGE.OBJECT_FETCH, asked, { timeoutMs: 0 })).header as WireLocation;
+      return (await this.#connection.request(MESSAGE.OBJECT_FETCH, asked, { timeoutMs: 0 })).header;
     } catch (error) {
       throw this.#connection.isClosed ? daemonEnded((error as Error).message) : error;
     }

@@ -12,8 +12,9 @@ import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../platform/network/transport.ts";
 import { blockFor } from "../platform/processes/interruptible.ts";
-import { readWireError, wireErrorHeader } from "../wire/wire-error.ts";
-import type { PeerConnection, Reply } from "./peer-connection.ts";
+import type { ReplyTo } from "../wire/replies.ts";
+import { wireErrorHeader } from "../wire/wire-error.ts";
+import { openRequest, type OpenRequest, type PeerConnection, type Reply, type RequestOptions } from "./peer-connection.ts";
 import type { WakefulLoop } from "./wakeful-loop.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */
@@ -26,9 +27,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** How often a process that waits without its event loop looks whether something has come. */
 const SYNC_POLL_MS = 1;
 
-interface PendingRequest {
-  resolve(reply: Reply): void;
-  reject(error: Error): void;
+interface PendingRequest extends OpenRequest {
   /** Takes the limit on its wait back. */
   takeBack: (() => void) | undefined;
 }
@@ -124,8 +123,8 @@ export class Connection implements PeerConnection {
     }
   }
 
-  /** @throws WireError when the peer answers with an error. @throws ConnectionClosedError when it goes away or does not answer within `timeoutMs` (30 s; 0 waits for ever). */
-  request(type: number, header: unknown, options: { parts?: readonly Uint8Array[]; timeoutMs?: number } = {}): Promise<Reply> {
+  /** As of `PeerConnection`. */
+  request<N extends number>(type: N, header: unknown, options: RequestOptions = {}): Promise<Reply<ReplyTo<N>>> {
     const id = this.#nextRequestId;
     this.#nextRequestId = (id % 0xffffffff) + 1;
     return new Promise((resolve, reject) => {
@@ -141,7 +140,7 @@ export class Connection implements PeerConnection {
               this.#requests.delete(id);
               reject(new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms`));
             });
-      this.#requests.set(id, { resolve, reject, takeBack });
+      this.#requests.set(id, { ...openRequest(type, resolve, reject), takeBack });
       this.send(type, header, { callId: id, ...(options.parts === undefined ? {} : { parts: options.parts }) });
     });
   }
@@ -154,7 +153,7 @@ export class Connection implements PeerConnection {
     const untilMs = performance.now() + withinMs;
     const id = this.#nextRequestId;
     if (this.#isReading || this.#closeReason !== undefined) return;
-    this.#requests.set(id, { resolve: () => {}, reject: () => {}, takeBack: undefined });
+    this.#requests.set(id, { answer: () => {}, reject: () => {}, takeBack: undefined });
     this.send(type, undefined, { callId: id });
     this.#writer.flush();
     // Bytes that the system has not taken yet are for the event loop to send.
@@ -203,9 +202,7 @@ export class Connection implements PeerConnection {
     if (pending === undefined) return;
     this.#requests.delete(frame.callId);
     pending.takeBack?.();
-    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(readWireError(header));
-    else pending.resolve({ header, body: Buffer.from(frame.body) });
+    pending.answer(frame, frame.header.length === 0 ? undefined : decodeHeader(frame.header));
   }
 
   #closed(reason: string, isWhole = false): void {

@@ -10,7 +10,6 @@ import { loopbackPair, type Transport } from "../platform/network/transport.ts";
 import { type Frame, FRAME_FLAG, FRAME_SIZE_MAX, FrameParser } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
-import type { OpenReply } from "../wire/open-messages.ts";
 import { WireError, type WireErrorHeader, wireErrorHeader, wrongVersion } from "../wire/wire-error.ts";
 import { Connection } from "./connection.ts";
 import { acceptPeer, type CallerProof, connectPeer, proven, proveTo } from "./handshake.ts";
@@ -154,7 +153,7 @@ test("a caller is not told its own proof, nor that which the caller's own node w
     const mirrored = decodeHeader(header);
     void back.request(MESSAGE.OPEN, mirrored).then(
       // The very proof that it was given is one for the other end of the connection.
-      (reply) => connection.reply(callId, { ...(reply.header as OpenReply), nodeId: NODE_ID, processId: LISTENER }),
+      (reply) => connection.reply(callId, { ...reply.header, nodeId: NODE_ID, processId: LISTENER }),
       () => {},
     );
   });
@@ -168,7 +167,7 @@ test("a caller is not told its own proof, nor that which the caller's own node w
   const { promise: closed, resolve } = Promise.withResolvers<string>();
   caller.onClose = resolve;
   const { header } = await caller.request(MESSAGE.OPEN, { version: PROTOCOL_VERSION, token: "", processId: CALLER, nonce: "0".repeat(64) });
-  caller.send(MESSAGE.PROOF, (header as OpenReply).proof);
+  caller.send(MESSAGE.PROOF, header.proof);
   caller.send(MESSAGE.HELLO, HELLO, { callId: 9 });
   await closed;
   expect(accepted.peers).toHaveLength(0);
@@ -208,7 +207,7 @@ test("no proof but the right one is taken, whatever it looks like and whatever e
       const listener = new Connection(near, { trusted: true });
       fakeListener(stranger, (connection, { callId, header }) => {
         void listener.request(MESSAGE.OPEN, decodeHeader(header)).then(
-          (reply) => connection.reply(callId, { ...(reply.header as OpenReply), [name]: value }),
+          (reply) => connection.reply(callId, { ...reply.header, [name]: value }),
           () => connection.close(),
         );
       });

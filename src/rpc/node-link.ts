@@ -14,6 +14,7 @@ import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import { linkHello } from "../wire/opening-shapes.ts";
+import type { ReplyTo } from "../wire/replies.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError, WireError, wireErrorHeader } from "../wire/wire-error.ts";
 import { ProtocolViolationError } from "./protocol-violation.ts";
@@ -21,7 +22,7 @@ import { type ProvenListener, proveTo } from "./handshake.ts";
 import { ConnectionClosedError } from "./connection.ts";
 import { LinkCarrier } from "./link-carrier.ts";
 import { LinkLedger, type LinkPosition } from "./link-ledger.ts";
-import type { PeerConnection, Reply } from "./peer-connection.ts";
+import { openRequest, type OpenRequest, type PeerConnection, type Reply, type RequestOptions } from "./peer-connection.ts";
 
 /** Acknowledgements wait for each other: one costs a system call on both ends. */
 const ACK_FRAMES = 256;
@@ -80,9 +81,7 @@ export interface NodeLinkOptions {
   timers?: LinkTimers;
 }
 
-interface PendingRequest {
-  resolve(reply: Reply): void;
-  reject(error: Error): void;
+interface PendingRequest extends OpenRequest {
   timer: unknown;
   /** Sent again to a new incarnation, which has not heard it even if the last one acknowledged it. */
   frame: Buffer;
@@ -180,7 +179,7 @@ export class NodeLink implements PeerConnection {
     if (!this.isClosed) this.#sendWhole(frame);
   }
 
-  request(type: number, header: unknown, options: { parts?: readonly Uint8Array[]; timeoutMs?: number } = {}): Promise<Reply> {
+  request<N extends number>(type: N, header: unknown, options: RequestOptions = {}): Promise<Reply<ReplyTo<N>>> {
     return new Promise((resolve, reject) => {
       if (this.#closeReason !== undefined) {
         reject(new ConnectionClosedError(this.#closeReason));
@@ -197,7 +196,11 @@ export class NodeLink implements PeerConnection {
           new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms${this.isUp ? "" : ", and the link to it is down"}`),
         );
       };
-      this.#requests.set(id, { resolve, reject, timer: timeoutMs === 0 ? undefined : this.#timers.set(timeOut, timeoutMs), frame });
+      this.#requests.set(id, {
+        ...openRequest(type, resolve, reject),
+        timer: timeoutMs === 0 ? undefined : this.#timers.set(timeOut, timeoutMs),
+        frame,
+      });
       this.#sendWhole(frame);
     });
   }
@@ -476,9 +479,7 @@ export class NodeLink implements PeerConnection {
     if (pending === undefined) return;
     this.#requests.delete(frame.callId);
     this.#timers.clear(pending.timer);
-    const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-    if ((frame.flags & FRAME_FLAG.ERROR) !== 0) pending.reject(readWireError(header));
-    else pending.resolve({ header, body: Buffer.from(frame.body) });
+    pending.answer(frame, frame.header.length === 0 ? undefined : decodeHeader(frame.header));
   }
 
   #settle(receipt: { number: number; epoch: number }): void {

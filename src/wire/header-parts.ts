@@ -16,6 +16,7 @@ import type {
   ActorRefusal,
   EnvironmentHeader,
   GroupCreateHeader,
+  GroupStateHeader,
   LeaseNameHeader,
   OutOfMemoryHeader,
   PayloadHeader,
@@ -23,51 +24,68 @@ import type {
   WireLocation,
   WorkerExitedHeader,
 } from "./messages.ts";
-import type { WhyRefHeader, WhyTrail } from "./why-messages.ts";
+import type { WhyHeader, WhyRefHeader, WhyTrail } from "./why-messages.ts";
 
 const { actorId, count, environmentKey, exactly, fields, flag, leaseSpec, list, nodeId, number, objectId, optional } = shape;
-const { processId, record, text, tuple, unchecked } = shape;
+const { named, processId, record, text, textOf, tuple, unchecked } = shape;
 
 /** The name of a file of the store: no path. */
 export const arenaName: shape.Shape<string> = shape.leaf(
   "the name of a file of the store",
   (value) => typeof value === "string" && /^[\w-]{1,128}$/.test(value),
+  "arena",
 );
 
-export const location: shape.Shape<WireLocation> = tuple<WireLocation>(arenaName, count, count, exactly("memory", "disk"));
+/** Where an object's bytes lie: the file of the store, the offset in it, the size, and on which kind of file system. */
+export const location: shape.Shape<WireLocation> = named(
+  "location",
+  tuple<WireLocation>(arenaName, count, count, exactly("memory", "disk")),
+);
 
 /** The owner may be named by more than a process: the daemon of a node that has gone, or nobody. */
-export const owner: shape.Shape<ProcessId> = shape.leaf("a string", (value) => typeof value === "string");
+export const owner: shape.Shape<ProcessId> = textOf("process id");
 const stored = fields<StoredHeader>({ id: objectId, owner, location });
 const refs = list(tuple<[id: StoredHeader["id"], owner: ProcessId]>(objectId, owner));
 
-/** A value that follows in the body, or lies in a store. */
-export const payload: shape.Shape<PayloadHeader> = fields<PayloadHeader>({
-  inBand: count,
-  buffers: list(count),
-  graph: flag,
-  error: flag,
-  definitions: list(text),
-  refs,
-  stored: optional(stored),
-});
+/** A value that follows in the body, or lies in a store: see Payloads in headers. */
+export const payload: shape.Shape<PayloadHeader> = named(
+  "payload",
+  fields<PayloadHeader>({
+    inBand: count,
+    buffers: list(count),
+    graph: flag,
+    error: flag,
+    definitions: list(text),
+    refs,
+    stored: optional(stored),
+  }),
+);
 
-export const definition: shape.Shape<DefinitionHeader> = fields<DefinitionHeader>({
-  number: unchecked(),
-  id: text,
-  contentId: text,
-  name: text,
-  inBand: number,
-  buffers: list(count),
-  dependencies: list(text),
-  refs,
-  stored: optional(stored),
-  maxCalls: optional(number),
-  reference: optional(objectId),
-  owner: optional(processId),
-  own: optional(count),
-  held: optional(number),
-});
+/**
+ * A function or class. `number`: of later calls on this connection, 0 where there are none; `contentId`: the hash of its bytes; `inBand`: their length in the body, -1 where they
+ * are to be fetched (FETCH_DEFINITION); `stored`: it lies in the store instead; `reference`: sent to the node, the counted reference with which the definition lives and ends,
+ * kept for good without it; `owner`: at the head, the process that sent it; `own`: sent to workers, the place in `refs` of the definition's own reference, for values that need
+ * it; `maxCalls`: how many calls of it a worker takes before it ends; `held`: as in TASK_CALL.
+ */
+export const definition: shape.Shape<DefinitionHeader> = named(
+  "definition",
+  fields<DefinitionHeader>({
+    number: unchecked(),
+    id: text,
+    contentId: text,
+    name: text,
+    inBand: number,
+    buffers: list(count),
+    dependencies: list(text),
+    refs,
+    stored: optional(stored),
+    maxCalls: optional(number),
+    reference: optional(objectId),
+    owner: optional(processId),
+    own: optional(count),
+    held: optional(number),
+  }),
+);
 
 export const accelerators: shape.Shape<AcceleratorIds> = record(list(text));
 export const leaseName: shape.Shape<LeaseNameHeader> = tuple<LeaseNameHeader>(processId, number);
@@ -87,18 +105,26 @@ const outOfMemory = fields<OutOfMemoryHeader>({
   processes: text,
 });
 
-export const workerExit: shape.Shape<WorkerExitedHeader> = fields<WorkerExitedHeader>({
-  workerId: processId,
-  pid: number,
-  exitCode: optional(number),
-  signal: optional(text),
-  lastOutput: list(text),
-  reason: optional(text),
-  running: optional(tuple<[caller: ProcessId, callId: number]>(processId, number)) as shape.Shape<[ProcessId, number]>,
-  begun: optional(list(tuple<[leaseId: number, callId: number]>(number, number))) as shape.Shape<[number, number][]>,
-  isForCancellation: optional(flag) as shape.Shape<boolean>,
-  outOfMemory: optional(outOfMemory) as shape.Shape<OutOfMemoryHeader>,
-});
+/**
+ * How a worker ended. `running`: the caller and the call id of the worker's mark; `begun`: for each connection, named by the lease it was made for, the call of it that began
+ * last; `reason`: why the daemon ended it, when it did; `isForCancellation`: it was ended for a cancelled call; `outOfMemory`: it was ended for its memory, with the limit and the
+ * largest processes then.
+ */
+export const workerExit: shape.Shape<WorkerExitedHeader> = named(
+  "worker exit",
+  fields<WorkerExitedHeader>({
+    workerId: processId,
+    pid: number,
+    exitCode: optional(number),
+    signal: optional(text),
+    lastOutput: list(text),
+    reason: optional(text),
+    running: optional(tuple<[caller: ProcessId, callId: number]>(processId, number)) as shape.Shape<[ProcessId, number]>,
+    begun: optional(list(tuple<[leaseId: number, callId: number]>(number, number))) as shape.Shape<[number, number][]>,
+    isForCancellation: optional(flag) as shape.Shape<boolean>,
+    outOfMemory: optional(outOfMemory) as shape.Shape<OutOfMemoryHeader>,
+  }),
+);
 
 export const workerFacts: shape.Shape<WorkerFactsHeader> = fields<WorkerFactsHeader>({
   id: processId,
@@ -108,27 +134,38 @@ export const workerFacts: shape.Shape<WorkerFactsHeader> = fields<WorkerFactsHea
   remoteAddress: text,
 });
 
-const actorInterface = fields<ActorInterfaceHeader>({
-  className: text,
-  methods: record(record(unchecked())),
-  groups: record(number),
-  maxTaskRetries: unchecked(),
-  maxPendingCalls: unchecked(),
-  allowOutOfOrderExecution: unchecked(),
-  isOpen: unchecked(),
-});
+/**
+ * What callers know of an actor: the options of its methods by name, and the concurrency groups with their limits. `maxPendingCalls`: -1 for any number; `isOpen`: only the actor
+ * knows its methods, as in Python, and any name may be called.
+ */
+export const actorInterface: shape.Shape<ActorInterfaceHeader> = named(
+  "actor interface",
+  fields<ActorInterfaceHeader>({
+    className: text,
+    methods: record(record(unchecked())),
+    groups: record(number),
+    maxTaskRetries: unchecked(),
+    maxPendingCalls: unchecked(),
+    allowOutOfOrderExecution: unchecked(),
+    isOpen: unchecked(),
+  }),
+);
 
-export const actorOptions: shape.Shape<ActorOptionsHeader> = fields<ActorOptionsHeader>({
-  name: optional(text),
-  namespace: text,
-  getIfExists: flag,
-  resources: record(number),
-  shape: leaseSpec,
-  group: optional(text),
-  maxRestarts: number,
-  isDetached: flag,
-  interface: actorInterface,
-});
+/** `shape`: as in a lease; `group`: the placement group that the actor lives in; `isDetached`: it outlives its creator and its handles. */
+export const actorOptions: shape.Shape<ActorOptionsHeader> = named(
+  "actor options",
+  fields<ActorOptionsHeader>({
+    name: optional(text),
+    namespace: text,
+    getIfExists: flag,
+    resources: record(number),
+    shape: leaseSpec,
+    group: optional(text),
+    maxRestarts: number,
+    isDetached: flag,
+    interface: actorInterface,
+  }),
+);
 
 export const actorFacts: shape.Shape<ActorFactsHeader> = fields<ActorFactsHeader>({
   incarnation: number,
@@ -142,7 +179,10 @@ export const actorLeaving: shape.Shape<ActorLeavingHeader> = fields<ActorLeaving
   reason: text,
 });
 
-export const group: shape.Shape<GroupCreateHeader> = fields<GroupCreateHeader>({
+type Parts<T> = { readonly [K in keyof T]-?: shape.Shape<T[K]> };
+
+/** What is said of a placement group by whoever asks for it, and by the head. */
+export const groupFields: Parts<Omit<GroupCreateHeader, "owner">> = {
   id: text,
   name: optional(text),
   namespace: text,
@@ -150,12 +190,27 @@ export const group: shape.Shape<GroupCreateHeader> = fields<GroupCreateHeader>({
   bundles: list(record(number)),
   labels: list(record(text)),
   isDetached: flag,
-  owner: optional(shape.either(processId, actorId)),
+};
+/**
+ * A placement group as its creator asks for it: resources and a label selector for each bundle. `owner`: the driver or actor with whose end the group ends; without it, the group
+ * lives as long as the session.
+ */
+export const group: shape.Shape<GroupCreateHeader> = named(
+  "group",
+  fields<GroupCreateHeader>({
+    ...groupFields,
+    owner: optional(shape.either(processId, actorId)),
+  }),
+);
+export const groupState: shape.Shape<GroupStateHeader> = fields<GroupStateHeader>({
+  id: text,
+  state: exactly("created", "removed"),
+  reason: optional(text),
 });
 
 const texts = list(text);
 const folderPlace = fields({ node: nodeId, hostname: text });
-const environmentDescription = fields({
+export const environmentDescription: shape.Shape<object> = fields({
   envVars: optional(record(text)),
   workingDir: optional(text),
   excludes: optional(texts),
@@ -181,15 +236,38 @@ const environmentDescription = fields({
   nodeModulesAt: optional(folderPlace),
 });
 
-export const environment: shape.Shape<EnvironmentHeader> = fields<EnvironmentHeader>({
-  key: environmentKey,
-  description: environmentDescription,
-});
+/**
+ * A runtime environment: the key that later shapes name, and what it means, all paths absolute. In a cluster `job` has the driver's node, folder and Node's flags, and
+ * `workingDirAt` and `nodeModulesAt` the nodes where those folders lie.
+ */
+export const environment: shape.Shape<EnvironmentHeader> = named(
+  "environment",
+  fields<EnvironmentHeader>({
+    key: environmentKey,
+    description: environmentDescription,
+  }),
+);
 
-export const trail: shape.Shape<WhyTrail> = fields<WhyTrail>({
-  visited: list(unchecked<[task: string, name: string]>()),
-  withinMs: number,
-});
+/** The calls that a question of `why` has come by, task id and name of each, and how long the answer may take. */
+export const trail: shape.Shape<WhyTrail> = named(
+  "trail",
+  fields<WhyTrail>({
+    visited: list(unchecked<[task: string, name: string]>()),
+    withinMs: number,
+  }),
+);
+
+/** What a call waits for: who waits, how, why, and what that waits for in turn. */
+export const why: shape.Shape<WhyHeader> = named(
+  "why answer",
+  fields<WhyHeader>({
+    what: text,
+    state: text,
+    reason: text,
+    causes: list(shape.leaf<WhyHeader>("such an answer", (value) => why(value), "why answer")),
+    details: record(unchecked<unknown>()),
+  }),
+);
 export const whyRef: shape.Shape<WhyRefHeader> = fields<WhyRefHeader>({ id: objectId, owner: processId, trail });
 
 /** What two ends of a link pass on. Who says it, and what it is, the receiver checks. */

@@ -15,6 +15,17 @@ export interface Shape<T = unknown> {
   readonly problem?: (value: unknown, path: string) => string;
   /** What a leaf takes, for messages. */
   readonly wanted?: string;
+  /** How PROTOCOL.md writes it. Nobody asks while a program runs. */
+  readonly describe: () => string;
+  /** A field or a place in a list that may be absent. */
+  readonly isOptional?: true;
+  /** Of a shape that PROTOCOL.md has a name for: what is behind the name. */
+  readonly describeWhole?: () => string;
+}
+
+/** A shape that PROTOCOL.md describes once, under a name. */
+export function named<T>(name: string, shape: Shape<T>): Shape<T> {
+  return Object.assign(shape, { describe: () => name, describeWhole: shape.describe });
 }
 
 /** Why a value is not of a shape, in words for people; asked only after the shape has said no. */
@@ -23,54 +34,71 @@ export function problemOf(shape: Shape, value: unknown, path = "its header"): st
   return `${path} is not ${shape.wanted ?? "what it should be"}: received ${describeValue(value)}`;
 }
 
-/** A shape without parts. */
-export function leaf<T>(wanted: string, test: (value: unknown) => boolean): Shape<T> {
-  return Object.assign(test as (value: unknown) => value is T, { wanted });
+/** A shape without parts. `word`: how PROTOCOL.md writes it, where that is not what messages say is wanted. */
+export function leaf<T>(wanted: string, test: (value: unknown) => boolean, word: string = wanted): Shape<T> {
+  return Object.assign(test as (value: unknown) => value is T, { wanted, describe: () => word });
 }
 
 /** What its user checks, or what only goes back to where it came from. */
 export function unchecked<T>(): Shape<T> {
-  return leaf("anything", () => true);
+  return leaf("anything", () => true, "any");
 }
 
 /** Messages without a header. */
-export const nothing: Shape<undefined> = leaf("absent", (value) => value === undefined || value === null);
-export const text: Shape<string> = textOf();
-export const flag: Shape<boolean> = leaf("a boolean", (value) => typeof value === "boolean");
-export const number: Shape<number> = leaf("a finite number", (value) => typeof value === "number" && Number.isFinite(value));
+export const nothing: Shape<undefined> = leaf("absent", (value) => value === undefined || value === null, "–");
+export const text: Shape<string> = textOf("text");
+export const flag: Shape<boolean> = leaf("a boolean", (value) => typeof value === "boolean", "boolean");
+export const number: Shape<number> = leaf("a finite number", (value) => typeof value === "number" && Number.isFinite(value), "number");
 /** A number of things or bytes. */
-export const count: Shape<number> = leaf("a whole number from 0 on", (value) => Number.isSafeInteger(value) && (value as number) >= 0);
+export const count: Shape<number> = leaf(
+  "a whole number from 0 on",
+  (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  "count",
+);
 
-function textOf<T extends string>(): Shape<T> {
-  return leaf("a string", (value) => typeof value === "string");
+export function textOf<T extends string>(word: string): Shape<T> {
+  return leaf("a string", (value) => typeof value === "string", word);
 }
 
-function idOf<T extends string>(): Shape<T> {
-  return leaf("an id of 32 hexadecimal digits", (value) => typeof value === "string" && /^[0-9a-f]{32}$/.test(value));
+function idOf<T extends string>(word: string): Shape<T> {
+  return leaf("an id of 32 hexadecimal digits", (value) => typeof value === "string" && /^[0-9a-f]{32}$/.test(value), word);
 }
 
-export const processId: Shape<ProcessId> = idOf();
-export const nodeId: Shape<NodeId> = idOf();
-export const actorId: Shape<ActorId> = idOf();
-export const objectId: Shape<ObjectId> = textOf();
-export const jobId: Shape<JobId> = textOf();
-export const nodeTag: Shape<NodeTag> = textOf();
-export const leaseSpec: Shape<string> = leaf("the text of a lease's shape", isLeaseSpec);
-export const environmentKey: Shape<string> = leaf("the key of a runtime environment", isEnvironmentKey);
+export const processId: Shape<ProcessId> = idOf("process id");
+export const nodeId: Shape<NodeId> = idOf("node id");
+export const actorId: Shape<ActorId> = idOf("actor id");
+export const objectId: Shape<ObjectId> = textOf("object id");
+export const jobId: Shape<JobId> = textOf("job id");
+export const nodeTag: Shape<NodeTag> = textOf("node tag");
+export const leaseSpec: Shape<string> = leaf("the text of a lease's shape", isLeaseSpec, "lease shape");
+export const environmentKey: Shape<string> = leaf("the key of a runtime environment", isEnvironmentKey, "environment key");
 
 export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
   const problem = (value: unknown, path: string): string => problemOf(shape, value, path);
-  return Object.assign((value: unknown): value is T | undefined => value === undefined || shape(value), { problem });
+  return Object.assign((value: unknown): value is T | undefined => value === undefined || shape(value), {
+    problem,
+    describe: shape.describe,
+    isOptional: true as const,
+  });
+}
+
+/** With a question mark where it may be absent. */
+function describePlace(shape: Shape): string {
+  return `${shape.describe()}${shape.isOptional === true ? "?" : ""}`;
 }
 
 export function exactly<const V extends readonly unknown[]>(...values: V): Shape<V[number]> {
-  return leaf(`one of ${values.map((value) => JSON.stringify(value)).join(", ")}`, (value) => values.includes(value));
+  const written = values.map((value) => JSON.stringify(value));
+  return leaf(`one of ${written.join(", ")}`, (value) => values.includes(value), written.join(" | "));
 }
 
 /** @returns a shape of which any of these is one */
 export function either<T extends readonly [unknown, ...unknown[]]>(...shapes: { readonly [K in keyof T]: Shape<T[K]> }): Shape<T[number]> {
   const problem = (value: unknown, path: string): string => problemOf(shapes[0], value, path);
-  return Object.assign((value: unknown): value is T[number] => shapes.some((shape) => shape(value)), { problem });
+  return Object.assign((value: unknown): value is T[number] => shapes.some((shape) => shape(value)), {
+    problem,
+    describe: () => shapes.map((shape) => shape.describe()).join(" | "),
+  });
 }
 
 export function list<T>(shape: Shape<T>): Shape<T[]> {
@@ -84,7 +112,7 @@ export function list<T>(shape: Shape<T>): Shape<T[]> {
     for (const item of value) if (!shape(item)) return false;
     return true;
   };
-  return Object.assign(test, { problem });
+  return Object.assign(test, { problem, describe: () => `[${describePlace(shape)}, ...]` });
 }
 
 /** What is behind the last shape may be there or not. */
@@ -100,7 +128,7 @@ export function tuple<T extends readonly unknown[]>(...shapes: { readonly [K in 
     for (let index = 0; index < shapes.length; index += 1) if (!(shapes[index] as Shape)(value[index])) return false;
     return true;
   };
-  return Object.assign(test, { problem });
+  return Object.assign(test, { problem, describe: () => `[${shapes.map(describePlace).join(", ")}]` });
 }
 
 export function record<T>(shape: Shape<T>): Shape<Record<string, T>> {
@@ -110,7 +138,7 @@ export function record<T>(shape: Shape<T>): Shape<Record<string, T>> {
     return problemOf(shape, wrong, `${path}.${name}`);
   };
   const test = (value: unknown): value is Record<string, T> => isObject(value) && Object.values(value).every((part) => shape(part));
-  return Object.assign(test, { problem });
+  return Object.assign(test, { problem, describe: () => `{ [name]: ${shape.describe()} }` });
 }
 
 export function fields<T extends object>(shapes: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {
@@ -131,7 +159,9 @@ export function fields<T extends object>(shapes: { readonly [K in keyof T]-?: Sh
     for (let index = 0; index < parts.length; index += 1) if (!(parts[index] as Shape)(value[names[index] as string])) return false;
     return true;
   };
-  return Object.assign(test, { problem });
+  const describe = (): string =>
+    `{ ${entries.map(([name, part]) => `${name}${part.isOptional === true ? "?" : ""}: ${part.describe()}`).join(", ")} }`;
+  return Object.assign(test, { problem, describe });
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

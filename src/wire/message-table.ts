@@ -103,7 +103,11 @@ export function callOf<Calls extends Arguments<Calls>>(shapes: Shapes<Calls>): S
     return problemOf(shape, args, `the arguments of ${name}`);
   };
   const test = (value: unknown): value is CallOf<Calls> => shapeIn(value)?.((value as unknown[]).slice(1)) === true;
-  return Object.assign(test, { problem });
+  const describe = (): string =>
+    Object.entries(byName)
+      .map(([name, shape]) => `["${name}", ${shape.describe().replace(/^\[/, "")}`)
+      .join(" | ");
+  return Object.assign(test, { problem, describe });
 }
 
 /** Makes a call whose arguments have been checked. */

@@ -46,35 +46,53 @@ const { processId, record, text, tuple, unchecked } = shape;
 
 /** To the head, of a node that it may not have met. */
 export interface MessagesOfNewNode {
+  /**
+   * A node joins, or meets another head: its facts, what is free, and what runs there. `heads` is how many heads it has registered with; a bundle has its group, index and attempt
+   * (0: committed); `groups` and `environments` are for a head without tables. Answered with the silence after which the node is dead, and as HEARTBEAT where other heads may take over.
+   */
   [MESSAGE.NODE_REGISTER]: [facts: NodeRegisterHeader, report: NodeReportHeader, digest: NodeDigestHeader];
-  /** The public key, in PEM. */
+  /** The node's next public key, in PEM; answered with its next certificate. */
   [MESSAGE.CERTIFICATE_RENEW]: string;
 }
 
 /** To the head, of a node that has registered. */
 export interface MessagesOfNode {
+  /**
+   * Sent each second. Answered by a head that has lately proven that it leads: with nothing where it is alone, else with how long ago that was, how much longer a head that begins
+   * waits for nodes that it has not met, where heads are, and the servers that keep what heads write (undefined where not all are known).
+   */
   [MESSAGE.HEARTBEAT]: undefined;
+  /** What the node has, what of it is free, what would be if all tasks ended, which placements this takes into account, and whether it is to leave. */
   [MESSAGE.NODE_REPORT]: NodeReportHeader;
+  /** An event: a method of `HeadService` and its arguments. The call id is the number of heads that the node had registered with. */
   [MESSAGE.HEAD_EVENT]: HeadEventHeader;
+  /** What a process of the node says to the head; `to` is "". From, to, message, call id, flags, header. Body: the message's. */
   [MESSAGE.ROUTED]: RoutedHeader;
 }
 
 /** To a node, of the head. */
 export interface MessagesOfHead {
+  /** What the head wants done: a method of `NodeServices` and its arguments. `processGone` names processes of the receiver, too, which it passes over. */
   [MESSAGE.NODE_COMMAND]: NodeCommandHeader;
+  /** What the head says to a process of the node. Body: the message's. */
   [MESSAGE.ROUTED]: RoutedHeader;
 }
 
 /** To a node, of another. */
 export interface MessagesOfNeighbour {
+  /** Asked by a node that the head does not answer; answered with how long ago the asked node sent its last HEARTBEAT that was answered, in milliseconds. */
   [MESSAGE.HEAD_SILENCE]: undefined;
+  /** What a process of one node says to one of the other, or to its daemon (`to` is ""). Body: the message's. */
   [MESSAGE.ROUTED]: RoutedHeader;
 }
 
 /** To the node that has an object, over a transfer connection. Chunks have no header: their head is read by `object/transfer/chunk-parser.ts`. */
 export interface MessagesOfReceiver {
+  /** Begins a pull, whose number is the call id; not from the nodes to avoid. `checks`: chunks have a checksum. */
   [MESSAGE.TRANSFER_OPEN]: TransferOpenHeader;
+  /** Offset and bytes, at most 1 MB: a chunk that is wanted. The answers (TRANSFER_CHUNK) come in this order. */
   [MESSAGE.TRANSFER_READ]: TransferReadHeader;
+  /** A pull is over: `done` or `cancelled` from the receiver, `gone` or `elsewhere`, with the node, from the source. */
   [MESSAGE.TRANSFER_END]: TransferEndHeader;
 }
 

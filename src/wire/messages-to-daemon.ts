@@ -40,59 +40,133 @@ const { processId, text, tuple } = shape;
 
 /** From a process of the node. Its questions for the head are a part of them. */
 export interface MessagesOfProcess extends Omit<MessagesToHead, typeof MESSAGE.RESOURCES | typeof MESSAGE.ENVIRONMENT_FETCH> {
+  /** Asks for all resources of the cluster, what of them is free, and the state of this node's store. */
   [MESSAGE.RESOURCES]: undefined;
+  /** The driver ends. A node that it started with `init` ends, too, and answers when it has. */
   [MESSAGE.SHUTDOWN]: undefined;
 
+  /** How many tasks of this shape wait now; replaces the last number. `near`: how many of them have most of their arguments' bytes on that node, and how many bytes. */
   [MESSAGE.LEASE_DEMAND]: LeaseDemandHeader;
+  /** The worker and the lease's id: the sender does not need the lease any more. Lease ids are counted by the worker's node. */
   [MESSAGE.LEASE_RETURN]: LeaseNameHeader;
+  /** The worker and the lease's id: what runs under this lease may not run twice. A hint for whom to end when memory is short. */
   [MESSAGE.LEASE_ONCE]: LeaseNameHeader;
+  /**
+   * Nothing of that owner's leases up to this id is here: they end, and the owner's connections are closed. Of each connection: the lease that it was made for, and how many calls
+   * of it were read and answered. Sent again for each connection for such a lease that comes later, which is closed unread.
+   */
   [MESSAGE.LEASE_RECLAIMED]: ReclaimedHeader;
+  /**
+   * Nothing runs here and `left` tasks wait: the slot is given back. From an actor: its constructor has not begun and waits for lost arguments, and all that the actor holds is
+   * given back. `isReport`: the answer to the end of the last lease (WORKER_SLOT); nobody else is given the worker before it.
+   */
   [MESSAGE.WORKER_PARK]: ParkHeader;
+  /** A task could go on under this shape, or an actor's constructor could begin. */
   [MESSAGE.WORKER_UNPARK]: string;
+  /** The actor ends by itself. */
   [MESSAGE.WORKER_EXIT]: ActorLeavingHeader | undefined;
+  /**
+   * From a worker: it takes no task any more, as the last call has begun that some function may have there. Its leases are revoked; WORKER_EXIT follows when none is left and
+   * nothing is parked there.
+   */
   [MESSAGE.WORKER_SPENT]: undefined;
+  /** What such a demand, or an actor without a process, waits for on this node. */
   [MESSAGE.WHY_LEASE]: { shape: string } | { actor: ActorId };
+  /** What the call behind the ref waits for; asked of the process that makes it. */
   [MESSAGE.WHY_REF]: WhyRefHeader;
+  /** Cancels the call behind the ref; passed on to the process that made the call. */
   [MESSAGE.CANCEL_REF]: CancelRefHeader;
+  /**
+   * A cancelled call of the sender has begun and does not end: interrupt it, or, with `kill`, end its worker. Nothing happens while the worker runs another call that was not
+   * made, on that worker, for this one.
+   */
   [MESSAGE.CANCEL_RUNNING]: CancelRunningHeader;
 
+  /**
+   * One more hold each: object, owner, holder. The last two are for holds of a message that the sender is about to send over a link between a caller and a worker: the caller's
+   * number of the link, negative for a call or definition, and the message's number on it.
+   */
   [MESSAGE.REF_HOLD]: RefHoldHeader[];
+  /** The sender gives up so many holds of each object of that owner. */
   [MESSAGE.REF_RELEASE]: RefReleaseHeader;
+  /** The daemon is their owner from now on, and gets their values from this process. */
   [MESSAGE.REF_ADOPT]: ObjectId[];
+  /** Asks for the value of an object of that owner, which is told by REF_VALUE. */
   [MESSAGE.REF_WATCH]: [id: ObjectId, owner: ProcessId];
+  /** The value of an object, for the process that asked. Body: the value. */
   [MESSAGE.REF_VALUE]: [id: ObjectId, receiver: ProcessId, value?: PayloadHeader];
+  /** The bytes of an object of that owner are not where they should be. Answered by REF_VALUE once the object was made again or cannot be. */
   [MESSAGE.REF_LOST]: [id: ObjectId, owner: ProcessId, location: WireLocation];
+  /**
+   * The receiver has read that sender's messages with `held` on the link up to this number (told every 256). With the daemon that asked (HELD_ENDED): nothing more comes over the
+   * link, and what later messages were to hold is given back there.
+   */
   [MESSAGE.HELD_READ]: HeldReadHeader;
+  /**
+   * The sender's link with such messages to that receiver has ended. Without a link, from the sender's daemon to all others: the sender has ended, and this comes behind all that
+   * it said. The link is numbered as in REF_HOLD.
+   */
   [MESSAGE.HELD_ENDED]: HeldEndedHeader;
 
+  /** The file of this place was deleted or cut short. */
   [MESSAGE.ARENA_LOST]: WireLocation;
+  /** A new file of the store, of that kind and capacity. */
   [MESSAGE.STORE_ARENA]: [arena: string, kind: "memory" | "disk", capacityBytes: number];
+  /** The sender has stored these objects for their owners. With the number of the owner's link over which a worker tells of the object. */
   [MESSAGE.STORE_SEALED]: [location: WireLocation, owner: ProcessId, link?: number][];
+  /** These places are not needed any more. `true`: the sender wrote the object there and has the pages back. */
   [MESSAGE.STORE_FREED]: [location: WireLocation, reused: boolean][];
+  /** The answer to STORE_CLAIM, once all that the writer sent has been read: those objects, with their links, that the owner has never heard of, or has freed by then. */
   [MESSAGE.STORE_CLAIM]: DisownedRow[];
+  /** Garbage was collected, as the daemon asked. */
   [MESSAGE.STORE_COLLECT]: undefined;
+  /** Nothing more is written to these arenas, and everything in them has been told of. */
   [MESSAGE.STORE_RETIRE]: string[];
+  /** Hints: how many objects of each arena the sender has mapped, and how many objects and bytes it has read from fused files since it last told. */
   [MESSAGE.STORE_USE]: StoreUseHeader;
+  /** From a worker: that owner's link has ended, over which the worker told of what it stored for the owner. */
   [MESSAGE.STORE_LINK_ENDED]: [owner: ProcessId, link: number];
+  /**
+   * Fetches an object that lies on another node. The number is the purpose: 0 get, 1 wait, 2 prefetch. Without the owner, a copy is not found once that node is dead. Answered
+   * with a location on this node, which the process reads until it releases it, or with the error `objectLost`, `objectStoreFull` or `outOfDisk`.
+   */
   [MESSAGE.OBJECT_FETCH]: ObjectFetchHeader;
+  /** The process does not need these copies any more; sent once for each answer that gave one. */
   [MESSAGE.COPY_RELEASE]: WireLocation[];
+  /** Where objects are. Answered for each with the nodes that have all of it, its own first, and with whether it lies on disk there. Daemons ask each other the same. */
   [MESSAGE.OBJECT_LOCATE]: ObjectLocateHeader;
+  /** A message of an extension of the daemon, which has a shape for the header and for the answer, if it is a request. */
   [MESSAGE.NODE_EXTENSION]: ExtensionHeader;
 }
 
 /** What a node tells another that no process tells its daemon. */
 export interface MessagesBetweenDaemons {
+  /** A worker of the sender's node has ended. */
   [MESSAGE.WORKER_EXITED]: WorkerExitedHeader;
+  /** What a process of that job printed, for its drivers. */
   [MESSAGE.LOG]: LogHeader;
+  /** The driver of this job has gone: no new work of it begins. */
   [MESSAGE.JOB_ENDED]: JobId;
+  /** The bytes at this place are that daemon's to free. */
   [MESSAGE.STORE_ADOPT]: [location: WireLocation, owner: ProcessId];
+  /** So many more leases for a process of the sender's node; 0 withdraws the rest. Dropped after `waitMs`, if any. */
   [MESSAGE.LEASE_SPILL]: LeaseSpillHeader;
+  /** So many leases of that owner and shape got no worker in time. */
   [MESSAGE.LEASE_SPILL_DROPPED]: LeaseSpillDroppedHeader;
+  /** To an object's node and to its owner's: the sender's copy is whole, or is no more. The number is that of the pull. */
   [MESSAGE.COPY_STATE]: CopyStateHeader;
+  /** From an object's node or its owner's, to a node with a copy: the object was freed or lost, be it before that node had its copy. */
   [MESSAGE.COPY_FREED]: CopyKey;
+  /** From the node of an object's owner to one with a copy, once the object's own node is dead: `true`: the copy is the object from now on; `false`: it may go. */
   [MESSAGE.COPY_KEEP]: CopyKeepHeader;
+  /**
+   * A package of this folder, or of the files in `only`, is wanted; answered once it is made. `holders`: other nodes that have it; `installed`: folder, name and version of
+   * packages that its package.json files name. Refused for a folder that no process of the asked node uses.
+   */
   [MESSAGE.PACKAGE_OFFER]: PackageOfferHeader;
+  /** Asks for a range of one of the two files of a package, at most 1 MiB; the bytes are the answer's body. */
   [MESSAGE.PACKAGE_READ]: PackageReadHeader;
+  /** The sender has the whole package and gives it to others. */
   [MESSAGE.PACKAGE_HELD]: PackageHeldHeader;
 }
 

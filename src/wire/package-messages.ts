@@ -19,7 +19,7 @@ export interface PackageOfferedHeader {
   hash: string;
   manifestBytes: number;
   contentsBytes: number;
-  /** Other nodes that have it. */
+  /** Other nodes that have it, by the first halves of their ids, which is enough to ask them. */
   holders: NodeId[];
   /** Versions of packages that the folder's package.json files name and the asked node has: for which folder in it, name, version. */
   installed: readonly (readonly [folder: string, name: string, version: string])[];

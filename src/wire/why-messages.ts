@@ -41,7 +41,7 @@ export interface LeaseReportHeader {
   holders: { kind: "tasks" | "actor" | "group"; id: string; name: string; resources: Record<string, number> }[];
   workersStarting: number;
   /** Whether the head knows of other nodes, and is to be asked what it waits for there (WHY_PLACE). */
-  isClustered?: boolean;
+  isClustered?: boolean | undefined;
   /** Its runtime environment is not ready here. */
   environment?: "asked" | "building" | undefined;
 }

@@ -114,7 +114,7 @@ async function victimActor(): Promise<{ actor: ActorHandle<Counter>; actorId: st
 }
 
 async function joinTokens(asked: JoinTokensHeader): Promise<JoinTokensReply> {
-  return (await driverRuntime().daemon.request(MESSAGE.JOIN_TOKENS, asked)).header as JoinTokensReply;
+  return (await driverRuntime().daemon.request(MESSAGE.JOIN_TOKENS, asked)).header;
 }
 
 describe("who is not of the cluster", () => {

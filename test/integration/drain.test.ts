@@ -45,12 +45,12 @@ async function connected(cluster: TestCluster): Promise<AsyncDisposable> {
 
 async function drain(cluster: TestCluster, node: string, deadlineMs?: number): Promise<string> {
   using connection = await connectToCluster(cluster.address);
-  return await connection.ask<string>(MESSAGE.NODE_DRAIN, { node, deadlineMs });
+  return await connection.ask(MESSAGE.NODE_DRAIN, { node, deadlineMs });
 }
 
 async function status(cluster: TestCluster): Promise<ClusterStatusHeader> {
   using connection = await connectToCluster(cluster.address);
-  return await connection.ask<ClusterStatusHeader>(MESSAGE.CLUSTER_STATUS, undefined);
+  return await connection.ask(MESSAGE.CLUSTER_STATUS, undefined);
 }
 
 async function reasonOf(cluster: TestCluster, { nodeId }: TestNode): Promise<string> {

@@ -16,7 +16,6 @@ import { type NodeFile, readNodeFiles } from "../../src/platform/files/node-file
 import { randomHex } from "../../src/platform/random.ts";
 import { Connection } from "../../src/rpc/connection.ts";
 import { connectProven } from "../../src/rpc/handshake.ts";
-import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../../src/wire/header.ts";
 import { type HelloHeader, MESSAGE } from "../../src/wire/messages.ts";
 import { driverRuntime, failureOf, until } from "./session.ts";
@@ -343,7 +342,7 @@ describe("a program of a cluster", () => {
   async function clusterWorks(): Promise<void> {
     const began = performance.now();
     using asked = await connectToCluster(cluster.address);
-    const status = await asked.ask<ClusterStatusHeader>(MESSAGE.CLUSTER_STATUS, undefined);
+    const status = await asked.ask(MESSAGE.CLUSTER_STATUS, undefined);
     expect(status.nodes.map(({ state }) => state)).toEqual(["alive", "alive"]);
     expect(await nodes()).toHaveLength(2);
     expect(await remote((x: number) => x + 1).remote(1)).toBe(2);

@@ -27,7 +27,6 @@ import {
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { connectToCluster } from "../../src/cli/cluster-connection.ts";
 import { type LocalHead, type LocalNodeProcess, startHead, startNode } from "../../src/providers/local-processes.ts";
-import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
 import { MESSAGE } from "../../src/wire/messages.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";
@@ -147,7 +146,7 @@ describeNats("a head that dies", () => {
     await until(async () => (await nodes()).some(({ nodeId, alive }) => nodeId === other.nodeId && !alive), "the dead node is remembered");
     // With the time at which it was found dead, not that of this head's beginning, nor none.
     using asked = await connectToCluster(head.address);
-    const { gone } = await asked.ask<ClusterStatusHeader>(MESSAGE.CLUSTER_STATUS, undefined);
+    const { gone } = await asked.ask(MESSAGE.CLUSTER_STATUS, undefined);
     expect(gone.map(({ nodeId }) => nodeId)).toEqual([other.nodeId]);
     expect(gone[0]?.goneMs).toBeGreaterThan(beganMs);
     expect(gone[0]?.goneMs).toBeLessThan(restartedMs);

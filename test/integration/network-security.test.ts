@@ -72,7 +72,7 @@ function accept(transport: Transport, nodeId: NodeId = HEAD): void {
     isDead: (tag) => Array.from(dead, nodeTagOf).includes(tag),
     onPeer: (connection) => {
       peers.push(connection);
-      connection.onFrame = (frame) => connection.reply(frame.callId, "here");
+      connection.onFrame = (frame) => connection.reply(frame.callId, ["here"]);
     },
     onLink: (arrived, header) => {
       const link = new NodeLink({
@@ -97,9 +97,9 @@ beforeAll(async () => {
 afterEach(async () => {
   // Whatever was done: who may come still can, and is heard.
   const { connection } = await call(address, hello(NODE_A), { identity: identity(NODE_A) });
-  const { header } = await connection.request(MESSAGE.NODES, undefined);
+  const { header } = await connection.request(MESSAGE.KV_LIST, undefined);
   connection.close();
-  if (header !== "here") throw new Error("the listener does not answer any more");
+  if (header[0] !== "here") throw new Error("the listener does not answer any more");
 });
 afterAll(() => {
   listener.close();
@@ -314,7 +314,7 @@ describe("what is not the protocol", () => {
     const plain = await call(both.path, hello(NODE_A));
     const secure = await call(both.path, hello(NODE_A), { identity: identity(NODE_A) });
     for (const { connection } of [plain, secure]) {
-      expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");
+      expect((await connection.request(MESSAGE.KV_LIST, undefined)).header).toEqual(["here"]);
       connection.close();
     }
     both.close();
@@ -451,7 +451,7 @@ describe("joining", () => {
     const { connection } = await call(node.path, hello(NODE_A), { identity: identity(NODE_A), nodeId: NODE_B });
     setTlsIdentity({ ...identity(NODE_B), alsoOnLoopback: true });
     expect(await shown()).not.toBe(before);
-    expect((await connection.request(MESSAGE.NODES, undefined)).header).toBe("here");
+    expect((await connection.request(MESSAGE.KV_LIST, undefined)).header).toEqual(["here"]);
     connection.close();
     node.close();
     forgetTlsIdentity();

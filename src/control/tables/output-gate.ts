@@ -73,11 +73,8 @@ export class OutputGate {
     const { id, holderId, connection } = peer;
     const gated: PeerConnection = {
       send: (type, header, options) => this.#hold([header], ([kept]) => connection.send(type, kept, options)),
-      request: (type, header, options) => {
-        const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<PeerConnection["request"]>>>();
-        this.#hold([header], ([kept]) => resolve(connection.request(type, kept, options)));
-        return promise;
-      },
+      request: (type, header, options) =>
+        new Promise((resolve) => this.#hold([header], ([kept]) => resolve(connection.request(type, kept, options)))),
       reply: (callId, header, parts) => this.#hold([header], ([kept]) => connection.reply(callId, kept, parts)),
       replyError: (callId, error) => this.#hold([], () => connection.replyError(callId, error)),
     };

@@ -157,7 +157,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     };
     const parts = [payload, ...deps].flatMap(payloadParts);
     const created = runtime.daemon.request(MESSAGE.ACTOR_CREATE, header, { parts, timeoutMs: 0 }).then(
-      (reply) => adoptExisting(runtime, client, actorId, reply.header as ActorLookupReply),
+      (reply) => adoptExisting(runtime, client, actorId, reply.header),
       (error: unknown) => {
         const ending = isWireError(error, "nameTaken") ? "nameTaken" : "notCreated";
         const refused = neverCreated(actorId, ending, (error as Error).message);

@@ -15,6 +15,7 @@ import { type AcceleratorIds, type CallHeader, type CancelHeader, MESSAGE, type 
 import { CALL_ID_RANGE, type CallRecord, type CallTarget, callIdOf } from "./call-record.ts";
 import { MESSAGES_TO_CALLER } from "../../wire/call-messages.ts";
 import { readAs } from "../../wire/message-table.ts";
+import type { ReplyTo } from "../../wire/replies.ts";
 
 export interface WorkerLinkEvents {
   /** One answer. Return payloads are copies; for an error there is one, with `error` set. */
@@ -192,7 +193,7 @@ export class WorkerLink {
   }
 
   /** A question to the worker beside its calls. */
-  async ask(type: number, header: unknown, timeoutMs: number): Promise<unknown> {
+  async ask<N extends number>(type: N, header: unknown, timeoutMs: number): Promise<ReplyTo<N>> {
     return (await this.#connection.request(type, header, { timeoutMs })).header;
   }
 

@@ -8,7 +8,7 @@ import { describeValue } from "../../base/describe.ts";
 import { GetTimeoutError, PlacementGroupNotFoundError, PlacementGroupRemovedError } from "../../base/errors.ts";
 import { resourceVector } from "../../base/resources.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
-import { type GroupCreateHeader, type GroupHeader, type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
+import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
 import { taskContext } from "../../worker/task-context.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import { resolvePlacementGroupOptions } from "../options/group-options.ts";
@@ -67,7 +67,7 @@ function stateOf(runtime: Runtime, id: string): Promise<GroupStateHeader> {
   if (open !== undefined) return open;
   const question = runtime.daemon
     .request(MESSAGE.GROUP_WATCH, id, { timeoutMs: 0 })
-    .then((reply) => reply.header as GroupStateHeader)
+    .then((reply) => reply.header)
     .finally(() => asked.delete(id));
   asked.set(id, question);
   return question;
@@ -111,7 +111,7 @@ export async function getPlacementGroup(name: string): Promise<PlacementGroup> {
   const runtime = requireRuntime();
   const { namespace } = runtime.options;
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUP_LOOKUP, { name, namespace }));
-  const found = reply.header as GroupHeader | undefined;
+  const found = reply.header;
   if (found === undefined) throw unknownGroup(name, namespace, await placementGroupTable());
   return new PlacementGroupHandle({ id: found.id, bundles: found.bundles.map(resourceVector) });
 }
@@ -140,7 +140,7 @@ function unknownGroup(name: string, namespace: string, groups: readonly Placemen
 export async function placementGroupTable(): Promise<PlacementGroupInfo[]> {
   const runtime = requireRuntime();
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUPS, undefined));
-  return (reply.header as GroupHeader[]).map(({ id, name, namespace, strategy, state, bundles, nodeIds }) => ({
+  return reply.header.map(({ id, name, namespace, strategy, state, bundles, nodeIds }) => ({
     id,
     name,
     namespace,

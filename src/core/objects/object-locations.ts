@@ -8,7 +8,7 @@ import { describeValue } from "../../base/describe.ts";
 import { nodeTagOf } from "../../base/ids.ts";
 import { type ObjectEntry } from "../../object/object-entry.ts";
 import { payloadSize } from "../../object/payload.ts";
-import { MESSAGE, type NodeHeader } from "../../wire/messages.ts";
+import { MESSAGE } from "../../wire/messages.ts";
 import type { ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
 import { requireRunning } from "../current-runtime.ts";
 import { resolveLocationsOptions } from "../options/operation-options.ts";
@@ -73,10 +73,10 @@ async function locationsOf<R>(runtime: Runtime, entries: ReadonlyMap<R, ObjectEn
       const location = entry.payload?.stored?.location;
       return location === undefined ? [] : [[table.idOf(entry), location, entry.owner ?? options.processId] as const];
     });
-    const reply = (await daemon.request(MESSAGE.OBJECT_LOCATE, objects)).header as ObjectPlaceHeader[];
+    const reply = (await daemon.request(MESSAGE.OBJECT_LOCATE, objects)).header;
     for (const [index, place] of reply.entries()) places.set(part[index] as ObjectEntry, place);
   }
-  const nodes = (await daemon.request(MESSAGE.NODES, undefined)).header as NodeHeader[];
+  const nodes = (await daemon.request(MESSAGE.NODES, undefined)).header;
   const ids = new Map(nodes.flatMap(({ nodeId, alive }) => (alive ? [[nodeTagOf(nodeId) as string, nodeId]] : [])));
   const named = (tags: readonly string[]): string[] => tags.flatMap((tag) => ids.get(tag) ?? []);
   return Array.from(entries, ([ref, entry]): [R, ObjectLocations] => {

@@ -1,5 +1,4 @@
 /** What the object store of this node holds and has moved, as its daemon counts it: `objectStoreStatistics`. */
-import type { StoreReport } from "../../wire/store-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { requireRuntime } from "../current-runtime.ts";
 
@@ -35,7 +34,7 @@ export interface ObjectStoreStatistics {
 export async function objectStoreStatistics(): Promise<ObjectStoreStatistics> {
   const runtime = requireRuntime();
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.RESOURCES, undefined));
-  const { store } = reply.header as { store: StoreReport };
+  const { store } = reply.header;
   const { quotaBytes, usedBytes, diskBytes, objects, spilledBytes, spilledObjects, restoredBytes, restoredObjects, spillFiles } = store;
   const { spillFileBytes } = store;
   return {

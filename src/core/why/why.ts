@@ -10,7 +10,7 @@ import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { ObjectTable } from "../../object/object-table.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import type { LeaseReportHeader, PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../wire/why-messages.ts";
+import type { PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../wire/why-messages.ts";
 import type { TaskContext } from "../../worker/task-context.ts";
 import type { ActorClient } from "../actors/actor-client.ts";
 import type { CallRecord } from "../calls/call-record.ts";
@@ -18,6 +18,7 @@ import type { TaskSubmitter } from "../calls/task-submitter.ts";
 import type { LongWaits } from "./long-waits.ts";
 import { leaseReason } from "./why-reason.ts";
 import { placeReason } from "./why-place.ts";
+import type { ReplyTo } from "../../wire/replies.ts";
 import { WireError } from "../../wire/wire-error.ts";
 
 /** How long all of it may take; each hop leaves a part of it to the one before. */
@@ -177,7 +178,7 @@ export class WhyExplainer {
     const header = { callId: link.callIdOf(record), trail: shorter(trail) };
     const answer =
       trail.withinMs <= HOP_MS ? undefined : await link.ask(MESSAGE.WHY_CALL, header, trail.withinMs - HOP_MS).catch(() => undefined);
-    if (answer !== undefined && (answer as WhyHeader).state !== "unknown") return answer as WhyHeader;
+    if (answer !== undefined && answer.state !== "unknown") return answer;
     if (record.isEnded) return node({ what, state: "ready", reason: "it ended just now" });
     const details = { pid };
     if (link.hasBegun(record))
@@ -189,7 +190,7 @@ export class WhyExplainer {
 
   async #lease(what: string, asked: { shape: string } | { actor: string }, trail: WhyTrail): Promise<WhyHeader> {
     return await this.#ask(what, trail, "the node", async () => {
-      const report = (await this.#fromDaemon(MESSAGE.WHY_LEASE, asked, trail)) as LeaseReportHeader;
+      const report = await this.#fromDaemon(MESSAGE.WHY_LEASE, asked, trail);
       if (report.isClustered !== true) return node({ what, ...leaseReason(report) });
       return node({ what, ...placeReason(report, await this.#place(asked, trail), this.#runtime.options.nodeId) });
     });
@@ -199,21 +200,21 @@ export class WhyExplainer {
   async #place(asked: { shape: string } | { actor: string }, { withinMs }: WhyTrail): Promise<PlaceReportHeader | "away" | undefined> {
     const timeoutMs = Math.max(1, Math.min(HEAD_ANSWERS_WITHIN_MS, withinMs - 2 * HOP_MS));
     try {
-      return (await this.#runtime.daemon.request(MESSAGE.WHY_PLACE, asked, { timeoutMs })).header as PlaceReportHeader | undefined;
+      return (await this.#runtime.daemon.request(MESSAGE.WHY_PLACE, asked, { timeoutMs })).header;
     } catch {
       return "away";
     }
   }
 
-  async #fromDaemon(type: number, header: unknown, trail: WhyTrail): Promise<WhyHeader | LeaseReportHeader> {
+  async #fromDaemon<N extends number>(type: N, header: unknown, trail: WhyTrail): Promise<ReplyTo<N>> {
     const reply = await this.#runtime.daemon.request(type, header, { timeoutMs: Math.max(1, trail.withinMs - HOP_MS) });
-    return reply.header as WhyHeader | LeaseReportHeader;
+    return reply.header;
   }
 
-  async #ask(what: string, trail: WhyTrail, whom: string, question: () => Promise<unknown>): Promise<WhyHeader> {
+  async #ask(what: string, trail: WhyTrail, whom: string, question: () => Promise<WhyHeader>): Promise<WhyHeader> {
     if (trail.visited.length > DEPTH_MAX) return node({ what, state: "unknown", reason: "there is more behind it" });
     try {
-      return (await question()) as WhyHeader;
+      return await question();
     } catch {
       return node({ what, state: "unknown", reason: `${whom} did not answer in time: it computes, or is gone` });
     }

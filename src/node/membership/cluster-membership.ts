@@ -125,7 +125,7 @@ export class ClusterMembership {
     });
     this.#heartbeat = new Heartbeat({ link: this.#links.head, onAnswered: (sentMs, reply) => this.#answered(sentMs, reply) });
     this.#renewal = new CertificateRenewal({
-      renew: async (publicKey) => (await this.#links.head.request(MESSAGE.CERTIFICATE_RENEW, publicKey)).header as string,
+      renew: async (publicKey) => (await this.#links.head.request(MESSAGE.CERTIFICATE_RENEW, publicKey)).header,
       store: (identity) => {
         this.#node?.tellAll(MESSAGE.CERTIFICATE, identity);
         options.onIdentity(identity);
@@ -134,9 +134,9 @@ export class ClusterMembership {
     });
   }
 
-  #answered(sentMs: number, reply: unknown): void {
+  #answered(sentMs: number, reply: HeartbeatReply | undefined): void {
     if (reply === undefined) return this.#fence?.answered(sentMs);
-    const { provenAgoMs, takeoverGraceMs, heads, storeServers } = reply as HeartbeatReply;
+    const { provenAgoMs, takeoverGraceMs, heads, storeServers } = reply;
     this.#fence?.answered(sentMs, { provenMs: sentMs - provenAgoMs, takeoverGraceMs, storeServers });
     if (this.#finder.told(heads)) this.#options.onHeads(this.#finder.addresses);
   }
@@ -230,13 +230,14 @@ export class ClusterMembership {
     const here = this.#options.digest();
     const digest = this.#head?.registering(here) ?? here;
     const sentMs = performance.now();
-    this.#links.head.request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 }).then(({ header }) => {
-      const times = header as DeathTimesHeader;
-      this.#fence ??= this.#watchHead(times);
-      // Before the first heartbeat is answered: the head may be gone by then.
-      if (times.later !== undefined) this.#answered(sentMs, times.later);
-      this.#joined.resolve();
-    }, this.#joined.reject);
+    this.#links.head
+      .request(MESSAGE.NODE_REGISTER, [this.#facts, this.#options.report(), digest], { timeoutMs: 0 })
+      .then(({ header: times }) => {
+        this.#fence ??= this.#watchHead(times);
+        // Before the first heartbeat is answered: the head may be gone by then.
+        if (times.later !== undefined) this.#answered(sentMs, times.later);
+        this.#joined.resolve();
+      }, this.#joined.reject);
     this.#head?.registered();
     this.#options.onRegistered();
   }
@@ -267,7 +268,7 @@ export class ClusterMembership {
       headSilence: async (withinMs) => {
         const link = this.#links.linkTo(nodeTagOf(nodeId));
         if (link === undefined) throw new Error("it is dead");
-        return Number((await link.request(MESSAGE.HEAD_SILENCE, undefined, { timeoutMs: withinMs })).header);
+        return (await link.request(MESSAGE.HEAD_SILENCE, undefined, { timeoutMs: withinMs })).header;
       },
       refuses: () => refuses(address),
     }));

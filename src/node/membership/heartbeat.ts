@@ -5,11 +5,12 @@
  * knew then is all that an answer proves. Made by the node's membership.
  */
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
+import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
 interface HeartbeatOptions {
   readonly link: Pick<PeerConnection, "request"> & { readonly isUp: boolean };
-  readonly onAnswered?: (sentMs: number, reply: unknown) => void;
+  readonly onAnswered?: (sentMs: number, reply: HeartbeatReply | undefined) => void;
 }
 
 const BEAT_MS = 1_000;

@@ -15,7 +15,7 @@ import type { TlsIdentity } from "../../platform/network/tls-identity.ts";
 import { Connection } from "../../rpc/connection.ts";
 import { parseJoinToken } from "../../rpc/join-token.ts";
 import { errorOfRefusal } from "../../rpc/refusals.ts";
-import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
+import { type JoinHeader, MESSAGE, PROTOCOL_VERSION } from "../../wire/messages.ts";
 import { isWireError } from "../../wire/wire-error.ts";
 import { HeadFinder } from "./head-finder.ts";
 
@@ -79,7 +79,7 @@ async function joinAt(address: string, { joinToken, nodeId }: Pick<JoinOptions, 
   try {
     const request: JoinHeader = { version: PROTOCOL_VERSION, secret: token.secret, nodeId, publicKey };
     const { header } = await connection.request(MESSAGE.JOIN, request);
-    const { certificate, token: clusterToken, headNodeId, tlsOnLoopback, nats } = header as JoinReply;
+    const { certificate, token: clusterToken, headNodeId, tlsOnLoopback, nats } = header;
     return { identity: { ca, cert: certificate, key, alsoOnLoopback: tlsOnLoopback }, token: clusterToken, headNodeId, nats };
   } catch (error) {
     throw errorOfRefusal(action, error) ?? error;

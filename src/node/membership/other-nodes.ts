@@ -19,7 +19,6 @@ import type { Transport } from "../../platform/network/transport.ts";
 import type { LeaseEvent } from "../leases/lease-events.ts";
 import type { OtherStores } from "../objects/object-locations.ts";
 import { type CopyMessage, ObjectTransfer } from "../objects/object-transfer.ts";
-import type { ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
 import type { RefCount } from "../references/ref-ledger.ts";
 import type { RefService } from "../references/ref-service.ts";
 import { RemoteNodes } from "./remote-nodes.ts";
@@ -131,7 +130,7 @@ export class OtherNodes {
       copiesOf: (of) => this.#objects.copiesOf(of),
       isDead: (node) => this.#dead.has(node),
       ask: async (node, objects) => {
-        return (await this.#remote.daemonOf(node).request(MESSAGE.OBJECT_LOCATE, objects)).header as ObjectPlaceHeader[];
+        return (await this.#remote.daemonOf(node).request(MESSAGE.OBJECT_LOCATE, objects)).header;
       },
     };
   }
@@ -158,10 +157,10 @@ export class OtherNodes {
   async environment(key: string): Promise<EnvironmentDescription> {
     const { daemonId, head } = this.#options;
     const peer = this.#remote.peer(daemonId);
-    const reply = await this.#remote.asked((callId) => {
+    const reply = await this.#remote.asked(MESSAGE.ENVIRONMENT_FETCH, (callId) => {
       head().receive(peer, { type: MESSAGE.ENVIRONMENT_FETCH, callId, flags: 0, body: NO_BYTES }, key);
     });
-    return reply.header as EnvironmentDescription;
+    return reply.header;
   }
 
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {

@@ -10,12 +10,20 @@ import { afterReading } from "../../base/after-reading.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import { ConnectionClosedError } from "../../rpc/connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
-import type { Message, PeerConnection, Reply, SendOptions } from "../../rpc/peer-connection.ts";
+import {
+  type Message,
+  openRequest,
+  type OpenRequest,
+  type PeerConnection,
+  type Reply,
+  type SendOptions,
+} from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import { saidOf, type Sayings } from "../../wire/message-table.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import { readWireError, WireError, wireErrorHeader } from "../../wire/wire-error.ts";
+import type { ReplyTo } from "../../wire/replies.ts";
+import { WireError, wireErrorHeader } from "../../wire/wire-error.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
 interface RemoteNodesOptions {
@@ -30,11 +38,9 @@ interface RemoteNodesOptions {
   receive: (from: HeadPeer, message: Message, header: unknown) => void;
 }
 
-interface PendingRequest {
+interface PendingRequest extends OpenRequest {
   readonly tag: NodeTag;
   readonly takeBack: (() => void) | undefined;
-  resolve(reply: Reply): void;
-  reject(error: Error): void;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -99,8 +105,8 @@ export class RemoteNodes {
   }
 
   /** A question that goes another way, such as to the head; its answer comes here. */
-  asked(send: (callId: number) => void): Promise<Reply> {
-    return this.#await(this.#tag, undefined, (callId) => {
+  asked<N extends number>(type: N, send: (callId: number) => void): Promise<Reply<ReplyTo<N>>> {
+    return this.#await(type, { tag: this.#tag }, (callId) => {
       send(callId);
       return true;
     });
@@ -186,24 +192,20 @@ export class RemoteNodes {
     };
     return {
       send,
-      request: (type, header, options = {}) => this.#request(tag, { type, id, header, ...options }),
+      request: (type, header, { parts = [], timeoutMs } = {}) =>
+        // To the daemon, which knows whom to ask: a process answers its own daemon alone.
+        this.#await(type, { tag, timeoutMs }, (callId) => this.#send(tag, [daemonId, "", type, callId, 0, header], ...parts)),
       reply: (callId, header, parts = []) => send(MESSAGE.REPLY, header, { callId, parts }),
       replyError: (callId, error) => send(MESSAGE.REPLY, wireErrorHeader(error), { callId, flags: FRAME_FLAG.ERROR }),
     };
   }
 
-  #request(
-    tag: NodeTag,
-    asked: { type: number; id: ProcessId; header: unknown; parts?: readonly Uint8Array[]; timeoutMs?: number },
-  ): Promise<Reply> {
-    const { type, header, parts = [], timeoutMs } = asked;
-    // To the daemon, which knows whom to ask: a process answers its own daemon alone.
-    return this.#await(tag, timeoutMs, (id) => this.#send(tag, [this.#options.daemonId, "", type, id, 0, header], ...parts));
-  }
-
   /** What is sent under the number that `send` is given is answered with a REPLY. */
-  #await(tag: NodeTag, timeoutMs: number | undefined, send: (callId: number) => boolean): Promise<Reply> {
-    const withinMs = timeoutMs ?? REQUEST_TIMEOUT_MS;
+  #await<N extends number>(
+    type: N,
+    { tag, timeoutMs: withinMs = REQUEST_TIMEOUT_MS }: { tag: NodeTag; timeoutMs?: number | undefined },
+    send: (callId: number) => boolean,
+  ): Promise<Reply<ReplyTo<N>>> {
     const requestId = this.#nextRequestId;
     this.#nextRequestId = (requestId % 0xffffffff) + 1;
     return new Promise((resolve, reject) => {
@@ -212,7 +214,7 @@ export class RemoteNodes {
         reject(new ConnectionClosedError(`the other node did not answer within ${withinMs} ms`));
       };
       const takeBack = withinMs === 0 ? undefined : afterReading(withinMs, expire);
-      this.#requests.set(requestId, { tag, takeBack, resolve, reject });
+      this.#requests.set(requestId, { ...openRequest(type, resolve, reject), tag, takeBack });
       if (send(requestId)) return;
       this.#requests.delete(requestId);
       takeBack?.();
@@ -220,14 +222,14 @@ export class RemoteNodes {
     });
   }
 
-  #answered(from: ProcessId, { callId, flags, body }: Message, header: unknown): void {
+  #answered(from: ProcessId, message: Message, header: unknown): void {
+    const { callId } = message;
     const pending = this.#requests.get(callId);
     // What went to the head is pending under this node. Whoever was not asked has nothing to answer.
     if (pending === undefined || nodeTagOf(from) !== (pending.tag === this.#tag ? HEAD : pending.tag)) return;
     this.#requests.delete(callId);
     pending.takeBack?.();
-    if ((flags & FRAME_FLAG.ERROR) !== 0) pending.reject(readWireError(header));
-    else pending.resolve({ header, body: Buffer.from(body) });
+    pending.answer(message, header);
   }
 
   #send(tag: NodeTag, header: RoutedHeader, ...parts: readonly Uint8Array[]): boolean {

@@ -1,0 +1,164 @@
+/**
+ * Makes PROTOCOL.md's tables of messages from their definitions, so that the page and the code say the same.
+ *
+ * A table is made of an interface of headers, whose comments say what its messages mean, and of the table of shapes with the same numbers, which describe
+ * themselves. What follows "Body:" in a comment becomes the column of bodies. The prose of the page stays: only what stands between markers is replaced.
+ * Pure; called by `test/protocol-tables.test.ts`.
+ */
+import { MESSAGES_TO_CALLER, MESSAGES_TO_WORKER } from "../../src/wire/call-messages.ts";
+import * as headerParts from "../../src/wire/header-parts.ts";
+import type { Shape } from "../../src/wire/header-shape.ts";
+import { MESSAGE } from "../../src/wire/messages.ts";
+import { MESSAGES_BETWEEN_DAEMONS, MESSAGES_OF_PROCESS } from "../../src/wire/messages-to-daemon.ts";
+import {
+  MESSAGES_OF_HEAD,
+  MESSAGES_OF_NEIGHBOUR,
+  MESSAGES_OF_NEW_NODE,
+  MESSAGES_OF_NODE,
+  MESSAGES_OF_RECEIVER,
+} from "../../src/wire/messages-of-nodes.ts";
+import { MESSAGES_TO_HEAD } from "../../src/wire/messages-to-head.ts";
+import { MESSAGES_TO_PROCESS } from "../../src/wire/messages-to-process.ts";
+import { REPLIES } from "../../src/wire/replies.ts";
+
+type ShapesByNumber = Readonly<Record<number, Shape>>;
+
+interface Direction {
+  readonly title: string;
+  /** File below `src/wire`, and the interface in it. */
+  readonly from: readonly [file: string, name: string];
+  readonly shapes: ShapesByNumber;
+  /** Shapes that the table takes over from another, where their rows are. */
+  readonly rowsElsewhere?: ShapesByNumber;
+}
+
+const DIRECTIONS: readonly Direction[] = [
+  {
+    title: "From a driver or worker to its daemon",
+    from: ["messages-to-daemon.ts", "MessagesOfProcess"],
+    shapes: MESSAGES_OF_PROCESS,
+    rowsElsewhere: MESSAGES_TO_HEAD,
+  },
+  {
+    title: "From a driver or worker to the head, through its daemon",
+    from: ["messages-to-head.ts", "MessagesToHead"],
+    shapes: MESSAGES_TO_HEAD,
+  },
+  {
+    title: "To a driver or worker from its daemon, and through it from the head and from other nodes",
+    from: ["messages-to-process.ts", "MessagesToProcess"],
+    shapes: MESSAGES_TO_PROCESS,
+  },
+  {
+    title: "From a caller to a worker",
+    from: ["call-messages.ts", "MessagesToWorker"],
+    shapes: MESSAGES_TO_WORKER,
+  },
+  {
+    title: "From a worker to a caller",
+    from: ["call-messages.ts", "MessagesToCaller"],
+    shapes: MESSAGES_TO_CALLER,
+  },
+  {
+    title: "From a daemon to the daemon of another node, in ROUTED",
+    from: ["messages-to-daemon.ts", "MessagesBetweenDaemons"],
+    shapes: MESSAGES_BETWEEN_DAEMONS,
+  },
+  { title: "From a node that joins to the head", from: ["messages-of-nodes.ts", "MessagesOfNewNode"], shapes: MESSAGES_OF_NEW_NODE },
+  { title: "From a node to the head", from: ["messages-of-nodes.ts", "MessagesOfNode"], shapes: MESSAGES_OF_NODE },
+  { title: "From the head to a node", from: ["messages-of-nodes.ts", "MessagesOfHead"], shapes: MESSAGES_OF_HEAD },
+  { title: "From a node to another", from: ["messages-of-nodes.ts", "MessagesOfNeighbour"], shapes: MESSAGES_OF_NEIGHBOUR },
+  { title: "On transfer connections", from: ["messages-of-nodes.ts", "MessagesOfReceiver"], shapes: MESSAGES_OF_RECEIVER },
+];
+
+const BEGIN = "<!-- The tables from here on are made from src/wire: `npm test -- test/protocol-tables.test.ts -u` -->";
+const END = "<!-- The end of the tables that are made -->";
+const COMMENT = String.raw`\/\*\*(?<comment>(?:(?!\*\/)[\s\S])*)\*\/\n`;
+
+/** Reads a file below `src/wire`. */
+type Read = (file: string) => Promise<string>;
+
+/** The page with its tables made anew. @throws Error for a page without markers, and for definitions that cannot be read */
+export async function protocolPage(page: string, read: Read): Promise<string> {
+  const [before, rest] = cut(page, BEGIN);
+  const [, after] = cut(rest, END);
+  const tables = [await partsTable(read)];
+  for (const direction of DIRECTIONS) tables.push(await directionTable(direction, read));
+  return [before, BEGIN, `\n\n${tables.join("\n")}\n`, END, after].join("");
+}
+
+/** Messages of the catalogue that a page has no row for. */
+export function messagesWithoutRow(page: string): string[] {
+  return Object.entries(MESSAGE).flatMap(([name, number]) => (page.includes(`\n| ${number} | ${name} |`) ? [] : [`${number} ${name}`]));
+}
+
+async function directionTable({ title, from: [file, name], shapes, rowsElsewhere = {} }: Direction, read: Read): Promise<string> {
+  const rows = rowsOf(await read(file), name);
+  const missing = Object.keys(shapes).filter((number) => rowsElsewhere[Number(number)] === undefined && !rows.has(Number(number)));
+  if (missing.length > 0) throw new Error(`Cannot make the table of ${name}: it has shapes but no comments for ${missing.join(", ")}`);
+  const lines = [...rows].sort(([a], [b]) => a - b).map(([number, row]) => rowText(number, row, shapes[number]));
+  return `### ${title}\n\n| n | name | header | answer | body | meaning |\n|---|---|---|---|---|---|\n${lines.join("\n")}\n`;
+}
+
+interface Row {
+  readonly name: string;
+  readonly comment: string;
+}
+
+function rowText(number: number, { name, comment }: Row, shape: Shape | undefined): string {
+  if (shape === undefined) throw new Error(`Cannot make the row of ${name}: its table has no shape for it`);
+  const reply = (REPLIES as ShapesByNumber)[number];
+  const [, meaning = comment, body = ""] = /^(.*?)\s*Body: (.*?)\.?$/s.exec(comment) ?? [];
+  const cells = [String(number), name, described(shape), reply === undefined ? "" : described(reply), body, meaning];
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+}
+
+/** What several headers hold, in one table under their names. */
+async function partsTable(read: Read): Promise<string> {
+  const source = await read("header-parts.ts");
+  const rows = Object.entries(headerParts as Readonly<Record<string, Shape | object>>).flatMap(([name, part]) => {
+    if (!("describeWhole" in part) || part.describeWhole === undefined) return [];
+    const comment = new RegExp(`^${COMMENT}export const ${name}:`, "m").exec(source)?.groups?.["comment"];
+    if (comment === undefined) throw new Error(`Cannot make the table of parts: ${name} has no comment`);
+    return [`| ${part.describe()} | \`${part.describeWhole().replaceAll("|", "\\|")}\` | ${textOf(comment)} |`];
+  });
+  return `### Parts of headers\n\n| part | what it is | meaning |\n|---|---|---|\n${rows.sort().join("\n")}\n`;
+}
+
+function described(shape: Shape): string {
+  const text = shape.describe();
+  const written = text === "–" ? "nothing" : `\`${text}\``;
+  return shape.isOptional === true ? `${written}, or nothing` : written;
+}
+
+/** The messages of an interface. @throws Error for one without a comment, and for anything else in it, so that none is left out silently */
+function rowsOf(source: string, name: string): Map<number, Row> {
+  const body = new RegExp(`^(?:export )?interface ${name}\\b[^{]*\\{\\n(?<body>[\\s\\S]*?)\\n\\}$`, "m").exec(source)?.groups?.["body"];
+  if (body === undefined) throw new Error(`Cannot make a table of messages: there is no interface ${name}`);
+  const row = new RegExp(String.raw`\s*(?: {2}${COMMENT})? {2}\[MESSAGE\.(?<message>\w+)\]: [^\n]*;(?:\n|$)`, "y");
+  const rows = new Map<number, Row>();
+  while (row.lastIndex < body.length) {
+    const at = row.lastIndex;
+    const { message = "", comment } = row.exec(body)?.groups ?? {};
+    if (message === "")
+      throw new Error(`Cannot make the table of ${name}: it cannot be read from ${JSON.stringify(body.slice(at, at + 80))} on`);
+    const number = (MESSAGE as Readonly<Record<string, number>>)[message];
+    if (number === undefined || comment === undefined) throw new Error(`Cannot make the table of ${name}: ${message} has no comment`);
+    rows.set(number, { name: message, comment: textOf(comment) });
+  }
+  return rows;
+}
+
+/** A comment as one line. */
+function textOf(comment: string): string {
+  return comment
+    .replace(/^ *\* ?/gm, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+function cut(text: string, marker: string): [before: string, after: string] {
+  const at = text.indexOf(marker);
+  if (at < 0) throw new Error(`Cannot make the tables of PROTOCOL.md: it has no marker ${marker}`);
+  return [text.slice(0, at), text.slice(at + marker.length)];
+}

@@ -6,6 +6,7 @@
  * client package is loaded here and only when a cluster is used. Invariant: nothing else of the package imports it, types aside.
  */
 import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
+import { NATS_PING_EVERY_MS } from "../../platform/nats/limits.ts";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import { oneOf } from "../../platform/network/certified-host.ts";
 import type { NatsLogin } from "../../platform/nats/nats-login-files.ts";
@@ -38,7 +39,6 @@ export interface NatsTls {
 
 /** Atomic batches, on which transactions stand, came with 2.12. */
 const VERSION_MIN = [2, 12] as const;
-const PING_INTERVAL_MS = 1_000;
 const RECONNECT_WAIT_MS = 100;
 const ATTEMPT_TIMEOUT_MS = 3_000;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -172,7 +172,7 @@ function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOpti
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_WAIT_MS,
     reconnectJitter: RECONNECT_WAIT_MS / 2,
-    pingInterval: PING_INTERVAL_MS,
+    pingInterval: NATS_PING_EVERY_MS,
     maxPingOut: 2,
     timeout: ATTEMPT_TIMEOUT_MS,
     // A server that starts again may refuse for a moment what it accepts later.

@@ -6,7 +6,8 @@
  * which it is found when its second attempt is refused because the first one was applied. Where neither helps, the outcome is unknown and is said to be.
  */
 import { UnknownOutcomeError } from "../control-errors.ts";
-import { type StoreTransaction, TRANSACTION_TIMEOUT_MS, type TransactionResult } from "../store/control-store.ts";
+import { TRANSACTION_TIMEOUT_MS } from "../limits.ts";
+import type { StoreTransaction, TransactionResult } from "../store/control-store.ts";
 import { HEADER, isDeletion, type NatsSubjects } from "./nats-subjects.ts";
 import { type ApiFailure, Backoff, ERROR, type StreamApi, unavailable } from "./stream-api.ts";
 import { messagesOf, type TransactionMessage } from "./transaction-messages.ts";

@@ -5,6 +5,7 @@
  * are a `TypeError`, values out of range a `RangeError`; both name the option, what is allowed, and what was received.
  */
 import { describeValue } from "../../base/describe.ts";
+import { TIMER_MS_MAX } from "../../base/limits.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
 import { nearNames } from "../../base/near-names.ts";
 
@@ -30,8 +31,6 @@ export interface OptionSubject {
 
 /** 2^43: in units of 1/10,000, sums of whole amounts stay exact beyond it, and no machine has as many bytes of memory. */
 const AMOUNT_MAX = 2 ** 43;
-/** The longest time that a timer takes; it takes a longer one for none at all. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
 const NAME_LENGTH_MAX = 1000;
 
 export function flag(fallback: boolean): Option<boolean> {

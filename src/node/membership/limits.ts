@@ -3,10 +3,11 @@
  *
  * Used by `fence-watch.ts` and what it asks: `head-silence.ts`, `store-watch.ts`, `store-absence.ts`, `node-links.ts`.
  */
+import { REFUSES_WITHIN_MS } from "../../platform/limits.ts";
 import { FENCE_FRACTION, FREEZE_FACTOR, GUARD_NODES_MIN, HEARTBEAT_EVERY_MS, PROOF_FRESH_MS, PROVE_EVERY_MS } from "../../base/limits.ts";
 
-/** Whatever is asked (the head's address, other nodes, the store's servers) is waited for so long. A new head that does not answer in this time is left for the next. */
-export const ANSWERS_WITHIN_MS = 1_500;
+/** Other nodes, the head and the servers of the store are waited for as long as an address that may refuse connections: a new head that does not answer in this time is left for the next. */
+export const ANSWERS_WITHIN_MS: number = REFUSES_WITHIN_MS;
 /** Others are asked when two heartbeats were not answered and the third is late. */
 export const ASK_AFTER_MS: number = 2.5 * HEARTBEAT_EVERY_MS;
 export const ASK_EVERY_MS = 1_000;

@@ -10,6 +10,7 @@ import { afterReading } from "../../base/after-reading.ts";
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import { ConnectionClosedError } from "../../rpc/connection.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
+import { REQUEST_TIMEOUT_MS } from "../../rpc/limits.ts";
 import type { Message, PeerConnection, Reply, SendOptions } from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
@@ -37,7 +38,6 @@ interface PendingRequest {
 }
 
 const NO_BYTES = new Uint8Array(0);
-const REQUEST_TIMEOUT_MS = 30_000;
 /** How the head signs what it says. */
 const HEAD = "head";
 

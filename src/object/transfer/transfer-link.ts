@@ -8,7 +8,8 @@ import type { Transport } from "../../platform/network/transport.ts";
 import { FrameError, FrameWriter } from "../../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";
-import { CHUNK_BYTES, CHUNK_HEAD_BYTES, type ChunkHead, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
+import { CHUNK_BYTES } from "../limits.ts";
+import { CHUNK_HEAD_BYTES, type ChunkHead, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
 
 interface TransferLinkEvents {
   onMessage: (type: number, pull: number, header: unknown) => void;

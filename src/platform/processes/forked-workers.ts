@@ -6,7 +6,8 @@
  */
 import { rmSync } from "node:fs";
 import net from "node:net";
-import { Child, type ChildExit, type ChildOptions, MESSAGE_LENGTH_MAX, onLines } from "./worker-process.ts";
+import { MESSAGE_LENGTH_MAX } from "../limits.ts";
+import { Child, type ChildExit, type ChildOptions, onLines } from "./worker-process.ts";
 
 interface ForkedWorker {
   /** That of the process which forks it, until it has. */

@@ -8,6 +8,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
+import { MESSAGE_LENGTH_MAX } from "../limits.ts";
 import { childEnvironment } from "./child-environment.ts";
 
 const PARENT_FD = 3;
@@ -91,8 +92,6 @@ export class Child {
 
 /** The longest line that is kept whole: a program that never ends its line must not fill the memory of its daemon. */
 const LINE_LENGTH_MAX = 64 * 1024;
-/** Between a parent and its child: a configuration or a result is one line, however long. */
-export const MESSAGE_LENGTH_MAX: number = 16 * 1024 * 1024;
 
 export function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void, lengthMax: number = LINE_LENGTH_MAX): void {
   const decoder = new StringDecoder("utf8");

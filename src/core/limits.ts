@@ -44,3 +44,8 @@ export const REFERENCE_FROM_BYTES: number = STORE_FROM_BYTES;
 export const STORE_TEXT_FROM_BYTES: number = RECORD_BYTES_MAX / 8;
 /** Callers that may wait in a queue, and members of a group: each takes some hundred bytes in the actor. */
 export const WAITERS_MAX = 1_000_000;
+
+/** Of an amount of a resource: in units of 1/10,000, sums of whole amounts stay exact beyond it, and no machine has as many bytes of memory. */
+export const AMOUNT_MAX: number = 2 ** 43;
+/** Of a name that a user chooses. */
+export const NAME_LENGTH_MAX = 1000;

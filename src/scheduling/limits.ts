@@ -27,5 +27,5 @@ export const KNOCK_WAIT_MS: number = 5 * PATIENT_FROM_MS;
 export const NEAR_FROM_BYTES: number = 1024 * 1024;
 
 /** Who was refused by a node that had less than was known asks again after this, and each time after twice as long, up to the second. */
-export const BACK_OFF_MIN_MS = 20;
-export const BACK_OFF_MAX_MS = 1000;
+export const REFUSED_WAIT_MIN_MS = 20;
+export const REFUSED_WAIT_MAX_MS = 1000;

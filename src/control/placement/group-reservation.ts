@@ -10,7 +10,7 @@
 import type { NodeId } from "../../base/ids.ts";
 import { type ResourceVector } from "../../base/resources.ts";
 import type { BundleRequest, BundleStrategy } from "../../scheduling/bundle-placement.ts";
-import { BACK_OFF_MAX_MS, BACK_OFF_MIN_MS } from "../../scheduling/limits.ts";
+import { REFUSED_WAIT_MAX_MS, REFUSED_WAIT_MIN_MS } from "../../scheduling/limits.ts";
 import { placeMissing } from "./bundle-candidates.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
@@ -215,7 +215,7 @@ export class GroupReservation {
   }
 
   #backOff(group: Group, nowMs: number): void {
-    group.backOffMs = Math.min(BACK_OFF_MAX_MS, Math.max(BACK_OFF_MIN_MS, group.backOffMs * 2));
+    group.backOffMs = Math.min(REFUSED_WAIT_MAX_MS, Math.max(REFUSED_WAIT_MIN_MS, group.backOffMs * 2));
     group.notBeforeMs = nowMs + group.backOffMs;
   }
 

@@ -7,6 +7,7 @@
 import { describeValue } from "../../base/describe.ts";
 import { TIMER_MS_MAX } from "../../base/limits.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
+import { AMOUNT_MAX, NAME_LENGTH_MAX } from "../limits.ts";
 import { nearNames } from "../../base/near-names.ts";
 
 /** One row of a table of options. */
@@ -28,10 +29,6 @@ export interface OptionSubject {
   /** Other programs' names for our options, besides those that differ in their spelling alone. */
   readonly otherNames: Readonly<Record<string, string>>;
 }
-
-/** 2^43: in units of 1/10,000, sums of whole amounts stay exact beyond it, and no machine has as many bytes of memory. */
-const AMOUNT_MAX = 2 ** 43;
-const NAME_LENGTH_MAX = 1000;
 
 export function flag(fallback: boolean): Option<boolean> {
   return { allowed: "true or false is needed", fallback, check: (value) => (typeof value === "boolean" ? "ok" : "wrong type") };

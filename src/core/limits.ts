@@ -3,6 +3,7 @@
  */
 import { CLOSED_AFTER_MS } from "../base/limits.ts";
 import { STORE_FROM_BYTES } from "../object/limits.ts";
+import { OUTPUT_OPEN_MAX_MS } from "../platform/limits.ts";
 import { RECORD_BYTES_MAX } from "../wire/limits.ts";
 
 /** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
@@ -49,3 +50,6 @@ export const WAITERS_MAX = 1_000_000;
 export const AMOUNT_MAX: number = 2 ** 43;
 /** Of a name that a user chooses. */
 export const NAME_LENGTH_MAX = 1000;
+
+/** How long a program that is left without `shutdown` waits for its node, as its user waits for the program: an end takes 10 ms, and `OUTPUT_OPEN_MAX_MS` more where a program that a worker has started keeps its pipes. */
+export const EXIT_WAITS_MS: number = 2 * OUTPUT_OPEN_MAX_MS;

@@ -27,6 +27,8 @@ export const PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
 /** After so long without an answer it ends. */
 export const PERMIT_GIVES_UP_MS = 30_000;
 
+/** How long output is waited for after the process that writes it has ended: a program that it has started may keep its pipes. */
+export const OUTPUT_OPEN_MAX_MS = 500;
 /** A program that is asked something short, such as its version, answers in this time. */
 export const PROGRAM_ANSWERS_WITHIN_MS = 20_000;
 /** Of what npm and pip print: they name the cause first and print their own usage after it. */

@@ -13,3 +13,5 @@ export const NATS_PINGS_MAX = 3;
 export const FREE_BYTES_MIN: number = 64 * 1024 * 1024;
 /** What the state may take of the disk. Not a share of what is free, NATS's default: on a full disk that is less than the stream of a store asks for. */
 export const NATS_STATE_BYTES_MAX: number = 2 * 1024 * 1024 * 1024;
+/** A server greets who connects at once. */
+export const NATS_GREETS_WITHIN_MS = 2_000;

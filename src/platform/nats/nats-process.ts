@@ -9,7 +9,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { LogFollower } from "../files/log-follower.ts";
 import { LOG_BYTES_MAX, LOG_FILES_MAX } from "../limits.ts";
-import { FREE_BYTES_MIN } from "./limits.ts";
+import { FREE_BYTES_MIN, NATS_GREETS_WITHIN_MS } from "./limits.ts";
 import { natsServerConfig, type NatsRoutes, type NatsServerAuthority } from "./nats-config.ts";
 import { isOutOfDisk, type NatsServerFailedError, natsServerFailure } from "./nats-failures.ts";
 import { NatsFolder } from "./nats-folder.ts";
@@ -56,7 +56,6 @@ export type NatsProcessEvent =
 const READY_WITHIN_MS = 30_000;
 const STOPS_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 25;
-const GREETING_TIMEOUT_MS = 2_000;
 const WATCH_EVERY_MS = 1_000;
 const LAST_LINES_KEPT = 50;
 
@@ -179,7 +178,7 @@ export class NatsProcess implements AsyncDisposable {
     const { tls, name } = this.#options;
     const url = new URL(this.url);
     try {
-      const place = { host: url.hostname.replace(/^\[|\]$/g, ""), port: this.#port, caPem: tls?.ca, timeoutMs: GREETING_TIMEOUT_MS };
+      const place = { host: url.hostname.replace(/^\[|\]$/g, ""), port: this.#port, caPem: tls?.ca, timeoutMs: NATS_GREETS_WITHIN_MS };
       const { serverName } = await readNatsGreeting(place);
       return serverName === name;
     } catch {

@@ -8,12 +8,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
-import { MESSAGE_LENGTH_MAX } from "../limits.ts";
+import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
 import { childEnvironment } from "./child-environment.ts";
 
 const PARENT_FD = 3;
-/** How long output is waited for after a child has ended. */
-const PIPES_OPEN_MAX_MS = 500;
 
 export interface ChildExit {
   exitCode: number | undefined;
@@ -66,7 +64,7 @@ export class Child {
       options.onExit({ exitCode: code ?? undefined, signal: signal ?? undefined });
     };
     child.on("close", report);
-    child.on("exit", (code, signal) => setTimeout(report, PIPES_OPEN_MAX_MS, code, signal).unref());
+    child.on("exit", (code, signal) => setTimeout(report, OUTPUT_OPEN_MAX_MS, code, signal).unref());
   }
 
   /** A further line for a child that waits for one. */

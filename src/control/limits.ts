@@ -4,8 +4,8 @@
  * What nodes and heads have to agree on (`PROVE_EVERY_MS`, `PROOF_GOOD_MS`, times of death) is in `base/limits.ts`, and what NATS takes in `platform/nats/limits.ts`.
  */
 import { DEAD_AFTER_MS, PROVE_EVERY_MS, STORE_ELECTION_MS } from "../base/limits.ts";
-import { RECORD_BYTES_MAX } from "../wire/limits.ts";
 import { NATS_BATCH_MESSAGES_MAX, NATS_MESSAGE_BYTES_MAX, NATS_PING_EVERY_MS, NATS_STATE_BYTES_MAX } from "../platform/nats/limits.ts";
+import { RECORD_BYTES_MAX } from "../wire/limits.ts";
 
 /** The head that leads says so on the bus. */
 export const ANNOUNCE_EVERY_MS = 200;
@@ -42,3 +42,10 @@ export const STREAM_BYTES_MAX: number = NATS_STATE_BYTES_MAX / 2;
 export const NODES_COME_WITHIN_MS = 1000;
 /** Without a store: how long nodes may take to come with the other bundles of a group that only they know. As long as nodes may stay away before they are dead. */
 export const BUNDLES_COME_WITHIN_MS: number = DEAD_AFTER_MS;
+
+/** Of a subject of NATS, in characters; it should stay below this. */
+export const SUBJECT_LENGTH_MAX = 1_000;
+/** Keys of the store are subjects. */
+export const KEY_LENGTH_MAX: number = SUBJECT_LENGTH_MAX;
+/** Of a key of a program or a library with its table, as the store writes it: plain characters take one, others three for each of their bytes in UTF-8. The rest is for what the head puts before it. */
+export const STORED_NAME_MAX: number = KEY_LENGTH_MAX - 100;

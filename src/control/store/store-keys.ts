@@ -5,11 +5,8 @@
  * Two different lists of words never give the same key. What a caller passes by mistake is refused here, before anything is sent.
  */
 import { describeValue } from "../../base/describe.ts";
-import { TRANSACTION_CHANGES_MAX, VALUE_BYTES_MAX } from "../limits.ts";
+import { KEY_LENGTH_MAX, TRANSACTION_CHANGES_MAX, VALUE_BYTES_MAX } from "../limits.ts";
 import type { StoreTransaction } from "./control-store.ts";
-
-/** A subject of NATS should stay below this. */
-const KEY_LENGTH_MAX = 1_000;
 
 const KEY = /^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$/;
 

@@ -11,6 +11,7 @@ const RULES = [
   "test/commits.test.ts",
   "test/errors.test.ts",
   "test/layers.test.ts",
+  "test/limits.test.ts",
   "test/house.test.ts",
   "test/header-casts.test.ts",
   "test/message-texts.test.ts",

@@ -6,8 +6,11 @@
  * answers, and that workers stop by themselves when their daemon has not told them to go on. The invariant: when the death of the node is committed, none of its workers runs.
  */
 import type { NodeId } from "../src/base/ids.ts";
+import { CLOSED_AFTER_MS, DEAD_AFTER_MS, HEARTBEAT_EVERY_MS, PROOF_GOOD_MS, WORKER_GRACE_MS } from "../src/base/limits.ts";
 import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/nodes/failure-detector.ts";
+import { ANNOUNCE_EVERY_MS, CLAIM_AFTER_MS, GIVES_UP_AFTER_MS } from "../src/control/limits.ts";
 import { ProofClock } from "../src/control/leadership/proof-clock.ts";
+import { SAME_TIME_MS } from "../src/node/membership/limits.ts";
 import { type FenceEvent, type LaterHeads, SelfFence } from "../src/node/membership/self-fence.ts";
 import type { FencingMutation, FencingProof } from "./fencing-mutations.ts";
 import { CUTS, type Head, type Place, type Way } from "./fencing-places.ts";
@@ -16,16 +19,6 @@ import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 
 const NODE = "n" as NodeId;
 const INCARNATION = "1";
-const DEAD_AFTER_MS = 10_000;
-const CLOSED_AFTER_MS = 2_000;
-const PROOF_MS = 20_000;
-const BEAT_MS = 1_000;
-const WORKER_CHECK_MS = 500;
-const ANNOUNCE_MS = 200;
-const GIVES_UP_MS = 13_000;
-const CLAIM_AFTER_MS = 1_200;
-/** What a node takes off the time of a proof that is the silence of the head's address. */
-const SAME_TIME_MS = 2_000;
 /** Both sides of a connection learn of its end within this. */
 const CLOSING_MS = 400;
 
@@ -194,8 +187,8 @@ class ModelNode {
         this.#tell({ kind: "storeAway", provenMs, nowMs: this.clockMs });
       },
     });
-    world.time.every(BEAT_MS, () => this.#isAwake && this.#beat());
-    if (world.outages !== undefined) world.time.every(BEAT_MS, () => this.#isAwake && this.#looks.look(this.clockMs));
+    world.time.every(HEARTBEAT_EVERY_MS, () => this.#isAwake && this.#beat());
+    if (world.outages !== undefined) world.time.every(HEARTBEAT_EVERY_MS, () => this.#isAwake && this.#looks.look(this.clockMs));
     world.time.every(50, () => this.#isAwake && this.#tell({ kind: "tick", nowMs: this.clockMs }));
   }
 
@@ -219,7 +212,7 @@ class ModelNode {
 
   get workersRun(): boolean {
     if (this.#isFenced || this.#isPaused) return false;
-    return this.#world.mutation === "workersTrustDaemon" || this.clockMs < this.#workersUntilMs + WORKER_CHECK_MS;
+    return this.#world.mutation === "workersTrustDaemon" || this.clockMs < this.#workersUntilMs + WORKER_GRACE_MS;
   }
 
   /** Not while it learns that its connections are closed: that would be one fault more than is promised. */
@@ -277,7 +270,7 @@ class ModelNode {
         });
       }
     }
-    world.time.after(BEAT_MS / 2, () => {
+    world.time.after(HEARTBEAT_EVERY_MS / 2, () => {
       if (!this.#isAwake || answers > 0) return;
       if (world.proof === "store") this.#askStore();
       else this.#askAddress();
@@ -287,7 +280,7 @@ class ModelNode {
   #later(provenMs: number, sentMs: number): LaterHeads | undefined {
     const { proof, mutation } = this.#world;
     if (proof === "store" || mutation === "laterHeadsForgotten") return undefined;
-    return { provenMs: mutation === "answersAreProofs" ? sentMs : provenMs, takeoverGraceMs: PROOF_MS };
+    return { provenMs: mutation === "answersAreProofs" ? sentMs : provenMs, takeoverGraceMs: PROOF_GOOD_MS };
   }
 
   /** The head's address takes connections and the head answers nobody: it stands still, or leads no more. */
@@ -358,7 +351,7 @@ class ModelHead {
     this.#drift = 1 + world.random.between(-0.01, 0.01);
     this.#proofs.begins(0);
     if (index === 0) this.#lead(1);
-    world.time.every(ANNOUNCE_MS, () => this.isAwake && this.#announceOrClaim());
+    world.time.every(ANNOUNCE_EVERY_MS, () => this.isAwake && this.#announceOrClaim());
     world.time.every(100, () => this.isAwake && this.#tick());
     world.time.every(200, () => this.isAwake && this.#askBus());
     world.time.every(3_000, () => this.isAwake && this.#prove());
@@ -436,7 +429,7 @@ class ModelHead {
     }
     this.#tell(this.#ofNode("heartbeat"));
     if (this.#detector?.isDead(NODE, INCARNATION)) return { answer: "dead", term, provenAgoMs };
-    const isProven = this.#world.mutation === "unprovenAnswers" || provenAgoMs < PROOF_MS;
+    const isProven = this.#world.mutation === "unprovenAnswers" || provenAgoMs < PROOF_GOOD_MS;
     return { answer: isProven ? "alive" : undefined, term, provenAgoMs };
   }
 
@@ -447,7 +440,7 @@ class ModelHead {
   #announceOrClaim(): void {
     const { heads } = this.#world;
     const other = heads[1 - this.#index] as ModelHead;
-    if (this.#world.outages !== undefined && this.#proofs.agoMs(this.clockMs) > GIVES_UP_MS) this.#stepDown();
+    if (this.#world.outages !== undefined && this.#proofs.agoMs(this.clockMs) > GIVES_UP_AFTER_MS) this.#stepDown();
     if (this.#detector !== undefined) {
       this.#world.send([this.place, other.place, "bus"], () => other.#hearLeader(this.#term));
       return;
@@ -479,7 +472,7 @@ class ModelHead {
     this.#lapses = this.#proofs.lapses;
     this.#isFresh = true;
     const isFirst = this.#world.time.nowMs === 0;
-    const takeoverGraceMs = isFirst || this.#world.mutation === "noGrace" ? 0 : PROOF_MS;
+    const takeoverGraceMs = isFirst || this.#world.mutation === "noGrace" ? 0 : PROOF_GOOD_MS;
     this.#detector = new FailureDetector({ deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS, takeoverGraceMs });
     if (this.#world.store.state === "dead") this.#detector.restoreDead(NODE, INCARNATION);
     else this.#tell(this.#ofNode("expected"));

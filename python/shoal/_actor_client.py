@@ -9,14 +9,9 @@ from collections import deque
 from . import _messages as message
 from ._call_link import CallLink
 from ._codec import PayloadReader
+from ._limits import DEATH_OF_NODE_TOLD_WITHIN_SECONDS, DEATH_TOLD_WITHIN_SECONDS, RECONNECT_MAX_SECONDS, RECONNECT_MIN_SECONDS
 from ._outgoing import open_link
 from .errors import ActorDiedError, ActorUnavailableError, TaskError
-
-#: A connection that breaks means that the process died, which the node tells within this time, or that the connection alone broke.
-_DEATH_TOLD_WITHIN_SECONDS = 1.0
-_DEATH_OF_NODE_TOLD_WITHIN_SECONDS = 4.0
-_RECONNECT_MIN_SECONDS = 0.1
-_RECONNECT_MAX_SECONDS = 2.0
 
 
 class ActorClient:
@@ -75,7 +70,7 @@ class ActorClient:
         self._state = state
         if state["phase"] == "alive":
             self._again(state)
-            self._connect(state, _RECONNECT_MIN_SECONDS)
+            self._connect(state, RECONNECT_MIN_SECONDS)
         elif state["phase"] == "restarting":
             self._link = None
             self._again(state)
@@ -119,7 +114,7 @@ class ActorClient:
         def retry():
             if self._is_current(state) and self._link is None:
                 self._incarnation = -1
-                self._connect(state, min(_RECONNECT_MAX_SECONDS, delay * 2))
+                self._connect(state, min(RECONNECT_MAX_SECONDS, delay * 2))
 
         open_link(self._worker, state["address"], state["processId"], None, opened)
 
@@ -139,7 +134,7 @@ class ActorClient:
         elif self._is_current(state):
             is_elsewhere = state["address"].startswith("tcp:")
             self._worker.pump.after(
-                _DEATH_OF_NODE_TOLD_WITHIN_SECONDS if is_elsewhere else _DEATH_TOLD_WITHIN_SECONDS, lambda: self._reconnect(state)
+                DEATH_OF_NODE_TOLD_WITHIN_SECONDS if is_elsewhere else DEATH_TOLD_WITHIN_SECONDS, lambda: self._reconnect(state)
             )
 
     def _reconnect(self, state):
@@ -149,7 +144,7 @@ class ActorClient:
         self._lost_incarnation = -1
         self._again(state)
         self._incarnation = -1
-        self._connect(state, _RECONNECT_MIN_SECONDS)
+        self._connect(state, RECONNECT_MIN_SECONDS)
 
     def _again(self, state):
         """The calls that were with the life that ended."""

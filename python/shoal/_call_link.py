@@ -7,11 +7,7 @@ the submitter of tasks, or the client of the actor.
 from . import _messages as message
 from ._codec import Payload, PayloadReader, is_plain
 from ._connection import decode_header
-
-#: How often the daemon is told how far messages with holds were read.
-TELL_HELD_EVERY = 256
-#: What the ids of a node and of its processes have in common.
-_NODE_TAG = 16
+from ._limits import NODE_TAG_DIGITS, TELL_HELD_EVERY
 
 
 class Call:
@@ -228,7 +224,7 @@ class CallLink:
 
     def _closed(self, _reason):
         # Of a process of this node all that it had written is read, whether or not it closed the connection.
-        is_here = self.process_id[:_NODE_TAG] == self._worker.process_id[:_NODE_TAG]
+        is_here = self.process_id[:NODE_TAG_DIGITS] == self._worker.process_id[:NODE_TAG_DIGITS]
         self.is_whole = (is_here or self.connection.is_whole) and self.connection.is_between_messages
         unanswered = list(self.in_flight.values())
         self.in_flight.clear()

@@ -3,12 +3,11 @@
 import difflib
 import math
 
-_AMOUNT_MAX = 2**43
-_NAME_MAX = 1000
+from ._limits import AMOUNT_MAX, NAME_LENGTH_MAX
 
 
 def _amount(value):
-    return _is_number(value) and 0 <= value <= _AMOUNT_MAX and abs(value * 10000 - round(value * 10000)) < 1e-6 + value * 1e-11
+    return _is_number(value) and 0 <= value <= AMOUNT_MAX and abs(value * 10000 - round(value * 10000)) < 1e-6 + value * 1e-11
 
 
 def _is_number(value):
@@ -20,7 +19,7 @@ def _whole(least):
 
 
 def _text(value):
-    return isinstance(value, str) and 1 <= len(value) <= _NAME_MAX
+    return isinstance(value, str) and 1 <= len(value) <= NAME_LENGTH_MAX
 
 
 def _num_returns(value):

@@ -7,10 +7,9 @@ begin; calls of an actor go on, as they change its state, which others see.
 import time
 
 from . import _messages as message
-from ._call_link import TELL_HELD_EVERY
 from ._calls import Job, Target, encoded_size, is_plain, payload_header
-from ._codec import STORE_FROM_BYTES
 from ._connection import decode_header
+from ._limits import STORE_FROM_BYTES, TELL_HELD_EVERY
 
 #: The shape of a call without a header.
 _DEFAULT_SHAPE = "CPU:10000"

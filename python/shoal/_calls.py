@@ -12,12 +12,10 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from . import _messages as message
 from ._codec import PayloadReader, is_plain, payload_header
 from ._interrupts import TaskInterrupted
+from ._limits import SINGLE_ITEMS_MAX, TURN_AFTER_SECONDS
 from ._reading import ArgumentsLost
 from .values import Undefined
 
-#: Each of the first items is sent before the next is asked for: that may take long, and nothing is known of it.
-_SINGLE_ITEMS = 16
-_TURN_AFTER_SECONDS = 0.001
 #: The end of an actor, as a call that comes after all others.
 TERMINATE_METHOD = "\0terminate"
 # Of an actor that called exit_actor(), for its node.
@@ -309,7 +307,7 @@ class Stream:
             self._ahead.append(size)
             self._ahead_bytes += size
             now = time.monotonic()
-            if index < _SINGLE_ITEMS or now - last_turn > _TURN_AFTER_SECONDS:
+            if index < SINGLE_ITEMS_MAX or now - last_turn > TURN_AFTER_SECONDS:
                 pump.turn(0)
                 last_turn = time.monotonic()
             if not self._has_room() and not self.is_stopped and not job.is_cancelled:

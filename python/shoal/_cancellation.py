@@ -5,11 +5,7 @@ ended. Calls of actors are told and no more, as their process has a state that o
 """
 
 from . import _messages as message
-
-_INTERRUPT_EVERY_SECONDS = 0.05
-#: How long a task that has begun may take to end by itself.
-_GRACE_SECONDS = 3.0
-_ABANDON_WITHIN_SECONDS = 0.5
+from ._limits import ABANDON_WITHIN_SECONDS, CANCEL_GRACE_SECONDS, INTERRUPT_EVERY_SECONDS
 
 
 class _Pursuit:
@@ -83,14 +79,14 @@ class Cancellation:
     def _begin(self, pursuit):
         self._pursuits.append(pursuit)
         if self._timer is None:
-            self._timer = self._worker.pump.after(_INTERRUPT_EVERY_SECONDS, self._tick)
+            self._timer = self._worker.pump.after(INTERRUPT_EVERY_SECONDS, self._tick)
 
     def _tick(self):
         self._timer = None
         for pursuit in list(self._pursuits):
             self._pursue(pursuit)
         if self._pursuits:
-            self._timer = self._worker.pump.after(_INTERRUPT_EVERY_SECONDS, self._tick)
+            self._timer = self._worker.pump.after(INTERRUPT_EVERY_SECONDS, self._tick)
 
     def _pursue(self, pursuit):
         call, link = pursuit.call, pursuit.link
@@ -105,16 +101,16 @@ class Cancellation:
             pursuit.began = now
         since = now - pursuit.began
         if pursuit.is_stream:
-            if since >= _GRACE_SECONDS:
+            if since >= CANCEL_GRACE_SECONDS:
                 self._interrupt(pursuit, False)
             return
-        if since < _GRACE_SECONDS and not pursuit.force:
+        if since < CANCEL_GRACE_SECONDS and not pursuit.force:
             self._interrupt(pursuit, False)
             return
         if not pursuit.is_abandoned and not pursuit.force:
             pursuit.is_abandoned = True
             link.cancel(call, pursuit.recursive, True)
-        if pursuit.force or since >= _GRACE_SECONDS + _ABANDON_WITHIN_SECONDS:
+        if pursuit.force or since >= CANCEL_GRACE_SECONDS + ABANDON_WITHIN_SECONDS:
             self._interrupt(pursuit, True)
 
     def _interrupt(self, pursuit, kill):

@@ -5,7 +5,6 @@ Reading a payload takes over the holds that came with it; writing one collects t
 
 import sys
 
-from . import _messages as message
 from . import _runtime
 from . import _tags as tags
 from ._decode import decode_value
@@ -24,17 +23,12 @@ from ._forms import (
     tensor_from,
     tensor_parts,
 )
+from ._limits import ERROR_BYTES_MAX, STORE_FROM_BYTES, TASK_MESSAGE_LENGTH_MAX, TASK_STACK_LENGTH_MAX
 from ._tracebacks import frames_text, message_of, traceback_text
 from ._arrays import loaded_numpy, numpy_or_none
 from .errors import RuntimeEnvError, SerializationError, ShoalError, TaskError, from_wire, to_wire
 from ._targets import EnvironmentFault
 from .values import Custom
-
-#: From here on a value lies in the store and is not copied from process to process.
-STORE_FROM_BYTES = 65536
-_MESSAGE_MAX = 8192
-_STACK_MAX = 32768
-_ERROR_BYTES_MAX = 64 * 1024 * 1024
 
 
 class ObjectRef:
@@ -271,7 +265,7 @@ class Codec:
         failure = self._failure(error, task)
         try:
             in_band, buffers, refs = self.encode(failure)
-            if not buffers and not refs and len(in_band) <= _ERROR_BYTES_MAX:
+            if not buffers and not refs and len(in_band) <= ERROR_BYTES_MAX:
                 return in_band
         except BaseException:  # what hangs on an exception may do anything when it is looked at
             pass
@@ -299,9 +293,9 @@ class Codec:
         name = type(error).__qualname__
         text = _brief("Task %s failed: %s%s" % (task, name, ": " + text if text else ""))
         stack = traceback_text(error)
-        failure = TaskError(text, {"taskName": task, "remoteStack": stack[:_STACK_MAX], **self._where})
+        failure = TaskError(text, {"taskName": task, "remoteStack": stack[:TASK_STACK_LENGTH_MAX], **self._where})
         failure.__cause__ = error
-        failure.remote_stack = ("TaskError: %s\n%s" % (text, frames_text(error)))[:_STACK_MAX]
+        failure.remote_stack = ("TaskError: %s\n%s" % (text, frames_text(error)))[:TASK_STACK_LENGTH_MAX]
         return failure
 
 
@@ -323,7 +317,7 @@ def payload_header(in_band, buffers, refs, error, location):
 
 
 def _brief(text):
-    return text if len(text) <= _MESSAGE_MAX else text[:_MESSAGE_MAX] + "..."
+    return text if len(text) <= TASK_MESSAGE_LENGTH_MAX else text[:TASK_MESSAGE_LENGTH_MAX] + "..."
 
 
 def _arrow_table(stream):

@@ -10,12 +10,11 @@ from . import _messages as message
 from ._decode import DecodeError, decode_value
 from ._encode import encode_value
 from ._frames import FrameError, FrameParser, frame_parts, numbered_frame
+from ._limits import FRAME_SIZE_MAX, JOINED_BYTES_MAX
 from ._wire_error import read_wire_error
 from .values import Undefined
 
-_CHUNK_BYTES = 256 * 1024
-#: What is gathered beyond this is written in pieces of its own.
-_JOIN_MAX_BYTES = 65536
+_READ_BYTES = 256 * 1024
 #: What TLS says where a socket would say that it must wait. Named, as most workers never load it.
 _TLS_WAITS = ("SSLWantReadError", "SSLWantWriteError")
 
@@ -46,7 +45,7 @@ def without_undefined(value):
 
 
 class Connection:
-    def __init__(self, sock, pump, size_max=message.FRAME_SIZE_MAX):
+    def __init__(self, sock, pump, size_max=FRAME_SIZE_MAX):
         sock.setblocking(False)
         self._socket = sock
         self._pending = getattr(sock, "pending", None)
@@ -81,7 +80,7 @@ class Connection:
 
     def trust(self):
         """The peer has said who it is: frames of any kind and size are read from now on."""
-        self._parser.size_max = message.FRAME_SIZE_MAX
+        self._parser.size_max = FRAME_SIZE_MAX
 
     # ---- out
 
@@ -147,7 +146,7 @@ class Connection:
         joined = []
         small = []
         for piece in out:
-            if len(piece) < _JOIN_MAX_BYTES:
+            if len(piece) < JOINED_BYTES_MAX:
                 small.append(piece)
                 continue
             if small:
@@ -173,7 +172,7 @@ class Connection:
 
     def _read(self):
         try:
-            chunk = self._socket.recv(_CHUNK_BYTES)
+            chunk = self._socket.recv(_READ_BYTES)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:

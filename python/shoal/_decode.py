@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 from . import _tags as tags
 from ._arrays import array_of, item_size
+from ._limits import CUSTOM_KINDS_MAX, DECODE_DEPTH_MAX
 from .values import (
     AggregateError,
     Custom,
@@ -203,8 +204,8 @@ class Reader:
     def _check(self, count, depth):
         if count > len(self.data) - self.at:
             raise DecodeError("Cannot read a value: it is cut short")
-        if depth >= tags.DECODE_DEPTH_MAX:
-            raise DecodeError("Cannot read a value: it is nested more than %d levels deep" % tags.DECODE_DEPTH_MAX)
+        if depth >= DECODE_DEPTH_MAX:
+            raise DecodeError("Cannot read a value: it is nested more than %d levels deep" % DECODE_DEPTH_MAX)
 
     def _map(self, count, depth, shared):
         self._check(count * 2, depth)
@@ -452,7 +453,7 @@ class Reader:
     def _marker(self, kind, length, payload):
         if kind == tags.FORM and length == 1:
             return _Marker(kind, payload[0])
-        if kind == tags.CUSTOM and length == 1 and payload[0] < tags.CUSTOM_KINDS_MAX:
+        if kind == tags.CUSTOM and length == 1 and payload[0] < CUSTOM_KINDS_MAX:
             return _Marker(kind, payload[0])
         if kind in (tags.SHARED, tags.SHAPE) and length in (1, 2, 4):
             return _Marker(kind, int.from_bytes(payload, "big"))

@@ -12,6 +12,7 @@ from datetime import date, datetime
 
 from . import _tags as tags
 from ._arrays import dtype_of_array, dtype_of_format, loaded_numpy
+from ._limits import DEPTH_MAX, OUT_OF_BAND_BYTES, PATH_STEPS_MAX
 from ._tracebacks import message_of, traceback_text
 from .values import (
     AggregateError,
@@ -29,7 +30,6 @@ from .values import (
 
 _f64 = struct.Struct(">d").pack
 _tagged_f64 = struct.Struct(">Bd").pack
-_PATH_STEPS_MAX = 32
 
 
 class EncodeError(TypeError):
@@ -44,8 +44,8 @@ class EncodeError(TypeError):
     @property
     def path(self):
         steps = list(reversed(self.steps))
-        if len(steps) > _PATH_STEPS_MAX:
-            steps = steps[: _PATH_STEPS_MAX // 2] + [" ... "] + steps[-_PATH_STEPS_MAX // 2 :]
+        if len(steps) > PATH_STEPS_MAX:
+            steps = steps[: PATH_STEPS_MAX // 2] + [" ... "] + steps[-PATH_STEPS_MAX // 2 :]
         return "".join(steps)
 
     def __str__(self):
@@ -150,8 +150,8 @@ class Writer:
 
     def _begin(self, value, depth):
         """Whether an object is to be written now; if not, it stands as a reference."""
-        if depth >= tags.DEPTH_MAX:
-            self.fail(value, "it is nested more than %d levels deep" % tags.DEPTH_MAX)
+        if depth >= DEPTH_MAX:
+            self.fail(value, "it is nested more than %d levels deep" % DEPTH_MAX)
         identity = id(value)
         shared = self.shared
         if shared is None:
@@ -384,7 +384,7 @@ class Writer:
         """``data``: contiguous bytes, or something with the buffer protocol."""
         view = memoryview(data)
         size = view.nbytes
-        if size >= tags.OUT_OF_BAND_BYTES:
+        if size >= OUT_OF_BAND_BYTES:
             self._extension(tags.OUT_OF_BAND_BUFFER, bytes((kind,)) + len(self.buffers).to_bytes(4, "big"))
             self.buffers.append(view if view.format == "B" and view.ndim == 1 else view.cast("B"))
         elif kind == tags.UINT8_ARRAY:

@@ -5,11 +5,9 @@ import socket
 
 from . import _messages as message
 from ._connection import Connection, decode_header
-from ._proof import HELLO_WITHIN_SECONDS, NO_HELLO, OPEN_WITHIN_SECONDS, ListenerProof
+from ._limits import HELLO_SIZE_MAX, HELLO_WITHIN_SECONDS, NODE_TAG_DIGITS, OPEN_WITHIN_SECONDS
+from ._proof import NO_HELLO, ListenerProof
 from ._wire_error import WireError
-
-#: What the ids of a node and of its processes have in common.
-_NODE_TAG = 16
 
 
 def places_of(configuration):
@@ -48,7 +46,7 @@ class Entrance:
         self._node = node
         self._greeted = greeted
         self._unfinished = unfinished
-        self._connection = connection = Connection(sock, pump, message.HELLO_SIZE_MAX)
+        self._connection = connection = Connection(sock, pump, HELLO_SIZE_MAX)
         self._wait(OPEN_WITHIN_SECONDS)
         unfinished.drop = lambda: connection.drop("too many others came that did not say who they are")
         connection.on_close = self._ended
@@ -102,7 +100,7 @@ class Entrance:
         caller = self._proof.caller_id
         if not isinstance(hello, dict) or hello.get("processId") != caller:
             return NO_HELLO
-        if self._node is not None and caller[:_NODE_TAG] != self._node[:_NODE_TAG]:
+        if self._node is not None and caller[:NODE_TAG_DIGITS] != self._node[:NODE_TAG_DIGITS]:
             text = "the certificate is not that of the caller's node: process %s came with the certificate of node %s"
             return WireError("wrongNode", text % (caller, self._node))
         return None

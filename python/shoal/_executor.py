@@ -7,9 +7,9 @@ its slot back, and takes it again before it goes on.
 
 from collections import deque
 
+from ._limits import PARK_AFTER_SECONDS
+
 _ANY = object()
-#: A wait shorter than this keeps the slot: giving it back and asking for it costs two messages.
-_PARK_AFTER_SECONDS = 0.002
 
 
 class Executor:
@@ -71,7 +71,7 @@ class Executor:
         if self._owes_report:
             self._park()
         elif self._should_park() and self._park_timer is None:
-            self._park_timer = self._pump.after(_PARK_AFTER_SECONDS, self._park_if_idle)
+            self._park_timer = self._pump.after(PARK_AFTER_SECONDS, self._park_if_idle)
 
     def slot_granted(self, shape, is_answer, is_leased):
         # One that crossed with our question is taken back, and the question answered for itself.

@@ -7,7 +7,8 @@ A parser is fed what a socket gives and hands out whole frames; what cannot be a
 
 import struct
 
-from ._messages import FLAG_HEADER, FLAG_NUMBER, FRAME_SIZE_MAX
+from ._limits import FRAME_SIZE_MAX
+from ._messages import FLAG_HEADER, FLAG_NUMBER
 
 _prefix = struct.Struct("<IBBI")
 _numbered = struct.Struct("<IBBIB")

@@ -12,11 +12,12 @@ import struct
 import threading
 import time
 
+from ._limits import SIGNAL_WITHIN_SECONDS
+
 _CALL_SIZE = 36
 _WISH_AT = 64
 _NOTHING = bytes(_CALL_SIZE)
 _NO_WISH = bytes(_CALL_SIZE + 1)
-_SIGNAL_WITHIN_SECONDS = 1.0
 _call = struct.Struct("<I32s")
 
 
@@ -97,7 +98,7 @@ class Interrupts:
     def _await_signal(self, name):
         """The call has ended as it was to be stopped: the signal must not meet the next one."""
         self.was_recursive = self._mark[_WISH_AT + _CALL_SIZE] == 1
-        end = time.monotonic() + _SIGNAL_WITHIN_SECONDS
+        end = time.monotonic() + SIGNAL_WITHIN_SECONDS
         while not self._has_come and time.monotonic() < end:
             time.sleep(0.001)
         if self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:

@@ -7,7 +7,8 @@ node is dropped, and so is one whose hello names a process of another node than 
 import os
 import socket
 
-_HANDSHAKE_WITHIN_SECONDS = 5.0
+from ._limits import HANDSHAKE_WITHIN_SECONDS
+
 _TLS_HANDSHAKE = 0x16
 _NODE_SUFFIX = ".node.shoal"
 _SCHEME = "tcp://"
@@ -46,7 +47,7 @@ class NetworkListener:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         entry = self._unfinished.begin(lambda: self._drop(sock, timer, entry))
-        timer = self._pump.after(_HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(sock, timer, entry))
+        timer = self._pump.after(HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(sock, timer, entry))
         self._pump.add_reader(sock, lambda: self._first(sock, timer, entry))
 
     def _drop(self, sock, timer, entry):
@@ -66,7 +67,7 @@ class NetworkListener:
             self._pump.remove(sock)
             secure = self._context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
             self._pump.cancel(timer)
-            later = self._pump.after(_HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(secure, later, entry))
+            later = self._pump.after(HANDSHAKE_WITHIN_SECONDS, lambda: self._drop(secure, later, entry))
             entry.drop = lambda: self._drop(secure, later, entry)
             self._pump.add_reader(secure, lambda: self._shake(secure, later, entry))
             self._shake(secure, later, entry)

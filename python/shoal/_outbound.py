@@ -10,12 +10,12 @@ from . import _messages as message
 from . import _tags as tags
 from ._call_link import Call
 from ._codec import ObjectRef
+from ._limits import TURN_AFTER_SECONDS
 from ._streams import ItemSink, ObjectRefGenerator
 from .errors import ObjectLostError, TaskCancelledError, TaskError
 from .values import Custom
 
 _PUT_INDEX = 0x80000000
-_TURN_AFTER_SECONDS = 0.001
 STREAMING = "streaming"
 
 
@@ -82,7 +82,7 @@ class OutboundCalls:
         worker = self._worker
         worker.sends_from_coroutine()
         now = self._now()
-        if now - self._last_turn < _TURN_AFTER_SECONDS:
+        if now - self._last_turn < TURN_AFTER_SECONDS:
             return
         self._last_turn = now
         marked = worker.interrupts.pause()

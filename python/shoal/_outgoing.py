@@ -9,13 +9,11 @@ import socket
 
 from . import _messages as message
 from ._connection import Connection
+from ._limits import CONNECT_WITHIN_SECONDS, HELLO_SIZE_MAX, NODE_TAG_DIGITS
 from ._network import client_context, node_of
 from ._proof import TLS_CHANNEL, CallerProof, plain_channel, prove_to, unix_channel
 
 _SCHEME = "tcp://"
-_CONNECT_WITHIN_SECONDS = 5.0
-#: What the ids of a node and of its processes have in common.
-_NODE_TAG = 16
 _TLS_WAITS = ("SSLWantReadError", "SSLWantWriteError")
 
 
@@ -66,7 +64,7 @@ def _connect(worker, address, process_id, done):
         # Never within the caller's own call.
         worker.pump.after(0, lambda: done(None, None, reason))
         return
-    done(Connection(sock, worker.pump, message.HELLO_SIZE_MAX), unix_channel(address), None)
+    done(Connection(sock, worker.pump, HELLO_SIZE_MAX), unix_channel(address), None)
 
 
 class _Opening:
@@ -80,7 +78,7 @@ class _Opening:
         host = host.strip("[]")
         self._identity = worker.identity
         self._is_tls = self._identity is not None and (self._identity.get("alsoOnLoopback") is True or not _is_loopback(host))
-        self._timer = self._pump.after(_CONNECT_WITHIN_SECONDS, lambda: self._fail("no answer within %g s" % _CONNECT_WITHIN_SECONDS))
+        self._timer = self._pump.after(CONNECT_WITHIN_SECONDS, lambda: self._fail("no answer within %g s" % CONNECT_WITHIN_SECONDS))
         self._socket = None
         if not self._is_tls and not _is_loopback(host):
             self._pump.after(0, lambda: self._fail("it is on another machine and this process has no certificate"))
@@ -133,7 +131,7 @@ class _Opening:
             self._pump.set_writer(self._socket, self._shake if wants_to_write else None)
             return
         node = node_of(self._socket.getpeercert())
-        if node is None or node[:_NODE_TAG] != self._process_id[:_NODE_TAG]:
+        if node is None or node[:NODE_TAG_DIGITS] != self._process_id[:NODE_TAG_DIGITS]:
             self._fail("its certificate is not that of its node")
             return
         self._pump.remove(self._socket)
@@ -149,7 +147,7 @@ class _Opening:
             self._socket.close()
             done(None, None, "the connection broke")
             return
-        done(Connection(self._socket, self._pump, message.HELLO_SIZE_MAX), channel, None)
+        done(Connection(self._socket, self._pump, HELLO_SIZE_MAX), channel, None)
 
     def _fail(self, reason):
         if self._done is None:

@@ -14,11 +14,9 @@ import time
 from collections import deque
 from itertools import repeat, takewhile
 
-#: A daemon that runs ends its workers at the time itself.
-_GRACE_MS = 500.0
-_LOOK_EVERY_SECONDS = 0.02
-_LOOK_WITHOUT_LIMIT_EVERY_SECONDS = 2.0
-_GIVES_UP_SECONDS = 30.0
+from ._limits import PERMIT_GIVES_UP_SECONDS, PERMIT_LOOK_EVERY_SECONDS, PERMIT_LOOK_WITHOUT_LIMIT_EVERY_SECONDS, WORKER_GRACE_SECONDS
+
+_GRACE_MS = WORKER_GRACE_SECONDS * 1000
 _WITHOUT_LIMIT = float("inf")
 _time = struct.Struct("<d")
 #: The clock that all processes of the machine share, as Node reads it.
@@ -64,7 +62,7 @@ class RunPermit:
 
     def _next_look_seconds(self):
         if self._limit_ms == _WITHOUT_LIMIT:
-            return _LOOK_WITHOUT_LIMIT_EVERY_SECONDS
+            return PERMIT_LOOK_WITHOUT_LIMIT_EVERY_SECONDS
         return max(0.0, self._limit_ms - self._now_ms()) / 1000
 
     def _read(self):
@@ -75,11 +73,11 @@ class RunPermit:
             now_ms = self._now_ms()
             if now_ms < self._limit_ms:
                 return
-            left_seconds = _GIVES_UP_SECONDS - (now_ms - since_ms) / 1000
+            left_seconds = PERMIT_GIVES_UP_SECONDS - (now_ms - since_ms) / 1000
             if left_seconds <= 0:
                 self._end("its daemon has not answered for too long, and other nodes may have taken over its work")
                 return
-            _hold_until_changed(self._map, int(left_seconds / _LOOK_EVERY_SECONDS) + 1)
+            _hold_until_changed(self._map, int(left_seconds / PERMIT_LOOK_EVERY_SECONDS) + 1)
             self._limit_ms = self._read()
 
 
@@ -92,7 +90,7 @@ def _hold_until_changed(map_, looks):
     sleep = ctypes.PyDLL(None).usleep
     with memoryview(map_) as raw, raw.cast("d") as times:
         known = times[0]
-        naps = map(sleep, repeat(int(_LOOK_EVERY_SECONDS * 1000000), looks))
+        naps = map(sleep, repeat(int(PERMIT_LOOK_EVERY_SECONDS * 1000000), looks))
         deque(takewhile(known.__eq__, map(times.__getitem__, naps)), maxlen=0)
 
 

@@ -9,6 +9,7 @@ import os
 from . import _messages as message
 from ._connection import decode_header, encode_header
 from ._frames import FrameError, FrameParser, frame_parts
+from ._limits import HELLO_SIZE_MAX, NODE_TAG_DIGITS
 from ._wire_error import WireError, is_wire_error, read_wire_error, wrong_version
 
 # hashlib and hmac load OpenSSL, which takes longer than the rest of a forked worker's start.
@@ -25,9 +26,6 @@ try:
 except ImportError:
     from hmac import compare_digest
 
-#: A caller that computes reads the listener's proof when it gets round to it.
-OPEN_WITHIN_SECONDS = 5.0
-HELLO_WITHIN_SECONDS = 30.0
 
 NO_HELLO = WireError("malformed", "the first message is not a hello")
 NOT_PROVEN = "the process there has not proven that it knows the session's token"
@@ -35,7 +33,6 @@ NOT_PROVEN = "the process there has not proven that it knows the session's token
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
-_NODE_TAG = 16
 
 
 def keyed_digest(key, content):
@@ -116,7 +113,7 @@ class CallerProof:
         if not isinstance(reply, dict):
             return None
         node, process, nonce = reply.get("nodeId"), reply.get("processId"), reply.get("nonce")
-        if not isinstance(node, str) or not isinstance(process, str) or node[:_NODE_TAG] != process[:_NODE_TAG] or not is_nonce(nonce):
+        if not isinstance(node, str) or not isinstance(process, str) or node[:NODE_TAG_DIGITS] != process[:NODE_TAG_DIGITS] or not is_nonce(nonce):
             return None
         known = (self._channel, self._nonce, nonce, self._process_id, node, process)
         if not is_proof(reply.get("proof"), proof_of(self._token, "listener", *known)):
@@ -155,11 +152,11 @@ class ListenerProof:
 
 def prove_before(sock, caller):
     """The same on a socket that still blocks, before anything else is done with it. The reason why not, or None."""
-    parser = FrameParser(message.HELLO_SIZE_MAX)
+    parser = FrameParser(HELLO_SIZE_MAX)
     sock.sendall(b"".join(frame_parts(message.OPEN, 0, 1, encode_header(caller.opening()), ())))
     frames = []
     while not frames:
-        chunk = sock.recv(message.HELLO_SIZE_MAX)
+        chunk = sock.recv(HELLO_SIZE_MAX)
         if not chunk:
             return "it closed the connection"
         try:

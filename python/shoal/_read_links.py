@@ -6,7 +6,8 @@ nothing with holds came is forgotten at its end; of the others the last thousand
 
 from collections import deque
 
-_KEPT_MAX = 1024
+from ._limits import ENDED_LINKS_MAX
+
 _ALL = 2**53 - 1
 
 
@@ -28,7 +29,7 @@ class ReadLinks:
         if held_read:
             self._read[(sender, link)] = held_read
             self._ended.append((sender, link))
-        if len(self._ended) > _KEPT_MAX:
+        if len(self._ended) > ENDED_LINKS_MAX:
             oldest = self._ended.popleft()
             del self._read[oldest]
             self._forgotten[oldest[0]] = max(abs(oldest[1]), self._forgotten.get(oldest[0], 0))

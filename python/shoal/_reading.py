@@ -7,6 +7,7 @@ from functools import partial
 
 from . import _messages as message
 from ._codec import Payload
+from ._limits import NODE_TAG_DIGITS
 from ._refs import CopyHold, Entry
 from ._stacks import Waiter
 from ._store import ObjectLost
@@ -17,8 +18,6 @@ from .errors import ObjectLostError
 _FETCH_FOR_WAIT = 1
 #: How often an object is read that is lost each time.
 _READS_MAX = 10
-#: What the ids of a node and of its store's files begin with.
-_NODE_TAG = 16
 
 
 class ArgumentsLost(Exception):
@@ -93,7 +92,7 @@ def _recover(worker, entry, location, problem):
 
 def _read(worker, payload, dependencies):
     location = payload.location
-    if location is None or location[0][:_NODE_TAG] == worker.process_id[:_NODE_TAG]:
+    if location is None or location[0][:NODE_TAG_DIGITS] == worker.process_id[:NODE_TAG_DIGITS]:
         return worker.codec.decode(payload, dependencies)
     answer = []
     worker.refs.flush()

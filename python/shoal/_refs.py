@@ -9,9 +9,7 @@ never leaves it unheld.
 import weakref
 
 from . import _messages as message
-
-#: A batch is cut well below the size of a frame.
-_BATCH_MAX = 20000
+from ._limits import IDS_IN_MESSAGE_MAX
 
 
 class Entry:
@@ -208,8 +206,8 @@ class RefTable:
         if not batch:
             return
         setattr(self, name, [])
-        for start in range(0, len(batch), _BATCH_MAX):
-            self._daemon.send(kind, batch[start : start + _BATCH_MAX])
+        for start in range(0, len(batch), IDS_IN_MESSAGE_MAX):
+            self._daemon.send(kind, batch[start : start + IDS_IN_MESSAGE_MAX])
 
     def unclaimed(self, locations):
         """Those that this process has never heard of, of what a process wrote for it that has ended."""

@@ -14,18 +14,13 @@ import struct
 import time
 
 from . import _messages as message
+from ._limits import BUFFER_ALIGNMENT_BYTES, BUFFERS_MAX, DEDICATED_FIT, EMPTY_ARENA_KEPT_SECONDS, PAGE_BYTES
 
 _header = struct.Struct("<IHHIIQ")
 _length = struct.Struct("<Q")
 _MAGIC = 0x314C4853
 _VERSION = 1
-_ALIGNMENT = 64
-_PAGE = 4096
-_BUFFERS_MAX = 1048576
 _ARENA_NAME = re.compile(r"[\w-]{1,128}\Z", re.ASCII)
-#: How long an empty file waits for the next object, and how much larger than that it may be.
-_EMPTY_KEPT_SECONDS = 5.0
-_FIT = 2
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ENOMEM)
 
 
@@ -58,7 +53,7 @@ def layout_of(in_band_size, buffer_sizes):
     offsets = [at]
     end = at + in_band_size
     for size in buffer_sizes:
-        start = -(-end // _ALIGNMENT) * _ALIGNMENT
+        start = -(-end // BUFFER_ALIGNMENT_BYTES) * BUFFER_ALIGNMENT_BYTES
         offsets.append(start)
         end = start + size
     return end, offsets
@@ -164,7 +159,7 @@ class Store:
         if len(view) < _header.size:
             raise ObjectLost(location, "its header is damaged")
         magic, version, _, count, _, in_band = _header.unpack_from(view)
-        if magic != _MAGIC or version != _VERSION or count > _BUFFERS_MAX or _header.size + 8 * count > len(view):
+        if magic != _MAGIC or version != _VERSION or count > BUFFERS_MAX or _header.size + 8 * count > len(view):
             raise ObjectLost(location, "its header is damaged")
         sizes = [_length.unpack_from(view, _header.size + 8 * index)[0] for index in range(count)]
         size, offsets = layout_of(in_band, sizes)
@@ -222,7 +217,7 @@ class Store:
         try:
             if name is None:
                 name = self._new_name()
-                capacity = -(-size // _PAGE) * _PAGE
+                capacity = -(-size // PAGE_BYTES) * PAGE_BYTES
                 file = os.open(self._memory + "/" + name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 self._daemon.send(message.STORE_ARENA, [name, "memory", capacity])
             else:
@@ -262,7 +257,7 @@ class Store:
     def _fitting(self, size):
         best = None
         for name, (capacity, _) in self._empty.items():
-            if size <= capacity <= max(size * _FIT, _PAGE) and (best is None or capacity < self._empty[best][0]):
+            if size <= capacity <= max(size * DEDICATED_FIT, PAGE_BYTES) and (best is None or capacity < self._empty[best][0]):
                 best = name
         return best
 
@@ -298,7 +293,7 @@ class Store:
             self._written_bytes -= location[2]
         return is_had
 
-    def trim(self, older_than=_EMPTY_KEPT_SECONDS):
+    def trim(self, older_than=EMPTY_ARENA_KEPT_SECONDS):
         """Deletes files that have been empty for a while; returns whether some are left."""
         before = time.monotonic() - older_than
         for name in [name for name, (_, since) in self._empty.items() if since <= before]:

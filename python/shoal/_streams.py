@@ -8,11 +8,9 @@ from collections import deque
 
 from . import _runtime
 from ._codec import ObjectRef
+from ._limits import BYTES_AHEAD_MAX, ITEMS_AHEAD_MAX
 from ._stacks import Waiter
 
-#: As in TypeScript: enough to hide the way there and back, and large items count by their size.
-ITEMS_AHEAD = 256
-_BYTES_AHEAD = 64 * 1024 * 1024
 _BYTES_WITHOUT_END = 2**53 - 1
 
 
@@ -23,8 +21,8 @@ class ItemSink:
         self._worker = worker
         self._sequence = sequence
         self.completion = completion
-        self._items_ahead = ITEMS_AHEAD if items_ahead is None else items_ahead
-        self._bytes_ahead = _BYTES_AHEAD if items_ahead is None else _BYTES_WITHOUT_END
+        self._items_ahead = ITEMS_AHEAD_MAX if items_ahead is None else items_ahead
+        self._bytes_ahead = BYTES_AHEAD_MAX if items_ahead is None else _BYTES_WITHOUT_END
         self._arrived = deque()
         self._received = 0
         self._consumed = 0
@@ -160,4 +158,4 @@ def _has_failed(entry):
     return entry.failure is not None or (entry.payload is not None and entry.payload.error)
 
 
-__all__ = ["ITEMS_AHEAD", "ItemSink", "ObjectRefGenerator"]
+__all__ = ["ItemSink", "ObjectRefGenerator"]

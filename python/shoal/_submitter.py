@@ -9,21 +9,19 @@ from collections import deque
 
 from . import _messages as message
 from ._call_link import CallLink
+from ._limits import (
+    BACKLOG_MAX,
+    CALL_OVERHEAD_SECONDS,
+    EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS,
+    EXIT_REPORT_WITHIN_SECONDS,
+    IN_FLIGHT_MAX,
+    LEASE_IDLE_SECONDS,
+    NODE_TAG_DIGITS,
+    WINDOW_SECONDS,
+)
 from ._outgoing import open_link
 from .errors import OutOfMemoryError, RuntimeEnvError, ShoalError, WorkerCrashedError
 
-_WINDOW_SECONDS = 0.005
-_OVERHEAD_SECONDS = 0.000001
-_IN_FLIGHT_MAX = 4096
-_LEASE_IDLE_SECONDS = 0.01
-#: Demand beyond what any node could grant at once is not worth a message.
-_BACKLOG_MAX = 1024
-#: The daemon of this node knows first why a worker died; this bounds the wait for it.
-_EXIT_REPORT_WITHIN_SECONDS = 10.0
-#: The same for a worker of another node, whose daemon may have gone with it.
-_EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS = 2.0
-#: What the ids of a node and of its processes have in common.
-_NODE_TAG = 16
 _UNKNOWN = float("inf")
 
 
@@ -59,7 +57,7 @@ class _ClosedLink:
         self._link = link
         self._unanswered = unanswered
         self.made_for = made_for
-        within = _EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS if submitter.is_elsewhere(link.process_id) else _EXIT_REPORT_WITHIN_SECONDS
+        within = EXIT_REPORT_ELSEWHERE_WITHIN_SECONDS if submitter.is_elsewhere(link.process_id) else EXIT_REPORT_WITHIN_SECONDS
         self._timer = submitter._worker.pump.after(within, lambda: self.known(None))
 
     def is_of(self, process_id):
@@ -252,14 +250,14 @@ class TaskSubmitter:
         if best is None or not best.calls:
             return best
         # What is sent behind the last call of a worker comes back.
-        if group.is_exclusive or call.max_calls == 1 or len(best.calls) >= _IN_FLIGHT_MAX:
+        if group.is_exclusive or call.max_calls == 1 or len(best.calls) >= IN_FLIGHT_MAX:
             return None
-        expected = self._means.get(call.target, _UNKNOWN) + _OVERHEAD_SECONDS
-        return best if best.queued_seconds + expected <= _WINDOW_SECONDS else None
+        expected = self._means.get(call.target, _UNKNOWN) + CALL_OVERHEAD_SECONDS
+        return best if best.queued_seconds + expected <= WINDOW_SECONDS else None
 
     def _push(self, lease, call):
         lease.calls.add(call)
-        lease.queued_seconds += self._means.get(call.target, _UNKNOWN) + _OVERHEAD_SECONDS
+        lease.queued_seconds += self._means.get(call.target, _UNKNOWN) + CALL_OVERHEAD_SECONDS
         self._lease_of[call] = lease
         call.has_parked = False
         if call.retries_left == 0 and not lease.is_once:
@@ -275,7 +273,7 @@ class TaskSubmitter:
             if not call.is_ended:
                 mean = self._means.get(call.target)
                 self._means[call.target] = seconds if mean is None else mean * 0.8 + seconds * 0.2
-            lease.queued_seconds = len(lease.calls) * (self._means.get(call.target, 0.0) + _OVERHEAD_SECONDS)
+            lease.queued_seconds = len(lease.calls) * (self._means.get(call.target, 0.0) + CALL_OVERHEAD_SECONDS)
             lease.idle_since = self._now()
         self._worker.calls.answered(call, payloads)
         if lease is not None:
@@ -328,7 +326,7 @@ class TaskSubmitter:
         self._waiting.append(_ClosedLink(self, link, made_for, unanswered))
 
     def is_elsewhere(self, process_id):
-        return process_id[:_NODE_TAG] != self._worker.process_id[:_NODE_TAG]
+        return process_id[:NODE_TAG_DIGITS] != self._worker.process_id[:NODE_TAG_DIGITS]
 
     def _recover(self, link, made_for, unanswered, end):
         """What certainly has not begun is sent again. Where answers may have been lost with the connection any of them may have run, unless the worker says how many it had read."""
@@ -378,7 +376,7 @@ class TaskSubmitter:
             self._queue_again(calls)
         self._demand_is_due = False
         for group in self._groups.values():
-            backlog = min(len(group.queue), _BACKLOG_MAX)
+            backlog = min(len(group.queue), BACKLOG_MAX)
             # A backlog that only shrinks needs no message until it is gone: the daemon counts down as it grants.
             if backlog == group.sent_backlog or 0 < backlog < group.sent_backlog:
                 continue
@@ -387,7 +385,7 @@ class TaskSubmitter:
 
     def _watch_idle(self):
         if self._idle_timer is None:
-            self._idle_timer = self._worker.pump.after(_LEASE_IDLE_SECONDS, self._look_for_idle)
+            self._idle_timer = self._worker.pump.after(LEASE_IDLE_SECONDS, self._look_for_idle)
 
     def _look_for_idle(self):
         self._idle_timer = None
@@ -395,7 +393,7 @@ class TaskSubmitter:
         held = False
         for group in self._groups.values():
             for lease in list(group.leases):
-                if not lease.calls and not group.queue and now - lease.idle_since >= _LEASE_IDLE_SECONDS:
+                if not lease.calls and not group.queue and now - lease.idle_since >= LEASE_IDLE_SECONDS:
                     self._give_back(lease)
                 else:
                     held = True

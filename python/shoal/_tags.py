@@ -1,6 +1,6 @@
-"""The numbers of the value format: extensions, markers, forms, kinds of buffers, and the limits of one value.
+"""The numbers of the value format: extensions, markers, forms, kinds of buffers.
 
-docs/value-format.md tells their meaning; ``src/wire/value/tags.ts`` and ``limits.ts`` are the same list for TypeScript.
+docs/value-format.md tells their meaning; ``src/wire/value/tags.ts`` is the same list for TypeScript.
 """
 
 UNDEFINED = 0
@@ -49,11 +49,7 @@ KIND_OF_DTYPE = {dtype: kind for kind, dtype in DTYPE_OF_KIND.items()}
 KIND_OF_DTYPE["uint8"] = UINT8_ARRAY
 BYTES_KINDS = frozenset((0, 1, 2, UINT8_ARRAY))
 
-OUT_OF_BAND_BYTES = 4096
-DEPTH_MAX = 500
-DECODE_DEPTH_MAX = DEPTH_MAX * 2
 SAFE_INTEGER_MAX = 2**53 - 1
-CUSTOM_KINDS_MAX = 64
 
 #: Application types, as in ``src/core/serializer.ts``.
 KIND_REF = 0

@@ -1,16 +1,12 @@
 """Connections to this worker whose other end has not said who it is: how many there may be, and which go when there are more.
 
 Each takes a file descriptor, and anybody who reaches the listener can open them, so there is a cap. The oldest go first: whoever is honest says at once who it is, and gets in
-while others only connect. A caller that has begun as ours do and was answered may be one that waits for a processor: it stays as long as its entrance allows. The same limits as in JavaScript (src/platform/network/unfinished-connections.ts).
+while others only connect. A caller that has begun as ours do and was answered may be one that waits for a processor: it stays as long as its entrance allows. The same limits as in JavaScript (src/platform/limits.ts).
 """
 
 import time
 
-#: How many may stay that have said nothing. Beyond it the oldest go once they have had their time.
-_MAX = 128
-_FOR_SECONDS = 1.0
-#: Beyond it the oldest goes at once.
-_AT_ONCE_MAX = 512
+from ._limits import UNFINISHED_AT_ONCE_MAX, UNFINISHED_FOR_SECONDS, UNFINISHED_MAX
 
 
 class Unfinished:
@@ -50,21 +46,21 @@ class UnfinishedConnections:
         self._entries[entry] = True
         self._silent[entry] = True
         # Also one that has begun, as strangers can: else they would keep out whoever comes behind them.
-        if len(self._entries) > _AT_ONCE_MAX:
+        if len(self._entries) > UNFINISHED_AT_ONCE_MAX:
             self._drop_first(self._entries)
         self._trim_later()
         return entry
 
     def _trim_later(self):
-        if len(self._silent) > _MAX and not self._waits:
+        if len(self._silent) > UNFINISHED_MAX and not self._waits:
             self._waits = True
             # A process that was busy until now reads before it judges.
-            self._after(_FOR_SECONDS, lambda: self._after(0, self._trim))
+            self._after(UNFINISHED_FOR_SECONDS, lambda: self._after(0, self._trim))
 
     def _trim(self):
         self._waits = False
         now = time.monotonic()
-        while len(self._silent) > _MAX and now - next(iter(self._silent)).since >= _FOR_SECONDS:
+        while len(self._silent) > UNFINISHED_MAX and now - next(iter(self._silent)).since >= UNFINISHED_FOR_SECONDS:
             self._drop_first(self._silent)
         self._trim_later()
 

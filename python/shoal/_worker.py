@@ -29,6 +29,14 @@ from ._functions import revive_class, revive_function
 from ._interrupts import Interrupts, die_with_parent
 from ._copies import exit_as_others
 from ._entrance import Entrance, listen, new_proof, places_of
+from ._limits import (
+    EMPTY_ARENA_KEPT_SECONDS,
+    EXIT_WITHIN_SECONDS,
+    LOOK_FOR_OPEN_CALLS_SECONDS,
+    NODE_TAG_DIGITS,
+    RECLAIM_AFTER_IDLE_SECONDS,
+    TURN_AFTER_SECONDS,
+)
 from ._network import NetworkListener
 from ._outbound import OutboundCalls
 from ._output import mark_output
@@ -46,19 +54,9 @@ from ._unfinished import UnfinishedConnections
 from ._wire_error import WireError
 
 _PARENT_FD = 3
-#: Longer than a caller that attends to its leases keeps an idle one.
-_RECLAIM_AFTER_IDLE_SECONDS = 0.025
 #: What takes longer is not begun before the answers of what came before it have left.
 _FLUSH_BEFORE_SECONDS = 0.0005
-_TURN_AFTER_SECONDS = 0.001
-_TRIM_EVERY_SECONDS = 5.0
-#: How long the end of the interpreter, with the user's own exit handlers, may take.
-_EXIT_WITHIN_SECONDS = 5.0
 _RECURSION_LIMIT = 5000
-#: How often a worker that is to end looks whether what it has called was answered.
-_LOOK_FOR_OPEN_CALLS_SECONDS = 0.02
-#: What the ids of a node, of its processes and of its store's files begin with.
-_NODE_TAG = 16
 #: What is built on the codec, by its kind.
 _REVIVERS = {tags.KIND_ACTOR: revive_handle, tags.KIND_REMOTE_FUNCTION: revive_function, tags.KIND_ACTOR_CLASS: revive_class}
 
@@ -287,7 +285,7 @@ class Worker:
 
     def _node_gone(self, node_id, reason):
         """Its workers have ended, and values that its processes owed do not come."""
-        tag = node_id[:_NODE_TAG]
+        tag = node_id[:NODE_TAG_DIGITS]
         self.submitter.node_gone(tag, reason)
         for entry in self.refs.owned_by(tag):
             lost(entry, False)
@@ -331,7 +329,7 @@ class Worker:
 
     def _reclaim(self, owner, lease_id):
         servers = [server for server in self._callers if server.caller_id == owner]
-        if not all(server.is_idle_for(_RECLAIM_AFTER_IDLE_SECONDS) for server in servers):
+        if not all(server.is_idle_for(RECLAIM_AFTER_IDLE_SECONDS) for server in servers):
             return
         self._reclaimed[owner] = lease_id
         self._retire(servers, owner, lease_id)
@@ -359,7 +357,7 @@ class Worker:
             self.store.trim()
             self._trim_later()
 
-        self.pump.after(_TRIM_EVERY_SECONDS, trim)
+        self.pump.after(EMPTY_ARENA_KEPT_SECONDS, trim)
 
     # ---- running
 
@@ -399,7 +397,7 @@ class Worker:
                 self._sides[job] = SideStack(self, job)
                 self._switch(self._sides[job])
             now = time.monotonic()
-            if now - self._last_turn > _TURN_AFTER_SECONDS:
+            if now - self._last_turn > TURN_AFTER_SECONDS:
                 pump.turn(0)
                 self._last_turn = now
         self.current = suspended
@@ -591,7 +589,7 @@ class Worker:
     def _end_spent(self):
         """Nobody has a lease on it. What its tasks have called and not waited for goes on until it is answered. @raises SystemExit"""
         if any(not call.is_ended for call in self.calls.open_calls()):
-            self.pump.after(_LOOK_FOR_OPEN_CALLS_SECONDS, self._end_spent)
+            self.pump.after(LOOK_FOR_OPEN_CALLS_SECONDS, self._end_spent)
         else:
             self.end_actor(None)
 
@@ -604,7 +602,7 @@ class Worker:
             self.daemon.send(message.WORKER_EXIT, leaving)
         self._send_all()
         self.actor.instance = None
-        watch = threading.Timer(_EXIT_WITHIN_SECONDS, lambda: os._exit(0))
+        watch = threading.Timer(EXIT_WITHIN_SECONDS, lambda: os._exit(0))
         watch.daemon = True
         watch.start()
         sys.exit(0)

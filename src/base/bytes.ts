@@ -2,9 +2,7 @@
  * Copies of bytes. `Buffer.prototype.slice` is a view although `Uint8Array.prototype.slice` is a copy, and a `Buffer` passes for a
  * `Uint8Array` everywhere: whoever needs a copy asks for one here.
  */
-
-/** Below, a loop is cheaper than the view of the source that `set` needs. */
-const LOOP_BYTES_MAX = 32;
+import { LOOP_BYTES_MAX } from "./limits.ts";
 
 export function copyBytes(bytes: Uint8Array, start = 0, end: number = bytes.length): Uint8Array {
   const size = end - start;

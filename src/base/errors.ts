@@ -8,6 +8,7 @@
  * proxy; and a class reaches other processes only by its registered code.
  */
 import { describeValue, errorName, isErrorLike, textOf, truncate } from "./describe.ts";
+import { TASK_MESSAGE_LENGTH_MAX, TASK_STACK_LENGTH_MAX } from "./limits.ts";
 
 /** What is known about a process that ended, or in which something failed. */
 export interface ProcessFailure {
@@ -115,7 +116,7 @@ export class TaskError extends ShoalError {
   declare readonly remoteStack?: string;
 
   constructor(message: string, options: TaskErrorOptions = {}) {
-    super(truncate(message, TASK_MESSAGE_MAX), options);
+    super(truncate(message, TASK_MESSAGE_LENGTH_MAX), options);
     if (options.remoteStack !== undefined || options.submitStack !== undefined) {
       defineHidden(this, "stack", taskStack(this, options));
     }
@@ -258,11 +259,6 @@ export class VersionMismatchError extends ShoalError {
 // ---------------------------------------------------------------------------------------------------------------------
 // What a task threw
 
-/** A stack trace tool reads the first lines; a message beyond this is data, and is whole in `cause`. */
-const TASK_MESSAGE_MAX = 8192;
-/** Errors that pass through many tasks grow by each task's frames; the innermost, which come first, are kept. */
-const TASK_STACK_MAX = 32_768;
-
 /**
  * Makes the error with which a task fails from whatever it threw: an `Error`, or any other value.
  *
@@ -306,7 +302,7 @@ function whatWasThrown(thrown: unknown): string {
  */
 export function standInFor(thrown: unknown, whyNotSent: string): Error {
   const described = isErrorLike(thrown) ? (textOf(thrown, "message") ?? "") : describeValue(thrown);
-  const standIn = new Error(`${truncate(described, TASK_MESSAGE_MAX)} (the value that was thrown cannot be sent: ${whyNotSent})`);
+  const standIn = new Error(`${truncate(described, TASK_MESSAGE_LENGTH_MAX)} (the value that was thrown cannot be sent: ${whyNotSent})`);
   if (isErrorLike(thrown)) {
     defineHidden(standIn, "name", errorName(thrown));
     defineHidden(standIn, "stack", textOf(thrown, "stack") ?? `${standIn.name}: ${standIn.message}`);
@@ -320,7 +316,7 @@ function taskStack(error: TaskError, options: TaskErrorOptions): string {
   if (remote !== "") parts.push(remote);
   const submit = framesOf(options.submitStack);
   if (submit !== "") parts.push(`    --- ${whereItRan(options)}submitted from ---`, submit);
-  return truncate(parts.join("\n"), TASK_STACK_MAX);
+  return truncate(parts.join("\n"), TASK_STACK_LENGTH_MAX);
 }
 
 function whereItRan(options: TaskErrorOptions): string {

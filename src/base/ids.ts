@@ -7,6 +7,7 @@
  * sets the top bit of the index; actor = 6 + 6 + job 4; node = 16 random; process = the first 8 of its node + 8 random, so that
  * whoever knows the owner of a ref knows the node to ask.
  */
+import { NODE_TAG_DIGITS } from "./limits.ts";
 
 declare const brand: unique symbol;
 type Id<Name extends string> = string & { readonly [brand]: Name };
@@ -95,8 +96,6 @@ export function newProcessId(random: RandomHex, node: NodeId): ProcessId {
 export function isEnvironmentKey(key: unknown): boolean {
   return typeof key === "string" && /^[\w-]{0,128}$/.test(key);
 }
-
-const NODE_TAG_DIGITS = 16;
 
 /** What the ids of a node, of its processes and of its store's files have in common. */
 export function nodeTagOf(id: NodeId | ProcessId | string): NodeTag {

@@ -4,6 +4,7 @@
  * Asks the supervisors, which end what is theirs in order. What is left of a supervisor that was killed is ended here, too: its processes by number and identity, and the
  * folders of their sessions. Nothing runs afterwards, or it says what does.
  */
+import { STOPS_WITHIN_MS } from "../providers/limits.ts";
 import { ShoalError } from "../base/errors.ts";
 import { clustersOfRuns, shownClusters } from "../platform/files/local-clusters.ts";
 import { readNetworkAddresses, shownAddress, shownAddresses } from "../platform/network/network-address.ts";
@@ -13,7 +14,6 @@ import { sweepStaleSessions } from "../platform/files/session-sweep.ts";
 import type { Terminal } from "../platform/terminal.ts";
 import { type Command, defineCommand, UsageError } from "./command.ts";
 
-const TIMEOUT_S = 30;
 const LOOK_EVERY_MS = 50;
 
 export const stopCommand: Command = defineCommand({
@@ -26,7 +26,7 @@ machine has parts of several clusters, --address or --all says of which.`,
     address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine has parts of several clusters" },
     all: { kind: "flag", help: "of all clusters of this machine" },
     force: { kind: "flag", help: "kill it, without letting anything end in order" },
-    timeout: { kind: "value", valueName: "SECONDS", help: `how long it may take before it is killed (default: ${TIMEOUT_S})` },
+    timeout: { kind: "value", valueName: "SECONDS", help: `how long it may take before it is killed (default: ${STOPS_WITHIN_MS / 1000})` },
     json: { kind: "flag", help: "print what was ended as JSON" },
   },
   run: async ({ options, terminal }) => {
@@ -122,7 +122,7 @@ async function hasEnded(processes: readonly { identity: string }[], withinMs: nu
 }
 
 function seconds(text: string | undefined): number {
-  if (text === undefined) return TIMEOUT_S;
+  if (text === undefined) return STOPS_WITHIN_MS / 1000;
   const value = Number(text);
   if (text.trim() === "" || !Number.isFinite(value) || value < 0)
     throw new UsageError(`Cannot run shoal stop: --timeout takes seconds: received ${text}. See \`shoal stop --help\`.`);

@@ -8,7 +8,7 @@
  * Memory of others is given back as soon as it was read, so that the next operation writes to pages that exist.
  */
 import { type ActorHandle, put } from "../core/index.ts";
-import { count, describeValue, oneOf, readOptions, timeLimit } from "../core/internal.ts";
+import { count, describeValue, oneOf, readOptions, REFERENCE_FROM_BYTES, timeLimit } from "../core/internal.ts";
 import {
   isFloatArray,
   isNumericArray,
@@ -20,9 +20,6 @@ import {
   type ReduceOperation,
 } from "./reduction.ts";
 import type { Part, Rendezvous, Seat } from "./rendezvous.ts";
-
-/** From here on data stays in shared memory; below, a call that carries it costs less than references to it. */
-const REFERENCE_FROM_BYTES = 64 * 1024;
 
 /** How long the other members may take. */
 export interface CollectiveOptions {

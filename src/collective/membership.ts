@@ -5,16 +5,13 @@
  * that created it holds it; whoever comes first creates it.
  */
 import { ActorDiedError, type ActorHandle, type AnyActorHandle, getActor, getRuntimeContext, kill, remote } from "../core/index.ts";
-import { actorIdOf, count, custom, describeValue, readOptions, text, timeLimit } from "../core/internal.ts";
+import { actorIdOf, count, custom, describeValue, readOptions, text, timeLimit, TIMER_MS_MAX, WAITERS_MAX } from "../core/internal.ts";
 import { CollectiveError } from "./collective-error.ts";
 import { CollectiveGroup } from "./group.ts";
 import { type Joining, Rendezvous, type Seat } from "./rendezvous.ts";
 
 /** As long as PyTorch gives NCCL: a step of a training may take minutes, and a death is noticed in a second. */
 const TIMEOUT_MS = 600_000;
-const TIMEOUT_MS_MAX = 2 ** 31 - 1;
-/** Members that may wait at a time. */
-const WAITING_MAX = 1_000_000;
 /** A rendezvous that ends just now has its name for a moment longer. */
 const ATTEMPTS = 20;
 const RETRY_AFTER_MS = 50;
@@ -71,7 +68,7 @@ export async function initCollectiveGroup(options: InitGroupOptions): Promise<Co
   if (rank === undefined || rank >= worldSize)
     throw new RangeError(`Cannot make a collective group: rank must be from 0 to ${worldSize - 1}: received ${describeValue(rank)}`);
   const newRendezvous = (): ActorHandle<Rendezvous> =>
-    remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITING_MAX }).remote();
+    remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
   return join({ groupName, worldSize, rank, timeoutMs: values.timeoutMs, find: async () => newRendezvous() });
 }
 
@@ -100,7 +97,7 @@ export async function createCollectiveGroup(actors: readonly AnyActorHandle[], o
   for (const [index, actor] of actors.entries()) {
     byActor.set(actorIdOf(actor, "create a collective group"), all[index] as number);
   }
-  const rendezvous = remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITING_MAX }).remote();
+  const rendezvous = remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
   try {
     await rendezvous.declare.remote(byActor);
   } catch (error) {
@@ -162,7 +159,7 @@ interface JoinOptions {
 }
 
 async function join({ groupName, worldSize, rank, timeoutMs, find }: JoinOptions): Promise<CollectiveGroup> {
-  const limitMs = Math.min(timeoutMs ?? TIMEOUT_MS, TIMEOUT_MS_MAX);
+  const limitMs = Math.min(timeoutMs ?? TIMEOUT_MS, TIMER_MS_MAX);
   const { actorId, taskId, workerId } = getRuntimeContext();
   const identity = `${actorId ?? taskId ?? workerId}/${workerId}`;
   const joining: Joining = { identity, actorId, pid: process.pid, rank, worldSize, timeoutMs: limitMs };

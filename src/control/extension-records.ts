@@ -5,6 +5,7 @@
  */
 import type { DurableTable } from "../extension/extension.ts";
 import { problemOf, type Shape } from "../wire/header-shape.ts";
+import { STORED_NAME_MAX } from "./limits.ts";
 import { storeKey } from "./store/store-keys.ts";
 
 export interface ExtensionRecord {
@@ -13,9 +14,6 @@ export interface ExtensionRecord {
   readonly key: string;
   readonly value: unknown;
 }
-
-/** As long as a key with its table may be when the store writes it: plain characters take one, others three for each of their bytes in UTF-8. */
-const STORED_NAME_MAX = 900;
 
 /** Neither extensions nor tables have a slash in their names. */
 export function recordId({ extension, table, key }: Omit<ExtensionRecord, "value">): string {

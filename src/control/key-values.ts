@@ -8,15 +8,14 @@ import { copyBytes } from "../base/bytes.ts";
 import { SetMap } from "../base/set-map.ts";
 import type { HeadPeer } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import { KEY_VALUE_BYTES_MAX, type KeyValueForm, type KeyValueReply } from "../wire/key-value-messages.ts";
+import type { KeyValueForm, KeyValueReply } from "../wire/key-value-messages.ts";
+import { KEY_VALUE_BYTES_MAX } from "../wire/limits.ts";
 import { MESSAGE } from "../wire/messages.ts";
+import { STORED_NAME_MAX } from "./limits.ts";
 import { storeKey } from "./store/store-keys.ts";
 import { WireError } from "../wire/wire-error.ts";
 import type { Handlers } from "../wire/message-table.ts";
 import type { MessagesToHead } from "../wire/messages-to-head.ts";
-
-/** A key with its namespace, as the store writes it: plain characters take one, others three for each of their bytes in UTF-8. */
-const STORED_NAME_MAX = 900;
 
 export interface KeyValue {
   readonly namespace: string;

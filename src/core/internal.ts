@@ -20,6 +20,10 @@ export {
   timeLimit,
 } from "./options/option-kinds.ts";
 
+// Limits that libraries share with the core.
+export { TIMER_MS_MAX } from "../base/limits.ts";
+export { REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
+
 // Errors keep their class in other processes. Messages show values in a few words.
 export { describeValue } from "../base/describe.ts";
 export { registerErrorClass } from "../base/errors.ts";

@@ -22,6 +22,7 @@ import type { Definition } from "../closure/capture.ts";
 import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
 import { DaemonChannel, daemonEnded } from "../object/daemon-channel.ts";
 import { DefinitionCache } from "../object/definition-cache.ts";
+import { LINEAGE_PART_OF_STORE } from "../object/limits.ts";
 import { LocalStore } from "../object/local-store.ts";
 import { ObjectEntry } from "../object/object-entry.ts";
 import { ObjectTable } from "../object/object-table.ts";
@@ -109,9 +110,6 @@ export interface RuntimeOptions {
   onDaemonLost: (reason: string) => void;
   collectGarbage: () => void;
 }
-
-/** For large arguments that calls were given by value, so that these can run again. */
-const LINEAGE_PART_OF_STORE = 1 / 8;
 
 export class Runtime implements RefRuntime, WhyRuntime {
   readonly options: RuntimeOptions;

@@ -12,18 +12,20 @@ import { ObjectLostError, type ShoalError, fromWire, isRegisteredError, standInF
 import { captureDefinition, captureValue, definitionOf, withPathsOfDriver } from "../closure/capture.ts";
 import { reviveValue } from "../closure/revive.ts";
 import type { DefinitionCache } from "../object/definition-cache.ts";
+import { STORE_FROM_BYTES } from "../object/limits.ts";
 import type { LocalStore } from "../object/local-store.ts";
 import type { ObjectEntry } from "../object/object-entry.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { lostObjectOf, noteLost } from "../object/lost-object.ts";
 import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../object/payload.ts";
-import { type ArgumentWait, type EncodedMessage, type FailedTask, STORE_FROM_BYTES, type ValueCodec } from "../object/value-codec.ts";
+import type { ArgumentWait, EncodedMessage, FailedTask, ValueCodec } from "../object/value-codec.ts";
 import { CODE_URL } from "../platform/own-files.ts";
 import type { Definition } from "../closure/capture.ts";
 import { FETCH_FOR } from "../wire/transfer-messages.ts";
 import type { ByteRange } from "../wire/value/byte-reader.ts";
 import { type DecodeHooks, decodeRange, decodeValue } from "../wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
+import { ERROR_BYTES_MAX } from "./limits.ts";
 import { HandleGroup } from "./objects/handle-group.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
 
@@ -131,8 +133,6 @@ function userStack(error: unknown): string | undefined {
   return withPathsOfDriver(lines.join("\n"));
 }
 
-/** Of an error with all that it carries: it travels in one message, whatever its size. */
-const ERROR_BYTES_MAX = 64 * 1024 * 1024;
 const BRIEF_CHARACTERS = 4000;
 
 export class Serializer implements ValueCodec {

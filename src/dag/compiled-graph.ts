@@ -5,6 +5,7 @@
  * memory, or ordinary calls where there are none). Results that nobody awaits are garbage like any value; failures are reported then. After the end, by `teardown` or
  * by the death of an actor, every pending and every later execution fails with GraphClosedError.
  */
+import { TURN_EVERY_MS } from "../worker/limits.ts";
 import type { ResolvedCompileOptions } from "./compile-options.ts";
 import { GraphCapacityExceededError, GraphClosedError } from "./graph-errors.ts";
 
@@ -22,8 +23,6 @@ export interface GraphEngine {
   close(): Promise<void>;
 }
 
-/** The event loop of a program that awaits one result after the other turns at least this often. */
-const TURN_EVERY_MS = 5;
 const RESULTS_A_CLOCK = 32;
 
 type Settled = "value" | "error";

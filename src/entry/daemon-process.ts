@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { newProcessId } from "../base/ids.ts";
 import { Head } from "../control/head.ts";
 import { NodeDaemon } from "../node/daemon.ts";
+import { PREWARMED_MAX } from "../node/leases/limits.ts";
 import { ClusterMembership, workerListenAddress } from "../node/membership/cluster-membership.ts";
 import { type Joined, joinCluster } from "../node/membership/join.ts";
 import { onlyNode } from "../node/membership/only-node.ts";
@@ -34,9 +35,6 @@ import { tellingStartFailures } from "../platform/processes/start-failure.ts";
 import { loadExtensions } from "../extension/load-extensions.ts";
 import { daemonStart, whenParentGone } from "./daemon-start.ts";
 import { nodeEnvironments } from "./node-environments.ts";
-
-/** Processes that wait for a job: two cover its first task and its first actor. */
-const SPARE_WORKERS = 2;
 
 /** What builds environments is killed before the node's folders are removed. */
 const BUILDERS_END_WITHIN_MS = 1000;
@@ -148,7 +146,7 @@ const launcher = createProcessLauncher({
   },
   onSpawned: (pid) => writeWorkerPids(directories, [...daemon.workerPids, pid]),
   // In a cluster each job has workers of its own.
-  spares: cluster === undefined ? 0 : SPARE_WORKERS,
+  spares: cluster === undefined ? 0 : PREWARMED_MAX,
   early: earlyWorkers,
 });
 

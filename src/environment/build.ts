@@ -10,13 +10,13 @@ import { copyDirectory, linkDirectory } from "../platform/files/directory-copy.t
 import { DamagedContentsError } from "../platform/files/package-files.ts";
 import { installPackages, packageCacheFolder, PackageInstallError } from "../platform/package-install.ts";
 import { isDirectory, joinPath, resolvePath } from "../platform/files/paths.ts";
-import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./directory-package.ts";
 import { foldersOf } from "./environment-folders.ts";
+import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX, SETUP_TIMEOUT_MS } from "./limits.ts";
 import { unpackDirectory } from "./pack-directory.ts";
 import { checkedNode } from "./node-program.ts";
 import { pythonInterpreter } from "./python-interpreter.ts";
 import type { ObtainedPackage } from "./package-exchange.ts";
-import { expandedVariables, type NodePlace, type RuntimeEnvSpec, SETUP_TIMEOUT_MS } from "./runtime-env.ts";
+import { expandedVariables, type NodePlace, type RuntimeEnvSpec } from "./runtime-env.ts";
 
 /** How a worker of an environment is started; in the terms of `node/environments/environment-table.ts`. */
 export interface BuiltEnvironment {

@@ -6,6 +6,7 @@
  * link, or twice to one place is refused before anything is written. Pure; `platform/files/package-files.ts` reads and writes.
  */
 import { sha256Hex } from "../platform/digest.ts";
+import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./limits.ts";
 
 export interface PackagedFile {
   readonly kind: "file";
@@ -26,11 +27,6 @@ export interface PackageManifest {
   readonly entries: readonly PackageEntry[];
   readonly contentsBytes: number;
 }
-
-/** As Ray's limit for a working directory. */
-export const PACKAGE_SIZE_BYTES_MAX: number = 512 * 1024 * 1024;
-export const PACKAGE_FILES_MAX: number = 50_000;
-export const MANIFEST_BYTES_MAX: number = 32 * 1024 * 1024;
 
 const FORMAT = 1;
 const SHA256 = /^[0-9a-f]{64}$/;

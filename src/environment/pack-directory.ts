@@ -25,17 +25,9 @@ import {
   writeTextFile,
 } from "../platform/files/package-files.ts";
 import { isDirectory, joinPath } from "../platform/files/paths.ts";
-import {
-  encodeManifest,
-  linkTarget,
-  PACKAGE_FILES_MAX,
-  PACKAGE_SIZE_BYTES_MAX,
-  type PackageEntry,
-  type PackagedFile,
-  packageHash,
-  parseManifest,
-} from "./directory-package.ts";
+import { encodeManifest, linkTarget, type PackageEntry, type PackagedFile, packageHash, parseManifest } from "./directory-package.ts";
 import { type InstalledPackage, installedPackages } from "./installed-packages.ts";
+import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./limits.ts";
 
 export interface PackRequest {
   readonly directory: string;

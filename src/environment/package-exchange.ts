@@ -18,16 +18,10 @@ import {
 import { joinPath } from "../platform/files/paths.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { PackageHeldHeader, PackageOfferHeader, PackageOfferedHeader, PackageReadHeader } from "../wire/package-messages.ts";
-import {
-  filesWithOffsets,
-  isPackageHash,
-  MANIFEST_BYTES_MAX,
-  packageHash,
-  type PackageManifest,
-  parseManifest,
-} from "./directory-package.ts";
+import { filesWithOffsets, isPackageHash, packageHash, type PackageManifest, parseManifest } from "./directory-package.ts";
+import { MANIFEST_BYTES_MAX, PACKAGE_PIECE_BYTES } from "./limits.ts";
 import type { PackedDirectory, PackRequest } from "./pack-directory.ts";
-import { type Fetched, fetchContents, PACKAGE_PIECE_BYTES, type PackagePeer } from "./package-fetch.ts";
+import { type Fetched, fetchContents, type PackagePeer } from "./package-fetch.ts";
 import { PackageShelf } from "./package-shelf.ts";
 import { WireError } from "../wire/wire-error.ts";
 import type { Handlers } from "../wire/message-table.ts";

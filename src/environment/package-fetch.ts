@@ -9,8 +9,8 @@ import type { Reply } from "../rpc/peer-connection.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { PackageReadHeader } from "../wire/package-messages.ts";
 import type { ReplyTo } from "../wire/replies.ts";
+import { PACKAGE_PIECE_BYTES } from "./limits.ts";
 
-export const PACKAGE_PIECE_BYTES: number = 1024 * 1024;
 const WINDOW = 4;
 
 /** The daemon of another node, over whatever link there is. */

@@ -96,7 +96,6 @@ export interface RuntimeEnvSpec {
 export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
 /** The key of `NO_ENVIRONMENT`, under which ordinary workers run. */
 export const DEFAULT_ENVIRONMENT_KEY = "";
-export const SETUP_TIMEOUT_MS = 600_000;
 
 const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "pythonPreload", "execPath", "execArgv", "setupTimeoutMs"];
 const FIELDS_OF_RAY: Readonly<Record<string, string>> = {

@@ -7,6 +7,7 @@
 import { afterReading } from "../base/after-reading.ts";
 import type { NodeId } from "../base/ids.ts";
 import type { Connection } from "../rpc/connection.ts";
+import { REFUSAL_READ_WITHIN_MS } from "../rpc/limits.ts";
 import type { Frame } from "../wire/frame.ts";
 import { decodeHeader } from "../wire/header.ts";
 import { nameOfMessage } from "../wire/message-table.ts";
@@ -14,9 +15,6 @@ import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import type { Peer } from "./local-peer.ts";
 import { faultOfHello, faultOfMessage } from "./process-messages.ts";
-
-/** How long a process that was refused has to read why. */
-const REFUSAL_READ_WITHIN_MS = 1000;
 
 interface Admission {
   readonly nodeId: NodeId;

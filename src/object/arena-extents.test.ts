@@ -3,7 +3,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ArenaExtents, PAGE_BYTES } from "./arena-extents.ts";
+import { ArenaExtents } from "./arena-extents.ts";
+import { PAGE_BYTES } from "./limits.ts";
 
 const PAGES = 64;
 

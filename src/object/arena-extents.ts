@@ -6,9 +6,7 @@
  * never mixed in one extent: the first exist already, the second may be refused by the system. Owned by the arena writer.
  */
 import { alignUp } from "./layout.ts";
-
-/** The page of nearly every system; a mapping begins at one. */
-export const PAGE_BYTES = 4096;
+import { PAGE_BYTES } from "./limits.ts";
 
 interface FreeExtent {
   offset: number;

@@ -10,9 +10,10 @@ import { ObjectLostError } from "../base/errors.ts";
 import { collectGarbage } from "../platform/garbage.ts";
 import { memoryRoot } from "../platform/files/session-sweep.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
-import { ArenaReader, MAP_MIN_BYTES, type StoredObject } from "./arena-reader.ts";
+import { ArenaReader, type StoredObject } from "./arena-reader.ts";
 import { ArenaWriter } from "./arena-writer.ts";
 import type { ObjectLocation } from "./layout.ts";
+import { MAP_MIN_BYTES } from "./limits.ts";
 
 const MEGABYTE = 1_048_576;
 const native = sharedMemory();

@@ -10,6 +10,7 @@ import { ObjectLostError } from "../base/errors.ts";
 import { type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { type StoreFile, type StoreFiles, storeFiles } from "../platform/files/store-file.ts";
 import { isObjectHeader, type ObjectLayout, type ObjectLocation, parseLayout } from "./layout.ts";
+import { MAP_MIN_BYTES } from "./limits.ts";
 import { SpillIndices } from "./spill-indices.ts";
 
 /** What was stored. All parts are views of one ArrayBuffer that belongs to the reader alone. */
@@ -35,8 +36,6 @@ interface ArenaReaderOptions {
   memory?: SharedMemory | undefined;
 }
 
-/** Below this a copy costs less than a mapping and its page faults. */
-export const MAP_MIN_BYTES = 65_536;
 /** The kernel allows 65,530 mappings to a process, and V8 aborts the process when it needs one more. */
 const MAPS_MAX = 30_000;
 /** Open files of other processes' arenas; an eighth of a common limit for a process. */

@@ -11,6 +11,7 @@ import { type StoreFile, type StoreFiles, storeFiles } from "../platform/files/s
 import { Arena, type ObjectParts, piecesOf } from "./arena.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import { layoutOf, type ObjectLocation } from "./layout.ts";
+import { ARENAS_IN_QUOTA, DEDICATED_FIT, EMPTY_ARENA_KEPT_MS } from "./limits.ts";
 import { ObjectExtent } from "./object-extent.ts";
 
 interface ArenaWriterOptions {
@@ -33,17 +34,11 @@ interface ArenaWriterOptions {
 /** The first arena is small: most processes never store more than a few results. */
 const FIRST_ARENA_BYTES = 4 * 1024 * 1024;
 const ARENA_BYTES = 64 * 1024 * 1024;
-/** A small store has smaller arenas: what is spilled, or given back, is a whole one. */
-const ARENAS_IN_QUOTA = 8;
 /**
  * From this part of an arena on (16 MB of the usual 64) an object gets an arena of exactly its size, so that small objects do not break up the room
  * that the next large one needs.
  */
 const DEDICATED_FRACTION = 1 / 4;
-/** An arena that was made for a large object takes another one of at least half its size. */
-const DEDICATED_FIT = 2;
-/** Longer than the collector takes to find what a loop of puts dropped; recycled pages are five times as fast as fresh ones. */
-const EMPTY_ARENA_KEPT_MS = 5000;
 
 /** How an object gets its room in an arena. */
 interface Place {

@@ -10,12 +10,9 @@
 import { ProcessorOffers } from "../base/processor-offers.ts";
 import { TryCredit } from "../base/try-credit.ts";
 import { cpuCount } from "../platform/machine/machine.ts";
+import { AWAKE_ALONE_MS, AWAKE_MS } from "../rpc/limits.ts";
 import type { GraphMemory } from "./graph-memory.ts";
 
-/** Longer than it takes to wake a peer that is blocked (8 us) and some small methods: once one side looks long enough to meet the other, both do. */
-const LOOK_MS = 0.1;
-/** Without offers it keeps the processor from peers that share it. */
-const LOOK_ALONE_MS = 0.03;
 /** An offer that nobody takes costs 0.5 us with the clock: it is made once in so many turns. */
 const TURNS_AN_OFFER = 16;
 /** Where each process has a processor, and nobody has taken the last offer, a look begins with so many turns without any: 2 us. */
@@ -80,7 +77,7 @@ export class BriefWait {
     const offers = this.#offers.mayOffer(atMs);
     // On one processor nothing comes while this looks, but somebody may run who takes the offer.
     if (!offers && processors === 1) return false;
-    const endMs = atMs + (offers ? LOOK_MS : LOOK_ALONE_MS);
+    const endMs = atMs + (offers ? AWAKE_MS : AWAKE_ALONE_MS);
     do {
       const beganMs = atMs;
       atMs = offers ? this.#offers.offer(atMs) : nowMs();

@@ -9,6 +9,7 @@ import { copyBytes } from "../base/bytes.ts";
 import { ObjectStoreFullError } from "../base/errors.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { ProcessId } from "../base/ids.ts";
+import { LOOP_BYTES_MAX } from "../base/limits.ts";
 import { sharedMemory } from "../platform/shared-memory.ts";
 import { storeFiles } from "../platform/files/store-file.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
@@ -16,6 +17,7 @@ import { payload as payloadShape } from "../wire/header-parts.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { bodyBytesMax, ChannelReader, ChannelWriter } from "./channel.ts";
 import { type GraphMap, type GraphMemory, valueFileOf } from "./graph-memory.ts";
+import { BUFFER_ALIGNMENT_BYTES, MAP_MIN_BYTES } from "./limits.ts";
 import type { ObjectTable } from "./object-table.ts";
 import { type Payload, PayloadReader, payloadHeader, payloadParts } from "./payload.ts";
 import type { EncodedMessage, ValueCodec } from "./value-codec.ts";
@@ -25,13 +27,7 @@ const KIND = { PLAIN: 1, WITH_BUFFERS: 2, PAYLOAD: 3, FILE: 4 } as const;
 const ERROR = 0x10;
 /** `readers left | kind of the content | number of the file`, each 32 bits, and the content's size as a float 64 at 16. */
 const FILE_BODY_BYTES = 24;
-/** Buffers become typed arrays: aligned for any element type, and for the cache. */
-const BUFFER_ALIGNMENT = 64;
-/** Up to this many bytes a loop copies faster than the view that `set` needs is made. */
-const LOOP_BYTES_MAX = 32;
-/** Below this a copy costs less than a mapping and its page faults. */
-const MAP_MIN_BYTES = 65_536;
-const PADDING = new Uint8Array(BUFFER_ALIGNMENT);
+const PADDING = new Uint8Array(BUFFER_ALIGNMENT_BYTES);
 
 export interface ValueChannelOptions {
   readonly map: GraphMap;
@@ -345,7 +341,7 @@ function splitBuffers(body: Uint8Array, isShared: boolean): { inBand: Uint8Array
 }
 
 function aligned(size: number): number {
-  return Math.ceil(size / BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT;
+  return Math.ceil(size / BUFFER_ALIGNMENT_BYTES) * BUFFER_ALIGNMENT_BYTES;
 }
 
 function copyPieces(pieces: readonly Uint8Array[], target: Uint8Array, start: number): void {

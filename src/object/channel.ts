@@ -6,6 +6,7 @@
  * writer publishes by moving its position, a reader gives room back by moving its own; each side keeps the other's last known position, so an
  * empty or full ring is the only reason to look at it. Knows nothing of processes: works on any memory.
  */
+import { LINE_WORDS } from "./limits.ts";
 
 /** Where the parts of a channel lie in the shared memory, in 32-bit words, but for the data, which is in bytes. */
 export interface ChannelPlace {
@@ -28,8 +29,6 @@ export interface ChannelMemory {
 /** The kind of a filler; kinds of records are 1 and above. */
 const FILLER = 0;
 const RECORD_HEADER_BYTES = 8;
-/** A cache line: positions that different processes write do not share one. */
-const LINE_WORDS = 16;
 
 /** Bytes that a record with such a body takes. */
 function recordBytes(bodyBytes: number): number {

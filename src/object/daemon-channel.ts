@@ -10,6 +10,7 @@ import type { Connection } from "../rpc/connection.ts";
 import { type DisownedRow, MESSAGE, type RefHoldHeader, type WireLocation } from "../wire/messages.ts";
 import type { StoreUseHeader } from "../wire/store-messages.ts";
 import type { ObjectFetchHeader } from "../wire/transfer-messages.ts";
+import { IDS_IN_MESSAGE_MAX } from "./limits.ts";
 import type { HeldNumber, HeldRead, RefChannel } from "./object-table.ts";
 import { type Payload, payloadHeader, payloadParts } from "./payload.ts";
 
@@ -20,9 +21,6 @@ export function daemonEnded(reason: string): NodeDiedError {
     hint: "Call init() again. Where it ended by itself, the system's log may tell what ended it.",
   });
 }
-
-/** A batch is cut here, well below the size of a frame: one object may hold a hundred thousand refs. */
-const BATCH_MAX = 20_000;
 
 export class DaemonChannel implements RefChannel {
   readonly #connection: Connection;
@@ -186,7 +184,7 @@ export class DaemonChannel implements RefChannel {
   }
 
   #schedule(length: number): void {
-    if (length >= BATCH_MAX) {
+    if (length >= IDS_IN_MESSAGE_MAX) {
       this.flush();
     } else if (!this.#scheduled) {
       this.#scheduled = true;

@@ -9,6 +9,7 @@ import { type Doorbell, type DoorbellListener, listenDoorbell, openDoorbell } fr
 import { nativeUnavailableReason, type SharedMemory, sharedMemory } from "../platform/shared-memory.ts";
 import { openToShare, removeFilesNamed, storeFiles } from "../platform/files/store-file.ts";
 import { type ChannelMemory, type ChannelPlace, placeChannels } from "./channel.ts";
+import { LINE_WORDS } from "./limits.ts";
 
 /** Why there can be no channels here, as the end of a sentence. */
 export function channelsUnavailableReason(): string | undefined {
@@ -29,7 +30,6 @@ export interface GraphMap {
 }
 
 const CLOSED_WORD = 0;
-const LINE_WORDS = 16;
 /** Words within the line of an endpoint. */
 const SLEEPS = 0;
 const JOINED = 1;

@@ -16,9 +16,6 @@ interface HeldMessagesOptions {
   link: number | undefined;
 }
 
-/** How many messages with holds are read before the daemon is told. */
-export const TELL_HELD_EVERY = 256;
-
 export class HeldMessages {
   readonly #table: HeldMessagesOptions["table"];
   readonly #receiverId: ProcessId;

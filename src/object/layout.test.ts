@@ -4,7 +4,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BUFFERS_MAX, layoutOf, parseLayout, writeHeader } from "./layout.ts";
+import { layoutOf, parseLayout, writeHeader } from "./layout.ts";
+import { BUFFERS_MAX } from "./limits.ts";
 
 function headerOf(inBandLength: number, bufferLengths: number[]): { header: Buffer; sizeBytes: number } {
   const layout = layoutOf(inBandLength, bufferLengths);

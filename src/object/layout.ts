@@ -5,15 +5,12 @@
  * version u16, zero u16, buffer count u32, zero u32, in-band length u64, then one u64 for each buffer. Used by the arena writer and reader;
  * PROTOCOL.md has the same table for other languages.
  */
+import { BUFFERS_MAX, BUFFER_ALIGNMENT_BYTES } from "./limits.ts";
 
 /** "SHL1" read as a little-endian number. */
 const MAGIC = 0x314c_4853;
 const VERSION = 1;
 const FIXED_HEADER_BYTES = 24;
-/** A cache line, and the widest load of any processor. */
-const BUFFER_ALIGNMENT = 64;
-/** A value of a million separate buffers of 4 KB or more; a header beyond 8 MB is not a header. */
-export const BUFFERS_MAX = 1_048_576;
 
 /** Where an object lies. `arena` is the name of a file in the session's memory directory, or in its spill directory. */
 export interface ObjectLocation {
@@ -46,7 +43,7 @@ export function layoutOf(inBandLength: number, bufferLengths: readonly number[])
   let end = headerBytes + inBandLength;
   const buffers: Part[] = [];
   for (const length of bufferLengths) {
-    const offset = alignUp(end, BUFFER_ALIGNMENT);
+    const offset = alignUp(end, BUFFER_ALIGNMENT_BYTES);
     buffers.push({ offset, length });
     end = offset + length;
   }

@@ -10,6 +10,7 @@ import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
 import type { ObjectLocation } from "./layout.ts";
+import { COLLECT_ABOVE } from "./limits.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 import { RemoteCopies } from "./remote-copies.ts";
 import type { Handlers } from "../wire/message-table.ts";
@@ -41,8 +42,6 @@ export function storeTagOf(process: ProcessId): string {
   return process.slice(0, 28);
 }
 
-/** From here on the daemon asks processes to collect, too. */
-const SHORT_ABOVE = 0.8;
 /** V8 runs finalizers in tasks of their own after a collection. */
 const FINALIZED_WITHIN_MS = 5;
 /** How often a process looks for mapped memory that its user dropped. */
@@ -120,7 +119,7 @@ export class LocalStore {
    * for ever: neither finalizers nor the daemon's messages are run. So reading then takes a turn.
    */
   get isShort(): boolean {
-    return this.#stored > this.#options.quotaBytes * SHORT_ABOVE;
+    return this.#stored > this.#options.quotaBytes * COLLECT_ABOVE;
   }
 
   /** The bytes of an object that is on this node, itself or by a copy. `keeper` is pinned for as long as a mapped view of them can be reached. */

@@ -6,6 +6,7 @@
  * more than once. Of one that was forgotten all counts as read: what is held too long ends with this process, what is let go of too early is lost.
  */
 import type { ProcessId } from "../base/ids.ts";
+import { ENDED_LINKS_MAX } from "./limits.ts";
 
 /** One that is open, or has ended. */
 interface ReadLink {
@@ -14,8 +15,6 @@ interface ReadLink {
   /** Resolves when nothing more comes. */
   readonly closed: Promise<void>;
 }
-
-const KEPT_MAX = 1024;
 
 export class ReadLinks {
   readonly #links = new Map<string, ReadLink>();
@@ -44,7 +43,7 @@ export class ReadLinks {
   #keep(sender: ProcessId, number: number, ended: ReadLink): void {
     this.#links.set(keyOf(sender, number), ended);
     this.#ended.push({ sender, number });
-    const oldest = this.#ended.length > KEPT_MAX ? this.#ended.shift() : undefined;
+    const oldest = this.#ended.length > ENDED_LINKS_MAX ? this.#ended.shift() : undefined;
     if (oldest === undefined) return;
     this.#links.delete(keyOf(oldest.sender, oldest.number));
     this.#forgotten.set(oldest.sender, Math.max(oldest.number, this.#forgotten.get(oldest.sender) ?? 0));

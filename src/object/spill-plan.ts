@@ -6,6 +6,7 @@
  * moment: an arena whose writer computes is left for later.
  */
 import type { ProcessId } from "../base/ids.ts";
+import { SPILL_ABOVE, SPILL_DOWN_TO } from "./limits.ts";
 import type { SpillPiece } from "./spill-files.ts";
 import type { StoreLedger } from "./store-ledger.ts";
 
@@ -26,10 +27,6 @@ export type SpillEffect =
 
 type SpillState = "idle" | "collecting" | "retiring" | "writing";
 
-/** Ray's threshold: the rest is room for what is written while the disk works. */
-const SPILL_ABOVE = 0.8;
-/** Down to here, so that a store that is filled steadily spills in large steps and not at every object. */
-const SPILL_DOWN_TO = 0.6;
 /** A fused file; large enough that making and deleting it costs nothing against writing it. Ray's batch as well. */
 const BATCH_BYTES = 100 * 1024 * 1024;
 /** A process that computes neither collects nor answers; a collection takes some 30 ms. */

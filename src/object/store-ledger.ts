@@ -11,6 +11,7 @@
 import { nodeTagOf, type NodeTag, type ProcessId } from "../base/ids.ts";
 import { extentBytesOf } from "./arena-extents.ts";
 import type { ObjectLocation } from "./layout.ts";
+import { COLLECT_ABOVE, COLLECT_AGAIN_AFTER } from "./limits.ts";
 import {
   type SpilledPlace,
   SpillFiles,
@@ -96,10 +97,6 @@ interface EarlyRelease {
   untold: number;
 }
 
-/** Above this part of the quota the processes are asked to collect garbage, before objects go to disk. */
-const COLLECT_ABOVE = 0.8;
-/** A collection costs each process some 30 ms: the next one is asked for when this part of the quota, or of what is stored, was written since. */
-const COLLECT_AGAIN_AFTER = 0.05;
 /** Places whose release overtook its notice; each waits for a few milliseconds at most, unless the writer died. */
 const EARLY_RELEASES_MAX = 100_000;
 

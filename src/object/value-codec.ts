@@ -8,9 +8,6 @@ import type { ByteRange } from "../wire/value/byte-reader.ts";
 import type { LostObject } from "./lost-object.ts";
 import type { ContainedRef, Payload } from "./payload.ts";
 
-/** From this size on, values travel through the object store and are mapped by readers; smaller ones are copied along. */
-export const STORE_FROM_BYTES: number = 64 * 1024;
-
 export interface EncodedMessage {
   bytes: Uint8Array;
   start: number;

@@ -22,16 +22,13 @@ import {
   flag,
   milliseconds,
   readOptions,
+  REFERENCE_FROM_BYTES,
   registerErrorClass,
   registerSerializer,
   timeLimit,
+  WAITERS_MAX,
 } from "../core/internal.ts";
 import { type GetAnswer, type PutAnswer, QueueActor } from "./queue-actor.ts";
-
-/** Callers that may wait at a time; each takes some hundred bytes in the actor. */
-const WAITING_MAX = 1_000_000;
-/** Arrays of this size go to the object store, and a reference to them to the actor. */
-const REFERENCE_FROM_BYTES = 64 * 1024;
 
 /** There was no room in the queue, at once or within `timeoutMs`. */
 export class QueueFullError extends ShoalError {
@@ -139,7 +136,7 @@ export class Queue<T> implements Disposable {
     }
     const { maxSize, actorOptions } = readOptions(options, QUEUE_OPTIONS, QUEUE);
     this.maxSize = maxSize;
-    const holderClass = remote(QueueActor<Held<T>>, { numCpus: 0, maxConcurrency: WAITING_MAX, ...actorOptions });
+    const holderClass = remote(QueueActor<Held<T>>, { numCpus: 0, maxConcurrency: WAITERS_MAX, ...actorOptions });
     this.#holder = holderClass.remote(maxSize);
   }
 

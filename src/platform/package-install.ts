@@ -10,6 +10,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "n
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { sha256Hex } from "./digest.ts";
+import { INSTALL_OUTPUT_LINES_MAX, OUTPUT_CHARACTERS_MAX } from "./limits.ts";
 
 interface PackageInstallOptions {
   /** A folder with package.json and package-lock.json, or the packages themselves. */
@@ -30,9 +31,6 @@ export class PackageInstallError extends Error {
 const COMPLETE = "complete";
 /** Kept installs; the one that was not used for longest goes first. */
 const KEPT_MAX = 20;
-/** npm names the cause first and prints its own usage after it. */
-const OUTPUT_LINES_MAX = 12;
-const OUTPUT_CHARACTERS_MAX = 16_384;
 
 /** Where installs are kept between sessions: in the user's folder for caches. */
 export function packageCacheFolder(environment: Readonly<Record<string, string | undefined>>): string {
@@ -92,7 +90,8 @@ function npm(args: readonly string[], folder: string, timeoutMs: number): Promis
       text = (text + chunk.toString()).slice(0, OUTPUT_CHARACTERS_MAX);
     };
     for (const stream of [child.stdout, child.stderr]) stream.on("data", read);
-    const fail = (reason: string): void => reject(new PackageInstallError(reason, text.trim().split("\n").slice(0, OUTPUT_LINES_MAX)));
+    const fail = (reason: string): void =>
+      reject(new PackageInstallError(reason, text.trim().split("\n").slice(0, INSTALL_OUTPUT_LINES_MAX)));
     child.on("error", (error) => fail(`npm could not be started: ${error.message}; install npm, or start Shoal where it is in PATH`));
     child.on("close", (code, signal) => {
       if (code === 0) resolve();

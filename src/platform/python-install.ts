@@ -9,12 +9,11 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { mkdir, open, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { sha256Hex } from "./digest.ts";
+import { INSTALL_OUTPUT_LINES_MAX, PROGRAM_ANSWERS_WITHIN_MS } from "./limits.ts";
 import { PackageInstallError } from "./package-install.ts";
 
 const COMPLETE = "shoal-complete";
-const OUTPUT_LINES_MAX = 12;
 const OUTPUT_CHARACTERS_MAX = 65_536;
-const ASK_WITHIN_MS = 20_000;
 /** The first version of pip that knows `--python`. */
 const PIP_FOR_OTHERS = [22, 3] as const;
 /** How often whoever waits for another's install looks whether it is done. */
@@ -46,7 +45,7 @@ export function findProgram(name: string, path: string): string | undefined {
 /** @throws PackageInstallError when it does not start */
 export async function pythonFacts(interpreter: string): Promise<{ version: string }> {
   const script = 'import sys; print("%d.%d.%d" % sys.version_info[:3])';
-  const { text } = await run(interpreter, ["-I", "-S", "-c", script], { timeoutMs: ASK_WITHIN_MS, what: `${interpreter} -c` });
+  const { text } = await run(interpreter, ["-I", "-S", "-c", script], { timeoutMs: PROGRAM_ANSWERS_WITHIN_MS, what: `${interpreter} -c` });
   return { version: text.trim() };
 }
 
@@ -80,7 +79,7 @@ export async function installPythonPackages(options: PythonInstallOptions): Prom
 /** Whether the pip of an interpreter can install into another environment, which then needs none of its own: to install one there takes most of the time. */
 async function installsElsewhere(interpreter: string): Promise<boolean> {
   const script = 'from importlib.metadata import version; print(version("pip"))';
-  const asked = run(interpreter, ["-I", "-c", script], { timeoutMs: ASK_WITHIN_MS, what: `${interpreter} -c` });
+  const asked = run(interpreter, ["-I", "-c", script], { timeoutMs: PROGRAM_ANSWERS_WITHIN_MS, what: `${interpreter} -c` });
   const [major = 0, minor = 0] = await asked.then(
     ({ text }) => text.trim().split(".").map(Number),
     () => [],
@@ -131,7 +130,8 @@ function run(
     };
     for (const stream of [child.stdout, child.stderr]) stream.on("data", read);
     // pip explains itself first and says what failed last.
-    const fail = (reason: string): void => reject(new PackageInstallError(reason, text.trim().split("\n").slice(-OUTPUT_LINES_MAX)));
+    const fail = (reason: string): void =>
+      reject(new PackageInstallError(reason, text.trim().split("\n").slice(-INSTALL_OUTPUT_LINES_MAX)));
     child.on("error", (error) => fail(`${program} could not be started: ${error.message}`));
     child.on("close", (code, signal) => {
       if (code === 0) resolve({ text });

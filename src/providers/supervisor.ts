@@ -6,6 +6,7 @@
  * processes only as something that ends and can be signalled, so that tests have them without any.
  */
 import { RestartBackoff } from "../platform/processes/restart-backoff.ts";
+import { HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS } from "./limits.ts";
 import { ENDED_IN_ORDER, type LocalProcess } from "./local-processes.ts";
 
 interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {
@@ -21,10 +22,6 @@ interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> 
   readonly nowMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
 }
-
-/** A node ends its workers and they their calls; beyond this it is ended. */
-const NODE_ENDS_WITHIN_MS = 15_000;
-const HEAD_ENDS_WITHIN_MS = 5_000;
 
 export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
   readonly #parts: SupervisorParts<Head, Node>;

@@ -6,8 +6,9 @@
  * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
  */
 import { afterReading } from "../base/after-reading.ts";
-import { type Frame, FrameError, FrameParser, FRAME_FLAG, FRAME_SIZE_MAX, FrameWriter } from "../wire/frame.ts";
+import { type Frame, FrameError, FrameParser, FRAME_FLAG, FrameWriter } from "../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
+import { FRAME_SIZE_MAX } from "../wire/limits.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import type { Transport } from "../platform/network/transport.ts";
@@ -15,15 +16,13 @@ import { blockFor } from "../platform/processes/interruptible.ts";
 import type { ReplyTo } from "../wire/replies.ts";
 import { wireErrorHeader } from "../wire/wire-error.ts";
 import { openRequest, type OpenRequest, type PeerConnection, type Reply, type RequestOptions } from "./peer-connection.ts";
+import { HELLO_SIZE_MAX, REQUEST_TIMEOUT_MS } from "./limits.ts";
 import type { WakefulLoop } from "./wakeful-loop.ts";
 
 /** A body part can be any bytes; they are copied before `send` returns. */
 const NO_PARTS: readonly Uint8Array[] = [];
 /** Above this many unsent bytes `isCongested` asks senders with a backlog to wait for `onDrain`. */
 const CONGESTION_BYTES = 4 * 1024 * 1024;
-/** What a peer may send in one frame before it has said who it is. */
-export const HELLO_SIZE_MAX = 4096;
-const REQUEST_TIMEOUT_MS = 30_000;
 /** How often a process that waits without its event loop looks whether something has come. */
 const SYNC_POLL_MS = 1;
 

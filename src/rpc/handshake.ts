@@ -20,15 +20,9 @@ import type { OpenHeader, OpenReply } from "../wire/open-messages.ts";
 import { hello as helloShape, linkHello, named, opened, opening, versioned } from "../wire/opening-shapes.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";
+import { HELLO_WITHIN_MS, OPEN_WITHIN_MS, REFUSAL_READ_WITHIN_MS } from "./limits.ts";
 import { isNonce, isProof, newNonce, proofOf, type Transcript } from "./proof.ts";
 import { deadNode, errorOfRefusal, errorOfUnproven, notProven, sendRefusal, wrongNode } from "./refusals.ts";
-
-/** A program that has just started says its first word when it gets a processor: on a machine with much to do that took three seconds. */
-const OPEN_WITHIN_MS = 5_000;
-/** A caller that computes reads the listener's proof when it gets round to it. As long as a caller waits for a listener that computes. */
-const HELLO_WITHIN_MS = 30_000;
-/** How long who was refused has to read why. */
-const REFUSAL_READ_WITHIN_MS = 1000;
 
 const noHello = (): WireError => new WireError("malformed", "the first message is not a hello");
 

@@ -10,10 +10,9 @@ import { joining, versioned } from "../wire/opening-shapes.ts";
 import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection } from "./connection.ts";
+import { OPEN_WITHIN_MS } from "./limits.ts";
 import { noCertificate, refusedCertificate, sendRefusal } from "./refusals.ts";
 
-/** As long as a hello of a member may take: a node that has just started on a busy machine is no attack. */
-const FIRST_FRAME_WITHIN_MS = 5000;
 /** How long a caller has to read the answer. */
 const ANSWER_READ_WITHIN_MS = 5000;
 
@@ -26,7 +25,7 @@ interface JoinListenerOptions {
 
 export function listenForJoin(transport: Transport, options: JoinListenerOptions): void {
   const connection = new Connection(transport, { trusted: false });
-  let stop = afterReading(FIRST_FRAME_WITHIN_MS, () => connection.drop("no request came"));
+  let stop = afterReading(OPEN_WITHIN_MS, () => connection.drop("no request came"));
   connection.onClose = () => stop();
   connection.onFrame = (frame) => {
     connection.onFrame = () => {};

@@ -5,11 +5,9 @@
  * delivered any more, not even the rest of a chunk: the link may already have told another connection how much it has.
  */
 import type { Transport } from "../platform/network/transport.ts";
-import { type Frame, FRAME_SIZE_MAX, FrameParser } from "../wire/frame.ts";
-import { HELLO_SIZE_MAX } from "./connection.ts";
-
-/** Smaller frames of a tick are joined up to this size; larger ones are written as they are. */
-const JOINED_BYTES_MAX = 64 * 1024;
+import { type Frame, FrameParser } from "../wire/frame.ts";
+import { FRAME_SIZE_MAX } from "../wire/limits.ts";
+import { HELLO_SIZE_MAX, JOINED_BYTES_MAX } from "./limits.ts";
 
 interface CarrierEvents {
   /** Valid during the call only. */

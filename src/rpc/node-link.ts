@@ -17,6 +17,7 @@ import { linkHello } from "../wire/opening-shapes.ts";
 import type { ReplyTo } from "../wire/replies.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError, WireError, wireErrorHeader } from "../wire/wire-error.ts";
+import { BROKEN_AFTER_MS, OPEN_WITHIN_MS, PING_EVERY_MS, REQUEST_TIMEOUT_MS } from "./limits.ts";
 import { ProtocolViolationError } from "./protocol-violation.ts";
 import { type ProvenListener, proveTo } from "./handshake.ts";
 import { ConnectionClosedError } from "./connection.ts";
@@ -29,10 +30,6 @@ const ACK_FRAMES = 256;
 const ACK_WITHIN_MS = 50;
 const BACK_OFF_MS = 50;
 const BACK_OFF_MAX_MS = 1000;
-const OPEN_WITHIN_MS = 5000;
-const PING_EVERY_MS = 1000;
-const BROKEN_AFTER_MS = 3000;
-const REQUEST_TIMEOUT_MS = 30_000;
 /** Above it senders with a backlog wait: what a 10 Gbit/s network carries until an acknowledgement comes, with room to spare. */
 const CONGESTION_BYTES = 16 * 1024 * 1024;
 /** What a link keeps for an absent peer before it gives up: an absence of 10 s at 25 MB/s. */

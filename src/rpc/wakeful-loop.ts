@@ -12,11 +12,8 @@ import { ProcessorOffers } from "../base/processor-offers.ts";
 import { TryCredit } from "../base/try-credit.ts";
 import { cpuCount } from "../platform/machine/machine.ts";
 import { sharedMemory } from "../platform/shared-memory.ts";
+import { AWAKE_ALONE_MS, AWAKE_MS } from "./limits.ts";
 
-/** Longer than a peer takes that has to be woken, and the call itself: once one side is awake for so long, both meet. */
-const LOOK_MS = 0.1;
-/** Without offers it keeps the processor from peers that share it. */
-const LOOK_ALONE_MS = 0.03;
 const CREDIT = { probeEvery: 64, probeEveryMax: 4096 };
 
 interface WakefulLoopOptions {
@@ -46,7 +43,7 @@ export class WakefulLoop {
     if (!this.#isLooking && !this.#credit.mayTry()) return;
     const { nowMs, nextTurn } = this.#options;
     const atMs = nowMs();
-    this.#untilMs = atMs + (this.#offers.mayOffer(atMs) ? LOOK_MS : LOOK_ALONE_MS);
+    this.#untilMs = atMs + (this.#offers.mayOffer(atMs) ? AWAKE_MS : AWAKE_ALONE_MS);
     if (this.#isLooking) return;
     this.#isLooking = true;
     nextTurn(this.#look);

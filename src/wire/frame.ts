@@ -8,6 +8,7 @@
  * messages/s against 0.8 M/s for a write per message. `FrameParser` yields views of the received chunk; whoever keeps bytes beyond
  * the callback copies them, since a view pins the whole chunk.
  */
+import { FRAME_SIZE_MAX } from "./limits.ts";
 
 export const FRAME_FLAG = {
   HEADER: 0x01,
@@ -20,8 +21,6 @@ export const FRAME_FLAG = {
   REQUEST: 0x80,
 } as const;
 
-/** Larger values travel through the object store; what is left is definitions and lists of refs. */
-export const FRAME_SIZE_MAX: number = 256 * 1024 * 1024;
 const PREFIX_SIZE = 10;
 const SLAB_SIZE = 128 * 1024;
 const NUMBER_SIZE = 5;

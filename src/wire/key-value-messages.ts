@@ -31,6 +31,3 @@ export interface KeyValueListHeader {
   namespace: string;
   prefix: string;
 }
-
-/** What a value may take: it is kept in the head's memory, and in its store. */
-export const KEY_VALUE_BYTES_MAX: number = 1024 * 1024;

@@ -6,10 +6,8 @@
  * actor ends.
  */
 import type { ActorLeavingHeader } from "../wire/messages.ts";
+import { EXIT_WITHIN_MS } from "./limits.ts";
 import { type CallPlace, TaskContext, taskContext } from "./task-context.ts";
-
-/** What a dispose method may take; the process ends then, whatever it does. */
-const DISPOSE_WITHIN_MS = 5000;
 
 /** In the error of every call that the actor leaves behind. */
 export const EXITED: ActorLeavingHeader = { ending: "exited", reason: "it called exitActor()" };
@@ -32,9 +30,9 @@ export async function disposeInstance(instance: object | undefined, className: s
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      console.error(`${name} had not ended after ${DISPOSE_WITHIN_MS} ms: the actor ends without it.`);
+      console.error(`${name} had not ended after ${EXIT_WITHIN_MS} ms: the actor ends without it.`);
       resolve();
-    }, DISPOSE_WITHIN_MS);
+    }, EXIT_WITHIN_MS);
   });
   const work = taskContext.run(context, async () => {
     try {

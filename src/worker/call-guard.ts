@@ -8,9 +8,7 @@ import { TaskCancelledError } from "../base/errors.ts";
 import type { BegunCalls, MarkedCall, Wish } from "../platform/processes/run-mark.ts";
 import type { HelloHeader } from "../wire/messages.ts";
 import { type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
-
-/** So many items say little of the next: one may be quick and the next without end. */
-const ITEMS_GUARDED = 16;
+import { SINGLE_ITEMS_MAX } from "./limits.ts";
 
 /** Of a generator: how long it computes for an item. */
 export interface MeasuredItems extends Measured {
@@ -49,7 +47,7 @@ export class CallGuard {
   /** Asks a generator for an item; there is a frame only for the first ones of a function, and where they take long. */
   ask<T>(callId: number, items: MeasuredItems, next: () => T): T {
     const startMs = performance.now();
-    const asked = items.count < ITEMS_GUARDED || isGuarded(items) ? this.run(callId, next) : next();
+    const asked = items.count < SINGLE_ITEMS_MAX || isGuarded(items) ? this.run(callId, next) : next();
     items.count += 1;
     measure(items, performance.now() - startMs);
     return asked;

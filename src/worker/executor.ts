@@ -12,6 +12,7 @@
  */
 import { Fifo } from "../base/fifo.ts";
 import type { AcceleratorIds } from "../wire/messages.ts";
+import { PARK_AFTER_MS } from "./limits.ts";
 import type { TaskContext, WaitParking } from "./task-context.ts";
 
 export interface Job {
@@ -53,9 +54,6 @@ interface Resumable {
 
 /** No shape: the slot is for whatever comes first. The empty text is the shape of a task without CPUs. */
 const ANY_SHAPE = "any";
-
-/** A wait shorter than this keeps the slot: giving it back and asking for it costs two messages. */
-const PARK_AFTER_MS = 2;
 
 /** How long a parked task that may go on waits behind one that awaits no ref. Either goes on at once whenever the other waits for a ref or ends. */
 const OVERTAKE_AFTER_MS = 100;

@@ -12,6 +12,7 @@ import type { ObjectTable } from "../object/object-table.ts";
 import type { ValueCodec } from "../object/value-codec.ts";
 import type { ActorHost } from "./actor-host.ts";
 import { type GraphPlan, newOperations, type Operation, partOf } from "./graph-operations.ts";
+import { TURN_EVERY_MS } from "./limits.ts";
 import { taskContext } from "./task-context.ts";
 
 /** What the loop needs of the process that it runs in. */
@@ -24,8 +25,6 @@ interface GraphLoopSurroundings {
 /** A result, or the error in its place. */
 type Outcome = { readonly error: unknown } | { readonly value: unknown };
 
-/** The loop turns at least this often, so that its process hears of the rest of the world. */
-const TURN_EVERY_MS = 5;
 /** What else happens in the process waits for so long at most. */
 const BLOCK_US_MAX = 1000;
 const OPERATIONS_A_CLOCK = 32;

@@ -8,10 +8,9 @@
 import { ownCode } from "../base/own-code.ts";
 import { blockFor, runInterruptible } from "../platform/processes/interruptible.ts";
 import type { BegunCalls, MarkedCall, Wish, WorkerMark } from "../platform/processes/run-mark.ts";
+import { SIGNAL_WITHIN_MS } from "./limits.ts";
 
 const GUARD_FROM_MS = 5;
-/** A signal that was promised comes at once; if it does not, its sender is gone. */
-const SIGNAL_WITHIN_MS = 1000;
 
 /** How long a function computes before it returns or first awaits. */
 export interface Measured {

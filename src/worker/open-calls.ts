@@ -7,6 +7,7 @@
 import { TaskCancelledError } from "../base/errors.ts";
 import type { CancelHeader } from "../wire/messages.ts";
 import type { Executor } from "./executor.ts";
+import { CANCEL_GRACE_MS } from "./limits.ts";
 import { GRAPH_METHOD } from "./reserved-methods.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
 
@@ -19,9 +20,6 @@ interface OpenCallsOptions {
   /** Of the worker's own calls: the process is to be replaced. Others have a caller who sees to it. */
   onUnsafe: (() => void) | undefined;
 }
-
-/** As for a task that its caller cancels (core/calls/call-cancellation.ts). */
-const ABANDON_AFTER_MS = 3000;
 
 /** Why a call ends whose caller is gone. */
 const CALLER_ENDED = "the process that submitted it ended";
@@ -60,7 +58,7 @@ export class OpenCalls {
     this.#cancelTasks({ recursive: true, abandon: false });
     if (this.#calls.size === 0) return;
     // The daemon ends a worker that nobody else uses. One that others use, too, goes on without what does not heed its signal.
-    setTimeout(() => this.#cancelTasks({ recursive: true, abandon: true }), ABANDON_AFTER_MS).unref();
+    setTimeout(() => this.#cancelTasks({ recursive: true, abandon: true }), CANCEL_GRACE_MS).unref();
   }
 
   cancel(callId: number, { recursive, abandon }: CancelHeader, why = "its caller cancelled it"): void {

@@ -4,7 +4,7 @@
  * Owns the count of tasks that were read, whether they began or were declined: only those behind them certainly never begin once the connection has ended. Owns the count up to which messages with holds have been read: what they refer to is this process' to let go of, and the daemon is told now and then.
  * Owned by one `call-server.ts`.
  */
-import { TELL_HELD_EVERY } from "../object/held-messages.ts";
+import { TELL_HELD_EVERY } from "../object/limits.ts";
 import type { ObjectTable } from "../object/object-table.ts";
 import { type Payload, PayloadReader } from "../object/payload.ts";
 import type { Frame } from "../wire/frame.ts";

@@ -8,12 +8,9 @@
 import { TaskCancelledError } from "../base/errors.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { StreamHeader } from "../wire/messages.ts";
+import { SINGLE_ITEMS_MAX, TURN_AFTER_MS } from "./limits.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
 
-/** A generator that never waits keeps the event loop for this long; then what it made is sent, and what came is heard. */
-const TURN_AFTER_MS = 1;
-/** Each of the first items is sent before the next is asked for: that may take long, and nothing is known of it. */
-const SINGLE_ITEMS = 16;
 /** Indices are the lower 31 bits of an object's number, from 1. */
 const ITEMS_MAX = 2 ** 31 - 2;
 
@@ -102,7 +99,7 @@ export class StreamSender {
         if (!this.#hasRoom()) {
           await this.#untilRoom();
           turnStartMs = performance.now();
-        } else if (index < SINGLE_ITEMS || performance.now() - turnStartMs > TURN_AFTER_MS) {
+        } else if (index < SINGLE_ITEMS_MAX || performance.now() - turnStartMs > TURN_AFTER_MS) {
           await new Promise(setImmediate);
           turnStartMs = performance.now();
         }

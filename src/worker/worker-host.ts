@@ -14,6 +14,7 @@ import type { Transport } from "../platform/network/transport.ts";
 import type { Connection } from "../rpc/connection.ts";
 import { acceptPeer } from "../rpc/handshake.ts";
 import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
+import { RECLAIM_AFTER_IDLE_MS } from "../scheduling/limits.ts";
 import type { Frame } from "../wire/frame.ts";
 import { disposeInstance, EXITED } from "./actor-exit.ts";
 import {
@@ -32,6 +33,7 @@ import { ActorHost } from "./actor-host.ts";
 import type { CallObservers } from "./call-observers.ts";
 import { CallServer } from "./call-server.ts";
 import { Executor } from "./executor.ts";
+import { EXIT_WITHIN_MS, LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
 import { SpentWorker } from "./spent-worker.ts";
 import type { MarkedCall } from "../platform/processes/run-mark.ts";
 import { capturesChildren } from "../scheduling/lease-spec.ts";
@@ -39,15 +41,6 @@ import { type CallPlace, placing, TaskContext, taskContext } from "./task-contex
 import type { InterruptionGuard } from "./interruption-guard.ts";
 import { handle, type Handlers, readHeader } from "../wire/message-table.ts";
 import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../wire/messages-to-process.ts";
-
-/** Longer than a caller that attends to its leases keeps an idle one. */
-const RECLAIM_AFTER_IDLE_MS = 25;
-
-/** How often a worker that is to end looks whether what it has called was answered. */
-const LOOK_FOR_OPEN_CALLS_MS = 20;
-
-/** How long a method that called `exitActor()` may go on, with what it awaits while it is left. */
-const EXIT_WITHIN_MS = 5000;
 
 export interface WorkerHostOptions {
   processId: ProcessId;

@@ -41,9 +41,6 @@ export interface BusOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** NATS takes 1 MB, headers included; control messages are small, and bytes of objects go directly between nodes. */
-export const MESSAGE_BYTES_MAX: number = 1024 * 1024 - 4096;
-
 export function throwUncaught(error: unknown): void {
   queueMicrotask(() => {
     throw error;

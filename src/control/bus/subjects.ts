@@ -4,9 +4,8 @@
  * Pure. What a caller passes by mistake is refused here, before anything is sent.
  */
 import { describeValue } from "../../base/describe.ts";
-import { MESSAGE_BYTES_MAX } from "./bus.ts";
+import { MESSAGE_BYTES_MAX, SUBJECT_LENGTH_MAX } from "../limits.ts";
 
-const SUBJECT_LENGTH_MAX = 1_000;
 const WORD = /^[^\s.*>]+$/;
 
 function checkSubject(subject: string): void {

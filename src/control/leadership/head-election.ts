@@ -2,12 +2,14 @@
  * Which of the heads leads, and when a standby takes over.
  *
  * The leader announces itself on the bus; a standby that hears nothing for a while, and whose own way to the bus works, claims the next term in the store, where one of several
- * gets it. A leader that is fenced or hears of a higher term ends its reign: it drops what it knows and is a standby. So does one that cannot prove for `GIVES_UP_MS` that it leads, since its nodes stay with it
- * for as long as it keeps their links, and another head may wait for them. Invariants: of two heads at most one commits (the store's fence, not a clock, decides that); what a leader answered to nodes is older than `PROOF_MS` when the next head
+ * gets it. A leader that is fenced or hears of a higher term ends its reign: it drops what it knows and is a standby. So does one that cannot prove for `GIVES_UP_AFTER_MS` that it leads, since its nodes stay with it
+ * for as long as it keeps their links, and another head may wait for them. Invariants: of two heads at most one commits (the store's fence, not a clock, decides that); what a leader answered to nodes is older than `PROOF_GOOD_MS` when the next head
  * may declare a node dead (`takeoverGraceMs` of the failure detector).
  */
+import { PROOF_GOOD_MS, PROVE_EVERY_MS } from "../../base/limits.ts";
 import type { Bus, BusSubscription } from "../bus/bus.ts";
 import { FencedError } from "../control-errors.ts";
+import { ANNOUNCE_EVERY_MS, CLAIM_AFTER_MS, FLUSH_WITHIN_MS, GIVES_UP_AFTER_MS } from "../limits.ts";
 import { claimLeadership, type Leadership } from "./leadership.ts";
 import { ProofClock } from "./proof-clock.ts";
 import type { ControlStore } from "../store/control-store.ts";
@@ -48,16 +50,8 @@ interface ElectionClock {
 }
 
 const LEADER_SUBJECT = "ctl.leader";
-/** How long what a leader said to nodes is good after its last proof in the store: longer than the servers take for an election. */
-export const PROOF_MS = 20_000;
-/** Longer than an election of the servers takes after a proof, and early enough for nodes to find another head before they end (27 s after the proof). */
-const GIVES_UP_MS = 13_000;
-const ANNOUNCE_MS = 200;
-const SILENT_AFTER_MS = 1_200;
 /** Two that claim at once cost a transaction. */
 const JITTER_MS = 300;
-const PROVE_MS = 3_000;
-const FLUSH_WITHIN_MS = 400;
 const PROOF_KEY = "leader-proof";
 
 const realClock: ElectionClock = {
@@ -105,7 +99,7 @@ export class HeadElection {
   /** Whether a node may be told that it is alive: no other head can have led for longer than the nodes are given. */
   get mayAnswer(): boolean {
     if (this.#leadership === undefined) return false;
-    return this.#options.hasRivals === false || this.provenAgoMs < PROOF_MS;
+    return this.#options.hasRivals === false || this.provenAgoMs < PROOF_GOOD_MS;
   }
 
   /** How long ago it was proven that no later head had begun. */
@@ -137,15 +131,15 @@ export class HeadElection {
 
   #turn(): void {
     if (this.#isClosed) return;
-    this.#cancelTurn = this.#clock.after(ANNOUNCE_MS, () => this.#turn());
+    this.#cancelTurn = this.#clock.after(ANNOUNCE_EVERY_MS, () => this.#turn());
     if (this.#leadership !== undefined && this.#mustGiveUp)
       this.stepDown(`it could not prove for ${Math.round(this.provenAgoMs)} ms that it leads`);
     if (this.#leadership !== undefined) this.#announce(this.#leadership.term);
-    else if (this.#clock.nowMs() - this.#heardMs > SILENT_AFTER_MS + this.#jitterMs) void this.#claim();
+    else if (this.#clock.nowMs() - this.#heardMs > CLAIM_AFTER_MS + this.#jitterMs) void this.#claim();
   }
 
   get #mustGiveUp(): boolean {
-    return this.#options.hasRivals !== false && this.provenAgoMs > GIVES_UP_MS;
+    return this.#options.hasRivals !== false && this.provenAgoMs > GIVES_UP_AFTER_MS;
   }
 
   #announce(term: number): void {
@@ -186,7 +180,7 @@ export class HeadElection {
     );
     const hasReached = await promise;
     cancel();
-    return hasReached && this.#clock.nowMs() - this.#heardMs > SILENT_AFTER_MS;
+    return hasReached && this.#clock.nowMs() - this.#heardMs > CLAIM_AFTER_MS;
   }
 
   async #takeOver(): Promise<void> {
@@ -217,7 +211,7 @@ export class HeadElection {
 
   /** A commit is the proof, counted from before it was sent. */
   #prove(leadership: Leadership): void {
-    this.#cancelProof = this.#clock.after(PROVE_MS, () => {
+    this.#cancelProof = this.#clock.after(PROVE_EVERY_MS, () => {
       if (this.#leadership !== leadership) return;
       const sentMs = this.#clock.nowMs();
       const value = new Uint8Array(0);

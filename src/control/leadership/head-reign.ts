@@ -6,12 +6,13 @@
  */
 import type { NodeId, ProcessId } from "../../base/ids.ts";
 import type { Extension } from "../../extension/extension.ts";
+import { PROOF_GOOD_MS } from "../../base/limits.ts";
 import type { Transport } from "../../platform/network/transport.ts";
 import { acceptPeer } from "../../rpc/handshake.ts";
 import { notLeader } from "../../rpc/refusals.ts";
 import type { WireError } from "../../wire/wire-error.ts";
 import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
-import { HeadElection, PROOF_MS } from "./head-election.ts";
+import { HeadElection } from "./head-election.ts";
 import { HeadRoster } from "./head-roster.ts";
 import type { HeadSecurity } from "../joining/head-security.ts";
 import { HeadServer } from "../nodes/head-server.ts";
@@ -136,6 +137,6 @@ export class HeadReign {
 
   #heartbeatReply(): HeartbeatReply {
     const provenAgoMs = Math.ceil(this.#election.provenAgoMs);
-    return { provenAgoMs, takeoverGraceMs: PROOF_MS, heads: this.heads, storeServers: this.#storeServers.known };
+    return { provenAgoMs, takeoverGraceMs: PROOF_GOOD_MS, heads: this.heads, storeServers: this.#storeServers.known };
   }
 }

@@ -7,6 +7,7 @@
  * which they were asked for; after `fenced` is aborted nothing is written.
  */
 import { FencedError, UnknownOutcomeError } from "../control-errors.ts";
+import { COMMIT_BYTES_MAX, COMMIT_WRITES_MAX } from "../limits.ts";
 import type { ControlStore, StoreWrite } from "../store/control-store.ts";
 
 interface LeaderRecord {
@@ -29,10 +30,6 @@ interface LeadershipOptions {
 }
 
 export const LEADER_KEY = "leader";
-/** Larger groups do not make a transaction cheaper and make all in it wait. */
-const GROUP_WRITES_MAX = 200;
-/** Below what the store takes in one message, and enough for 200 records of actors. */
-const GROUP_BYTES_MAX = 2 * 1024 * 1024;
 /** Writes that wait; beyond it the store is down and more of them do not help anybody. */
 const WAITING_WRITES_MAX = 100_000;
 
@@ -104,8 +101,8 @@ export class Leadership {
    */
   async commit(writes: readonly StoreWrite[]): Promise<readonly number[]> {
     if (this.#fenced.signal.aborted) throw this.#fenced.signal.reason;
-    if (writes.length === 0 || writes.length > GROUP_WRITES_MAX) {
-      throw new RangeError(`Cannot commit: a commit has 1 to ${GROUP_WRITES_MAX} writes: received ${writes.length}`);
+    if (writes.length === 0 || writes.length > COMMIT_WRITES_MAX) {
+      throw new RangeError(`Cannot commit: a commit has 1 to ${COMMIT_WRITES_MAX} writes: received ${writes.length}`);
     }
     if (writes.some(({ key }) => key === this.#key)) throw new RangeError(`Cannot commit: ${this.#key} is the leader's own key`);
     if (this.#waitingWrites + writes.length > WAITING_WRITES_MAX) {
@@ -140,7 +137,7 @@ export class Leadership {
     let count = 0;
     for (const { writes } of this.#waiting) {
       bytes += writes.reduce((sum, { value }) => sum + (value?.byteLength ?? 0), 0);
-      if (count > 0 && (keys.size + writes.length > GROUP_WRITES_MAX || bytes > GROUP_BYTES_MAX)) break;
+      if (count > 0 && (keys.size + writes.length > COMMIT_WRITES_MAX || bytes > COMMIT_BYTES_MAX)) break;
       if (writes.some(({ key }) => keys.has(key))) break;
       for (const { key } of writes) keys.add(key);
       count += 1;

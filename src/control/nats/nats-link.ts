@@ -6,9 +6,11 @@
  * client package is loaded here and only when a cluster is used. Invariant: nothing else of the package imports it, types aside.
  */
 import type { Authenticator, ConnectionOptions, Msg, MsgHdrs, NatsConnection } from "@nats-io/transport-node";
+import { NATS_PING_EVERY_MS } from "../../platform/nats/limits.ts";
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
 import { oneOf } from "../../platform/network/certified-host.ts";
 import type { NatsLogin } from "../../platform/nats/nats-login-files.ts";
+import { STORE_ATTEMPT_MS } from "../limits.ts";
 
 export interface NatsOptions {
   /** `nats://host:port`, one or several of the same NATS cluster. */
@@ -38,9 +40,7 @@ export interface NatsTls {
 
 /** Atomic batches, on which transactions stand, came with 2.12. */
 const VERSION_MIN = [2, 12] as const;
-const PING_INTERVAL_MS = 1_000;
 const RECONNECT_WAIT_MS = 100;
-const ATTEMPT_TIMEOUT_MS = 3_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 type NatsClient = typeof import("@nats-io/transport-node");
@@ -172,9 +172,9 @@ function clientOptions(client: NatsClient, options: NatsOptions): ConnectionOpti
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_WAIT_MS,
     reconnectJitter: RECONNECT_WAIT_MS / 2,
-    pingInterval: PING_INTERVAL_MS,
+    pingInterval: NATS_PING_EVERY_MS,
     maxPingOut: 2,
-    timeout: ATTEMPT_TIMEOUT_MS,
+    timeout: STORE_ATTEMPT_MS,
     // A server that starts again may refuse for a moment what it accepts later.
     ignoreAuthErrorAbort: true,
   };

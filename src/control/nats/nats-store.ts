@@ -6,16 +6,9 @@
  * watch may, a listing does not. What its server writes is on disk only when it says so (`sync_interval: always`, see `nats-config.ts`).
  */
 import { closedError, compactedError } from "../control-errors.ts";
+import { TRANSACTION_TIMEOUT_MS } from "../limits.ts";
 import { ChangeQueue } from "../store/change-queue.ts";
-import {
-  type ControlStore,
-  type StoreEntry,
-  type StoreListing,
-  type StoreTransaction,
-  type StoreWatch,
-  TRANSACTION_TIMEOUT_MS,
-  type TransactionResult,
-} from "../store/control-store.ts";
+import type { ControlStore, StoreEntry, StoreListing, StoreTransaction, StoreWatch, TransactionResult } from "../store/control-store.ts";
 import { checkKey, checkPrefix, checkRevision, checkTransaction } from "../store/store-keys.ts";
 import { randomHex } from "../../platform/random.ts";
 import type { StoreServer } from "../../wire/cluster-messages.ts";

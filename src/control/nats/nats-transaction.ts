@@ -6,13 +6,12 @@
  * which it is found when its second attempt is refused because the first one was applied. Where neither helps, the outcome is unknown and is said to be.
  */
 import { UnknownOutcomeError } from "../control-errors.ts";
-import { type StoreTransaction, TRANSACTION_TIMEOUT_MS, type TransactionResult } from "../store/control-store.ts";
+import { STORE_ATTEMPT_MS, TRANSACTION_TIMEOUT_MS } from "../limits.ts";
+import type { StoreTransaction, TransactionResult } from "../store/control-store.ts";
 import { HEADER, isDeletion, type NatsSubjects } from "./nats-subjects.ts";
 import { type ApiFailure, Backoff, ERROR, type StreamApi, unavailable } from "./stream-api.ts";
 import { messagesOf, type TransactionMessage } from "./transaction-messages.ts";
 
-/** A leader that lives answers within milliseconds; one that hangs is noticed by the connection's pings in 2 s. */
-const ATTEMPT_TIMEOUT_MS = 3_000;
 /** Another transaction on the same key is under way: it may succeed or fail, so this is no answer yet. */
 const KEY_IN_USE = 10164;
 /** Not applied, and the next attempt may be: a batch of which a part was lost, too many batches at once, a stream without a leader. */
@@ -54,7 +53,7 @@ class RunningTransaction {
     const backoff = new Backoff();
     for (;;) {
       const leftMs = giveUpAt - performance.now();
-      const attempt = await this.#attempt(Math.max(1, Math.min(ATTEMPT_TIMEOUT_MS, leftMs)));
+      const attempt = await this.#attempt(Math.max(1, Math.min(STORE_ATTEMPT_MS, leftMs)));
       if (attempt.kind === "applied") return this.#committed(attempt.lastSequence);
       if (attempt.kind === "refused") {
         if (await this.#learnDeletions()) continue;

@@ -4,12 +4,12 @@
  * The stream's leader names them; the servers that were configured, and those that they tell of, say in their greetings who they are. Told to nodes, which see for themselves when most of them are away
  * (`node/membership/store-absence.ts`). Where one of them is not found nobody is told anything: it might live. Servers that speak TLS from the first byte greet nobody who does not.
  */
+import { NATS_GREETS_WITHIN_MS } from "../../platform/nats/limits.ts";
 import { readNatsGreeting } from "../../platform/nats/nats-greeting.ts";
 import type { StoreServer } from "../../wire/cluster-messages.ts";
 import type { StreamApi } from "./stream-api.ts";
 
 const NATS_PORT = 4222;
-const GREETS_WITHIN_MS = 2_000;
 /** Of a larger NATS not every server is asked. */
 const ASKED_MAX = 32;
 
@@ -35,7 +35,7 @@ export async function findStoreServers(api: StreamApi, { urls, known }: WhereToL
     places.map(async (address): Promise<StoreServer> => {
       const { hostname, port } = new URL(address);
       const host = hostname.replace(/^\[|\]$/g, "");
-      const greeting = readNatsGreeting({ host, port: Number(port), timeoutMs: GREETS_WITHIN_MS });
+      const greeting = readNatsGreeting({ host, port: Number(port), timeoutMs: NATS_GREETS_WITHIN_MS });
       return { name: (await greeting.catch(() => undefined))?.serverName ?? "", address };
     }),
   );

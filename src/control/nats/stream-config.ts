@@ -4,11 +4,9 @@
  * Each property has a reason: one message a subject (a table, not a log), no direct reads (they are stale), atomic batches (transactions).
  */
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
+import { STREAM_BYTES_MAX } from "../limits.ts";
 import type { NatsSubjects } from "./nats-subjects.ts";
 import { ApiError, ERROR, type StreamApi } from "./stream-api.ts";
-
-/** 100,000 actors of 300 bytes are 60 MB with what the server adds. A full store refuses writes, and says so. */
-const STREAM_BYTES_MAX = 1024 * 1024 * 1024;
 
 /** A stream without these would break promises of the store. */
 const REQUIRED = { allow_direct: false, allow_atomic: true, max_msgs_per_subject: 1 } as const;

@@ -289,7 +289,7 @@ describe("a new head", () => {
 });
 
 test("too small a time is refused", () => {
-  expect(() => new FailureDetector({ deadAfterMs: 2_999 })).toThrow("deadAfterMs is at least 3000: received 2999");
+  expect(() => new FailureDetector({ deadAfterMs: 4_999 })).toThrow("deadAfterMs is at least 5000: received 4999");
 });
 
 describe("with virtual nodes on a network with bursts of delay", () => {

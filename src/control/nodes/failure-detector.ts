@@ -7,6 +7,18 @@
  * while this process stood still, while the head's own bus was away, or while more than half of at least three nodes are silent. Why that is safe: decision 0025.
  */
 import type { NodeId } from "../../base/ids.ts";
+import {
+  CLOSED_AFTER_MS,
+  DEAD_AFTER_MS,
+  FENCE_FRACTION,
+  FREEZE_FACTOR,
+  GUARD_NODES_MIN,
+  MARKED_FRACTION,
+  STALL_MS,
+  SUSPECT_FRACTION,
+  WORKER_GRACE_MS,
+} from "../../base/limits.ts";
+import { DEAD_NODES_MAX } from "../limits.ts";
 
 export interface DetectorOptions {
   /** Default 10,000. */
@@ -78,20 +90,8 @@ interface Node {
   markedMs: number | undefined;
 }
 
-export const DEAD_AFTER_MS = 10_000;
-const DEAD_AFTER_MS_MIN = 3_000;
-export const CLOSED_AFTER_MS = 2_000;
-/** Of `deadAfterMs`: two heartbeats that did not come. */
-const SUSPECT_FRACTION = 0.2;
-/** Of `deadAfterMs`, from the commit of the suspicion to the death: longer than the 0.7 after which a node fences itself and the 0.05 after which its workers notice. */
-const MARKED_FRACTION = 0.8;
-/** Of one or two nodes all that is silent may well be what is dead, and there is no majority to compare with. */
-const GUARD_NODES_MIN = 3;
-/** In `deadAfterMs`: a cluster that really lost its larger half must go on at some time; its nodes have long fenced themselves. */
-const FREEZE_MAX_FACTOR = 5;
-/** Without an event for so long this process stood still: ticks come every 100 to 250 ms. */
-const STALL_MS = 1_000;
-const DEAD_MAX = 10_000;
+/** With less, workers that their daemon does not end could still run when the death of their node is kept. */
+const DEAD_AFTER_MS_MIN: number = Math.ceil(WORKER_GRACE_MS / (MARKED_FRACTION - FENCE_FRACTION));
 
 export class FailureDetector {
   readonly #deadAfterMs: number;
@@ -136,7 +136,7 @@ export class FailureDetector {
   /** From the tables of an earlier head. */
   restoreDead(node: NodeId, incarnation: string): void {
     this.#dead.add(deadKey(node, incarnation));
-    if (this.#dead.size > DEAD_MAX) this.#dead.delete(this.#dead.values().next().value as string);
+    if (this.#dead.size > DEAD_NODES_MAX) this.#dead.delete(this.#dead.values().next().value as string);
   }
 
   handle(event: DetectorEvent): DetectorEffect[] {
@@ -273,7 +273,7 @@ export class FailureDetector {
       this.#frozenMs = nowMs;
       return [{ kind: "freeze", silent, of }];
     }
-    if (isMassLoss && nowMs - this.#frozenMs < this.#deadAfterMs * FREEZE_MAX_FACTOR) return [];
+    if (isMassLoss && nowMs - this.#frozenMs < this.#deadAfterMs * FREEZE_FACTOR) return [];
     this.#frozenMs = undefined;
     if (isMassLoss) {
       this.#isGuardSpent = true;

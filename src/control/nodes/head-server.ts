@@ -5,6 +5,7 @@
  * the whole cluster (its nodes, its resources) is answered here. A node that is found dead (`node-watch.ts`) is told to all, and its place in the head's tables ends.
  */
 import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "../../base/limits.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
 import { refusesConnections } from "../../platform/network/reach.ts";
 import type { Transport } from "../../platform/network/transport.ts";
@@ -31,7 +32,6 @@ import type { PlaceReportHeader } from "../../wire/why-messages.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { Head } from "../head.ts";
 import type { HeadSecurity } from "../joining/head-security.ts";
-import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "./failure-detector.ts";
 import { ClusterNews } from "./cluster-news.ts";
 import { DrainAnswers } from "./drain-answers.ts";
 import { clusterStatus } from "./cluster-status.ts";

@@ -5,8 +5,8 @@
  * refuses new ones, one that was cut off does neither. A suspicion counts from when it is kept. Made by the head's server for each reign.
  */
 import type { NodeId } from "../../base/ids.ts";
+import { PROOF_GOOD_MS } from "../../base/limits.ts";
 import { type DetectorEffect, type DetectorEvent, FailureDetector } from "./failure-detector.ts";
-import { PROOF_MS } from "../leadership/head-election.ts";
 
 interface WatchedNode {
   readonly nodeId: NodeId;
@@ -52,7 +52,7 @@ export class NodeWatch {
 
   constructor(options: NodeWatchOptions) {
     this.#options = options;
-    this.#detector = new FailureDetector({ takeoverGraceMs: options.hasRivals ? PROOF_MS : 0 });
+    this.#detector = new FailureDetector({ takeoverGraceMs: options.hasRivals ? PROOF_GOOD_MS : 0 });
     this.#lapses = options.proofs?.().lapses ?? 0;
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();

@@ -11,6 +11,7 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
+import { KNOCK_AFTER_MS, KNOCK_WAIT_MS, REMOTE_WAIT_MS } from "../../scheduling/limits.ts";
 import type { ActorRefusal } from "../../wire/messages.ts";
 import { bundlesFor, type GroupPlaces, noSuchNode, whyInfeasible } from "./cluster-obstacles.ts";
 import { ClusterView, type NodeReport, type NodeRow, type NodeState, type Shape } from "./cluster-view.ts";
@@ -62,11 +63,6 @@ export type SchedulerEffect =
   | { kind: "actorInfeasible"; actor: ActorId; text: string }
   | { kind: "actorRefused"; actor: ActorId; refusal: ActorRefusal };
 
-/** A demand of another node that gets nothing in this time goes elsewhere. */
-const REMOTE_WAIT_MS = 100;
-/** Who has waited so long is sent to a full node, and stays there for so long. */
-const KNOCK_AFTER_MS = 200;
-const KNOCK_WAIT_MS = 1000;
 const KNOCKS_PER_TICK = 256;
 const SHAPES_PER_OFFER = 128;
 

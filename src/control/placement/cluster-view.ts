@@ -11,6 +11,7 @@ import type { NodeView } from "../../base/resources.ts";
 import { type Labels, matchesLabels } from "../../scheduling/label-selector.ts";
 import { alternativeKeys } from "../../scheduling/fallbacks.ts";
 import { type LeaseSpec, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import { LEASE_DEBIT_MS } from "../../scheduling/limits.ts";
 import { DenseList } from "./dense-list.ts";
 
 /** `suspect`: its link is down; `draining`: it ends what it has. Both get nothing new. */
@@ -64,8 +65,6 @@ interface Debit {
   readonly untilMs: number | undefined;
 }
 
-/** A node grants or drops a demand of another node in 100 ms; the rest is the way there. */
-const LEASE_DEBIT_MS = 1000;
 /** Shapes and selectors that are kept ready; beyond, they are read again. */
 const SHAPES_MAX = 4096;
 const SELECTORS_MAX = 256;

@@ -10,6 +10,7 @@
 import type { NodeId } from "../../base/ids.ts";
 import { type ResourceVector } from "../../base/resources.ts";
 import type { BundleRequest, BundleStrategy } from "../../scheduling/bundle-placement.ts";
+import { REFUSED_WAIT_MAX_MS, REFUSED_WAIT_MIN_MS } from "../../scheduling/limits.ts";
 import { placeMissing } from "./bundle-candidates.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
@@ -82,8 +83,6 @@ interface Group {
   hasWarned: boolean;
 }
 
-const BACK_OFF_MIN_MS = 20;
-const BACK_OFF_MAX_MS = 1000;
 /** Nodes that answer do so at once; one that does not is about to be dead. */
 const ANSWER_WITHIN_MS = 5000;
 /** A group has waited so long before nodes collect for it, and they do so for so long at a time. */
@@ -216,7 +215,7 @@ export class GroupReservation {
   }
 
   #backOff(group: Group, nowMs: number): void {
-    group.backOffMs = Math.min(BACK_OFF_MAX_MS, Math.max(BACK_OFF_MIN_MS, group.backOffMs * 2));
+    group.backOffMs = Math.min(REFUSED_WAIT_MAX_MS, Math.max(REFUSED_WAIT_MIN_MS, group.backOffMs * 2));
     group.notBeforeMs = nowMs + group.backOffMs;
   }
 

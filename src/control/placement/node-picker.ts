@@ -7,6 +7,7 @@
  */
 import type { NodeId, NodeTag } from "../../base/ids.ts";
 import { matchesLabels } from "../../scheduling/label-selector.ts";
+import { NEAR_FROM_BYTES } from "../../scheduling/limits.ts";
 import { type ClusterView, holds, type Need, type NodeRow, type Shape } from "./cluster-view.ts";
 
 export interface PickHints {
@@ -34,8 +35,6 @@ const SAMPLES = 8;
 const PACK_UNTIL = 0.5;
 /** Of the ranked nodes, the share among which is drawn. */
 const TOP_SHARE = 0.2;
-/** Arguments smaller than this are no reason to go to them. */
-const LOCALITY_FROM_BYTES = 1024 * 1024;
 
 const WAIT: Pick = { kind: "wait" };
 const INFEASIBLE: Pick = { kind: "infeasible" };
@@ -143,7 +142,7 @@ export class NodePicker {
   /** Where most of the arguments lie. */
   #nearest(shape: Shape, { argumentBytes }: PickHints): NodeRow | undefined {
     let nearest: NodeRow | undefined;
-    let most = LOCALITY_FROM_BYTES - 1;
+    let most = NEAR_FROM_BYTES - 1;
     for (const [node, bytes] of argumentBytes ?? []) {
       const row = this.#view.tagged(node);
       if (bytes <= most || row === undefined || !isFree(row, shape.need) || !matchesLabels(shape.spec.labels, row.labels)) continue;

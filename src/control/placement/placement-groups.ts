@@ -10,11 +10,9 @@ import type { Message } from "../../rpc/peer-connection.ts";
 import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesToHead } from "../../wire/messages-to-head.ts";
 import { type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
+import { NODES_COME_WITHIN_MS } from "../limits.ts";
 import type { Placement } from "./placement.ts";
 import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
-
-/** After a head has taken over: in a cluster of which half is here every group would be placed on that half. */
-const NODES_COME_WITHIN_MS = 1000;
 
 type GroupMessages = Pick<
   MessagesToHead,

@@ -74,6 +74,3 @@ export interface ControlStore extends AsyncDisposable {
   /** Ends watches and refuses what comes after. What the store holds stays. */
   close(): Promise<void>;
 }
-
-/** A NATS cluster that lost its leader takes 4-8 s to elect one, and nobody can make it faster; waiting less would turn each election into a failure. */
-export const TRANSACTION_TIMEOUT_MS = 12_000;

@@ -5,14 +5,8 @@
  * Two different lists of words never give the same key. What a caller passes by mistake is refused here, before anything is sent.
  */
 import { describeValue } from "../../base/describe.ts";
+import { KEY_LENGTH_MAX, TRANSACTION_CHANGES_MAX, VALUE_BYTES_MAX } from "../limits.ts";
 import type { StoreTransaction } from "./control-store.ts";
-
-/** A subject of NATS should stay below this. */
-const KEY_LENGTH_MAX = 1_000;
-/** NATS takes messages of 1 MB, headers included. Records are small; packages and logs have other places. */
-export const VALUE_BYTES_MAX: number = 512 * 1024;
-/** NATS takes 1,000 messages in one batch, and a transaction needs one for each write and at most one for each check. */
-const TRANSACTION_CHANGES_MAX = 500;
 
 const KEY = /^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$/;
 

@@ -15,13 +15,13 @@ import type { ActorRecord, Alias } from "../actors/actor-table.ts";
 import type { StoredDefinition } from "../definition-table.ts";
 import { type ExtensionRecord, recordId } from "../extension-records.ts";
 import type { KeyValue } from "../key-values.ts";
+import { RECORD_BYTES_MAX } from "../../wire/limits.ts";
+import { RECORD_BODY_BYTES_MAX, VALUE_BYTES_MAX } from "../limits.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
-import { storeKey, VALUE_BYTES_MAX } from "../store/store-keys.ts";
+import { storeKey } from "../store/store-keys.ts";
 
 export const HEAD_PREFIX = "head";
-/** What one record may take. Larger arguments and captured buffers lie in the object store, and are only named here. */
-export const RECORD_BYTES_MAX: number = 8 * 1024 * 1024;
 
 type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver" | "value" | "extension";
 
@@ -270,11 +270,10 @@ export class HeadRecords {
 
 /** Why a record cannot be kept; undefined when it can. Asked before anything is changed. */
 export function recordObstacle(kind: "actor" | "definition", { name, bytes }: { name: string; bytes: number }): string | undefined {
-  // The header is small beside what is refused here.
-  if (bytes <= RECORD_BYTES_MAX - 64 * 1024) return undefined;
+  if (bytes <= RECORD_BODY_BYTES_MAX) return undefined;
   const what = kind === "actor" ? `create actor ${name}: the arguments of its constructor` : `define ${name}: it and what it captured`;
   return (
-    `Cannot ${what} may take ${RECORD_BYTES_MAX - 64 * 1024} bytes beside what lies in the object store: received ${bytes}. ` +
+    `Cannot ${what} may take ${RECORD_BODY_BYTES_MAX} bytes beside what lies in the object store: received ${bytes}. ` +
     "Put large values into the store with put() and pass their refs."
   );
 }

@@ -7,6 +7,7 @@
  * their order; an event whose writes fit in a transaction is never split; with nothing waiting an event without writes is done at once.
  */
 import { ControlPlaneUnavailableError } from "../control-errors.ts";
+import { COMMIT_BYTES_MAX, COMMIT_WRITES_MAX } from "../limits.ts";
 import type { StoreWrite } from "../store/control-store.ts";
 
 interface JournalOptions {
@@ -23,9 +24,6 @@ interface Entry {
   readonly run: () => void;
 }
 
-/** `Leadership` takes no more in one commit. */
-const BATCH_WRITES_MAX = 200;
-const BATCH_BYTES_MAX = 2 * 1024 * 1024;
 const RETRY_MS = 200;
 
 export class Journal {
@@ -86,7 +84,7 @@ export class Journal {
         keys.add(key);
         bytes += value?.byteLength ?? 0;
       }
-      if (count > 0 && (keys.size > BATCH_WRITES_MAX || bytes > BATCH_BYTES_MAX)) break;
+      if (count > 0 && (keys.size > COMMIT_WRITES_MAX || bytes > COMMIT_BYTES_MAX)) break;
       count += 1;
     }
     return this.#waiting.splice(0, count);
@@ -122,6 +120,6 @@ function chunksOf(batch: readonly Entry[]): StoreWrite[][] {
   for (const { writes } of batch) for (const write of writes) last.set(write.key, write);
   const all = Array.from(last.values());
   const chunks: StoreWrite[][] = [];
-  for (let from = 0; from < all.length; from += BATCH_WRITES_MAX) chunks.push(all.slice(from, from + BATCH_WRITES_MAX));
+  for (let from = 0; from < all.length; from += COMMIT_WRITES_MAX) chunks.push(all.slice(from, from + COMMIT_WRITES_MAX));
   return chunks;
 }

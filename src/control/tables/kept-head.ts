@@ -8,12 +8,13 @@ import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } fr
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { Extension } from "../../extension/extension.ts";
 import { Head } from "../head.ts";
+import { BUNDLES_COME_WITHIN_MS } from "../limits.ts";
 import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { Journal } from "./journal.ts";
 import type { Leadership } from "../leadership/leadership.ts";
 import { OutputGate } from "./output-gate.ts";
 import { RecordedTables } from "./recorded-tables.ts";
-import { actorsOfDigests, BUNDLES_COME_WITHIN_MS, groupsOfDigest, type NodeDigest, reconcile, unplaced } from "./recovery.ts";
+import { actorsOfDigests, groupsOfDigest, type NodeDigest, reconcile, unplaced } from "./recovery.ts";
 import type { ControlStore } from "../store/control-store.ts";
 
 type NodeLife = Pick<NodeRecord, "incarnation" | "info">;

@@ -12,12 +12,10 @@ import { DefinitionTable, type StoredDefinition } from "../definition-table.ts";
 import { EnvironmentDescriptions } from "../environment-descriptions.ts";
 import { type ExtensionRecord, ExtensionRecords, recordId } from "../extension-records.ts";
 import { idOf, type KeyValue, KeyValues } from "../key-values.ts";
+import { DEAD_NODES_MAX } from "../limits.ts";
 import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { type GroupEffect, type GroupEvent, type GroupRecord, PlacementGroupTable } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
-
-/** Dead lives of nodes that are remembered. */
-const DEAD_NODES_MAX = 10_000;
 
 export class RecordedTables {
   readonly actors: ActorTable;

@@ -111,9 +111,6 @@ export function actorsOfDigests(digests: readonly NodeDigest[]): ActorRecord[] {
   return Array.from(found.values());
 }
 
-/** How long nodes may take to come with the other bundles of a group that only they know. */
-export const BUNDLES_COME_WITHIN_MS = 10_000;
-
 /** The groups with bundles on a node when the tables are lost, but for those whose owner is known to have ended. */
 export function groupsOfDigest({ groups = [], bundles }: NodeDigest, hasEnded: (owner: ProcessId | ActorId) => boolean): GroupRecord[] {
   const there = new Set(bundles.filter(([, , attempt]) => attempt === 0).map(([group]) => group));

@@ -10,6 +10,7 @@ import type { ActorId } from "../../base/ids.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { ActorStateHeader } from "../../wire/messages.ts";
 import { TERMINATE_METHOD } from "../../worker/reserved-methods.ts";
+import { DEATH_OF_NODE_TOLD_WITHIN_MS, DEATH_TOLD_WITHIN_MS, RECONNECT_MAX_MS, RECONNECT_MIN_MS } from "../limits.ts";
 import { CallQueues } from "./call-queues.ts";
 import { type CallRecord, failedDependency } from "../calls/call-record.ts";
 import type { WorkerLink, WorkerLinkEvents, WorkerTarget } from "../calls/worker-link.ts";
@@ -24,13 +25,6 @@ export interface LostCall {
 
 /** How long the last answers of a dead process may take to be read before its connection is given up. */
 const LAST_ANSWERS_WITHIN_MS = 1000;
-/** A connection that breaks means that the process died, which the node tells within this time, or that the connection alone broke. */
-const DEATH_TOLD_WITHIN_MS = 1000;
-/** The death of another node is known once it has been away for two seconds. */
-const DEATH_OF_NODE_TOLD_WITHIN_MS = 4000;
-/** An actor that computes for long answers no caller that is new to it: who was refused tries again. */
-const RECONNECT_MIN_MS = 100;
-const RECONNECT_MAX_MS = 2000;
 
 interface ActorClientOptions {
   id: ActorId;

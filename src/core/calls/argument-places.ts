@@ -5,11 +5,9 @@
  * without refs never come here. Invariant: what is counted was added and not removed since.
  */
 import { type NodeTag, nodeTagOf } from "../../base/ids.ts";
+import { NEAR_FROM_BYTES } from "../../scheduling/limits.ts";
 import type { LeaseDemandHeader } from "../../wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
-
-/** Smaller arguments are fetched in less time than it takes to ask. The head has the same limit. */
-const NEAR_FROM_BYTES = 1024 * 1024;
 
 interface Place {
   readonly node: NodeTag;

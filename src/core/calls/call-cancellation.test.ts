@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ProcessId } from "../../base/ids.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { type CancelRunningHeader, MESSAGE } from "../../wire/messages.ts";
-import { CallCancellation, CANCEL_GRACE_MS } from "./call-cancellation.ts";
+import { CANCEL_GRACE_MS } from "../../worker/limits.ts";
+import { CallCancellation } from "./call-cancellation.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { WorkerLink } from "./worker-link.ts";
 

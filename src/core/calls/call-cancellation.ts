@@ -15,17 +15,12 @@ import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { type CancelHeader, type CancelRefHeader, type CancelRunningHeader, MESSAGE } from "../../wire/messages.ts";
 import type { WhyCallHeader } from "../../wire/why-messages.ts";
+import { CANCEL_GRACE_MS } from "../../worker/limits.ts";
 import type { TaskContext } from "../../worker/task-context.ts";
+import { ABANDON_WITHIN_MS, INTERRUPT_EVERY_MS } from "../limits.ts";
 import { cancelledError } from "./call-limits.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { WorkerLink } from "./worker-link.ts";
-
-/** Between the attempts to interrupt a call; the first comes after as long, the time to end by itself for code that pauses. */
-const INTERRUPT_EVERY_MS = 50;
-/** How long a cancelled task that has begun may take to end by itself before its worker is ended. */
-export const CANCEL_GRACE_MS = 3000;
-/** Then its worker may go on without it, where others have begun there; it has this long to say so. */
-const ABANDON_WITHIN_MS = 500;
 
 interface CancelManner {
   readonly force: boolean;

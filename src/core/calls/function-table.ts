@@ -6,17 +6,15 @@
  * captured has a counted reference at the node daemon, which the row holds, and so do all values with the function in them: when nobody holds it,
  * the cluster forgets the definition. A function that came from elsewhere is known by its id and its reference.
  */
+import { STORE_FROM_BYTES } from "../../object/limits.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { Definition } from "../../closure/capture.ts";
 import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../../object/payload.ts";
-import { STORE_FROM_BYTES } from "../../object/value-codec.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import { STORE_TEXT_FROM_BYTES } from "../limits.ts";
 import { isPythonId } from "../python-code.ts";
 import { DefinitionSites } from "./definition-sites.ts";
 import type { CallTarget } from "./call-record.ts";
-
-/** Of a definition without buffers, which nobody could map: it stays outside the store up to a part of what the head keeps in a record (8 MiB). */
-const STORE_TEXT_FROM_BYTES = 1024 * 1024;
 
 type AnyFunction = (...args: never[]) => unknown;
 

@@ -10,6 +10,7 @@ import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import { Fifo } from "../../base/fifo.ts";
 import type { Connection } from "../../rpc/connection.ts";
 import { holdsOnlyCpus } from "../../scheduling/lease-spec.ts";
+import { LEASE_IDLE_MS } from "../../scheduling/limits.ts";
 import type { DeclinedHeader } from "../../wire/declined-header.ts";
 import {
   type AcceleratorIds,
@@ -21,23 +22,18 @@ import {
 } from "../../wire/messages.ts";
 import type { ObjectEntry } from "../../object/object-entry.ts";
 import type { Payload } from "../../object/payload.ts";
+import {
+  BACKLOG_MAX,
+  CALL_OVERHEAD_MS,
+  EXIT_REPORT_ELSEWHERE_WITHIN_MS,
+  EXIT_REPORT_WITHIN_MS,
+  IN_FLIGHT_MAX,
+  WINDOW_MS,
+} from "../limits.ts";
 import { ArgumentPlaces, placeOf } from "./argument-places.ts";
 import { type CallRecord, failedDependency, lacksDependency } from "./call-record.ts";
 import { type EndedLink, EndedLinks, type Ending, parted } from "./ended-links.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
-
-/** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
-const WINDOW_MS = 5;
-const IN_FLIGHT_MAX = 4096;
-/** What any task costs besides its own run time. */
-const CALL_OVERHEAD_MS = 0.001;
-const LEASE_IDLE_MS = 10;
-/** Demand beyond what any node could grant at once is not worth a message. */
-const BACKLOG_MAX = 1024;
-/** The daemon knows why a worker died; this bounds the wait for it. On this machine a connection breaks with its process, and the daemon may just be late. */
-const EXIT_REPORT_WITHIN_MS = 10_000;
-/** Elsewhere it may be the network alone, or all of the node. */
-const EXIT_REPORT_ELSEWHERE_WITHIN_MS = 2000;
 
 interface SubmitterOptions {
   daemon: Connection;

@@ -5,7 +5,8 @@
  * unanswered, in the order in which it was pushed; what becomes of it is decided by the submitter or the actor's client.
  */
 import type { ProcessId } from "../../base/ids.ts";
-import { HeldMessages, TELL_HELD_EVERY } from "../../object/held-messages.ts";
+import { HeldMessages } from "../../object/held-messages.ts";
+import { TELL_HELD_EVERY } from "../../object/limits.ts";
 import type { ObjectTable } from "../../object/object-table.ts";
 import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../object/payload.ts";
 import type { Connection } from "../../rpc/connection.ts";

@@ -5,7 +5,9 @@
  * are a `TypeError`, values out of range a `RangeError`; both name the option, what is allowed, and what was received.
  */
 import { describeValue } from "../../base/describe.ts";
+import { TIMER_MS_MAX } from "../../base/limits.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
+import { AMOUNT_MAX, NAME_LENGTH_MAX } from "../limits.ts";
 import { nearNames } from "../../base/near-names.ts";
 
 /** One row of a table of options. */
@@ -27,12 +29,6 @@ export interface OptionSubject {
   /** Other programs' names for our options, besides those that differ in their spelling alone. */
   readonly otherNames: Readonly<Record<string, string>>;
 }
-
-/** 2^43: in units of 1/10,000, sums of whole amounts stay exact beyond it, and no machine has as many bytes of memory. */
-const AMOUNT_MAX = 2 ** 43;
-/** The longest time that a timer takes; it takes a longer one for none at all. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
-const NAME_LENGTH_MAX = 1000;
 
 /** `true` or `false`. */
 export function flag(fallback: boolean): Option<boolean> {

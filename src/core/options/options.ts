@@ -9,6 +9,7 @@
 import { describeValue } from "../../base/describe.ts";
 import { STREAMING } from "../../wire/messages.ts";
 import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
+import { BYTES_AHEAD_MAX, ITEMS_AHEAD_MAX } from "../limits.ts";
 import { environmentOf, runtimeEnv, withRuntimeEnvOfEnvironment } from "./environment-options.ts";
 import {
   amount,
@@ -38,10 +39,6 @@ import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } f
 
 /** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
 const NUM_RETURNS_MAX = 1000;
-/** How far a generator may be ahead: enough to hide the way there and back, little enough that an early end wastes little. */
-const HIGH_WATER_MARK = 256;
-/** Without a limit of the user's own, large items count by their size. */
-const AHEAD_BYTES_MAX = 64 * 1024 * 1024;
 
 const BUILT_IN_RESOURCES = { cpu: "numCpus", gpu: "numGpus", memory: "memoryBytes", object_store_memory: "memoryBytes" };
 const BUILT_IN_INIT_RESOURCES = { cpu: "numCpus", gpu: "numGpus", object_store_memory: "objectStoreMemoryBytes" };
@@ -195,7 +192,7 @@ export interface StreamLimits {
   readonly bytes: number;
 }
 
-const DEFAULT_STREAM_LIMITS: StreamLimits = Object.freeze({ items: HIGH_WATER_MARK, bytes: AHEAD_BYTES_MAX });
+const DEFAULT_STREAM_LIMITS: StreamLimits = Object.freeze({ items: ITEMS_AHEAD_MAX, bytes: BYTES_AHEAD_MAX });
 
 /** What a failed call may do again. */
 export interface RetryPolicy {

@@ -18,6 +18,8 @@ import { errorOfRefusal } from "../../rpc/refusals.ts";
 import { newWakefulLoop } from "../../rpc/wakeful-loop.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { findNode } from "../../platform/files/local-node.ts";
+import { EXIT_WAITS_MS } from "../limits.ts";
+import { SHUTDOWN_WITHIN_MS } from "../../worker/limits.ts";
 import { attachTo } from "./attached-node.ts";
 import { currentRuntime, setCurrentRuntime } from "../current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "../daemon-process.ts";
@@ -31,11 +33,6 @@ import type { ResolvedInitOptions } from "../options/options.ts";
 import { printLog, printWarning } from "../output.ts";
 import type { Runtime } from "../runtime.ts";
 import { defaultStoreBytes } from "../../object/store-quota.ts";
-
-/** What the output of a worker that is still in its pipes may take at the end. */
-const SHUTDOWN_WITHIN_MS = 10_000;
-/** The same where the process ends and its user waits for it to: an end takes 10 ms, and 500 more where a program that a worker has started keeps its pipes. */
-const EXIT_WITHIN_MS = 1000;
 
 let session: Session | undefined;
 
@@ -114,7 +111,7 @@ export class Session {
     this.#hooks = new ExitHooks({
       onIdle: () => void this.close({ failsPending: false }),
       onExit: () => {
-        this.runtime.exit(EXIT_WITHIN_MS);
+        this.runtime.exit(EXIT_WAITS_MS);
         this.#node.abandon();
       },
     });

@@ -6,10 +6,9 @@
  * stand in the way of, what comes back is collected: nothing new is granted but what running tasks need to end (nested ones). Pure functions.
  */
 import type { ProcessId } from "../../base/ids.ts";
+import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
 import type { WaitingGroup } from "./bundle-reservations.ts";
 
-/** Waiting this long makes others give back. */
-export const WAIT_BEFORE_REVOKE_MS = 50;
 /**
  * How long resources are collected for a group before others are let through again, and for how long. A task that only ends when a later one has
  * run would otherwise block the group, and the group that task.

@@ -12,16 +12,17 @@
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView, ResourceVector } from "../../base/resources.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
+import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
 import { ResourcePool, unitIds } from "../../scheduling/resource-pool.ts";
 import { BundleReservations } from "./bundle-reservations.ts";
 import { DemandTable } from "./demand-table.ts";
-import { collectingGroup, leasesToReclaim, leaseToRevoke, WAIT_BEFORE_REVOKE_MS } from "./lease-fairness.ts";
+import { collectingGroup, leasesToReclaim, leaseToRevoke } from "./lease-fairness.ts";
 import { EndedEnvironments } from "../environments/ended-environments.ts";
 import type { LeaseEffect, LeaseEvent, LeaseExplanation } from "./lease-events.ts";
 import { explainLease } from "./lease-explanation.ts";
 import { fitsWithoutTasks, freeOfActors, type NodeHolders } from "./lease-holders.ts";
 import { type NodeFacts, obstacleOf, type Refusal, refusalOf } from "./lease-obstacles.ts";
-import { ACTORS_LOOKED_AT, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./lease-limits.ts";
+import { ACTORS_LOOKED_AT, PREWARMED_MAX, RELEASED_GROUPS_MAX } from "./limits.ts";
 import { type Overflow, overflowOf } from "./lease-overflow.ts";
 import {
   type ActorHeld,

@@ -6,6 +6,7 @@
 import type { ActorId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { LeaseManager } from "./lease-manager.ts";
+import { WAITING_TICK_MS } from "./limits.ts";
 import { StarvationWatch } from "./starvation-watch.ts";
 
 interface LeaseWatchOptions {
@@ -16,7 +17,6 @@ interface LeaseWatchOptions {
   readonly nameOf: (actor: ActorId) => string | undefined;
 }
 
-const TICK_MS = 50;
 const WATCH_MS = 1000;
 
 export class LeaseWatch {
@@ -34,7 +34,7 @@ export class LeaseWatch {
   update(): void {
     const { leases, tick } = this.#options;
     if (leases.hasUnmetDemand && this.#tickTimer === undefined && !this.#isClosed) {
-      this.#tickTimer = setInterval(tick, TICK_MS);
+      this.#tickTimer = setInterval(tick, WAITING_TICK_MS);
       this.#tickTimer.unref();
     } else if (!leases.hasUnmetDemand && this.#tickTimer !== undefined) {
       clearInterval(this.#tickTimer);

@@ -13,6 +13,7 @@ import { type NodeId, nodeTagOf, type NodeTag, type ProcessId } from "../../base
 import { isFallbackNode } from "../../scheduling/fallbacks.ts";
 import type { Labels } from "../../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
+import { REFUSED_WAIT_MAX_MS, REFUSED_WAIT_MIN_MS } from "../../scheduling/limits.ts";
 import type { RemotePlacement } from "./lease-events.ts";
 import type { Refusal } from "./lease-obstacles.ts";
 import type { Overflow } from "./lease-overflow.ts";
@@ -94,8 +95,6 @@ interface Want {
 
 /** Small bursts of short tasks end on this node before another could have begun. */
 const SPILL_AFTER_MS = 5;
-const BACK_OFF_MIN_MS = 20;
-const BACK_OFF_MAX_MS = 1000;
 /** A question without an answer is asked again: its head may have been replaced. */
 const ASK_AGAIN_MS = 15_000;
 const NEAR_AGAIN_MS = 1000;
@@ -363,7 +362,7 @@ export class Spillback {
   }
 
   #backOff(want: Want, nowMs: number): void {
-    want.backOffMs = Math.min(BACK_OFF_MAX_MS, Math.max(BACK_OFF_MIN_MS, want.backOffMs * 2));
+    want.backOffMs = Math.min(REFUSED_WAIT_MAX_MS, Math.max(REFUSED_WAIT_MIN_MS, want.backOffMs * 2));
     want.notBeforeMs = nowMs + want.backOffMs;
   }
 

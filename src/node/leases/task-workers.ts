@@ -7,7 +7,7 @@
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { LeaseEffect } from "./lease-events.ts";
-import { POOL_SIZE_MAX } from "./lease-limits.ts";
+import { POOL_SIZE_MAX } from "./limits.ts";
 import { type Demand, isIdle, type PoolWorker } from "./lease-records.ts";
 
 interface TaskWorkersOptions {

@@ -33,6 +33,7 @@ import { CertificateRenewal } from "./certificate-renewal.ts";
 import { FenceWatch, type Neighbour } from "./fence-watch.ts";
 import { HeadFinder } from "./head-finder.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import { ANSWERS_WITHIN_MS } from "./limits.ts";
 import { checkRouted } from "./message-validation.ts";
 import { NodeLinks } from "./node-links.ts";
 import type { NodeCluster } from "./other-nodes.ts";
@@ -81,8 +82,6 @@ interface ClusterMembershipOptions {
   onIdentity: (identity: TlsIdentity) => void;
 }
 
-/** As long as it is waited for any other word. */
-const STORE_SPEAKS_WITHIN_MS = 1_500;
 /** Acknowledgements come within 50 ms, or when what was said has been kept. */
 const LEAVES_WITHIN_MS = 2_000;
 
@@ -249,7 +248,7 @@ export class ClusterMembership {
       closedAfterMs,
       nowMs: () => performance.now(),
       refuses: () => refuses(this.#finder.leader),
-      storeWordOf: ({ name, address }) => natsWordAt(address, { name, withinMs: STORE_SPEAKS_WITHIN_MS }),
+      storeWordOf: ({ name, address }) => natsWordAt(address, { name, withinMs: ANSWERS_WITHIN_MS }),
       neighbours: (count) => this.#neighbours(count),
       onEffect: (effect) => {
         if (!this.#isClosed) this.#options.onFence(effect);

@@ -6,6 +6,7 @@
  * silence, since a person who reads of a node that ended wants to know why.
  */
 import { judgeSilence, type PeerWord } from "./head-silence.ts";
+import { ANSWERS_WITHIN_MS, ASK_AFTER_MS, ASK_EVERY_MS, NOBODY_ANSWERED_MS, SAY_AFTER_MS } from "./limits.ts";
 import { type FenceEffect, type LaterHeads, SelfFence } from "./self-fence.ts";
 import { StoreWatch, type StoreWatchOptions } from "./store-watch.ts";
 
@@ -34,15 +35,7 @@ interface FenceWatchOptions {
 }
 
 const TICK_MS = 250;
-/** Two heartbeats were not answered. */
-const ASK_AFTER_MS = 2_500;
-/** Shorter absences need nobody's attention. */
-const SAY_AFTER_MS = 4_000;
-const ASK_EVERY_MS = 1_000;
-const ANSWERS_WITHIN_MS = 1_500;
 const NEIGHBOURS_ASKED = 16;
-/** As long as the next asking takes at most. */
-const NOBODY_ANSWERED_MS = ASK_EVERY_MS + 2 * ANSWERS_WITHIN_MS;
 
 export class FenceWatch {
   readonly #options: FenceWatchOptions;

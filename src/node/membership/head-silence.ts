@@ -4,6 +4,7 @@
  * Pure. The witnesses are the head's address (a refusal comes from a machine on which no head listens) and other nodes: one that the head has answered since proves that the
  * head lives and only this node is not heard. Called by `fence-watch.ts`; why each verdict is safe is in decision 0025.
  */
+import { ALL_DEAF_FACTOR, ANSWERS_NOBODY_MS, DEAF_PEERS_MIN, SAME_TIME_MS } from "./limits.ts";
 
 /**
  * Another node was asked. It answered with the time since the sending of its last question that the head answered (`silentMs`), which is by `laterMs` later than
@@ -24,15 +25,6 @@ export interface SilenceWitnesses {
 
 /** `ageMs`: how much of the time after which a node fences itself is to be taken for over already. */
 type SilenceVerdict = { kind: "cutOff"; reason: string } | { kind: "headless"; ageMs: number };
-
-/** Heartbeats are a second apart, and answers take their time. */
-const SAME_TIME_MS = 2_000;
-/** A node that the head answers has its last answer a second after the one before. Three of them are missing. */
-const ANSWERS_NOBODY_MS = 3_000;
-/** In `deadAfterMs`: seven tenths of the five for which a head that has lost most of at least three nodes takes none of them for dead. */
-const ALL_DEAF_FACTOR = 3.5;
-/** With this node the three of which a head notices that it has lost most. */
-const DEAF_PEERS_MIN = 2;
 
 export function judgeSilence({ refuses, peers, silentMs, unknownMs, deadAfterMs }: SilenceWitnesses): SilenceVerdict {
   const heard = peers.filter((word) => word.kind === "answered");

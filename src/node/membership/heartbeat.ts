@@ -1,9 +1,10 @@
 /**
  * Tells the head each second that this node lives, and hears whether the head knows it to.
  *
- * A question that nobody answers is given up after a while and asked anew; while the link is down there is nothing to ask. `onAnswered` gets the time at which the question was sent, since what the head
+ * A question that nobody answers is given up once its answer would be of no use to who counts from when it was sent (`self-fence.ts`), and asked anew; while the link is down there is nothing to ask. `onAnswered` gets the time at which the question was sent, since what the head
  * knew then is all that an answer proves. Made by the node's membership.
  */
+import { FENCE_AFTER_MS, HEARTBEAT_EVERY_MS } from "../../base/limits.ts";
 import type { PeerConnection } from "../../rpc/peer-connection.ts";
 import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
@@ -12,10 +13,6 @@ interface HeartbeatOptions {
   readonly link: Pick<PeerConnection, "request"> & { readonly isUp: boolean };
   readonly onAnswered?: (sentMs: number, reply: HeartbeatReply | undefined) => void;
 }
-
-const BEAT_MS = 1_000;
-/** As long as an answer is of use to who counts from when its question was sent (`self-fence.ts`). */
-const ANSWERED_WITHIN_MS = 7_000;
 
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -26,7 +23,7 @@ export class Heartbeat {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#beat(), BEAT_MS);
+    this.#timer = setInterval(() => this.#beat(), HEARTBEAT_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -38,7 +35,7 @@ export class Heartbeat {
     const { link, onAnswered } = this.#options;
     if (!link.isUp) return;
     const sentMs = performance.now();
-    link.request(MESSAGE.HEARTBEAT, undefined, { timeoutMs: ANSWERED_WITHIN_MS }).then(
+    link.request(MESSAGE.HEARTBEAT, undefined, { timeoutMs: FENCE_AFTER_MS }).then(
       ({ header }) => onAnswered?.(sentMs, header),
       () => {},
     );

@@ -12,9 +12,8 @@ import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import type { Frame } from "../../wire/frame.ts";
 import type { LinkHelloHeader } from "../../wire/messages.ts";
 import { isWireError } from "../../wire/wire-error.ts";
+import { ANSWERS_WITHIN_MS } from "./limits.ts";
 
-/** A head that does not answer at all is left for the next: nodes end when they are not answered for seven seconds. */
-const HEAD_OPENS_WITHIN_MS = 1_500;
 const HEAD_BACK_OFF_MS = 250;
 
 interface NodeLinksOptions {
@@ -50,7 +49,7 @@ export class NodeLinks {
       token,
       connect: connectHead,
       refusesPeer: ({ term }) => refusesHead(term),
-      openWithinMs: () => (hasHeads() ? HEAD_OPENS_WITHIN_MS : undefined),
+      openWithinMs: () => (hasHeads() ? ANSWERS_WITHIN_MS : undefined),
       backOffMaxMs: () => (hasHeads() ? HEAD_BACK_OFF_MS : undefined),
       onFrame: (frame) => options.onFrame(frame, "head"),
       onUp: onHeadUp,

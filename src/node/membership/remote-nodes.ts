@@ -18,6 +18,7 @@ import {
   type Reply,
   type SendOptions,
 } from "../../rpc/peer-connection.ts";
+import { REQUEST_TIMEOUT_MS } from "../../rpc/limits.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import { saidOf, type Sayings } from "../../wire/message-table.ts";
@@ -44,7 +45,6 @@ interface PendingRequest extends OpenRequest {
 }
 
 const NO_BYTES = new Uint8Array(0);
-const REQUEST_TIMEOUT_MS = 30_000;
 /** How the head signs what it says. */
 const HEAD = "head";
 

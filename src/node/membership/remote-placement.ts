@@ -4,7 +4,7 @@
  * Most of it goes elsewhere when the node turns out to be full. What can go nowhere else, or what the head has sent to a full node on purpose because the
  * whole cluster is full, is patient: it makes the node's other owners give back. Used by the lease manager.
  */
-import { WAIT_BEFORE_REVOKE_MS } from "../leases/lease-fairness.ts";
+import { PATIENT_FROM_MS } from "../../scheduling/limits.ts";
 import type { LeaseEvent, RemotePlacement } from "../leases/lease-events.ts";
 import type { ActorReservation } from "../leases/lease-records.ts";
 
@@ -15,7 +15,7 @@ export function untilMs({ waitMs, nowMs }: RemotePlacement & { nowMs: number }):
 
 /** A node asks others to give back only for who stays long enough to have it. */
 export function isPatient({ waitMs }: RemotePlacement): boolean {
-  return waitMs === undefined || waitMs >= 4 * WAIT_BEFORE_REVOKE_MS;
+  return waitMs === undefined || waitMs >= PATIENT_FROM_MS;
 }
 
 export function reservationOf({ actor, spec, placement, sent }: Extract<LeaseEvent, { kind: "actorWanted" }>): ActorReservation {

@@ -8,6 +8,7 @@
  * that is asked now tells. Where several heads may lead, a later one may have declared this node dead without ever having met it, `takeoverGraceMs` + `deadAfterMs` after it began: so the node ends 0.7 of `deadAfterMs` and that
  * grace after the last time at which it was proven that none had begun (`provenMs`): by a head or, as long as that time is not over, by the absence of the store in which they begin; whatever else speaks for it (decision 0032). Invariant: `fence` comes once, and nothing comes after it.
  */
+import { FENCE_FRACTION, STALL_MS } from "../../base/limits.ts";
 import type { StoreServer } from "../../wire/cluster-messages.ts";
 
 export type FenceEvent =
@@ -45,9 +46,6 @@ interface SelfFenceOptions {
   readonly closedAfterMs: number;
 }
 
-const FENCE_FRACTION = 0.7;
-/** Without an event for so long this process stood still: ticks come several times a second. */
-const STALL_MS = 1_000;
 /** Of `deadAfterMs`: how long one that stood still may wait for an answer. Its workers are stopped meanwhile, so that it hurts nobody. */
 const WOKEN_FRACTION = 1;
 

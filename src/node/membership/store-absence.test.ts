@@ -1,6 +1,7 @@
 /** When the absence of the store's servers proves that no head can have begun to lead. */
 import { beforeEach, expect, test } from "vitest";
-import { STORE_AWAY_MS, StoreAbsence, type StoreWord } from "./store-absence.ts";
+import { STORE_AWAY_MS } from "./limits.ts";
+import { StoreAbsence, type StoreWord } from "./store-absence.ts";
 
 const SERVERS = ["tcp://a:1", "tcp://b:1", "tcp://c:1"];
 let absence: StoreAbsence;

@@ -5,6 +5,7 @@
  * is a proof as of each look, once the absence has lasted for `STORE_AWAY_MS` in which no look found it otherwise: a head that has not noticed a shorter one counts on. Fed by `store-watch.ts`; why it is safe is in
  * decision 0032. Invariants: a server that has never greeted this node is not away, as a firewall may refuse in its place; a stand-still of this process ends what was seen.
  */
+import { STORE_AWAY_MS } from "./limits.ts";
 
 /** What a server's address says: it refuses connections, takes them and is silent, lives; undefined when nothing is heard from there. */
 export type StoreWord = "refuses" | "silent" | "lives" | undefined;
@@ -18,8 +19,6 @@ interface StoreLook {
   readonly isNobodyAnswered: boolean;
 }
 
-/** More than the 8 s after which a head notices that it could not prove that it leads, by the time that a look takes. */
-export const STORE_AWAY_MS = 10_000;
 /** Between two looks further apart anything may have been. */
 const LOOKS_APART_MAX_MS = 5_000;
 

@@ -5,6 +5,7 @@
  * Made by `fence-watch.ts`, which hears what heads prove and tells it. Looks do not overlap.
  */
 import type { StoreServer } from "../../wire/cluster-messages.ts";
+import { UNPROVEN_AFTER_MS } from "./limits.ts";
 import { StoreAbsence, type StoreWord } from "./store-absence.ts";
 
 export interface StoreWatchOptions {
@@ -18,8 +19,6 @@ export interface StoreWatchOptions {
 }
 
 const TICK_MS = 500;
-/** A head that leads proves it every three seconds. */
-const UNPROVEN_AFTER_MS = 5_000;
 const LOOK_EVERY_MS = 1_000;
 /** Servers that stand still keep each connection in a queue of the system that has an end. */
 const LOOK_AT_SILENT_MS = 3_000;

@@ -6,7 +6,8 @@
  * itself still coming waits for its bytes.
  */
 import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
-import { CHUNK_BYTES, CHUNK_HEAD_BYTES } from "../../object/transfer/chunk-parser.ts";
+import { CHUNK_BYTES } from "../../object/limits.ts";
+import { CHUNK_HEAD_BYTES } from "../../object/transfer/chunk-parser.ts";
 import { CopyDirectory } from "../../object/transfer/copy-directory.ts";
 import { openServed, type ServedObject, type StoreFolders } from "../../object/transfer/served-object.ts";
 import { TransferLink } from "../../object/transfer/transfer-link.ts";

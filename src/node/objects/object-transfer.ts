@@ -7,6 +7,7 @@
  */
 import { ObjectLostError, ObjectStoreFullError, OutOfDiskError, ShoalError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
+import { PULLS_PART_OF_STORE } from "../../object/limits.ts";
 import { type Copy, CopyCache } from "../../object/transfer/copy-cache.ts";
 import { type FosterEffect, FosterDirectory, type IsOwned } from "../../object/transfer/foster-directory.ts";
 import type { StoreFolders } from "../../object/transfer/served-object.ts";
@@ -45,9 +46,6 @@ interface Waiting extends FetchWaiter {
   readonly of: CopyKey;
 }
 
-/** Pulls under way may take this part of the store. */
-const BUDGET_FRACTION = 0.5;
-
 export type CopyMessage = typeof MESSAGE.COPY_STATE | typeof MESSAGE.COPY_FREED | typeof MESSAGE.COPY_KEEP;
 
 export class ObjectTransfer {
@@ -85,7 +83,7 @@ export class ObjectTransfer {
       copies: this.#copies,
       connect: options.connect,
       checks: options.checks,
-      budgetBytes: store.quotaBytes * BUDGET_FRACTION,
+      budgetBytes: store.quotaBytes * PULLS_PART_OF_STORE,
       nowMs: options.nowMs,
       onProgress: (key, availableBytes) => this.#source.progressed(key, availableBytes),
       onWhole: (copy) => this.#whole(copy),

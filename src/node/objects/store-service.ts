@@ -6,6 +6,7 @@
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import type { ObjectLocation } from "../../object/layout.ts";
+import { IDLE_COPIES_UP_TO, IDS_IN_MESSAGE_MAX } from "../../object/limits.ts";
 import type { SpillDisk } from "../../object/spill-disk.ts";
 import { storeTagOf } from "../../object/local-store.ts";
 import { type ArenaFile, type FreedEffects, StoreLedger } from "../../object/store-ledger.ts";
@@ -40,11 +41,7 @@ interface StoreOfNode {
 }
 
 const STATUS_EVERY_MS = 20;
-/** Below the mark from which objects are spilled. */
-const IDLE_COPIES_UP_TO = 0.75;
 const NO_COPIES = { comingBytes: 0, idleBytes: 0 };
-/** Objects in one message, well below the size of a frame. */
-const CLAIMS_MAX = 20_000;
 
 type StoreMessage =
   | typeof MESSAGE.STORE_ARENA
@@ -217,8 +214,8 @@ export class StoreService {
 
   /** Has it heard of these? */
   #askOwner(owner: ProcessId, locations: readonly ObjectLocation[], [writer, ...link]: [writer: ProcessId, link?: number]): void {
-    for (let start = 0; start < locations.length; start += CLAIMS_MAX)
-      this.#send(owner, MESSAGE.STORE_CLAIM, [writer, locations.slice(start, start + CLAIMS_MAX).map(toWire), ...link]);
+    for (let start = 0; start < locations.length; start += IDS_IN_MESSAGE_MAX)
+      this.#send(owner, MESSAGE.STORE_CLAIM, [writer, locations.slice(start, start + IDS_IN_MESSAGE_MAX).map(toWire), ...link]);
   }
 
   /** A process that dies between making a file and telling of it leaves one that nobody knows. */

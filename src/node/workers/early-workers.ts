@@ -4,7 +4,7 @@
  * They are given to the first who start a worker of no special kind, in the order in which they began; what is left at the end of the daemon ends with it. One that has ended
  * is not given away. How one starts and ends is the owner's matter.
  */
-import { PREWARMED_MAX } from "../leases/lease-limits.ts";
+import { PREWARMED_MAX } from "../leases/limits.ts";
 
 interface EarlyWorkersOptions<Worker> {
   /** How many workers the node has when all of its CPUs are at work. */

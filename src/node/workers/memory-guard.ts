@@ -9,6 +9,7 @@ import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { RESOURCE_UNIT } from "../../base/resources.ts";
 import type { LeaseEffect } from "../leases/lease-events.ts";
 import type { LeaseManager } from "../leases/lease-manager.ts";
+import { WORKER_BASE_BYTES } from "./limits.ts";
 import type { WorkerPool } from "./worker-pool.ts";
 import { chooseVictims, listProcesses, type MemoryState, type Victim, victimReason, type WorkerMemory } from "./memory-policy.ts";
 
@@ -32,8 +33,6 @@ interface MemoryGuardSurroundings {
 const LOOK_EVERY_MS = 250;
 /** After one was ended for the machine: the kernel needs a moment to have its pages back. */
 const SETTLE_LOOKS = 2;
-/** What an idle worker has anyway, garbage of earlier tasks included; a limit counts from here, or from what it has when it is leased. */
-const WORKER_BASE_BYTES = 48 * 1024 * 1024;
 /** Of the session; and of whatever else runs on the machine. */
 const LISTED_MAX = 10;
 const OTHERS_LISTED_MAX = 5;

@@ -1,7 +1,8 @@
 /** Who is ended for its memory, and who is not. */
 import { describe, expect, test } from "vitest";
 import type { ProcessId } from "../../base/ids.ts";
-import { chooseVictims, listProcesses, type MemoryState, VICTIM_MIN_BYTES, victimReason, type WorkerMemory } from "./memory-policy.ts";
+import { VICTIM_MIN_BYTES } from "./limits.ts";
+import { chooseVictims, listProcesses, type MemoryState, victimReason, type WorkerMemory } from "./memory-policy.ts";
 
 const MEGABYTE = 1_000_000;
 let workers = 0;

@@ -6,6 +6,7 @@
  * fills the machine with many tasks pays for it. Called by the memory guard at each look.
  */
 import type { ProcessId } from "../../base/ids.ts";
+import { VICTIM_MIN_BYTES } from "./limits.ts";
 
 export interface WorkerMemory {
   id: ProcessId;
@@ -34,9 +35,6 @@ export interface Victim {
   worker: WorkerMemory;
   because: "limit" | "machine";
 }
-
-/** Ending less than this helps nobody; a fresh worker has some 20 MB. */
-export const VICTIM_MIN_BYTES: number = 64 * 1024 * 1024;
 
 /** @param endsForMachine false while one that was ended for the machine is still going */
 export function chooseVictims(state: MemoryState, endsForMachine: boolean): Victim[] {

@@ -4,7 +4,8 @@ import { describe, expect, test } from "vitest";
 import { FrameError, FrameWriter } from "../../wire/frame.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
 import { MESSAGE } from "../../wire/messages.ts";
-import { CHUNK_BYTES, CHUNK_HEAD_BYTES, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
+import { CHUNK_BYTES } from "../limits.ts";
+import { CHUNK_HEAD_BYTES, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
 
 function message(pull: number, header: unknown): Buffer {
   let bytes = Buffer.alloc(0);

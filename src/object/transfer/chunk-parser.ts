@@ -7,9 +7,8 @@
  */
 import { type Frame, FRAME_FLAG, FrameError, FrameParser } from "../../wire/frame.ts";
 import { MESSAGE } from "../../wire/messages.ts";
+import { CHUNK_BYTES } from "../limits.ts";
 
-/** What is asked for at once, and the unit of checksums and of resumption. */
-export const CHUNK_BYTES = 1_048_576;
 /** Prefix, number header and offset of a chunk's frame. */
 export const CHUNK_HEAD_BYTES = 23;
 /** A key, a list of nodes to avoid. */

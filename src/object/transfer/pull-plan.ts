@@ -8,7 +8,7 @@
  */
 import type { NodeTag } from "../../base/ids.ts";
 import { FETCH_FOR } from "../../wire/transfer-messages.ts";
-import { CHUNK_BYTES } from "./chunk-parser.ts";
+import { CHUNK_BYTES } from "../limits.ts";
 
 export type PullEvent =
   | { kind: "wanted"; key: string; sizeBytes: number; home: NodeTag; foster?: NodeTag | undefined; purpose: number }

@@ -8,7 +8,8 @@ import type { Transport } from "../../platform/network/transport.ts";
 import { type Frame, FrameError, FrameWriter } from "../../wire/frame.ts";
 import { encodeHeader } from "../../wire/header.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";
-import { CHUNK_BYTES, CHUNK_HEAD_BYTES, type ChunkHead, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
+import { CHUNK_BYTES } from "../limits.ts";
+import { CHUNK_HEAD_BYTES, type ChunkHead, ChunkParser, writeChunkHead } from "./chunk-parser.ts";
 
 interface TransferLinkEvents {
   /** Its call id is the pull. @throws DecodeError for one that is malformed: the link ends by it */

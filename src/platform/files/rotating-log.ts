@@ -4,9 +4,7 @@
  * A disk that is full, or a folder that somebody removed, loses lines and disturbs nobody: whoever logs has more important things to do.
  */
 import { appendFileSync, renameSync, rmSync, statSync } from "node:fs";
-
-const SIZE_BYTES_MAX = 8 * 1024 * 1024;
-const FILES_MAX = 5;
+import { LOG_BYTES_MAX, LOG_FILES_MAX } from "../limits.ts";
 
 export class RotatingLog {
   readonly file: string;
@@ -16,7 +14,7 @@ export class RotatingLog {
   /** Default: 8 MB, and four older files (`head.log.1` is the newest of them). */
   constructor(file: string, options: { sizeBytesMax?: number } = {}) {
     this.file = file;
-    this.#sizeBytesMax = options.sizeBytesMax ?? SIZE_BYTES_MAX;
+    this.#sizeBytesMax = options.sizeBytesMax ?? LOG_BYTES_MAX;
     this.#sizeBytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   }
 
@@ -32,8 +30,8 @@ export class RotatingLog {
   }
 
   #rotate(): void {
-    rmSync(`${this.file}.${FILES_MAX - 1}`, { force: true });
-    for (let number = FILES_MAX - 2; number >= 0; number -= 1) {
+    rmSync(`${this.file}.${LOG_FILES_MAX - 1}`, { force: true });
+    for (let number = LOG_FILES_MAX - 2; number >= 0; number -= 1) {
       const from = number === 0 ? this.file : `${this.file}.${number}`;
       if (statSync(from, { throwIfNoEntry: false }) !== undefined) renameSync(from, `${this.file}.${number + 1}`);
     }

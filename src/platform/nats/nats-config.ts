@@ -6,6 +6,7 @@
  * showing something, no port is opened for monitoring, and other servers join with a secret of their own: whoever is a route may do everything.
  * Text only; who starts the server writes the file, mode 0600, since it holds secrets.
  */
+import { NATS_MESSAGE_BYTES_MAX, NATS_PINGS_MAX, NATS_PING_EVERY_MS, NATS_STATE_BYTES_MAX } from "./limits.ts";
 interface NatsServerSettings {
   readonly name: string;
   /** The address to listen on. */
@@ -45,8 +46,6 @@ export interface NatsRoutes {
   readonly secret?: string;
 }
 
-/** What the state may take of the disk. Not a share of what is free, NATS's default: on a full disk that is less than the stream of a store asks for. */
-const STATE_BYTES_MAX = 2 * 1024 * 1024 * 1024;
 const ROUTE_USER = "server";
 
 export function natsServerConfig(settings: NatsServerSettings): string {
@@ -55,10 +54,10 @@ export function natsServerConfig(settings: NatsServerSettings): string {
     `server_name: ${quote(name)}`,
     `host: ${quote(host)}`,
     `port: ${port}`,
-    'ping_interval: "1s"',
-    "ping_max: 3",
-    "max_payload: 1048576",
-    `jetstream { store_dir: ${quote(folder)}, sync_interval: always, max_file: ${STATE_BYTES_MAX} }`,
+    `ping_interval: "${NATS_PING_EVERY_MS / 1000}s"`,
+    `ping_max: ${NATS_PINGS_MAX}`,
+    `max_payload: ${NATS_MESSAGE_BYTES_MAX}`,
+    `jetstream { store_dir: ${quote(folder)}, sync_interval: always, max_file: ${NATS_STATE_BYTES_MAX} }`,
   ];
   if (portsFolder !== undefined) lines.push(`ports_file_dir: ${quote(portsFolder)}`);
   if (token !== undefined) lines.push(`authorization { token: ${quote(token)} }`);

@@ -5,6 +5,7 @@
  * with a new start. Called by `nats-process.ts`.
  */
 import { ShoalError } from "../../base/errors.ts";
+import { FREE_BYTES_MIN } from "./limits.ts";
 
 /** The NATS server of a head could not be started. `reason` names the cause: "port taken", "disk full", "data directory of another cluster"... */
 export class NatsServerFailedError extends ShoalError {
@@ -25,9 +26,6 @@ interface Cause {
 }
 
 const LAST_LINES = 12;
-
-/** Free bytes below which a server is not started: it would turn its state off soon, and say nothing to whoever waits for it. */
-export const FREE_BYTES_MIN: number = 64 * 1024 * 1024;
 
 export function isOutOfDisk(line: string): boolean {
   return /JetStream out of .*resources|no space left on device/.test(line);

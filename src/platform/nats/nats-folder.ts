@@ -7,7 +7,8 @@
 import { readFileSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { diskFull, FREE_BYTES_MIN, NatsServerFailedError } from "./nats-failures.ts";
+import { FREE_BYTES_MIN } from "./limits.ts";
+import { diskFull, NatsServerFailedError } from "./nats-failures.ts";
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../files/private-files.ts";
 
 interface NatsIdentity {

@@ -8,8 +8,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { LogFollower } from "../files/log-follower.ts";
+import { LOG_BYTES_MAX, LOG_FILES_MAX } from "../limits.ts";
+import { FREE_BYTES_MIN, NATS_GREETS_WITHIN_MS } from "./limits.ts";
 import { natsServerConfig, type NatsRoutes, type NatsServerAuthority } from "./nats-config.ts";
-import { FREE_BYTES_MIN, isOutOfDisk, type NatsServerFailedError, natsServerFailure } from "./nats-failures.ts";
+import { isOutOfDisk, type NatsServerFailedError, natsServerFailure } from "./nats-failures.ts";
 import { NatsFolder } from "./nats-folder.ts";
 import { readNatsGreeting } from "./nats-greeting.ts";
 import { howItEnded, OwnedProgram } from "../processes/owned-program.ts";
@@ -54,10 +56,7 @@ export type NatsProcessEvent =
 const READY_WITHIN_MS = 30_000;
 const STOPS_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 25;
-const GREETING_TIMEOUT_MS = 2_000;
 const WATCH_EVERY_MS = 1_000;
-const LOG_SIZE_BYTES_MAX = 8 * 1024 * 1024;
-const LOG_FILES_MAX = 5;
 const LAST_LINES_KEPT = 50;
 
 export class NatsProcess implements AsyncDisposable {
@@ -179,7 +178,7 @@ export class NatsProcess implements AsyncDisposable {
     const { tls, name } = this.#options;
     const url = new URL(this.url);
     try {
-      const place = { host: url.hostname.replace(/^\[|\]$/g, ""), port: this.#port, caPem: tls?.ca, timeoutMs: GREETING_TIMEOUT_MS };
+      const place = { host: url.hostname.replace(/^\[|\]$/g, ""), port: this.#port, caPem: tls?.ca, timeoutMs: NATS_GREETS_WITHIN_MS };
       const { serverName } = await readNatsGreeting(place);
       return serverName === name;
     } catch {
@@ -253,7 +252,7 @@ export class NatsProcess implements AsyncDisposable {
   }
 
   #writeConfiguration(): void {
-    const { name, host, access, tls, routes, cluster, logSizeBytesMax = LOG_SIZE_BYTES_MAX } = this.#options;
+    const { name, host, access, tls, routes, cluster, logSizeBytesMax = LOG_BYTES_MAX } = this.#options;
     const folder = this.#folder;
     const tlsFiles = { caFile: folder.file("ca.pem"), certificateFile: folder.file("certificate.pem"), keyFile: folder.file("key.pem") };
     if (tls !== undefined) {

@@ -6,11 +6,9 @@
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import { ShoalError } from "../../base/errors.ts";
+import { CONNECT_WITHIN_MS, REFUSES_WITHIN_MS } from "../limits.ts";
 import { networkFaults } from "./network-faults.ts";
 import { parseNetworkAddress, shownAddress } from "./network-address.ts";
-
-const ANSWERS_WITHIN_MS = 5_000;
-const REFUSES_WITHIN_MS = 1_500;
 
 /** @returns this machine's address on the way there. @throws ShoalError that says why nobody is reached */
 export function reach(address: string, what: string): Promise<string> {
@@ -22,7 +20,7 @@ export function reach(address: string, what: string): Promise<string> {
       const [reason, hint] = REASONS[code] ?? [`the system says ${code}`, "Check the address."];
       reject(new ShoalError(`Cannot reach ${what} at ${shownAddress(address)}: ${reason}.`, { reason, hint }));
     };
-    socket.setTimeout(ANSWERS_WITHIN_MS, () => fail("ETIMEDOUT"));
+    socket.setTimeout(CONNECT_WITHIN_MS, () => fail("ETIMEDOUT"));
     socket.once("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));
     socket.once("connect", () => {
       const near = socket.localAddress ?? "127.0.0.1";
@@ -54,7 +52,7 @@ const REASONS: Readonly<Record<string, readonly [reason: string, hint: string]>>
     "Is the head running (`shoal status` on its machine), and is the address the one that `shoal start --head` printed?",
   ],
   ETIMEDOUT: [
-    `there was no answer within ${ANSWERS_WITHIN_MS / 1000} s`,
+    `there was no answer within ${CONNECT_WITHIN_MS / 1000} s`,
     "Is the machine up, and does its firewall let this port through? docs/cluster.md lists the ports.",
   ],
   EHOSTUNREACH: ["there is no way to that machine", "Are both machines in one network?"],

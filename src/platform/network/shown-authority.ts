@@ -1,16 +1,15 @@
 /** Asks an address for the authority behind its certificate, believing nothing: for who can tell from its hash whether it is the right one. */
 import { X509Certificate } from "node:crypto";
+import { HANDSHAKE_WITHIN_MS } from "../limits.ts";
 import { parseNetworkAddress } from "./network-address.ts";
 import { explained } from "./tcp-transport.ts";
-
-const WITHIN_MS = 5000;
 
 /** Resolves with PEM. Nothing was sent but the beginning of TLS, and the connection is closed again. */
 export function shownAuthority(address: string): Promise<string> {
   const { host, port } = parseNetworkAddress(address);
   return new Promise((resolve, reject) => {
     const socket = process.getBuiltinModule("node:tls").connect({ host, port, rejectUnauthorized: false, minVersion: "TLSv1.3" });
-    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${WITHIN_MS} ms`)), WITHIN_MS);
+    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${HANDSHAKE_WITHIN_MS} ms`)), HANDSHAKE_WITHIN_MS);
     const fail = (error: Error): void => {
       clearTimeout(timer);
       reject(explained(address, error));

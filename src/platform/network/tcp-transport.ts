@@ -10,16 +10,14 @@ import net from "node:net";
 import type tls from "node:tls";
 import { type NodeId, type NodeTag, nodeTagOf } from "../../base/ids.ts";
 import { AuthenticationError } from "../../base/errors.ts";
+import { CONNECT_WITHIN_MS, HANDSHAKE_WITHIN_MS, UNFINISHED_AT_PORT_MAX } from "../limits.ts";
 import { formatNetworkAddress, isLoopbackHost, parseNetworkAddress } from "./network-address.ts";
 import { certifiedName, HEAD_NAME, nodeName, type TlsIdentity, tlsIdentity, watchTlsIdentity } from "./tls-identity.ts";
 import { networkFaults } from "./network-faults.ts";
 import { type Listener, readInto, SocketTransport, type Transport } from "./transport.ts";
-import { UNFINISHED_AT_PORT_MAX, type UnfinishedConnection, UnfinishedConnections } from "./unfinished-connections.ts";
+import { type UnfinishedConnection, UnfinishedConnections } from "./unfinished-connections.ts";
 
 const KEEP_ALIVE_MS = 10_000;
-const CONNECT_WITHIN_MS = 5000;
-/** From the first byte of TLS to its end, and from the connection to its first byte. */
-const HANDSHAKE_WITHIN_MS = 5000;
 /** Callers that the system lets wait while this process is busy: without it a caller tries again after a second, and after three. */
 const BACKLOG = 4096;
 /** Three bytes begin every TLS connection; a frame that began with them would be longer than a hello may be. */

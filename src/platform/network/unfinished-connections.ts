@@ -6,15 +6,7 @@
  * (`Transport.identified`) or the connection has closed. A caller that has begun as ours do (`Transport.begun`) and was answered may be an honest one that waits for a processor: it may stay as long as whoever reads it
  * allows (`rpc/handshake.ts`), and counts among those that may be at once only.
  */
-
-/** How many may stay that have said nothing: more than callers of a machine that begin in the same second, and few enough descriptors beside those that work. Beyond it the oldest go once they have had their time. */
-const UNFINISHED_MAX = 128;
-/** Whoever has something to say is read in a moment, unless this process is behind with many like it. */
-const UNFINISHED_FOR_MS = 1000;
-/** Beyond it the oldest goes at once: half of the descriptors that a process may have on a small system, and more than processes of one machine come at once. */
-const UNFINISHED_AT_ONCE_MAX = 512;
-/** The same at a port: what several hundred nodes do at once when their head is back is no attack, thousands are. */
-export const UNFINISHED_AT_PORT_MAX = 2048;
+import { UNFINISHED_AT_ONCE_MAX, UNFINISHED_FOR_MS, UNFINISHED_MAX } from "../limits.ts";
 
 export interface UnfinishedConnection {
   /** Ends it. Replaced when the connection is wrapped in another, such as TLS. */

@@ -6,7 +6,8 @@
  */
 import { rmSync } from "node:fs";
 import net from "node:net";
-import { Child, type ChildExit, type ChildOptions, MESSAGE_LENGTH_MAX, onLines } from "./worker-process.ts";
+import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
+import { Child, type ChildExit, type ChildOptions, onLines } from "./worker-process.ts";
 
 interface ForkedWorker {
   /** That of the process which forks it, until it has. */
@@ -44,8 +45,6 @@ interface Fork extends ForkOptions {
 
 /** What workers that come and go may leave between them. */
 const IDLE_KEPT_MS = 60_000;
-/** How long output is waited for after a worker has ended. */
-const STREAMS_OPEN_MAX_MS = 500;
 const SIGNAL_NUMBERS = { SIGINT: 2, SIGKILL: 9 } as const;
 const DESCRIPTOR = { 1: "stdout", 2: "stderr" } as const;
 
@@ -151,7 +150,7 @@ export class ForkedWorkers {
     setTimeout(() => {
       fork.openStreams = 0;
       this.#report(number, fork);
-    }, STREAMS_OPEN_MAX_MS).unref();
+    }, OUTPUT_OPEN_MAX_MS).unref();
     this.#report(number, fork);
   }
 

@@ -7,13 +7,12 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Writable } from "node:stream";
+import { OUTPUT_CHARACTERS_MAX } from "../limits.ts";
 import { childEnvironment } from "./child-environment.ts";
 
 /** `$$` is the shell, and after `exec` the program. */
 const GUARD = '(trap "" HUP INT TERM; read -r _ <&3 || kill -9 $$) >/dev/null 2>&1 & exec "$@" 3<&-';
 const GUARD_FD = 3;
-/** What is kept of what the program writes. */
-const OUTPUT_CHARACTERS_MAX = 16_384;
 
 interface ProgramExit {
   readonly exitCode: number | undefined;

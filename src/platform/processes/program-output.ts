@@ -2,17 +2,22 @@
  * What a program prints when it is asked something short, such as its version. Called where an environment names a program of the user's.
  */
 import { execFile } from "node:child_process";
+import { PROGRAM_ANSWERS_WITHIN_MS } from "../limits.ts";
 
-const ASK_WITHIN_MS = 20_000;
 const OUTPUT_BYTES_MAX = 65_536;
 
 /** @throws Error with what it printed, when it does not run, fails, or does not end in time */
 export function programOutput(program: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(program, args, { timeout: ASK_WITHIN_MS, killSignal: "SIGKILL", maxBuffer: OUTPUT_BYTES_MAX }, (error, stdout, stderr) => {
-      if (error === null) resolve(stdout);
-      else if (error.killed === true) reject(new Error(`${program} did not end within ${ASK_WITHIN_MS} ms`));
-      else reject(new Error(stderr.trim() === "" ? error.message : `${program}: ${stderr.trim()}`));
-    });
+    execFile(
+      program,
+      args,
+      { timeout: PROGRAM_ANSWERS_WITHIN_MS, killSignal: "SIGKILL", maxBuffer: OUTPUT_BYTES_MAX },
+      (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else if (error.killed === true) reject(new Error(`${program} did not end within ${PROGRAM_ANSWERS_WITHIN_MS} ms`));
+        else reject(new Error(stderr.trim() === "" ? error.message : `${program}: ${stderr.trim()}`));
+      },
+    );
   });
 }

@@ -2,19 +2,16 @@
  * A small file by which the daemon of a cluster's node tells its workers until when they may run: nobody else runs their actors until then.
  *
  * A daemon that is stopped (SIGSTOP, a debugger) cannot end its workers before others take over their work, so they look themselves: a worker whose time is over stands still, with its thread blocked, until the
- * daemon has had an answer again, and ends after `GIVES_UP_MS`. It looks when the time that it knows is over and before it reads anything; in between this costs a comparison for each
+ * daemon has had an answer again, and ends after `PERMIT_GIVES_UP_MS`. It looks when the time that it knows is over and before it reads anything; in between this costs a comparison for each
  * chunk. One file for all workers: a heartbeat that was answered is one write, however many there are. Daemon and workers share the machine's monotonic clock. Invariant: without
  * a limit in the file (no head has taken the node in yet) workers run.
  */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { WORKER_GRACE_MS } from "../../base/limits.ts";
+import { PERMIT_GIVES_UP_MS, PERMIT_LOOK_EVERY_MS, PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS } from "../limits.ts";
 import { blockFor } from "./interruptible.ts";
 import type { Transport } from "../network/transport.ts";
 
-/** A daemon that runs ends its workers at the time itself. */
-const GRACE_MS = 500;
-const LOOK_EVERY_MS = 20;
-const LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
-const GIVES_UP_MS = 30_000;
 const SIZE = 8;
 
 /** From this process's clock to the one that all processes of the machine share; asking that one directly costs more. */
@@ -98,23 +95,23 @@ export class WorkerPermit {
   }
 
   #nextLookMs(): number {
-    return this.#limitMs === Infinity ? LOOK_WITHOUT_LIMIT_EVERY_MS : Math.max(0, this.#limitMs - this.#nowMs());
+    return this.#limitMs === Infinity ? PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS : Math.max(0, this.#limitMs - this.#nowMs());
   }
 
   #standStill(sinceMs: number): void {
     while (this.#nowMs() >= this.#limitMs) {
-      if (this.#nowMs() - sinceMs >= GIVES_UP_MS) {
+      if (this.#nowMs() - sinceMs >= PERMIT_GIVES_UP_MS) {
         this.#end("its daemon has not answered for too long, and other nodes may have taken over its work");
         return;
       }
-      this.#block(LOOK_EVERY_MS);
+      this.#block(PERMIT_LOOK_EVERY_MS);
       this.#limitMs = this.#read();
     }
   }
 
   #read(): number {
     readSync(this.#fd, this.#bytes, 0, SIZE, 0);
-    return this.#bytes.readDoubleLE(0) + GRACE_MS;
+    return this.#bytes.readDoubleLE(0) + WORKER_GRACE_MS;
   }
 }
 

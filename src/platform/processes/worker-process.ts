@@ -8,11 +8,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { StringDecoder } from "node:string_decoder";
+import { MESSAGE_LENGTH_MAX, OUTPUT_OPEN_MAX_MS } from "../limits.ts";
 import { childEnvironment } from "./child-environment.ts";
 
 const PARENT_FD = 3;
-/** How long output is waited for after a child has ended. */
-const PIPES_OPEN_MAX_MS = 500;
 
 export interface ChildExit {
   exitCode: number | undefined;
@@ -65,7 +64,7 @@ export class Child {
       options.onExit({ exitCode: code ?? undefined, signal: signal ?? undefined });
     };
     child.on("close", report);
-    child.on("exit", (code, signal) => setTimeout(report, PIPES_OPEN_MAX_MS, code, signal).unref());
+    child.on("exit", (code, signal) => setTimeout(report, OUTPUT_OPEN_MAX_MS, code, signal).unref());
   }
 
   /** A further line for a child that waits for one. */
@@ -91,8 +90,6 @@ export class Child {
 
 /** The longest line that is kept whole: a program that never ends its line must not fill the memory of its daemon. */
 const LINE_LENGTH_MAX = 64 * 1024;
-/** Between a parent and its child: a configuration or a result is one line, however long. */
-export const MESSAGE_LENGTH_MAX: number = 16 * 1024 * 1024;
 
 export function onLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void, lengthMax: number = LINE_LENGTH_MAX): void {
   const decoder = new StringDecoder("utf8");

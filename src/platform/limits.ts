@@ -1,0 +1,44 @@
+/**
+ * Limits of what the machine and its network are asked: connections that begin, programs that are run, logs.
+ *
+ * `python/shoal/_limits.py` has those that its workers share.
+ */
+
+/** To a host that is there, a connection takes a round trip; this bounds the wait for one that is not. */
+export const CONNECT_WITHIN_MS = 5000;
+/** From the first byte of TLS to its end, and from the connection to its first byte. */
+export const HANDSHAKE_WITHIN_MS: number = CONNECT_WITHIN_MS;
+/** Whether an address refuses connections is asked by nodes that are about to end themselves, so silence is taken for silence sooner. */
+export const REFUSES_WITHIN_MS = 1_500;
+
+/** Connections that have said nothing and may stay: more than callers of a machine that begin in the same second, and few enough descriptors beside those that work. Beyond it the oldest go once they have had their time. */
+export const UNFINISHED_MAX = 128;
+/** Whoever has something to say is read in a moment, unless this process is behind with many like it. */
+export const UNFINISHED_FOR_MS = 1000;
+/** Beyond it the oldest goes at once: half of the descriptors that a process may have on a small system, and more than processes of one machine come at once. */
+export const UNFINISHED_AT_ONCE_MAX = 512;
+/** The same at a port: what several hundred nodes do at once when their head is back is no attack, thousands are. */
+export const UNFINISHED_AT_PORT_MAX: number = 4 * UNFINISHED_AT_ONCE_MAX;
+
+/** A worker whose time is over looks so often whether its daemon has had an answer again. */
+export const PERMIT_LOOK_EVERY_MS = 20;
+/** One that has no limit looks so often whether there is one. */
+export const PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
+/** After so long without an answer it ends. */
+export const PERMIT_GIVES_UP_MS = 30_000;
+
+/** How long output is waited for after the process that writes it has ended: a program that it has started may keep its pipes. */
+export const OUTPUT_OPEN_MAX_MS = 500;
+/** A program that is asked something short, such as its version, answers in this time. */
+export const PROGRAM_ANSWERS_WITHIN_MS = 20_000;
+/** Of what npm and pip print: they name the cause first and print their own usage after it. */
+export const INSTALL_OUTPUT_LINES_MAX = 12;
+/** What is kept of what a program prints. */
+export const OUTPUT_CHARACTERS_MAX = 16_384;
+
+/** A log is begun anew at this size, and so many are kept: of a node, and of the NATS server beside it. */
+export const LOG_BYTES_MAX: number = 8 * 1024 * 1024;
+export const LOG_FILES_MAX = 5;
+
+/** Between a parent and its child: a configuration or a result is one line, however long. */
+export const MESSAGE_LENGTH_MAX: number = 16 * 1024 * 1024;

@@ -275,6 +275,7 @@ class Analyzer {
     for (const part of rest) if (part) this.#visit(part, scope);
   }
 
+  // oxlint-disable-next-line max-lines-per-function -- one flat table of kinds of node, a few lines each
   #visit(node: AnyNode, scope: Scope): void {
     const result = this.#result;
     switch (node.type) {

@@ -75,16 +75,7 @@ export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
   const outputs = root.kind === "outputs" ? root.dependencies : [root];
   for (const output of outputs) producerOf(output as CallState).readers.add(CALLER);
 
-  // Room for one of the size asked for whatever lies before it; see `bodyBytesMax`.
-  let capacityBytes = CAPACITY_BYTES_MIN;
-  while (capacityBytes < 2 * bufferSizeBytes) capacityBytes *= 2;
-  const channels: GraphMap["channels"][number][] = [];
-  const channelOf = new Map<NodeState, number>();
-  for (const [node, { writer, readers }] of producers) {
-    if (readers.size === 0) continue;
-    channelOf.set(node, channels.length);
-    channels.push({ writer, readers: Array.from(readers), capacityBytes });
-  }
+  const { channels, channelOf } = planChannels(producers, bufferSizeBytes);
   const operationOf = new Map<NodeState, number>();
   for (const call of calls) {
     const endpoint = endpointOf(call);
@@ -117,6 +108,23 @@ export function planGraph(root: NodeState, options: PlanOptions): PlannedGraph {
     inputChannel: channelOf.get(nodes.find((node) => node.kind === "input") as NodeState) as number,
     outputs: Array.from(indicesOf, ([channel, indices]) => ({ channel, indices })),
   };
+}
+
+/** Gives each node that others read a channel, with room for a value of `bufferSizeBytes` wherever the one before it ends; see `bodyBytesMax`. */
+function planChannels(
+  producers: ReadonlyMap<NodeState, Producer>,
+  bufferSizeBytes: number,
+): { channels: GraphMap["channels"]; channelOf: ReadonlyMap<NodeState, number> } {
+  let capacityBytes = CAPACITY_BYTES_MIN;
+  while (capacityBytes < 2 * bufferSizeBytes) capacityBytes *= 2;
+  const channels: GraphMap["channels"][number][] = [];
+  const channelOf = new Map<NodeState, number>();
+  for (const [node, { writer, readers }] of producers) {
+    if (readers.size === 0) continue;
+    channelOf.set(node, channels.length);
+    channels.push({ writer, readers: Array.from(readers), capacityBytes });
+  }
+  return { channels, channelOf };
 }
 
 /** The input for its parts, the node itself otherwise. */

@@ -68,6 +68,8 @@ export type ActorEvent =
   /** `getIfExists` found an actor, so that of the id `id` is not created. */
   | { kind: "found"; id: ActorId; existing: ActorId; creator: ProcessId };
 
+type EventOf<Kind extends ActorEvent["kind"]> = Extract<ActorEvent, { kind: Kind }>;
+
 export type ActorEffect =
   /** Once the delay is over, unless it has died by then. */
   | { kind: "place"; actor: ActorRecord; delayMs: number }
@@ -200,113 +202,32 @@ export class ActorTable {
     switch (event.kind) {
       case "create":
         return this.#create(event);
-      case "placed": {
-        const actor = this.#actors.get(event.id);
-        if (actor === undefined || actor.worker?.id === event.worker.id) return [];
-        // It died, or another node was faster, while the node looked for a worker.
-        if (actor.phase === "dead" || actor.worker !== undefined) {
-          return [{ kind: "end", actor, worker: event.worker.id, afterPending: false, reason: "its actor does not need it any more" }];
-        }
-        actor.worker = event.worker;
-        this.#byWorker.set(event.worker.id, actor);
-        return [{ kind: "start", actor, worker: event.worker }];
-      }
-      case "started": {
-        const actor = this.#live(event.id);
-        if (actor === undefined || actor.incarnation !== event.incarnation) return [];
-        actor.phase = "alive";
-        actor.startedMs = event.nowMs;
-        return [{ kind: "state", actor, watchers: actor.watchers }];
-      }
-      case "refused": {
-        const actor = this.#live(event.id);
-        if (actor === undefined) return [];
-        actor.refusal = event.refusal;
-        return this.#die(actor, "notCreated", event.refusal.reason);
-      }
-      case "startFailed": {
-        const actor = this.#live(event.id);
-        if (actor === undefined || actor.incarnation !== event.incarnation) return [];
-        actor.error = event.error;
-        return this.#die(actor, "constructorFailed", "its constructor failed");
-      }
-      case "leaving": {
-        const actor = this.#byWorker.get(event.worker);
-        if (actor === undefined) return [];
-        this.#beginEnd(actor, event.leaving);
-        return [];
-      }
+      case "placed":
+        return this.#placed(event);
+      case "started":
+        return this.#started(event);
+      case "refused":
+        return this.#refused(event);
+      case "startFailed":
+        return this.#startFailed(event);
+      case "leaving":
+        return this.#leaving(event);
       case "workerExited":
         return this.#workerExited(event);
-      case "kill": {
-        const actor = this.#live(event.id);
-        if (actor === undefined) return [];
-        if (event.restart && actor.restartsLeft !== 0) {
-          // One that is being made is as new as it would be.
-          if (actor.worker === undefined) return [];
-          return [
-            {
-              kind: "end",
-              actor,
-              worker: actor.worker.id,
-              afterPending: false,
-              reason: event.reason ?? "kill() was called with a restart",
-            },
-          ];
-        }
-        return this.#die(actor, "killed", "it was killed by kill()");
-      }
-      case "unheld": {
-        this.#awaited.delete(event.id);
-        const alias = this.#aliases.get(event.id);
-        if (alias !== undefined) {
-          this.#aliases.delete(event.id);
-          const found = this.#actors.get(alias.existing);
-          return found === undefined ? [] : [{ kind: "release", actor: found }];
-        }
-        const actor = this.#live(event.id);
-        if (actor === undefined || actor.options.isDetached) return [];
-        if (actor.phase === "alive" && actor.worker !== undefined) {
-          this.#beginEnd(actor, { ending: "unheld", reason: UNHELD });
-          return [{ kind: "end", actor, worker: actor.worker.id, afterPending: true, reason: UNHELD }];
-        }
-        return this.#die(actor, "unheld", UNHELD);
-      }
-      case "processGone": {
-        const effects: ActorEffect[] = [];
-        for (const [id, waiting] of this.#awaited) if (waiting.delete(event.process) && waiting.size === 0) this.#awaited.delete(id);
-        for (const actor of this.#byWatcher.take(event.process)) actor.watchers.delete(event.process);
-        for (const actor of Array.from(this.#byCreator.get(event.process))) {
-          if (!actor.options.isDetached) effects.push(...this.#die(actor, "creatorGone", "the process that had created it ended"));
-        }
-        return effects;
-      }
-      case "watch": {
-        const alias = this.#aliases.get(event.id);
-        const actor = this.#actors.get(alias?.existing ?? event.id);
-        if (actor === undefined) {
-          this.#await(event.id, event.process);
-          return [];
-        }
-        if (alias !== undefined) return [{ kind: "redirect", actor, from: event.id, watchers: [event.process] }];
-        actor.watchers.add(event.process);
-        this.#byWatcher.add(event.process, actor);
-        return actor.phase === "pending" ? [] : [{ kind: "state", actor, watchers: [event.process] }];
-      }
-      case "found": {
-        const actor = this.#actors.get(event.existing);
-        if (actor === undefined) return [];
-        this.#aliases.set(event.id, { existing: event.existing, creator: event.creator });
-        // A handle with the other id may be with others already, who hold nothing but that id.
-        return [
-          { kind: "hold", actor },
-          { kind: "redirect", actor, from: event.id, watchers: this.#takeAwaited(event.id) },
-        ];
-      }
+      case "kill":
+        return this.#kill(event);
+      case "unheld":
+        return this.#unheld(event);
+      case "processGone":
+        return this.#processGone(event);
+      case "watch":
+        return this.#watch(event);
+      case "found":
+        return this.#found(event);
     }
   }
 
-  #create(event: Extract<ActorEvent, { kind: "create" }>): ActorEffect[] {
+  #create(event: EventOf<"create">): ActorEffect[] {
     const { id, options, creator, spec } = event;
     if (this.#actors.has(id)) return [];
     const actor: ActorRecord = {
@@ -335,7 +256,118 @@ export class ActorTable {
     return [{ kind: "place", actor, delayMs: 0 }];
   }
 
-  #workerExited(event: Extract<ActorEvent, { kind: "workerExited" }>): ActorEffect[] {
+  #placed(event: EventOf<"placed">): ActorEffect[] {
+    const actor = this.#actors.get(event.id);
+    if (actor === undefined || actor.worker?.id === event.worker.id) return [];
+    // The actor died, or another node placed it first, while this node looked for a worker.
+    if (actor.phase === "dead" || actor.worker !== undefined) {
+      return [{ kind: "end", actor, worker: event.worker.id, afterPending: false, reason: "its actor does not need it any more" }];
+    }
+    actor.worker = event.worker;
+    this.#byWorker.set(event.worker.id, actor);
+    return [{ kind: "start", actor, worker: event.worker }];
+  }
+
+  #started(event: EventOf<"started">): ActorEffect[] {
+    const actor = this.#live(event.id);
+    if (actor === undefined || actor.incarnation !== event.incarnation) return [];
+    actor.phase = "alive";
+    actor.startedMs = event.nowMs;
+    return [{ kind: "state", actor, watchers: actor.watchers }];
+  }
+
+  #refused(event: EventOf<"refused">): ActorEffect[] {
+    const actor = this.#live(event.id);
+    if (actor === undefined) return [];
+    actor.refusal = event.refusal;
+    return this.#die(actor, "notCreated", event.refusal.reason);
+  }
+
+  #startFailed(event: EventOf<"startFailed">): ActorEffect[] {
+    const actor = this.#live(event.id);
+    if (actor === undefined || actor.incarnation !== event.incarnation) return [];
+    actor.error = event.error;
+    return this.#die(actor, "constructorFailed", "its constructor failed");
+  }
+
+  #leaving(event: EventOf<"leaving">): ActorEffect[] {
+    const actor = this.#byWorker.get(event.worker);
+    if (actor === undefined) return [];
+    this.#beginEnd(actor, event.leaving);
+    return [];
+  }
+
+  #kill(event: EventOf<"kill">): ActorEffect[] {
+    const actor = this.#live(event.id);
+    if (actor === undefined) return [];
+    if (event.restart && actor.restartsLeft !== 0) {
+      // An actor without a worker is about to start afresh anyway.
+      if (actor.worker === undefined) return [];
+      return [
+        {
+          kind: "end",
+          actor,
+          worker: actor.worker.id,
+          afterPending: false,
+          reason: event.reason ?? "kill() was called with a restart",
+        },
+      ];
+    }
+    return this.#die(actor, "killed", "it was killed by kill()");
+  }
+
+  #unheld(event: EventOf<"unheld">): ActorEffect[] {
+    this.#awaited.delete(event.id);
+    const alias = this.#aliases.get(event.id);
+    if (alias !== undefined) {
+      this.#aliases.delete(event.id);
+      const found = this.#actors.get(alias.existing);
+      return found === undefined ? [] : [{ kind: "release", actor: found }];
+    }
+    const actor = this.#live(event.id);
+    if (actor === undefined || actor.options.isDetached) return [];
+    if (actor.phase === "alive" && actor.worker !== undefined) {
+      this.#beginEnd(actor, { ending: "unheld", reason: UNHELD });
+      return [{ kind: "end", actor, worker: actor.worker.id, afterPending: true, reason: UNHELD }];
+    }
+    return this.#die(actor, "unheld", UNHELD);
+  }
+
+  #processGone(event: EventOf<"processGone">): ActorEffect[] {
+    const effects: ActorEffect[] = [];
+    for (const [id, waiting] of this.#awaited) if (waiting.delete(event.process) && waiting.size === 0) this.#awaited.delete(id);
+    for (const actor of this.#byWatcher.take(event.process)) actor.watchers.delete(event.process);
+    for (const actor of Array.from(this.#byCreator.get(event.process))) {
+      if (!actor.options.isDetached) effects.push(...this.#die(actor, "creatorGone", "the process that had created it ended"));
+    }
+    return effects;
+  }
+
+  #watch(event: EventOf<"watch">): ActorEffect[] {
+    const alias = this.#aliases.get(event.id);
+    const actor = this.#actors.get(alias?.existing ?? event.id);
+    if (actor === undefined) {
+      this.#await(event.id, event.process);
+      return [];
+    }
+    if (alias !== undefined) return [{ kind: "redirect", actor, from: event.id, watchers: [event.process] }];
+    actor.watchers.add(event.process);
+    this.#byWatcher.add(event.process, actor);
+    return actor.phase === "pending" ? [] : [{ kind: "state", actor, watchers: [event.process] }];
+  }
+
+  #found(event: EventOf<"found">): ActorEffect[] {
+    const actor = this.#actors.get(event.existing);
+    if (actor === undefined) return [];
+    this.#aliases.set(event.id, { existing: event.existing, creator: event.creator });
+    // Other processes may already hold a handle with this id, and know no other id of the actor.
+    return [
+      { kind: "hold", actor },
+      { kind: "redirect", actor, from: event.id, watchers: this.#takeAwaited(event.id) },
+    ];
+  }
+
+  #workerExited(event: EventOf<"workerExited">): ActorEffect[] {
     const actor = this.#byWorker.get(event.worker);
     if (actor === undefined) return [];
     this.#byWorker.delete(event.worker);

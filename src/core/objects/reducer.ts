@@ -33,8 +33,7 @@ type ActorClassPayload = [
 ];
 
 export function createReducer(runtime: Runtime): Reducer {
-  const localFunctions = new Map<number, object>();
-  const localIds = new WeakMap<object, number>();
+  const localFunctions = new LocalFunctions();
   return {
     reduce: (value) => {
       if (isObjectRefGenerator(value)) {
@@ -44,51 +43,13 @@ export function createReducer(runtime: Runtime): Reducer {
         });
       }
       const handle = actorHandleState(value);
-      if (handle !== undefined) {
-        const { client, interface: face, entry } = handle;
-        if (handle.runtime !== runtime) {
-          throw new ShoalError(`Cannot use a handle of actor ${face.className}: its session has ended`, {
-            reason: "the actor was created before Shoal was shut down in this process",
-            hint: "Create the actor again after init().",
-          });
-        }
-        runtime.serializer.collect(runtime.actorRef(client.resolved.id), entry);
-        return { kind: KIND.ACTOR, payload: [client.resolved.id, interfaceToWire(face)] };
-      }
-      if (typeof value === "function") {
-        const remote = reduceRemote(runtime, value);
-        if (remote !== undefined) return remote;
-        // In-process mode: functions run as they are, so they are handed over as they are.
-        if (runtime.options.mode === "inProcess") {
-          let id = localIds.get(value);
-          if (id === undefined) {
-            runtime.options.checkLocal?.(value);
-            id = localFunctions.size + 1;
-            localIds.set(value, id);
-            localFunctions.set(id, value);
-          }
-          return { kind: KIND.LOCAL, payload: id };
-        }
-        return undefined;
-      }
-      const group = groupPayload(value);
-      if (group !== undefined) return { kind: KIND.PLACEMENT_GROUP, payload: group };
-      const facts = factsOf(value);
-      if (facts !== undefined) return { kind: KIND.CONTEXT, payload: facts };
-      if (value instanceof NdArray) return { kind: KIND.ND_ARRAY, payload: ndArrayPayload(value) };
-      if (value instanceof ArrowData) return { kind: KIND.ARROW, payload: value.stream };
-      if (value instanceof Tensor) return { kind: KIND.TENSOR, payload: tensorPayload(value) };
-      if (value instanceof PythonValue) return { kind: KIND.PYTHON_TEXT, payload: [value.type, value.text] };
-      const pickled = pythonObjectPayload(value);
-      if (pickled !== undefined) return { kind: KIND.PYTHON_OBJECT, payload: pickled };
-      const registered = registeredFor(value);
-      if (registered === undefined) return undefined;
-      const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
-      const reference = runtime.referenceOf(row);
-      if (runtime.serializer.collectDefinition(row.id) && reference !== undefined)
-        runtime.serializer.collect(reference.ref, reference.entry);
-      runtime.definitions.provide(row.id, registered.deserialize);
-      return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value)] };
+      if (handle !== undefined) return reduceHandle(runtime, handle);
+      if (typeof value !== "function") return reduceData(value) ?? reduceRegistered(runtime, value);
+      const remote = reduceRemote(runtime, value);
+      if (remote !== undefined) return remote;
+      // In-process mode passes functions as they are.
+      if (runtime.options.mode !== "inProcess") return undefined;
+      return { kind: KIND.LOCAL, payload: localFunctions.idOf(value, runtime.options.checkLocal) };
     },
     revive: (kind, payload, held) => {
       switch (kind) {
@@ -135,6 +96,63 @@ export function createReducer(runtime: Runtime): Reducer {
       }
     },
   };
+}
+
+/** Functions that in-process mode passes as they are, each under a number of its own. */
+class LocalFunctions {
+  readonly #functions = new Map<number, object>();
+  readonly #ids = new WeakMap<object, number>();
+
+  idOf(value: object, check: ((source: object) => void) | undefined): number {
+    let id = this.#ids.get(value);
+    if (id === undefined) {
+      check?.(value);
+      id = this.#functions.size + 1;
+      this.#ids.set(value, id);
+      this.#functions.set(id, value);
+    }
+    return id;
+  }
+
+  get(id: number): object | undefined {
+    return this.#functions.get(id);
+  }
+}
+
+function reduceHandle(runtime: Runtime, handle: NonNullable<ReturnType<typeof actorHandleState>>): Reduced {
+  const { client, interface: face, entry } = handle;
+  if (handle.runtime !== runtime) {
+    throw new ShoalError(`Cannot use a handle of actor ${face.className}: its session has ended`, {
+      reason: "the actor was created before Shoal was shut down in this process",
+      hint: "Create the actor again after init().",
+    });
+  }
+  runtime.serializer.collect(runtime.actorRef(client.resolved.id), entry);
+  return { kind: KIND.ACTOR, payload: [client.resolved.id, interfaceToWire(face)] };
+}
+
+/** Values of Shoal's own classes that are plain data. */
+function reduceData(value: object): Reduced | undefined {
+  const group = groupPayload(value);
+  if (group !== undefined) return { kind: KIND.PLACEMENT_GROUP, payload: group };
+  const facts = factsOf(value);
+  if (facts !== undefined) return { kind: KIND.CONTEXT, payload: facts };
+  if (value instanceof NdArray) return { kind: KIND.ND_ARRAY, payload: ndArrayPayload(value) };
+  if (value instanceof ArrowData) return { kind: KIND.ARROW, payload: value.stream };
+  if (value instanceof Tensor) return { kind: KIND.TENSOR, payload: tensorPayload(value) };
+  if (value instanceof PythonValue) return { kind: KIND.PYTHON_TEXT, payload: [value.type, value.text] };
+  const pickled = pythonObjectPayload(value);
+  return pickled === undefined ? undefined : { kind: KIND.PYTHON_OBJECT, payload: pickled };
+}
+
+function reduceRegistered(runtime: Runtime, value: object): Reduced | undefined {
+  const registered = registeredFor(value);
+  if (registered === undefined) return undefined;
+  const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
+  const reference = runtime.referenceOf(row);
+  if (runtime.serializer.collectDefinition(row.id) && reference !== undefined) runtime.serializer.collect(reference.ref, reference.entry);
+  runtime.definitions.provide(row.id, registered.deserialize);
+  return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value)] };
 }
 
 function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {

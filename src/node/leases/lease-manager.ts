@@ -40,6 +40,8 @@ import { ParkedActors } from "./parked-actors.ts";
 import { TaskWorkers } from "./task-workers.ts";
 import { reservationOf } from "../membership/remote-placement.ts";
 
+type EventOf<Kind extends LeaseEvent["kind"]> = Extract<LeaseEvent, { kind: Kind }>;
+
 export class LeaseManager {
   readonly #pool: ResourcePool;
   readonly #groups: BundleReservations;
@@ -168,8 +170,7 @@ export class LeaseManager {
   #apply(event: LeaseEvent): void {
     switch (event.kind) {
       case "demand":
-        this.#setDemand(event);
-        return;
+        return this.#setDemand(event);
       case "remoteDemand":
         this.#demands.addRemote(event);
         return;
@@ -184,13 +185,8 @@ export class LeaseManager {
       case "workerReady":
         this.#workers.ready(event.worker, event.environment);
         return;
-      case "workerSpent": {
-        const worker = this.#workers.all.get(event.worker);
-        if (worker === undefined) return;
-        this.#workers.spend(worker);
-        for (const lease of this.#leases.values()) if (lease.worker === worker.id && !lease.revoked) this.#revoke(lease);
-        return;
-      }
+      case "workerSpent":
+        return this.#spendWorker(event);
       case "workerStartFailed":
         this.#workers.starting.ended(event.environment);
         return;
@@ -198,8 +194,7 @@ export class LeaseManager {
         this.#ended.add(event.environment);
         return;
       case "environmentFailed":
-        this.#refuseEnvironment(event.environment, event.refusal);
-        return;
+        return this.#refuseEnvironment(event.environment, event.refusal);
       case "nodeGone":
         for (const owner of ownersOf(event.tag, this.#demands.values(), this.#leases.values())) this.#removeProcess(owner);
         return;
@@ -208,87 +203,101 @@ export class LeaseManager {
         for (const lease of this.#leases.values()) this.#revoke(lease);
         return;
       case "processGone":
-        this.#removeProcess(event.process);
-        return;
+        return this.#removeProcess(event.process);
       case "leaseReturned": {
         const lease = this.#leases.get(event.leaseId);
         if (lease?.owner === event.owner) this.#endLease(lease);
         return;
       }
       case "leaseReclaimed":
-        for (const lease of Array.from(this.#leases.values())) {
-          if (lease.worker === event.worker && lease.owner === event.owner && lease.id <= event.leaseId) this.#endLease(lease);
-        }
-        // With an idle lease in hand it wanted no other: what it asked for is old, and it asks again when it attends to its leases.
-        for (const [key, demand] of this.#demands) {
-          if (demand.owner !== event.owner) continue;
-          if (demand.remote === undefined) this.#demands.end(key);
-          else this.#dropRemoteDemand(key, demand);
-        }
-        return;
-      case "parked": {
-        const worker = this.#workers.all.get(event.worker);
-        if (worker === undefined) return this.#parkedActors.park(event.worker);
-        this.#releaseHeld(worker);
-        worker.isUnsure &&= !event.isReport;
-        worker.mayHaveOwn = worker.leases.size > 0 || event.left > 0;
-        worker.parked = worker.mayHaveOwn;
-        return;
-      }
-      case "unpark": {
-        const worker = this.#workers.all.get(event.worker);
-        if (worker === undefined) return this.#parkedActors.wants(event.worker);
-        worker.mayHaveOwn = true;
-        worker.isUnsure = false;
-        if (worker.held !== undefined && worker.held.key === event.spec.key) {
-          this.#answerSlot(worker, event.spec.key);
-          return;
-        }
-        this.#releaseHeld(worker);
-        worker.parked = true;
-        worker.wanted = event.spec;
-        return;
-      }
+        return this.#reclaimLeases(event);
+      case "parked":
+        return this.#park(event);
+      case "unpark":
+        return this.#unpark(event);
       case "actorWanted":
         this.#actorsWaiting.push(reservationOf(event));
         return;
-      case "actorGone": {
-        const actor = this.#actors.get(event.actor);
-        this.#actors.delete(event.actor);
-        if (actor?.allocation !== undefined) actor.pool.release(actor.allocation);
-        const waiting = this.#actorsWaiting.find((reservation) => reservation.actor === event.actor);
-        if (waiting !== undefined) this.#actorLeft(waiting);
-        return;
-      }
+      case "actorGone":
+        return this.#removeActor(event);
       case "groupWanted":
         this.#groups.want(event.group, event.bundles, event.nowMs);
         return;
-      case "groupPrepare": {
-        const { group, attempt, mayWait, placement } = event;
-        // What comes back is kept for another group.
-        const isClosed = this.#facts.isDraining === true || (this.#isCollecting && !mayWait);
-        const isHeld = isClosed ? false : this.#groups.prepare(event);
-        if (isHeld === undefined) return;
-        this.#demands.settle(placement);
-        this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld });
-        return;
-      }
+      case "groupPrepare":
+        return this.#prepareGroup(event);
       case "groupCommit":
         this.#groups.commit(event.group, event.attempt);
         return;
       case "groupAbort":
-        this.#demands.settle(this.#groups.abort(event.group, event.attempt));
-        return;
+        return this.#demands.settle(this.#groups.abort(event.group, event.attempt));
       case "groupReleased":
-        this.#releaseGroup(event.group);
-        return;
+        return this.#releaseGroup(event.group);
       case "tick":
-        this.#tick(event.nowMs);
-        return;
+        return this.#tick(event.nowMs);
     }
   }
 
-  #setDemand(event: Extract<LeaseEvent, { kind: "demand" }>): void {
+  #spendWorker(event: EventOf<"workerSpent">): void {
+    const worker = this.#workers.all.get(event.worker);
+    if (worker === undefined) return;
+    this.#workers.spend(worker);
+    for (const lease of this.#leases.values()) if (lease.worker === worker.id && !lease.revoked) this.#revoke(lease);
+  }
+
+  #reclaimLeases(event: EventOf<"leaseReclaimed">): void {
+    for (const lease of Array.from(this.#leases.values())) {
+      if (lease.worker === event.worker && lease.owner === event.owner && lease.id <= event.leaseId) this.#endLease(lease);
+    }
+    // An owner with an idle lease needs no other, so its demand is out of date. It sends a new one when it next reviews its leases.
+    for (const [key, demand] of this.#demands) {
+      if (demand.owner !== event.owner) continue;
+      if (demand.remote === undefined) this.#demands.end(key);
+      else this.#dropRemoteDemand(key, demand);
+    }
+  }
+
+  #park(event: EventOf<"parked">): void {
+    const worker = this.#workers.all.get(event.worker);
+    if (worker === undefined) return this.#parkedActors.park(event.worker);
+    this.#releaseHeld(worker);
+    worker.isUnsure &&= !event.isReport;
+    worker.mayHaveOwn = worker.leases.size > 0 || event.left > 0;
+    worker.parked = worker.mayHaveOwn;
+  }
+
+  #unpark(event: EventOf<"unpark">): void {
+    const worker = this.#workers.all.get(event.worker);
+    if (worker === undefined) return this.#parkedActors.wants(event.worker);
+    worker.mayHaveOwn = true;
+    worker.isUnsure = false;
+    if (worker.held !== undefined && worker.held.key === event.spec.key) {
+      this.#answerSlot(worker, event.spec.key);
+      return;
+    }
+    this.#releaseHeld(worker);
+    worker.parked = true;
+    worker.wanted = event.spec;
+  }
+
+  #removeActor(event: EventOf<"actorGone">): void {
+    const actor = this.#actors.get(event.actor);
+    this.#actors.delete(event.actor);
+    if (actor?.allocation !== undefined) actor.pool.release(actor.allocation);
+    const waiting = this.#actorsWaiting.find((reservation) => reservation.actor === event.actor);
+    if (waiting !== undefined) this.#actorLeft(waiting);
+  }
+
+  #prepareGroup(event: EventOf<"groupPrepare">): void {
+    const { group, attempt, mayWait, placement } = event;
+    // Resources that a collection frees are kept for the group that it collects for.
+    const isClosed = this.#facts.isDraining === true || (this.#isCollecting && !mayWait);
+    const isHeld = isClosed ? false : this.#groups.prepare(event);
+    if (isHeld === undefined) return;
+    this.#demands.settle(placement);
+    this.#effects.push({ kind: "groupPrepared", group, attempt, isHeld });
+  }
+
+  #setDemand(event: EventOf<"demand">): void {
     const submitter = this.#workers.all.get(event.owner);
     if (submitter !== undefined) submitter.mayHaveOwn = true;
     this.#demands.set(event);

@@ -72,6 +72,7 @@ class ValueDecoder extends ByteReader implements BuiltInDecoder {
     return value;
   }
 
+  // oxlint-disable-next-line max-lines-per-function -- the table of MessagePack, a line for each first byte
   readValue(): unknown {
     const tag = this.readUint8();
     if (tag < 0x80) return tag;

@@ -7,7 +7,7 @@ import { HeadElection } from "./head-election.ts";
 import type { Leadership } from "./leadership.ts";
 import type { StoreTransaction, TransactionResult } from "../store/control-store.ts";
 import { MemoryStore } from "../store/memory-store.ts";
-import { MemoryTables } from "../store/memory-tables.ts";
+import { KeyTable } from "../store/key-table.ts";
 
 /** A way to the store and the bus that can be taken away, as can the process' turns. */
 class ModelHead {
@@ -75,7 +75,7 @@ class ModelHead {
 
 class World {
   readonly time = new VirtualTime();
-  readonly tables = new MemoryTables();
+  readonly tables = new KeyTable();
   readonly exchange = new MemoryExchange();
   readonly heads: ModelHead[];
 

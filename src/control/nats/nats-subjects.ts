@@ -2,9 +2,8 @@
  * Where the keys of a store lie in NATS, and what the messages there mean.
  *
  * One stream for each cluster, laid out as NATS's own key-value buckets are, so that `nats kv` shows what a store holds. Beside the keys it has three
- * subjects of its own: guards (messages whose only purpose is a check), barriers (a listing's proof that it is complete) and the mark of compactions.
+ * subjects of its own: guards (messages whose only purpose is a check), barriers (a listing's proof that it is complete) and the mark of the last compaction.
  */
-import type { StoreChange } from "../store/control-store.ts";
 import type { StoredMessage } from "./stream-api.ts";
 
 export const HEADER = {
@@ -63,14 +62,6 @@ export class NatsSubjects {
   /** @returns undefined for the store's own subjects */
   keyOf(subject: string): string | undefined {
     return subject.startsWith(`${this.#keys}.`) ? subject.slice(this.#keys.length + 1) : undefined;
-  }
-
-  changeOf(message: StoredMessage): StoreChange | undefined {
-    const key = this.keyOf(message.subject);
-    if (key === undefined) return undefined;
-    const revision = message.sequence;
-    if (isDeletion(message)) return { kind: "delete", key, revision };
-    return { kind: "put", entry: { key, value: message.data, revision } };
   }
 }
 

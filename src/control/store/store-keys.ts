@@ -51,7 +51,7 @@ export function checkPrefix(prefix: string, action: string): void {
   if (prefix !== "") checkKey(prefix, action);
 }
 
-export function checkRevision(revision: number, action: string): void {
+function checkRevision(revision: number, action: string): void {
   if (!Number.isSafeInteger(revision) || revision < 0) {
     throw new RangeError(`Cannot ${action}: a revision is a whole number from 0 on: received ${describeValue(revision)}`);
   }

@@ -37,7 +37,7 @@ class ModelHead {
     }
     const bus = new Bus(world.exchange);
     const { subscribe } = bus;
-    bus.subscribe = (pattern, handle) => subscribe.call(bus, pattern, (message) => head.hasBus && head.#awake(() => handle(message)));
+    bus.subscribe = (subject, handle) => subscribe.call(bus, subject, (data) => head.hasBus && head.#awake(() => handle(data)));
     this.election = new HeadElection({
       id,
       address: `${id}:1`,

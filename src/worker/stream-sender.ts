@@ -9,6 +9,7 @@ import { TaskCancelledError } from "../base/errors.ts";
 import { Fifo } from "../base/fifo.ts";
 import type { StreamHeader } from "../wire/messages.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
+import { isThenable } from "../base/thenable.ts";
 
 /** A generator that never waits keeps the event loop for this long; then what it made is sent, and what came is heard. */
 const TURN_AFTER_MS = 1;
@@ -142,12 +143,6 @@ export class StreamSender {
     this.#resume = undefined;
     resume?.();
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    value !== null && (typeof value === "object" || typeof value === "function") && typeof (value as { then?: unknown }).then === "function"
-  );
 }
 
 /** @throws TypeError for what cannot be iterated */

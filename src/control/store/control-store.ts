@@ -18,7 +18,7 @@ export interface StoreEntry {
 }
 
 /** A condition of a transaction: this revision is the key's last change, be it a write or a deletion. 0: the key does not exist. */
-export interface RevisionCheck {
+interface RevisionCheck {
   readonly key: string;
   readonly revision: number;
 }
@@ -30,7 +30,7 @@ export interface StoreWrite {
 }
 
 export interface StoreTransaction {
-  /** All have to hold, also for keys that are not written. */
+  /** Of keys that it writes; all have to hold. */
   readonly checks?: readonly RevisionCheck[];
   /** At least one, each key once. */
   readonly writes: readonly StoreWrite[];

@@ -9,7 +9,7 @@ import { HeadServer } from "../src/control/nodes/head-server.ts";
 import { KeptHead } from "../src/control/tables/kept-head.ts";
 import { claimLeadership, type Leadership } from "../src/control/leadership/leadership.ts";
 import { MemoryStore } from "../src/control/store/memory-store.ts";
-import { MemoryTables } from "../src/control/store/memory-tables.ts";
+import { KeyTable } from "../src/control/store/key-table.ts";
 import { collectGarbage } from "../src/platform/garbage.ts";
 import { randomHex } from "../src/platform/random.ts";
 import type { Transport } from "../src/platform/network/transport.ts";
@@ -95,7 +95,7 @@ class VirtualCluster {
   restUsPerMs = 0;
 
   async start(): Promise<HeadServer> {
-    const store = new MemoryStore(new MemoryTables());
+    const store = new MemoryStore(new KeyTable());
     const leadership = (await claimLeadership(store, { id: "head" })) as Leadership;
     const onLost = (error: Error): void => {
       throw error;

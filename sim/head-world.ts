@@ -16,7 +16,7 @@ import { claimLeadership, type Leadership } from "../src/control/leadership/lead
 import { RecordedTables } from "../src/control/tables/recorded-tables.ts";
 import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/control/store/control-store.ts";
 import { MemoryStore } from "../src/control/store/memory-store.ts";
-import { MemoryTables } from "../src/control/store/memory-tables.ts";
+import { KeyTable } from "../src/control/store/key-table.ts";
 import type { HeadPeer, NodeServices } from "../src/rpc/head-service.ts";
 import type { DigestActorHeader, WorkerFactsHeader } from "../src/wire/cluster-messages.ts";
 import { type ActorCreateHeader, type ActorStartHeader, MESSAGE, type PayloadHeader } from "../src/wire/messages.ts";
@@ -302,7 +302,7 @@ interface HeadWorldResult {
 class HeadWorld {
   readonly mutation: RecoveryMutation;
   readonly random: SeededNumbers;
-  readonly memory = new MemoryTables();
+  readonly memory = new KeyTable();
   readonly nodes: ModelNode[];
   readonly violations: string[] = [];
   nowMs = 0;
@@ -329,7 +329,7 @@ class HeadWorld {
     const store = new SteppedStore(this.memory);
     const leadership = (await claimLeadership(store, { id: `${this.crashes}` })) as Leadership;
     const tables = new RecordedTables();
-    const kept = tables.restore((await store.list(HEAD_PREFIX)).entries);
+    const kept = tables.restore(await store.list(HEAD_PREFIX));
     store.isStepped = true;
     this.head = new ModelHead(this, { store, tables, leadership, kept });
   }

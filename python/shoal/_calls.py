@@ -288,6 +288,17 @@ class Stream:
             return self._job.worker.run_coroutine(self.iterator.__anext__())
         return next(self.iterator)
 
+    def _send(self, item):
+        """False for an item that had arrived before the call began anew."""
+        index = self._index
+        self._index = index + 1
+        if index < self._skip:
+            return False
+        size = self._job.server.send_item(self._job.call_id, index, item)
+        self._ahead.append(size)
+        self._ahead_bytes += size
+        return True
+
     def drive(self):
         """Sends items until the end (True) or until there is no room (False)."""
         job = self._job
@@ -300,12 +311,8 @@ class Stream:
                 self.iterator = ()
                 return True
             index = self._index
-            self._index = index + 1
-            if index < self._skip:
+            if not self._send(item):
                 continue
-            size = job.server.send_item(job.call_id, index, item)
-            self._ahead.append(size)
-            self._ahead_bytes += size
             now = time.monotonic()
             if index < SINGLE_ITEMS_MAX or now - last_turn > TURN_AFTER_SECONDS:
                 pump.turn(0)
@@ -336,13 +343,8 @@ class Stream:
                 item = await self.iterator.__anext__() if self._is_async else next(self.iterator)
             except (StopIteration, StopAsyncIteration):
                 return
-            index = self._index
-            self._index = index + 1
-            if index < self._skip:
+            if not self._send(item):
                 continue
-            size = job.server.send_item(job.call_id, index, item)
-            self._ahead.append(size)
-            self._ahead_bytes += size
             job.worker.sends_from_coroutine()
             if not self._has_room() and not self.is_stopped and not job.is_cancelled:
                 self.room = job.worker.new_future()

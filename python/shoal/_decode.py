@@ -30,11 +30,20 @@ _u16 = struct.Struct(">H").unpack_from
 _u32 = struct.Struct(">I").unpack_from
 _u64 = struct.Struct(">Q").unpack_from
 _i8 = struct.Struct(">b").unpack_from
-_i16 = struct.Struct(">h").unpack_from
-_i32 = struct.Struct(">i").unpack_from
 _i64 = struct.Struct(">q").unpack_from
-_f32 = struct.Struct(">f").unpack_from
 _f64 = struct.Struct(">d").unpack_from
+#: By their tags, numbers of a fixed size: how many bytes, and how they are read.
+_NUMBERS = {
+    0xCA: (4, struct.Struct(">f").unpack_from),
+    0xCC: (1, struct.Struct(">B").unpack_from),
+    0xCD: (2, _u16),
+    0xCE: (4, _u32),
+    0xCF: (8, _u64),
+    0xD0: (1, _i8),
+    0xD1: (2, struct.Struct(">h").unpack_from),
+    0xD2: (4, struct.Struct(">i").unpack_from),
+    0xD3: (8, _i64),
+}
 
 _ERROR_CLASSES = {
     "Error": JavaScriptError,
@@ -122,34 +131,10 @@ class Reader:
         return self._long(tag, at + 1, depth, shared)
 
     def _long(self, tag, at, depth, shared):
-        data = self.data
-        if tag == 0xCC:
-            self.at = at + 1
-            return data[at]
-        if tag == 0xCD:
-            self.at = at + 2
-            return _u16(data, at)[0]
-        if tag == 0xCE:
-            self.at = at + 4
-            return _u32(data, at)[0]
-        if tag == 0xCF:
-            self.at = at + 8
-            return _u64(data, at)[0]
-        if tag == 0xD0:
-            self.at = at + 1
-            return _i8(data, at)[0]
-        if tag == 0xD1:
-            self.at = at + 2
-            return _i16(data, at)[0]
-        if tag == 0xD2:
-            self.at = at + 4
-            return _i32(data, at)[0]
-        if tag == 0xD3:
-            self.at = at + 8
-            return _i64(data, at)[0]
-        if tag == 0xCA:
-            self.at = at + 4
-            return _f32(data, at)[0]
+        number = _NUMBERS.get(tag)
+        if number is not None:
+            self.at = at + number[0]
+            return number[1](self.data, at)[0]
         if tag in (0xD9, 0xDA, 0xDB):
             return self._text(self._length(tag - 0xD9))
         if tag in (0xC4, 0xC5, 0xC6):

@@ -5,7 +5,6 @@ import { describe, expect, test } from "vitest";
 import * as errors from "./errors.ts";
 import {
   ActorDiedError,
-  errorByCode,
   fromWire,
   isRegisteredError,
   ObjectLostError,
@@ -53,7 +52,7 @@ describe("the family", () => {
       expect(error).toBeInstanceOf(ShoalError);
       expect(error.name).toBe(name);
       expect(error.code).toMatch(/^[A-Z_]+$/);
-      expect(errorByCode(error.code)).toBe(errorClass);
+      expect(isRegisteredError(error)).toBe(true);
       expect(error).toMatchObject({ reason: "tired", hint: "rest", details: { hours: 3 } });
       expect(error.cause).toBe(cause);
       expect(error.stack).toContain(`${name}: Cannot go on`);

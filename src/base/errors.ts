@@ -363,11 +363,6 @@ export function registerErrorClass(errorClass: ErrorClass): void {
   classesByCode.set(errorClass.code, errorClass);
 }
 
-/** The class of a code, or `undefined` where this process does not know it. */
-export function errorByCode(code: string): ErrorClass | undefined {
-  return classesByCode.get(code);
-}
-
 /** Whether a value is of a registered class: subclasses made by users travel as any other class instance does. */
 export function isRegisteredError(value: unknown): value is ShoalError {
   return value instanceof ShoalError && classesByCode.get(value.code) === value.constructor;

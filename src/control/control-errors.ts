@@ -15,11 +15,6 @@ export class UnknownOutcomeError extends ShoalError {
   static override readonly code: string = "OUTCOME_UNKNOWN";
 }
 
-/** A watch cannot go on without a gap: deletions that it has not seen were forgotten. List again. */
-export class CompactedError extends ShoalError {
-  static override readonly code: string = "REVISION_COMPACTED";
-}
-
 /** Another head leads under a higher term; nothing that this one has not committed will ever be. */
 export class FencedError extends ShoalError {
   static override readonly code: string = "LEADER_FENCED";
@@ -32,14 +27,6 @@ export class BusRequestError extends ShoalError {
 
 export function closedError(): ControlPlaneUnavailableError {
   return new ControlPlaneUnavailableError("The control store is closed.", { reason: "closed" });
-}
-
-export function compactedError(afterRevision: number, forgottenUpTo: number): CompactedError {
-  return new CompactedError(`Cannot watch from revision ${afterRevision}: deletions up to ${forgottenUpTo} are forgotten.`, {
-    reason: "compacted",
-    hint: "List the prefix again and watch from the revision of the listing.",
-    details: { afterRevision, forgottenUpTo },
-  });
 }
 
 export function nobodyAnswers(subject: string): BusRequestError {

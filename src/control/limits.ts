@@ -21,7 +21,7 @@ export const TRANSACTION_TIMEOUT_MS: number = 1.5 * STORE_ELECTION_MS;
 /** One attempt of it, or of connecting: a leader that lives answers within milliseconds; one that hangs is noticed by the connection's pings before. */
 export const STORE_ATTEMPT_MS: number = 3 * NATS_PING_EVERY_MS;
 /** A transaction needs one message for each write and at most one for each check. */
-export const TRANSACTION_CHANGES_MAX: number = NATS_BATCH_MESSAGES_MAX / 2;
+export const TRANSACTION_WRITES_MAX: number = NATS_BATCH_MESSAGES_MAX / 2;
 /** Larger commits do not make a transaction cheaper and make all in it wait. */
 export const COMMIT_WRITES_MAX = 200;
 /** Enough for 200 records of actors. */

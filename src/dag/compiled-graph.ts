@@ -8,6 +8,7 @@
 import { TURN_EVERY_MS } from "../worker/limits.ts";
 import type { ResolvedCompileOptions } from "./compile-options.ts";
 import { GraphCapacityExceededError, GraphClosedError } from "./graph-errors.ts";
+import { isThenable } from "../base/thenable.ts";
 
 /** What runs the executions. */
 export interface GraphEngine {
@@ -34,12 +35,6 @@ const unseen = new FinalizationRegistry<{ error: unknown; report: (text: string)
 });
 
 const THERE = Promise.resolve();
-
-function isThenable(value: unknown): boolean {
-  return (
-    value !== null && (typeof value === "object" || typeof value === "function") && typeof (value as { then?: unknown }).then === "function"
-  );
-}
 
 /** The result of one output of one execution. */
 export class CompiledResult implements PromiseLike<unknown> {

@@ -9,12 +9,12 @@ import { MESSAGE, type WireLocation } from "../wire/messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
-import type { ObjectLocation } from "./layout.ts";
 import { COLLECT_ABOVE } from "./limits.ts";
 import type { ObjectEntry } from "./object-entry.ts";
 import { RemoteCopies } from "./remote-copies.ts";
 import type { Handlers } from "../wire/message-table.ts";
 import type { MessagesToProcess } from "../wire/messages-to-process.ts";
+import { fromWire, placeOf, toWire } from "./wire-location.ts";
 
 interface LocalStoreOptions {
   memoryDirectory: string;
@@ -308,16 +308,4 @@ export class LocalStore {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
-}
-
-function placeOf([arena, offset]: WireLocation): string {
-  return `${arena}/${offset}`;
-}
-
-function toWire(location: ObjectLocation): WireLocation {
-  return [location.arena, location.offset, location.sizeBytes, location.kind];
-}
-
-function fromWire([arena, offset, sizeBytes, kind]: WireLocation): ObjectLocation {
-  return { arena, offset, sizeBytes, kind };
 }

@@ -148,10 +148,6 @@ export class ObjectEntry {
     else if (Array.isArray(this.#waiters)) this.#waiters = this.#waiters.filter((other) => other !== waiter);
   }
 
-  get hasWaiters(): boolean {
-    return this.#waiters !== undefined;
-  }
-
   settlePrimitive(value: unknown): void {
     if (this.state !== "pending") return;
     this.payload = undefined;

@@ -87,11 +87,6 @@ export class PayloadReader {
     };
   }
 
-  /** What is left: definitions put their own bytes last. */
-  rest(): Uint8Array {
-    return this.#body.subarray(this.#offset);
-  }
-
   #take(size: number): Uint8Array {
     const end = this.#offset + size;
     if (!(size >= 0) || end > this.#body.length)

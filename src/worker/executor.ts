@@ -89,10 +89,6 @@ export class Executor implements WaitParking {
     return this.#running === undefined && this.#queue.size === 0 && this.#resumable.size === 0;
   }
 
-  get parkedCount(): number {
-    return this.#parked.size;
-  }
-
   /** Whether other tasks than this one are on their way here. */
   othersHaveBegun(context: TaskContext): boolean {
     if (this.#running !== undefined && this.#running !== context) return true;

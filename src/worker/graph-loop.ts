@@ -14,6 +14,7 @@ import type { ActorHost } from "./actor-host.ts";
 import { type GraphPlan, newOperations, type Operation, partOf } from "./graph-operations.ts";
 import { TURN_EVERY_MS } from "./limits.ts";
 import { taskContext } from "./task-context.ts";
+import { isThenable } from "../base/thenable.ts";
 
 /** What the loop needs of the process that it runs in. */
 interface GraphLoopSurroundings {
@@ -236,12 +237,4 @@ class GraphLoop {
     this.#memory.close();
     this.#onEnd();
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    value !== null &&
-    (typeof value === "object" || typeof value === "function") &&
-    typeof (value as PromiseLike<unknown>).then === "function"
-  );
 }

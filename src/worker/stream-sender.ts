@@ -10,6 +10,7 @@ import { Fifo } from "../base/fifo.ts";
 import type { StreamHeader } from "../wire/messages.ts";
 import { SINGLE_ITEMS_MAX, TURN_AFTER_MS } from "./limits.ts";
 import { type TaskContext, taskContext } from "./task-context.ts";
+import { isThenable } from "../base/thenable.ts";
 
 /** Indices are the lower 31 bits of an object's number, from 1. */
 const ITEMS_MAX = 2 ** 31 - 2;
@@ -139,12 +140,6 @@ export class StreamSender {
     this.#resume = undefined;
     resume?.();
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    value !== null && (typeof value === "object" || typeof value === "function") && typeof (value as { then?: unknown }).then === "function"
-  );
 }
 
 /** @throws TypeError for what cannot be iterated */

@@ -4,14 +4,7 @@
  * They stand before a real store and change what passes through, so that what is tested is the code as it ships.
  */
 import { ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
-import type {
-  ControlStore,
-  StoreEntry,
-  StoreListing,
-  StoreTransaction,
-  StoreWatch,
-  TransactionResult,
-} from "../../src/control/store/control-store.ts";
+import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "../../src/control/store/control-store.ts";
 import { sleep } from "./nats-servers.ts";
 import type { RandomNumbers } from "./workloads.ts";
 
@@ -24,11 +17,8 @@ export class StoreBefore implements ControlStore {
   get(key: string): Promise<StoreEntry | undefined> {
     return this.inner.get(key);
   }
-  list(prefix: string): Promise<StoreListing> {
+  list(prefix: string): Promise<readonly StoreEntry[]> {
     return this.inner.list(prefix);
-  }
-  watch(prefix: string, options: { afterRevision: number }): StoreWatch {
-    return this.inner.watch(prefix, options);
   }
   transaction(transaction: StoreTransaction): Promise<TransactionResult> {
     return this.inner.transaction(transaction);

@@ -35,32 +35,29 @@ eachPlane("a bus", (start) => {
     await other.bus.flush();
   }
 
-  test("a message reaches all subscribers whose patterns match, in the order in which it was sent", async () => {
+  test("a message reaches all subscribers to its subject, in the order in which it was sent", async () => {
     const seen: string[] = [];
-    for (const pattern of ["hb.*", "hb.>", "hb.a", "hb.b", "*", ">"]) {
-      bus.subscribe(pattern, ({ subject, data }) => seen.push(`${pattern} ${subject} ${text(data)}`));
+    for (const [name, from] of [
+      ["one", one],
+      ["other", other],
+      ["again", other],
+    ] as const) {
+      for (const subject of ["hb.a", "hb.b", "hb"]) from.bus.subscribe(subject, (data) => seen.push(`${name} ${subject} ${text(data)}`));
     }
     await ready();
     other.bus.publish("hb.a", bytes("1"));
-    other.bus.publish("hb.b.c", bytes("2"));
-    other.bus.publish("end", bytes("3"));
-    await until(() => seen.includes("> end 3") && seen.includes("* end 3"), "the last message arrived");
-    expect(seen.filter((line) => line.startsWith("> "))).toEqual(["> hb.a 1", "> hb.b.c 2", "> end 3"]);
-    expect(seen.sort()).toEqual([
-      "* end 3",
-      "> end 3",
-      "> hb.a 1",
-      "> hb.b.c 2",
-      "hb.* hb.a 1",
-      "hb.> hb.a 1",
-      "hb.> hb.b.c 2",
-      "hb.a hb.a 1",
-    ]);
+    other.bus.publish("hb.a", bytes("2"));
+    other.bus.publish("hb.a.b", bytes("3"));
+    other.bus.publish("hb", bytes("4"));
+    await until(() => seen.length >= 9, "the last message arrived");
+    for (const name of ["one", "other", "again"]) {
+      expect(seen.filter((line) => line.startsWith(`${name} `))).toEqual([`${name} hb.a 1`, `${name} hb.a 2`, `${name} hb 4`]);
+    }
   });
 
   test("1,000 messages of one sender arrive in their order", async () => {
     const seen: number[] = [];
-    other.bus.subscribe("n", ({ data }) => seen.push(Number(text(data))));
+    other.bus.subscribe("n", (data) => seen.push(Number(text(data))));
     await ready();
     for (let index = 0; index < 1_000; index += 1) bus.publish("n", bytes(String(index)));
     await until(() => seen.length === 1_000, "all arrived");
@@ -69,7 +66,7 @@ eachPlane("a bus", (start) => {
 
   test("the receiver has bytes of its own", async () => {
     const seen: Uint8Array[] = [];
-    other.bus.subscribe("own", ({ data }) => seen.push(data));
+    other.bus.subscribe("own", (data) => seen.push(data));
     await ready();
     const data = bytes("before");
     bus.publish("own", data);
@@ -90,13 +87,13 @@ eachPlane("a bus", (start) => {
   });
 
   test("a request is answered by the responder, several at once each by its own answer", async () => {
-    other.bus.respond("double.*", async ({ subject, data }) => {
+    other.bus.respond("double.it", async (data) => {
       await Promise.resolve();
-      return bytes(`${subject} ${Number(text(data)) * 2}`);
+      return bytes(String(Number(text(data)) * 2));
     });
     await ready();
     const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => bus.request("double.it", bytes(String(index)), REQUEST)));
-    expect(answers.map(text)).toEqual(Array.from({ length: 50 }, (_, index) => `double.it ${index * 2}`));
+    expect(answers.map(text)).toEqual(Array.from({ length: 50 }, (_, index) => String(index * 2)));
   });
 
   test("a request that nobody answers fails at once, long before its time is over", async () => {
@@ -133,7 +130,7 @@ eachPlane("a bus", (start) => {
 
   test("what a subscriber throws is reported, and the next message is handed over", async () => {
     const seen: string[] = [];
-    bus.subscribe("moody", ({ data }) => {
+    bus.subscribe("moody", (data) => {
       seen.push(text(data) ?? "");
       if (seen.length === 1) throw new Error("not today");
     });
@@ -161,7 +158,7 @@ eachPlane("a bus", (start) => {
     expect(() => bus.publish("", bytes(""))).toThrow(RangeError);
     expect(() => bus.publish("a", "text" as unknown as Uint8Array)).toThrow(TypeError);
     expect(() => bus.publish("a", new Uint8Array(2 * 1024 * 1024))).toThrow("bytes");
-    expect(() => bus.subscribe("a.>.b", () => {})).toThrow(RangeError);
+    expect(() => bus.subscribe("a.*", () => {})).toThrow(RangeError);
     expect(() => bus.subscribe("a..b", () => {})).toThrow(RangeError);
   });
 });

@@ -13,7 +13,7 @@ import { NatsSubjects } from "../../src/control/nats/nats-subjects.ts";
 import { NatsStore } from "../../src/control/nats/nats-store.ts";
 import type { ControlStore } from "../../src/control/store/control-store.ts";
 import { MemoryStore } from "../../src/control/store/memory-store.ts";
-import { MemoryTables } from "../../src/control/store/memory-tables.ts";
+import { KeyTable } from "../../src/control/store/key-table.ts";
 import { NatsServers, WITHOUT_NATS } from "./nats-servers.ts";
 
 export interface NatsPlane extends Plane {
@@ -55,7 +55,7 @@ export function describeNats(title: string, tests: () => void): void {
 }
 
 function memoryPlane(): Plane {
-  const tables = new MemoryTables();
+  const tables = new KeyTable();
   const exchange = new MemoryExchange();
   return {
     async open(options) {

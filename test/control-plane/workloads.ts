@@ -133,7 +133,7 @@ export class Transfers implements Workload {
   }
 
   async check(store: ControlStore): Promise<string[]> {
-    const { entries } = await store.list("account");
+    const entries = await store.list("account");
     const sum = entries.reduce((total, { value }) => total + Number(text(value)) - START_BALANCE, 0);
     return sum === 0 ? [] : [`the accounts have ${sum} too much: a transfer was applied in part or twice`];
   }
@@ -190,7 +190,7 @@ export class Terms implements Workload {
     }
     if (new Set(terms.map(({ term }) => term)).size < terms.length) violations.push("two heads led with the same term");
     // Each term's last commit that was acknowledged is what the table says, or what a later attempt of the same term put over it.
-    for (const { key, value } of (await store.list("term")).entries) {
+    for (const { key, value } of await store.list("term")) {
       const acknowledged = terms.find(({ term }) => key === `term.${term}`)?.revisions.length ?? 0;
       if (Number(text(value)) < acknowledged) violations.push(`${key}: commit ${acknowledged} was acknowledged and is lost`);
     }

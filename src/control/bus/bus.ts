@@ -8,24 +8,18 @@
  * - A handler that throws ends neither the bus nor the subscription; its error goes to the one who asked, or to `onError`.
  */
 
-/** Patterns of subscriptions: `*` is one word, `>` at the end is one or more. */
-export interface BusMessage {
-  readonly subject: string;
-  /** The receiver's own bytes. */
-  readonly data: Uint8Array;
-}
-
 export interface BusSubscription {
   /** No message is handed over after this. */
   close(): void;
 }
 
+/** What a subscriber is given are bytes of its own. */
 export interface Bus extends AsyncDisposable {
   publish(subject: string, data: Uint8Array): void;
-  subscribe(pattern: string, handle: (message: BusMessage) => void): BusSubscription;
+  subscribe(subject: string, handle: (data: Uint8Array) => void): BusSubscription;
   /** @throws BusRequestError when nobody subscribes ("nobody answers"), in time ("timeout"), or the responder threw ("refused") */
   request(subject: string, data: Uint8Array, options: { timeoutMs: number }): Promise<Uint8Array>;
-  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>): BusSubscription;
+  respond(subject: string, answer: (data: Uint8Array) => Uint8Array | Promise<Uint8Array>): BusSubscription;
   /**
    * When it resolves, what this bus published and subscribed before is at its server. The other servers of a cluster hear of a new subscription some
    * milliseconds later: a message or request from there may still find nobody.

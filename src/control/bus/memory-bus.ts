@@ -5,15 +5,16 @@
  * at once or on sharing bytes. Several buses can share one `MemoryExchange`, as several clients share one NATS.
  */
 import { busClosed, type BusRequestError, nobodyAnswers, refusedBy, timedOut } from "../control-errors.ts";
-import { type Bus, type BusMessage, type BusOptions, type BusSubscription, throwUncaught } from "./bus.ts";
-import { checkMessage, checkPattern, matches } from "./subjects.ts";
+import { type Bus, type BusOptions, type BusSubscription, throwUncaught } from "./bus.ts";
+import { checkMessage, checkSubject } from "./subjects.ts";
 
-interface Delivery extends BusMessage {
+interface Delivery {
+  readonly data: Uint8Array;
   readonly reply: ((answer: Uint8Array | BusRequestError) => void) | undefined;
 }
 
 interface Subscriber {
-  readonly pattern: string;
+  readonly subject: string;
   readonly deliver: (delivery: Delivery) => void;
 }
 
@@ -27,11 +28,11 @@ export class MemoryExchange {
   }
 
   /** @returns how many get it */
-  send({ subject, data, reply }: Delivery): number {
-    const receivers = [...this.#subscribers].filter(({ pattern }) => matches(pattern, subject));
+  send(subject: string, { data, reply }: Delivery): number {
+    const receivers = [...this.#subscribers].filter((subscriber) => subscriber.subject === subject);
     for (const { deliver } of receivers) {
       const copy = data.slice();
-      queueMicrotask(() => deliver({ subject, data: copy, reply }));
+      queueMicrotask(() => deliver({ data: copy, reply }));
     }
     return receivers.length;
   }
@@ -51,13 +52,13 @@ export class MemoryBus implements Bus {
   publish(subject: string, data: Uint8Array): void {
     checkMessage(subject, data);
     this.#assertOpen(subject);
-    this.#exchange.send({ subject, data, reply: undefined });
+    this.#exchange.send(subject, { data, reply: undefined });
   }
 
-  subscribe(pattern: string, handle: (message: BusMessage) => void): BusSubscription {
-    return this.#add(pattern, ({ subject, data }) => {
+  subscribe(subject: string, handle: (data: Uint8Array) => void): BusSubscription {
+    return this.#add(subject, ({ data }) => {
       try {
-        handle({ subject, data });
+        handle(data);
       } catch (error) {
         this.#onError(error);
       }
@@ -77,12 +78,18 @@ export class MemoryBus implements Bus {
     const close = (): void => settle(busClosed(subject));
     const timer = setTimeout(() => settle(timedOut(subject, timeoutMs)), timeoutMs);
     this.#closers.add(close);
-    if (this.#exchange.send({ subject, data, reply: settle }) === 0) settle(nobodyAnswers(subject));
+    if (this.#exchange.send(subject, { data, reply: settle }) === 0) settle(nobodyAnswers(subject));
     return promise;
   }
 
-  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>): BusSubscription {
-    return this.#add(pattern, ({ subject, data, reply }) => void this.#answer({ subject, data }, answer, reply ?? (() => {})));
+  respond(subject: string, answer: (data: Uint8Array) => Uint8Array | Promise<Uint8Array>): BusSubscription {
+    return this.#add(subject, async ({ data, reply = () => {} }) => {
+      try {
+        reply((await answer(data)).slice());
+      } catch (error) {
+        reply(refusedBy(subject, error instanceof Error ? error.message : String(error)));
+      }
+    });
   }
 
   async flush(): Promise<void> {
@@ -99,23 +106,11 @@ export class MemoryBus implements Bus {
     return this.close();
   }
 
-  async #answer(
-    message: BusMessage,
-    answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>,
-    reply: (answer: Uint8Array | BusRequestError) => void,
-  ): Promise<void> {
-    try {
-      reply((await answer(message)).slice());
-    } catch (error) {
-      reply(refusedBy(message.subject, error instanceof Error ? error.message : String(error)));
-    }
-  }
-
-  #add(pattern: string, deliver: (delivery: Delivery) => void): BusSubscription {
-    checkPattern(pattern);
-    this.#assertOpen(pattern);
+  #add(subject: string, deliver: (delivery: Delivery) => unknown): BusSubscription {
+    checkSubject(subject);
+    this.#assertOpen(subject);
     let isOpen = true;
-    const remove = this.#exchange.add({ pattern, deliver: (delivery) => isOpen && deliver(delivery) });
+    const remove = this.#exchange.add({ subject, deliver: (delivery) => isOpen && deliver(delivery) });
     const close = (): void => {
       isOpen = false;
       remove();

@@ -7,15 +7,15 @@ import { parseJoinToken } from "../../rpc/join-token.ts";
 import { openSecrets, type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "./cluster-secrets.ts";
 import { HeadSecurity } from "./head-security.ts";
 import { MemoryStore } from "../store/memory-store.ts";
-import { MemoryTables } from "../store/memory-tables.ts";
+import { KeyTable } from "../store/key-table.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 let folder: string;
-let tables: MemoryTables;
+let tables: KeyTable;
 
 beforeEach(() => {
   folder = join(mkdtempSync(join(tmpdir(), "shoal-secrets-")), "head");
-  tables = new MemoryTables();
+  tables = new KeyTable();
 });
 afterEach(() => {
   rmSync(join(folder, ".."), { recursive: true });

@@ -7,7 +7,7 @@ import { HeadElection } from "./head-election.ts";
 import type { Leadership } from "./leadership.ts";
 import type { StoreTransaction, TransactionResult } from "../store/control-store.ts";
 import { MemoryStore } from "../store/memory-store.ts";
-import { MemoryTables } from "../store/memory-tables.ts";
+import { KeyTable } from "../store/key-table.ts";
 
 /** A way to the store and the bus that can be taken away, as can the process' turns. */
 class ModelHead {
@@ -37,7 +37,7 @@ class ModelHead {
     }
     const bus = new Bus(world.exchange);
     const { subscribe } = bus;
-    bus.subscribe = (pattern, handle) => subscribe.call(bus, pattern, (message) => head.hasBus && head.#awake(() => handle(message)));
+    bus.subscribe = (subject, handle) => subscribe.call(bus, subject, (data) => head.hasBus && head.#awake(() => handle(data)));
     this.election = new HeadElection({
       id,
       address: `${id}:1`,
@@ -75,7 +75,7 @@ class ModelHead {
 
 class World {
   readonly time = new VirtualTime();
-  readonly tables = new MemoryTables();
+  readonly tables = new KeyTable();
   readonly exchange = new MemoryExchange();
   readonly heads: ModelHead[];
 

@@ -83,7 +83,7 @@ export class HeadElection {
     this.#clock = options.clock ?? realClock;
     this.#heardMs = options.hasRivals === false ? Number.NEGATIVE_INFINITY : this.#clock.nowMs();
     this.#jitterMs = jitterOf(options.id);
-    this.#subscription = options.bus.subscribe(LEADER_SUBJECT, ({ data }) => this.#heard(data));
+    this.#subscription = options.bus.subscribe(LEADER_SUBJECT, (data) => this.#heard(data));
     this.#turn();
   }
 

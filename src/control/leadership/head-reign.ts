@@ -38,6 +38,9 @@ interface HeadReignOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/** What is left of a deleted key is small, and there are days in which many are deleted. */
+const COMPACT_EVERY_MS = 600_000;
+
 export class HeadReign {
   readonly #options: HeadReignOptions;
   readonly #election: HeadElection;
@@ -106,7 +109,7 @@ export class HeadReign {
   }
 
   async #lead(leadership: Leadership, election: HeadElection): Promise<{ end(reason: string): void }> {
-    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, extensions, onChange } = this.#options;
+    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, extensions, onChange, onError } = this.#options;
     const onLost = (error: Error): void => election.stepDown(error.message);
     // Another head may have changed which join tokens are good.
     if (hasRivals) await security?.reload();
@@ -123,11 +126,13 @@ export class HeadReign {
       nowMs,
     });
     this.#server = server;
+    const compaction = setInterval(() => void plane.store.compact().catch((error: unknown) => onError?.(error)), COMPACT_EVERY_MS);
     this.#leads.resolve();
     onChange?.({ leads: true, reason: `it leads in term ${leadership.term}` });
     return {
       end: (reason) => {
         this.#server = undefined;
+        clearInterval(compaction);
         kept.end();
         server.close(reason);
         onChange?.({ leads: false, reason });

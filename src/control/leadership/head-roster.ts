@@ -58,7 +58,7 @@ export class HeadRoster {
     this.#nowMs = nowMs;
     this.#subscriptions.push(bus.respond(WHO_SUBJECT, () => encode(self)));
     if (!self.hasRivals) return;
-    this.#subscriptions.push(bus.subscribe(HEADS_SUBJECT, ({ data }) => this.#heardMs.set(decode(data).address, nowMs())));
+    this.#subscriptions.push(bus.subscribe(HEADS_SUBJECT, (data) => this.#heardMs.set(decode(data).address, nowMs())));
     this.#timer = setInterval(() => this.#say(), SAY_EVERY_MS);
     this.#timer.unref();
     this.#say();

@@ -4,7 +4,7 @@ import { ControlPlaneUnavailableError, FencedError, UnknownOutcomeError } from "
 import { claimLeadership, LEADER_KEY, Leadership } from "./leadership.ts";
 import type { ControlStore, StoreTransaction, TransactionResult } from "../store/control-store.ts";
 import { MemoryStore } from "../store/memory-store.ts";
-import { MemoryTables } from "../store/memory-tables.ts";
+import { KeyTable } from "../store/key-table.ts";
 
 function bytes(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, "utf8"));
@@ -44,7 +44,7 @@ describe("claiming", () => {
   });
 
   test("of several heads that claim the same term, one gets it", async () => {
-    const tables = new MemoryTables();
+    const tables = new KeyTable();
     const claims = await Promise.all(["a", "b", "c"].map((id) => claimLeadership(new MemoryStore(tables), { id })));
     expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1);
   });
@@ -139,7 +139,7 @@ describe("commits", () => {
     const leadership = await lead(store);
     await Promise.all(Array.from({ length: 1_000 }, (_, index) => leadership.commit([{ key: `k${index}`, value: bytes("1") }])));
     expect(store.transactions.length).toBeLessThanOrEqual(7);
-    expect((await store.list("")).entries).toHaveLength(1_001);
+    expect(await store.list("")).toHaveLength(1_001);
   });
 
   test("mistakes are refused", async () => {

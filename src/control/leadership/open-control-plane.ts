@@ -13,7 +13,6 @@ import { NatsStore } from "../nats/nats-store.ts";
 import type { StoreServer } from "../../wire/cluster-messages.ts";
 import type { ControlStore } from "../store/control-store.ts";
 import { MemoryStore } from "../store/memory-store.ts";
-import { MemoryTables } from "../store/memory-tables.ts";
 
 export type ControlPlanePlace = { readonly kind: "memory" } | NatsPlace;
 
@@ -76,7 +75,7 @@ export async function openControlPlane(place: ControlPlanePlace): Promise<Contro
 }
 
 function openMemory(): ControlPlane {
-  const store = new MemoryStore(new MemoryTables());
+  const store = new MemoryStore();
   const bus = new MemoryBus(new MemoryExchange());
   const close = async (): Promise<void> => {
     await store.close();

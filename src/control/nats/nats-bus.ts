@@ -5,8 +5,8 @@
  * grows for as long as the network is gone has no bound. The connection is the caller's and is shared with the store.
  */
 import type { Msg, Subscription } from "@nats-io/transport-node";
-import { type Bus, type BusMessage, type BusOptions, type BusSubscription, throwUncaught } from "../bus/bus.ts";
-import { checkMessage, checkPattern } from "../bus/subjects.ts";
+import { type Bus, type BusOptions, type BusSubscription, throwUncaught } from "../bus/bus.ts";
+import { checkMessage, checkSubject } from "../bus/subjects.ts";
 import { busClosed, nobodyAnswers, refusedBy, timedOut } from "../control-errors.ts";
 import type { NatsLink } from "./nats-link.ts";
 import { busPrefix } from "./nats-subjects.ts";
@@ -40,10 +40,10 @@ export class NatsBus implements Bus {
     if (this.#link.isConnected) this.#link.connection.publish(this.#prefix + subject, data.slice());
   }
 
-  subscribe(pattern: string, handle: (message: BusMessage) => void): BusSubscription {
-    return this.#add(pattern, (message) => {
+  subscribe(subject: string, handle: (data: Uint8Array) => void): BusSubscription {
+    return this.#add(subject, (message) => {
       try {
-        handle(this.#received(message));
+        handle(message.data);
       } catch (error) {
         this.#onError(error);
       }
@@ -69,8 +69,8 @@ export class NatsBus implements Bus {
     }
   }
 
-  respond(pattern: string, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>): BusSubscription {
-    return this.#add(pattern, (message) => void this.#answer(message, answer));
+  respond(subject: string, answer: (data: Uint8Array) => Uint8Array | Promise<Uint8Array>): BusSubscription {
+    return this.#add(subject, (message) => void this.#answer(message, answer));
   }
 
   async flush(): Promise<void> {
@@ -88,9 +88,9 @@ export class NatsBus implements Bus {
     return this.close();
   }
 
-  async #answer(message: Msg, answer: (message: BusMessage) => Uint8Array | Promise<Uint8Array>): Promise<void> {
+  async #answer(message: Msg, answer: (data: Uint8Array) => Uint8Array | Promise<Uint8Array>): Promise<void> {
     try {
-      const data = await answer(this.#received(message));
+      const data = await answer(message.data);
       if (!this.#link.connection.isClosed()) message.respond(data.slice());
     } catch (error) {
       if (this.#link.connection.isClosed()) return;
@@ -99,10 +99,10 @@ export class NatsBus implements Bus {
     }
   }
 
-  #add(pattern: string, deliver: (message: Msg) => void): BusSubscription {
-    checkPattern(pattern);
-    this.#assertOpen(pattern);
-    const subscription = this.#link.connection.subscribe(this.#prefix + pattern, {
+  #add(subject: string, deliver: (message: Msg) => void): BusSubscription {
+    checkSubject(subject);
+    this.#assertOpen(subject);
+    const subscription = this.#link.connection.subscribe(this.#prefix + subject, {
       callback: (error, message) => {
         if (error !== null) this.#onError(error);
         else if (!subscription.isClosed()) deliver(message);
@@ -115,10 +115,6 @@ export class NatsBus implements Bus {
         this.#subscriptions.delete(subscription);
       },
     };
-  }
-
-  #received({ subject, data }: Msg): BusMessage {
-    return { subject: subject.slice(this.#prefix.length), data };
   }
 
   #worded(error: unknown, subject: string, timeoutMs: number): unknown {

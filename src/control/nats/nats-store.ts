@@ -2,14 +2,12 @@
  * The control store of a cluster: one JetStream stream, replicated by Raft, whose last message of a subject is the value of a key.
  *
  * Decides how the traps of JetStream are avoided. Its readers would ask replicas, which are stale (5.9 % of reads right after an acknowledged write): this
- * store reads from the stream's leader only, and a listing proves itself complete by a barrier written before it. Its consumers lag behind on replicas: a
- * watch may, a listing does not. What its server writes is on disk only when it says so (`sync_interval: always`, see `nats-config.ts`).
+ * store reads from the stream's leader only, and a listing proves itself complete by a barrier written before it. What its server writes is on disk only when it says so (`sync_interval: always`, see `nats-config.ts`).
  */
-import { closedError, compactedError } from "../control-errors.ts";
+import { closedError } from "../control-errors.ts";
 import { TRANSACTION_TIMEOUT_MS } from "../limits.ts";
-import { ChangeQueue } from "../store/change-queue.ts";
-import type { ControlStore, StoreEntry, StoreListing, StoreTransaction, StoreWatch, TransactionResult } from "../store/control-store.ts";
-import { checkKey, checkPrefix, checkRevision, checkTransaction } from "../store/store-keys.ts";
+import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "../store/control-store.ts";
+import { checkKey, checkPrefix, checkTransaction } from "../store/store-keys.ts";
 import { randomHex } from "../../platform/random.ts";
 import type { StoreServer } from "../../wire/cluster-messages.ts";
 import type { NatsLink } from "./nats-link.ts";
@@ -27,19 +25,12 @@ interface NatsStoreOptions {
   readonly replicas?: number;
 }
 
-/** What each compaction leaves for the watches: `forgottenUpTo` deletions are removed after this was written. */
-interface CompactionMark {
-  readonly round: number;
-  readonly forgottenUpTo: number;
-}
-
 const TRANSACTION_ID_BYTES = 12;
 const DELETIONS_AT_ONCE = 50;
 
 export class NatsStore implements ControlStore {
   readonly #api: StreamApi;
   readonly #subjects: NatsSubjects;
-  readonly #watches = new Set<ChangeQueue>();
   #isClosed = false;
 
   private constructor(api: StreamApi, subjects: NatsSubjects) {
@@ -59,49 +50,20 @@ export class NatsStore implements ControlStore {
     checkKey(key, "read a key");
     this.#assertOpen();
     const message = await this.#api.lastMessage(this.#subjects.ofKey(key));
-    const change = message && this.#subjects.changeOf(message);
-    return change?.kind === "put" ? change.entry : undefined;
+    return message === undefined || isDeletion(message) ? undefined : { key, value: message.data, revision: message.sequence };
   }
 
-  async list(prefix: string): Promise<StoreListing> {
+  async list(prefix: string): Promise<StoreEntry[]> {
     checkPrefix(prefix, "list keys");
     this.#assertOpen();
     const entries = new Map<string, StoreEntry>();
-    const revision = await this.#readAll({ subjects: this.#subjects.underPrefix(prefix) }, (message) => {
-      const change = this.#subjects.changeOf(message);
-      if (change?.kind === "put") entries.set(change.entry.key, change.entry);
-      else if (change !== undefined) entries.delete(change.key);
+    await this.#readAll({ subjects: this.#subjects.underPrefix(prefix) }, (message) => {
+      const key = this.#subjects.keyOf(message.subject);
+      if (key === undefined) return;
+      if (isDeletion(message)) entries.delete(key);
+      else entries.set(key, { key, value: message.data, revision: message.sequence });
     });
-    return { entries: [...entries.values()], revision };
-  }
-
-  watch(prefix: string, { afterRevision }: { afterRevision: number }): StoreWatch {
-    checkPrefix(prefix, "watch keys");
-    checkRevision(afterRevision, "watch keys");
-    this.#assertOpen();
-    let roundSeen: number | undefined;
-    const queue = new ChangeQueue(() => {
-      feed.close();
-      this.#watches.delete(queue);
-    });
-    const feed = new StreamFeed({
-      api: this.#api,
-      subjects: [...this.#subjects.underPrefix(prefix), this.#subjects.compaction],
-      afterSequence: afterRevision,
-      onMessage: (message) => {
-        const change = this.#subjects.changeOf(message);
-        if (change !== undefined) return queue.push(change);
-        const { round, forgottenUpTo } = decodeMark(message);
-        // Whoever read the mark before this one had read all that this one lets go.
-        if (afterRevision < forgottenUpTo && (roundSeen === undefined || roundSeen < round - 1)) {
-          return queue.fail(compactedError(afterRevision, forgottenUpTo));
-        }
-        roundSeen = round;
-      },
-      onFailure: (error) => queue.fail(error),
-    });
-    this.#watches.add(queue);
-    return queue;
+    return [...entries.values()];
   }
 
   async transaction(transaction: StoreTransaction): Promise<TransactionResult> {
@@ -122,14 +84,12 @@ export class NatsStore implements ControlStore {
   async compact(): Promise<void> {
     this.#assertOpen();
     const last = await this.#api.lastMessage(this.#subjects.compaction);
-    const mark: CompactionMark = {
-      round: last === undefined ? 1 : decodeMark(last).round + 1,
-      forgottenUpTo: last?.sequence ?? 0,
-    };
-    if (!(await this.#write(this.#subjects.compaction, { body: JSON.stringify(mark), expected: last?.sequence ?? 0 }))) return;
+    const forgottenUpTo = last?.sequence ?? 0;
+    // Another head that compacts at the same time does it for both.
+    if ((await this.#write(this.#subjects.compaction, forgottenUpTo)) === undefined) return;
     const deletions: number[] = [];
     await this.#readAll({ subjects: this.#subjects.underPrefix(""), headersOnly: true }, (message) => {
-      if (isDeletion(message) && message.sequence <= mark.forgottenUpTo) deletions.push(message.sequence);
+      if (isDeletion(message) && message.sequence <= forgottenUpTo) deletions.push(message.sequence);
     });
     // By sequence and not by subject: a key that was written again in between has another one.
     for (let from = 0; from < deletions.length; from += DELETIONS_AT_ONCE) {
@@ -139,7 +99,6 @@ export class NatsStore implements ControlStore {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const queue of this.#watches) queue.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -147,47 +106,39 @@ export class NatsStore implements ControlStore {
   }
 
   /**
-   * Hands over every message there is; returns the sequence up to which that is complete. The barrier is written before: when it (or a later one)
+   * Hands over every message there is. The barrier is written before: when it (or a later one)
    * comes out of the feed, so has everything that was acknowledged before this call, however far the feed's replica lags behind.
    */
-  async #readAll(
-    what: { subjects: readonly string[]; headersOnly?: boolean },
-    onMessage: (message: StoredMessage) => void,
-  ): Promise<number> {
-    const barrier = await this.#write(this.#subjects.barrier, { body: "" });
-    const { promise, resolve, reject } = Promise.withResolvers<number>();
+  async #readAll(what: { subjects: readonly string[]; headersOnly?: boolean }, onMessage: (message: StoredMessage) => void): Promise<void> {
+    const barrier = await this.#write(this.#subjects.barrier);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     const feed = new StreamFeed({
       api: this.#api,
       ...what,
       subjects: [...what.subjects, this.#subjects.barrier],
-      afterSequence: 0,
       onMessage: (message) => {
-        if (message.subject === this.#subjects.barrier && message.sequence >= (barrier as number)) resolve(message.sequence);
+        if (message.subject === this.#subjects.barrier && message.sequence >= (barrier as number)) resolve();
         else onMessage(message);
       },
       onFailure: reject,
     });
     const timer = setTimeout(() => reject(unavailable("a listing did not end")), TRANSACTION_TIMEOUT_MS * 2);
     try {
-      return await promise;
+      await promise;
     } finally {
       clearTimeout(timer);
       feed.close();
     }
   }
 
-  /** One message to a subject of the store's own, which may be written again without harm. @returns its sequence; undefined: the check failed */
-  async #write(subject: string, { body, expected }: { body: string; expected?: number }): Promise<number | undefined> {
+  /** One empty message to a subject of the store's own, which may be written again without harm. @returns its sequence; undefined: another one is the last */
+  async #write(subject: string, expectedLast?: number): Promise<number | undefined> {
     const { link } = this.#api;
-    const headers = link.headers(expected === undefined ? {} : { [HEADER.EXPECTED_SEQUENCE]: String(expected) });
-    return await this.#api.publish(subject, { body, headers });
+    const headers = link.headers(expectedLast === undefined ? {} : { [HEADER.EXPECTED_SEQUENCE]: String(expectedLast) });
+    return await this.#api.publish(subject, headers);
   }
 
   #assertOpen(): void {
     if (this.#isClosed) throw closedError();
   }
-}
-
-function decodeMark({ data }: StoredMessage): CompactionMark {
-  return JSON.parse(Buffer.from(data).toString("utf8")) as CompactionMark;
 }

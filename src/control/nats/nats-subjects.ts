@@ -1,15 +1,13 @@
 /**
  * Where the keys of a store lie in NATS, and what the messages there mean.
  *
- * One stream for each cluster, laid out as NATS's own key-value buckets are, so that `nats kv` shows what a store holds. Beside the keys it has three
- * subjects of its own: guards (messages whose only purpose is a check), barriers (a listing's proof that it is complete) and the mark of compactions.
+ * One stream for each cluster, laid out as NATS's own key-value buckets are, so that `nats kv` shows what a store holds. Beside the keys it has two
+ * subjects of its own: barriers (a listing's proof that it is complete) and the mark of the last compaction.
  */
-import type { StoreChange } from "../store/control-store.ts";
 import type { StoredMessage } from "./stream-api.ts";
 
 export const HEADER = {
   EXPECTED_SEQUENCE: "Nats-Expected-Last-Subject-Sequence",
-  EXPECTED_SUBJECT: "Nats-Expected-Last-Subject-Sequence-Subject",
   BATCH_ID: "Nats-Batch-Id",
   BATCH_SEQUENCE: "Nats-Batch-Sequence",
   BATCH_COMMIT: "Nats-Batch-Commit",
@@ -30,7 +28,6 @@ export function busPrefix(cluster: string): string {
 export class NatsSubjects {
   readonly stream: string;
   readonly #keys: string;
-  readonly guard: string;
   readonly barrier: string;
   readonly compaction: string;
 
@@ -41,14 +38,13 @@ export class NatsSubjects {
     const bucket = `shoal_${cluster}`;
     this.stream = `KV_${bucket}`;
     this.#keys = `$KV.${bucket}`;
-    this.guard = `shoal.${cluster}.store.guard`;
     this.barrier = `shoal.${cluster}.store.barrier`;
     this.compaction = `shoal.${cluster}.store.compaction`;
   }
 
   /** All subjects of the stream. */
   get all(): string[] {
-    return [`${this.#keys}.>`, this.guard, this.barrier, this.compaction];
+    return [`${this.#keys}.>`, this.barrier, this.compaction];
   }
 
   ofKey(key: string): string {
@@ -63,14 +59,6 @@ export class NatsSubjects {
   /** @returns undefined for the store's own subjects */
   keyOf(subject: string): string | undefined {
     return subject.startsWith(`${this.#keys}.`) ? subject.slice(this.#keys.length + 1) : undefined;
-  }
-
-  changeOf(message: StoredMessage): StoreChange | undefined {
-    const key = this.keyOf(message.subject);
-    if (key === undefined) return undefined;
-    const revision = message.sequence;
-    if (isDeletion(message)) return { kind: "delete", key, revision };
-    return { kind: "put", entry: { key, value: message.data, revision } };
   }
 }
 

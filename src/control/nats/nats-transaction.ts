@@ -2,7 +2,7 @@
  * Applies one transaction on JetStream: sends it, understands the answer, and finds out what happened when no answer comes.
  *
  * Three things can be known after an attempt: it was applied, it was refused, it was not looked at. The last is repeated. Without an answer nothing is known: a
- * transaction that checks a key which it also writes cannot be applied twice, so it is sent again, and every message carries the transaction's id, by
+ * transaction with a check cannot be applied twice, so it is sent again, and every message carries the transaction's id, by
  * which it is found when its second attempt is refused because the first one was applied. Where neither helps, the outcome is unknown and is said to be.
  */
 import { UnknownOutcomeError } from "../control-errors.ts";
@@ -75,8 +75,7 @@ class RunningTransaction {
 
   /** Applied twice, it would have to find the same revision of a key twice, and it changes that revision itself. */
   #canRepeat(): boolean {
-    const { checks = [], writes } = this.#transaction;
-    return writes.some(({ key }) => checks.some((check) => check.key === key));
+    return (this.#transaction.checks ?? []).length > 0;
   }
 
   async #attempt(timeoutMs: number): Promise<Attempt> {
@@ -103,15 +102,9 @@ class RunningTransaction {
   }
 
   #committed(lastSequence: number): TransactionResult {
-    const { checks = [], writes } = this.#transaction;
-    const guards = guardCount(checks.length, this.#ownChecks(), writes.length);
-    const first = lastSequence - guards - writes.length + 1;
+    const { writes } = this.#transaction;
+    const first = lastSequence - writes.length + 1;
     return { committed: true, revisions: writes.map((_, index) => first + index) };
-  }
-
-  #ownChecks(): number {
-    const { checks = [], writes } = this.#transaction;
-    return checks.filter((check) => writes.some(({ key }) => key === check.key)).length;
   }
 
   /**
@@ -148,9 +141,4 @@ class RunningTransaction {
       cause,
     });
   }
-}
-
-/** Checks that found no message to ride on. */
-function guardCount(checks: number, ownChecks: number, writes: number): number {
-  return Math.max(0, checks - ownChecks - (writes - ownChecks));
 }

@@ -87,14 +87,14 @@ export class StreamApi {
     }
   }
 
-  /** Writes one message that may be written twice. @returns its sequence; undefined when the check in its headers failed */
-  async publish(subject: string, { body, headers }: { body: string; headers: MsgHdrs }): Promise<number | undefined> {
+  /** Writes one empty message that may be written twice. @returns its sequence; undefined when the check in its headers failed */
+  async publish(subject: string, headers: MsgHdrs): Promise<number | undefined> {
     const giveUpAt = performance.now() + this.#timeoutMs;
     const backoff = new Backoff();
     for (;;) {
       let cause: unknown;
       try {
-        const answer = await this.link.request(subject, body, { headers, timeoutMs: API_TIMEOUT_MS });
+        const answer = await this.link.request(subject, "", { headers, timeoutMs: API_TIMEOUT_MS });
         const { error, seq } = answer.json<{ error?: ApiFailure; seq?: number }>();
         if (error === undefined) return seq;
         if (error.err_code === ERROR.WRONG_SEQUENCE) return undefined;

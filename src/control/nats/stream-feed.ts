@@ -1,5 +1,5 @@
 /**
- * The messages of a stream, in order and without a gap, from a place in it on: below watches and listings.
+ * The messages of a stream, in order and without a gap: below listings.
  *
  * A push consumer that nobody acknowledges. Decides when it has to be made again: a number is missing, or not even the server's sign of life comes,
  * as after the death of the server that it lived on. It then begins after the last message that arrived, so readers see no difference.
@@ -11,7 +11,6 @@ import { ApiError, Backoff, ERROR, headersOf, type StoredMessage, type StreamApi
 interface FeedOptions {
   readonly api: StreamApi;
   readonly subjects: readonly string[];
-  readonly afterSequence: number;
   /** Without the bodies. */
   readonly headersOnly?: boolean;
   readonly onMessage: (message: StoredMessage) => void;
@@ -30,7 +29,7 @@ export class StreamFeed {
   readonly #options: FeedOptions;
   #subscription: Subscription | undefined;
   #consumer: string | undefined;
-  #lastSequence: number;
+  #lastSequence = 0;
   /** Of the consumer: counts what it has sent to us. */
   #lastDelivery = 0;
   #lastHeardMs = 0;
@@ -40,7 +39,6 @@ export class StreamFeed {
 
   constructor(options: FeedOptions) {
     this.#options = options;
-    this.#lastSequence = options.afterSequence;
     void this.#open();
   }
 

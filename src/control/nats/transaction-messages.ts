@@ -1,11 +1,9 @@
 /**
- * A transaction as messages: what the stream has to find true of which subject, and what is written.
+ * A transaction as messages: what the stream has to find true of each subject, and what is written.
  *
- * Pure. Each message can carry one check, of its own subject or of another one. A check of a key that is written rides on that key's message;
- * the others ride on messages that have none, and on guards, messages written for their check alone, when those are used up. The server verifies all checks and
- * applies all messages in one step, or nothing.
+ * Pure. The check of a key rides on the message that writes it. The server verifies all checks and applies all messages in one step, or nothing.
  */
-import type { RevisionCheck, StoreTransaction } from "../store/control-store.ts";
+import type { StoreTransaction } from "../store/control-store.ts";
 import { DELETION, HEADER, type NatsSubjects } from "./nats-subjects.ts";
 
 export interface TransactionMessage {
@@ -26,30 +24,23 @@ interface MessagesOptions {
   readonly deletions: ReadonlyMap<string, number>;
 }
 
-/** The writes come first and in their order, so that the revision of each follows from that of the last message. */
+/** In the order of the writes, so that the revision of each follows from that of the last message. */
 export function messagesOf({ checks = [], writes }: StoreTransaction, options: MessagesOptions): TransactionMessage[] {
   const { subjects, id, batchId, deletions } = options;
-  const written = new Set(writes.map(({ key }) => key));
-  const own = new Map(checks.filter(({ key }) => written.has(key)).map((check) => [check.key, check]));
-  const others = checks.filter(({ key }) => !written.has(key));
-  const expect = (check: RevisionCheck): Record<string, string> => ({
-    [HEADER.EXPECTED_SEQUENCE]: String(check.revision === 0 ? (deletions.get(check.key) ?? 0) : check.revision),
-    ...(written.has(check.key) ? {} : { [HEADER.EXPECTED_SUBJECT]: subjects.ofKey(check.key) }),
-  });
+  const expected = new Map(checks.map(({ key, revision }) => [key, revision === 0 ? (deletions.get(key) ?? 0) : revision]));
   const messages = writes.map(({ key, value }): TransactionMessage => {
-    const check = own.get(key) ?? others.pop();
+    const sequence = expected.get(key);
     return {
       subject: subjects.ofKey(key),
       data: value ?? EMPTY,
       headers: {
         [HEADER.TRANSACTION]: id,
         ...(value === undefined && { [HEADER.OPERATION]: DELETION }),
-        ...(check && expect(check)),
+        ...(sequence !== undefined && { [HEADER.EXPECTED_SEQUENCE]: String(sequence) }),
       },
     };
   });
-  const guards = others.map((check): TransactionMessage => ({ subject: subjects.guard, data: EMPTY, headers: expect(check) }));
-  return inOneBatch([...messages, ...guards], batchId);
+  return inOneBatch(messages, batchId);
 }
 
 /** A single message is atomic by itself, and cheaper. */

@@ -12,14 +12,6 @@ export class DenseList<T> {
     return this.#items;
   }
 
-  get size(): number {
-    return this.#items.length;
-  }
-
-  has(item: T): boolean {
-    return this.#positions.has(item);
-  }
-
   add(item: T): void {
     if (this.#positions.has(item)) return;
     this.#positions.set(item, this.#items.length);

@@ -79,10 +79,6 @@ export class PlacementWaiters {
     return this.#all.values();
   }
 
-  get(key: string): Waiter | undefined {
-    return this.#all.get(key);
-  }
-
   add(waiter: Waiter): void {
     this.#all.set(waiter.key, waiter);
     if (waiter.ask !== undefined) this.#byOwner.add(waiter.ask.owner, waiter.key);

@@ -17,14 +17,8 @@ export interface StoreEntry {
   readonly revision: number;
 }
 
-/** Everything under a prefix; `revision` is where a watch goes on without a gap. */
-export interface StoreListing {
-  readonly entries: readonly StoreEntry[];
-  readonly revision: number;
-}
-
 /** A condition of a transaction: this revision is the key's last change, be it a write or a deletion. 0: the key does not exist. */
-export interface RevisionCheck {
+interface RevisionCheck {
   readonly key: string;
   readonly revision: number;
 }
@@ -36,7 +30,7 @@ export interface StoreWrite {
 }
 
 export interface StoreTransaction {
-  /** All have to hold, also for keys that are not written. */
+  /** Of keys that it writes; all have to hold. */
   readonly checks?: readonly RevisionCheck[];
   /** At least one, each key once. */
   readonly writes: readonly StoreWrite[];
@@ -47,30 +41,16 @@ export interface StoreTransaction {
 /** `revisions` has those of the writes, in their order. A refused transaction changed nothing: read again and decide again. */
 export type TransactionResult = { readonly committed: true; readonly revisions: readonly number[] } | { readonly committed: false };
 
-export type StoreChange =
-  | { readonly kind: "put"; readonly entry: StoreEntry }
-  | { readonly kind: "delete"; readonly key: string; readonly revision: number };
-
-/**
- * The changes under a prefix, in the order of their revisions. Every key's last change arrives; earlier changes of the same key may be left out, so
- * that a slow reader holds at most one change a key. Ends when it is closed, and with `CompactedError` when it would have to leave a gap.
- */
-export interface StoreWatch extends AsyncIterable<StoreChange> {
-  close(): void;
-}
-
 export interface ControlStore extends AsyncDisposable {
   get(key: string): Promise<StoreEntry | undefined>;
   /** All keys that begin with the words of `prefix`: "actor" has "actor.1", not "actors.1". "" is everything. */
-  list(prefix: string): Promise<StoreListing>;
-  /** Changes after `afterRevision`, which comes from a listing, a change or a transaction. */
-  watch(prefix: string, options: { afterRevision: number }): StoreWatch;
+  list(prefix: string): Promise<readonly StoreEntry[]>;
   transaction(transaction: StoreTransaction): Promise<TransactionResult>;
   /**
-   * Forgets that keys were deleted before the last call of it. One process calls it now and then (the leading head, every ten minutes); a
-   * watch that goes on from before the last but one call is refused, since it could miss a deletion.
+   * Forgets that keys were deleted before the last call of it, which transactions under way may still have to know of younger ones. The leading
+   * head calls it now and then: what is left of deleted keys would grow without bound.
    */
   compact(): Promise<void>;
-  /** Ends watches and refuses what comes after. What the store holds stays. */
+  /** Refuses what comes after. What the store holds stays. */
   close(): Promise<void>;
 }

@@ -1,61 +1,48 @@
 /**
  * A control store in the memory of one process: what a machine without a cluster uses, and the model that the NATS store is compared with.
  *
- * Several stores can share one `MemoryTables`, as several clients share one NATS. Invariants: nothing it answers is older than the last
+ * Several stores can share one `KeyTable`, as several clients share one NATS. Invariants: nothing it answers is older than the last
  * change; answers come after the caller's own turn, so that code that works here does not rely on an answer at once.
  */
 import { closedError } from "../control-errors.ts";
-import type { ChangeQueue } from "./change-queue.ts";
-import type { ControlStore, StoreEntry, StoreListing, StoreTransaction, StoreWatch, TransactionResult } from "./control-store.ts";
-import { copyOf, MemoryTables } from "./memory-tables.ts";
-import { checkKey, checkPrefix, checkRevision, checkTransaction } from "./store-keys.ts";
+import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "./control-store.ts";
+import { KeyTable } from "./key-table.ts";
+import { checkKey, checkPrefix, checkTransaction } from "./store-keys.ts";
 
 export class MemoryStore implements ControlStore {
-  readonly #tables: MemoryTables;
-  readonly #watches = new Set<ChangeQueue>();
+  readonly #table: KeyTable;
   #isClosed = false;
 
-  constructor(tables: MemoryTables = new MemoryTables()) {
-    this.#tables = tables;
+  constructor(table: KeyTable = new KeyTable()) {
+    this.#table = table;
   }
 
   async get(key: string): Promise<StoreEntry | undefined> {
     checkKey(key, "read a key");
     this.#assertOpen();
-    const entry = this.#tables.table.get(key);
+    const entry = this.#table.get(key);
     return entry && copyOf(entry);
   }
 
-  async list(prefix: string): Promise<StoreListing> {
+  async list(prefix: string): Promise<StoreEntry[]> {
     checkPrefix(prefix, "list keys");
     this.#assertOpen();
-    const { entries, revision } = this.#tables.table.list(prefix);
-    return { entries: entries.map(copyOf), revision };
-  }
-
-  watch(prefix: string, { afterRevision }: { afterRevision: number }): StoreWatch {
-    checkPrefix(prefix, "watch keys");
-    checkRevision(afterRevision, "watch keys");
-    this.#assertOpen();
-    const queue = this.#tables.watch(prefix, { afterRevision, onClose: (closed) => this.#watches.delete(closed) });
-    this.#watches.add(queue);
-    return queue;
+    return this.#table.list(prefix).map(copyOf);
   }
 
   async transaction(transaction: StoreTransaction): Promise<TransactionResult> {
     checkTransaction(transaction);
     this.#assertOpen();
-    return this.#tables.commit(transaction);
+    return this.#table.apply(transaction);
   }
 
   async compact(): Promise<void> {
     this.#assertOpen();
-    this.#tables.table.compact();
+    this.#table.compact();
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const queue of this.#watches) queue.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -65,4 +52,9 @@ export class MemoryStore implements ControlStore {
   #assertOpen(): void {
     if (this.#isClosed) throw closedError();
   }
+}
+
+/** Bytes of its own, as over a network. */
+function copyOf({ key, value, revision }: StoreEntry): StoreEntry {
+  return { key, value: value.slice(), revision };
 }

@@ -5,7 +5,7 @@
  * Two different lists of words never give the same key. What a caller passes by mistake is refused here, before anything is sent.
  */
 import { describeValue } from "../../base/describe.ts";
-import { KEY_LENGTH_MAX, TRANSACTION_CHANGES_MAX, VALUE_BYTES_MAX } from "../limits.ts";
+import { KEY_LENGTH_MAX, TRANSACTION_WRITES_MAX, VALUE_BYTES_MAX } from "../limits.ts";
 import type { StoreTransaction } from "./control-store.ts";
 
 const KEY = /^[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]+)*$/;
@@ -45,7 +45,7 @@ export function checkPrefix(prefix: string, action: string): void {
   if (prefix !== "") checkKey(prefix, action);
 }
 
-export function checkRevision(revision: number, action: string): void {
+function checkRevision(revision: number, action: string): void {
   if (!Number.isSafeInteger(revision) || revision < 0) {
     throw new RangeError(`Cannot ${action}: a revision is a whole number from 0 on: received ${describeValue(revision)}`);
   }
@@ -54,29 +54,21 @@ export function checkRevision(revision: number, action: string): void {
 export function checkTransaction({ checks = [], writes }: StoreTransaction): void {
   const action = "run a transaction";
   if (writes.length === 0) throw new RangeError(`Cannot ${action}: it needs at least one write: received none`);
-  if (writes.length + checks.length > TRANSACTION_CHANGES_MAX) {
-    throw new RangeError(
-      `Cannot ${action}: it may have ${TRANSACTION_CHANGES_MAX} writes and checks: received ${writes.length + checks.length}`,
-    );
+  if (writes.length > TRANSACTION_WRITES_MAX) {
+    throw new RangeError(`Cannot ${action}: it may have ${TRANSACTION_WRITES_MAX} writes: received ${writes.length}`);
   }
-  for (const { key, revision } of checks) {
-    checkKey(key, action);
-    checkRevision(revision, action);
-  }
-  checkOnce(checks, "checked");
+  const written = new Set<string>();
   for (const { key, value } of writes) {
     checkKey(key, action);
     if (value !== undefined && value.byteLength > VALUE_BYTES_MAX) {
       throw new RangeError(`Cannot ${action}: the value of ${key} may have ${VALUE_BYTES_MAX} bytes: received ${value.byteLength}`);
     }
+    if (written.has(key)) throw new RangeError(`Cannot ${action}: each key is written once: received ${key} twice`);
+    written.add(key);
   }
-  checkOnce(writes, "written");
-}
-
-function checkOnce(changes: readonly { key: string }[], what: string): void {
-  const seen = new Set<string>();
-  for (const { key } of changes) {
-    if (seen.has(key)) throw new RangeError(`Cannot run a transaction: each key is ${what} once: received ${key} twice`);
-    seen.add(key);
+  for (const { key, revision } of checks) {
+    checkRevision(revision, action);
+    if (!written.delete(key))
+      throw new RangeError(`Cannot ${action}: what is checked is a key that it writes, once: received ${describeValue(key)}`);
   }
 }

@@ -47,7 +47,7 @@ class Bench {
 
   async next(): Promise<RecordedTables> {
     const next = new RecordedTables();
-    next.restore((await this.store.list(HEAD_PREFIX)).entries);
+    next.restore(await this.store.list(HEAD_PREFIX));
     return next;
   }
 
@@ -92,7 +92,7 @@ describe("records of the head", () => {
     expect(next.actors.get("a" as ActorId)?.spec?.body).toEqual(new Uint8Array(1_500_000).fill(7));
     next.actors.handle({ kind: "kill", id: "a" as ActorId, restart: false });
     await bench.store.transaction({ writes: next.takeWrites() });
-    const keys = (await bench.store.list(HEAD_PREFIX)).entries.map(({ key }) => key);
+    const keys = (await bench.store.list(HEAD_PREFIX)).map(({ key }) => key);
     expect(keys.toSorted()).toEqual(["head.actor.a", "head.spec.a"]);
     expect((await bench.next()).actors.get("a" as ActorId)).toMatchObject({
       phase: "dead",
@@ -126,7 +126,7 @@ describe("records of the head", () => {
     expect(next.takeWrites()).toEqual([]);
     next.values.put({ ...value("long", 5), by: "another" }, { overwrite: true });
     await bench.store.transaction({ writes: next.takeWrites() });
-    const keys = (await bench.store.list(HEAD_PREFIX)).entries.map(({ key }) => key);
+    const keys = (await bench.store.list(HEAD_PREFIX)).map(({ key }) => key);
     expect(keys).toHaveLength(2);
   });
 
@@ -167,7 +167,7 @@ describe("records of the head", () => {
     const next = await bench.next();
     for (let index = 10_000; index < 10_010; index += 1) die(next, index);
     await bench.store.transaction({ writes: next.takeWrites() });
-    const keys = (await bench.store.list("head.actor")).entries.map(({ key }) => key);
+    const keys = (await bench.store.list("head.actor")).map(({ key }) => key);
     expect(keys).toHaveLength(10_000);
     expect(keys).not.toContain("head.actor.a9");
     expect(keys).toContain("head.actor.a10");
@@ -184,7 +184,7 @@ describe("records of the head", () => {
     ] as const)
       bench.tables.node({ nodeId: name as NodeId, incarnation: "1", state: "dead", reason: "so", info: undefined, goneMs });
     await bench.keep();
-    const { nodes } = new RecordedTables().restore((await bench.store.list(HEAD_PREFIX)).entries);
+    const { nodes } = new RecordedTables().restore(await bench.store.list(HEAD_PREFIX));
     expect(nodes.map(({ nodeId, goneMs }) => [nodeId, goneMs])).toEqual([
       ["d", undefined],
       ["c", 1],

@@ -23,7 +23,7 @@ import { storeKey } from "../store/store-keys.ts";
 
 export const HEAD_PREFIX = "head";
 
-type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "driver" | "value" | "extension";
+type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "value" | "extension";
 
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
 export interface NodeRecord {
@@ -36,12 +36,6 @@ export interface NodeRecord {
   readonly goneMs?: number | undefined;
 }
 
-/** A program that uses the cluster. */
-export interface DriverRecord {
-  readonly processId: ProcessId;
-  readonly jobId: string;
-}
-
 /** What an earlier head has kept. */
 export interface HeadTables {
   readonly actors: ActorRecord[];
@@ -51,7 +45,6 @@ export interface HeadTables {
   readonly definitions: readonly StoredDefinition[];
   readonly environments: EnvironmentHeader[];
   readonly nodes: NodeRecord[];
-  readonly drivers: DriverRecord[];
   readonly values: KeyValue[];
   readonly extensions: ExtensionRecord[];
 }
@@ -142,10 +135,6 @@ export class HeadRecords {
     return this.#delete("node", `${nodeId}-${incarnation}`);
   }
 
-  driver(id: ProcessId, record: DriverRecord | undefined): StoreWrite[] {
-    return record === undefined ? this.#delete("driver", id) : this.#put("driver", id, { header: record, body: NOTHING });
-  }
-
   value(id: string, value: KeyValue | undefined): StoreWrite[] {
     if (value === undefined) return this.#delete("value", id);
     const { body, ...header } = value;
@@ -172,7 +161,6 @@ export class HeadRecords {
       name: [],
       environment: [],
       node: [],
-      driver: [],
       value: [],
       extension: [],
     } as Record<RecordKind, [id: string, header: unknown, body: Uint8Array][]>;
@@ -190,7 +178,6 @@ export class HeadRecords {
       environments: kinds.environment.map(([, header]) => header as EnvironmentHeader),
       // The dead in the order in which they died: the oldest are forgotten first.
       nodes: kinds.node.map(([, header]) => header as NodeRecord).sort((a, b) => (a.goneMs ?? 0) - (b.goneMs ?? 0)),
-      drivers: kinds.driver.map(([, header]) => header as DriverRecord),
       values: kinds.value.map(([, header, body]) => ({ ...(header as Omit<KeyValue, "body">), body })),
       extensions: kinds.extension.map(([, header]) => header as ExtensionRecord),
     };

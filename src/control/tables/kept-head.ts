@@ -71,7 +71,7 @@ export class KeptHead {
   }): Promise<KeptHead> {
     const { store, leadership, nowMs, extensions, onLost } = options;
     const tables = new RecordedTables();
-    const kept = tables.restore((await store.list(HEAD_PREFIX)).entries);
+    const kept = tables.restore(await store.list(HEAD_PREFIX));
     const journal = new Journal({ commit: (writes) => leadership.commit(writes), onLost });
     return new KeptHead({ journal, tables, kept, nowMs, extensions });
   }

@@ -13,7 +13,7 @@ import { EnvironmentDescriptions } from "../environment-descriptions.ts";
 import { type ExtensionRecord, ExtensionRecords, recordId } from "../extension-records.ts";
 import { idOf, type KeyValue, KeyValues } from "../key-values.ts";
 import { DEAD_NODES_MAX } from "../limits.ts";
-import { type DriverRecord, HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
+import { HeadRecords, type HeadTables, type NodeRecord } from "./head-records.ts";
 import { type GroupEffect, type GroupEvent, type GroupRecord, PlacementGroupTable } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../store/control-store.ts";
 
@@ -88,14 +88,6 @@ export class RecordedTables {
     this.#deadNodes.push(record);
     const oldest = this.#deadNodes.length > DEAD_NODES_MAX ? this.#deadNodes.shift() : undefined;
     if (oldest !== undefined) this.#writes.push(...this.#records.nodeForgotten(oldest.nodeId, oldest.incarnation));
-  }
-
-  driver(record: DriverRecord): void {
-    this.#writes.push(...this.#records.driver(record.processId, record));
-  }
-
-  driverGone(processId: DriverRecord["processId"]): void {
-    this.#writes.push(...this.#records.driver(processId, undefined));
   }
 
   /** What has changed since the last call. */

@@ -112,6 +112,6 @@ export class DemandTable {
   }
 }
 
-function keyOf(owner: ProcessId, spec: LeaseSpec): string {
+export function keyOf(owner: ProcessId, spec: LeaseSpec): string {
   return `${owner}/${spec.key}`;
 }

@@ -17,6 +17,7 @@ import { REFUSED_WAIT_MAX_MS, REFUSED_WAIT_MIN_MS } from "../../scheduling/limit
 import type { RemotePlacement } from "./lease-events.ts";
 import type { Refusal } from "./lease-obstacles.ts";
 import type { Overflow } from "./lease-overflow.ts";
+import { keyOf } from "./demand-table.ts";
 
 /** Of a backlog, so many tasks have most of their arguments' bytes on that node. */
 export type NearTasks = readonly (readonly [node: NodeTag, tasks: number, bytes: number])[];
@@ -382,10 +383,6 @@ export class Spillback {
     const withdrawal = { number: 0, owner, spec, count: 0, isFromFull: false, argumentBytes: undefined, knows };
     this.#effects.push({ kind: "ask", question: withdrawal });
   }
-}
-
-function keyOf(owner: ProcessId, spec: LeaseSpec): string {
-  return `${owner}/${spec.key}`;
 }
 
 function soughtBy(want: Want): number {

@@ -18,6 +18,7 @@ import { MESSAGES_OF_RECEIVER, type MessagesOfReceiver } from "../../wire/messag
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { type CopyKey, type CopyStateHeader, type TransferOpenHeader, type TransferReadHeader } from "../../wire/transfer-messages.ts";
 import { copyKeyOf, isCopyKey, locationOf } from "./copy-key.ts";
+import { placeOf } from "../../object/wire-location.ts";
 
 /** A copy of another node's object: where it is here, and how much of it. */
 export interface LocalCopy {
@@ -325,8 +326,4 @@ export class ObjectSource {
     for (const serving of Array.from(peer.pulls.values())) this.#end(serving);
     peer.reads = [];
   }
-}
-
-function placeOf([arena, offset]: WireLocation): string {
-  return `${arena}/${offset}`;
 }

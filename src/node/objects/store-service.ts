@@ -15,6 +15,7 @@ import type { StoreReport } from "../../wire/store-messages.ts";
 import { Spilling } from "./spilling.ts";
 import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import { fromWire, placeOf, toWire } from "../../object/wire-location.ts";
 
 interface StoreServiceOptions {
   quotaBytes: number;
@@ -292,16 +293,4 @@ export class StoreService {
       seenBytes,
     });
   }
-}
-
-function placeOf([arena, offset]: WireLocation): string {
-  return `${arena}/${offset}`;
-}
-
-function fromWire([arena, offset, sizeBytes, kind]: WireLocation): ObjectLocation {
-  return { arena, offset, sizeBytes, kind };
-}
-
-function toWire({ arena, offset, sizeBytes, kind }: ObjectLocation): WireLocation {
-  return [arena, offset, sizeBytes, kind];
 }

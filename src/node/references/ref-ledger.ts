@@ -37,10 +37,6 @@ export class RefLedger {
     return this.#rows.size;
   }
 
-  ownerOf(id: ObjectId): ProcessId | undefined {
-    return this.#rows.get(id)?.owner;
-  }
-
   /** @returns the ref when nobody holds it any more. */
   add(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): FreedRef | undefined {
     const { id, owner, holder, count } = change;

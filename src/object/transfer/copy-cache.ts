@@ -8,6 +8,7 @@
 import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { WireLocation } from "../../wire/messages.ts";
 import type { CopyKey } from "../../wire/transfer-messages.ts";
+import { placeOf } from "../wire-location.ts";
 
 export interface Copy {
   readonly key: string;
@@ -159,8 +160,4 @@ export class CopyCache {
     else this.#idle.delete(row);
     if (row.location[3] === "memory") this.#idleBytes += isIdle ? row.location[2] : -row.location[2];
   }
-}
-
-function placeOf([arena, offset]: WireLocation): string {
-  return `${arena}/${offset}`;
 }

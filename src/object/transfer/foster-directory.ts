@@ -8,6 +8,7 @@
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import type { CopyKey } from "../../wire/transfer-messages.ts";
 import { CopyDirectory } from "./copy-directory.ts";
+import { placeOf } from "../wire-location.ts";
 
 /** What a node says of a copy that it has. */
 export interface CopyNews {
@@ -127,7 +128,7 @@ export class FosterDirectory {
 
   #add(row: Row): void {
     this.#rows.set(row.key, row);
-    const place = placeOf(row);
+    const place = placeOf(row.of[1]);
     const keys = this.#keysAt.get(place);
     if (keys === undefined) this.#keysAt.set(place, new Set([row.key]));
     else keys.add(row.key);
@@ -135,7 +136,7 @@ export class FosterDirectory {
 
   #remove(row: Row): void {
     this.#rows.delete(row.key);
-    const place = placeOf(row);
+    const place = placeOf(row.of[1]);
     const keys = this.#keysAt.get(place);
     keys?.delete(row.key);
     if (keys?.size === 0) this.#keysAt.delete(place);
@@ -173,8 +174,4 @@ function noteWhole({ key, of, foster: stands }: Row, node: NodeTag, pull: number
   // It came by a pull that the home, or an earlier keeper, was asked for.
   if (!tree.holdersOf(key).includes(node)) tree.wanted({ key, sizeBytes: of[1][2], node, pull, avoid: [] });
   tree.whole({ key, node, pull });
-}
-
-function placeOf({ of: [, [arena, offset]] }: Row): string {
-  return `${arena}/${offset}`;
 }

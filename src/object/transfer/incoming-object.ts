@@ -2,7 +2,7 @@
  * The bytes of one object as they come from another node: checked chunk by chunk, and put in their place.
  *
  * Decides how a chunk gets there: into memory as it comes, without being gathered; to disk chunk by chunk beside the event loop. Chunks come in order; anything else, and
- * bytes that are not those that were sent, is damage. What has been put in its place is told in order, too. Owns the extent until it is sealed or abandoned, which waits for writes
+ * bytes that are not those that were sent, is damage. What has been put in its place is told in order, too. Abandons the extent, where it has to, after the writes
  * under way. Called by the receiver's shell.
  */
 import { checksumOf } from "../../platform/digest.ts";
@@ -23,7 +23,7 @@ export class IncomingObject {
   #gathered: Buffer | undefined;
   #writes: Promise<void> = Promise.resolve();
   #writing = 0;
-  #end: "sealed" | "abandoned" | undefined;
+  #isAbandoned = false;
 
   constructor(extent: ObjectExtent, options: { checks: boolean; onArrival: (pull: number, arrival: Arrival) => void }) {
     this.extent = extent;
@@ -40,7 +40,7 @@ export class IncomingObject {
   }
 
   bytes(head: ChunkHead, offset: number, bytes: Uint8Array): void {
-    if (head.pull !== this.#pull || this.#end !== undefined) return;
+    if (head.pull !== this.#pull || this.#isAbandoned) return;
     const { location } = this.extent;
     if (offset !== this.#offset || head.offset + head.sizeBytes > location.sizeBytes) {
       this.#arrived({ kind: "damaged" });
@@ -57,7 +57,7 @@ export class IncomingObject {
   }
 
   end(head: ChunkHead): void {
-    if (head.pull !== this.#pull || this.#end !== undefined) return;
+    if (head.pull !== this.#pull || this.#isAbandoned) return;
     const isWhole = this.#offset === head.offset + head.sizeBytes && (!this.#checks || this.#checksum === head.checksum);
     const gathered = this.#gathered;
     this.#checksum = 0;
@@ -67,12 +67,10 @@ export class IncomingObject {
     else this.#writeLater(head, gathered);
   }
 
-  seal(): void {
-    this.#finish("sealed");
-  }
-
   abandon(): void {
-    this.#finish("abandoned");
+    if (this.#isAbandoned) return;
+    this.#isAbandoned = true;
+    if (this.#writing === 0) this.extent.abandon();
   }
 
   #write(offset: number, bytes: Uint8Array): void {
@@ -89,13 +87,13 @@ export class IncomingObject {
     this.#writes = this.#writes.then(async () => {
       let arrival: Arrival = { kind: "stored", sizeBytes };
       try {
-        if (this.#end === undefined) await this.extent.writeLater(offset, bytes);
+        if (!this.#isAbandoned) await this.extent.writeLater(offset, bytes);
       } catch (error) {
         arrival = { kind: "full", error: error as Error };
       }
       this.#writing -= 1;
-      if (this.#end === undefined) this.#onArrival(pull, arrival);
-      else if (this.#writing === 0) this.#settle();
+      if (!this.#isAbandoned) this.#onArrival(pull, arrival);
+      else if (this.#writing === 0) this.extent.abandon();
     });
   }
 
@@ -104,16 +102,5 @@ export class IncomingObject {
     const pull = this.#pull;
     this.#pull = 0;
     this.#onArrival(pull, arrival);
-  }
-
-  #finish(end: "sealed" | "abandoned"): void {
-    if (this.#end !== undefined) return;
-    this.#end = end;
-    if (this.#writing === 0) this.#settle();
-  }
-
-  #settle(): void {
-    if (this.#end === "sealed") this.extent.seal();
-    else this.extent.abandon();
   }
 }

@@ -129,11 +129,6 @@ export class PullPlan {
     return this.#pulls.get(key)?.haveBytes ?? 0;
   }
 
-  /** Where the next chunk of a pull begins. */
-  expectedOffset(pull: number): number | undefined {
-    return this.#byNumber.get(pull)?.haveBytes;
-  }
-
   handle(event: PullEvent, nowMs: number): PullEffect[] {
     this.#nowMs = nowMs;
     this.#effects = [];

@@ -62,10 +62,6 @@ export class TransferLink {
     transport.onClose = (reason) => this.#closed(reason);
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   send(type: number, pull: number, header: unknown): void {
     if (this.#isClosed) return;
     this.#writer.full(type, 0, pull, encodeHeader(header), []);

@@ -111,10 +111,6 @@ export class NatsProcess implements AsyncDisposable {
     return `nats://${near.includes(":") ? `[${near}]` : near}:${this.#port}`;
   }
 
-  get port(): number {
-    return this.#port;
-  }
-
   /** Undefined between an end and the next start. */
   get pid(): number | undefined {
     return this.#server?.hasEnded === false ? this.#server.pid : undefined;

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { type ActorId, newNodeId, newProcessId } from "../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../rpc/head-service.ts";
 import { type ActorCreateHeader, MESSAGE, type PayloadHeader } from "../wire/messages.ts";
+import { isReplyTo, problemOfReply } from "../wire/replies.ts";
 import { ActorTable } from "./actors/actor-table.ts";
 import { DefinitionTable } from "./definition-table.ts";
 import { EnvironmentDescriptions } from "./environment-descriptions.ts";
@@ -15,7 +16,7 @@ const random = (bytes: number): string => "ab".repeat(bytes);
 const other = (bytes: number): string => "cd".repeat(bytes);
 const nodeId = newNodeId(random);
 const driver = newProcessId(random, nodeId);
-const actorId = "actor" as ActorId;
+const actorId = "ac".repeat(16) as ActorId;
 const args: PayloadHeader = { inBand: 0, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
 
 const creation: ActorCreateHeader = {
@@ -43,13 +44,8 @@ const creation: ActorCreateHeader = {
   },
 };
 
-test("a creation that an earlier head had kept and not acknowledged is answered, and its creator told what becomes of the actor", () => {
-  const actors = new ActorTable();
-  const spec = { definition: "d", args, deps: [], body: new Uint8Array() };
-  actors.handle({ kind: "create", id: actorId, creator: driver, options: creation.options, spec });
-  const record = actors.get(actorId);
-  if (record === undefined) throw new Error("it was created");
-  const tables = {
+function emptyTables(): ConstructorParameters<typeof Head>[0]["tables"] & object {
+  return {
     actors: new ActorTable(),
     groups: new PlacementGroupTable(),
     definitions: new DefinitionTable(),
@@ -57,6 +53,15 @@ test("a creation that an earlier head had kept and not acknowledged is answered,
     values: new KeyValues(),
     extensionRecords: new ExtensionRecords(),
   };
+}
+
+test("a creation that an earlier head had kept and not acknowledged is answered, and its creator told what becomes of the actor", () => {
+  const actors = new ActorTable();
+  const spec = { definition: "d", args, deps: [], body: new Uint8Array() };
+  actors.handle({ kind: "create", id: actorId, creator: driver, options: creation.options, spec });
+  const record = actors.get(actorId);
+  if (record === undefined) throw new Error("it was created");
+  const tables = emptyTables();
   // Who watched it is not in the store.
   tables.actors.restore([{ ...record, watchers: new Set() }], new Map());
   const said: unknown[] = [];
@@ -81,4 +86,17 @@ test("a creation that an earlier head had kept and not acknowledged is answered,
     { actorId, incarnation: 0 },
   );
   expect(said).toEqual([[MESSAGE.ACTOR_STATE, "alive"]]);
+});
+
+test("an actor whose creator's node is gone is found, with an answer of the right shape", () => {
+  const tables = emptyTables();
+  const spec = { definition: "d", args, deps: [], body: new Uint8Array() };
+  tables.actors.handle({ kind: "create", id: actorId, creator: newProcessId(other, newNodeId(other)), options: creation.options, spec });
+  const said: unknown[] = [];
+  const connection = { reply: (_: number, header: unknown) => said.push(header) };
+  const asker = { id: driver, holderId: driver, connection } as unknown as HeadPeer;
+  const head = new Head({ nowMs: () => 0, isOfDriver: false, tables });
+  head.receive(asker, { type: MESSAGE.ACTOR_LOOKUP, callId: 7, flags: 0, body: new Uint8Array() }, { name: "counter", namespace: "n" });
+  expect(said).toHaveLength(1);
+  expect(isReplyTo(MESSAGE.ACTOR_LOOKUP, said[0]) ? "" : problemOfReply(MESSAGE.ACTOR_LOOKUP, said[0])).toBe("");
 });

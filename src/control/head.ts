@@ -506,8 +506,9 @@ export class Head implements HeadService {
     timer.unref();
   }
 
+  /** Where the creator's node is gone, nobody counts the handles, and the creator stands for its daemon. */
   #refOf(actor: ActorRecord): { id: ObjectId; owner: ProcessId } {
-    return { id: actorObjectId(actor.id), owner: this.#ownerOf(actor)?.daemonId ?? ("" as ProcessId) };
+    return { id: actorObjectId(actor.id), owner: this.#ownerOf(actor)?.daemonId ?? actor.creator };
   }
 
   #releaseSpec(actor: ActorRecord, spec: ActorSpec): void {

@@ -211,21 +211,24 @@ describe("what somebody needs stays", () => {
 });
 
 test("a worker that has dropped a function gets it again, and each call runs once", { timeout: 120_000 }, async () => {
-  const counter = remote(() => (globalThis as { calls?: number }).calls ?? 0);
   const one = Array.from({ length: 1100 }, (_, number) =>
     remote(() => {
       const global = globalThis as { calls?: number };
       global.calls = (global.calls ?? 0) + 1;
-      return [number, process.pid];
+      return [number, process.pid, global.calls];
     }),
   );
-  const before = await counter.remote();
-  expect(before).toBe(0);
+  // One after the other they mostly have one worker, which drops the first functions; what each worker counts is what it answered.
+  const answered = new Map<number, number>();
   for (let round = 0; round < 2; round += 1) {
-    // One after the other they have one worker.
-    for (const [number, made] of one.entries()) expect((await made.remote())[0]).toBe(number);
+    for (const [number, made] of one.entries()) {
+      const [ran, worker, calls] = (await made.remote()) as [number, number, number];
+      const count = (answered.get(worker) ?? 0) + 1;
+      answered.set(worker, count);
+      expect([ran, calls]).toEqual([number, count]);
+    }
   }
-  expect(await counter.remote()).toBe(2200);
+  expect(Math.max(...answered.values())).toBeGreaterThan(1100);
 });
 
 test("a task that makes functions anew has each of them run", async () => {

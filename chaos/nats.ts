@@ -6,10 +6,10 @@
 import { join } from "node:path";
 import type { TestNats } from "shoal/testing";
 import { natsServerBinary } from "../scripts/nats-server.mjs";
-import type { NodeId } from "../src/base/ids.ts";
-import { certifyNode, newAuthority, newNodeKey } from "../src/platform/network/certificates.ts";
-import { NatsProcess, type TlsTexts } from "../src/platform/nats/nats-process.ts";
-import { HEAD_NAME } from "../src/platform/network/tls-identity.ts";
+import type { NodeId } from "../src/runtime/base/ids.ts";
+import { certifyNode, newAuthority, newNodeKey } from "../src/runtime/os/network/certificates.ts";
+import { NatsProcess, type TlsTexts } from "../src/runtime/nats/server/nats-process.ts";
+import { HEAD_NAME } from "../src/runtime/os/network/tls-identity.ts";
 import { freePorts } from "../test/control-plane/free-ports.ts";
 import { nowMs } from "./clock.ts";
 import { signal } from "./processes.ts";

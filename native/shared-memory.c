@@ -3,7 +3,7 @@
  *
  * It maps a part of a file as an ArrayBuffer, unmaps it when V8 has really let go of the memory (a finalizer of the
  * backing store, so it stays right after `ArrayBuffer.prototype.transfer`), and copies with stores that bypass the
- * cache, makes named pipes, and waits on words. Everything works without it, by copying. Called only by src/platform/shared-memory.ts.
+ * cache, makes named pipes, and waits on words. Everything works without it, by copying. Called only by src/runtime/os/shared-memory.ts.
  *
  * Invariants: every argument is checked before the system sees it, a mapping never reaches beyond the end of its file
  * (that would be a SIGBUS at the first touch), and no call leaves a mapping behind when it throws. Plain Node-API,

@@ -4,13 +4,13 @@
  * Hundreds of them fit into one process, so a head can be shown a cluster that no single machine could run. What the head tells is counted, as a check that it told everybody. Used by
  * the scale runs and by their test; of `node/` it has the heartbeat alone.
  */
-import { type ActorId, newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
-import { resourceVector } from "../src/base/resources.ts";
-import { Heartbeat } from "../src/node/membership/heartbeat.ts";
-import { randomHex } from "../src/platform/random.ts";
-import type { Transport } from "../src/platform/network/transport.ts";
+import { type ActorId, newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/runtime/base/ids.ts";
+import { resourceVector } from "../src/runtime/base/resources.ts";
+import { Heartbeat } from "../src/runtime/node/membership/heartbeat.ts";
+import { randomHex } from "../src/runtime/os/random.ts";
+import type { Transport } from "../src/runtime/os/network/transport.ts";
 
-import { NodeLink } from "../src/rpc/node-link.ts";
+import { NodeLink } from "../src/runtime/rpc/node-link.ts";
 import type {
   ActorToPlace,
   GroupPreparation,
@@ -24,11 +24,17 @@ import type {
   NodeReportHeader,
   RoutedHeader,
   WorkerFactsHeader,
-} from "../src/wire/cluster-messages.ts";
-import { type Frame, FRAME_FLAG } from "../src/wire/frame.ts";
-import { decodeHeader } from "../src/wire/header.ts";
-import { type ActorCreateHeader, type ActorStartHeader, type ActorStateHeader, MESSAGE, PROTOCOL_VERSION } from "../src/wire/messages.ts";
-import { readWireError } from "../src/wire/wire-error.ts";
+} from "../src/runtime/wire/cluster-messages.ts";
+import { type Frame, FRAME_FLAG } from "../src/runtime/wire/frame.ts";
+import { decodeHeader } from "../src/runtime/wire/header.ts";
+import {
+  type ActorCreateHeader,
+  type ActorStartHeader,
+  type ActorStateHeader,
+  MESSAGE,
+  PROTOCOL_VERSION,
+} from "../src/runtime/wire/messages.ts";
+import { readWireError } from "../src/runtime/wire/wire-error.ts";
 
 interface FakeDaemonOptions {
   readonly token: string;

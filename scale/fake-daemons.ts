@@ -4,12 +4,12 @@
  *
  * The daemons share this process (`fake-daemon.ts`), whose own work is in the latencies. Throws where the head is wrong, and not only slow: a node that is not told, a death that was none.
  */
-import type { ActorId } from "../src/base/ids.ts";
-import { connect, listen } from "../src/platform/network/endpoint.ts";
-import { randomHex } from "../src/platform/random.ts";
-import { type LocalHead, startHead } from "../src/providers/local-processes.ts";
-import type { NodeInfoHeader } from "../src/wire/cluster-messages.ts";
-import { MESSAGE } from "../src/wire/messages.ts";
+import type { ActorId } from "../src/runtime/base/ids.ts";
+import { connect, listen } from "../src/runtime/os/network/endpoint.ts";
+import { randomHex } from "../src/runtime/os/random.ts";
+import { type LocalHead, startHead } from "../src/ops/providers/local-processes.ts";
+import type { NodeInfoHeader } from "../src/runtime/wire/cluster-messages.ts";
+import { MESSAGE } from "../src/runtime/wire/messages.ts";
 import { FakeDaemon } from "./fake-daemon.ts";
 import type { ScaleNats } from "./nats.ts";
 import { openFilesMax, type ProcessWeight, weigh } from "./process-weight.ts";

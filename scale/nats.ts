@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { natsServerBinary } from "../scripts/nats-server.mjs";
-import type { NatsOfHead } from "../src/control/nats/head-place.ts";
-import { startSupervisedNats } from "../src/providers/supervised-nats.ts";
+import type { NatsOfHead } from "../src/runtime/nats/head-place.ts";
+import { startSupervisedNats } from "../src/ops/providers/supervised-nats.ts";
 
 export interface ScaleNats extends AsyncDisposable {
   readonly access: NatsOfHead;

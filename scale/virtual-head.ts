@@ -4,16 +4,16 @@
  * The head is the real one with its server, journal and links, over a store in memory; the nodes are fake daemons at the other end of connections that are queues. What the nodes' side
  * spends is measured and taken off. Counts of messages do not depend on the machine: the tests hold those.
  */
-import { type ActorId, newNodeId, newProcessId } from "../src/base/ids.ts";
-import { HeadServer } from "../src/control/nodes/head-server.ts";
-import { KeptHead } from "../src/control/tables/kept-head.ts";
-import { claimLeadership, type Leadership } from "../src/control/leadership/leadership.ts";
-import { MemoryStore } from "../src/control/store/memory-store.ts";
-import { KeyTable } from "../src/control/store/key-table.ts";
-import { collectGarbage } from "../src/platform/garbage.ts";
-import { randomHex } from "../src/platform/random.ts";
-import type { Transport } from "../src/platform/network/transport.ts";
-import { MESSAGE } from "../src/wire/messages.ts";
+import { type ActorId, newNodeId, newProcessId } from "../src/runtime/base/ids.ts";
+import { HeadServer } from "../src/runtime/head/nodes/head-server.ts";
+import { KeptHead } from "../src/runtime/head/tables/kept-head.ts";
+import { claimLeadership, type Leadership } from "../src/runtime/head/leadership/leadership.ts";
+import { MemoryStore } from "../src/runtime/control-plane/memory-store.ts";
+import { KeyTable } from "../src/runtime/control-plane/key-table.ts";
+import { collectGarbage } from "../src/runtime/os/garbage.ts";
+import { randomHex } from "../src/runtime/os/random.ts";
+import type { Transport } from "../src/runtime/os/network/transport.ts";
+import { MESSAGE } from "../src/runtime/wire/messages.ts";
 import { FakeDaemon } from "./fake-daemon.ts";
 import type { Row } from "./report.ts";
 

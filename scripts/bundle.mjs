@@ -2,8 +2,8 @@
  * Writes the JavaScript of the package: the sources, joined into a few files.
  *
  * A process of Shoal loads all of its modules at its start, and three processes stand between a program and its first answer: loading 130 small files took each
- * of them 87 ms of CPU, loading what is written here 34 ms (docs/decisions/0019). Entry files keep their places, shared code lies one folder
- * deep, as the sources do, so that paths relative to a module are the same in both. Called by setup.mjs with the folder to write into.
+ * of them 87 ms of CPU, loading what is written here 34 ms (docs/decisions/0019). Entry files keep their places, shared code lies in a folder of its
+ * own, so no module may ask where it lies itself (os/own-files.ts). Called by setup.mjs with the folder to write into.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -14,9 +14,10 @@ const [outdir] = process.argv.slice(2);
 const { exports, bin } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 const published = Object.values(exports).flatMap((target) => target["shoal-source"]?.replace("./", "") ?? []);
 const imported = importedOfBuiltins();
-const processes = readdirSync(join(ROOT, "src", "entry"))
+const entries = readdirSync(join(ROOT, "src", "entry"))
   .filter((name) => !name.endsWith(".test.ts"))
   .map((name) => `src/entry/${name}`);
+const processes = [...entries, "src/ops/supervisor/supervisor-process.ts"];
 
 /**
  * Node's own modules are taken as `require` gives them. An `import` of one makes a module of it that reads each of its exports, and some of those load more when they
@@ -66,9 +67,9 @@ for (const entryPoints of [[...published, ...workers], daemons, others]) {
 }
 const programs = Object.values(bin).map((file) => file.replace(/^\.\/dist\/(.*)\.js$/, "src/$1.ts"));
 await build({ ...settings, entryPoints: programs });
-await build({ ...settings, entryPoints: ["src/platform/refuse-runtime.ts", "src/cli/refuse-runtime.ts"] });
-for (const file of published) importFirst(file, "platform/refuse-runtime.js");
-for (const file of programs) importFirst(file, "cli/refuse-runtime.js");
+await build({ ...settings, entryPoints: ["src/runtime/os/refuse-runtime.ts", "src/ops/cli/refuse-runtime.ts"] });
+for (const file of published) importFirst(file, "runtime/os/refuse-runtime.js");
+for (const file of programs) importFirst(file, "ops/cli/refuse-runtime.js");
 
 /** On the first line that is code, so that the source map stays true. */
 function importFirst(source, module) {

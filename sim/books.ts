@@ -5,11 +5,11 @@
  * do changes, unless a run has a mutation, which breaks one of them on purpose so that the simulation can show that it notices (`mutations.ts`).
  */
 import { type AmbientProcess, currentProcess } from "./ambient.ts";
-import { LeaseManager } from "../src/node/leases/lease-manager.ts";
-import { RefLedger } from "../src/node/references/ref-ledger.ts";
-import { RefValues } from "../src/node/references/ref-values.ts";
-import { StoreLedger } from "../src/object/store-ledger.ts";
-import type { LeaseEffect, LeaseEvent } from "../src/node/leases/lease-events.ts";
+import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
+import { RefLedger } from "../src/runtime/node/references/ref-ledger.ts";
+import { RefValues } from "../src/runtime/node/references/ref-values.ts";
+import { StoreLedger } from "../src/runtime/objects/store-ledger.ts";
+import type { LeaseEffect, LeaseEvent } from "../src/runtime/node/leases/lease-events.ts";
 
 interface Books {
   leases: LeaseManager | undefined;

@@ -5,7 +5,7 @@
  * connections between simulated machines.
  */
 import { join } from "node:path";
-import { newJobId, newNodeId, newProcessId, type ProcessId } from "../src/base/ids.ts";
+import { newJobId, newNodeId, newProcessId, type ProcessId } from "../src/runtime/base/ids.ts";
 import type { Runtime } from "../src/core/runtime.ts";
 import { ClusterNetwork } from "./network.ts";
 import { type Driver, type NodeOptions, type NodeSurroundings, SimulatedNode } from "./node.ts";

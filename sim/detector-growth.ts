@@ -5,11 +5,11 @@
  *   node sim/detector-growth.ts --nodes 1000 --minutes 10 --seed 7
  *
  * Prints, for each size, what a heartbeat costs (with its share of the ticks), how long deaths take to be noticed, and how many nodes were suspected or declared dead that
- * were alive. `src/control/nodes/failure-detector.test.ts` runs it with small sizes and holds what must not depend on the size.
+ * were alive. `src/runtime/head/nodes/failure-detector.test.ts` runs it with small sizes and holds what must not depend on the size.
  */
 import { parseArgs } from "node:util";
-import type { NodeId } from "../src/base/ids.ts";
-import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/nodes/failure-detector.ts";
+import type { NodeId } from "../src/runtime/base/ids.ts";
+import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/runtime/head/nodes/failure-detector.ts";
 import { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 
 interface GrowthOptions {

@@ -1,11 +1,11 @@
 /**
- * Addresses in a simulated world: stands for `src/platform/network/endpoint.ts`, which `hooks.ts` replaces by it.
+ * Addresses in a simulated world: stands for `src/runtime/os/network/endpoint.ts`, which `hooks.ts` replaces by it.
  *
  * Whoever listens or connects is the process that runs. A connection between machines that are cut off from each other is made when they are not any more. Owns which
  * process listens where; an address ends with its process.
  */
 import { currentProcess } from "./ambient.ts";
-import type { Listener, Transport } from "../src/platform/network/transport.ts";
+import type { Listener, Transport } from "../src/runtime/os/network/transport.ts";
 import type { SimulatedProcess } from "./world.ts";
 
 interface Listening {

@@ -5,13 +5,13 @@
  * heartbeat and when it may (a head that has lately proven to the store that it leads), how a suspicion is committed before it counts, what proof a node accepts when nobody
  * answers, and that workers stop by themselves when their daemon has not told them to go on. The invariant: when the death of the node is committed, none of its workers runs.
  */
-import type { NodeId } from "../src/base/ids.ts";
-import { CLOSED_AFTER_MS, DEAD_AFTER_MS, HEARTBEAT_EVERY_MS, PROOF_GOOD_MS, WORKER_GRACE_MS } from "../src/base/limits.ts";
-import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/control/nodes/failure-detector.ts";
-import { ANNOUNCE_EVERY_MS, CLAIM_AFTER_MS, GIVES_UP_AFTER_MS } from "../src/control/limits.ts";
-import { ProofClock } from "../src/control/leadership/proof-clock.ts";
-import { SAME_TIME_MS } from "../src/node/membership/limits.ts";
-import { type FenceEvent, type LaterHeads, SelfFence } from "../src/node/membership/self-fence.ts";
+import type { NodeId } from "../src/runtime/base/ids.ts";
+import { CLOSED_AFTER_MS, DEAD_AFTER_MS, HEARTBEAT_EVERY_MS, PROOF_GOOD_MS, WORKER_GRACE_MS } from "../src/runtime/base/limits.ts";
+import { type DetectorEffect, type DetectorEvent, FailureDetector } from "../src/runtime/head/nodes/failure-detector.ts";
+import { ANNOUNCE_EVERY_MS, CLAIM_AFTER_MS, GIVES_UP_AFTER_MS } from "../src/runtime/head/limits.ts";
+import { ProofClock } from "../src/runtime/head/leadership/proof-clock.ts";
+import { SAME_TIME_MS } from "../src/runtime/node/membership/limits.ts";
+import { type FenceEvent, type LaterHeads, SelfFence } from "../src/runtime/node/membership/self-fence.ts";
 import type { FencingMutation, FencingProof } from "./fencing-mutations.ts";
 import { CUTS, type Head, type Place, type Way } from "./fencing-places.ts";
 import { StoreLooks, StoreOutages } from "./store-outages.ts";

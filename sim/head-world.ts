@@ -6,20 +6,20 @@
  * not acknowledged is said again to the next head, after the node's registration, as links do it. Checked all the time: never two started workers of one actor. Checked at the
  * end, when all has settled: no acknowledged actor, name or group is lost, every live actor has its one worker, no node runs what nobody knows.
  */
-import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../src/base/ids.ts";
-import type { NodeView } from "../src/base/resources.ts";
-import type { Head } from "../src/control/head.ts";
-import { HEAD_PREFIX, type HeadTables } from "../src/control/tables/head-records.ts";
-import { KeptHead } from "../src/control/tables/kept-head.ts";
-import { Journal } from "../src/control/tables/journal.ts";
-import { claimLeadership, type Leadership } from "../src/control/leadership/leadership.ts";
-import { RecordedTables } from "../src/control/tables/recorded-tables.ts";
-import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/control/store/control-store.ts";
-import { MemoryStore } from "../src/control/store/memory-store.ts";
-import { KeyTable } from "../src/control/store/key-table.ts";
-import type { HeadPeer, NodeServices } from "../src/rpc/head-service.ts";
-import type { DigestActorHeader, WorkerFactsHeader } from "../src/wire/cluster-messages.ts";
-import { type ActorCreateHeader, type ActorStartHeader, MESSAGE, type PayloadHeader } from "../src/wire/messages.ts";
+import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../src/runtime/base/ids.ts";
+import type { NodeView } from "../src/runtime/base/resources.ts";
+import type { Head } from "../src/runtime/head/head.ts";
+import { HEAD_PREFIX, type HeadTables } from "../src/runtime/head/tables/head-records.ts";
+import { KeptHead } from "../src/runtime/head/tables/kept-head.ts";
+import { Journal } from "../src/runtime/head/tables/journal.ts";
+import { claimLeadership, type Leadership } from "../src/runtime/head/leadership/leadership.ts";
+import { RecordedTables } from "../src/runtime/head/tables/recorded-tables.ts";
+import type { StoreTransaction, StoreWrite, TransactionResult } from "../src/runtime/control-plane/control-store.ts";
+import { MemoryStore } from "../src/runtime/control-plane/memory-store.ts";
+import { KeyTable } from "../src/runtime/control-plane/key-table.ts";
+import type { HeadPeer, NodeServices } from "../src/runtime/rpc/head-service.ts";
+import type { DigestActorHeader, WorkerFactsHeader } from "../src/runtime/wire/cluster-messages.ts";
+import { type ActorCreateHeader, type ActorStartHeader, MESSAGE, type PayloadHeader } from "../src/runtime/wire/messages.ts";
 import { SeededNumbers } from "./virtual-time.ts";
 
 type RecoveryMutation =

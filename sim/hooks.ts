@@ -13,7 +13,7 @@ export interface Mutant {
   readonly becomes: string;
 }
 
-const ENDPOINT = new URL("../src/platform/network/endpoint.ts", import.meta.url).href;
+const ENDPOINT = new URL("../src/runtime/os/network/endpoint.ts", import.meta.url).href;
 const SIMULATED_ENDPOINT = new URL("./endpoint.ts", import.meta.url).href;
 
 let mutant: Mutant | undefined;

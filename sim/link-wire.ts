@@ -4,12 +4,12 @@
  * Stands for sockets and timers below the real `NodeLink`; opens no socket and sleeps never. Used by tests that plan each step and by those that a seed decides. Invariant: what
  * was handed to a receiver is overwritten at once, as a socket's memory is.
  */
-import type { NodeId, ProcessId } from "../src/base/ids.ts";
-import { loopbackPair, type Transport } from "../src/platform/network/transport.ts";
-import { acceptPeer } from "../src/rpc/handshake.ts";
-import { type LinkTimers, NodeLink, type NodeLinkOptions } from "../src/rpc/node-link.ts";
-import { decodeHeader } from "../src/wire/header.ts";
-import type { LinkHelloHeader } from "../src/wire/messages.ts";
+import type { NodeId, ProcessId } from "../src/runtime/base/ids.ts";
+import { loopbackPair, type Transport } from "../src/runtime/os/network/transport.ts";
+import { acceptPeer } from "../src/runtime/rpc/handshake.ts";
+import { type LinkTimers, NodeLink, type NodeLinkOptions } from "../src/runtime/rpc/node-link.ts";
+import { decodeHeader } from "../src/runtime/wire/header.ts";
+import type { LinkHelloHeader } from "../src/runtime/wire/messages.ts";
 
 const TOKEN = "the cluster's";
 export const NODE_A = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" as NodeId;

@@ -8,22 +8,22 @@ import type { Mutant } from "./hooks.ts";
 
 export const MUTANTS: Readonly<Record<string, Mutant>> = {
   grantAnswersQuestion: {
-    file: "worker/executor.ts",
+    file: "runtime/worker/executor.ts",
     text: "if (this.#slotAsked && !isAnswer) return;",
     becomes: "",
   },
   noCpusIsAnyShape: {
-    file: "worker/executor.ts",
+    file: "runtime/worker/executor.ts",
     text: 'const ANY_SHAPE = "any";',
     becomes: 'const ANY_SHAPE = "";',
   },
   takenFromConnectingOwner: {
-    file: "worker/worker-host.ts",
+    file: "runtime/worker/worker-host.ts",
     text: "if (caller.leaseId !== undefined && caller.leaseId <= reclaimed) this.#retire([server], [caller.processId, reclaimed]);",
     becomes: "",
   },
   handleCountedTwice: {
-    file: "object/object-table.ts",
+    file: "runtime/objects/object-table.ts",
     text: "if (entry.handles === 0 || !this.#finalizers.unregister(handle)) entry.handles += 1;",
     becomes: "entry.handles += 1;",
   },
@@ -38,17 +38,17 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (leftMs <= Number.POSITIVE_INFINITY) throw",
   },
   parkedIsReport: {
-    file: "node/leases/lease-manager.ts",
+    file: "runtime/node/leases/lease-manager.ts",
     text: "worker.isUnsure &&= !event.isReport;",
     becomes: "worker.isUnsure = false;",
   },
   aliasesOfDeadNodeStay: {
-    file: "control/head.ts",
+    file: "runtime/head/head.ts",
     text: "for (const id of this.#actors.aliasesOf(tag)) this.unheld(id);",
     becomes: "",
   },
   unreadOfRetiredCounted: {
-    file: "worker/call-server.ts",
+    file: "runtime/worker/call-server.ts",
     text: "this.#connection.onFrame = () => {};",
     becomes:
       'this.#connection.onFrame = (frame) => void (frame.type === MESSAGE.TASK_CALL && (frame.flags & FRAME_FLAG.NUMBER) === 0 && this.received.readCall(readAs(MESSAGES_TO_WORKER, MESSAGE.TASK_CALL, frame), frame, ""));',
@@ -64,17 +64,17 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "const table = { unpin: (_: unknown): void => {} };\n    const waited",
   },
   exitBeforeLastMessages: {
-    file: "node/daemon.ts",
+    file: "runtime/node/daemon.ts",
     text: "if (connection === undefined || this.#isClosing) {",
     becomes: "if (connection !== undefined) connection.onClose = () => {};\n    connection?.drop('');\n    if (connection !== null) {",
   },
   givenUpInQueue: {
-    file: "worker/executor.ts",
+    file: "runtime/worker/executor.ts",
     text: "if (job.context.isFinished) {",
     becomes: "if (job.context === undefined) {",
   },
   groupSharesWorker: {
-    file: "node/leases/task-workers.ts",
+    file: "runtime/node/leases/task-workers.ts",
     text: "worker.environment === environment && worker.group === demand.group",
     becomes: "worker.environment === environment",
   },
@@ -84,12 +84,12 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "this.#options.failDependency(record, failed);",
   },
   placedInGoneWorker: {
-    file: "node/daemon.ts",
+    file: "runtime/node/daemon.ts",
     text: "this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
     becomes: "if (this.#peers.has(worker)) this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
   },
   parkedNotTold: {
-    file: "worker/result-sender.ts",
+    file: "runtime/worker/result-sender.ts",
     text: "this.#connection.send(MESSAGE.TASK_PARKED, undefined, { callId });\n    this.#connection.flush();",
     becomes: "void callId;",
   },
@@ -99,22 +99,22 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (ending === undefined) return { begun: unanswered.slice(0, 1), notBegun: unanswered.slice(1) };",
   },
   onceIsAbuse: {
-    file: "node/membership/message-validation.ts",
+    file: "runtime/node/membership/message-validation.ts",
     text: "  MESSAGE.LEASE_RECLAIMED,\n",
     becomes: "  MESSAGE.LEASE_RECLAIMED,\n  MESSAGE.LEASE_ONCE,\n",
   },
   groupsOfDeadNodeStay: {
-    file: "control/head.ts",
+    file: "runtime/head/head.ts",
     text: ", ...this.#groups.ownersOf(tag)",
     becomes: "",
   },
   grantOfDeadKept: {
-    file: "node/membership/other-nodes.ts",
+    file: "runtime/node/membership/cluster-router.ts",
     text: "if (this.#options.local(to) === undefined) this.#returnUnwanted",
     becomes: "if (this.#options.local(to) === null) this.#returnUnwanted",
   },
   adopterIsAsked: {
-    file: "object/store-ledger.ts",
+    file: "runtime/objects/store-ledger.ts",
     text: "if (arena.maker !== process || object.isAdopted) continue;",
     becomes: "if (arena.maker !== process) continue;",
   },
@@ -124,27 +124,27 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (ending === undefined) return { begun: [], notBegun: Array.from(unanswered) };",
   },
   storedOfBrokenStays: {
-    file: "object/held-messages.ts",
+    file: "runtime/objects/in-flight-borrows.ts",
     text: "if (this.storedLink !== undefined && this.#hasStored)",
     becomes: "if (this.storedLink === -1)",
   },
   exitOfEarlierLife: {
-    file: "control/actors/actor-table.ts",
+    file: "runtime/head/actors/actor-table.ts",
     text: "actor.exit = exit;\n    actor.ending ??= ending;",
     becomes: "actor.ending ??= ending;",
   },
   lostArgumentsHoldTheLease: {
-    file: "worker/argument-waits.ts",
+    file: "runtime/worker/argument-waits.ts",
     text: "if (dependencies.length > 0) throw new ArgumentsLost(dependencies);",
     becomes: "",
   },
   copiesOfFreedStay: {
-    file: "node/objects/object-source.ts",
+    file: "runtime/node/objects/object-source.ts",
     text: 'if (state === "whole") this.#freedBefore(node, key);',
     becomes: "",
   },
   overtakenLosesSlot: {
-    file: "worker/executor.ts",
+    file: "runtime/worker/executor.ts",
     text: "if (this.#overtaken.size === 0 || this.#mayRun(shape) || !this.#returnToOvertaken()) return false;",
     becomes: "if (shape !== null) return false;",
   },
@@ -154,7 +154,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "if (row.uses === 0) this.#forget(row);",
   },
   releasedGroupStaysPlaced: {
-    file: "node/leases/lease-manager.ts",
+    file: "runtime/node/leases/lease-manager.ts",
     text: "for (const placement of this.#groups.release(group)) this.#demands.settle(placement);",
     becomes: "this.#groups.release(group);",
   },

@@ -3,13 +3,13 @@
  *
  * Does what `entry/head.ts` and `entry/daemon.ts` do. Owns the head's process; decides nothing.
  */
-import { newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/base/ids.ts";
-import { HeadServer } from "../src/control/nodes/head-server.ts";
-import { Journal } from "../src/control/tables/journal.ts";
-import { KeptHead } from "../src/control/tables/kept-head.ts";
-import { RecordedTables } from "../src/control/tables/recorded-tables.ts";
-import { ClusterMembership } from "../src/node/membership/cluster-membership.ts";
-import { PROTOCOL_VERSION } from "../src/wire/messages.ts";
+import { newNodeId, newProcessId, type NodeId, type ProcessId } from "../src/runtime/base/ids.ts";
+import { HeadServer } from "../src/runtime/head/nodes/head-server.ts";
+import { Journal } from "../src/runtime/head/tables/journal.ts";
+import { KeptHead } from "../src/runtime/head/tables/kept-head.ts";
+import { RecordedTables } from "../src/runtime/head/tables/recorded-tables.ts";
+import { ClusterMembership } from "../src/runtime/node/membership/cluster-membership.ts";
+import { PROTOCOL_VERSION } from "../src/runtime/wire/messages.ts";
 import { connect, listen } from "./endpoint.ts";
 import { type SimulatedNode, TOKEN } from "./node.ts";
 import type { SimulatedProcess, World } from "./world.ts";

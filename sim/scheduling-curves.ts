@@ -5,9 +5,9 @@
  * the same in each run.
  */
 import { parseArgs } from "node:util";
-import type { NodeId, ProcessId } from "../src/base/ids.ts";
-import { resourceVector } from "../src/base/resources.ts";
-import { ClusterScheduler } from "../src/control/placement/cluster-scheduler.ts";
+import type { NodeId, ProcessId } from "../src/runtime/base/ids.ts";
+import { resourceVector } from "../src/runtime/base/resources.ts";
+import { ClusterScheduler } from "../src/runtime/head/placement/cluster-scheduler.ts";
 import { SchedulingSimulation } from "./scheduling.ts";
 
 const { values } = parseArgs({

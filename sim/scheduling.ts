@@ -6,13 +6,13 @@
  * when it has been idle. What comes out are waiting times, how many leases came from other nodes, and how much the head had to do, as functions of the number
  * of nodes. `checkBooks` holds that no node ever grants more than it has.
  */
-import { type NodeId, nodeTagOf, type ProcessId } from "../src/base/ids.ts";
-import { resourceVector } from "../src/base/resources.ts";
-import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "../src/control/placement/cluster-scheduler.ts";
-import type { LeaseEffect, LeaseEvent } from "../src/node/leases/lease-events.ts";
-import { LeaseManager } from "../src/node/leases/lease-manager.ts";
-import { Spillback, type SpillEffect, type SpillEvent } from "../src/node/leases/spillback.ts";
-import { parseLeaseSpec } from "../src/scheduling/lease-spec.ts";
+import { type NodeId, nodeTagOf, type ProcessId } from "../src/runtime/base/ids.ts";
+import { resourceVector } from "../src/runtime/base/resources.ts";
+import { ClusterScheduler, type SchedulerEffect, type SchedulerEvent } from "../src/runtime/head/placement/cluster-scheduler.ts";
+import type { LeaseEffect, LeaseEvent } from "../src/runtime/node/leases/lease-events.ts";
+import { LeaseManager } from "../src/runtime/node/leases/lease-manager.ts";
+import { Spillback, type SpillEffect, type SpillEvent } from "../src/runtime/node/leases/spillback.ts";
+import { parseLeaseSpec } from "../src/runtime/scheduling/lease-spec.ts";
 
 interface SchedulingOptions {
   readonly nodes: number;

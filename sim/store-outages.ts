@@ -4,7 +4,7 @@
  * What a killed one is sent is refused, and sent again; what one that stands still is sent is applied when it goes on; after either it greets for a while before it keeps anything, as servers that elect a leader do. A node may also be where a
  * firewall refuses in the store's place. Made by `fencing-world.ts`.
  */
-import { StoreAbsence, type StoreWord } from "../src/node/membership/store-absence.ts";
+import { StoreAbsence, type StoreWord } from "../src/runtime/node/membership/store-absence.ts";
 import type { FencingMutation } from "./fencing-mutations.ts";
 import type { SeededNumbers, VirtualTime } from "./virtual-time.ts";
 

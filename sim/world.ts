@@ -6,7 +6,7 @@
  * writes of one turn. Owns time, queue and trace; decides nothing about Shoal. Invariant: no event runs for a process that is dead.
  */
 import { Random } from "../soak/random.ts";
-import type { Transport } from "../src/platform/network/transport.ts";
+import type { Transport } from "../src/runtime/os/network/transport.ts";
 import { type AmbientProcess, Finalizers, runAs, settle } from "./ambient.ts";
 
 interface Scheduled {

@@ -1,7 +1,7 @@
 /** Holds docs/errors.md: every error of the family, and every reason of a failed reconstruction, is explained there. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import * as errors from "../src/base/errors.ts";
+import * as errors from "../src/runtime/base/errors.ts";
 import { RECONSTRUCTION_REASON } from "../src/core/calls/recovery.ts";
 
 const text = readFileSync(new URL("../docs/errors.md", import.meta.url), "utf8");

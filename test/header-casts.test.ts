@@ -10,7 +10,7 @@ const CAST = /\bheader\)? as (?!const\b)|\bdecodeHeader\((?:[^()]|\([^()]*\))*\)
 
 /** How many casts are left: of the records that a head reads back from its store. */
 const LEFT: Readonly<Record<string, number>> = {
-  "control/tables/head-records.ts": 9,
+  "runtime/head/tables/head-records.ts": 9,
 };
 
 function casts(text: string): number {

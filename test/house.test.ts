@@ -14,6 +14,8 @@ import { unusedExports } from "./house/unused-exports.ts";
 const SMALL_FILE_LINES_MAX = 80;
 const HEADER_LINES_MIN = 3;
 const VAGUE_NAMES = /^(utils?|helpers?|common|misc)$/;
+/** Named after the public subpath, whose name is that of Ray's. */
+const UTIL = /^util\//;
 const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.ts$/;
 const WORDS_OF_UNFINISHED_CODE = /\b(TODO|FIXME|XXX|HACK|not implemented|placeholder)\b/i;
 
@@ -41,7 +43,7 @@ test("every file begins with a header that says what it decides", () => {
 test("files are named in kebab-case, and none after nothing in particular", () => {
   const breaches = readSources({ tests: true })
     .filter(({ path }) => {
-      const folders = path.split("/").slice(0, -1);
+      const folders = path.replace(UTIL, "").split("/").slice(0, -1);
       const stem = basename(path).replace(/(\.test)?\.ts$/, "");
       return !FILE_NAME.test(basename(path)) || [...folders, stem].some((name) => VAGUE_NAMES.test(name));
     })
@@ -83,7 +85,7 @@ test("everything that core/internal.ts lends to libraries says what it promises"
 test("an export counts as used by any form of import, and by nothing else", () => {
   const files = [
     sourceFile(
-      "src/rpc/link.ts",
+      "src/runtime/rpc/link.ts",
       [
         "export interface LinkOptions {}",
         "export class Link { constructor(_options: LinkOptions) {} }",
@@ -94,27 +96,27 @@ test("an export counts as used by any form of import, and by nothing else", () =
         "// export const comment = 1;",
       ].join("\n"),
     ),
-    sourceFile("src/rpc/all.ts", "export const one = 1;"),
-    sourceFile("src/rpc/late.ts", "export const two = 2;"),
-    sourceFile("src/rpc/later.ts", "export const four = 4;\nexport const five = 5;"),
-    sourceFile("src/rpc/effect.ts", "export const three = 3;"),
+    sourceFile("src/runtime/rpc/all.ts", "export const one = 1;"),
+    sourceFile("src/runtime/rpc/late.ts", "export const two = 2;"),
+    sourceFile("src/runtime/rpc/later.ts", "export const four = 4;\nexport const five = 5;"),
+    sourceFile("src/runtime/rpc/effect.ts", "export const three = 3;"),
   ];
   const user = sourceFile(
     "src/core/user.ts",
     [
-      'import { type Link as Line } from "../rpc/link.ts";',
-      'export type { Other } from "../rpc/link.ts";',
-      'import * as all from "../rpc/all.ts";',
-      'import "../rpc/effect.ts";',
-      'const late = import("../rpc/late.ts");',
-      'const { four: fourth } = await import("../rpc/later.ts");',
+      'import { type Link as Line } from "../runtime/rpc/link.ts";',
+      'export type { Other } from "../runtime/rpc/link.ts";',
+      'import * as all from "../runtime/rpc/all.ts";',
+      'import "../runtime/rpc/effect.ts";',
+      'const late = import("../runtime/rpc/late.ts");',
+      'const { four: fourth } = await import("../runtime/rpc/later.ts");',
     ].join("\n"),
   );
   expect(unusedExports(files, [...files, user])).toEqual([
-    "src/rpc/link.ts: no other file imports LinkOptions; take away `export`",
-    "src/rpc/link.ts: no other file imports openLink; take away `export`",
-    "src/rpc/later.ts: no other file imports five; take away `export`",
-    "src/rpc/effect.ts: no other file imports three; take away `export`",
+    "src/runtime/rpc/link.ts: no other file imports LinkOptions; take away `export`",
+    "src/runtime/rpc/link.ts: no other file imports openLink; take away `export`",
+    "src/runtime/rpc/later.ts: no other file imports five; take away `export`",
+    "src/runtime/rpc/effect.ts: no other file imports three; take away `export`",
   ]);
 });
 
@@ -129,8 +131,8 @@ test("paths become URLs, and URLs paths, by pathToFileURL and fileURLToPath alon
 
 test("one file decides where temporary files and sockets lie", () => {
   const breaches = readSources()
-    .filter(({ path, text }) => path !== "platform/files/temporary-folder.ts" && /\btmpdir\b|["']\/tmp\b|\bTMPDIR"\]/.test(text))
-    .map(({ path }) => `src/${path}: use temporaryRoot or socketRoot of platform/files/temporary-folder.ts`);
+    .filter(({ path, text }) => path !== "runtime/os/files/temporary-folder.ts" && /\btmpdir\b|["']\/tmp\b|\bTMPDIR"\]/.test(text))
+    .map(({ path }) => `src/${path}: use temporaryRoot or socketRoot of runtime/os/files/temporary-folder.ts`);
   expect(breaches).toEqual([]);
 });
 

@@ -5,13 +5,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import * as alive from "../src/base/limits.ts";
-import * as control from "../src/control/limits.ts";
-import * as node from "../src/node/membership/limits.ts";
-import * as store from "../src/object/limits.ts";
-import * as leases from "../src/scheduling/limits.ts";
-import { FRAME_FLAG } from "../src/wire/frame.ts";
-import { MESSAGE, PROTOCOL_VERSION, STREAMING } from "../src/wire/messages.ts";
+import * as alive from "../src/runtime/base/limits.ts";
+import * as control from "../src/runtime/head/limits.ts";
+import * as kept from "../src/runtime/control-plane/limits.ts";
+import * as node from "../src/runtime/node/membership/limits.ts";
+import * as store from "../src/runtime/objects/limits.ts";
+import * as leases from "../src/runtime/scheduling/limits.ts";
+import { FRAME_FLAG } from "../src/runtime/wire/frame.ts";
+import { MESSAGE, PROTOCOL_VERSION, STREAMING } from "../src/runtime/wire/messages.ts";
 import { limitsIn, pythonLimits, readLimitModules, wantedByPython } from "./house/limits.ts";
 import { readCode, readSources, REPOSITORY } from "./house/source-files.ts";
 
@@ -101,17 +102,17 @@ test("limits come in the order that their reasons need", () => {
       node.UNPROVEN_AFTER_MS,
       STORE_ELECTION_MS,
       node.STORE_AWAY_MS,
-      control.TRANSACTION_TIMEOUT_MS,
+      kept.TRANSACTION_TIMEOUT_MS,
       control.GIVES_UP_AFTER_MS,
       PROOF_GOOD_MS,
       PROOF_GOOD_MS + FENCE_AFTER_MS,
     ],
     "what the head keeps fits into what NATS takes": [
-      control.VALUE_BYTES_MAX,
-      control.MESSAGE_BYTES_MAX,
+      kept.VALUE_BYTES_MAX,
+      kept.MESSAGE_BYTES_MAX,
       control.COMMIT_BYTES_MAX,
       control.RECORD_BODY_BYTES_MAX,
-      control.STREAM_BYTES_MAX,
+      kept.STREAM_BYTES_MAX,
     ],
     "a store makes room before it is full": [store.SPILL_DOWN_TO, store.IDLE_COPIES_UP_TO, store.SPILL_ABOVE, 1],
     "a caller returns an idle lease before it is taken": [leases.LEASE_IDLE_MS, leases.RECLAIM_AFTER_IDLE_MS, leases.WAIT_BEFORE_REVOKE_MS],

@@ -1,7 +1,7 @@
 /**
  * Holds that no decision of ours is taken from a text that is meant for people: an error's message, a reason, a hint.
  *
- * Codes decide (`wire/wire-error.ts`, `ShoalError.code`, `details`). Found by form: a test or a comparison of something that bears the name of such a text. Output of programs
+ * Codes decide (`runtime/wire/wire-error.ts`, `ShoalError.code`, `details`). Found by form: a test or a comparison of something that bears the name of such a text. Output of programs
  * that are not ours has no codes; the files that read it are named here.
  */
 import { expect, test } from "vitest";
@@ -17,7 +17,7 @@ const IN_PYTHON = new RegExp(
 
 /** By file, what it reads that is not ours. */
 const OF_OTHERS: Readonly<Record<string, string>> = {
-  "src/wire/value/limits.ts": "what V8 says of a full stack",
+  "src/runtime/wire/value/limits.ts": "what V8 says of a full stack",
 };
 
 function decidesByText(line: string, isPython: boolean): boolean {

@@ -1,4 +1,4 @@
-/** Holds the tables of PROTOCOL.md to the definitions of messages in `src/wire`; `-u` writes them anew. */
+/** Holds the tables of PROTOCOL.md to the definitions of messages in `src/runtime/wire`; `-u` writes them anew. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { messagesWithoutRow, protocolPage } from "./house/protocol-tables.ts";
 import { REPOSITORY } from "./house/source-files.ts";
 
 const PAGE = join(REPOSITORY, "PROTOCOL.md");
-const read = (file: string): Promise<string> => readFile(join(REPOSITORY, "src", "wire", file), "utf8");
+const read = (file: string): Promise<string> => readFile(join(REPOSITORY, "src", "runtime", "wire", file), "utf8");
 
 test("PROTOCOL.md's tables say what the definitions of messages say", async () => {
   await expect(await protocolPage(await readFile(PAGE, "utf8"), read)).toMatchFileSnapshot(PAGE);

@@ -3,8 +3,8 @@
  *
  * Prints the milliseconds of capturing (in the program) and of reviving with one call (in a worker), and the bytes between them.
  */
-import { type CaptureHooks, captureDefinition } from "../../src/closure/capture.ts";
-import { type ReviveContext, reviveDefinition } from "../../src/closure/revive.ts";
+import { type CaptureHooks, captureDefinition } from "../../src/runtime/closure/capture.ts";
+import { type ReviveContext, reviveDefinition } from "../../src/runtime/closure/revive.ts";
 
 const HOOKS: CaptureHooks = { reduce: () => undefined };
 const CONTEXT: ReviveContext = {

@@ -3,8 +3,8 @@
  *
  * The best of several rounds is printed, as other programs on the machine only ever add time. The bars are for a 2-core virtual machine of 2024.
  */
-import { decodeValue } from "../../src/wire/value/decode.ts";
-import { encodeValue } from "../../src/wire/value/encode.ts";
+import { decodeValue } from "../../src/runtime/wire/value/decode.ts";
+import { encodeValue } from "../../src/runtime/wire/value/encode.ts";
 
 const ROUNDS = 5;
 const ROUND_MS = 40;

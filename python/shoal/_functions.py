@@ -148,7 +148,7 @@ def environment_of(worker, own, language):
 
 
 def environment_key(spec):
-    """The same text as ``environmentKey`` of ``src/environment/runtime-env.ts``."""
+    """The same text as ``environmentKey`` of ``src/runtime/environment/runtime-env.ts``."""
     # Loaded with the first environment that is named, as it takes milliseconds.
     import hashlib
 

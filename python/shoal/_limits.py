@@ -3,12 +3,6 @@
 This file is made from them (``npm test -- test/limits.test.ts -u``).
 """
 
-# src/base/limits.ts
-NODE_TAG_DIGITS = 16
-TASK_MESSAGE_LENGTH_MAX = 8192
-TASK_STACK_LENGTH_MAX = 32768
-WORKER_GRACE_SECONDS = 0.5
-
 # src/core/limits.ts
 ABANDON_WITHIN_SECONDS = 0.5
 AMOUNT_MAX = 8796093022208
@@ -28,7 +22,13 @@ RECONNECT_MAX_SECONDS = 2.0
 RECONNECT_MIN_SECONDS = 0.1
 WINDOW_SECONDS = 0.005
 
-# src/object/limits.ts
+# src/runtime/base/limits.ts
+NODE_TAG_DIGITS = 16
+TASK_MESSAGE_LENGTH_MAX = 8192
+TASK_STACK_LENGTH_MAX = 32768
+WORKER_GRACE_SECONDS = 0.5
+
+# src/runtime/objects/limits.ts
 BUFFERS_MAX = 1048576
 BUFFER_ALIGNMENT_BYTES = 64
 DEDICATED_FIT = 2
@@ -39,7 +39,7 @@ PAGE_BYTES = 4096
 STORE_FROM_BYTES = 65536
 TELL_HELD_EVERY = 256
 
-# src/platform/limits.ts
+# src/runtime/os/limits.ts
 CONNECT_WITHIN_SECONDS = 5.0
 HANDSHAKE_WITHIN_SECONDS = 5.0
 PERMIT_GIVES_UP_SECONDS = 30.0
@@ -49,27 +49,27 @@ UNFINISHED_AT_ONCE_MAX = 512
 UNFINISHED_FOR_SECONDS = 1.0
 UNFINISHED_MAX = 128
 
-# src/rpc/limits.ts
+# src/runtime/rpc/limits.ts
 HELLO_SIZE_MAX = 4096
 HELLO_WITHIN_SECONDS = 30.0
 JOINED_BYTES_MAX = 65536
 OPEN_WITHIN_SECONDS = 5.0
 
-# src/scheduling/limits.ts
+# src/runtime/scheduling/limits.ts
 LEASE_IDLE_SECONDS = 0.01
 RECLAIM_AFTER_IDLE_SECONDS = 0.025
 
-# src/wire/limits.ts
+# src/runtime/wire/limits.ts
 FRAME_SIZE_MAX = 268435456
 
-# src/wire/value/limits.ts
+# src/runtime/wire/value/limits.ts
 CUSTOM_KINDS_MAX = 64
 DECODE_DEPTH_MAX = 1000
 DEPTH_MAX = 500
 OUT_OF_BAND_BYTES = 4096
 PATH_STEPS_MAX = 32
 
-# src/worker/limits.ts
+# src/runtime/worker/limits.ts
 CANCEL_GRACE_SECONDS = 3.0
 EXIT_WITHIN_SECONDS = 5.0
 LOOK_FOR_OPEN_CALLS_SECONDS = 0.02

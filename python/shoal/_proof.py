@@ -1,4 +1,4 @@
-"""How a connection begins: both ends prove that they know the session's token, which itself never travels. ``src/rpc/proof.ts`` and ``handshake.ts`` are the same in JavaScript.
+"""How a connection begins: both ends prove that they know the session's token, which itself never travels. ``src/runtime/rpc/proof.ts`` and ``handshake.ts`` are the same in JavaScript.
 
 The caller sends a random number, the listener answers with another and its proof, and only then come the caller's proof and its hello. A proof is an HMAC-SHA-256 under the token of all
 that makes this one connection, so it is of no use on another one, at the other end of the same one, or in another's name.

@@ -1,6 +1,6 @@
 """The numbers of the value format: extensions, markers, forms, kinds of buffers.
 
-docs/value-format.md tells their meaning; ``src/wire/value/tags.ts`` is the same list for TypeScript.
+docs/value-format.md tells their meaning; ``src/runtime/wire/value/tags.ts`` is the same list for TypeScript.
 """
 
 UNDEFINED = 0

@@ -1,7 +1,7 @@
 """Connections to this worker whose other end has not said who it is: how many there may be, and which go when there are more.
 
 Each takes a file descriptor, and anybody who reaches the listener can open them, so there is a cap. The oldest go first: whoever is honest says at once who it is, and gets in
-while others only connect. A caller that has begun as ours do and was answered may be one that waits for a processor: it stays as long as its entrance allows. The same limits as in JavaScript (src/platform/limits.ts).
+while others only connect. A caller that has begun as ours do and was answered may be one that waits for a processor: it stays as long as its entrance allows. The same limits as in JavaScript (src/runtime/os/limits.ts).
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Errors that one process answers another with: a code for programs, a message for people, details as data. ``src/wire/wire-error.ts`` has the codes.
+"""Errors that one process answers another with: a code for programs, a message for people, details as data. ``src/runtime/wire/wire-error.ts`` has the codes.
 
 Decisions are taken from codes and details alone; no program reads a message.
 """

@@ -6,12 +6,12 @@
  */
 import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actors/actor-class.ts";
 import { actorHandleState, anotherHandle, requireHandle } from "./actors/actor-handle.ts";
-import { GetTimeoutError } from "../base/errors.ts";
-import { describeValue } from "../base/describe.ts";
-import { type ActorStateHeader, MESSAGE } from "../wire/messages.ts";
-import { ActorExit } from "../worker/actor-exit.ts";
-import { TERMINATE_METHOD } from "../worker/reserved-methods.ts";
-import { taskContext } from "../worker/task-context.ts";
+import { GetTimeoutError } from "../runtime/base/errors.ts";
+import { describeValue } from "../runtime/base/describe.ts";
+import { type ActorStateHeader, MESSAGE } from "../runtime/wire/messages.ts";
+import { ActorExit } from "../runtime/worker/actor-exit.ts";
+import { TERMINATE_METHOD } from "../runtime/worker/reserved-methods.ts";
+import { taskContext } from "../runtime/worker/task-context.ts";
 import { requireRunning, requireRuntime, requireSessionOf } from "./current-runtime.ts";
 import { isGeneratorFunction } from "./calls/generators.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";

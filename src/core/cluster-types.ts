@@ -4,7 +4,7 @@
  * Decides which facts have a name: all of them can be had without changing anything, and are as old as the answer. With the options of asking for them.
  * No code. The types of calls and references are in `types.ts`.
  */
-import type { ActorId, JobId, NodeId, ProcessId, TaskId } from "../base/ids.ts";
+import type { ActorId, JobId, NodeId, ProcessId, TaskId } from "../runtime/base/ids.ts";
 import type { RuntimeEnv } from "./options/scheduling-types.ts";
 import type { Resources } from "./options/scheduling-types.ts";
 

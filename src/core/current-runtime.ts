@@ -3,7 +3,7 @@
  *
  * Starts one with defaults where a call comes before `init`. Refs, which the runtime itself makes, find it in `runtime-slot.ts`.
  */
-import { ShoalError } from "../base/errors.ts";
+import { ShoalError } from "../runtime/base/errors.ts";
 import type { Runtime } from "./runtime.ts";
 import { RuntimeSlot } from "./runtime-slot.ts";
 

@@ -4,17 +4,17 @@
  * It is separate because a computing driver must not stall it, and because only a slim process may spawn others: a spawn from a driver with a
  * large heap blocks it for tens of milliseconds.
  */
-import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
-import { DeferredTransport } from "../platform/network/deferred-transport.ts";
+import type { JobId, NodeId, ProcessId } from "../runtime/base/ids.ts";
+import { DeferredTransport } from "../runtime/os/network/deferred-transport.ts";
 import { programExecArgv } from "./session/program-loaders.ts";
-import { randomHex } from "../platform/random.ts";
-import { entryFile } from "../platform/files/file-url.ts";
-import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../platform/files/session-directory.ts";
-import { sessionRoots, sweepStaleSessions } from "../platform/files/session-sweep.ts";
-import type { Transport } from "../platform/network/transport.ts";
-import type { UnitShares } from "../scheduling/resource-pool.ts";
-import { connectProven } from "../rpc/handshake.ts";
-import { Child } from "../platform/processes/worker-process.ts";
+import { randomHex } from "../runtime/os/random.ts";
+import { ownModule } from "../runtime/os/own-files.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../runtime/os/files/session-directory.ts";
+import { sessionRoots, sweepStaleSessions } from "../runtime/os/files/session-sweep.ts";
+import type { Transport } from "../runtime/os/network/transport.ts";
+import type { UnitShares } from "../runtime/scheduling/resource-pool.ts";
+import { connectProven } from "../runtime/rpc/handshake.ts";
+import { Child } from "../runtime/os/processes/worker-process.ts";
 
 export interface LocalNode {
   readonly transport: Transport;
@@ -56,7 +56,7 @@ export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessI
     onExited = resolve;
   });
   const child = new Child({
-    entry: entryFile("daemon", import.meta.url),
+    entry: ownModule("entry/daemon"),
     execArgv: ["--disable-warning=ExperimentalWarning"],
     configuration: { ...configuration, directories, workerExecArgv: programExecArgv() },
     onLine: (_stream, line) => onLine(line),

@@ -3,11 +3,11 @@
  *
  * Questions and answers have the shapes that the extension gives its messages, so both ends are typed and checked.
  */
-import type { AnsweredOf, AskedOf, ExtensionMessages } from "../extension/extension.ts";
-import { ShoalError } from "../base/errors.ts";
-import { problemOf, type Shape } from "../wire/header-shape.ts";
-import { MESSAGE } from "../wire/messages.ts";
-import { WireError } from "../wire/wire-error.ts";
+import type { AnsweredOf, AskedOf, ExtensionMessages } from "../runtime/extension/extension.ts";
+import { ShoalError } from "../runtime/base/errors.ts";
+import { problemOf, type Shape } from "../runtime/wire/header-shape.ts";
+import { MESSAGE } from "../runtime/wire/messages.ts";
+import { WireError } from "../runtime/wire/wire-error.ts";
 import { requireRunning } from "./current-runtime.ts";
 
 /** Asks one extension in one place. */

@@ -4,10 +4,10 @@
  * A binding is a call that is not made yet: its name for messages, its arguments as given, and the function that submits it. `dag/bind.ts`
  * registers the binder when the public module is loaded, because graphs stand above the core.
  */
-import type { ProcessId } from "../base/ids.ts";
-import type { ObjectTable } from "../object/object-table.ts";
-import type { ValueCodec } from "../object/value-codec.ts";
-import type { GraphPlan } from "../worker/graph-operations.ts";
+import type { ProcessId } from "../runtime/base/ids.ts";
+import type { ObjectTable } from "../runtime/objects/object-table.ts";
+import type { ValueCodec } from "../runtime/objects/value-codec.ts";
+import type { GraphPlan } from "../runtime/worker/graph-operations.ts";
 import { requireRuntime } from "./current-runtime.ts";
 
 /** An actor as compiled graphs need it. */

@@ -26,7 +26,7 @@ export {
   TaskUnschedulableError,
   VersionMismatchError,
   WorkerCrashedError,
-} from "../base/errors.ts";
+} from "../runtime/base/errors.ts";
 export {
   actors,
   availableResources,

@@ -21,15 +21,15 @@ export {
 } from "./options/option-kinds.ts";
 
 // Limits that libraries share with the core.
-export { TIMER_MS_MAX } from "../base/limits.ts";
+export { TIMER_MS_MAX } from "../runtime/base/limits.ts";
 export { REFERENCE_FROM_BYTES, WAITERS_MAX } from "./limits.ts";
 
 // Errors keep their class in other processes. Messages show values in a few words.
-export { describeValue } from "../base/describe.ts";
-export { registerErrorClass } from "../base/errors.ts";
+export { describeValue } from "../runtime/base/describe.ts";
+export { registerErrorClass } from "../runtime/base/errors.ts";
 
 // What travels, and how.
-export { registerExports } from "../closure/well-known.ts";
+export { registerExports } from "../runtime/closure/well-known.ts";
 export { deregisterSerializer, registerSerializer } from "./objects/registered-serializers.ts";
 export { inspectSerializability, type SerializabilityReport } from "./objects/inspect-serializability.ts";
 
@@ -57,20 +57,20 @@ export {
   type NodeParts,
   type RunningCall,
   type WorkerParts,
-} from "../extension/extension.ts";
-export { registerExtension } from "../extension/load-extensions.ts";
+} from "../runtime/extension/extension.ts";
+export { registerExtension } from "../runtime/extension/load-extensions.ts";
 export { type ExtensionClient, extensionClient, ExtensionRefusal } from "./extensions.ts";
-export * as shape from "../wire/header-shape.ts";
+export * as shape from "../runtime/wire/header-shape.ts";
 
 // What happens, and how often.
 export { addToCounter, listCounters, listEvents, recordEvent } from "./telemetry.ts";
-export type { CollectedEvent, CounterValue, EventFields } from "../telemetry/telemetry-messages.ts";
+export type { CollectedEvent, CounterValue, EventFields } from "../runtime/events/telemetry-messages.ts";
 
 // Texts for the driver's terminal.
 export { sendSignal, setSignalSink } from "./output.ts";
 
 // A queue that takes from its front in constant time.
-export { Fifo } from "../base/fifo.ts";
+export { Fifo } from "../runtime/base/fifo.ts";
 
 // Graphs.
 export {

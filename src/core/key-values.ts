@@ -1,15 +1,15 @@
 /**
  * `kvPut`, `kvGet`, `kvExists`, `kvDelete`, `kvList`: small values that programs of a cluster keep by name at its head.
  *
- * Decides what a value may be and in which form it travels: bytes as they are, all else as JSON. The head keeps them (`control/key-values.ts`); here they are only asked
+ * Decides what a value may be and in which form it travels: bytes as they are, all else as JSON. The head keeps them (`runtime/head/key-values.ts`); here they are only asked
  * for, and what it would refuse is refused before anything is sent. Nothing is remembered: two processes that ask one after the other are told the same.
  */
-import { describeValue } from "../base/describe.ts";
-import { keyObstacle, sizeObstacle } from "../control/key-values.ts";
-import type { Reply } from "../rpc/peer-connection.ts";
-import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValuePutHeader } from "../wire/key-value-messages.ts";
-import { MESSAGE } from "../wire/messages.ts";
-import type { ReplyTo } from "../wire/replies.ts";
+import { describeValue } from "../runtime/base/describe.ts";
+import { keyObstacle, sizeObstacle } from "../runtime/head/key-values.ts";
+import type { Reply } from "../runtime/rpc/peer-connection.ts";
+import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValuePutHeader } from "../runtime/wire/key-value-messages.ts";
+import { MESSAGE } from "../runtime/wire/messages.ts";
+import type { ReplyTo } from "../runtime/wire/replies.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import { resolveKvOptions, resolveKvPutOptions } from "./options/operation-options.ts";
 import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";

@@ -1,10 +1,10 @@
 /**
  * Limits of a caller, in both languages (`python/shoal/_limits.py` is made from them) and where several parts of it follow one limit.
  */
-import { CLOSED_AFTER_MS } from "../base/limits.ts";
-import { STORE_FROM_BYTES } from "../object/limits.ts";
-import { OUTPUT_OPEN_MAX_MS } from "../platform/limits.ts";
-import { RECORD_BYTES_MAX } from "../wire/limits.ts";
+import { CLOSED_AFTER_MS } from "../runtime/base/limits.ts";
+import { STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
+import { OUTPUT_OPEN_MAX_MS } from "../runtime/os/limits.ts";
+import { RECORD_BYTES_MAX } from "../runtime/wire/limits.ts";
 
 /** Work pushed ahead to one worker: enough to hide the way there and back (50 us), little enough to spread well. */
 export const WINDOW_MS = 5;

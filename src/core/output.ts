@@ -4,8 +4,8 @@
  * Lines go to the stream to which they were written, in the order in which the daemon received them, which per worker is the order of writing. Lines that
  * begin with `SIGNAL` are no output but words of the library to its other half here (progress bars); without that half they are dropped.
  */
-import { SIGNAL } from "../base/signal-line.ts";
-import type { LogHeader } from "../wire/messages.ts";
+import { SIGNAL } from "../runtime/base/signal-line.ts";
+import type { LogHeader } from "../runtime/wire/messages.ts";
 import { isWorker } from "./runtime-slot.ts";
 
 /** The half in the driver. */

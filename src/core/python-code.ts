@@ -5,11 +5,11 @@
  * into the shape of its lease, so that a lease for it is one of a Python worker. Called wherever a remote function or an actor class is made, also from one that
  * travelled.
  */
-import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import { SerializationError } from "../base/errors.ts";
-import { describeValue } from "../base/describe.ts";
-import type { UnsupportedValueError } from "../wire/value/unsupported-value-error.ts";
-import { pathOfFileUrl } from "../platform/files/file-url.ts";
+import { pythonRuntimeEnv, type RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
+import { SerializationError } from "../runtime/base/errors.ts";
+import { describeValue } from "../runtime/base/describe.ts";
+import type { UnsupportedValueError } from "../runtime/wire/value/unsupported-value-error.ts";
+import { pathOfFileUrl } from "../runtime/os/files/file-url.ts";
 import { placing } from "./calls/inherited-place.ts";
 
 const PREFIX = "python:";

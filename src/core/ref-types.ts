@@ -3,7 +3,7 @@
  *
  * The lowest of them: `types.ts` passes on what users see of it.
  */
-import type { ObjectId } from "../base/ids.ts";
+import type { ObjectId } from "../runtime/base/ids.ts";
 
 /** Carries the value's type in {@link ObjectRef}; it exists for the compiler alone. */
 export declare const refValue: unique symbol;

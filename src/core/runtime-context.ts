@@ -4,9 +4,9 @@
  * The facts are plain data and travel as such, in results for instance. The signal belongs to one task in one process: it is made when somebody
  * asks for it, and in a copy that came from elsewhere, as in the driver, it never aborts.
  */
-import { writtenRuntimeEnv } from "../environment/runtime-env.ts";
-import { parseLeaseSpec } from "../scheduling/lease-spec.ts";
-import { type TaskContext, taskContext } from "../worker/task-context.ts";
+import { writtenRuntimeEnv } from "../runtime/environment/runtime-env.ts";
+import { parseLeaseSpec } from "../runtime/scheduling/lease-spec.ts";
+import { type TaskContext, taskContext } from "../runtime/worker/task-context.ts";
 import { requireRuntime } from "./current-runtime.ts";
 import type { RuntimeContext } from "./cluster-types.ts";
 

@@ -5,7 +5,7 @@
  * starting two clusters. `R` is how much of the runtime the reader knows: refs know little of it (`objects/object-ref.ts`), what is built on
  * the runtime knows all (`current-runtime.ts`).
  */
-import { ShoalError } from "../base/errors.ts";
+import { ShoalError } from "../runtime/base/errors.ts";
 
 const KEY = Symbol.for("shoal.runtime.1");
 const holder = globalThis as unknown as Record<symbol, unknown>;

@@ -5,7 +5,7 @@
  * (`session/create-runtime.ts`). How the process came to have a daemon is decided elsewhere (`init.ts` for drivers, `entry/worker.ts` for workers,
  * `in-process.ts` for neither). Sending may begin before the daemon is up: the transport keeps it.
  */
-import { copyBytes } from "../base/bytes.ts";
+import { copyBytes } from "../runtime/base/bytes.ts";
 import {
   type ActorId,
   actorObjectId,
@@ -15,26 +15,26 @@ import {
   nodeTagOf,
   type ObjectId,
   type ProcessId,
-} from "../base/ids.ts";
-import { ownCode } from "../base/own-code.ts";
-import { ShoalError } from "../base/errors.ts";
-import type { Definition } from "../closure/capture.ts";
-import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import { DaemonChannel, daemonEnded } from "../object/daemon-channel.ts";
-import { DefinitionCache } from "../object/definition-cache.ts";
-import { LINEAGE_PART_OF_STORE } from "../object/limits.ts";
-import { LocalStore } from "../object/local-store.ts";
-import { ObjectEntry } from "../object/object-entry.ts";
-import { ObjectTable } from "../object/object-table.ts";
-import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../object/payload.ts";
-import { machineName } from "../platform/machine/machine.ts";
-import type { Transport } from "../platform/network/transport.ts";
-import { Connection, ConnectionClosedError } from "../rpc/connection.ts";
-import { connectPeer } from "../rpc/handshake.ts";
-import type { WakefulLoop } from "../rpc/wakeful-loop.ts";
-import type { Frame } from "../wire/frame.ts";
-import { readAs } from "../wire/message-table.ts";
-import { MESSAGES_TO_PROCESS } from "../wire/messages-to-process.ts";
+} from "../runtime/base/ids.ts";
+import { libraryCode } from "../runtime/base/library-code.ts";
+import { ShoalError } from "../runtime/base/errors.ts";
+import type { Definition } from "../runtime/closure/capture.ts";
+import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
+import { DaemonChannel, daemonEnded } from "../runtime/objects/daemon-channel.ts";
+import { DefinitionCache } from "../runtime/objects/definition-cache.ts";
+import { LINEAGE_PART_OF_STORE } from "../runtime/objects/limits.ts";
+import { LocalStore } from "../runtime/objects/local-store.ts";
+import { ObjectEntry } from "../runtime/objects/object-entry.ts";
+import { ObjectTable } from "../runtime/objects/object-table.ts";
+import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../runtime/objects/payload.ts";
+import { machineName } from "../runtime/os/machine/machine.ts";
+import type { Transport } from "../runtime/os/network/transport.ts";
+import { Connection, ConnectionClosedError } from "../runtime/rpc/connection.ts";
+import { connectPeer } from "../runtime/rpc/handshake.ts";
+import type { BusyPoll } from "../runtime/rpc/busy-poll.ts";
+import type { Frame } from "../runtime/wire/frame.ts";
+import { readAs } from "../runtime/wire/message-table.ts";
+import { MESSAGES_TO_PROCESS } from "../runtime/wire/messages-to-process.ts";
 import {
   type ActorLookupReply,
   type ActorStateHeader,
@@ -43,10 +43,10 @@ import {
   MESSAGE,
   type StoredHeader,
   type WireLocation,
-} from "../wire/messages.ts";
-import { Telemetry } from "../telemetry/telemetry.ts";
-import { FETCH_FOR } from "../wire/transfer-messages.ts";
-import { GRAPH_METHOD } from "../worker/reserved-methods.ts";
+} from "../runtime/wire/messages.ts";
+import { Telemetry } from "../runtime/events/telemetry.ts";
+import { FETCH_FOR } from "../runtime/wire/transfer-messages.ts";
+import { GRAPH_METHOD } from "../runtime/worker/reserved-methods.ts";
 import { ActorClient } from "./actors/actor-client.ts";
 import { actorLostError } from "./calls/call-failures.ts";
 import type { CallRecord } from "./calls/call-record.ts";
@@ -91,7 +91,7 @@ export interface RuntimeOptions {
   remoteAddress?: string | undefined;
   daemonTransport: Transport;
   /** Awake between calls and their answers; absent where they come within this process. */
-  wakeful?: WakefulLoop | undefined;
+  wakeful?: BusyPoll | undefined;
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
@@ -357,8 +357,8 @@ export class Runtime implements RefRuntime, WhyRuntime {
       entry.settlePrimitive(value);
       return handle;
     }
-    const outer = ownCode.isRunning;
-    ownCode.isRunning = true;
+    const outer = libraryCode.isRunning;
+    libraryCode.isRunning = true;
     const encoded = this.serializer.encode(value);
     if (encoded.entries.length > 0) {
       for (const inner of encoded.entries) this.table.pin(inner);
@@ -367,7 +367,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
     const payload = this.serializer.toPayload(encoded, { owner: processId, error: false });
     entry.settlePayload(payload);
     if (payload.stored !== undefined || encoded.entries.length > 0) this.table.track(entry, handle);
-    ownCode.isRunning = outer;
+    libraryCode.isRunning = outer;
     return handle;
   }
 
@@ -592,9 +592,9 @@ export class Runtime implements RefRuntime, WhyRuntime {
 }
 
 function insideOwnCode<T>(body: () => T): T {
-  const outer = ownCode.isRunning;
-  ownCode.isRunning = true;
+  const outer = libraryCode.isRunning;
+  libraryCode.isRunning = true;
   const result = body();
-  ownCode.isRunning = outer;
+  libraryCode.isRunning = outer;
   return result;
 }

@@ -6,25 +6,33 @@
  * definitions. Decides which application types exist (KIND) and keeps the lists that go with a value: the refs inside it and its
  * definitions. Reading refs takes over the holds that the sender registered.
  */
-import { copyBytes } from "../base/bytes.ts";
-import type { ObjectId, ProcessId } from "../base/ids.ts";
-import { ObjectLostError, type ShoalError, fromWire, isRegisteredError, standInFor, taskErrorFrom, toWire } from "../base/errors.ts";
-import { captureDefinition, captureValue, definitionOf, withPathsOfDriver } from "../closure/capture.ts";
-import { reviveValue } from "../closure/revive.ts";
-import type { DefinitionCache } from "../object/definition-cache.ts";
-import { STORE_FROM_BYTES } from "../object/limits.ts";
-import type { LocalStore } from "../object/local-store.ts";
-import type { ObjectEntry } from "../object/object-entry.ts";
-import type { ObjectTable } from "../object/object-table.ts";
-import { lostObjectOf, noteLost } from "../object/lost-object.ts";
-import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../object/payload.ts";
-import type { ArgumentWait, EncodedMessage, FailedTask, ValueCodec } from "../object/value-codec.ts";
-import { CODE_URL } from "../platform/own-files.ts";
-import type { Definition } from "../closure/capture.ts";
-import { FETCH_FOR } from "../wire/transfer-messages.ts";
-import type { ByteRange } from "../wire/value/byte-reader.ts";
-import { type DecodeHooks, decodeRange, decodeValue } from "../wire/value/decode.ts";
-import { encodeValue, type Reduced, UnsupportedValueError } from "../wire/value/encode.ts";
+import { copyBytes } from "../runtime/base/bytes.ts";
+import type { ObjectId, ProcessId } from "../runtime/base/ids.ts";
+import {
+  ObjectLostError,
+  type ShoalError,
+  fromWire,
+  isRegisteredError,
+  standInFor,
+  taskErrorFrom,
+  toWire,
+} from "../runtime/base/errors.ts";
+import { captureDefinition, captureValue, definitionOf, withPathsOfDriver } from "../runtime/closure/capture.ts";
+import { reviveValue } from "../runtime/closure/revive.ts";
+import type { DefinitionCache } from "../runtime/objects/definition-cache.ts";
+import { STORE_FROM_BYTES } from "../runtime/objects/limits.ts";
+import type { LocalStore } from "../runtime/objects/local-store.ts";
+import type { ObjectEntry } from "../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../runtime/objects/object-table.ts";
+import { lostObjectOf, noteLost } from "../runtime/objects/lost-object.ts";
+import { type ContainedRef, inBandPayload, NO_BUFFERS, NO_DEFINITIONS, NO_REFS, type Payload } from "../runtime/objects/payload.ts";
+import type { ArgumentWait, EncodedMessage, FailedTask, ValueCodec } from "../runtime/objects/value-codec.ts";
+import { CODE_URL } from "../runtime/os/own-files.ts";
+import type { Definition } from "../runtime/closure/capture.ts";
+import { FETCH_FOR } from "../runtime/wire/transfer-messages.ts";
+import type { ByteRange } from "../runtime/wire/value/byte-reader.ts";
+import { type DecodeHooks, decodeRange, decodeValue } from "../runtime/wire/value/decode.ts";
+import { encodeValue, type Reduced, UnsupportedValueError } from "../runtime/wire/value/encode.ts";
 import { ERROR_BYTES_MAX } from "./limits.ts";
 import { HandleGroup } from "./objects/handle-group.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";

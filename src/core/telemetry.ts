@@ -1,10 +1,10 @@
 /**
  * Events and counters as libraries record and read them, in drivers and workers.
  *
- * Recording is cheap and bounded (`telemetry/telemetry.ts`); reading asks the head, which has the latest of all processes.
+ * Recording is cheap and bounded (`runtime/events/telemetry.ts`); reading asks the head, which has the latest of all processes.
  */
-import { EVENTS_OF_HEAD_MAX } from "../telemetry/limits.ts";
-import { type CollectedEvent, type CounterValue, type EventFields, telemetryMessages } from "../telemetry/telemetry-messages.ts";
+import { EVENTS_OF_HEAD_MAX } from "../runtime/events/limits.ts";
+import { type CollectedEvent, type CounterValue, type EventFields, telemetryMessages } from "../runtime/events/telemetry-messages.ts";
 import { requireRunning } from "./current-runtime.ts";
 import { extensionClient } from "./extensions.ts";
 

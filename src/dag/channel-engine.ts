@@ -5,13 +5,13 @@
  * whenever somebody looks: at an `await`, which looks for a moment before it sleeps, and when an actor rings. While nobody waits, this
  * process does not sleep on its doorbell, and actors ring nobody.
  */
-import { Fifo } from "../base/fifo.ts";
-import type { ProcessId } from "../base/ids.ts";
+import { Fifo } from "../runtime/base/fifo.ts";
+import type { ProcessId } from "../runtime/base/ids.ts";
 import type { GraphActor, GraphRuntime } from "../core/internal.ts";
-import { type BriefWait, newBriefWait } from "../object/brief-wait.ts";
-import { type ValueChannelOptions, ValueReader, ValueWriter } from "../object/channel-values.ts";
-import { createGraphFiles, type GraphMap, GraphMemory, removeGraphFiles } from "../object/graph-memory.ts";
-import type { GraphPlan } from "../worker/graph-operations.ts";
+import { type SpinWait, newSpinWait } from "../runtime/objects/spin-wait.ts";
+import { type ValueChannelOptions, ValueReader, ValueWriter } from "../runtime/objects/channel-values.ts";
+import { createGraphFiles, type GraphMap, GraphMemory, removeGraphFiles } from "../runtime/objects/graph-memory.ts";
+import type { GraphPlan } from "../runtime/worker/graph-operations.ts";
 import type { CompiledResult, GraphEngine } from "./compiled-graph.ts";
 import { CALLER, type PlannedGraph } from "./graph-plan.ts";
 
@@ -49,7 +49,7 @@ export class ChannelEngine implements GraphEngine {
   readonly #memory: GraphMemory;
   readonly #input: ValueWriter;
   readonly #outputs: readonly Output[];
-  readonly #wait: BriefWait;
+  readonly #wait: SpinWait;
   /** Settle when the actors have left the graph. */
   readonly #ended: Promise<void>[] = [];
   #onJoin: (() => void) | undefined;
@@ -79,7 +79,7 @@ export class ChannelEngine implements GraphEngine {
       removeGraphFiles(this.#map);
       throw error;
     }
-    this.#wait = newBriefWait(this.#memory, BLOCK_US_MAX);
+    this.#wait = newSpinWait(this.#memory, BLOCK_US_MAX);
     const channelOptions = (channel: number): ValueChannelOptions => ({
       map: this.#map,
       memory: this.#memory,

@@ -6,7 +6,7 @@
  */
 import type { CompileOptions } from "../core/index.ts";
 import { graphRuntime, isObjectRef } from "../core/internal.ts";
-import { channelsUnavailableReason } from "../object/graph-memory.ts";
+import { channelsUnavailableReason } from "../runtime/objects/graph-memory.ts";
 import { CallEngine } from "./call-engine.ts";
 import { ChannelEngine } from "./channel-engine.ts";
 import { resolveCompileOptions } from "./compile-options.ts";

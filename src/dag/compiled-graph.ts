@@ -5,10 +5,10 @@
  * memory, or ordinary calls where there are none). Results that nobody awaits are garbage like any value; failures are reported then. After the end, by `teardown` or
  * by the death of an actor, every pending and every later execution fails with GraphClosedError.
  */
-import { TURN_EVERY_MS } from "../worker/limits.ts";
+import { TURN_EVERY_MS } from "../runtime/worker/limits.ts";
 import type { ResolvedCompileOptions } from "./compile-options.ts";
 import { GraphCapacityExceededError, GraphClosedError } from "./graph-errors.ts";
-import { isThenable } from "../base/thenable.ts";
+import { isThenable } from "../runtime/base/thenable.ts";
 
 /** What runs the executions. */
 export interface GraphEngine {

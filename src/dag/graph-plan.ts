@@ -6,8 +6,8 @@
  * order everywhere, so no two processes can wait for each other.
  */
 import type { GraphActor } from "../core/internal.ts";
-import type { GraphMap } from "../object/graph-memory.ts";
-import type { ArgumentPlan, OperationPlan } from "../worker/graph-operations.ts";
+import type { GraphMap } from "../runtime/objects/graph-memory.ts";
+import type { ArgumentPlan, OperationPlan } from "../runtime/worker/graph-operations.ts";
 import { pathOf } from "./input-node.ts";
 import { type AttributeState, type CallState, type InputState, type NodeState, nodeState } from "./node-state.ts";
 

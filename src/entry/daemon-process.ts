@@ -6,33 +6,34 @@
  */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { newProcessId } from "../base/ids.ts";
-import { Head } from "../control/head.ts";
-import { NodeDaemon } from "../node/daemon.ts";
-import { PREWARMED_MAX } from "../node/leases/limits.ts";
-import { ClusterMembership, workerListenAddress } from "../node/membership/cluster-membership.ts";
-import { type Joined, joinCluster } from "../node/membership/join.ts";
-import { onlyNode } from "../node/membership/only-node.ts";
-import { createProcessLauncher } from "../node/workers/process-launcher.ts";
-import { createSpillDisk } from "../object/spill-disk.ts";
-import { listen } from "../platform/network/endpoint.ts";
-import { createMemoryProbe, pretendedMemoryBytes } from "../platform/machine/memory-usage.ts";
-import { randomHex } from "../platform/random.ts";
-import { pruneCodeCache, saveCodeCache } from "../platform/files/code-cache.ts";
+import { newProcessId } from "../runtime/base/ids.ts";
+import { Head } from "../runtime/head/head.ts";
+import { NodeDaemon } from "../runtime/node/daemon.ts";
+import { PREWARMED_MAX } from "../runtime/node/leases/limits.ts";
+import { ClusterMembership, workerListenAddress } from "../runtime/node/membership/cluster-membership.ts";
+import { type Joined, joinCluster } from "../runtime/node/membership/join.ts";
+import { onlyNode } from "../runtime/node/membership/only-node.ts";
+import { createProcessLauncher } from "../runtime/node/workers/process-launcher.ts";
+import { createSpillDisk } from "../runtime/objects/spill-disk.ts";
+import { listen } from "../runtime/os/network/endpoint.ts";
+import { createMemoryProbe, pretendedMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
+import { randomHex } from "../runtime/os/random.ts";
+import { pruneCodeCache, saveCodeCache } from "../runtime/os/files/code-cache.ts";
 import {
   claimSessionDirectories,
   removeArenaFile,
   removeSessionDirectories,
   writeWorkerPids,
-} from "../platform/files/session-directory.ts";
-import { DaemonPermit } from "../platform/processes/run-permit.ts";
-import { networkFaults } from "../platform/network/network-faults.ts";
-import { entryFile, pathOfFileUrl } from "../platform/files/file-url.ts";
-import { removeNodeFile, writeNodeFile } from "../platform/files/node-file.ts";
-import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../platform/network/tls-identity.ts";
-import { PROTOCOL_VERSION } from "../wire/messages.ts";
-import { tellingStartFailures } from "../platform/processes/start-failure.ts";
-import { loadExtensions } from "../extension/load-extensions.ts";
+} from "../runtime/os/files/session-directory.ts";
+import { DaemonExecutionLease } from "../runtime/os/processes/execution-lease.ts";
+import { networkFaults } from "../runtime/os/network/network-faults.ts";
+import { pathOfFileUrl } from "../runtime/os/files/file-url.ts";
+import { ownModule, PACKAGE_URL } from "../runtime/os/own-files.ts";
+import { removeNodeFile, writeNodeFile } from "../runtime/os/files/node-file.ts";
+import { setTlsIdentity, type TlsIdentity, tlsIdentity } from "../runtime/os/network/tls-identity.ts";
+import { PROTOCOL_VERSION } from "../runtime/wire/messages.ts";
+import { tellingStartFailures } from "../runtime/os/processes/start-failure.ts";
+import { loadExtensions } from "../runtime/extension/load-extensions.ts";
 import { daemonStart, whenParentGone } from "./daemon-start.ts";
 import { nodeEnvironments } from "./node-environments.ts";
 
@@ -55,7 +56,7 @@ const extensions = await loadExtensions(configuration.extensions);
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
 const runsUntil = join(directories.memory, "runs-until");
-const permit = cluster === undefined ? undefined : new DaemonPermit(runsUntil);
+const permit = cluster === undefined ? undefined : new DaemonExecutionLease(runsUntil);
 let workerCount = 0;
 let isEnding = false;
 let isDraining = false;
@@ -109,13 +110,13 @@ const environments = nodeEnvironments({
   hostname: hostname(),
   directories,
   sharesFolders: configuration.sharesFolders ?? true,
-  program: entryFile("environment", import.meta.url),
+  program: ownModule("entry/environment"),
   peer: (node) => daemon.daemonOf(node),
 });
 
 const launcher = createProcessLauncher({
   entry: workerEntry,
-  pythonFolder: pathOfFileUrl(new URL("../../python", import.meta.url)),
+  pythonFolder: pathOfFileUrl(new URL("python", PACKAGE_URL)),
   execArgv: configuration.workerExecArgv,
   cpus,
   configure: (processId, settings) => {

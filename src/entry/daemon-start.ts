@@ -6,13 +6,13 @@
  */
 import { rmSync } from "node:fs";
 import type { LocalNodeOptions } from "../core/daemon-process.ts";
-import type { ClusterConfiguration } from "../node/membership/cluster-membership.ts";
-import { EarlyWorkers } from "../node/workers/early-workers.ts";
-import { type SpareProcess, startSpareProcess } from "../node/workers/spare-process.ts";
-import { useCodeCache } from "../platform/files/code-cache.ts";
-import { entryFile } from "../platform/files/file-url.ts";
-import type { SessionDirectories } from "../platform/files/session-directory.ts";
-import { type ParentLine, readParentLine } from "../platform/processes/worker-process.ts";
+import type { ClusterConfiguration } from "../runtime/node/membership/cluster-membership.ts";
+import { EarlyWorkers } from "../runtime/node/workers/early-workers.ts";
+import { type SpareProcess, startSpareProcess } from "../runtime/node/workers/spare-process.ts";
+import { useCodeCache } from "../runtime/os/files/code-cache.ts";
+import { ownModule } from "../runtime/os/own-files.ts";
+import type { SessionDirectories } from "../runtime/os/files/session-directory.ts";
+import { type ParentLine, readParentLine } from "../runtime/os/processes/worker-process.ts";
 
 export interface DaemonConfiguration extends Omit<LocalNodeOptions, "spillRoot" | "onLine"> {
   directories: SessionDirectories;
@@ -46,7 +46,7 @@ export function whenParentGone(callback: () => void): void {
 export const daemonStart: DaemonStart = begin(await readParentLine<DaemonConfiguration>(() => parentGone()));
 
 function begin({ configuration, send }: ParentLine<DaemonConfiguration>): DaemonStart {
-  const workerEntry = entryFile("worker", import.meta.url);
+  const workerEntry = ownModule("entry/worker");
   const cpus = configuration.resources["CPU"] ?? 1;
   const spare = { entry: workerEntry, execArgv: configuration.workerExecArgv, cpus };
   const earlyWorkers =

@@ -3,10 +3,10 @@
  *
  * Copying and packing a folder and installing packages take up to minutes; the daemon waits for nothing meanwhile, and ends this process with itself.
  */
-import { type BuildOptions, type BuildResult, buildEnvironment } from "../environment/build.ts";
-import { type PackedDirectory, packDirectory, type PackRequest } from "../environment/pack-directory.ts";
-import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import { readParentLine } from "../platform/processes/worker-process.ts";
+import { type BuildOptions, type BuildResult, buildEnvironment } from "../runtime/environment/build.ts";
+import { type PackedDirectory, packDirectory, type PackRequest } from "../runtime/environment/pack-directory.ts";
+import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
+import { readParentLine } from "../runtime/os/processes/worker-process.ts";
 
 /** What it is started for. */
 export type EnvironmentConfiguration =

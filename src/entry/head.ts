@@ -1,25 +1,25 @@
 /**
  * The process of a cluster's head: the tables of all nodes behind one address.
  *
- * Joins the head with its links (`control/nodes/head-server.ts`), its security (`control/joining/head-security.ts`) and its listener. It runs no user code and starts no worker; the
+ * Joins the head with its links (`runtime/head/nodes/head-server.ts`), its security (`runtime/head/joining/head-security.ts`) and its listener. It runs no user code and starts no worker; the
  * machine that it is on is a node by a daemon of its own.
  */
-import { type NodeId, newProcessId } from "../base/ids.ts";
-import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../control/joining/cluster-secrets.ts";
-import { loadExtensions } from "../extension/load-extensions.ts";
-import { HeadSecurity } from "../control/joining/head-security.ts";
-import { refuseOtherHead } from "../control/leadership/head-roster.ts";
-import { HeadReign } from "../control/leadership/head-reign.ts";
-import { headPlace, type NatsOfHead } from "../control/nats/head-place.ts";
-import { type ControlPlanePlace, openControlPlane } from "../control/leadership/open-control-plane.ts";
-import { CertificateRenewal } from "../node/membership/certificate-renewal.ts";
-import { listen } from "../platform/network/endpoint.ts";
-import { isLoopbackHost, parseNetworkAddress } from "../platform/network/network-address.ts";
-import { newToken, randomHex } from "../platform/random.ts";
-import { tellingStartFailures } from "../platform/processes/start-failure.ts";
-import { setTlsIdentity } from "../platform/network/tls-identity.ts";
-import type { Transport } from "../platform/network/transport.ts";
-import { readParentLine } from "../platform/processes/worker-process.ts";
+import { type NodeId, newProcessId } from "../runtime/base/ids.ts";
+import { type SecretsPlace, secretsInFolder, secretsInMemory, secretsInStore } from "../runtime/head/joining/cluster-secrets.ts";
+import { loadExtensions } from "../runtime/extension/load-extensions.ts";
+import { HeadSecurity } from "../runtime/head/joining/head-security.ts";
+import { refuseOtherHead } from "../runtime/head/leadership/head-peers.ts";
+import { HeadLifecycle } from "../runtime/head/leadership/head-lifecycle.ts";
+import { headPlace, type NatsOfHead } from "../runtime/nats/head-place.ts";
+import { type ControlPlanePlace, openControlPlane } from "../runtime/nats/open-control-plane.ts";
+import { CertificateRenewal } from "../runtime/node/membership/certificate-renewal.ts";
+import { listen } from "../runtime/os/network/endpoint.ts";
+import { isLoopbackHost, parseNetworkAddress } from "../runtime/os/network/network-address.ts";
+import { newToken, randomHex } from "../runtime/os/random.ts";
+import { tellingStartFailures } from "../runtime/os/processes/start-failure.ts";
+import { setTlsIdentity } from "../runtime/os/network/tls-identity.ts";
+import type { Transport } from "../runtime/os/network/transport.ts";
+import { readParentLine } from "../runtime/os/processes/worker-process.ts";
 
 export interface HeadConfiguration {
   /** By which it is told apart from the nodes. */
@@ -70,7 +70,7 @@ process.title = "shoal head";
 const started = tellingStartFailures(send);
 const { headId, address, directory, tlsOnLoopback = false, hosts = [], hasRivals = false } = configuration;
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
-let reign: HeadReign | undefined;
+let reign: HeadLifecycle | undefined;
 const place = configuration.nats === undefined ? configuration.controlPlane : headPlace(configuration.nats, `head-${headId}`);
 const extensions = await loadExtensions(configuration.extensions ?? []);
 const plane = await openControlPlane(place ?? { kind: "memory" });
@@ -83,7 +83,7 @@ const accept = (transport: Transport): void => (reign === undefined ? transport.
 const listener = await listen(address, accept, security?.listenOptions);
 let hasStarted = false;
 const changes: HeadChange[] = [];
-reign = new HeadReign({
+reign = new HeadLifecycle({
   plane,
   address: listener.path,
   self: { nodeId: headId, processId: newProcessId(randomHex, headId) },

@@ -6,23 +6,23 @@
  */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type NodeId, nodeTagOf } from "../base/ids.ts";
-import type { BuildResult } from "../environment/build.ts";
-import { buildWithFolders, type ObtainedFolders } from "../environment/environment-builder.ts";
-import type { PackedDirectory } from "../environment/pack-directory.ts";
-import { foldersOf } from "../environment/environment-folders.ts";
-import { PackageExchange, type PackagePlace } from "../environment/package-exchange.ts";
-import type { PackagePeer } from "../environment/package-fetch.ts";
-import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import type { JobFolders } from "../node/environments/environment-service.ts";
-import type { EnvironmentDescription, EnvironmentResult } from "../node/environments/environment-table.ts";
-import type { SessionDirectories } from "../platform/files/session-directory.ts";
-import { Child } from "../platform/processes/worker-process.ts";
+import { type NodeId, nodeTagOf } from "../runtime/base/ids.ts";
+import type { BuildResult } from "../runtime/environment/build.ts";
+import { buildWithFolders, type ObtainedFolders } from "../runtime/environment/environment-builder.ts";
+import type { PackedDirectory } from "../runtime/environment/pack-directory.ts";
+import { foldersOf } from "../runtime/environment/environment-folders.ts";
+import { PackageExchange, type PackagePlace } from "../runtime/environment/package-exchange.ts";
+import type { PackagePeer } from "../runtime/environment/package-fetch.ts";
+import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
+import type { JobFolders } from "../runtime/node/environments/environment-service.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "../runtime/node/environments/environment-table.ts";
+import type { SessionDirectories } from "../runtime/os/files/session-directory.ts";
+import { Child } from "../runtime/os/processes/worker-process.ts";
 import type { EnvironmentConfiguration, PackResult } from "./environment.ts";
-import type { HeadPeer } from "../rpc/head-service.ts";
-import type { Message } from "../rpc/peer-connection.ts";
-import { MESSAGE } from "../wire/messages.ts";
-import type { PackageAsker } from "../environment/package-exchange.ts";
+import type { HeadPeer } from "../runtime/rpc/head-service.ts";
+import type { Message } from "../runtime/rpc/peer-connection.ts";
+import { MESSAGE } from "../runtime/wire/messages.ts";
+import type { PackageAsker } from "../runtime/environment/package-exchange.ts";
 
 /** What a node keeps of folders that no job uses any more. */
 const CACHE_BYTES_MAX = 2 * 1024 * 1024 * 1024;

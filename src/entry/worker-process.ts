@@ -2,33 +2,33 @@
  * The process of a worker: a runtime like the driver's, a host for what runs here, and a daemon whose end is its own.
  *
  * Started by the node's launcher with its configuration on the parent's line; a spare one gets it later. In a cluster it runs only for as long as its daemon says,
- * and reads from no connection after that (`platform/processes/run-permit.ts`).
+ * and reads from no connection after that (`runtime/os/processes/execution-lease.ts`).
  */
 import { startWorkerRuntime } from "../core/session/worker-runtime.ts";
-import { loadExtensions } from "../extension/load-extensions.ts";
-import type { RuntimeEnvSpec } from "../environment/runtime-env.ts";
-import { saveCodeCache } from "../platform/files/code-cache.ts";
-import { listen } from "../platform/network/endpoint.ts";
-import { collectGarbage } from "../platform/garbage.ts";
-import { WorkerMark } from "../platform/processes/run-mark.ts";
-import { permitted, WorkerPermit } from "../platform/processes/run-permit.ts";
-import { resolvePackagesFrom } from "../platform/module-resolution.ts";
-import { dieWithParent } from "../platform/shared-memory.ts";
-import { setTlsIdentity } from "../platform/network/tls-identity.ts";
-import type { Transport } from "../platform/network/transport.ts";
-import { readParentLine } from "../platform/processes/worker-process.ts";
-import type { WorkerConfiguration } from "../node/workers/process-launcher.ts";
-import type { SpareConfiguration } from "../node/workers/spare-process.ts";
-import { connectProven } from "../rpc/handshake.ts";
-import { listenForJoin } from "../rpc/join-listener.ts";
-import { newWakefulLoop } from "../rpc/wakeful-loop.ts";
-import { CallObservers } from "../worker/call-observers.ts";
-import { markOutput } from "../worker/console-source.ts";
-import { InterruptionGuard } from "../worker/interruption-guard.ts";
+import { loadExtensions } from "../runtime/extension/load-extensions.ts";
+import type { RuntimeEnvSpec } from "../runtime/environment/runtime-env.ts";
+import { saveCodeCache } from "../runtime/os/files/code-cache.ts";
+import { listen } from "../runtime/os/network/endpoint.ts";
+import { collectGarbage } from "../runtime/os/garbage.ts";
+import { WorkerInterruptSlot } from "../runtime/os/processes/interrupt-slot.ts";
+import { permitted, WorkerExecutionLease } from "../runtime/os/processes/execution-lease.ts";
+import { resolvePackagesFrom } from "../runtime/os/module-resolution.ts";
+import { dieWithParent } from "../runtime/os/shared-memory.ts";
+import { setTlsIdentity } from "../runtime/os/network/tls-identity.ts";
+import type { Transport } from "../runtime/os/network/transport.ts";
+import { readParentLine } from "../runtime/os/processes/worker-process.ts";
+import type { WorkerConfiguration } from "../runtime/node/workers/process-launcher.ts";
+import type { SpareConfiguration } from "../runtime/node/workers/spare-process.ts";
+import { connectProven } from "../runtime/rpc/handshake.ts";
+import { listenForJoin } from "../runtime/rpc/join-listener.ts";
+import { newBusyPoll } from "../runtime/rpc/busy-poll.ts";
+import { CallObservers } from "../runtime/worker/call-observers.ts";
+import { markOutput } from "../runtime/worker/console-source.ts";
+import { InterruptionGuard } from "../runtime/worker/interruption-guard.ts";
 // The public module: what shipped code imports as "shoal" is what runs here.
 import "../index.ts";
-import { useForeignCode } from "../closure/foreign-imports.ts";
-import { setSubpathImport } from "../closure/well-known.ts";
+import { useForeignCode } from "../runtime/closure/foreign-imports.ts";
+import { setSubpathImport } from "../runtime/closure/well-known.ts";
 
 // Most workers need no other subpath of this package, so one is loaded with the first function that refers to it. Node finds it by `exports` of package.json.
 setSubpathImport((subpath) => import(subpath));
@@ -46,7 +46,7 @@ if (identity !== undefined) setTlsIdentity(identity);
 if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
 if (packageFolder !== undefined) resolvePackagesFrom(packageFolder, { except: ["shoal"] });
 process.setSourceMapsEnabled(true);
-// What interrupts a task (worker/interruption-guard.ts) must not end the worker when it comes late.
+// What interrupts a task (runtime/worker/interruption-guard.ts) must not end the worker when it comes late.
 process.on("SIGINT", () => {});
 process.on("unhandledRejection", (reason) => {
   // A promise that the task forgot: it is told, and does not take down the other tasks of this worker.
@@ -54,28 +54,28 @@ process.on("unhandledRejection", (reason) => {
 });
 
 const extensions = await loadExtensions(configuration.extensions);
-const permit = runPermit === undefined ? undefined : new WorkerPermit({ path: runPermit, end: endAtOnce });
+const permit = runPermit === undefined ? undefined : new WorkerExecutionLease({ path: runPermit, end: endAtOnce });
 const allowed = (transport: Transport): Transport => (permit === undefined ? transport : permitted(transport, permit));
 permit?.watch();
 // Callers may knock while the worker is being put together.
 let accept: (transport: Transport) => void = () => {};
 const listener = await listen(configuration.address, (transport) => accept(allowed(transport)));
-const onStranger = (transport: Transport, problem: string | undefined): void => listenForJoin(transport, { problem });
+const onUnauthenticated = (transport: Transport, problem: string | undefined): void => listenForJoin(transport, { problem });
 const remote =
-  remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => accept(allowed(transport)), { onStranger });
+  remoteAddress === undefined ? undefined : await listen(remoteAddress, (transport) => accept(allowed(transport)), { onUnauthenticated });
 const daemonTransport = allowed(await connectProven(configuration.daemonAddress, configuration));
 const host = startWorkerRuntime({
   ...settings,
   remoteAddress: remote?.path,
   runtimeEnv: runtimeEnv as RuntimeEnvSpec | undefined,
   daemonTransport,
-  wakeful: newWakefulLoop(),
+  wakeful: newBusyPoll(),
   collectGarbage,
   showActor: (className) => {
     process.title = `shoal worker: ${className}`;
   },
   observers: CallObservers.of(extensions, configuration.jobId),
-  guard: new InterruptionGuard(new WorkerMark(configuration.runMark)),
+  guard: new InterruptionGuard(new WorkerInterruptSlot(configuration.runMark)),
   exit: () => {
     listener.close();
     remote?.close();

@@ -5,11 +5,11 @@
  * connections, so a program that passes here passes between machines as far as Shoal is concerned. Nodes and the head can be killed, stopped and woken up, and cut off
  * from each other (`test-network.ts`).
  */
-import { sha256Hex } from "../platform/digest.ts";
-import { parseNetworkAddress } from "../platform/network/network-address.ts";
-import { requireOwnFiles } from "../platform/own-files.ts";
-import { newToken } from "../platform/random.ts";
-import { newProgramFolder, removeProgramFolder } from "../platform/files/program-folder.ts";
+import { sha256Hex } from "../runtime/os/digest.ts";
+import { parseNetworkAddress } from "../runtime/os/network/network-address.ts";
+import { requireOwnFiles } from "../runtime/os/own-files.ts";
+import { newToken } from "../runtime/os/random.ts";
+import { newProgramFolder, removeProgramFolder } from "../runtime/os/files/program-folder.ts";
 import {
   type LocalHead,
   type LocalNodeProcess,
@@ -17,10 +17,10 @@ import {
   type StartHeadOptions,
   startHead,
   startNode,
-} from "../providers/local-processes.ts";
+} from "../ops/providers/local-processes.ts";
 import { TestNetwork } from "./test-network.ts";
 
-export type { NodeOptions } from "../providers/local-processes.ts";
+export type { NodeOptions } from "../ops/providers/local-processes.ts";
 
 export interface TestClusterOptions {
   /** What the first node offers, on which drivers of this machine hang. Default: what this machine has. */

@@ -2,11 +2,11 @@
  * The network of a test cluster: a host for each node, and who does not hear whom.
  *
  * Hosts are addresses of the loopback network (127.0.0.1 for the head, 127.0.0.2 and on for nodes), which Linux has without being asked; elsewhere all share one
- * and cannot be told apart. What is cut is written to a file that the cluster's processes look into (`platform/network/network-faults.ts`).
+ * and cannot be told apart. What is cut is written to a file that the cluster's processes look into (`runtime/os/network/network-faults.ts`).
  */
-import { ShoalError } from "../base/errors.ts";
-import { hasManyLoopbackHosts, type NetworkFaultsPlace, type Silence, writeSilences } from "../platform/network/network-faults.ts";
-import { joinPath } from "../platform/files/paths.ts";
+import { ShoalError } from "../runtime/base/errors.ts";
+import { hasManyLoopbackHosts, type NetworkFaultsPlace, type Silence, writeSilences } from "../runtime/os/network/network-faults.ts";
+import { joinPath } from "../runtime/os/files/paths.ts";
 
 /** Hosts have their own from 127.0.0.1 to 127.0.255.254. */
 const HOSTS_MAX = 255 * 254;

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
-const SOURCES = new URL("../../src/closure/", import.meta.url).href;
+const SOURCES = new URL("../../src/runtime/closure/", import.meta.url).href;
 let root: string;
 let there: string;
 let here: string;

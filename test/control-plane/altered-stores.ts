@@ -3,8 +3,8 @@
  *
  * They stand before a real store and change what passes through, so that what is tested is the code as it ships.
  */
-import { ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
-import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "../../src/control/store/control-store.ts";
+import { ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/runtime/control-plane/control-plane-errors.ts";
+import type { ControlStore, StoreEntry, StoreTransaction, TransactionResult } from "../../src/runtime/control-plane/control-store.ts";
 import { sleep } from "./nats-servers.ts";
 import type { RandomNumbers } from "./workloads.ts";
 

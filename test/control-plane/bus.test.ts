@@ -1,7 +1,7 @@
 /** What a bus promises, in memory and on a real NATS server. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { BusRequestError } from "../../src/control/control-errors.ts";
-import type { Bus } from "../../src/control/bus/bus.ts";
+import { BusRequestError } from "../../src/runtime/control-plane/control-plane-errors.ts";
+import type { Bus } from "../../src/runtime/control-plane/bus.ts";
 import { until } from "./nats-servers.ts";
 import { bytes, type Client, eachPlane, type Plane, text } from "./planes.ts";
 

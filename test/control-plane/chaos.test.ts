@@ -5,12 +5,12 @@
  * run on NATS as many times longer.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { LEADER_KEY } from "../../src/control/leadership/leadership.ts";
-import { connectNats } from "../../src/control/nats/nats-link.ts";
-import { StreamApi } from "../../src/control/nats/stream-api.ts";
-import type { ControlStore } from "../../src/control/store/control-store.ts";
-import { MemoryStore } from "../../src/control/store/memory-store.ts";
-import { KeyTable } from "../../src/control/store/key-table.ts";
+import { LEADER_KEY } from "../../src/runtime/head/leadership/leadership.ts";
+import { connectNats } from "../../src/runtime/nats/nats-link.ts";
+import { StreamApi } from "../../src/runtime/nats/stream-api.ts";
+import type { ControlStore } from "../../src/runtime/control-plane/control-store.ts";
+import { MemoryStore } from "../../src/runtime/control-plane/memory-store.ts";
+import { KeyTable } from "../../src/runtime/control-plane/key-table.ts";
 import { FaultyStore, StaleStore, TornStore, UncheckedStore } from "./altered-stores.ts";
 import { DirectReads } from "./direct-reads.ts";
 import { NatsServers, sleep, until } from "./nats-servers.ts";

@@ -3,10 +3,10 @@
  *
  * Changes the stream to allow it, and reads over a connection of its own, so that the replica of another server than the writer's answers.
  */
-import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts";
-import type { NatsSubjects } from "../../src/control/nats/nats-subjects.ts";
-import { headersOf, type StreamApi } from "../../src/control/nats/stream-api.ts";
-import type { ControlStore, StoreEntry } from "../../src/control/store/control-store.ts";
+import { connectNats, type NatsLink } from "../../src/runtime/nats/nats-link.ts";
+import type { NatsSubjects } from "../../src/runtime/nats/nats-subjects.ts";
+import { headersOf, type StreamApi } from "../../src/runtime/nats/stream-api.ts";
+import type { ControlStore, StoreEntry } from "../../src/runtime/control-plane/control-store.ts";
 import { StoreBefore } from "./altered-stores.ts";
 
 export class DirectReads implements AsyncDisposable {

@@ -1,8 +1,8 @@
 /** Heads that race for the lead, on memory and over real servers: one leads, and when it goes another does, with what the first had kept. */
 import { expect, test } from "vitest";
-import { HeadElection } from "../../src/control/leadership/head-election.ts";
-import { Journal } from "../../src/control/tables/journal.ts";
-import { claimLeadership, type Leadership } from "../../src/control/leadership/leadership.ts";
+import { HeadElection } from "../../src/runtime/head/leadership/head-election.ts";
+import { Journal } from "../../src/runtime/head/tables/journal.ts";
+import { claimLeadership, type Leadership } from "../../src/runtime/head/leadership/leadership.ts";
 import { until } from "./nats-servers.ts";
 import { type Client, eachPlane } from "./planes.ts";
 

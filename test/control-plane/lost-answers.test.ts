@@ -5,9 +5,9 @@
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
-import { connectNats, type NatsLink } from "../../src/control/nats/nats-link.ts";
-import { NatsStore } from "../../src/control/nats/nats-store.ts";
+import { ControlPlaneUnavailableError, UnknownOutcomeError } from "../../src/runtime/control-plane/control-plane-errors.ts";
+import { connectNats, type NatsLink } from "../../src/runtime/nats/nats-link.ts";
+import { NatsStore } from "../../src/runtime/nats/nats-store.ts";
 import { NatsServers, sleep, until } from "./nats-servers.ts";
 import { bytes, describeNats, text } from "./planes.ts";
 

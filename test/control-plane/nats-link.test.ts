@@ -1,9 +1,9 @@
 /** What connecting to NATS says when it cannot be used, and what is made of a stream that somebody else made. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ControlPlaneUnavailableError } from "../../src/control/control-errors.ts";
-import { connectNats } from "../../src/control/nats/nats-link.ts";
-import { NatsStore } from "../../src/control/nats/nats-store.ts";
-import { StreamApi } from "../../src/control/nats/stream-api.ts";
+import { ControlPlaneUnavailableError } from "../../src/runtime/control-plane/control-plane-errors.ts";
+import { connectNats } from "../../src/runtime/nats/nats-link.ts";
+import { NatsStore } from "../../src/runtime/nats/nats-store.ts";
+import { StreamApi } from "../../src/runtime/nats/stream-api.ts";
 import { NatsServers, until } from "./nats-servers.ts";
 import { describeNats } from "./planes.ts";
 

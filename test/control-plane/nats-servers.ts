@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { natsServerBinary } from "../../scripts/nats-server.mjs";
-import { natsServerConfig } from "../../src/platform/nats/nats-config.ts";
+import { natsServerConfig } from "../../src/runtime/nats/server/nats-config.ts";
 import { freePorts } from "./free-ports.ts";
 
 /** Of `start`: somebody else listens at a port that was free. */

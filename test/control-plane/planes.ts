@@ -5,15 +5,15 @@
  */
 import { randomBytes } from "node:crypto";
 import { describe } from "vitest";
-import type { Bus, BusOptions } from "../../src/control/bus/bus.ts";
-import { MemoryBus, MemoryExchange } from "../../src/control/bus/memory-bus.ts";
-import { NatsBus } from "../../src/control/nats/nats-bus.ts";
-import { connectNats } from "../../src/control/nats/nats-link.ts";
-import { NatsSubjects } from "../../src/control/nats/nats-subjects.ts";
-import { NatsStore } from "../../src/control/nats/nats-store.ts";
-import type { ControlStore } from "../../src/control/store/control-store.ts";
-import { MemoryStore } from "../../src/control/store/memory-store.ts";
-import { KeyTable } from "../../src/control/store/key-table.ts";
+import type { Bus, BusOptions } from "../../src/runtime/control-plane/bus.ts";
+import { MemoryBus, MemoryExchange } from "../../src/runtime/control-plane/memory-bus.ts";
+import { NatsBus } from "../../src/runtime/nats/nats-bus.ts";
+import { connectNats } from "../../src/runtime/nats/nats-link.ts";
+import { NatsSubjects } from "../../src/runtime/nats/nats-subjects.ts";
+import { NatsStore } from "../../src/runtime/nats/nats-store.ts";
+import type { ControlStore } from "../../src/runtime/control-plane/control-store.ts";
+import { MemoryStore } from "../../src/runtime/control-plane/memory-store.ts";
+import { KeyTable } from "../../src/runtime/control-plane/key-table.ts";
 import { NatsServers, WITHOUT_NATS } from "./nats-servers.ts";
 
 export interface NatsPlane extends Plane {

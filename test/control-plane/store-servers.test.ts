@@ -1,9 +1,9 @@
 /** Which servers keep a store, as a head finds them; and what their addresses say when they live, are killed, or stand still. */
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { connectNats } from "../../src/control/nats/nats-link.ts";
-import { NatsStore } from "../../src/control/nats/nats-store.ts";
-import { type NatsWord, natsWordAt } from "../../src/platform/nats/nats-greeting.ts";
+import { connectNats } from "../../src/runtime/nats/nats-link.ts";
+import { NatsStore } from "../../src/runtime/nats/nats-store.ts";
+import { type NatsWord, natsWordAt } from "../../src/runtime/nats/server/nats-greeting.ts";
 import { NatsServers, until } from "./nats-servers.ts";
 import { describeNats } from "./planes.ts";
 

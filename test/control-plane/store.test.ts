@@ -1,7 +1,7 @@
 /** What a control store promises, on memory and on a real NATS server. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { ControlPlaneUnavailableError } from "../../src/control/control-errors.ts";
-import type { ControlStore } from "../../src/control/store/control-store.ts";
+import { ControlPlaneUnavailableError } from "../../src/runtime/control-plane/control-plane-errors.ts";
+import type { ControlStore } from "../../src/runtime/control-plane/control-store.ts";
 import { bytes, type Client, eachStorePlane, type Plane, text } from "./planes.ts";
 
 eachStorePlane("a control store", (start) => {

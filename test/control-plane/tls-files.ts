@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TlsTexts } from "../../src/platform/nats/nats-process.ts";
+import type { TlsTexts } from "../../src/runtime/nats/server/nats-process.ts";
 
 /** Undefined where there is no `openssl`. */
 export function makeCertificate(dnsName: string): TlsTexts | undefined {

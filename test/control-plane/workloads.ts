@@ -4,9 +4,9 @@
  * Each workload keeps its own record of what was acknowledged to whom and when, by one clock, and `check` compares the record with itself and with what the
  * store holds in the end. Violations are returned as sentences, so that a mutation can be seen to cause the very one that it should.
  */
-import { FencedError, UnknownOutcomeError } from "../../src/control/control-errors.ts";
-import { claimLeadership, type Leadership } from "../../src/control/leadership/leadership.ts";
-import type { ControlStore } from "../../src/control/store/control-store.ts";
+import { FencedError, UnknownOutcomeError } from "../../src/runtime/control-plane/control-plane-errors.ts";
+import { claimLeadership, type Leadership } from "../../src/runtime/head/leadership/leadership.ts";
+import type { ControlStore } from "../../src/runtime/control-plane/control-store.ts";
 import { sleep } from "./nats-servers.ts";
 import { bytes, text } from "./planes.ts";
 

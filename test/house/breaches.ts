@@ -1,7 +1,7 @@
 /**
  * Finds what breaks the layer table: imports that a folder may not have. Pure, so that the rules are tested on made-up trees.
  */
-import { LAYER_TABLE, type LayerRow, MAY_IMPORT_NODE, PACKAGES, PUBLIC, PUBLIC_FILES } from "./layer-table.ts";
+import { BANDS_OF_ROWS, LAYER_TABLE, type LayerRow, MAY_IMPORT_NODE, PACKAGES, PUBLIC, PUBLIC_FILES } from "./layer-table.ts";
 import type { Import, SourceFile } from "./source-files.ts";
 
 /** One line for each forbidden import, with the set that is allowed. */
@@ -37,9 +37,10 @@ function packageBreach(file: SourceFile, { specifier }: Import): string | undefi
   return allowed.includes(folder) ? undefined : `only ${list(allowed)} may import it`;
 }
 
-/** The first folder of the path. */
+/** The first folder of the path, or the first two: what has a row. */
 function folderOf(path: string): string {
-  return path.includes("/") ? path.slice(0, path.indexOf("/")) : PUBLIC;
+  const folders = path.split("/").slice(0, -1);
+  return folders.slice(0, BANDS_OF_ROWS.includes(folders[0] ?? "") ? 2 : 1).join("/") || PUBLIC;
 }
 
 function rowOf(path: string): LayerRow | undefined {

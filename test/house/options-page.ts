@@ -50,7 +50,7 @@ const SECTIONS: readonly Section[] = [
   {
     title: "Runtime environments: `runtimeEnv`",
     text: "An option of `init`, tasks and actors. What a task or actor names is added to what `init` has.",
-    from: [["environment/runtime-env.ts", "RuntimeEnvInput"]],
+    from: [["runtime/environment/runtime-env.ts", "RuntimeEnvInput"]],
   },
   { title: "`get(refs, options)`, `ready(actor, options)`", text: "", from: [[REFS, "GetOptions"]] },
   { title: "`wait(refs, options)`", text: "Besides `timeoutMs` and `signal`:", from: [[TYPES, "WaitOptions"]] },

@@ -5,27 +5,27 @@
  * themselves. What follows "Body:" in a comment becomes the column of bodies. The prose of the page stays: only what stands between markers is replaced.
  * Pure; called by `test/protocol-tables.test.ts`.
  */
-import { MESSAGES_TO_CALLER, MESSAGES_TO_WORKER } from "../../src/wire/call-messages.ts";
-import * as headerParts from "../../src/wire/header-parts.ts";
-import type { Shape } from "../../src/wire/header-shape.ts";
-import { MESSAGE } from "../../src/wire/messages.ts";
-import { MESSAGES_BETWEEN_DAEMONS, MESSAGES_OF_PROCESS } from "../../src/wire/messages-to-daemon.ts";
+import { MESSAGES_TO_CALLER, MESSAGES_TO_WORKER } from "../../src/runtime/wire/call-messages.ts";
+import * as headerParts from "../../src/runtime/wire/header-parts.ts";
+import type { Shape } from "../../src/runtime/wire/header-shape.ts";
+import { MESSAGE } from "../../src/runtime/wire/messages.ts";
+import { MESSAGES_BETWEEN_DAEMONS, MESSAGES_OF_PROCESS } from "../../src/runtime/wire/messages-to-daemon.ts";
 import {
   MESSAGES_OF_HEAD,
   MESSAGES_OF_NEIGHBOUR,
   MESSAGES_OF_NEW_NODE,
   MESSAGES_OF_NODE,
   MESSAGES_OF_RECEIVER,
-} from "../../src/wire/messages-of-nodes.ts";
-import { MESSAGES_TO_HEAD } from "../../src/wire/messages-to-head.ts";
-import { MESSAGES_TO_PROCESS } from "../../src/wire/messages-to-process.ts";
-import { REPLIES } from "../../src/wire/replies.ts";
+} from "../../src/runtime/wire/messages-of-nodes.ts";
+import { MESSAGES_TO_HEAD } from "../../src/runtime/wire/messages-to-head.ts";
+import { MESSAGES_TO_PROCESS } from "../../src/runtime/wire/messages-to-process.ts";
+import { REPLIES } from "../../src/runtime/wire/replies.ts";
 
 type ShapesByNumber = Readonly<Record<number, Shape>>;
 
 interface Direction {
   readonly title: string;
-  /** File below `src/wire`, and the interface in it. */
+  /** File below `src/runtime/wire`, and the interface in it. */
   readonly from: readonly [file: string, name: string];
   readonly shapes: ShapesByNumber;
   /** Shapes that the table takes over from another, where their rows are. */
@@ -71,11 +71,11 @@ const DIRECTIONS: readonly Direction[] = [
   { title: "On transfer connections", from: ["messages-of-nodes.ts", "MessagesOfReceiver"], shapes: MESSAGES_OF_RECEIVER },
 ];
 
-const BEGIN = "<!-- The tables from here on are made from src/wire: `npm test -- test/protocol-tables.test.ts -u` -->";
+const BEGIN = "<!-- The tables from here on are made from src/runtime/wire: `npm test -- test/protocol-tables.test.ts -u` -->";
 const END = "<!-- The end of the tables that are made -->";
 const COMMENT = String.raw`\/\*\*(?<comment>(?:(?!\*\/)[\s\S])*)\*\/\n`;
 
-/** Reads a file below `src/wire`. */
+/** Reads a file below `src/runtime/wire`. */
 type Read = (file: string) => Promise<string>;
 
 /** The page with its tables made anew. @throws Error for a page without markers, and for definitions that cannot be read */

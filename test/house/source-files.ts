@@ -9,7 +9,7 @@ import { dirname, join, posix, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export interface SourceFile {
-  /** Relative to `src`, with forward slashes: `wire/value/encode.ts`. */
+  /** Relative to `src`, with forward slashes: `runtime/wire/value/encode.ts`. */
   path: string;
   text: string;
   imports: Import[];

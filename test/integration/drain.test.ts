@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { get, getRuntimeContext, init, nodes, type ObjectRef, remote, shutdown } from "shoal";
 import { TestCluster, type TestNode } from "shoal/testing";
 import { expect, test } from "vitest";
-import { connectToCluster } from "../../src/cli/cluster-connection.ts";
-import { findNode } from "../../src/platform/files/local-node.ts";
-import type { ClusterStatusHeader } from "../../src/wire/cluster-messages.ts";
-import { MESSAGE } from "../../src/wire/messages.ts";
+import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { findNode } from "../../src/runtime/os/files/local-node.ts";
+import type { ClusterStatusHeader } from "../../src/runtime/wire/cluster-messages.ts";
+import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { until, useFolder } from "./session.ts";
 
 const lines: string[] = [];

@@ -7,17 +7,17 @@
 import { type ActorHandle, actors, get, getActor, init, nodes, ready, remote, shutdown } from "shoal";
 import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connectToCluster } from "../../src/cli/cluster-connection.ts";
-import type { JobId, NodeId, NodeTag, ProcessId } from "../../src/base/ids.ts";
-import { checkNode } from "../../src/control/nodes/message-validation.ts";
-import { checkRouted } from "../../src/node/membership/message-validation.ts";
-import { faultOfMessage, messagesOfProcesses } from "../../src/node/process-messages.ts";
-import { type NodeFile, readNodeFiles } from "../../src/platform/files/node-file.ts";
-import { randomHex } from "../../src/platform/random.ts";
-import { Connection } from "../../src/rpc/connection.ts";
-import { connectProven } from "../../src/rpc/handshake.ts";
-import { decodeHeader, encodeHeader } from "../../src/wire/header.ts";
-import { type HelloHeader, MESSAGE } from "../../src/wire/messages.ts";
+import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import type { JobId, NodeId, NodeTag, ProcessId } from "../../src/runtime/base/ids.ts";
+import { checkNode } from "../../src/runtime/head/nodes/message-validation.ts";
+import { checkRouted } from "../../src/runtime/node/membership/message-validation.ts";
+import { faultOfMessage, messagesOfProcesses } from "../../src/runtime/node/process-messages.ts";
+import { type NodeFile, readNodeFiles } from "../../src/runtime/os/files/node-file.ts";
+import { randomHex } from "../../src/runtime/os/random.ts";
+import { Connection } from "../../src/runtime/rpc/connection.ts";
+import { connectProven } from "../../src/runtime/rpc/handshake.ts";
+import { decodeHeader, encodeHeader } from "../../src/runtime/wire/header.ts";
+import { type HelloHeader, MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { driverRuntime, failureOf, until } from "./session.ts";
 
 const TAG = "a".repeat(16);

@@ -2,8 +2,8 @@
  * Objects whose node is dead, over real connections between real stores: had from the copies of other nodes for as long as their owner's node lives, and freed with it or when nobody needs them.
  */
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ObjectLostError } from "../../src/base/errors.ts";
-import type { ProcessId } from "../../src/base/ids.ts";
+import { ObjectLostError } from "../../src/runtime/base/errors.ts";
+import type { ProcessId } from "../../src/runtime/base/ids.ts";
 import { failureOf, until } from "./session.ts";
 import { Nodes, type TransferNode } from "./transfer-nodes.ts";
 

@@ -13,7 +13,7 @@ import {
   shutdown,
 } from "shoal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type LocalHead, type LocalNodeProcess, type NodeOptions, startHead, startNode } from "../../src/providers/local-processes.ts";
+import { type LocalHead, type LocalNodeProcess, type NodeOptions, startHead, startNode } from "../../src/ops/providers/local-processes.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";
 import { until } from "./session.ts";

@@ -25,9 +25,9 @@ import {
   shutdown,
 } from "shoal";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { connectToCluster } from "../../src/cli/cluster-connection.ts";
-import { type LocalHead, type LocalNodeProcess, startHead, startNode } from "../../src/providers/local-processes.ts";
-import { MESSAGE } from "../../src/wire/messages.ts";
+import { connectToCluster } from "../../src/ops/cli/cluster-connection.ts";
+import { type LocalHead, type LocalNodeProcess, startHead, startNode } from "../../src/ops/providers/local-processes.ts";
+import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { NatsServers } from "../control-plane/nats-servers.ts";
 import { describeNats } from "../control-plane/planes.ts";
 import { Log, until, useFolder } from "./session.ts";

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { networkFaultsEnvironment, type Silence, writeSilences } from "../../src/platform/network/network-faults.ts";
+import { networkFaultsEnvironment, type Silence, writeSilences } from "../../src/runtime/os/network/network-faults.ts";
 import { until, useFolder } from "./session.ts";
 
 const NEAR = "127.0.0.11";
@@ -20,7 +20,7 @@ const folder = useFolder();
 const PROGRAM = `
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { connect, listen } from ${JSON.stringify(new URL("../../src/platform/network/endpoint.ts", import.meta.url).href)};
+import { connect, listen } from ${JSON.stringify(new URL("../../src/runtime/os/network/endpoint.ts", import.meta.url).href)};
 const [kind, address] = process.argv.slice(1);
 const print = (line) => process.stdout.write(line + "\\n");
 let transport;

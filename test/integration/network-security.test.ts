@@ -5,22 +5,22 @@
 import net from "node:net";
 import tls from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type NodeId, nodeTagOf, type ProcessId } from "../../src/base/ids.ts";
-import { AuthenticationError, VersionMismatchError } from "../../src/base/errors.ts";
-import { Joining } from "../../src/control/joining/join.ts";
-import { joinCluster } from "../../src/node/membership/join.ts";
-import { type Authority, certifyNode, newAuthority, newNodeKey } from "../../src/platform/network/certificates.ts";
-import { connect, listen } from "../../src/platform/network/endpoint.ts";
-import type { Listener, Transport } from "../../src/platform/network/transport.ts";
-import { forgetTlsIdentity, setTlsIdentity, type TlsIdentity } from "../../src/platform/network/tls-identity.ts";
-import { Connection } from "../../src/rpc/connection.ts";
-import { acceptPeer, connectPeer } from "../../src/rpc/handshake.ts";
-import { formatJoinToken, parseJoinToken } from "../../src/rpc/join-token.ts";
-import { NodeLink } from "../../src/rpc/node-link.ts";
-import { listenForJoin } from "../../src/rpc/join-listener.ts";
-import { FRAME_FLAG, FrameParser, FrameWriter } from "../../src/wire/frame.ts";
-import { decodeHeader, encodeHeader } from "../../src/wire/header.ts";
-import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
+import { type NodeId, nodeTagOf, type ProcessId } from "../../src/runtime/base/ids.ts";
+import { AuthenticationError, VersionMismatchError } from "../../src/runtime/base/errors.ts";
+import { Joining } from "../../src/runtime/head/joining/join.ts";
+import { joinCluster } from "../../src/runtime/node/membership/join.ts";
+import { type Authority, certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";
+import { connect, listen } from "../../src/runtime/os/network/endpoint.ts";
+import type { Listener, Transport } from "../../src/runtime/os/network/transport.ts";
+import { forgetTlsIdentity, setTlsIdentity, type TlsIdentity } from "../../src/runtime/os/network/tls-identity.ts";
+import { Connection } from "../../src/runtime/rpc/connection.ts";
+import { acceptPeer, connectPeer } from "../../src/runtime/rpc/handshake.ts";
+import { formatJoinToken, parseJoinToken } from "../../src/runtime/rpc/join-token.ts";
+import { NodeLink } from "../../src/runtime/rpc/node-link.ts";
+import { listenForJoin } from "../../src/runtime/rpc/join-listener.ts";
+import { FRAME_FLAG, FrameParser, FrameWriter } from "../../src/runtime/wire/frame.ts";
+import { decodeHeader, encodeHeader } from "../../src/runtime/wire/header.ts";
+import { type HelloHeader, MESSAGE, PROTOCOL_VERSION } from "../../src/runtime/wire/messages.ts";
 import { until } from "./session.ts";
 
 const TOKEN = "the cluster's";
@@ -89,7 +89,8 @@ function accept(transport: Transport, nodeId: NodeId = HEAD): void {
 beforeAll(async () => {
   listener = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), {
     identity: identity(HEAD, { isHead: true }),
-    onStranger: (transport, problem) => listenForJoin(transport, { problem, onJoin: (request, from) => joining.join(request, from) }),
+    onUnauthenticated: (transport, problem) =>
+      listenForJoin(transport, { problem, onJoin: (request, from) => joining.join(request, from) }),
   });
   address = listener.path;
   port = Number(address.split(":").at(-1));
@@ -414,21 +415,21 @@ describe("joining", () => {
     const { joinToken } = await joining.newJoinToken();
     const other = newAuthority({ nowMs: Date.now() });
     let heard = 0;
-    const onStranger = (transport: Transport): void => {
+    const onUnauthenticated = (transport: Transport): void => {
       transport.onChunk = (chunk) => (heard += chunk.length);
     };
     const impostor = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), {
       identity: identity(HEAD, { of: other, isHead: true }),
-      onStranger,
+      onUnauthenticated,
     });
     const error = await failure(joinCluster({ address: impostor.path, joinToken, nodeId: NODE_B }));
     expect(error).toBeInstanceOf(AuthenticationError);
     expect(error.message).toContain("its authority is not the one that the join token names");
     // It shows the cluster's authority behind a certificate that the authority did not make.
     const forged = { ...identity(HEAD, { of: other, isHead: true }), ca: authority.ca };
-    const liar = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: forged, onStranger });
+    const liar = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: forged, onUnauthenticated });
     expect(await failure(joinCluster({ address: liar.path, joinToken, nodeId: NODE_B }))).toBeInstanceOf(AuthenticationError);
-    const node = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: identity(NODE_A), onStranger });
+    const node = await listen("tcp://127.0.0.1:0", (transport) => accept(transport), { identity: identity(NODE_A), onUnauthenticated });
     expect((await failure(joinCluster({ address: node.path, joinToken, nodeId: NODE_B }))).message).toContain("which is not the head");
     // Each was asked for its certificate and told nothing.
     expect(heard).toBe(0);

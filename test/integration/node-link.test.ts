@@ -1,13 +1,13 @@
 /** A node link over real TCP: many frames both ways, a connection that is cut, and a peer that goes and comes back. */
 import net from "node:net";
 import { expect, test } from "vitest";
-import type { NodeId, ProcessId } from "../../src/base/ids.ts";
-import { certifyNode, newAuthority, newNodeKey } from "../../src/platform/network/certificates.ts";
-import type { TlsIdentity } from "../../src/platform/network/tls-identity.ts";
-import { connect, listen } from "../../src/platform/network/endpoint.ts";
-import type { Transport } from "../../src/platform/network/transport.ts";
-import { acceptPeer } from "../../src/rpc/handshake.ts";
-import { NodeLink, type NodeLinkOptions } from "../../src/rpc/node-link.ts";
+import type { NodeId, ProcessId } from "../../src/runtime/base/ids.ts";
+import { certifyNode, newAuthority, newNodeKey } from "../../src/runtime/os/network/certificates.ts";
+import type { TlsIdentity } from "../../src/runtime/os/network/tls-identity.ts";
+import { connect, listen } from "../../src/runtime/os/network/endpoint.ts";
+import type { Transport } from "../../src/runtime/os/network/transport.ts";
+import { acceptPeer } from "../../src/runtime/rpc/handshake.ts";
+import { NodeLink, type NodeLinkOptions } from "../../src/runtime/rpc/node-link.ts";
 import { until } from "./session.ts";
 
 const NODE_A = "a".repeat(32) as NodeId;
@@ -31,7 +31,7 @@ function accepting(link: NodeLink) {
     });
 }
 
-/** Certificates of one cluster: what passes TLS on does not come between the ends, as what passes plain TCP on does (`rpc/handshake.test.ts`). */
+/** Certificates of one cluster: what passes TLS on does not come between the ends, as what passes plain TCP on does (`runtime/rpc/handshake.test.ts`). */
 const authority = newAuthority({ nowMs: Date.now() });
 
 function identity(nodeId: NodeId): TlsIdentity {

@@ -7,7 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { get, type ObjectRef, put, remote, terminate } from "shoal";
 import { beforeEach, describe, expect, test } from "vitest";
-import { sharedMemory } from "../../src/platform/shared-memory.ts";
+import { sharedMemory } from "../../src/runtime/os/shared-memory.ts";
 import { collectGarbage, driverRuntime, isAlive, storeUsedBytes, until, useSession } from "./session.ts";
 
 const LARGE = 1_000_000;

@@ -4,10 +4,10 @@
 import { rmSync, truncateSync } from "node:fs";
 import net from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ObjectLostError, OutOfDiskError } from "../../src/base/errors.ts";
-import type { NodeTag, ObjectId, ProcessId } from "../../src/base/ids.ts";
-import { MESSAGE, type WireLocation } from "../../src/wire/messages.ts";
-import { FETCH_FOR } from "../../src/wire/transfer-messages.ts";
+import { ObjectLostError, OutOfDiskError } from "../../src/runtime/base/errors.ts";
+import type { NodeTag, ObjectId, ProcessId } from "../../src/runtime/base/ids.ts";
+import { MESSAGE, type WireLocation } from "../../src/runtime/wire/messages.ts";
+import { FETCH_FOR } from "../../src/runtime/wire/transfer-messages.ts";
 import { until } from "./session.ts";
 import { Nodes, type TransferNode } from "./transfer-nodes.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Nodes that are cut off, and heads that are away: who ends, who goes on, and that no two incarnations of an actor run at a time (`src/node/membership/fence-watch.ts`).
+ * Nodes that are cut off, and heads that are away: who ends, who goes on, and that no two incarnations of an actor run at a time (`src/runtime/node/membership/fence-watch.ts`).
  *
  * Of when an actor ran, its own lines are believed, with the clock of the machine that all nodes of a test share.
  */

@@ -12,7 +12,7 @@ import { runInNewContext } from "node:vm";
 import { type InitOptions, init, shutdown } from "shoal";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { Runtime } from "../../src/core/runtime.ts";
-import { MESSAGE } from "../../src/wire/messages.ts";
+import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 
 /** Twice what the slowest of it takes on a machine that has other things to do: a silent node is dead after ten seconds. */
 const DEADLINE_MS = 40_000;

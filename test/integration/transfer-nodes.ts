@@ -7,17 +7,17 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
-import { nodeTagOf, type NodeTag, type ObjectId, type ProcessId } from "../../src/base/ids.ts";
-import { ObjectTransfer } from "../../src/node/objects/object-transfer.ts";
-import { StoreService } from "../../src/node/objects/store-service.ts";
-import { ArenaReader } from "../../src/object/arena-reader.ts";
-import { ArenaWriter, arenaBytesFor } from "../../src/object/arena-writer.ts";
-import { storeTagOf } from "../../src/object/local-store.ts";
-import { createSpillDisk } from "../../src/object/spill-disk.ts";
-import { memoryRoot } from "../../src/platform/files/session-sweep.ts";
-import { type Transport } from "../../src/platform/network/transport.ts";
-import { handle } from "../../src/wire/message-table.ts";
-import { MESSAGE, type WireLocation } from "../../src/wire/messages.ts";
+import { nodeTagOf, type NodeTag, type ObjectId, type ProcessId } from "../../src/runtime/base/ids.ts";
+import { ObjectTransfer } from "../../src/runtime/node/objects/object-transfer.ts";
+import { StoreService } from "../../src/runtime/node/objects/store-service.ts";
+import { ArenaReader } from "../../src/runtime/objects/arena-reader.ts";
+import { ArenaWriter, arenaBytesFor } from "../../src/runtime/objects/arena-writer.ts";
+import { storeTagOf } from "../../src/runtime/objects/local-store.ts";
+import { createSpillDisk } from "../../src/runtime/objects/spill-disk.ts";
+import { memoryRoot } from "../../src/runtime/os/files/session-sweep.ts";
+import { type Transport } from "../../src/runtime/os/network/transport.ts";
+import { handle } from "../../src/runtime/wire/message-table.ts";
+import { MESSAGE, type WireLocation } from "../../src/runtime/wire/messages.ts";
 
 const MEGABYTE = 1_048_576;
 

@@ -7,17 +7,17 @@ import net from "node:net";
 import { init, nodes, python, remote, shutdown } from "shoal";
 import { TestCluster } from "shoal/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { UNFINISHED_AT_PORT_MAX } from "../../src/platform/limits.ts";
-import { parseNetworkAddress } from "../../src/platform/network/network-address.ts";
-import { wholeFrame } from "../../src/wire/frame.ts";
-import { encodeHeader } from "../../src/wire/header.ts";
-import { MESSAGE, PROTOCOL_VERSION } from "../../src/wire/messages.ts";
+import { UNFINISHED_AT_PORT_MAX } from "../../src/runtime/os/limits.ts";
+import { parseNetworkAddress } from "../../src/runtime/os/network/network-address.ts";
+import { wholeFrame } from "../../src/runtime/wire/frame.ts";
+import { encodeHeader } from "../../src/runtime/wire/header.ts";
+import { MESSAGE, PROTOCOL_VERSION } from "../../src/runtime/wire/messages.ts";
 import { driverRuntime, until } from "./session.ts";
 import { unless, WITHOUT_PYTHON } from "./python-places.ts";
 
 /** Of the flood; the had six thousand. */
 const CALLERS = 1500;
-/** See src/platform/network/unfinished-connections.ts */
+/** See src/runtime/os/network/unfinished-connections.ts */
 const AT_ONCE_MAX = 512;
 const MAX = 128;
 const COMPUTING = 300;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type NodeView, resourceVector } from "../../src/base/resources.ts";
-import { matchesLabels } from "../../src/scheduling/label-selector.ts";
-import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../../src/scheduling/lease-spec.ts";
+import { type NodeView, resourceVector } from "../../src/runtime/base/resources.ts";
+import { matchesLabels } from "../../src/runtime/scheduling/label-selector.ts";
+import { leaseKey, type LeasePlace, type LeaseSpec, parseLeaseSpec } from "../../src/runtime/scheduling/lease-spec.ts";
 import { chooseNode } from "./node-choice.ts";
 
 function spec(resources: Record<string, number>, place: LeasePlace = {}): LeaseSpec {

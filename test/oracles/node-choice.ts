@@ -5,12 +5,12 @@
  * fuller ones are ranked by use, and one of the best few is taken, so that many askers with the same stale view do not all choose the same. A node that has
  * most of the arguments goes before them. Pure: whoever asks brings a number that changes from call to call where a draw is needed.
  *
- * The plain form of the policies, which looks at all nodes: the tests compare `src/control/placement/node-picker.ts` with it.
+ * The plain form of the policies, which looks at all nodes: the tests compare `src/runtime/head/placement/node-picker.ts` with it.
  */
-import type { NodeView } from "../../src/base/resources.ts";
-import { alternativeKeys } from "../../src/scheduling/fallbacks.ts";
-import { matchesLabels } from "../../src/scheduling/label-selector.ts";
-import { type LeaseSpec, parseLeaseSpec } from "../../src/scheduling/lease-spec.ts";
+import type { NodeView } from "../../src/runtime/base/resources.ts";
+import { alternativeKeys } from "../../src/runtime/scheduling/fallbacks.ts";
+import { matchesLabels } from "../../src/runtime/scheduling/label-selector.ts";
+import { type LeaseSpec, parseLeaseSpec } from "../../src/runtime/scheduling/lease-spec.ts";
 
 interface ChoiceHints {
   /** The asker's own node. */

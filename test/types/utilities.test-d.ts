@@ -1,5 +1,5 @@
 /** `shoal/util`: what its classes infer from the functions and values that they are given. */
-import { ActorPool, Pool, Queue } from "../../src/patterns/index.ts";
+import { ActorPool, Pool, Queue } from "../../src/util/index.ts";
 import { type ActorHandle, exactly, remote } from "./api.ts";
 
 class Parser {

@@ -5,15 +5,21 @@
  * have settled. What cannot be created (a name that is taken, a definition that cannot be sent) is an error at the call
  * where that is known, and the actor's death otherwise.
  */
-import { ownCode } from "../../base/own-code.ts";
-import type { ActorId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import { inBandPayload, payloadHeader, payloadParts } from "../../object/payload.ts";
-import { type ActorCreateHeader, type ActorEnding, type ActorLookupReply, type ActorStateHeader, MESSAGE } from "../../wire/messages.ts";
+import { libraryCode } from "../../runtime/base/library-code.ts";
+import type { ActorId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { inBandPayload, payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import {
+  type ActorCreateHeader,
+  type ActorEnding,
+  type ActorLookupReply,
+  type ActorStateHeader,
+  MESSAGE,
+} from "../../runtime/wire/messages.ts";
 import { createdHandle } from "./actor-handle.ts";
 import { type ActorInterface, actorInterface, interfaceToWire, methodDefaults } from "./actor-interface.ts";
 import { encodeArguments } from "../calls/call-arguments.ts";
-import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { inheritedShape, placing } from "../calls/inherited-place.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import type { FunctionRow } from "../calls/function-table.ts";
@@ -23,7 +29,7 @@ import { type ResolvedActorOptions, resolveActorOptions } from "../options/optio
 import { inPython, isPythonId } from "../python-code.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ActorOptions } from "../types.ts";
-import { isWireError } from "../../wire/wire-error.ts";
+import { isWireError } from "../../runtime/wire/wire-error.ts";
 
 type AnyClass = new (...args: never[]) => object;
 
@@ -87,10 +93,10 @@ export function makeActorClass(given: Omit<ActorClassState, "interface">): objec
       return bindNode({ kind: "actor", name: state.name, methods: state.methods, numReturnsOf, args, create });
     },
     remote: (...args: unknown[]): object => {
-      const outer = ownCode.isRunning;
-      ownCode.isRunning = true;
+      const outer = libraryCode.isRunning;
+      libraryCode.isRunning = true;
       const handle = createActor(state, args);
-      ownCode.isRunning = outer;
+      libraryCode.isRunning = outer;
       return handle;
     },
     options: (options: ActorOptions): object => makeActorClass({ ...state, options: resolveActorOptions(options, state.options) }),

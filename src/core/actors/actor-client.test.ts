@@ -1,8 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ActorId, ProcessId } from "../../base/ids.ts";
-import type { ActorPhase, ActorStateHeader } from "../../wire/messages.ts";
+import type { ActorId, ProcessId } from "../../runtime/base/ids.ts";
+import type { ActorPhase, ActorStateHeader } from "../../runtime/wire/messages.ts";
 import { ActorClient } from "./actor-client.ts";
 import type { CallRecord } from "../calls/call-record.ts";
 import type { WorkerLink, WorkerLinkEvents } from "../calls/worker-link.ts";

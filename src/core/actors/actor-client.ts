@@ -5,11 +5,11 @@
  * what order means. When the actor's process dies, calls that were in flight fail with the cause, or are pushed again to its next
  * incarnation as `maxTaskRetries` allows; calls that had not been sent just wait for it. A dead actor fails everything with the reason.
  */
-import { afterReading } from "../../base/after-reading.ts";
-import type { ActorId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ActorStateHeader } from "../../wire/messages.ts";
-import { TERMINATE_METHOD } from "../../worker/reserved-methods.ts";
+import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
+import type { ActorId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ActorStateHeader } from "../../runtime/wire/messages.ts";
+import { TERMINATE_METHOD } from "../../runtime/worker/reserved-methods.ts";
 import { DEATH_OF_NODE_TOLD_WITHIN_MS, DEATH_TOLD_WITHIN_MS, RECONNECT_MAX_MS, RECONNECT_MIN_MS } from "../limits.ts";
 import { CallQueues } from "./call-queues.ts";
 import { type CallRecord, failedDependency } from "../calls/call-record.ts";
@@ -270,7 +270,7 @@ export class ActorClient {
   async #lastAnswers({ link, incarnation, closed }: { link: WorkerLink; incarnation: number; closed: Promise<void> }): Promise<void> {
     let takeBack: (() => void) | undefined;
     const late = new Promise<void>((resolve) => {
-      takeBack = afterReading(LAST_ANSWERS_WITHIN_MS, resolve);
+      takeBack = timeoutAfterIo(LAST_ANSWERS_WITHIN_MS, resolve);
     });
     await Promise.race([closed, late]);
     takeBack?.();
@@ -287,7 +287,7 @@ export class ActorClient {
     else if (state.incarnation > incarnation) this.#retryLost(state);
     else if (this.#isCurrent(state)) {
       const isElsewhere = state.address?.startsWith("tcp:") === true;
-      afterReading(isElsewhere ? DEATH_OF_NODE_TOLD_WITHIN_MS : DEATH_TOLD_WITHIN_MS, () => this.#reconnect(state));
+      timeoutAfterIo(isElsewhere ? DEATH_OF_NODE_TOLD_WITHIN_MS : DEATH_TOLD_WITHIN_MS, () => this.#reconnect(state));
     }
   }
 

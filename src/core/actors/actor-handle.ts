@@ -5,15 +5,15 @@
  * holds it until a handle there is disposed of, or the task that did it or the process ends; a handle that came from elsewhere holds it until it is collected. Nothing
  * else is on a handle, so no method name is taken; `terminate`, `kill` and `ready` are functions.
  */
-import { describeValue } from "../../base/describe.ts";
-import { PendingCallsLimitExceededError } from "../../base/errors.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { PendingCallsLimitExceededError } from "../../runtime/base/errors.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { GraphActorOfClient } from "./graph-actor.ts";
 import { type ActorInterface, DEFAULT_GROUP, methodDefaults, requireGroup } from "./actor-interface.ts";
 import { requireSessionOf } from "../current-runtime.ts";
 import { bindNode } from "../graph-binder.ts";
-import { isNoMethod, missingMethods } from "./missing-methods.ts";
+import { isNoMethod, unknownMethods } from "./unknown-methods.ts";
 import { generatorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "../options/options.ts";
 import type { Runtime } from "../runtime.ts";
 import type { CallTarget } from "../calls/call-record.ts";
@@ -99,7 +99,7 @@ function prototypeOfMethods(state: ActorHandleState): object {
   const key = JSON.stringify([className, isOpen, Object.entries(methods).map(([name, { concurrencyGroup }]) => [name, concurrencyGroup])]);
   let prototype = prototypes.get(key);
   if (prototype === undefined) {
-    prototype = Object.create(isOpen ? openMethods(className) : missingMethods(className, Object.keys(methods))) as object;
+    prototype = Object.create(isOpen ? openMethods(className) : unknownMethods(className, Object.keys(methods))) as object;
     for (const [method, { concurrencyGroup }] of Object.entries(methods)) {
       const target = methodTarget(state.interface, method, concurrencyGroup as string | undefined);
       const cached = new WeakMap<object, object>();

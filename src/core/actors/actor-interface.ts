@@ -5,8 +5,8 @@
  * with every handle and is what a lookup by name answers. On the wire it is plain data, so a predicate in `retryOn` stays with the process
  * that gave it, and classes of errors travel by name.
  */
-import type { ActorInterfaceHeader, MethodHeader } from "../../wire/messages.ts";
-import { nearNames } from "../../base/near-names.ts";
+import type { ActorInterfaceHeader, MethodHeader } from "../../runtime/wire/messages.ts";
+import { nearNames } from "../../runtime/base/near-names.ts";
 import { generatorOptions, type ResolvedActorOptions, type ResolvedTaskOptions, resolveMethodOptions } from "../options/options.ts";
 
 /** The group of calls that no other group is named for; `maxConcurrency` is its limit. */

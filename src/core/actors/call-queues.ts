@@ -6,7 +6,7 @@
  * stand may wait for what they make. The call that ends the actor comes after everything that was made before it, in whatever group. Pure:
  * the actor's client says what is ready, and when.
  */
-import { Fifo } from "../../base/fifo.ts";
+import { Fifo } from "../../runtime/base/fifo.ts";
 
 interface QueuedCall {
   /** Makes a lost object again. */

@@ -4,10 +4,10 @@
  * The part of a graph is one call of a reserved method, which lasts as long as the graph; so the actor's death is the failure of that call. The call
  * is awaited only once it has settled, because a pending `get` would keep the driver alive.
  */
-import type { ProcessId } from "../../base/ids.ts";
-import type { ActorStateHeader } from "../../wire/messages.ts";
-import type { GraphPlan } from "../../worker/graph-operations.ts";
-import { GRAPH_METHOD } from "../../worker/reserved-methods.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import type { ActorStateHeader } from "../../runtime/wire/messages.ts";
+import type { GraphPlan } from "../../runtime/worker/graph-operations.ts";
+import { GRAPH_METHOD } from "../../runtime/worker/reserved-methods.ts";
 import type { GraphActor } from "../graph-binder.ts";
 import { entryOf } from "../objects/object-ref.ts";
 import { resolveMethodOptions } from "../options/options.ts";

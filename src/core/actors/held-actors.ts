@@ -4,11 +4,11 @@
  * An actor that was created here is held until one of its handles here is disposed of, or the task that created it ends; calls that were made before are
  * answered first. Decides nothing about actors of other processes: their handles are counted like refs.
  */
-import { type ActorId, actorObjectId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import type { ContainedRef } from "../../object/payload.ts";
-import { taskContext } from "../../worker/task-context.ts";
+import { type ActorId, actorObjectId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { ContainedRef } from "../../runtime/objects/payload.ts";
+import { taskContext } from "../../runtime/worker/task-context.ts";
 import type { ActorClient } from "./actor-client.ts";
 
 export class HeldActors {

@@ -5,12 +5,12 @@
  * actor's. Its death may be a moment old elsewhere before it is known here; the handle that is given out then fails as any handle would whose actor dies just after the answer. What this
  * process kills it forgets at once.
  */
-import type { ActorId } from "../../base/ids.ts";
-import { ActorDiedError } from "../../base/errors.ts";
-import type { ActorLookupReply } from "../../wire/messages.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import type { ContainedRef } from "../../object/payload.ts";
+import type { ActorId } from "../../runtime/base/ids.ts";
+import { ActorDiedError } from "../../runtime/base/errors.ts";
+import type { ActorLookupReply } from "../../runtime/wire/messages.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { ContainedRef } from "../../runtime/objects/payload.ts";
 import type { ActorClient } from "./actor-client.ts";
 import { type ActorInterface, interfaceFromWire } from "./actor-interface.ts";
 

@@ -1,6 +1,6 @@
 /** Where arguments lie, and what a demand says of it. */
 import { expect, test } from "vitest";
-import type { NodeTag } from "../../base/ids.ts";
+import type { NodeTag } from "../../runtime/base/ids.ts";
 import { ArgumentPlaces, placeOf } from "./argument-places.ts";
 import type { CallRecord } from "./call-record.ts";
 

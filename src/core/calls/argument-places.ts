@@ -4,9 +4,9 @@
  * Counted for the calls that wait in a queue, so that a demand can say how many of them are near which node. Owned by a queue of the task submitter; calls
  * without refs never come here. Invariant: what is counted was added and not removed since.
  */
-import { type NodeTag, nodeTagOf } from "../../base/ids.ts";
-import { NEAR_FROM_BYTES } from "../../scheduling/limits.ts";
-import type { LeaseDemandHeader } from "../../wire/messages.ts";
+import { type NodeTag, nodeTagOf } from "../../runtime/base/ids.ts";
+import { NEAR_FROM_BYTES } from "../../runtime/scheduling/limits.ts";
+import type { LeaseDemandHeader } from "../../runtime/wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 
 interface Place {

@@ -4,11 +4,11 @@
  * Top-level refs become dependencies: marks in the bytes, filled in with values before the call is pushed. Small arguments are a range of a shared chunk,
  * others a payload; large ones become an object of their own in the store, which lives as long as the call. Used for tasks, methods and constructors.
  */
-import type { IdSource, ProcessId } from "../../base/ids.ts";
-import { nameUnsent } from "../../closure/capture.ts";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import { NO_BYTES, type Payload } from "../../object/payload.ts";
+import type { IdSource, ProcessId } from "../../runtime/base/ids.ts";
+import { nameUnsent } from "../../runtime/closure/capture.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import { NO_BYTES, type Payload } from "../../runtime/objects/payload.ts";
 import { type CallTarget, type EncodedArguments, keepBytes } from "./call-record.ts";
 import { entryOf, isObjectRef } from "../objects/object-ref.ts";
 import { isPythonId, refusedByPython } from "../python-code.ts";

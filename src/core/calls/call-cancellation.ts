@@ -7,16 +7,16 @@
  * spared. Calls of actors are told and no more: their process has a state that others rely on.
  * The patience with a worker counts the time in which this process turned its event loop: while it stands still, no worker can be heard.
  */
-import { AttendedTime } from "../../base/attended-time.ts";
-import { describeValue } from "../../base/describe.ts";
-import type { ProcessId } from "../../base/ids.ts";
-import { isPutId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { Connection } from "../../rpc/connection.ts";
-import { type CancelHeader, type CancelRefHeader, type CancelRunningHeader, MESSAGE } from "../../wire/messages.ts";
-import type { WhyCallHeader } from "../../wire/why-messages.ts";
-import { CANCEL_GRACE_MS } from "../../worker/limits.ts";
-import type { TaskContext } from "../../worker/task-context.ts";
+import { EventLoopTime } from "../../runtime/base/event-loop-time.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import { isPutId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
+import { type CancelHeader, type CancelRefHeader, type CancelRunningHeader, MESSAGE } from "../../runtime/wire/messages.ts";
+import type { WhyCallHeader } from "../../runtime/wire/why-messages.ts";
+import { CANCEL_GRACE_MS } from "../../runtime/worker/limits.ts";
+import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import { ABANDON_WITHIN_MS, INTERRUPT_EVERY_MS } from "../limits.ts";
 import { cancelledError } from "./call-limits.ts";
 import type { CallRecord } from "./call-record.ts";
@@ -60,12 +60,12 @@ interface Pursuit {
 export class CallCancellation {
   readonly #options: CallCancellationOptions;
   readonly #pursuits = new Set<Pursuit>();
-  readonly #time: AttendedTime;
+  readonly #time: EventLoopTime;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CallCancellationOptions) {
     this.#options = options;
-    this.#time = new AttendedTime(options.nowMs, INTERRUPT_EVERY_MS);
+    this.#time = new EventLoopTime(options.nowMs, INTERRUPT_EVERY_MS);
   }
 
   /** How many calls are cancelled and not yet known to have ended. */

@@ -16,8 +16,8 @@ import {
   TaskError,
   TaskUnschedulableError,
   WorkerCrashedError,
-} from "../../base/errors.ts";
-import type { ActorEnding, ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../../wire/messages.ts";
+} from "../../runtime/base/errors.ts";
+import type { ActorEnding, ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import type { LostCall } from "../actors/actor-client.ts";
 import type { CallRecord } from "./call-record.ts";
 import { outOfMemoryError } from "./out-of-memory.ts";

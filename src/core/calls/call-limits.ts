@@ -4,8 +4,8 @@
  * Only calls that set one come here, so the others pay one comparison. The time counts from the submission, the waiting for arguments and for a
  * worker included. Timer and listener live as long as the call: the record keeps what ends them, and calls it when it has its result.
  */
-import { afterReading } from "../../base/after-reading.ts";
-import { TaskCancelledError, TaskTimeoutError } from "../../base/errors.ts";
+import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
+import { TaskCancelledError, TaskTimeoutError } from "../../runtime/base/errors.ts";
 import type { CallLimits } from "../options/options.ts";
 import type { CallRecord } from "./call-record.ts";
 
@@ -18,7 +18,7 @@ export function limitCall(record: CallRecord, limits: CallLimits, onEnd: (error:
     return;
   }
   // Whoever waits for the result holds the process; a call that nobody waits for does not.
-  const takeBack = timeoutMs === undefined ? undefined : afterReading(timeoutMs, () => onEnd(timeoutError(record, timeoutMs)));
+  const takeBack = timeoutMs === undefined ? undefined : timeoutAfterIo(timeoutMs, () => onEnd(timeoutError(record, timeoutMs)));
   signal?.addEventListener("abort", onAbort, { once: true });
   record.endLimits = () => {
     takeBack?.();

@@ -5,12 +5,12 @@
  * `dependencies`: the call is pushed once they have settled, with their values in their place. The entries of its results hold their
  * handles while the call is pending, which pins them.
  */
-import { copyBytes } from "../../base/bytes.ts";
-import type { ActorId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { Payload } from "../../object/payload.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
-import type { TaskContext } from "../../worker/task-context.ts";
+import { copyBytes } from "../../runtime/base/bytes.ts";
+import type { ActorId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { Payload } from "../../runtime/objects/payload.ts";
+import type { DefinitionHeader } from "../../runtime/wire/definition-messages.ts";
+import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import type { RetryPolicy } from "../options/options.ts";
 import type { ItemSink } from "../streams/stream-receiver.ts";
 

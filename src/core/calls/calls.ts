@@ -5,21 +5,21 @@
  * the refs among and inside its arguments, and its own result handles. A failure is final when no retry is left for its kind; system failures
  * (a dead worker) count against `maxRetries`, what the task threw only where `retryOn` accepts it.
  */
-import { copyBytes } from "../../base/bytes.ts";
-import type { ActorId } from "../../base/ids.ts";
-import { TaskError } from "../../base/errors.ts";
-import { ownCode } from "../../base/own-code.ts";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import { inBandPayload, type Payload } from "../../object/payload.ts";
-import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import { copyBytes } from "../../runtime/base/bytes.ts";
+import type { ActorId } from "../../runtime/base/ids.ts";
+import { TaskError } from "../../runtime/base/errors.ts";
+import { libraryCode } from "../../runtime/base/library-code.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
+import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import {
   type ActorStateHeader,
   type GroupStateHeader,
   type LeaseRefusedHeader,
   STREAMING,
   type WorkerExitedHeader,
-} from "../../wire/messages.ts";
-import { taskContext } from "../../worker/task-context.ts";
+} from "../../runtime/wire/messages.ts";
+import { taskContext } from "../../runtime/worker/task-context.ts";
 import type { ActorClient, LostCall } from "../actors/actor-client.ts";
 import type { CallCancellation } from "./call-cancellation.ts";
 import { type ArgumentSurroundings, encodeArguments } from "./call-arguments.ts";
@@ -68,26 +68,26 @@ export class Calls {
 
   /** @returns one ref, several, nothing, or a stream, by `numReturns`. */
   callTask(target: CallTarget, args: readonly unknown[], options: ResolvedTaskOptions): unknown {
-    const outer = ownCode.isRunning;
-    ownCode.isRunning = true;
+    const outer = libraryCode.isRunning;
+    libraryCode.isRunning = true;
     const record = this.#newRecord(target, undefined, args, options);
     // Before it is sent: a call may end within its submission, and lets go of its handles then.
     const refs = this.#returned(record);
     if (this.#mayBegin(record, options)) this.submitWhenReady(record);
-    ownCode.isRunning = outer;
+    libraryCode.isRunning = outer;
     return refs;
   }
 
   callActor(client: ActorClient, target: CallTarget, args: readonly unknown[], options: ResolvedTaskOptions): unknown {
-    const outer = ownCode.isRunning;
-    ownCode.isRunning = true;
+    const outer = libraryCode.isRunning;
+    libraryCode.isRunning = true;
     const record = this.#newRecord(target, client.resolved.id, args, options);
     const refs = this.#returned(record);
     if (this.#mayBegin(record, options)) {
       for (const dependency of record.dependencies) this.#options.table.watch(dependency);
       client.submit(record);
     }
-    ownCode.isRunning = outer;
+    libraryCode.isRunning = outer;
     return refs;
   }
 

@@ -3,7 +3,7 @@
  *
  * A definition costs a capture, a message to each worker and memory until it is collected, where a call costs microseconds. Owned by `function-table.ts`.
  */
-import { placeOfDefinition } from "../../closure/capture.ts";
+import { placeOfDefinition } from "../../runtime/closure/capture.ts";
 
 /** More than a program has a reason for: what differs between so many can be an argument. */
 const DEFINITIONS_OF_A_PLACE = 1000;

@@ -1,7 +1,7 @@
 /** What is known of calls whose connection ended before their answers came. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { ProcessId } from "../../base/ids.ts";
-import type { WorkerExitedHeader } from "../../wire/messages.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import type { WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
 import { EndedLinks, type Ending, parted } from "./ended-links.ts";
 

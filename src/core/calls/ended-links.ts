@@ -6,9 +6,9 @@
  * the lease it was made for, as there may be another one to the same worker by then. Owned by the submitter, which decides what happens to the calls. Invariant: a call counts as
  * not begun only where that is certain.
  */
-import { afterReading } from "../../base/after-reading.ts";
-import type { ProcessId } from "../../base/ids.ts";
-import type { WorkerExitedHeader } from "../../wire/messages.ts";
+import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import type { WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import { type CallRecord, callIdOf } from "./call-record.ts";
 
 /** A mark has a word for a lease. */
@@ -66,7 +66,7 @@ export class EndedLinks {
       waiting.takeBack();
       onKnown(ending);
     };
-    const waiting: WaitingLink = { ...link, settle, takeBack: afterReading(withinMs, () => settle(undefined)) };
+    const waiting: WaitingLink = { ...link, settle, takeBack: timeoutAfterIo(withinMs, () => settle(undefined)) };
     this.#waiting.add(waiting);
     if (known !== undefined) queueMicrotask(() => settle(known));
   }

@@ -6,11 +6,11 @@
  * captured has a counted reference at the node daemon, which the row holds, and so do all values with the function in them: when nobody holds it,
  * the cluster forgets the definition. A function that came from elsewhere is known by its id and its reference.
  */
-import { STORE_FROM_BYTES } from "../../object/limits.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { Definition } from "../../closure/capture.ts";
-import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../../object/payload.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import { STORE_FROM_BYTES } from "../../runtime/objects/limits.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { Definition } from "../../runtime/closure/capture.ts";
+import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../../runtime/objects/payload.ts";
+import type { DefinitionHeader } from "../../runtime/wire/definition-messages.ts";
 import { STORE_TEXT_FROM_BYTES } from "../limits.ts";
 import { isPythonId } from "../python-code.ts";
 import { DefinitionSites } from "./definition-sites.ts";

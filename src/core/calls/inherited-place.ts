@@ -3,9 +3,9 @@
  *
  * Only processes in which something can be taken over look at the context of each call (`placing.isInherited`): for all others this costs one flag.
  */
-import type { RuntimeEnvSpec } from "../../environment/runtime-env.ts";
-import { leaseKey, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
-import { placing, taskContext } from "../../worker/task-context.ts";
+import type { RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
+import { leaseKey, parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
+import { placing, taskContext } from "../../runtime/worker/task-context.ts";
 import type { Environments } from "../session/environments.ts";
 
 export { placing };

@@ -1,8 +1,8 @@
 /** Lineage: which calls are kept, for how long, and what is forgotten first. */
 import { beforeEach, describe, expect, test } from "vitest";
-import type { ObjectId, ProcessId } from "../../base/ids.ts";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import { inBandPayload, NO_BYTES, type Payload } from "../../object/payload.ts";
+import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { inBandPayload, NO_BYTES, type Payload } from "../../runtime/objects/payload.ts";
 import type { CallRecord } from "./call-record.ts";
 import { Lineage } from "./lineage.ts";
 

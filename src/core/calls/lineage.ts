@@ -7,10 +7,10 @@
  * process has in its memory anyway. What was given by value is kept, too: in the call, or from 64 KB on as an object in the store, within a part of its quota and as long as
  * the store is not short. All calls together are bounded in bytes; beyond, the oldest are forgotten, which a later failure gives as its reason.
  */
-import { copyBytes } from "../../base/bytes.ts";
-import type { ObjectId, ProcessId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
+import { copyBytes } from "../../runtime/base/bytes.ts";
+import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { CallRecord } from "./call-record.ts";
 
 /** As Ray's: some millions of calls with small arguments. */

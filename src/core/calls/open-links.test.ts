@@ -2,7 +2,7 @@
  * When all that a worker has sent is known to have been read.
  */
 import { expect, test } from "vitest";
-import type { ProcessId } from "../../base/ids.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
 import { OpenLinks } from "./open-links.ts";
 
 const worker = "worker" as ProcessId;

@@ -4,8 +4,8 @@
  * A worker's last words may still be unread when the node tells that it has ended. They come before the end of its connection, so what it has said
  * is known once that has ended. Each link has a number, under which the worker counts its answers with holds. Owned by the runtime, which makes the links.
  */
-import type { ProcessId } from "../../base/ids.ts";
-import { ReadLinks } from "../../object/read-links.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import { ReadLinks } from "../../runtime/objects/read-links.ts";
 
 interface Link {
   readonly processId: ProcessId;

@@ -1,6 +1,6 @@
 /** How often a task runs again when the machine was full under it. */
 import { expect, test } from "vitest";
-import type { WorkerExitedHeader } from "../../wire/messages.ts";
+import type { WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import { OutOfMemoryRetries } from "./out-of-memory.ts";
 
 function exitFor(because: "machine" | "limit"): WorkerExitedHeader {

@@ -4,8 +4,8 @@
  * A task that used more than its own `memoryBytes` would do so again: that is a failure like any other of its worker, under `maxRetries`. One that was ended as the
  * machine was full did nothing wrong: it has `taskOomRetries` of its own, with growing pauses in which others may end.
  */
-import { OutOfMemoryError, type ShoalErrorOptions } from "../../base/errors.ts";
-import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
+import { OutOfMemoryError, type ShoalErrorOptions } from "../../runtime/base/errors.ts";
+import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 
 const FIRST_DELAY_MS = 250;
 const DELAY_MAX_MS = 30_000;

@@ -6,12 +6,12 @@
  * Many readers cause one run: the entry is pending from the first report on. What cannot come back fails for good, with one reason of
  * RECONSTRUCTION_REASON.
  */
-import { ObjectReconstructionFailedError } from "../../base/errors.ts";
-import type { ObjectId, ProcessId } from "../../base/ids.ts";
-import { isSameLocation, lostObjectOf } from "../../object/lost-object.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import type { WireLocation } from "../../wire/messages.ts";
+import { ObjectReconstructionFailedError } from "../../runtime/base/errors.ts";
+import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
+import { isSameLocation, lostObjectOf } from "../../runtime/objects/lost-object.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { WireLocation } from "../../runtime/wire/messages.ts";
 import { ARGUMENTS_LABEL } from "./call-arguments.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { Lineage } from "./lineage.ts";

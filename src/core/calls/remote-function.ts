@@ -4,7 +4,7 @@
  * It is a function object that refuses to be called directly, with `remote` and `options` on it. The state behind it (which function, which resolved
  * options) lies in a table of this file, so that copies made by `options()` and those that arrive from other processes look the same.
  */
-import { describeValue } from "../../base/describe.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import type { FunctionRow } from "./function-table.ts";
 import { isGeneratorFunction } from "./generators.ts";

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
-import type { NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
-import type { Connection } from "../../rpc/connection.ts";
+import type { NodeTag, ObjectId, ProcessId } from "../../runtime/base/ids.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
 import type { CallRecord } from "./call-record.ts";
 import { TaskSubmitter } from "./task-submitter.ts";
 import type { WorkerLink, WorkerLinkEvents } from "./worker-link.ts";

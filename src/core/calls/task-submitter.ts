@@ -6,12 +6,12 @@
  * how long they take: about 5 ms of work, one task where that is unknown, so that a slow task never hides behind another while
  * a worker is free. When a worker dies, tasks that had not begun are pushed elsewhere; those that had use up a retry (`ended-links.ts`).
  */
-import { type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
-import { Fifo } from "../../base/fifo.ts";
-import type { Connection } from "../../rpc/connection.ts";
-import { holdsOnlyCpus } from "../../scheduling/lease-spec.ts";
-import { LEASE_IDLE_MS } from "../../scheduling/limits.ts";
-import type { DeclinedHeader } from "../../wire/declined-header.ts";
+import { type NodeTag, nodeTagOf, type ProcessId } from "../../runtime/base/ids.ts";
+import { Fifo } from "../../runtime/base/fifo.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
+import { holdsOnlyCpus } from "../../runtime/scheduling/lease-spec.ts";
+import { LEASE_IDLE_MS } from "../../runtime/scheduling/limits.ts";
+import type { DeclinedHeader } from "../../runtime/wire/declined-header.ts";
 import {
   type AcceleratorIds,
   type LeaseGrantHeader,
@@ -19,9 +19,9 @@ import {
   MESSAGE,
   type ReclaimedHeader,
   type WorkerExitedHeader,
-} from "../../wire/messages.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { Payload } from "../../object/payload.ts";
+} from "../../runtime/wire/messages.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { Payload } from "../../runtime/objects/payload.ts";
 import {
   BACKLOG_MAX,
   CALL_OVERHEAD_MS,

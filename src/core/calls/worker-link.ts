@@ -4,19 +4,19 @@
  * Owns what is in flight to that worker and which definitions and methods it has been sent. When the connection ends it hands over everything
  * unanswered, in the order in which it was pushed; what becomes of it is decided by the submitter or the actor's client.
  */
-import type { ProcessId } from "../../base/ids.ts";
-import { HeldMessages } from "../../object/held-messages.ts";
-import { TELL_HELD_EVERY } from "../../object/limits.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../object/payload.ts";
-import type { Connection } from "../../rpc/connection.ts";
-import { type Frame, FRAME_FLAG } from "../../wire/frame.ts";
-import type { DeclinedHeader } from "../../wire/declined-header.ts";
-import { type AcceleratorIds, type CallHeader, type CancelHeader, MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import { InFlightBorrows } from "../../runtime/objects/in-flight-borrows.ts";
+import { TELL_HELD_EVERY } from "../../runtime/objects/limits.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
+import { type Frame, FRAME_FLAG } from "../../runtime/wire/frame.ts";
+import type { DeclinedHeader } from "../../runtime/wire/declined-header.ts";
+import { type AcceleratorIds, type CallHeader, type CancelHeader, MESSAGE, type WireLocation } from "../../runtime/wire/messages.ts";
 import { CALL_ID_RANGE, type CallRecord, type CallTarget, callIdOf } from "./call-record.ts";
-import { MESSAGES_TO_CALLER } from "../../wire/call-messages.ts";
-import { readAs } from "../../wire/message-table.ts";
-import type { ReplyTo } from "../../wire/replies.ts";
+import { MESSAGES_TO_CALLER } from "../../runtime/wire/call-messages.ts";
+import { readAs } from "../../runtime/wire/message-table.ts";
+import type { ReplyTo } from "../../runtime/wire/replies.ts";
 
 export interface WorkerLinkEvents {
   /** One answer. Return payloads are copies; for an error there is one, with `error` set. */
@@ -64,7 +64,7 @@ export class WorkerLink {
   readonly number: number | undefined;
   /** Resolves when nothing more comes from the worker. */
   readonly closed: Promise<void>;
-  readonly #held: HeldMessages;
+  readonly #held: InFlightBorrows;
   /** For actors: which life of it this is. */
   readonly #incarnation: number;
   readonly #connection: Connection;
@@ -86,7 +86,7 @@ export class WorkerLink {
     const { connection, events } = options;
     this.processId = options.processId;
     const { table, holderId, number } = options;
-    this.#held = new HeldMessages({ table, receiverId: holderId, link: number === undefined ? undefined : -number });
+    this.#held = new InFlightBorrows({ table, receiverId: holderId, link: number === undefined ? undefined : -number });
     this.#incarnation = options.incarnation;
     this.#connection = connection;
     this.#table = options.table;

@@ -3,7 +3,7 @@
  *
  * Apart from `placement-group.ts`, which needs the options itself.
  */
-import type { ResourceVector } from "../../base/resources.ts";
+import type { ResourceVector } from "../../runtime/base/resources.ts";
 
 export interface GroupFacts {
   readonly id: string;

@@ -4,15 +4,15 @@
  * A handle is an id with what is known of its bundles, kept in a table of this file; it travels as plain data. The group itself lives in the head: creation is one
  * message, so `placementGroup` returns at once, and `ready` is one question per process and group that is answered when the bundles are reserved.
  */
-import { describeValue } from "../../base/describe.ts";
-import { GetTimeoutError, PlacementGroupNotFoundError, PlacementGroupRemovedError } from "../../base/errors.ts";
-import { resourceVector } from "../../base/resources.ts";
-import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
-import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
-import { taskContext } from "../../worker/task-context.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { GetTimeoutError, PlacementGroupNotFoundError, PlacementGroupRemovedError } from "../../runtime/base/errors.ts";
+import { resourceVector } from "../../runtime/base/resources.ts";
+import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
+import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../../runtime/wire/messages.ts";
+import { taskContext } from "../../runtime/worker/task-context.ts";
 import { requireRuntime } from "../current-runtime.ts";
 import { resolvePlacementGroupOptions } from "../options/group-options.ts";
-import { nearNames } from "../../base/near-names.ts";
+import { nearNames } from "../../runtime/base/near-names.ts";
 import { resolveGetOptions } from "../options/operation-options.ts";
 import { type GroupFacts, groupFacts, registerGroup } from "./placement-group-facts.ts";
 import type { Runtime } from "../runtime.ts";

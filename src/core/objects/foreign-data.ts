@@ -4,7 +4,7 @@
  * They hold what is needed to use them (shape and elements, a stream in Arrow's interchange format) without a library, and arrive in Python as NumPy arrays, tensors of torch and
  * pyarrow tables, without a copy where they lie in the store. `serializer.ts` lists their kinds; the reducer writes and reads them.
  */
-import { describeValue } from "../../base/describe.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
 
 /** What the elements of an {@link NdArray} may lie in. */
 export type NumericData =

@@ -5,9 +5,9 @@
  * share a token, up to 64 of them, and the token is watched: the entries are let go when none of its handles can be reached any more, or one by one
  * when they are disposed of.
  */
-import { SerializationError } from "../../base/errors.ts";
-import type { HandleToken, ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
+import { SerializationError } from "../../runtime/base/errors.ts";
+import type { HandleToken, ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 
 const GROUP_MAX = 64;

@@ -4,8 +4,8 @@
  * Decides that each function is looked at once, at its first call, as sending it would; nothing is refused. `init({ checkCaptures: false })` does
  * without. Called by the function table and the reducer, through the session's runtime.
  */
-import { SerializationError } from "../../base/errors.ts";
-import { describeFunction } from "../../closure/capture.ts";
+import { SerializationError } from "../../runtime/base/errors.ts";
+import { describeFunction } from "../../runtime/closure/capture.ts";
 import { findProblems } from "./inspect-serializability.ts";
 
 /** More of one function would be one mistake said many times. */

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { ActorDiedError } from "../../base/errors.ts";
+import { ActorDiedError } from "../../runtime/base/errors.ts";
 import { remote } from "../api.ts";
 import { inspectSerializability } from "./inspect-serializability.ts";
 import { deregisterSerializer, registerSerializer } from "./registered-serializers.ts";

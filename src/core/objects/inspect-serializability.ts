@@ -1,13 +1,13 @@
 /**
  * Tells what in a value keeps it from being sent to another process: all of it, with the way to each part (`inspectSerializability`).
  *
- * Walks the value as sending it would (`closure/capture.ts`), but sends nothing, counts no reference and needs no running node. References,
+ * Walks the value as sending it would (`runtime/closure/capture.ts`), but sends nothing, counts no reference and needs no running node. References,
  * handles and errors always travel; remote functions and registered classes are looked into. Limits on size are not checked here.
  */
-import { describeValue } from "../../base/describe.ts";
-import { isRegisteredError, toWire } from "../../base/errors.ts";
-import { findUnsendable, type Unsendable } from "../../closure/capture.ts";
-import type { Reduced } from "../../wire/value/encode.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { isRegisteredError, toWire } from "../../runtime/base/errors.ts";
+import { findUnsendable, type Unsendable } from "../../runtime/closure/capture.ts";
+import type { Reduced } from "../../runtime/wire/value/encode.ts";
 import { actorClassState } from "../actors/actor-class.ts";
 import { actorHandleState } from "../actors/actor-handle.ts";
 import { isObjectRef } from "./object-ref.ts";

@@ -4,12 +4,12 @@
  * A process knows of each value that it has met whether it is small, and then lies with its owner, or at which place of which node's store it was written; of the latter its daemon knows, or asks, who has copies. Nothing is
  * fetched, and what is still being made is not waited for. Only of a ref that came from elsewhere and whose value was never asked for nothing is known here: its owner is asked, for a limited time.
  */
-import { describeValue } from "../../base/describe.ts";
-import { nodeTagOf } from "../../base/ids.ts";
-import { type ObjectEntry } from "../../object/object-entry.ts";
-import { payloadSize } from "../../object/payload.ts";
-import { MESSAGE } from "../../wire/messages.ts";
-import type { ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { nodeTagOf } from "../../runtime/base/ids.ts";
+import { type ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { payloadSize } from "../../runtime/objects/payload.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
+import type { ObjectLocateHeader, ObjectPlaceHeader } from "../../runtime/wire/transfer-messages.ts";
 import { requireRunning } from "../current-runtime.ts";
 import { resolveLocationsOptions } from "../options/operation-options.ts";
 import type { Runtime } from "../runtime.ts";

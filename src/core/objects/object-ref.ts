@@ -4,8 +4,8 @@
  * `await ref` is `get(ref)`. A ref never shows its entry; the runtime reads it with `entryOf`. Whether the entry counts its handles is
  * the object table's decision, made when bytes or other processes depend on it.
  */
-import type { HandleToken, ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
+import type { HandleToken, ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { GetOptions, ObjectRef as ObjectRefType } from "../ref-types.ts";
 import { RuntimeSlot } from "../runtime-slot.ts";
 

@@ -1,6 +1,6 @@
 /** Which values are kept as they are, and how one that came is settled. */
 import { describe, expect, test } from "vitest";
-import { ObjectEntry } from "../../object/object-entry.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { isKeptAsItIs, settlePlain } from "./plain-value.ts";
 
 describe("a value that is put", () => {

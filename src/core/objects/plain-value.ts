@@ -3,9 +3,9 @@
  *
  * Used for the results of calls, the items of streams, and `put`.
  */
-import { copyBytes } from "../../base/bytes.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import { inBandPayload, NO_BUFFERS } from "../../object/payload.ts";
+import { copyBytes } from "../../runtime/base/bytes.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { inBandPayload, NO_BUFFERS } from "../../runtime/objects/payload.ts";
 
 export interface PlainFlags {
   graph: boolean;

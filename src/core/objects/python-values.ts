@@ -4,7 +4,7 @@
  * A `PythonValue` says in text what it is, so that no digit is lost on the way through a double. A `PythonObject` is pickled: it can be held, passed on and printed here, and opened in Python.
  * The bytes of one come from Python alone; there is no way to make one here. `serializer.ts` lists their kinds; the reducer writes and reads them.
  */
-import { describeValue } from "../../base/describe.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
 
 const DIGITS = String.raw`(\d+(\.\d*)?|\.\d+)`;
 const FLOAT = `(${DIGITS}([eE][+-]?\\d+)?|inf|nan)`;

@@ -4,10 +4,10 @@
  * Each becomes a kind number and plain data (`serializer.ts`, KIND), and is made again from them. What they need on the other side (a
  * definition, a counted reference) is announced with the value.
  */
-import { SerializationError, ShoalError } from "../../base/errors.ts";
-import type { ActorId } from "../../base/ids.ts";
-import type { ActorInterfaceHeader } from "../../wire/messages.ts";
-import type { Reduced } from "../../wire/value/encode.ts";
+import { SerializationError, ShoalError } from "../../runtime/base/errors.ts";
+import type { ActorId } from "../../runtime/base/ids.ts";
+import type { ActorInterfaceHeader } from "../../runtime/wire/messages.ts";
+import type { Reduced } from "../../runtime/wire/value/encode.ts";
 import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "../actors/actor-class.ts";
 import { actorHandleState, receivedHandle } from "../actors/actor-handle.ts";
 import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload, Tensor, tensorFrom, tensorPayload } from "./foreign-data.ts";

@@ -1,5 +1,5 @@
 /** What the object store of this node holds and has moved, as its daemon counts it: `objectStoreStatistics`. */
-import { MESSAGE } from "../../wire/messages.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { requireRuntime } from "../current-runtime.ts";
 
 /** Bytes and counts of a node's object store. Counts of what was moved are since its start. */

@@ -1,8 +1,8 @@
 /** Reads of a value that is lost again between its arrival and the turn of its reader. The bytes and the owner are fakes. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { GetTimeoutError } from "../../base/errors.ts";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
+import { GetTimeoutError } from "../../runtime/base/errors.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { ObjectRefHandle } from "./object-ref.ts";
 import { Waiting, type WaitingOptions } from "./waiting.ts";
 

@@ -5,13 +5,13 @@
  * which it happens, and refuses what could never end (a serial actor that waits for itself). A value is decoded anew for each reader, so
  * no two share a mutable object.
  */
-import { describeValue } from "../../base/describe.ts";
-import { DeadlockError, GetTimeoutError, ObjectLostError } from "../../base/errors.ts";
-import type { ObjectEntry, Waiter } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import type { Payload } from "../../object/payload.ts";
-import { FETCH_FOR } from "../../wire/transfer-messages.ts";
-import { type TaskContext, taskContext } from "../../worker/task-context.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { DeadlockError, GetTimeoutError, ObjectLostError } from "../../runtime/base/errors.ts";
+import type { ObjectEntry, Waiter } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { Payload } from "../../runtime/objects/payload.ts";
+import { FETCH_FOR } from "../../runtime/wire/transfer-messages.ts";
+import { type TaskContext, taskContext } from "../../runtime/worker/task-context.ts";
 import { entryIfRef, entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "../why/long-waits.ts";
 import { afterLimit } from "./waiting-limits.ts";

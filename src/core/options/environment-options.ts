@@ -1,8 +1,8 @@
 /**
  * The option `runtimeEnv` of jobs, tasks and actors: what is accepted, and what is made of it. Called by `options.ts`.
  */
-import { describeValue } from "../../base/describe.ts";
-import { faultOfRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { faultOfRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
 import { placing } from "../calls/inherited-place.ts";
 import { custom, type Option } from "./option-kinds.ts";
 

@@ -3,8 +3,8 @@
  *
  * Apart from `options.ts` as nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside custom ones.
  */
-import { describeValue } from "../../base/describe.ts";
-import { resourceVector } from "../../base/resources.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { resourceVector } from "../../runtime/base/resources.ts";
 import { custom, customResources, oneOf, type OptionSubject, text, readOptions } from "./option-kinds.ts";
 import { checkSelector } from "./scheduling-options.ts";
 import type { LabelSelector, PlacementGroupOptions, PlacementStrategy } from "./scheduling-types.ts";

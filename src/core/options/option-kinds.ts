@@ -4,11 +4,11 @@
  * An option is a row of a table in `options.ts`; `readOptions` holds given values against such a table. Unknown names and values of a wrong type
  * are a `TypeError`, values out of range a `RangeError`; both name the option, what is allowed, and what was received.
  */
-import { describeValue } from "../../base/describe.ts";
-import { TIMER_MS_MAX } from "../../base/limits.ts";
-import { RESOURCE_UNIT } from "../../base/resources.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { TIMER_MS_MAX } from "../../runtime/base/limits.ts";
+import { RESOURCE_UNIT } from "../../runtime/base/resources.ts";
 import { AMOUNT_MAX, NAME_LENGTH_MAX } from "../limits.ts";
-import { nearNames } from "../../base/near-names.ts";
+import { nearNames } from "../../runtime/base/near-names.ts";
 
 /** One row of a table of options. */
 export interface Option<T> {

@@ -6,9 +6,9 @@
  * travels with a remote function. Called when something is made remote and by `init`; those of `get`, `wait`
  * and other single operations are in `operation-options.ts`.
  */
-import { describeValue } from "../../base/describe.ts";
-import { STREAMING } from "../../wire/messages.ts";
-import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { STREAMING } from "../../runtime/wire/messages.ts";
+import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
 import { BYTES_AHEAD_MAX, ITEMS_AHEAD_MAX } from "../limits.ts";
 import { environmentOf, runtimeEnv, withRuntimeEnvOfEnvironment } from "./environment-options.ts";
 import {

@@ -4,10 +4,10 @@
  * Decides which combinations make sense: one strategy at a time, a bundle that exists, a request that fits into a bundle (as in Ray, a request that fits
  * into none is refused at once: no later node could mend it). Called by `options.ts` for tasks and actors, and for placement groups.
  */
-import { describeValue } from "../../base/describe.ts";
-import { RESOURCE_UNIT, resourceVector, type ResourceVector } from "../../base/resources.ts";
-import { isLabelKey, isLabelValue, parseCondition } from "../../scheduling/label-selector.ts";
-import { leaseKey, type LeasePlace } from "../../scheduling/lease-spec.ts";
+import { describeValue } from "../../runtime/base/describe.ts";
+import { RESOURCE_UNIT, resourceVector, type ResourceVector } from "../../runtime/base/resources.ts";
+import { isLabelKey, isLabelValue, parseCondition } from "../../runtime/scheduling/label-selector.ts";
+import { leaseKey, type LeasePlace } from "../../runtime/scheduling/lease-spec.ts";
 import { custom, isPlainObject, type Option } from "./option-kinds.ts";
 import { groupFacts } from "../groups/placement-group-facts.ts";
 import type { FallbackOption, LabelSelector, PlacementGroup, PlacementGroupStrategy, SchedulingStrategy } from "./scheduling-types.ts";

@@ -4,7 +4,7 @@
  * Apart from `types.ts`, which infers; here is only what options and answers look like. No code. Checked by `scheduling-options.ts` and
  * `group-options.ts`.
  */
-import type { RuntimeEnvInput } from "../../environment/runtime-env.ts";
+import type { RuntimeEnvInput } from "../../runtime/environment/runtime-env.ts";
 import type { GetOptions, ObjectRef } from "../ref-types.ts";
 
 /** Amounts of resources by name: `CPU`, `GPU`, `memory` in bytes, `object_store_memory` in bytes, and custom ones. */

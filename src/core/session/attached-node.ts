@@ -1,12 +1,12 @@
 /**
- * Connects a driver to a node that runs already (`platform/files/local-node.ts` finds it) and goes on without the driver.
+ * Connects a driver to a node that runs already (`runtime/os/files/local-node.ts` finds it) and goes on without the driver.
  */
-import type { ProcessId } from "../../base/ids.ts";
-import type { NodeFile } from "../../platform/files/node-file.ts";
-import { DeferredTransport } from "../../platform/network/deferred-transport.ts";
-import { useNetworkFaults } from "../../platform/network/network-faults.ts";
-import { forgetTlsIdentity, setTlsIdentity } from "../../platform/network/tls-identity.ts";
-import { connectProven } from "../../rpc/handshake.ts";
+import type { ProcessId } from "../../runtime/base/ids.ts";
+import type { NodeFile } from "../../runtime/os/files/node-file.ts";
+import { DeferredTransport } from "../../runtime/os/network/deferred-transport.ts";
+import { useNetworkFaults } from "../../runtime/os/network/network-faults.ts";
+import { forgetTlsIdentity, setTlsIdentity } from "../../runtime/os/network/tls-identity.ts";
+import { connectProven } from "../../runtime/rpc/handshake.ts";
 import type { LocalNode } from "../daemon-process.ts";
 
 export function attachTo(file: NodeFile, driverId: ProcessId): LocalNode {

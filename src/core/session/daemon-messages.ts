@@ -4,15 +4,15 @@
  * Answers those who ask for the value of a ref that this process owns, and hands values and actors' states that arrive to whoever waits for them. It keeps nothing
  * itself. The runtime gives it every frame of the daemon's connection; what concerns a worker's own work it passes on.
  */
-import { type ActorId, type NodeId, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
-import { OwnerDiedError } from "../../base/errors.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import { PayloadReader } from "../../object/payload.ts";
-import { setTlsIdentity } from "../../platform/network/tls-identity.ts";
-import type { Frame } from "../../wire/frame.ts";
-import { handle, type Handlers, readHeader } from "../../wire/message-table.ts";
-import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../wire/messages-to-process.ts";
-import { type ActorStateHeader, MESSAGE, type WorkerExitedHeader } from "../../wire/messages.ts";
+import { type ActorId, type NodeId, nodeTagOf, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
+import { OwnerDiedError } from "../../runtime/base/errors.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { PayloadReader } from "../../runtime/objects/payload.ts";
+import { setTlsIdentity } from "../../runtime/os/network/tls-identity.ts";
+import type { Frame } from "../../runtime/wire/frame.ts";
+import { handle, type Handlers, readHeader } from "../../runtime/wire/message-table.ts";
+import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../runtime/wire/messages-to-process.ts";
+import { type ActorStateHeader, MESSAGE, type WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import type { ActorClient } from "../actors/actor-client.ts";
 import type { OpenLinks } from "../calls/open-links.ts";
 import type { Recovery } from "../calls/recovery.ts";

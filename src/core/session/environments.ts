@@ -4,7 +4,7 @@
  * The result is a key in the shape of the call, under which the node keeps workers of their own. The node daemon is told once what a key means, before the first
  * call that carries it. Processes in the default environment whose program names none pay one flag a call.
  */
-import { RuntimeEnvError } from "../../base/errors.ts";
+import { RuntimeEnvError } from "../../runtime/base/errors.ts";
 import {
   DEFAULT_ENVIRONMENT_KEY,
   environmentKey,
@@ -13,10 +13,10 @@ import {
   type NodePlace,
   placedRuntimeEnv,
   type RuntimeEnvSpec,
-} from "../../environment/runtime-env.ts";
-import type { Connection } from "../../rpc/connection.ts";
-import { leaseKey, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
-import { MESSAGE } from "../../wire/messages.ts";
+} from "../../runtime/environment/runtime-env.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
+import { leaseKey, parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
 
 interface EnvironmentsOptions {
   readonly daemon: Connection;

@@ -5,25 +5,25 @@
  * programs behave as they will on processes. The death of a worker is simulated by dropping its connections, and `process.exit` inside a task
  * is refused, as it would end the driver.
  */
-import { newProcessId, type ProcessId } from "../../base/ids.ts";
-import { Head } from "../../control/head.ts";
-import { registeredExtensions } from "../../extension/load-extensions.ts";
-import { NodeDaemon } from "../../node/daemon.ts";
-import { onlyNode } from "../../node/membership/only-node.ts";
-import type { WorkerLauncher } from "../../node/workers/worker-pool.ts";
-import { createSpillDisk } from "../../object/spill-disk.ts";
-import { listen, newInProcessAddress } from "../../platform/network/endpoint.ts";
-import { machineName } from "../../platform/machine/machine.ts";
-import { randomHex } from "../../platform/random.ts";
-import { createSessionDirectories, removeArenaFile, removeSessionDirectories } from "../../platform/files/session-directory.ts";
-import { sessionRoots, sweepStaleSessions } from "../../platform/files/session-sweep.ts";
-import { loopbackPair } from "../../platform/network/transport.ts";
-import { Connection } from "../../rpc/connection.ts";
-import { proven } from "../../rpc/handshake.ts";
-import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
-import { CallObservers } from "../../worker/call-observers.ts";
-import { taskContext } from "../../worker/task-context.ts";
-import { WorkerHost } from "../../worker/worker-host.ts";
+import { newProcessId, type ProcessId } from "../../runtime/base/ids.ts";
+import { Head } from "../../runtime/head/head.ts";
+import { registeredExtensions } from "../../runtime/extension/load-extensions.ts";
+import { NodeDaemon } from "../../runtime/node/daemon.ts";
+import { onlyNode } from "../../runtime/node/membership/only-node.ts";
+import type { WorkerLauncher } from "../../runtime/node/workers/worker-pool.ts";
+import { createSpillDisk } from "../../runtime/objects/spill-disk.ts";
+import { listen, newInProcessAddress } from "../../runtime/os/network/endpoint.ts";
+import { machineName } from "../../runtime/os/machine/machine.ts";
+import { randomHex } from "../../runtime/os/random.ts";
+import { createSessionDirectories, removeArenaFile, removeSessionDirectories } from "../../runtime/os/files/session-directory.ts";
+import { sessionRoots, sweepStaleSessions } from "../../runtime/os/files/session-sweep.ts";
+import { loopbackPair } from "../../runtime/os/network/transport.ts";
+import { Connection } from "../../runtime/rpc/connection.ts";
+import { proven } from "../../runtime/rpc/handshake.ts";
+import { type HelloHeader, MESSAGE } from "../../runtime/wire/messages.ts";
+import { CallObservers } from "../../runtime/worker/call-observers.ts";
+import { taskContext } from "../../runtime/worker/task-context.ts";
+import { WorkerHost } from "../../runtime/worker/worker-host.ts";
 import type { LocalNode, LocalNodeOptions } from "../daemon-process.ts";
 import type { Runtime } from "../runtime.ts";
 

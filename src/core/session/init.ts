@@ -3,8 +3,8 @@
  *
  * Decides that there is one session a process at a time, and that inside a task all of this is the worker's business: `init` there is a no-op.
  */
-import { markByValueFile, prepareCapture } from "../../closure/capture.ts";
-import { callerFiles } from "../../platform/caller-files.ts";
+import { markByValueFile, prepareCapture } from "../../runtime/closure/capture.ts";
+import { callerFiles } from "../../runtime/os/caller-files.ts";
 import { currentRuntime, setAutoStart } from "../current-runtime.ts";
 import { resolveInitOptions } from "../options/options.ts";
 import { currentSession, Session } from "./session.ts";

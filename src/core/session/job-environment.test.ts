@@ -1,7 +1,7 @@
 /** What a driver in a cluster tells of itself, and that users see of it what they wrote. */
 import { expect, test } from "vitest";
-import type { JobId, NodeId } from "../../base/ids.ts";
-import { writtenRuntimeEnv } from "../../environment/runtime-env.ts";
+import type { JobId, NodeId } from "../../runtime/base/ids.ts";
+import { writtenRuntimeEnv } from "../../runtime/environment/runtime-env.ts";
 import { jobEnvironment } from "./job-environment.ts";
 
 const ids = { jobId: "job" as JobId, namespace: "ns", nodeId: "node" as NodeId };

@@ -4,11 +4,11 @@
  * Where many drivers share the workers of nodes, each job has an environment of its own even if its program names none, so that no worker ever serves two. Called by the
  * session of a driver that joins a cluster; a driver that has its node for itself needs none of this.
  */
-import type { JobId, NodeId } from "../../base/ids.ts";
-import { placedRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../environment/runtime-env.ts";
-import { machineName } from "../../platform/machine/machine.ts";
+import type { JobId, NodeId } from "../../runtime/base/ids.ts";
+import { placedRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
+import { machineName } from "../../runtime/os/machine/machine.ts";
 import { programExecArgv } from "./program-loaders.ts";
-import { folderIdentity, realPath, resolvePath } from "../../platform/files/paths.ts";
+import { folderIdentity, realPath, resolvePath } from "../../runtime/os/files/paths.ts";
 
 export function jobEnvironment(
   given: RuntimeEnvInput | undefined,

@@ -4,8 +4,8 @@
  * Decides nothing where no loader can be told: tsx and most others stand on the command line already, ts-node is known by the mark that it leaves on
  * the process. Called where a driver starts its daemon or joins a cluster.
  */
-import { workerExecArgv } from "../../platform/machine/machine.ts";
-import { resolveModule } from "../../platform/files/paths.ts";
+import { workerExecArgv } from "../../runtime/os/machine/machine.ts";
+import { resolveModule } from "../../runtime/os/files/paths.ts";
 
 const TS_NODE_MARK = Symbol.for("ts-node.register.instance");
 

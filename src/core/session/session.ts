@@ -5,34 +5,34 @@
  * of the program: first the workers' remaining output, then failures that nobody saw, then teardown. At `process.exit` and an uncaught exception there
  * is time for the output only, and at a signal for nothing: the daemon does the rest. If the daemon was killed, what it would have removed is removed here.
  */
-import { IdSource, newJobId, newNodeId, newProcessId } from "../../base/ids.ts";
-import { ShoalError } from "../../base/errors.ts";
-import { registeredExtensions } from "../../extension/load-extensions.ts";
-import { resolveRuntimeEnv } from "../../environment/runtime-env.ts";
-import { collectGarbage } from "../../platform/garbage.ts";
-import { memoryRootNote } from "../../platform/files/session-sweep.ts";
-import { isBundled, requireOwnFiles } from "../../platform/own-files.ts";
-import { nativeUnavailableReason } from "../../platform/shared-memory.ts";
-import { newToken, randomHex } from "../../platform/random.ts";
-import { errorOfRefusal } from "../../rpc/refusals.ts";
-import { newWakefulLoop } from "../../rpc/wakeful-loop.ts";
-import { MESSAGE } from "../../wire/messages.ts";
-import { findNode } from "../../platform/files/local-node.ts";
+import { IdSource, newJobId, newNodeId, newProcessId } from "../../runtime/base/ids.ts";
+import { ShoalError } from "../../runtime/base/errors.ts";
+import { registeredExtensions } from "../../runtime/extension/load-extensions.ts";
+import { resolveRuntimeEnv } from "../../runtime/environment/runtime-env.ts";
+import { collectGarbage } from "../../runtime/os/garbage.ts";
+import { memoryRootNote } from "../../runtime/os/files/session-sweep.ts";
+import { isBundled, requireOwnFiles } from "../../runtime/os/own-files.ts";
+import { nativeUnavailableReason } from "../../runtime/os/shared-memory.ts";
+import { newToken, randomHex } from "../../runtime/os/random.ts";
+import { errorOfRefusal } from "../../runtime/rpc/refusals.ts";
+import { newBusyPoll } from "../../runtime/rpc/busy-poll.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
+import { findNode } from "../../runtime/os/files/local-node.ts";
 import { EXIT_WAITS_MS } from "../limits.ts";
-import { SHUTDOWN_WITHIN_MS } from "../../worker/limits.ts";
+import { SHUTDOWN_WITHIN_MS } from "../../runtime/worker/limits.ts";
 import { attachTo } from "./attached-node.ts";
 import { currentRuntime, setCurrentRuntime } from "../current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "../daemon-process.ts";
 import { createRuntime } from "./create-runtime.ts";
 import { ExitHooks } from "./exit-hooks.ts";
 import { jobEnvironment } from "./job-environment.ts";
-import { offerOf } from "../../node/node-offer.ts";
+import { offerOf } from "../../runtime/node/node-offer.ts";
 import { newCaptureCheck } from "../objects/in-process-check.ts";
 import { startInProcessNode } from "./in-process.ts";
 import type { ResolvedInitOptions } from "../options/options.ts";
 import { printLog, printWarning } from "../output.ts";
 import type { Runtime } from "../runtime.ts";
-import { defaultStoreBytes } from "../../object/store-quota.ts";
+import { defaultStoreBytes } from "../../runtime/objects/store-quota.ts";
 
 let session: Session | undefined;
 
@@ -93,7 +93,7 @@ export class Session {
       labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,
-      wakeful: options.mode === "inProcess" ? undefined : newWakefulLoop(),
+      wakeful: options.mode === "inProcess" ? undefined : newBusyPoll(),
       memoryDirectory: this.#node.memoryDirectory,
       spillDirectory: this.#node.spillDirectory,
       storeQuotaBytes: node.objectStoreMemoryBytes,

@@ -4,16 +4,16 @@
  * Nested tasks of this worker can run on it: when all that runs here waits, the host offers its slot to the runtime's own queue, over an
  * in-process connection, before it gives it back to the daemon.
  */
-import { IdSource } from "../../base/ids.ts";
-import { setVisibleGpus } from "../../platform/machine/accelerators.ts";
-import { randomHex } from "../../platform/random.ts";
-import { loopbackPair } from "../../platform/network/transport.ts";
-import { Connection } from "../../rpc/connection.ts";
-import { proven } from "../../rpc/handshake.ts";
-import { type HelloHeader, MESSAGE } from "../../wire/messages.ts";
-import type { CallObservers } from "../../worker/call-observers.ts";
-import type { InterruptionGuard } from "../../worker/interruption-guard.ts";
-import { WorkerHost } from "../../worker/worker-host.ts";
+import { IdSource } from "../../runtime/base/ids.ts";
+import { setVisibleGpus } from "../../runtime/os/machine/accelerators.ts";
+import { randomHex } from "../../runtime/os/random.ts";
+import { loopbackPair } from "../../runtime/os/network/transport.ts";
+import { Connection } from "../../runtime/rpc/connection.ts";
+import { proven } from "../../runtime/rpc/handshake.ts";
+import { type HelloHeader, MESSAGE } from "../../runtime/wire/messages.ts";
+import type { CallObservers } from "../../runtime/worker/call-observers.ts";
+import type { InterruptionGuard } from "../../runtime/worker/interruption-guard.ts";
+import { WorkerHost } from "../../runtime/worker/worker-host.ts";
 import { setCurrentRuntime } from "../current-runtime.ts";
 import type { Runtime, RuntimeOptions } from "../runtime.ts";
 import { WorkerLink, type WorkerLinkEvents } from "../calls/worker-link.ts";

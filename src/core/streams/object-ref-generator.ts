@@ -4,8 +4,8 @@
  * Decides what its reader sees: values in order, then the failure if there was one, then the end for good. Calls of `next` that overlap are answered
  * in their order; `return` does not queue behind them. When the user drops it unread the generator is stopped.
  */
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { ObjectRefHandle } from "../objects/object-ref.ts";
 import type { StreamReceiver } from "./stream-receiver.ts";
 

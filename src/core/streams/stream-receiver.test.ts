@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { ObjectId, ProcessId } from "../../base/ids.ts";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import { inBandPayload, type Payload } from "../../object/payload.ts";
+import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
 import { StreamReceiver } from "./stream-receiver.ts";
 
 /** Counts pins, as the table does. */

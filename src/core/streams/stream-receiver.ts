@@ -6,11 +6,11 @@
  * Taken items are counted and told to the producer in batches; a stream that is stopped drops what lies here and what still comes. When the call is
  * tried again after a crash, items that came are skipped by their index, so that each is delivered once.
  */
-import { Fifo } from "../../base/fifo.ts";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import { type Payload, payloadSize } from "../../object/payload.ts";
-import type { StreamHeader } from "../../wire/messages.ts";
+import { Fifo } from "../../runtime/base/fifo.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import { type Payload, payloadSize } from "../../runtime/objects/payload.ts";
+import type { StreamHeader } from "../../runtime/wire/messages.ts";
 import type { StreamLimits } from "../options/options.ts";
 import { type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
 

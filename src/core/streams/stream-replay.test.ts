@@ -1,7 +1,7 @@
 /** A generator that runs again for lost items: which it is asked for, which are let go of, when it is stopped, and what becomes of those that do not come. */
 import { describe, expect, test } from "vitest";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import { inBandPayload, type Payload } from "../../object/payload.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
 import { StreamReplay } from "./stream-replay.ts";
 
 const PLAIN = { graph: false, error: false };

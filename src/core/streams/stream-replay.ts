@@ -4,10 +4,10 @@
  * The readers of the items wait for their entries, which are pending from the report of the loss on. A replay is a call of its own, with its own number and a
  * completion that nobody else sees; what it does not give, because the generator ended earlier or failed this time, fails. Made by `Calls.rerun`.
  */
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import type { Payload } from "../../object/payload.ts";
-import type { StreamHeader } from "../../wire/messages.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { Payload } from "../../runtime/objects/payload.ts";
+import type { StreamHeader } from "../../runtime/wire/messages.ts";
 import { type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
 import type { ItemSink, Producer } from "./stream-receiver.ts";
 

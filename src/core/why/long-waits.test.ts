@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { ActorId, JobId, ObjectId } from "../../base/ids.ts";
-import { ObjectEntry } from "../../object/object-entry.ts";
-import type { WaitsHeader } from "../../wire/messages.ts";
-import { TaskContext } from "../../worker/task-context.ts";
+import type { ActorId, JobId, ObjectId } from "../../runtime/base/ids.ts";
+import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { WaitsHeader } from "../../runtime/wire/messages.ts";
+import { TaskContext } from "../../runtime/worker/task-context.ts";
 import { LongWaits } from "./long-waits.ts";
 
 const told: WaitsHeader[] = [];

@@ -5,10 +5,10 @@
  * are told, and the ends of those that were. Only waits of tasks and actors that nothing but an answer ends: a driver closes no cycle, and a
  * time limit ends one.
  */
-import type { JobId, ObjectId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { LongWaitHeader, WaitsHeader } from "../../wire/messages.ts";
-import type { TaskContext } from "../../worker/task-context.ts";
+import type { JobId, ObjectId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { LongWaitHeader, WaitsHeader } from "../../runtime/wire/messages.ts";
+import type { TaskContext } from "../../runtime/worker/task-context.ts";
 
 const TICK_MS = 1000;
 /** Waits that are told in one message; of a program with more waits, the rest is told with the next. */

@@ -1,6 +1,6 @@
 /** What is said of a demand that waits in a cluster, for each thing that it can wait for. */
 import { expect, test } from "vitest";
-import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader } from "../../wire/why-messages.ts";
+import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader } from "../../runtime/wire/why-messages.ts";
 import { placeReason } from "./why-place.ts";
 
 const OWN = "a".repeat(32);

@@ -3,7 +3,7 @@
  *
  * Pure: `why.ts` asks both, here is only what is said.
  */
-import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader, WhyHeader } from "../../wire/why-messages.ts";
+import type { LeaseReportHeader, PlaceNodeHeader, PlaceReportHeader, WhyHeader } from "../../runtime/wire/why-messages.ts";
 import { heldText, leaseReason } from "./why-reason.ts";
 
 type Reason = Pick<WhyHeader, "state" | "reason" | "details">;

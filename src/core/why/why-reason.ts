@@ -3,7 +3,7 @@
  *
  * And the public form of an explanation, which prints as a tree. Pure: `why.ts` asks, here is only what is said.
  */
-import type { LeaseReportHeader, WhyHeader } from "../../wire/why-messages.ts";
+import type { LeaseReportHeader, WhyHeader } from "../../runtime/wire/why-messages.ts";
 import type { Why, WhyState } from "../options/scheduling-types.ts";
 
 export function leaseReason(report: LeaseReportHeader): Pick<WhyHeader, "state" | "reason" | "details"> {

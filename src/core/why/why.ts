@@ -5,21 +5,21 @@
  * request and a time limit: the node (resources, who holds them, placement groups), the worker or actor that has the call (which looks into its own
  * process in the same way), and for a borrowed ref the process that makes it. The calls on the way are handed on, so that a cycle is seen and named.
  */
-import type { ActorId, IdSource, JobId, NodeId, ProcessId } from "../../base/ids.ts";
-import type { ObjectEntry } from "../../object/object-entry.ts";
-import type { ObjectTable } from "../../object/object-table.ts";
-import type { Connection } from "../../rpc/connection.ts";
-import { MESSAGE } from "../../wire/messages.ts";
-import type { PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../wire/why-messages.ts";
-import type { TaskContext } from "../../worker/task-context.ts";
+import type { ActorId, IdSource, JobId, NodeId, ProcessId } from "../../runtime/base/ids.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
+import type { PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../runtime/wire/why-messages.ts";
+import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import type { ActorClient } from "../actors/actor-client.ts";
 import type { CallRecord } from "../calls/call-record.ts";
 import type { TaskSubmitter } from "../calls/task-submitter.ts";
 import type { LongWaits } from "./long-waits.ts";
 import { leaseReason } from "./why-reason.ts";
 import { placeReason } from "./why-place.ts";
-import type { ReplyTo } from "../../wire/replies.ts";
-import { WireError } from "../../wire/wire-error.ts";
+import type { ReplyTo } from "../../runtime/wire/replies.ts";
+import { WireError } from "../../runtime/wire/wire-error.ts";
 
 /** How long all of it may take; each hop leaves a part of it to the one before. */
 const WITHIN_MS = 1500;

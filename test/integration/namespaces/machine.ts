@@ -6,7 +6,7 @@ import { appendFileSync } from "node:fs";
 import { init, ready, remote } from "shoal";
 import { nowMs } from "../../../chaos/clock.ts";
 import { Witness } from "../../../chaos/witness.ts";
-import { startHead, startNode } from "../../../src/providers/local-processes.ts";
+import { startHead, startNode } from "../../../src/ops/providers/local-processes.ts";
 
 export type Machine =
   | { readonly kind: "head"; readonly address: string; readonly directory: string }

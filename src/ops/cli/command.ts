@@ -1,0 +1,55 @@
+/**
+ * What a command of `shoal` is: its words, its options, its help, and what it does.
+ *
+ * One file a command, which `main.ts` lists. A command gets its options checked and typed, writes through the terminal that it is given, and ends by
+ * returning (success), returning a number (the exit code) or throwing: a `UsageError` for what was typed, an error of Shoal's family for what went wrong.
+ */
+import type { Terminal } from "../../runtime/os/terminal.ts";
+
+export interface OptionSpec {
+  /** `value`: takes a word. `flag`: is there or not. */
+  readonly kind: "value" | "flag";
+  readonly short?: string;
+  /** What stands for the value in the help: `FILE`. */
+  readonly valueName?: string;
+  /** A part of a sentence. */
+  readonly help: string;
+}
+
+export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
+
+export type OptionValues<Specs extends OptionSpecs> = {
+  readonly [Name in keyof Specs]: Specs[Name]["kind"] extends "flag" ? boolean : string | undefined;
+};
+
+interface Invocation<Specs extends OptionSpecs> {
+  readonly options: OptionValues<Specs>;
+  /** Words after the command's own. */
+  readonly words: readonly string[];
+  readonly terminal: Terminal;
+}
+
+export interface Command<Specs extends OptionSpecs = OptionSpecs> {
+  /** Its words: `nats install`. */
+  readonly name: string;
+  /** First words that stand for it, for a command of one word: `["--version"]`. */
+  readonly asOptions?: readonly string[];
+  /** One line, for the list of commands. */
+  readonly summary: string;
+  /** More, for the command's own help. */
+  readonly description?: string;
+  /** Names of the words that it takes, as in the help: `["FILE"]`. Default: none. */
+  readonly words?: readonly string[];
+  readonly options: Specs;
+  readonly run: (invocation: Invocation<Specs>) => Promise<number | void>;
+}
+
+/** Keeps the names and kinds of the options in the type, so that `run` gets them typed. */
+export function defineCommand<const Specs extends OptionSpecs>(command: Command<Specs>): Command {
+  return command as unknown as Command;
+}
+
+/** What was typed cannot be meant. Exit code 2; the help is named. */
+export class UsageError extends Error {}
+
+export const EXIT = { SUCCESS: 0, FAILURE: 1, USAGE: 2 } as const;

@@ -1,0 +1,81 @@
+/**
+ * `shoal drain NODE_ID`: a node of the cluster gets no new work, ends what it has, and leaves in order.
+ *
+ * Asked of the head through the node of this machine; this command then looks until the node is gone. Nothing depends on it: whoever stops it stops
+ * watching, and the node leaves all the same.
+ */
+import type { NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
+import { connectToCluster } from "./cluster-connection.ts";
+import { type Command, defineCommand, UsageError } from "./command.ts";
+
+const LOOK_EVERY_MS = 500;
+const GONE = "it has left";
+
+export const drainCommand: Command = defineCommand({
+  name: "drain",
+  summary: "let a node end what it has and leave the cluster",
+  description: `The node gets no new tasks and actors. Its actors with restarts left are restarted on other nodes, at once;
+it waits until everything else on it has ended and no program is connected to it, and leaves. What must
+not be lost has to be elsewhere by then: objects that only it has are made again by their tasks, or lost.
+\`shoal status\` shows the ids of nodes; the first digits do.`,
+  words: ["NODE_ID"],
+  options: {
+    "deadline-ms": { kind: "value", valueName: "MS", help: "leave after this time whatever runs then (default: wait as long as it takes)" },
+    "no-wait": { kind: "flag", help: "return at once; the node leaves when it has ended what it has" },
+    address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine is a node of several clusters" },
+    json: { kind: "flag", help: "print the result as JSON" },
+  },
+  run: async ({ options, words, terminal }) => {
+    const { address, json } = options;
+    const wanted: NodeDrainHeader = { node: nodeName(words[0] ?? ""), deadlineMs: deadline(options["deadline-ms"]) };
+    const nodeId = await begin(wanted, address);
+    if (options["no-wait"]) {
+      terminal.print(
+        json ? JSON.stringify({ nodeId, state: "draining" }) : `Node ${nodeId} gets no new work, and leaves when what it has has ended.`,
+      );
+      return;
+    }
+    if (!json) terminal.tell(`Node ${nodeId} gets no new work; waiting for what it has.`);
+    const reason = await untilGone(nodeId, address);
+    terminal.print(json ? JSON.stringify({ nodeId, state: "gone", reason }) : `Node ${nodeId} is gone: ${reason}.`);
+  },
+});
+
+async function begin(wanted: NodeDrainHeader, address: string | undefined): Promise<string> {
+  using cluster = await connectToCluster(address);
+  return await cluster.ask(MESSAGE.NODE_DRAIN, wanted);
+}
+
+async function untilGone(nodeId: string, address: string | undefined): Promise<string> {
+  let askedThrough: string | undefined;
+  for (;;) {
+    try {
+      // A connection for each question: an open one is one of the programs that a node waits for.
+      using cluster = await connectToCluster(address);
+      askedThrough = cluster.node.nodeId;
+      const { nodes, gone } = await cluster.ask(MESSAGE.CLUSTER_STATUS, undefined);
+      const left = gone.find((node) => node.nodeId === nodeId);
+      if (left !== undefined || nodes.every((node) => node.nodeId !== nodeId)) return left?.reason ?? GONE;
+    } catch (error) {
+      // The way to the head led through the very node, and there is no other on this machine.
+      if (askedThrough === nodeId) return GONE;
+      throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+function nodeName(text: string): string {
+  if (/^[0-9a-f]{4,32}$/.test(text)) return text;
+  throw new UsageError(
+    `Cannot run shoal drain: NODE_ID is the id of a node or its first digits, four at least, as \`shoal status\` shows it: received ${text}.`,
+  );
+}
+
+function deadline(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value >= 0) return value;
+  throw new UsageError(`Cannot run shoal drain: --deadline-ms takes milliseconds: received ${text}. See \`shoal drain --help\`.`);
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env node
+/** The program `shoal`: its commands, and the exit code of the one that was asked for. */
+import { processTerminal } from "../../runtime/os/terminal.ts";
+import type { Command } from "./command.ts";
+import { drainCommand } from "./drain-command.ts";
+import { natsInstallCommand } from "./nats-install-command.ts";
+import { runCommandLine } from "./run-command-line.ts";
+import { statusCommand } from "./status-command.ts";
+import { startCommand } from "./start-command.ts";
+import { stopCommand } from "./stop-command.ts";
+import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./token-commands.ts";
+import { versionCommand } from "./version-command.ts";
+
+const COMMANDS: readonly Command[] = [
+  startCommand,
+  statusCommand,
+  drainCommand,
+  stopCommand,
+  tokenCreateCommand,
+  tokenListCommand,
+  tokenRevokeCommand,
+  natsInstallCommand,
+  versionCommand,
+];
+
+// The words of a command line are seen by every user of the machine, and a join token may be among them: they are overwritten.
+process.title = "shoal";
+// Not `process.exit`: what was written to a pipe would be cut off.
+process.exitCode = await runCommandLine(process.argv.slice(2), COMMANDS, processTerminal());

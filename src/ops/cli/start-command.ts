@@ -1,0 +1,278 @@
+/**
+ * `shoal start`: a head and a node, or a node of another machine's head, kept running by a supervisor that this command leaves behind.
+ *
+ * Decides what the words mean together and what is said of the result: what to paste on other machines, how a program connects, how it is ended. Everything is
+ * checked before a process is started, and nothing is left when it fails.
+ */
+import { ShoalError } from "../../runtime/base/errors.ts";
+import type { SupervisedHead, SupervisorConfiguration, SupervisorStarted } from "../supervisor/supervisor-process.ts";
+import { type DetachedProcess, startDetached } from "../../runtime/os/processes/detached-process.ts";
+import {
+  formatNetworkAddress,
+  isLoopbackHost,
+  parseNetworkAddress,
+  readNetworkAddress,
+  readNetworkAddresses,
+  shownAddress,
+} from "../../runtime/os/network/network-address.ts";
+import { installedNatsServer } from "../../runtime/nats/server/nats-install.ts";
+import { findNatsServer, NatsServerNotFoundError } from "../../runtime/nats/server/nats-server-binary.ts";
+import { packageFolder } from "../../runtime/os/own-files.ts";
+import { readPrivateFile } from "../../runtime/os/files/private-files.ts";
+import { isDirectory, joinPath } from "../../runtime/os/files/paths.ts";
+import { randomHex } from "../../runtime/os/random.ts";
+import { ownAddresses, reach } from "../../runtime/os/network/reach.ts";
+import { readRunFiles } from "../../runtime/os/files/run-file.ts";
+import { readFailureLine, startFailedError } from "../../runtime/os/processes/start-failure.ts";
+import { ownModule } from "../../runtime/os/own-files.ts";
+import { newLogFolder, stateFolder } from "../../runtime/os/files/state-folder.ts";
+import type { Terminal } from "../../runtime/os/terminal.ts";
+import { type Command, defineCommand, type OptionSpecs, type OptionValues, UsageError } from "./command.ts";
+import { natsOf, refuseUnsafeNats } from "./nats-options.ts";
+import { misused, NODE_OPTIONS, nodeOptions, port } from "./node-options.ts";
+import { startedText } from "./started-text.ts";
+
+const DEFAULT_PORT = 6380;
+const DEFAULT_HOST = "127.0.0.1";
+const STARTS_WITHIN_MS = 60_000;
+
+const HA_NEEDS_NATS =
+  "Cannot run shoal start: --ha needs --nats-url, a NATS that other heads reach, too, and that does not end with this machine: three servers on three machines, or one where no head runs. See docs/cluster.md.";
+
+const DESCRIPTION = `Starts a node that goes on until \`shoal stop\`, and that any number of programs of this machine use:
+
+  shoal start --head                       a cluster of its own, for this machine
+  shoal start --head --host 10.0.0.7       the same, and other machines may join it there
+  shoal start --address 10.0.0.7:6380 --token TOKEN
+                                           a node of the cluster whose head is there
+  shoal start --head --ha --host 10.0.0.7 --nats-url tls://TOKEN@10.0.0.1:4222,tls://TOKEN@10.0.0.2:4222,...
+                                           one of several heads, of which one leads and the others stand by
+
+Who may join has to show the token that \`shoal start --head\` prints; it may also be in SHOAL_TOKEN or in
+the file of --token-file, where other users of this machine do not see it. Everything between machines is encrypted.`;
+
+const OPTIONS = {
+  head: { kind: "flag", help: "be the head of a cluster" },
+  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there; several with commas" },
+  token: { kind: "value", valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN, or a file)" },
+  "token-file": { kind: "value", valueName: "FILE", help: "a file of this user alone that has the join token" },
+  host: { kind: "value", valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
+  port: { kind: "value", valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
+  ha: { kind: "flag", help: "with --head: other heads on the same NATS take over when this one is gone; needs --nats-url" },
+  "nats-url": {
+    kind: "value",
+    valueName: "URL",
+    help: "a NATS that runs already, nats:// or tls://host:port, with TOKEN@ or USER:PASSWORD@ before the host; several with commas",
+  },
+  "nats-ca": { kind: "value", valueName: "FILE", help: "the authority of its certificates (default: those of the system)" },
+  "nats-credentials": { kind: "value", valueName: "FILE", help: "what the head shows there: a .creds file" },
+  "nats-port": { kind: "value", valueName: "PORT", help: "of the nats-server under the head (default: the head's port and 1)" },
+  "no-nats": { kind: "flag", help: "keep the head's tables in its memory: they end with it" },
+  name: { kind: "value", valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
+  ...NODE_OPTIONS,
+  block: { kind: "flag", help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
+  json: { kind: "flag", help: "print what was started as JSON" },
+} as const satisfies OptionSpecs;
+
+type Values = OptionValues<typeof OPTIONS>;
+
+export const startCommand: Command = defineCommand({
+  name: "start",
+  summary: "start a head and a node, or a node that joins a head",
+  description: DESCRIPTION,
+  options: OPTIONS,
+  run: async ({ options, terminal }) => {
+    const plan = await planOf(options, terminal);
+    const isContinued = plan.head?.nats?.kind === "own" && isDirectory(joinPath(plan.head.directory, "nats"));
+    const { started, supervisor, ended } = await start(plan, terminal);
+    const facts = {
+      ...started,
+      isHead: plan.head !== undefined,
+      hasRivals: plan.head?.hasRivals === true,
+      hasNats: plan.head?.nats !== undefined,
+      isContinued,
+      logs: plan.logs,
+      otherAddresses: ownAddresses(),
+    };
+    // Before anything is said: whoever reads it may end it at once.
+    if (plan.isForeground)
+      for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => supervisor.kill("SIGTERM"));
+    if (options.json) terminal.print(JSON.stringify(facts));
+    else terminal.print(startedText(facts, { isForeground: plan.isForeground }));
+    if (!plan.isForeground) return supervisor.release();
+    const how = await ended;
+    if (how === "exit code 0") return;
+    throw new ShoalError(`The supervisor ended unexpectedly (${how}), and with it the node.`, { reason: how, hint: `See ${plan.logs}.` });
+  },
+});
+
+/** @throws UsageError, RangeError for what was typed; ShoalError when the head is not reached */
+async function planOf(values: Values, terminal: Terminal): Promise<SupervisorConfiguration> {
+  const { environment } = terminal;
+  const { head: isHead, address, host, name = "default" } = values;
+  if (isHead === (address !== undefined)) {
+    const problem = isHead
+      ? "--head and --address exclude each other"
+      : "say --head for a cluster of its own, or --address HOST:PORT to join one";
+    throw new UsageError(`Cannot run shoal start: ${problem}. See \`shoal start --help\`.`);
+  }
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw misused("name", 'takes 1 to 64 letters, digits, "_" and "-"', name);
+  const node = nodeOptions(values);
+  const id = randomHex(6);
+  if (address === undefined) {
+    for (const option of ["token", "token-file"] as const)
+      if (values[option] !== undefined)
+        throw new UsageError(
+          `Cannot run shoal start: --${option} is for --address; a head makes its own token. See \`shoal start --help\`.`,
+        );
+    const headHost = host ?? DEFAULT_HOST;
+    if (headHost === "0.0.0.0" || headHost === "::")
+      throw misused("host", "takes the address by which other machines reach this one", headHost);
+    const headAddress = readNetworkAddress(formatNetworkAddress({ host: headHost, port: port(values.port, DEFAULT_PORT) }));
+    refuseSecondHead(name, values.ha);
+    const directory = joinPath(stateFolder(environment), "heads", name);
+    const nats = await natsFor(values, { terminal, headAddress });
+    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats: nats.found };
+    const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
+    return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
+  }
+  for (const option of ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"] as const)
+    if (values[option] !== undefined && values[option] !== false)
+      throw new UsageError(`Cannot run shoal start: --${option} is for --head. See \`shoal start --help\`.`);
+  const token = joinTokenOf(values, environment);
+  const addresses = readNetworkAddresses(address);
+  const nearHost = await reachOne(addresses);
+  const isHere = addresses.every((one) => isLoopbackHost(parseNetworkAddress(one).host));
+  const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
+  const joins = { addresses, token };
+  return { id, logs: newLogFolder(environment, id), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+}
+
+/** @throws UsageError when there is none, or two; OpenSecretError for a file that others may read */
+function joinTokenOf(values: Values, environment: Terminal["environment"]): string {
+  const file = values["token-file"];
+  if (file !== undefined && values.token !== undefined)
+    throw new UsageError("Cannot run shoal start: --token and --token-file exclude each other. See `shoal start --help`.");
+  if (file !== undefined) {
+    const text = readPrivateFile(file)?.trim();
+    if (text === undefined || text === "")
+      throw new UsageError(
+        `Cannot run shoal start: --token-file names no file with a join token: received ${file}. Write what \`shoal start --head\` prints into it.`,
+      );
+    return text;
+  }
+  const token = values.token ?? environment["SHOAL_TOKEN"] ?? "";
+  if (token !== "") return token;
+  throw new UsageError(
+    "Cannot run shoal start: --token TOKEN is missing: `shoal start --head` prints it; SHOAL_TOKEN or the file of --token-file may hold it.",
+  );
+}
+
+/** Of several heads one may be down. @returns this machine's address on the way there */
+async function reachOne(addresses: readonly string[]): Promise<string> {
+  const tries = await Promise.allSettled(addresses.map((address) => reach(address, "the head")));
+  const reached = tries.find((one) => one.status === "fulfilled");
+  if (reached !== undefined) return reached.value;
+  throw (tries[0] as PromiseRejectedResult).reason;
+}
+
+/**
+ * The nats-server for a head. A head for its own machine does without where there is none, one for others does not: with a head in memory a whole cluster's tables would end.
+ *
+ * @throws NatsServerNotFoundError with every way to get one
+ */
+async function natsFor(values: Values, { terminal, headAddress }: { terminal: Terminal; headAddress: string }): Promise<NatsChoice> {
+  const ways = (["nats-url", "nats-port", "no-nats"] as const).filter((way) => values[way] !== undefined && values[way] !== false);
+  if (ways.length > 1)
+    throw new UsageError(`Cannot run shoal start: --${ways.join(" and --")} exclude each other. See \`shoal start --help\`.`);
+  if (values.ha && values["nats-url"] === undefined) throw new UsageError(HA_NEEDS_NATS);
+  if (values["no-nats"]) return { found: undefined };
+  const url = values["nats-url"];
+  if (url !== undefined) {
+    const found = natsOf({ ...values, "nats-url": url });
+    if (values.ha) refuseUnsafeNats(found);
+    return { found };
+  }
+  for (const option of ["nats-ca", "nats-credentials"] as const)
+    if (values[option] !== undefined)
+      throw new UsageError(`Cannot run shoal start: --${option} is for --nats-url. See \`shoal start --help\`.`);
+  const headPort = parseNetworkAddress(headAddress).port;
+  const natsPort = port(values["nats-port"], headPort === 0 ? 0 : headPort + 1);
+  const { environment, workingDirectory } = terminal;
+  try {
+    const from = [workingDirectory, packageFolder()];
+    const { path } = await findNatsServer({ environment, from, installed: installedNatsServer(environment) });
+    return { found: { kind: "own", program: path, port: natsPort } };
+  } catch (error) {
+    if (
+      !(error instanceof NatsServerNotFoundError) ||
+      (environment["SHOAL_NATS_BIN"] ?? "") !== "" ||
+      !isLoopbackHost(parseNetworkAddress(headAddress).host)
+    )
+      throw error;
+    return { found: undefined };
+  }
+}
+
+interface NatsChoice {
+  readonly found: SupervisedHead["nats"];
+}
+
+/** Two heads of one name would be two owners of one state. */
+function refuseSecondHead(name: string, isHa: boolean): void {
+  const other = readRunFiles().running.find((run) => run.role === "head" && run.name === name);
+  // Those that take over from each other have nothing in common but the NATS.
+  if (other === undefined || (isHa && other.hasRivals === true)) return;
+  throw new ShoalError(`Cannot start a head: one of the name "${name}" runs on this machine already, at ${shownAddress(other.address)}.`, {
+    reason: "a head of this name runs already",
+    hint: "`shoal status` shows it, `shoal stop` ends it. For a second cluster give a --name and a --port; for a second node use --address; heads that take over from each other are all started with --ha.",
+  });
+}
+
+interface Started {
+  readonly started: SupervisorStarted;
+  readonly supervisor: DetachedProcess;
+  readonly ended: Promise<string>;
+}
+
+/** @throws ShoalError with the cause, when nothing of it runs any more */
+function start(configuration: SupervisorConfiguration, terminal: Terminal): Promise<Started> {
+  const { logs } = configuration;
+  const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
+  return new Promise((resolve, reject) => {
+    let failure: ShoalError | undefined;
+    const timer = setTimeout(() => {
+      failure = new ShoalError(`Cannot start Shoal: it was not ready within ${STARTS_WITHIN_MS / 1000} s.`, {
+        reason: "not ready in time",
+        hint: `See the logs in ${logs}.`,
+      });
+      terminal.tell("It takes too long; what was started is ended again.");
+      supervisor.kill("SIGTERM");
+    }, STARTS_WITHIN_MS);
+    const supervisor = startDetached({
+      entry: ownModule("ops/supervisor/supervisor-process"),
+      configuration,
+      outputFile: joinPath(logs, "output.log"),
+      onMessage: (line) => {
+        const told = readFailureLine(line);
+        if (told !== undefined) {
+          failure ??= startFailedError(told);
+          return;
+        }
+        clearTimeout(timer);
+        resolve({ started: JSON.parse(line) as SupervisorStarted, supervisor, ended });
+      },
+      onExit: (how) => {
+        clearTimeout(timer);
+        onEnded(how);
+        reject(
+          failure ??
+            new ShoalError(`Cannot start Shoal: the supervisor ended (${how}) before anything ran.`, {
+              reason: how,
+              hint: `See ${joinPath(logs, "output.log")}.`,
+            }),
+        );
+      },
+    });
+  });
+}

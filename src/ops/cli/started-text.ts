@@ -1,0 +1,75 @@
+/** What `shoal start` says when it has succeeded: where things run, what to paste on other machines, how programs connect, how it is ended. */
+import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, shownAddresses } from "../../runtime/os/network/network-address.ts";
+
+export interface StartedFacts {
+  readonly address: string;
+  /** Of several heads all that are known. */
+  readonly heads: readonly string[];
+  readonly nodeId: string;
+  readonly joinToken: string | undefined;
+  readonly isHead: boolean;
+  /** Other heads may take over from it. */
+  readonly hasRivals: boolean;
+  /** The head's tables are kept by a NATS server, and not in its memory. */
+  readonly hasNats: boolean;
+  /** Of a head: there are tables that an earlier one of its name kept on this machine. */
+  readonly isContinued: boolean;
+  readonly logs: string;
+  /** By which other machines may reach this one. */
+  readonly otherAddresses: readonly string[];
+}
+
+export function startedText(facts: StartedFacts, { isForeground }: { isForeground: boolean }): string {
+  const { address, nodeId, isHead, logs } = facts;
+  const shown = shownAddresses(readNetworkAddresses(address));
+  return [
+    isHead ? headLine(facts, shown) : `This machine is a node (${nodeId}) of the cluster at ${shown}.`,
+    "",
+    "A program on this machine connects with",
+    '  await init({ address: "auto" });',
+    "or unchanged, with SHOAL_ADDRESS=auto in its environment.",
+    "",
+    ...(isHead && facts.isContinued ? [...CONTINUED_LINES, ""] : []),
+    ...(isHead ? [...joinLines(facts), ""] : []),
+    ...(isHead && !facts.hasNats ? [...MEMORY_LINES, ""] : []),
+    "See what runs:  shoal status",
+    isForeground ? "End it:         Ctrl-C" : "End it:         shoal stop",
+    `Logs:           ${logs}`,
+  ].join("\n");
+}
+
+function headLine({ nodeId, heads, hasRivals }: StartedFacts, shown: string): string {
+  if (!hasRivals) return `Started a cluster: its head is at ${shown}, and this machine is its first node (${nodeId}).`;
+  const [, ...others] = heads;
+  const beside = others.length === 0 ? "and no other one is there yet" : `beside ${shownAddresses(others)}`;
+  return `Started a head at ${shown}, ${beside}, and a node of the cluster (${nodeId}).`;
+}
+
+const CONTINUED_LINES = [
+  "A head of this name was here before, and this one knows what it kept: its tokens are good, and its detached",
+  "actors that have restarts left are started again. Another --name begins a new cluster.",
+];
+
+const MEMORY_LINES = [
+  "There is no nats-server here, so the head keeps what it knows in memory: actors and groups end with it.",
+  "`shoal nats install` gets one; other machines can join only with it.",
+];
+
+function joinLines({ address, heads, joinToken, otherAddresses }: StartedFacts): string[] {
+  const { host } = parseNetworkAddress(address);
+  const join = (shown: string): string => `  shoal start --address ${shown} --token ${joinToken ?? "TOKEN"}`;
+  if (isLoopbackHost(host)) {
+    const example = otherAddresses[0] ?? "ADDRESS";
+    return [
+      "Other machines cannot reach it. To let them join, end it and start it at an address of this machine:",
+      `  shoal start --head --host ${example}`,
+      "A further node on this machine, for trying things out:",
+      join(shownAddresses(heads)),
+    ];
+  }
+  return [
+    "Other machines join it with",
+    join(shownAddresses(heads)),
+    "Whoever has this token can run programs in the cluster: keep it secret.",
+  ];
+}

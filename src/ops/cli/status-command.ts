@@ -1,0 +1,38 @@
+/** `shoal status`: the nodes of the cluster, what is used, what waits, actors, placement groups, and who has gone; asked of the head at this moment. */
+import { shownAddresses } from "../../runtime/os/network/network-address.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
+import { connectToCluster } from "./cluster-connection.ts";
+import { type Command, defineCommand } from "./command.ts";
+import { statusText } from "./status-text.ts";
+
+export const statusCommand: Command = defineCommand({
+  name: "status",
+  summary: "show the nodes of the cluster, what is used, and what waits",
+  description: "Shows the cluster that this machine is a node of.",
+  options: {
+    address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of its head, where this machine is a node of several clusters" },
+    json: { kind: "flag", help: "print JSON" },
+  },
+  run: async ({ options, terminal }) => {
+    using cluster = await connectToCluster(options.address);
+    const [status, actors, groups] = await Promise.all([
+      cluster.ask(MESSAGE.CLUSTER_STATUS, undefined),
+      cluster.ask(MESSAGE.ACTOR_LIST, { includeDead: true, namespace: undefined }),
+      cluster.ask(MESSAGE.GROUPS, undefined),
+    ]);
+    const facts = {
+      address: shownAddresses(cluster.node.clusterAddress.split(",")),
+      thisNodeId: cluster.node.nodeId,
+      ...status,
+      actors: counts(actors.map(({ phase }) => phase)),
+      groups: counts(groups.map(({ state }) => state)),
+    };
+    terminal.print(options.json ? JSON.stringify(facts) : statusText(facts, Date.now()));
+  },
+});
+
+function counts(names: readonly string[]): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const name of names) found[name] = (found[name] ?? 0) + 1;
+  return found;
+}

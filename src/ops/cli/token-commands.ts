@@ -1,0 +1,138 @@
+/**
+ * `shoal token create`, `list` and `revoke`: who may join the cluster, and until when.
+ *
+ * Asked of the head through the node of this machine. The head keeps the hash of a token's secret alone, so a token is shown once, where it is made; afterwards it is
+ * called by the first digits of that hash.
+ */
+import type { JoinTokensHeader, JoinTokensReply } from "../../runtime/wire/cluster-messages.ts";
+import { MESSAGE } from "../../runtime/wire/messages.ts";
+import { connectToCluster } from "./cluster-connection.ts";
+import { type Command, defineCommand, UsageError } from "./command.ts";
+
+type Listed = Extract<JoinTokensReply, { kind: "list" }>["tokens"][number];
+
+const ID_DIGITS_SHOWN = 12;
+const ID_DIGITS_MIN = 4;
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const ADDRESS = {
+  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine is a node of several clusters" },
+} as const;
+
+export const tokenCreateCommand: Command = defineCommand({
+  name: "token create",
+  summary: "make a token with which machines join the cluster",
+  description: `Prints a new join token. Whoever has it can join the cluster until it expires or is revoked, and whoever has
+joined can run programs on all nodes. A node needs its token again when its supervisor starts it anew.`,
+  options: {
+    "expires-after": { kind: "value", valueName: "TIME", help: "how long it is good: 90s, 30m, 12h, 7d (default: until it is revoked)" },
+    ...ADDRESS,
+    json: { kind: "flag", help: "print the token as JSON" },
+  },
+  run: async ({ options, terminal }) => {
+    const ageMaxMs = duration(options["expires-after"]);
+    const made = await ask("new", { do: "new", ageMaxMs }, options.address);
+    if (options.json) terminal.print(JSON.stringify({ id: made.id, joinToken: made.joinToken, expiresAtMs: made.expiresAtMs }));
+    else {
+      terminal.tell(`Token ${shownId(made.id)}, good ${untilText(made.expiresAtMs)}:`);
+      terminal.print(made.joinToken);
+    }
+  },
+});
+
+export const tokenListCommand: Command = defineCommand({
+  name: "token list",
+  summary: "show the tokens with which machines may join the cluster",
+  description: "Shows the first digits of each token's id, when it was made, and how long it is good. No secrets.",
+  options: { ...ADDRESS, json: { kind: "flag", help: "print them as JSON" } },
+  run: async ({ options, terminal }) => {
+    const { tokens } = await ask("list", { do: "list" }, options.address);
+    if (options.json) terminal.print(JSON.stringify({ tokens }));
+    else for (const token of tokens) terminal.print(`${shownId(token.id)}  made ${timeText(token.createdAtMs)}  ${stateText(token)}`);
+  },
+});
+
+export const tokenRevokeCommand: Command = defineCommand({
+  name: "token revoke",
+  summary: "let nobody join the cluster with a token any more",
+  description: `Nobody joins with it from now on. Nodes that joined with it stay, but are not started again with it when they
+end. ID is the token's id as \`shoal token list\` shows it, or its first digits, ${ID_DIGITS_MIN} at least.`,
+  words: ["ID"],
+  options: { ...ADDRESS, json: { kind: "flag", help: "print the result as JSON" } },
+  run: async ({ options, words, terminal }) => {
+    const wanted = words[0] ?? "";
+    if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(wanted))
+      throw new UsageError(
+        `Cannot run shoal token revoke: ID is the id of a token or its first digits, ${ID_DIGITS_MIN} at least, as \`shoal token list\` shows it: received ${wanted}.`,
+      );
+    const { tokens } = await ask("list", { do: "list" }, options.address);
+    const found = tokens.filter(({ id }) => id.startsWith(wanted));
+    const [token] = found;
+    if (token === undefined || found.length > 1)
+      throw new UsageError(
+        `Cannot run shoal token revoke: ${token === undefined ? "no token of the cluster" : `${found.length} tokens have an id that`} begins with ${wanted}. See \`shoal token list\`.`,
+      );
+    const wasGood = stateOf(token) === "good";
+    await ask("revoked", { do: "revoke", id: token.id }, options.address);
+    if (options.json) terminal.print(JSON.stringify({ id: token.id, wasGood }));
+    else
+      terminal.print(
+        wasGood ? `Token ${shownId(token.id)} is revoked.` : `Token ${shownId(token.id)} was not good any more; it is revoked.`,
+      );
+  },
+});
+
+async function ask<Kind extends JoinTokensReply["kind"]>(
+  kind: Kind,
+  asked: JoinTokensHeader,
+  address: string | undefined,
+): Promise<Extract<JoinTokensReply, { kind: Kind }>> {
+  using cluster = await connectToCluster(address);
+  const answer = await cluster.ask(MESSAGE.JOIN_TOKENS, asked);
+  if (!isOfKind(answer, kind)) throw new Error(`Cannot read the head's answer: it is of kind "${answer.kind}" and not "${kind}"`);
+  return answer;
+}
+
+function isOfKind<Kind extends JoinTokensReply["kind"]>(
+  answer: JoinTokensReply,
+  kind: Kind,
+): answer is Extract<JoinTokensReply, { kind: Kind }> {
+  return answer.kind === kind;
+}
+
+function stateOf({ expiresAtMs, revokedAtMs }: Listed): "good" | "expired" | "revoked" {
+  if (revokedAtMs !== undefined) return "revoked";
+  return expiresAtMs !== undefined && expiresAtMs <= Date.now() ? "expired" : "good";
+}
+
+function stateText(token: Listed): string {
+  switch (stateOf(token)) {
+    case "good":
+      return `good ${untilText(token.expiresAtMs)}`;
+    case "expired":
+      return `expired ${timeText(token.expiresAtMs ?? 0)}`;
+    case "revoked":
+      return `revoked ${timeText(token.revokedAtMs ?? 0)}`;
+  }
+}
+
+function untilText(expiresAtMs: number | undefined): string {
+  return expiresAtMs === undefined ? "until it is revoked" : `until ${timeText(expiresAtMs)}`;
+}
+
+function timeText(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+function shownId(id: string): string {
+  return id.slice(0, ID_DIGITS_SHOWN);
+}
+
+function duration(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, amount = "", unit = ""] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? [];
+  const valueMs = Number(amount) * (UNITS_MS[unit] ?? 0);
+  if (valueMs > 0) return valueMs;
+  throw new UsageError(
+    `Cannot run shoal token create: --expires-after takes a time such as 90s, 30m, 12h or 7d: received ${text}. See \`shoal token create --help\`.`,
+  );
+}

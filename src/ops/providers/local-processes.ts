@@ -1,0 +1,194 @@
+/**
+ * The processes of a cluster on this machine: a head, and nodes that join it.
+ *
+ * Each is a child of whoever starts it and ends with it, whatever ends that. The command line keeps one process above them; tests have them as their own
+ * children. What a node leaves behind that was killed (workers, files, shared memory) is removed here.
+ */
+import { newJobId, newNodeId, newProcessId, type NodeId } from "../../runtime/base/ids.ts";
+import { ShoalError } from "../../runtime/base/errors.ts";
+import { offerOf } from "../../runtime/node/node-offer.ts";
+import type { DaemonConfiguration } from "../../entry/daemon-start.ts";
+import type { HeadChange, HeadConfiguration, HeadStart } from "../../entry/head.ts";
+import { defaultStoreBytes } from "../../runtime/objects/store-quota.ts";
+import { type NetworkFaultsPlace, networkFaultsEnvironment } from "../../runtime/os/network/network-faults.ts";
+import { workerExecArgv } from "../../runtime/os/machine/machine.ts";
+import { randomHex } from "../../runtime/os/random.ts";
+import { ownModule } from "../../runtime/os/own-files.ts";
+import { createSessionDirectories, killLeftWorkers, removeSessionDirectories } from "../../runtime/os/files/session-directory.ts";
+import { readFailureLine, startFailedError } from "../../runtime/os/processes/start-failure.ts";
+import { Child } from "../../runtime/os/processes/worker-process.ts";
+
+/** How a process ends that was asked to, or has nothing left to do. */
+export const ENDED_IN_ORDER = "exit code 0";
+
+export interface LocalProcess {
+  readonly pid: number;
+  kill(signal: NodeJS.Signals): void;
+  /** Whether it keeps this process from ending. */
+  setKeepsProcessAlive(keeps: boolean): void;
+  /** Resolves when it has ended and nothing of it is left, with how: `ENDED_IN_ORDER`, another code, a signal. */
+  readonly ended: Promise<string>;
+}
+
+export interface LocalHead extends LocalProcess, Readonly<HeadStart> {
+  /** Since when it has been the one that leads, as far as it has told, on the clock of `performance.now()`. */
+  readonly leadsSinceMs: number | undefined;
+}
+
+export interface LocalNodeProcess extends LocalProcess {
+  readonly nodeId: NodeId;
+}
+
+export interface StartHeadOptions extends Omit<HeadConfiguration, "headId"> {
+  /** For a process that is to be cut off from others. */
+  readonly networkFaults?: NetworkFaultsPlace | undefined;
+  readonly onLine: (line: string) => void;
+  /** Where others may take over: it leads from now on, or no more. */
+  readonly onChange?: ((change: HeadChange) => void) | undefined;
+}
+
+/** What a node offers; by default what this machine has. */
+export interface NodeOptions {
+  readonly numCpus?: number | undefined;
+  readonly numGpus?: number | undefined;
+  readonly resources?: Readonly<Record<string, number>> | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly objectStoreMemoryBytes?: number | undefined;
+  readonly spillDirectory?: string | undefined;
+  /** Whether it runs jobs in the very folders of drivers on its machine. Default: true. `false`: in copies that travel, as between machines. */
+  readonly sharesFolders?: boolean | undefined;
+  /** Modules of extensions, as URLs. Default: none. */
+  readonly extensions?: readonly string[] | undefined;
+}
+
+interface StartNodeOptions extends NodeOptions {
+  /** Of every hello; who joins with a join token gets it from the head. */
+  readonly token?: string | undefined;
+  /** Where the cluster has certificates (`HeadStart.needsCertificates`, or the head is on another machine). */
+  readonly joinToken?: string | undefined;
+  /** Several where several heads may lead. */
+  readonly headAddress: string | readonly string[];
+  readonly listenAddress: string;
+  readonly networkFaults?: NetworkFaultsPlace | undefined;
+  readonly onLine: (line: string) => void;
+}
+
+/** @throws ShoalError when it ends before it listens */
+export async function startHead({ onLine, onChange, networkFaults, ...options }: StartHeadOptions): Promise<LocalHead> {
+  let leadsSinceMs = options.hasRivals === true ? undefined : performance.now();
+  const configuration: HeadConfiguration = { headId: newNodeId(randomHex), ...options };
+  const { child, message, ended } = await startChild({
+    entry: "head",
+    what: "the head",
+    configuration,
+    onLine,
+    networkFaults,
+    clean: () => {},
+    onLater: (line) => {
+      const change = JSON.parse(line) as HeadChange;
+      leadsSinceMs = change.leads ? performance.now() : undefined;
+      onChange?.(change);
+    },
+  });
+  return {
+    ...child,
+    ...(JSON.parse(message) as HeadStart),
+    ended,
+    get leadsSinceMs() {
+      return leadsSinceMs;
+    },
+  };
+}
+
+/** @throws ShoalError when it ends before it has joined */
+export async function startNode(options: StartNodeOptions): Promise<LocalNodeProcess> {
+  const { token = "", joinToken, headAddress, listenAddress, networkFaults, onLine } = options;
+  const nodeId = newNodeId(randomHex);
+  const directories = createSessionDirectories(randomHex(6), options.spillDirectory);
+  const { numCpus, numGpus, resources = {}, labels = {} } = options;
+  const configuration: DaemonConfiguration = {
+    nodeId,
+    daemonId: newProcessId(randomHex, nodeId),
+    jobId: newJobId(randomHex),
+    token,
+    namespace: "",
+    directories,
+    ...offerOf({ numCpus, numGpus, resources, labels }, nodeId),
+    objectStoreMemoryBytes: options.objectStoreMemoryBytes ?? defaultStoreBytes(),
+    memoryUsageThreshold: 0.95,
+    taskOomRetries: -1,
+    workerExecArgv: workerExecArgv([]),
+    sharesFolders: options.sharesFolders,
+    extensions: options.extensions ?? [],
+    cluster: { headAddresses: typeof headAddress === "string" ? [headAddress] : headAddress, listenAddress, joinToken },
+  };
+  const clean = (): void => {
+    killLeftWorkers(directories);
+    removeSessionDirectories(directories);
+  };
+  const { child, ended } = await startChild({ entry: "daemon", what: "the node", configuration, onLine, networkFaults, clean });
+  return { ...child, nodeId, ended };
+}
+
+interface ChildStart {
+  entry: "head" | "daemon";
+  what: string;
+  configuration: unknown;
+  networkFaults: NetworkFaultsPlace | undefined;
+  onLine: (line: string) => void;
+  clean: () => void;
+  /** What it tells after it has started. */
+  onLater?: (message: string) => void;
+}
+
+interface StartedChild {
+  child: Omit<LocalProcess, "ended">;
+  message: string;
+  ended: Promise<string>;
+}
+
+function startChild({ entry, what, configuration, networkFaults, onLine, onLater, clean }: ChildStart): Promise<StartedChild> {
+  const lines: string[] = [];
+  let failure: ShoalError | undefined;
+  let hasStarted = false;
+  const { promise: ended, resolve: onEnded } = Promise.withResolvers<string>();
+  return new Promise((resolve, reject) => {
+    const child = new Child({
+      entry: ownModule(`entry/${entry}`),
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+      configuration,
+      env: networkFaults === undefined ? {} : networkFaultsEnvironment(networkFaults),
+      onLine: (_stream, line) => {
+        lines.push(line);
+        onLine(line);
+      },
+      onMessage: (message) => {
+        const told = readFailureLine(message);
+        if (told !== undefined) {
+          failure = startFailedError(told);
+          return;
+        }
+        if (hasStarted) return onLater?.(message);
+        hasStarted = true;
+        const { pid } = child;
+        const kill = (signal: NodeJS.Signals): void => child.kill(signal);
+        resolve({ child: { pid, kill, setKeepsProcessAlive: (keeps) => child.setKeepsProcessAlive(keeps) }, message, ended });
+      },
+      onExit: ({ exitCode, signal }) => {
+        clean();
+        const how = signal === undefined ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
+        onEnded(how);
+        reject(
+          failure ??
+            new ShoalError(
+              `Cannot start ${what}: its process ended with ${how}${lines.length > 0 ? `:\n${lines.slice(-10).join("\n")}` : ""}`,
+              {
+                reason: `its process ended with ${how}`,
+                hint: "See what it printed.",
+              },
+            ),
+        );
+      },
+    });
+  });
+}

@@ -1,0 +1,214 @@
+/**
+ * The process that `shoal start` leaves behind: it keeps a head and a node running (`ops/supervisor/supervisor.ts`) until it is told to end.
+ *
+ * Says to its parent, as JSON, what has started, or why nothing has; after that it lives on without its parent, unless the parent stays in the foreground (`--block`). Owns the logs
+ * and the file by which `shoal stop` and `shoal status` find it. It runs no user code and holds no state of the cluster: after its death by SIGKILL everything under it ends by itself.
+ */
+import { join } from "node:path";
+import type { LocalHead, LocalNodeProcess, NodeOptions } from "../providers/local-processes.ts";
+import { startHead, startNode } from "../providers/local-processes.ts";
+import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
+import { Supervisor } from "./supervisor.ts";
+import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts";
+import { parseNetworkAddress, shownAddresses } from "../../runtime/os/network/network-address.ts";
+import type { NatsTls } from "../../runtime/nats/nats-link.ts";
+import type { HeadConfiguration } from "../../entry/head.ts";
+import { RotatingLog } from "../../runtime/os/files/rotating-log.ts";
+import { removeRunFile, runProcess, writeRunFile } from "../../runtime/os/files/run-file.ts";
+import { failureLine } from "../../runtime/os/processes/start-failure.ts";
+import { readParentLine } from "../../runtime/os/processes/worker-process.ts";
+
+export interface SupervisorConfiguration {
+  readonly id: string;
+  /** The folder of its logs. */
+  readonly logs: string;
+  /** Undefined on a machine that joins the cluster of another. */
+  readonly head: SupervisedHead | undefined;
+  readonly join: { readonly addresses: readonly string[]; readonly token: string } | undefined;
+  /** Where the node listens for other nodes. */
+  readonly listenAddress: string;
+  readonly node: NodeOptions;
+  /** The parent stays, and all of it ends with the parent. */
+  readonly isForeground: boolean;
+}
+
+export interface SupervisedHead {
+  readonly name: string;
+  readonly address: string;
+  /** What it must not lose. */
+  readonly directory: string;
+  /** Whether other heads may take over (`--ha`). */
+  readonly hasRivals: boolean;
+  /** Undefined: it keeps its tables in its memory. */
+  readonly nats: OwnNats | OtherNats | undefined;
+}
+
+/** One that is started under the head. */
+interface OwnNats {
+  readonly kind: "own";
+  readonly program: string;
+  readonly port: number;
+}
+
+/** One that somebody else keeps. */
+export interface OtherNats {
+  readonly kind: "runs";
+  readonly urls: readonly string[];
+  readonly token?: string | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  /** The path of a file as NATS's own tools write it. */
+  readonly credentialsFile?: string | undefined;
+  readonly tls?: NatsTls | undefined;
+}
+
+/** What the parent is told. */
+export interface SupervisorStarted {
+  readonly kind: "started";
+  readonly address: string;
+  /** Of its cluster, as far as this machine knows. */
+  readonly heads: readonly string[];
+  readonly nodeId: string;
+  /** With it other machines join. */
+  readonly joinToken: string | undefined;
+}
+
+let isStarted = false;
+let stop: (reason: string) => void = () => process.exit(1);
+const { configuration, send } = await readParentLine<SupervisorConfiguration>(() => {
+  if (!isStarted || configuration.isForeground) stop("the process that started it has ended");
+});
+process.title = "shoal supervisor";
+const { id, logs, head, join: joins, listenAddress, node: offer } = configuration;
+const log = new RotatingLog(join(logs, "supervisor.log"));
+const headLog = new RotatingLog(join(logs, "head.log"));
+const nodeLog = new RotatingLog(join(logs, "node.log"));
+const startedMs = Date.now();
+// A head that is started again has to be where nodes look for it, also when the system chose the port.
+let address = head?.address ?? "";
+let heads: readonly string[] = joins?.addresses ?? [];
+let nats: SupervisedNats | undefined;
+
+const supervisor = new Supervisor<LocalHead, LocalNodeProcess>({
+  startStore: head?.nats?.kind === "own" ? () => startNats(head) : undefined,
+  startHead:
+    head === undefined
+      ? undefined
+      : async () => {
+          const started = await startHead({
+            address,
+            directory: head.directory,
+            nats: nats?.access,
+            controlPlane: otherPlane(head),
+            hasRivals: head.hasRivals,
+            extensions: offer.extensions,
+            onLine: (line) => headLog.write(line),
+            onChange: ({ leads, reason }) => log.write(leads ? `The head leads: ${reason}.` : `The head stands by: ${reason}.`),
+          });
+          address = started.address;
+          heads = started.heads;
+          return started;
+        },
+  startNode: (ownHead) =>
+    startNode({
+      ...offer,
+      ...accessOf(ownHead),
+      headAddress: heads,
+      listenAddress,
+      onLine: (line) => nodeLog.write(line),
+    }),
+  log: (text) => log.write(text),
+  onChange: writeFile,
+  onLeft: () => stop("its node has left the cluster"),
+  nowMs: () => performance.now(),
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+});
+
+async function startNats({ name, directory, nats: wanted }: SupervisedHead): Promise<SupervisedNats["server"]> {
+  if (wanted?.kind !== "own") throw new Error("nobody wants a nats-server");
+  const { program, port } = wanted;
+  const { host } = parseNetworkAddress(address);
+  nats = await startSupervisedNats({ program, cluster: name, directory, host, port, onEvent: natsEvent });
+  return nats.server;
+}
+
+function otherPlane({ name, nats: wanted }: SupervisedHead): HeadConfiguration["controlPlane"] {
+  if (wanted?.kind !== "runs") return undefined;
+  const { kind: _kind, ...access } = wanted;
+  return { ...access, kind: "nats", cluster: name, name: "shoal-head", replicas: replicasOf(wanted.urls.length) };
+}
+
+/** As many as there are servers, of which a majority has to live; of two that would be both, so one keeps all. */
+function replicasOf(servers: number): number {
+  return servers >= 3 ? 3 : 1;
+}
+
+function natsEvent(event: NatsProcessEvent): void {
+  if (event.kind === "ready") log.write(`The nats-server answers at ${event.url}: process ${event.pid}.`);
+  else if (event.kind === "diskFull") log.write(`The nats-server has no room in ${event.folder}: nothing new is kept until there is.`);
+  else log.write(`The nats-server ended; it starts again in ${event.startsAgainInMs} ms. ${event.error.message}`);
+  writeFile();
+}
+
+/** A node beside its head on the loopback network needs no certificate; any other gets one for a join token. */
+function accessOf(ownHead: LocalHead | undefined): { token?: string; joinToken?: string | undefined } {
+  if (ownHead === undefined) return { joinToken: joins?.token };
+  return ownHead.needsCertificates ? { joinToken: ownHead.joinToken } : { token: ownHead.token };
+}
+
+let isStopping = false;
+stop = (reason) => {
+  if (isStopping) return;
+  isStopping = true;
+  log.write(`Ends: ${reason}.`);
+  void supervisor.stop().then(() => {
+    removeRunFile(id);
+    log.write("Everything has ended.");
+    process.exit(0);
+  });
+};
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => stop(`it received ${signal}`));
+
+function writeFile(): void {
+  if (isStopping) return;
+  const natsPid = nats?.server.pid;
+  const running = [
+    ...(natsPid === undefined ? [] : [runProcess("the nats-server", natsPid)]),
+    ...(supervisor.head === undefined ? [] : [runProcess("the head", supervisor.head.pid)]),
+    ...(supervisor.node === undefined ? [] : [runProcess(`the node ${supervisor.node.nodeId}`, supervisor.node.pid)]),
+  ];
+  writeRunFile({
+    id,
+    role: head === undefined ? "node" : "head",
+    name: head?.name,
+    hasRivals: head?.hasRivals,
+    address: head === undefined ? heads.join(",") : address,
+    startedMs,
+    logs,
+    processes: running,
+  });
+}
+
+log.write(`Starts: process ${process.pid}.`);
+try {
+  writeFile();
+  await supervisor.start();
+  const started: SupervisorStarted = {
+    kind: "started",
+    address: head === undefined ? heads.join(",") : address,
+    heads,
+    nodeId: supervisor.node?.nodeId ?? "",
+    joinToken: supervisor.head?.joinToken,
+  };
+  log.write(`Runs: node ${started.nodeId} of the cluster at ${shownAddresses(heads)}.`);
+  isStarted = true;
+  send(JSON.stringify(started));
+} catch (error) {
+  log.write(`Could not start: ${(error as Error).message}`);
+  send(failureLine(error), () => process.exit(1));
+  try {
+    removeRunFile(id);
+  } catch {
+    // The folder is another user's: nothing of this supervisor is there.
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Keeps what `shoal start` started: the store's server and the head of a machine that has them, and a node; ends all of it in order.
+ *
+ * A head that ends is started again with growing pauses, for ever, at the same address: nodes look for it there. A node that ends is replaced by a *new* one, under a new id: the cluster may
+ * have declared the old one dead and told so, and what was told is never taken back. A node that ended in order (it was drained, or somebody ended it) is not replaced. Knows
+ * processes only as something that ends and can be signalled, so that tests have them without any.
+ */
+import { RestartBackoff } from "../../runtime/os/processes/restart-backoff.ts";
+import { HEAD_ENDS_WITHIN_MS, NODE_ENDS_WITHIN_MS } from "../providers/limits.ts";
+import { ENDED_IN_ORDER, type LocalProcess } from "../providers/local-processes.ts";
+
+interface SupervisorParts<Head extends LocalProcess, Node extends LocalProcess> {
+  /** What the head keeps its tables in; restarts by itself. */
+  readonly startStore?: (() => Promise<{ close(): Promise<void> }>) | undefined;
+  readonly startHead?: (() => Promise<Head>) | undefined;
+  readonly startNode: (head: Head | undefined) => Promise<Node>;
+  readonly log: (text: string) => void;
+  /** What runs has changed. */
+  readonly onChange: () => void;
+  /** The node of a machine without a head has ended in order: nothing is left to keep. */
+  readonly onLeft: () => void;
+  readonly nowMs: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+export class Supervisor<Head extends LocalProcess, Node extends LocalProcess> {
+  readonly #parts: SupervisorParts<Head, Node>;
+  #store: { close(): Promise<void> } | undefined;
+  #head: Head | undefined;
+  #node: Node | undefined;
+  #isStopping = false;
+  #stopped: Promise<void> | undefined;
+  readonly #ended = new Set<LocalProcess>();
+  /** Starts under way: what comes of them is ended, too. */
+  readonly #starting = new Set<Promise<unknown>>();
+
+  constructor(parts: SupervisorParts<Head, Node>) {
+    this.#parts = parts;
+  }
+
+  get head(): Head | undefined {
+    return this.#head;
+  }
+
+  get node(): Node | undefined {
+    return this.#node;
+  }
+
+  /** Resolves when the node has joined. @throws what did not start, after everything else has been ended */
+  async start(): Promise<void> {
+    const { startStore, startHead, startNode } = this.#parts;
+    try {
+      this.#store = startStore === undefined ? undefined : await this.#track(startStore());
+      if (startHead !== undefined) this.#keepHead(await this.#track(startHead()), startHead);
+      if (this.#isStopping) return;
+      this.#keepNode(await this.#track(startNode(this.#head)));
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  /** Ends the node, then the head, then the store's server. Always the same promise. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
+    await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
+    // A start that was under way when this began.
+    while (this.#starting.size > 0) {
+      await Promise.allSettled(this.#starting);
+      await this.#end(this.#node, NODE_ENDS_WITHIN_MS);
+      await this.#end(this.#head, HEAD_ENDS_WITHIN_MS);
+    }
+    await this.#store?.close();
+  }
+
+  async #end(target: LocalProcess | undefined, withinMs: number): Promise<void> {
+    if (target === undefined || this.#ended.has(target)) return;
+    this.#ended.add(target);
+    target.kill("SIGTERM");
+    // Woken, should somebody have stopped it.
+    target.kill("SIGCONT");
+    const late = this.#parts.sleep(withinMs).then(() => "late");
+    if ((await Promise.race([target.ended, late])) !== "late") return;
+    this.#parts.log(`Process ${target.pid} did not end within ${withinMs / 1000} s and is killed.`);
+    target.kill("SIGKILL");
+    await target.ended;
+  }
+
+  #keepHead(head: Head, start: () => Promise<Head>): void {
+    this.#head = head;
+    this.#parts.onChange();
+    const backoff = new RestartBackoff();
+    const watch = async (watched: Head): Promise<void> => {
+      const next = await this.#replaced(watched, { what: "head", backoff, start });
+      if (next === undefined) return;
+      this.#head = next;
+      this.#parts.onChange();
+      await watch(next);
+    };
+    void watch(head);
+  }
+
+  #keepNode(node: Node): void {
+    this.#node = node;
+    this.#parts.onChange();
+    const backoff = new RestartBackoff();
+    const watch = async (watched: Node): Promise<void> => {
+      const how = await watched.ended;
+      if (!this.#isStopping && how === ENDED_IN_ORDER) return this.#nodeLeft();
+      const next = await this.#replaced(watched, { what: "node", backoff, start: () => this.#parts.startNode(this.#head) });
+      if (next === undefined) return;
+      this.#node = next;
+      this.#parts.onChange();
+      await watch(next);
+    };
+    void watch(node);
+  }
+
+  #nodeLeft(): void {
+    const { log, onChange, onLeft } = this.#parts;
+    this.#node = undefined;
+    onChange();
+    if (this.#head === undefined) {
+      log("The node has left the cluster in order.");
+      onLeft();
+    } else {
+      log("The node of this machine has left the cluster in order; the head goes on.");
+    }
+  }
+
+  /** Waits for its end, and for another to have started. Undefined: all of it ends. */
+  async #replaced<Process extends LocalProcess>(
+    before: Process,
+    { what, backoff, start }: { what: string; backoff: RestartBackoff; start: () => Promise<Process> },
+  ): Promise<Process | undefined> {
+    const { log, nowMs, sleep } = this.#parts;
+    let startedMs = nowMs();
+    let problem = `ended with ${await before.ended}`;
+    while (!this.#isStopping) {
+      const pauseMs = backoff.afterExit(nowMs() - startedMs);
+      log(`The ${what} ${problem}; another is started in ${pauseMs} ms.`);
+      await sleep(pauseMs);
+      if (this.#isStopping) return undefined;
+      startedMs = nowMs();
+      try {
+        const next = await this.#track(start());
+        log(`Another ${what} runs: process ${next.pid}.`);
+        // Ended by whoever stops, which waits for starts that are under way.
+        return next;
+      } catch (error) {
+        problem = `did not start: ${(error as Error).message}`;
+      }
+    }
+    return undefined;
+  }
+
+  async #track<T>(start: Promise<T>): Promise<T> {
+    // Until whoever awaits it has taken what came of it.
+    const taken = start.then(
+      () => this.#parts.sleep(0),
+      () => {},
+    );
+    this.#starting.add(taken);
+    void taken.then(() => this.#starting.delete(taken));
+    return await start;
+  }
+}

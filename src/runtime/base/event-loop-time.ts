@@ -1,0 +1,38 @@
+/**
+ * A clock for the patience with another process: it counts only time in which this process turned its event loop.
+ *
+ * A process that stood still, alone or with the whole machine, has read nothing meanwhile, and the other had perhaps no chance to say anything. So whoever measures how long
+ * another has been silent ticks regularly and counts no tick for more than a regular one takes on a busy machine: a standstill of any length is one late tick.
+ */
+
+/** A tick comes late by as much on a busy machine, and that much is counted of one that comes later. */
+const REGULAR_TICKS_MAX = 2;
+
+export class EventLoopTime {
+  readonly #nowMs: () => number;
+  readonly #countedMax: number;
+  #ms = 0;
+  #tickedMs = 0;
+
+  /** @param everyMs between two ticks */
+  constructor(nowMs: () => number, everyMs: number) {
+    this.#nowMs = nowMs;
+    this.#countedMax = REGULAR_TICKS_MAX * everyMs;
+  }
+
+  /** As of the last tick; only differences mean something. */
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** The first tick comes a regular time after this: what was before counts for nothing. */
+  begin(): void {
+    this.#tickedMs = this.#nowMs();
+  }
+
+  tick(): void {
+    const nowMs = this.#nowMs();
+    this.#ms += Math.min(nowMs - this.#tickedMs, this.#countedMax);
+    this.#tickedMs = nowMs;
+  }
+}

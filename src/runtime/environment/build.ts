@@ -1,0 +1,126 @@
+/**
+ * Builds one runtime environment on this machine: its working directory, its packages.
+ *
+ * Runs in a process of its own (`entry/environment.ts`), because copying and installing take seconds to minutes and the node daemon waits for nothing. Folders of other nodes
+ * have been brought here as packages by then. The result says how workers of the environment are started; a failure says what went wrong, with the
+ * installer's last lines.
+ */
+import type { ForeignCode } from "../closure/foreign-code.ts";
+import { copyDirectory, linkDirectory } from "../os/files/directory-copy.ts";
+import { DamagedContentsError } from "../os/files/package-files.ts";
+import { installPackages, packageCacheFolder, PackageInstallError } from "../os/package-install.ts";
+import { isDirectory, joinPath, resolvePath } from "../os/files/paths.ts";
+import { foldersOf } from "./environment-folders.ts";
+import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX, SETUP_TIMEOUT_MS } from "./limits.ts";
+import { unpackDirectory } from "./pack-directory.ts";
+import { checkedNode } from "./node-program.ts";
+import { pythonInterpreter } from "./python-interpreter.ts";
+import type { ObtainedPackage } from "./package-exchange.ts";
+import { expandedVariables, type NodePlace, type RuntimeEnvSpec } from "./runtime-env.ts";
+
+/** How a worker of an environment is started; in the terms of `runtime/node/environments/environment-table.ts`. */
+export interface BuiltEnvironment {
+  readonly description: RuntimeEnvSpec;
+  readonly envVars: Readonly<Record<string, string>>;
+  readonly workingDirectory: string | undefined;
+  /** The folder whose `node_modules` its code finds first. */
+  readonly packageFolder: string | undefined;
+  /** Where the driver's files are, when they are not where the driver has them. */
+  readonly foreignCode?: ForeignCode;
+  /** The interpreter of its workers, where they speak Python. */
+  readonly interpreter?: string;
+  /** The Node of its workers, where it is not this one. */
+  readonly program?: string;
+  /** What is imported before they are forked; empty where they are started one by one. */
+  readonly preload?: readonly string[];
+}
+
+export type BuildResult =
+  | { readonly built: BuiltEnvironment }
+  | { readonly failed: string; readonly output: readonly string[]; readonly isDamaged?: boolean };
+
+export interface BuildOptions {
+  /** For what belongs to this environment alone. */
+  readonly folder: string;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly here: NodePlace;
+  /** What has been brought from other nodes. */
+  readonly obtained: { readonly workingDir?: ObtainedPackage; readonly nodeModules?: ObtainedPackage };
+}
+
+type Working = Pick<BuiltEnvironment, "workingDirectory" | "foreignCode">;
+
+export async function buildEnvironment(spec: RuntimeEnvSpec, options: BuildOptions): Promise<BuildResult> {
+  const { folder, variables } = options;
+  try {
+    const packageFolder = await installedFolder(spec, options);
+    const working = workingFolderOf(spec, options) ?? (await copied(spec, joinPath(folder, "work")));
+    const { workingDirectory } = working;
+    if (workingDirectory !== undefined && workingDirectory !== spec.job?.directory)
+      await linkPackages(spec, workingDirectory, packageFolder);
+    const interpreter =
+      spec.language === "python" ? { interpreter: await interpreterOf(spec, variables), preload: spec.pythonPreload ?? [] } : {};
+    const program = spec.language !== undefined || spec.execPath === undefined ? {} : { program: await checkedNode(spec.execPath) };
+    const envVars = expandedVariables(spec.envVars ?? {}, variables);
+    return { built: { description: spec, envVars, packageFolder, ...working, ...interpreter, ...program } };
+  } catch (error) {
+    const output = error instanceof PackageInstallError ? error.output : [];
+    const isDamaged = error instanceof DamagedContentsError;
+    return { failed: error instanceof Error ? error.message : String(error), output, ...(isDamaged ? { isDamaged } : {}) };
+  }
+}
+
+function installedFolder(spec: RuntimeEnvSpec, { folder, variables, obtained }: BuildOptions): Promise<string> | undefined {
+  if (spec.nodeModules === undefined) return undefined;
+  let from = spec.nodeModules;
+  if (obtained.nodeModules !== undefined) {
+    from = joinPath(folder, "packages");
+    unpackDirectory(obtained.nodeModules.folder, from);
+  }
+  const cacheFolder = packageCacheFolder(variables);
+  return installPackages({ from, cacheFolder, timeoutMs: spec.setupTimeoutMs ?? SETUP_TIMEOUT_MS });
+}
+
+function interpreterOf(spec: RuntimeEnvSpec, variables: BuildOptions["variables"]): Promise<string> {
+  const cacheFolder = packageCacheFolder(variables);
+  return pythonInterpreter(spec, { variables, cacheFolder, timeoutMs: spec.setupTimeoutMs ?? SETUP_TIMEOUT_MS });
+}
+
+/** That of a job where nothing is copied: it was brought from another node, or it is the driver's own. */
+function workingFolderOf(spec: RuntimeEnvSpec, { folder, here, obtained }: BuildOptions): Working | undefined {
+  const place = foldersOf(spec).workingDir;
+  if (place === undefined) return undefined;
+  const { directory, node, hostname } = place;
+  if (obtained.workingDir === undefined) return spec.workingDir === undefined ? { workingDirectory: directory } : undefined;
+  const workingDirectory = joinPath(folder, "work");
+  unpackDirectory(obtained.workingDir.folder, workingDirectory);
+  // A machine with the same folders, and where the node itself was started.
+  const packageRoots = [directory, resolvePath(".")].filter(isDirectory);
+  const foreignCode = {
+    there: directory,
+    here: workingDirectory,
+    driver: { node, hostname },
+    self: here,
+    packageRoots,
+    packages: obtained.workingDir.installed,
+  };
+  return { workingDirectory, foreignCode };
+}
+
+async function copied({ workingDir, excludes }: RuntimeEnvSpec, to: string): Promise<Working> {
+  if (workingDir === undefined) return { workingDirectory: undefined };
+  const limits = { sizeBytesMax: PACKAGE_SIZE_BYTES_MAX, filesMax: PACKAGE_FILES_MAX };
+  await copyDirectory({ from: workingDir, to, excludes: excludes ?? [], ...limits });
+  return { workingDirectory: to };
+}
+
+/** Programs that are started in the copy find the packages that they would find in the original. */
+async function linkPackages(
+  { workingDir, job }: RuntimeEnvSpec,
+  workingDirectory: string,
+  packageFolder: string | undefined,
+): Promise<void> {
+  const packages = joinPath(packageFolder ?? workingDir ?? job?.directory ?? workingDirectory, "node_modules");
+  const place = joinPath(workingDirectory, "node_modules");
+  if (isDirectory(packages) && !isDirectory(place)) await linkDirectory(packages, place);
+}

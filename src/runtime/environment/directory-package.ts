@@ -1,0 +1,150 @@
+/**
+ * The form in which a folder travels: a manifest that names every file with its hash, and the contents of the files, one after the other.
+ *
+ * Decides what a package may contain and what it is called: the SHA-256 of its manifest, which depends on names, modes, link targets and contents alone, so the same
+ * files have the same name on every machine. A manifest that came from elsewhere is believed nothing: a path that leads out of the folder, through a
+ * link, or twice to one place is refused before anything is written. Pure; `runtime/os/files/package-files.ts` reads and writes.
+ */
+import { sha256Hex } from "../os/digest.ts";
+import { PACKAGE_FILES_MAX, PACKAGE_SIZE_BYTES_MAX } from "./limits.ts";
+
+export interface PackagedFile {
+  readonly kind: "file";
+  readonly path: string;
+  readonly isExecutable: boolean;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+
+export type PackageEntry =
+  | PackagedFile
+  | { readonly kind: "folder"; readonly path: string }
+  /** The target is relative to the folder of the link, and in the package. */
+  | { readonly kind: "link"; readonly path: string; readonly target: string };
+
+export interface PackageManifest {
+  /** Sorted by path: a folder stands before what is in it. */
+  readonly entries: readonly PackageEntry[];
+  readonly contentsBytes: number;
+}
+
+const FORMAT = 1;
+const SHA256 = /^[0-9a-f]{64}$/;
+const PATH_LENGTH_MAX = 4096;
+
+type Row = readonly ["d", string] | readonly ["l", string, string] | readonly ["f" | "x", string, number, string];
+
+/** One line a row, in the order of the paths: the same entries make the same bytes. */
+export function encodeManifest(entries: readonly PackageEntry[]): Uint8Array {
+  const sorted = entries.slice().sort((a, b) => (a.path < b.path ? -1 : 1));
+  const rows = sorted.map((entry): Row => {
+    if (entry.kind === "folder") return ["d", entry.path];
+    if (entry.kind === "link") return ["l", entry.path, entry.target];
+    return [entry.isExecutable ? "x" : "f", entry.path, entry.sizeBytes, entry.sha256];
+  });
+  const lines = rows.map((row) => JSON.stringify(row));
+  return Buffer.from(`[${FORMAT},[\n${lines.join(",\n")}\n]]\n`);
+}
+
+/** What a package is called everywhere. */
+export function packageHash(manifest: Uint8Array): string {
+  return sha256Hex(manifest);
+}
+
+export function isPackageHash(value: unknown): value is string {
+  return typeof value === "string" && SHA256.test(value);
+}
+
+export class BadPackageError extends Error {
+  override readonly name = "BadPackageError";
+}
+
+/** @throws BadPackageError for anything that `encodeManifest` would not have written */
+export function parseManifest(bytes: Uint8Array): PackageManifest {
+  let rows: unknown;
+  try {
+    const parsed = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as unknown;
+    if (!Array.isArray(parsed) || parsed[0] !== FORMAT || !Array.isArray(parsed[1])) throw new Error(`it is not of format ${FORMAT}`);
+    rows = parsed[1];
+  } catch (error) {
+    throw new BadPackageError(`the manifest of a package cannot be read: ${(error as Error).message}`);
+  }
+  const reader = new ManifestReader();
+  for (const row of rows as unknown[]) reader.add(row);
+  return reader.manifest;
+}
+
+class ManifestReader {
+  readonly #entries: PackageEntry[] = [];
+  readonly #folders = new Set<string>([""]);
+  #contentsBytes = 0;
+  #last = "";
+
+  get manifest(): PackageManifest {
+    return { entries: this.#entries, contentsBytes: this.#contentsBytes };
+  }
+
+  add(row: unknown): void {
+    const [kind, path, third, fourth] = Array.isArray(row) ? (row as unknown[]) : [];
+    if (typeof path !== "string" || !isInside(path)) throw refused("a path that leads out of its folder", path);
+    if (path <= this.#last) throw refused("a path that is there twice, or out of order", path);
+    if (!this.#folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/"))))) throw refused("a path in what is no folder of it", path);
+    if (this.#entries.length >= PACKAGE_FILES_MAX) throw refused(`more than ${PACKAGE_FILES_MAX} entries`, path);
+    this.#last = path;
+    if (kind === "d") {
+      this.#folders.add(path);
+      this.#entries.push({ kind: "folder", path });
+    } else if (kind === "l") {
+      if (typeof third !== "string" || linkTarget(path, third) !== third) throw refused("a link that leads out of it", path);
+      this.#entries.push({ kind: "link", path, target: third });
+    } else if (kind === "f" || kind === "x") {
+      const isSize = Number.isSafeInteger(third) && (third as number) >= 0;
+      if (!isSize || typeof fourth !== "string" || !SHA256.test(fourth)) throw refused("a file without size or hash", path);
+      this.#contentsBytes += third as number;
+      if (this.#contentsBytes > PACKAGE_SIZE_BYTES_MAX) throw refused(`more than ${PACKAGE_SIZE_BYTES_MAX} bytes`, path);
+      this.#entries.push({ kind: "file", path, isExecutable: kind === "x", sizeBytes: third as number, sha256: fourth });
+    } else {
+      throw refused("an entry of an unknown kind", path);
+    }
+  }
+}
+
+function refused(what: string, path: unknown): BadPackageError {
+  return new BadPackageError(`the package was refused, as its manifest has ${what}: ${JSON.stringify(path)?.slice(0, 200)}`);
+}
+
+/** Relative, in its shortest form, and nowhere upwards. */
+function isInside(path: string): boolean {
+  if (path === "" || path.length > PATH_LENGTH_MAX || path.includes("\0") || path.includes("\\")) return false;
+  return path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+}
+
+/**
+ * The target of a link in its shortest form, relative to the folder that the link is in; undefined where it leads out of the package. Since all steps upwards come
+ * first and packages have no folders that are links, what this says of the text holds of the files.
+ */
+export function linkTarget(path: string, target: string): string | undefined {
+  if (target === "" || target.startsWith("/") || target.includes("\0") || target.length > PATH_LENGTH_MAX) return undefined;
+  const depth = path.split("/").length - 1;
+  let up = 0;
+  const down: string[] = [];
+  for (const part of target.split("/")) {
+    if (part === "" || part === ".") continue;
+    if (part !== "..") down.push(part);
+    else if (down.length > 0) down.pop();
+    else up += 1;
+  }
+  if (up > depth) return undefined;
+  const steps = [...Array.from({ length: up }, () => ".."), ...down];
+  return steps.length === 0 ? "." : steps.join("/");
+}
+
+/** Where the bytes of each file lie in the contents. */
+export function* filesWithOffsets(manifest: PackageManifest): Generator<PackagedFile & { readonly offset: number }> {
+  let offset = 0;
+  for (const entry of manifest.entries) {
+    if (entry.kind !== "file") continue;
+    yield { ...entry, offset };
+    offset += entry.sizeBytes;
+  }
+}

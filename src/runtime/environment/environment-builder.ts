@@ -1,0 +1,57 @@
+/**
+ * Builds the environments of a node: brings what of them lies on other nodes, then has the rest done by a process of its own.
+ *
+ * The daemon's end of `build.ts`. A package that turns out to be damaged is fetched once more. Never fails: what goes wrong is a result, which says both sides.
+ */
+import type { NodePlace, RuntimeEnvSpec } from "./runtime-env.ts";
+import { folderIdentity } from "../os/files/paths.ts";
+import { buildEnvironment, type BuildResult } from "./build.ts";
+import { type EnvironmentFolders, foreignFoldersOf } from "./environment-folders.ts";
+import type { ObtainedPackage, PackagePlace } from "./package-exchange.ts";
+
+export type ObtainedFolders = { readonly [Folder in keyof EnvironmentFolders]: ObtainedPackage };
+
+interface EnvironmentBuilderOptions {
+  readonly here: NodePlace;
+  /** Whether a driver's folder that is seen here, too, is used as it is. */
+  readonly sharesFolders: boolean;
+  /** Of the node's own process. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly packages: {
+    obtain(place: PackagePlace): Promise<ObtainedPackage>;
+    obtainAnew(place: PackagePlace): Promise<ObtainedPackage>;
+  };
+  /** Runs `buildEnvironment` in another process. */
+  readonly run: (key: string, spec: RuntimeEnvSpec, obtained: ObtainedFolders) => Promise<BuildResult>;
+}
+
+export async function buildWithFolders(key: string, given: RuntimeEnvSpec, options: EnvironmentBuilderOptions): Promise<BuildResult> {
+  const { here, packages, run, sharesFolders, variables } = options;
+  const spec = sharesFolders ? inPlace(given, here) : given;
+  const folders = foreignFoldersOf(spec, here.node);
+  try {
+    if (isThere(spec, here)) return await buildEnvironment(spec, { folder: "", variables, here, obtained: {} });
+    const result = await run(key, spec, await all(folders, (place) => packages.obtain(place)));
+    if ("built" in result || result.isDamaged !== true) return result;
+    return await run(key, spec, await all(folders, (place) => packages.obtainAnew(place)));
+  } catch (error) {
+    return { failed: (error as Error).message, output: [] };
+  }
+}
+
+/** Nodes of one machine run in the driver's folder itself, with the packages that are installed there. */
+function inPlace(spec: RuntimeEnvSpec, here: NodePlace): RuntimeEnvSpec {
+  const { job } = spec;
+  const isSame = job?.directoryIdentity !== undefined && folderIdentity(job.directory) === job.directoryIdentity;
+  return isSame ? { ...spec, job: { ...job, ...here } } : spec;
+}
+
+/** A job that runs where its driver does, with nothing to copy or to install: no other process is needed to find that out. */
+function isThere({ job, workingDir, nodeModules, execPath, language }: RuntimeEnvSpec, { node }: NodePlace): boolean {
+  return job?.node === node && [workingDir, nodeModules, execPath, language].every((part) => part === undefined);
+}
+
+async function all(folders: EnvironmentFolders, obtain: (place: PackagePlace) => Promise<ObtainedPackage>): Promise<ObtainedFolders> {
+  const entries = Object.entries(folders) as [keyof EnvironmentFolders, PackagePlace][];
+  return Object.fromEntries(await Promise.all(entries.map(async ([folder, place]) => [folder, await obtain(place)])));
+}

@@ -1,0 +1,63 @@
+/**
+ * Which versions of its packages a project has installed: what another node's are compared with.
+ *
+ * Looks at the packages that the package.json files of the folder name, where Node would look for them. Packages that are not installed, or not named, are left
+ * out: nothing is compared then. Called where a folder is packed, on the driver's node.
+ */
+import { readTextFile } from "../os/files/package-files.ts";
+import { joinPath, parentPath } from "../os/files/paths.ts";
+
+/** For which folder of the project (empty for itself), name, version. */
+export type InstalledPackage = readonly [folder: string, name: string, version: string];
+
+const KINDS = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"] as const;
+const INSTALLED_MAX = 5000;
+
+/** @param folders - of the project with a package.json of their own, relative to `directory` */
+export function installedPackages(directory: string, folders: readonly string[]): InstalledPackage[] {
+  const found: InstalledPackage[] = [];
+  for (const folder of new Set(["", ...folders])) {
+    // A folder inside a project without a package.json of its own belongs to the project.
+    for (const name of namesIn(nearestManifest(joinPath(directory, folder)))) {
+      const version = versionFrom(joinPath(directory, folder), name);
+      if (version !== undefined && found.length < INSTALLED_MAX) found.push([folder, name, version]);
+    }
+  }
+  return found;
+}
+
+function nearestManifest(folder: string): Record<string, unknown> | undefined {
+  for (let at = folder; ; at = parentPath(at)) {
+    const manifest = readManifest(at);
+    if (manifest !== undefined) return manifest;
+    if (at === parentPath(at)) return undefined;
+  }
+}
+
+function namesIn(manifest: Record<string, unknown> | undefined): Set<string> {
+  const names = new Set<string>();
+  for (const kind of KINDS) {
+    const given = manifest?.[kind];
+    if (typeof given === "object" && given !== null) for (const name of Object.keys(given)) names.add(name);
+  }
+  return names;
+}
+
+function versionFrom(folder: string, name: string): string | undefined {
+  for (let at = folder; ; at = parentPath(at)) {
+    const version = readManifest(joinPath(at, "node_modules", name))?.["version"];
+    if (typeof version === "string") return version;
+    if (at === parentPath(at)) return undefined;
+  }
+}
+
+function readManifest(folder: string): Record<string, unknown> | undefined {
+  const text = readTextFile(joinPath(folder, "package.json"));
+  if (text === undefined) return undefined;
+  try {
+    const manifest = JSON.parse(text) as unknown;
+    return typeof manifest === "object" && manifest !== null ? (manifest as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The Node that an environment names for its workers: that it is there, that it is Node, and that it is new enough.
+ *
+ * Called by `build.ts`, in the process that builds the environment, before any worker is started: its error names the program and the remedy, where workers that die at
+ * their start would only say how.
+ */
+import { programOutput } from "../os/processes/program-output.ts";
+import { NODE_MIN } from "../os/supported-runtime.ts";
+
+/**
+ * @returns The same path.
+ * @throws Error that says what is wrong and how to mend it
+ */
+export async function checkedNode(program: string): Promise<string> {
+  const version = await versionOf(program);
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return program;
+  throw new Error(`execPath is Node ${version} (${program}): version ${NODE_MIN.join(".")} or later is needed`);
+}
+
+async function versionOf(program: string): Promise<string> {
+  let output: string;
+  try {
+    output = await programOutput(program, ["-p", "JSON.stringify(process.versions)"]);
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new Error(`execPath cannot be run on this machine: ${reason}. Install Node there, or name its path on each node`, {
+      cause: error,
+    });
+  }
+  try {
+    const { node } = JSON.parse(output) as { node: string };
+    if (typeof node === "string") return node;
+  } catch {
+    // It printed something else.
+  }
+  throw new Error(`execPath is no Node: ${program} does not tell its version as Node does`);
+}

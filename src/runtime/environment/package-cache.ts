@@ -1,0 +1,62 @@
+/**
+ * Which packages a node keeps, for which jobs, and which of them go when it has too many.
+ *
+ * Pure. A package that a job may still need stays; of the others the one that nobody has used for longest goes first. A job that is run again and again so finds its
+ * folder where it was.
+ */
+import type { JobId } from "../base/ids.ts";
+
+interface Kept {
+  readonly bytes: number;
+  readonly jobs: Set<JobId>;
+}
+
+export class PackageCache {
+  readonly #bytesMax: number;
+  /** The one that was used last stands last. */
+  readonly #packages = new Map<string, Kept>();
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  has(hash: string): boolean {
+    return this.#packages.has(hash);
+  }
+
+  /** The names of all, the one that was used last first. */
+  get hashes(): string[] {
+    return Array.from(this.#packages.keys()).reverse();
+  }
+
+  /** It is there, and a job uses it. */
+  used(hash: string, { bytes, job }: { bytes: number; job: JobId }): void {
+    const kept = this.#packages.get(hash) ?? { bytes, jobs: new Set<JobId>() };
+    kept.jobs.add(job);
+    this.#packages.delete(hash);
+    this.#packages.set(hash, kept);
+  }
+
+  removed(hash: string): void {
+    this.#packages.delete(hash);
+  }
+
+  jobEnded(job: JobId): void {
+    for (const { jobs } of this.#packages.values()) jobs.delete(job);
+  }
+
+  /** What has to be removed for the rest to fit; it is off the shelf when this returns. */
+  evict(): string[] {
+    let bytes = 0;
+    for (const kept of this.#packages.values()) bytes += kept.bytes;
+    const evicted: string[] = [];
+    for (const [hash, kept] of this.#packages) {
+      if (bytes <= this.#bytesMax) break;
+      if (kept.jobs.size > 0) continue;
+      bytes -= kept.bytes;
+      evicted.push(hash);
+    }
+    for (const hash of evicted) this.#packages.delete(hash);
+    return evicted;
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Which Python an environment's workers run: the one that it names, the one of a virtual environment made for its packages, or the machine's.
+ *
+ * Called by `build.ts`, in the process that builds the environment. Looks before anything is started whether there is an interpreter and whether it is new enough, so that
+ * the error names both the interpreter and the remedy. Packages are installed once for each list and interpreter, and kept for later sessions.
+ */
+import { isDirectory, isFile, joinPath } from "../os/files/paths.ts";
+import { findProgram, installPythonPackages, pythonFacts } from "../os/python-install.ts";
+import type { RuntimeEnvSpec } from "./runtime-env.ts";
+
+/** What is looked for in PATH where the environment names none. */
+const DEFAULT_INTERPRETERS = ["python3", "python"];
+const VERSION_MIN: readonly [number, number] = [3, 9];
+
+interface PythonInterpreterOptions {
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly cacheFolder: string;
+  readonly timeoutMs: number;
+}
+
+/**
+ * The interpreter of an environment whose workers speak Python.
+ *
+ * @throws Error that says what is missing and how to mend it
+ */
+export async function pythonInterpreter(spec: RuntimeEnvSpec, options: PythonInterpreterOptions): Promise<string> {
+  const { python } = spec;
+  if (typeof python === "string") return await checked(interpreterAt(python));
+  const found = machineInterpreter(options.variables);
+  const facts = await checkedFacts(found);
+  if (python === undefined) return found;
+  const { cacheFolder, timeoutMs } = options;
+  return await installPythonPackages({ packages: python, interpreter: found, version: facts.version, cacheFolder, timeoutMs });
+}
+
+/** Of a virtual environment, or the interpreter itself. */
+function interpreterAt(place: string): string {
+  if (isFile(place)) return place;
+  const candidates = [joinPath(place, "bin", "python3"), joinPath(place, "bin", "python"), joinPath(place, "Scripts", "python.exe")];
+  const found = candidates.find(isFile);
+  if (found !== undefined) return found;
+  if (isDirectory(place))
+    throw new Error(`${place} is no virtual environment: it has no bin/python3. Make one with: python3 -m venv ${place}`);
+  throw new Error(`there is no Python at ${place} on this machine. Make a virtual environment there with: python3 -m venv ${place}`);
+}
+
+function machineInterpreter(variables: Readonly<Record<string, string | undefined>>): string {
+  for (const name of DEFAULT_INTERPRETERS) {
+    const found = findProgram(name, variables["PATH"] ?? "");
+    if (found !== undefined) return found;
+  }
+  throw new Error(
+    `there is no python3 in PATH. Install Python ${VERSION_MIN.join(".")} or later, or name one with runtimeEnv: { python: "path/to/venv" }`,
+  );
+}
+
+async function checked(interpreter: string): Promise<string> {
+  await checkedFacts(interpreter);
+  return interpreter;
+}
+
+async function checkedFacts(interpreter: string): Promise<{ version: string }> {
+  const facts = await pythonFacts(interpreter);
+  const [major = 0, minor = 0] = facts.version.split(".").map(Number);
+  const [majorMin, minorMin] = VERSION_MIN;
+  if (major < majorMin || (major === majorMin && minor < minorMin)) {
+    throw new Error(
+      `${interpreter} is Python ${facts.version}, and ${VERSION_MIN.join(".")} or later is needed: name another one with runtimeEnv: { python: ... }`,
+    );
+  }
+  return facts;
+}

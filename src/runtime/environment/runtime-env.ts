@@ -1,0 +1,330 @@
+/**
+ * What a runtime environment is: environment variables, a working directory, npm packages; how one is checked, merged and named.
+ *
+ * `core` checks what a user wrote and merges it into the surroundings' (job, then task or actor); the node's daemon gets the result under its key and starts
+ * workers for it. Pure, but for looking whether the named folders are there: a wrong path is an error where it was written.
+ */
+import { describeValue } from "../base/describe.ts";
+import type { JobId, NodeId } from "../base/ids.ts";
+import { sha256Hex } from "../os/digest.ts";
+import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../os/files/paths.ts";
+
+/**
+ * What the worker processes of a job, a task or an actor have besides what the node has. Variables are merged into those of the surroundings, everything
+ * else replaces them. Workers of one environment are kept apart and reused for it; a failure to build it is a `RuntimeEnvError`.
+ */
+export interface RuntimeEnvInput {
+  /** Environment variables; `${NAME}` in a value stands for the node's own variable of that name. */
+  readonly envVars?: Readonly<Record<string, string>> | undefined;
+  /**
+   * A folder that is copied when the first worker needs it, once a session; workers run in the copy. Left out are `node_modules`, `.git`, and what `.gitignore`
+   * files and `excludes` name. At most 512 MiB. Packages of the folder are found in the copy, too.
+   */
+  readonly workingDir?: string | undefined;
+  /** What else is left out of the copy: patterns as in a `.gitignore` file. */
+  readonly excludes?: readonly string[] | undefined;
+  /**
+   * npm packages that the code of tasks and actors finds before all others: a folder with `package.json` and `package-lock.json`, or packages such as
+   * `["lodash@4.17.21"]`. Installed by npm, once for each lockfile, Node version and platform, and kept for later sessions.
+   */
+  readonly nodeModules?: string | readonly string[] | undefined;
+  /**
+   * The Python of functions and classes that are named with `python`: the folder of a virtual environment or an interpreter, which must be there on each node, or packages
+   * such as `["numpy==2.1.0"]`, which pip installs once for each list, interpreter and platform. Default: `python3` in PATH.
+   */
+  readonly python?: string | readonly string[] | undefined;
+  /**
+   * Modules of Python that are imported once, before workers are forked from the process that did: a worker with heavy imports is there in milliseconds. They must not start
+   * threads that are needed later, nor use CUDA. On Linux; without effect elsewhere.
+   */
+  readonly pythonPreload?: readonly string[] | undefined;
+  /**
+   * The Node of the workers: the path of a program that is on each node, version 22.18 or later. Default: the one that the node itself runs. Workers that speak Python have none.
+   */
+  readonly execPath?: string | undefined;
+  /**
+   * Flags of Node for the workers, such as `["--max-old-space-size=8192", "--import=./hooks.mjs"]`, after those that the driver's own command line gives them. A value stands in the same
+   * text as its flag.
+   */
+  readonly execArgv?: readonly string[] | undefined;
+  /** Time that npm or pip may take, in milliseconds. Default: 600,000. */
+  readonly setupTimeoutMs?: number | undefined;
+}
+
+/** Where something lies, for those who need it elsewhere. */
+export interface NodePlace {
+  readonly node: NodeId;
+  /** For people. */
+  readonly hostname: string;
+}
+
+/** In a cluster: the job whose workers these are, and what of its driver they have. */
+interface JobEnvironment extends NodePlace {
+  readonly jobId: JobId;
+  readonly namespace: string;
+  /** Where the driver runs: its workers on the same node run there, others in a copy that travelled. */
+  readonly directory: string;
+  /** By which a node knows that it sees the very same folder at this path, as nodes of one machine do; undefined where that cannot be told. */
+  readonly directoryIdentity?: string | undefined;
+  /** Flags of Node that decide how the driver loads modules. */
+  readonly execArgv: readonly string[];
+}
+
+/** Checked, with absolute paths. Nothing set means the surroundings as they are. */
+export interface RuntimeEnvSpec {
+  readonly envVars?: Readonly<Record<string, string>>;
+  readonly workingDir?: string;
+  readonly excludes?: readonly string[];
+  /** A folder with package.json and package-lock.json, or the packages themselves. */
+  readonly nodeModules?: string | readonly string[];
+  /** A virtual environment or an interpreter, or packages. */
+  readonly python?: string | readonly string[];
+  readonly pythonPreload?: readonly string[];
+  readonly execPath?: string;
+  readonly execArgv?: readonly string[];
+  /** Which kind of worker runs it; undefined is JavaScript. Not the user's to set: it goes with what is called. */
+  readonly language?: "python";
+  readonly setupTimeoutMs?: number;
+  /** Undefined where there is one driver, whose node it is. */
+  readonly job?: JobEnvironment;
+  /** In a cluster: whose folder `workingDir` names. */
+  readonly workingDirAt?: NodePlace;
+  /** In a cluster: whose folder `nodeModules` names. */
+  readonly nodeModulesAt?: NodePlace;
+}
+
+export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
+/** The key of `NO_ENVIRONMENT`, under which ordinary workers run. */
+export const DEFAULT_ENVIRONMENT_KEY = "";
+
+const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "pythonPreload", "execPath", "execArgv", "setupTimeoutMs"];
+const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
+  working_dir: "it is spelled workingDir",
+  env_vars: "it is spelled envVars",
+  pip: 'packages of Python are python: ["numpy"]; npm packages are nodeModules',
+  conda: 'a Python environment is python: "path/to/environment"; npm packages are nodeModules',
+  uv: 'packages of Python are python: ["numpy"]; npm packages are nodeModules',
+  npm: "it is spelled nodeModules",
+  py_executable: "a Python is python, a Node is execPath",
+};
+/** They have Node run something else than the worker's program. */
+const OTHER_PROGRAM_FLAG =
+  /^(-[a-z]*[epich]|--(eval|print|interactive|check|help|version|run|test|watch|build-snapshot|build-sea|prof-process|v8-options|completion-bash).*|-v|--|-)$/;
+const VARIABLE_NAME = /^[^=\0]+$/;
+/** `name`, `@scope/name`, each with an optional version or range; no paths, no addresses: a worker's packages come from the registry. */
+const PACKAGE = /^(@[a-z0-9-~][a-z0-9-._~]*\/)?[a-z0-9-~][a-z0-9-._~]*(@[\w.^~<>=*| -]+)?$/i;
+
+/** `name`, `name[extra]`, each with an optional version; no options of pip, no paths, no addresses. */
+const PYTHON_PACKAGE = /^[a-z0-9]([\w.-]*[a-z0-9])?(\[[\w, .-]+\])?\s*([<>=!~][=<>!~\w.*, -]+)?$/i;
+
+const PYTHON_MODULE = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
+
+interface RuntimeEnvFault {
+  readonly reason: string;
+  readonly error: "wrong type" | "out of range";
+}
+
+/** Why something is no runtime environment; undefined where it is one. */
+export function faultOfRuntimeEnv(value: unknown): RuntimeEnvFault | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { reason: 'an object such as { envVars: { NAME: "value" } } is needed', error: "wrong type" };
+  }
+  for (const [field, given] of Object.entries(value)) {
+    if (!FIELDS.includes(field)) {
+      const other = FIELDS_OF_RAY[field] ?? `there are ${FIELDS.join(", ")}`;
+      return { reason: `there is no field ${JSON.stringify(field.slice(0, 100))} in a runtime environment: ${other}`, error: "wrong type" };
+    }
+    const fault = given === undefined ? undefined : faultOfField(field, given);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function faultOfField(field: string, given: unknown): RuntimeEnvFault | undefined {
+  switch (field) {
+    case "envVars":
+      return faultOfVariables(given);
+    case "workingDir":
+      if (typeof given !== "string" || given === "") return { reason: "workingDir is the path of a folder", error: "wrong type" };
+      if (!isDirectory(resolvePath(given))) return { reason: `workingDir names no folder: ${resolvePath(given)}`, error: "out of range" };
+      return undefined;
+    case "excludes":
+      if (!isTexts(given)) return { reason: "excludes is an array of patterns, as in a .gitignore file", error: "wrong type" };
+      return undefined;
+    case "nodeModules":
+      return faultOfNodeModules(given);
+    case "python":
+      return faultOfPython(given);
+    case "execPath":
+      if (typeof given !== "string" || given === "") return { reason: "execPath is the path of a Node program", error: "wrong type" };
+      return undefined;
+    case "execArgv":
+      return faultOfFlags(given);
+    case "pythonPreload":
+      if (!isTexts(given) || !given.every((name) => PYTHON_MODULE.test(name)))
+        return { reason: 'pythonPreload is an array of modules, such as ["numpy"]', error: "wrong type" };
+      return undefined;
+    default:
+      if (typeof given !== "number") return { reason: "setupTimeoutMs is a number of milliseconds", error: "wrong type" };
+      if (!(given > 0 && given < 2 ** 31)) return { reason: "setupTimeoutMs is a number of milliseconds above 0", error: "out of range" };
+      return undefined;
+  }
+}
+
+function faultOfVariables(given: unknown): RuntimeEnvFault | undefined {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    return { reason: "envVars is an object of names and texts", error: "wrong type" };
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (!VARIABLE_NAME.test(name))
+      return { reason: `envVars has a name that no variable can have: ${describeValue(name)}`, error: "out of range" };
+    if (typeof value !== "string" || value.includes("\0")) {
+      return { reason: `envVars.${name} is a text: use String(...) for ${describeValue(value)}`, error: "wrong type" };
+    }
+  }
+  return undefined;
+}
+
+function faultOfNodeModules(given: unknown): RuntimeEnvFault | undefined {
+  if (typeof given === "string" && given !== "") {
+    for (const file of ["package.json", "package-lock.json"]) {
+      const path = joinPath(resolvePath(given), file);
+      if (!isFile(path)) {
+        return { reason: `nodeModules names a folder with package.json and package-lock.json: there is no ${path}`, error: "out of range" };
+      }
+    }
+    return undefined;
+  }
+  if (!isTexts(given) || given.length === 0) {
+    return { reason: 'nodeModules is a folder with a lockfile, or packages such as ["lodash@4.17.21"]', error: "wrong type" };
+  }
+  const wrong = given.find((name) => !PACKAGE.test(name));
+  if (wrong === undefined) return undefined;
+  return {
+    reason: `nodeModules names packages of the registry, such as "lodash@4.17.21": not ${describeValue(wrong)}`,
+    error: "out of range",
+  };
+}
+
+function faultOfPython(given: unknown): RuntimeEnvFault | undefined {
+  if (typeof given === "string" && given !== "") return undefined;
+  if (!isTexts(given) || given.length === 0) {
+    return { reason: 'python is the folder of a virtual environment, an interpreter, or packages such as ["numpy"]', error: "wrong type" };
+  }
+  const wrong = given.find((name) => !PYTHON_PACKAGE.test(name));
+  if (wrong === undefined) return undefined;
+  return { reason: `python names packages as pip takes them, such as "numpy==2.1.0": not ${describeValue(wrong)}`, error: "out of range" };
+}
+
+function faultOfFlags(given: unknown): RuntimeEnvFault | undefined {
+  if (!isTexts(given)) return { reason: 'execArgv is an array of flags, such as ["--max-old-space-size=8192"]', error: "wrong type" };
+  for (const flag of given) {
+    if (!flag.startsWith("-"))
+      return {
+        reason: `execArgv has flags with their values, such as "--import=./hooks.mjs": not ${describeValue(flag)}`,
+        error: "out of range",
+      };
+    if (OTHER_PROGRAM_FLAG.test(flag))
+      return { reason: `execArgv has a flag with which Node runs no worker: ${describeValue(flag)}`, error: "out of range" };
+  }
+  return undefined;
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** With absolute paths, and without what was not set. */
+export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEnvSpec {
+  if (input === undefined) return NO_ENVIRONMENT;
+  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, execPath, execArgv, setupTimeoutMs } = input;
+  return Object.freeze({
+    ...(envVars === undefined || Object.keys(envVars).length === 0 ? {} : { envVars: { ...envVars } }),
+    ...(workingDir === undefined ? {} : { workingDir: resolvePath(workingDir) }),
+    ...(excludes === undefined || workingDir === undefined ? {} : { excludes: [...excludes] }),
+    ...(nodeModules === undefined
+      ? {}
+      : { nodeModules: typeof nodeModules === "string" ? resolvePath(nodeModules) : [...nodeModules].sort() }),
+    ...(python === undefined ? {} : { python: typeof python === "string" ? resolvePath(python) : [...python].sort() }),
+    ...(pythonPreload === undefined || pythonPreload.length === 0 ? {} : { pythonPreload: [...pythonPreload] }),
+    ...(execPath === undefined ? {} : { execPath: resolvePath(execPath) }),
+    ...(execArgv === undefined || execArgv.length === 0 ? {} : { execArgv: [...execArgv] }),
+    ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
+  });
+}
+
+/** The same for what is called in Python. */
+export function pythonRuntimeEnv(spec: RuntimeEnvSpec | undefined): RuntimeEnvSpec {
+  return Object.freeze({ ...spec, language: "python" as const });
+}
+
+/** What is inside wins: variables are merged one by one, everything else is replaced, as in Ray. */
+export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): RuntimeEnvSpec {
+  if (inner === NO_ENVIRONMENT) return outer;
+  if (outer === NO_ENVIRONMENT) return inner;
+  const { excludes: outerExcludes, ...outerRest } = outer;
+  const envVars = { ...outer.envVars, ...inner.envVars };
+  const excludes = inner.workingDir === undefined ? outerExcludes : inner.excludes;
+  return Object.freeze({
+    ...outerRest,
+    ...inner,
+    ...(Object.keys(envVars).length === 0 ? {} : { envVars }),
+    ...(excludes === undefined ? {} : { excludes }),
+  });
+}
+
+/** Equal environments have equal keys; the default one's is empty. */
+export function environmentKey(spec: RuntimeEnvSpec): string {
+  const {
+    envVars,
+    workingDir,
+    excludes,
+    nodeModules,
+    python,
+    pythonPreload,
+    execPath,
+    execArgv,
+    language,
+    job,
+    workingDirAt,
+    nodeModulesAt,
+  } = spec;
+  const parts = [envVars, workingDir, nodeModules, python, pythonPreload, execPath, execArgv, language, job];
+  const isDefault = parts.every((part) => part === undefined);
+  if (isDefault) return DEFAULT_ENVIRONMENT_KEY;
+  const variables = Object.entries(envVars ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const places = job === undefined ? [] : [job.jobId, job.namespace, workingDirAt?.node, nodeModulesAt?.node];
+  const inPython = [python, pythonPreload, language].every((part) => part === undefined) ? [] : [{ python, pythonPreload, language }];
+  const ofNode = [execPath, execArgv].every((part) => part === undefined) ? [] : [{ execPath, execArgv }];
+  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places, ...inPython, ...ofNode])).slice(0, 24);
+}
+
+/** What the user wrote of it. */
+export function writtenRuntimeEnv(spec: RuntimeEnvSpec): RuntimeEnvInput {
+  return Object.fromEntries(Object.entries(spec).filter(([field]) => FIELDS.includes(field)));
+}
+
+/** With the node on which the folders in it were named. */
+export function placedRuntimeEnv(spec: RuntimeEnvSpec, { node, hostname }: NodePlace): RuntimeEnvSpec {
+  const { workingDir, nodeModules } = spec;
+  const at: NodePlace = { node, hostname };
+  return Object.freeze({
+    ...spec,
+    // Files are named by their real paths: so is the folder, or they would not lie in it.
+    ...(workingDir === undefined ? {} : { workingDir: realPath(workingDir), workingDirAt: at }),
+    ...(typeof nodeModules === "string" ? { nodeModulesAt: at } : {}),
+  });
+}
+
+/** `${NAME}` in a value stands for the variable of the node's own environment; an unknown one for nothing. */
+export function expandedVariables(
+  envVars: Readonly<Record<string, string>>,
+  surroundings: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(envVars).map(([name, value]) => [
+      name,
+      value.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => surroundings[variable] ?? ""),
+    ]),
+  );
+}

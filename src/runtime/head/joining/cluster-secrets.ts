@@ -1,0 +1,112 @@
+/**
+ * What a cluster must not lose with its head: the authority's key, the token of every hello, and which join tokens are good.
+ *
+ * Decides where that is kept: in a folder of the head's machine, readable by its user alone, or in the control store, where the next head finds it; there
+ * it is not encrypted, since only heads may read the tables (decision 0022). Whoever has it is the cluster. Of two heads that begin at once one makes it and both have it.
+ */
+import { type Authority, authorityHash, newAuthority } from "../../os/network/certificates.ts";
+import { makePrivateFolder, readPrivateFile, writePrivateFile } from "../../os/files/private-files.ts";
+import { newToken } from "../../os/random.ts";
+import { formatJoinToken } from "../../rpc/join-token.ts";
+import { type JoinTokenRecord, JoinTokens } from "./join-tokens.ts";
+import type { ControlStore } from "../../control-plane/control-store.ts";
+
+export interface ClusterSecrets {
+  authority: Authority;
+  /** Of every hello. */
+  token: string;
+  /** The token that the head shows at each of its starts; of all others only the hash is kept. */
+  joinToken: string;
+  /** All that were ever made. */
+  joinTokens: JoinTokenRecord[];
+}
+
+/** Where they are kept. */
+export interface SecretsPlace {
+  read(): Promise<ClusterSecrets | undefined>;
+  /** Replaces what `change` was given. Undefined: nothing is kept there yet. */
+  update(change: (before: ClusterSecrets | undefined) => ClusterSecrets): Promise<ClusterSecrets>;
+}
+
+const FILE = "cluster-secrets.json";
+const KEY = "security.secrets";
+/** Another head changes them at the same time; that is rare, and over at once. */
+const TRIES = 20;
+
+export function secretsInFolder(folder: string): SecretsPlace {
+  const file = `${folder}/${FILE}`;
+  const read = (): ClusterSecrets | undefined => {
+    const text = readPrivateFile(file);
+    return text === undefined ? undefined : (JSON.parse(text) as ClusterSecrets);
+  };
+  return {
+    read: async () => read(),
+    update: async (change) => {
+      makePrivateFolder(folder);
+      const after = change(read());
+      writePrivateFile(file, JSON.stringify(after));
+      return after;
+    },
+  };
+}
+
+export function secretsInStore(store: ControlStore): SecretsPlace {
+  const read = async (): Promise<{ secrets: ClusterSecrets | undefined; revision: number }> => {
+    const entry = await store.get(KEY);
+    if (entry === undefined) return { secrets: undefined, revision: 0 };
+    return { secrets: JSON.parse(Buffer.from(entry.value).toString("utf8")) as ClusterSecrets, revision: entry.revision };
+  };
+  return {
+    read: async () => (await read()).secrets,
+    update: async (change) => {
+      for (let attempt = 0; attempt < TRIES; attempt += 1) {
+        const { secrets, revision } = await read();
+        const after = change(secrets);
+        const value = Buffer.from(JSON.stringify(after), "utf8");
+        const { committed } = await store.transaction({ checks: [{ key: KEY, revision }], writes: [{ key: KEY, value }] });
+        if (committed) return after;
+      }
+      throw new Error("Cannot keep the cluster's secrets: others change them all the time");
+    },
+  };
+}
+
+/** For a head whose cluster ends with it. */
+export function secretsInMemory(): SecretsPlace {
+  let kept: ClusterSecrets | undefined;
+  return {
+    read: async () => kept,
+    update: async (change) => {
+      kept = change(kept);
+      return kept;
+    },
+  };
+}
+
+/**
+ * The secrets of the cluster, made where there are none.
+ *
+ * @param options `token`: that of the hellos where they are made now
+ */
+export async function openSecrets(place: SecretsPlace, options: { nowMs: number; token?: string | undefined }): Promise<ClusterSecrets> {
+  const kept = await place.read();
+  if (kept !== undefined) return kept;
+  const { nowMs, token = newToken() } = options;
+  const authority = newAuthority({ nowMs });
+  const secret = newToken();
+  const made: ClusterSecrets = {
+    authority,
+    token,
+    joinToken: formatJoinToken({ authorityHash: authorityHash(authority.ca), secret }),
+    joinTokens: [new JoinTokens().add(secret, { nowMs })],
+  };
+  return await place.update((before) => before ?? made);
+}
+
+/** Keeps a join token that was made or revoked. */
+export async function storeJoinToken(place: SecretsPlace, record: JoinTokenRecord): Promise<void> {
+  await place.update((before) => {
+    if (before === undefined) throw new Error("Cannot keep a join token: the cluster's secrets are gone");
+    return { ...before, joinTokens: [...before.joinTokens.filter(({ id }) => id !== record.id), record] };
+  });
+}

@@ -1,0 +1,135 @@
+/**
+ * The security of a running head: its own certificate, who may join, and who gets a later certificate.
+ *
+ * Made before the head listens, from the secrets that the cluster has already or gets now. A head that only its own machine reaches, and that keeps nothing, needs
+ * none of this: there a token is enough (decision 0022). Called by the head's entry point and, for questions over links, by `head-server.ts`.
+ */
+import type { NodeId } from "../../base/ids.ts";
+import { authorityHash, certifyNode, newNodeKey } from "../../os/network/certificates.ts";
+import type { ListenOptions } from "../../os/network/tcp-transport.ts";
+import type { TlsIdentity } from "../../os/network/tls-identity.ts";
+import { listenForJoin } from "../../rpc/join-listener.ts";
+import type { JoinTokensHeader, JoinTokensReply } from "../../wire/cluster-messages.ts";
+import { type ClusterSecrets, openSecrets, type SecretsPlace, storeJoinToken } from "./cluster-secrets.ts";
+import { Joining } from "./join.ts";
+import { JoinTokens } from "./join-tokens.ts";
+import type { WireError } from "../../wire/wire-error.ts";
+
+interface HeadSecurityOptions {
+  place: SecretsPlace;
+  headId: NodeId;
+  /** Where the secrets are made now: the token of the hellos. */
+  token: string | undefined;
+  /** Names and IP addresses for the head's certificate, for clients of NATS. */
+  hosts: readonly string[];
+  /** Refuse plain TCP also on this machine, in the whole cluster. */
+  tlsOnLoopback: boolean;
+  livingNodes: () => Iterable<NodeId>;
+  isDead: (node: NodeId) => boolean;
+  /** Why nobody can join here now. */
+  refusal?: () => WireError | undefined;
+  natsFor?: (nodeId: NodeId) => unknown;
+  nowMs: () => number;
+}
+
+export class HeadSecurity {
+  readonly #options: HeadSecurityOptions;
+  #secrets: ClusterSecrets;
+  #joining: Joining;
+
+  private constructor(options: HeadSecurityOptions, secrets: ClusterSecrets) {
+    this.#options = options;
+    this.#secrets = secrets;
+    this.#joining = joiningOf(options, secrets);
+  }
+
+  static async open(options: HeadSecurityOptions): Promise<HeadSecurity> {
+    return new HeadSecurity(options, await openSecrets(options.place, { nowMs: options.nowMs(), token: options.token }));
+  }
+
+  /** Another head may have changed which join tokens are good. */
+  async reload(): Promise<void> {
+    this.#secrets = (await this.#options.place.read()) ?? this.#secrets;
+    this.#joining = joiningOf(this.#options, this.#secrets);
+  }
+
+  /** Of every hello. */
+  get token(): string {
+    return this.#secrets.token;
+  }
+
+  /** Undefined once it is not good any more. */
+  get joinToken(): string | undefined {
+    return this.#joining.tokens.isGood(this.#secrets.joinToken.split("-").at(-1) ?? "", this.#options.nowMs())
+      ? this.#secrets.joinToken
+      : undefined;
+  }
+
+  get authorityHash(): string {
+    return authorityHash(this.#secrets.authority.ca);
+  }
+
+  newIdentity(): TlsIdentity {
+    const { key, publicKey } = newNodeKey();
+    return { ca: this.#secrets.authority.ca, cert: this.certifySelf(publicKey), key, alsoOnLoopback: this.#options.tlsOnLoopback };
+  }
+
+  certifySelf(publicKey: string): string {
+    const { headId: nodeId, hosts, nowMs } = this.#options;
+    return certifyNode(this.#secrets.authority, { nodeId, publicKey, isHead: true, hosts, nowMs: nowMs() });
+  }
+
+  /** How the head listens. */
+  get listenOptions(): ListenOptions {
+    return {
+      onUnauthenticated: (transport, problem) => {
+        listenForJoin(transport, {
+          problem,
+          onJoin: (request, from) => {
+            const refusal = this.#options.refusal?.();
+            if (refusal !== undefined) throw refusal;
+            return this.#joining.join(request, from);
+          },
+        });
+      },
+    };
+  }
+
+  /** The next certificate of a node that has proved who it is. @throws the error that is the answer */
+  renew(nodeId: NodeId, publicKey: string): string {
+    return this.#joining.renew(nodeId, publicKey);
+  }
+
+  /** What an operator wants of the join tokens. @throws the error that is the answer */
+  async joinTokens(asked: JoinTokensHeader): Promise<JoinTokensReply> {
+    if (asked?.do === "new") {
+      const { ageMaxMs } = asked;
+      if (ageMaxMs !== undefined && !(typeof ageMaxMs === "number" && ageMaxMs > 0))
+        throw new Error(`Cannot make a join token: its age is a number of milliseconds above 0: received ${String(ageMaxMs)}`);
+      const { id, joinToken, expiresAtMs } = await this.#joining.newJoinToken(ageMaxMs === undefined ? {} : { ageMaxMs });
+      return { kind: "new", id, joinToken, expiresAtMs };
+    }
+    if (asked?.do === "revoke") return { kind: "revoked", wasKnown: await this.#joining.revoke(asked.id) };
+    if (asked?.do === "list") return { kind: "list", tokens: this.#joining.tokens.records };
+    throw new Error("the question about join tokens is malformed");
+  }
+}
+
+function joiningOf(options: HeadSecurityOptions, secrets: ClusterSecrets): Joining {
+  const { headId, livingNodes, isDead, natsFor, nowMs, place, tlsOnLoopback } = options;
+  return new Joining({
+    authority: secrets.authority,
+    headNodeId: headId,
+    token: secrets.token,
+    tlsOnLoopback,
+    tokens: new JoinTokens(secrets.joinTokens),
+    livingNodes: function* () {
+      yield headId;
+      yield* livingNodes();
+    },
+    isDead,
+    ...(natsFor === undefined ? {} : { natsFor }),
+    store: (record) => storeJoinToken(place, record),
+    nowMs,
+  });
+}

@@ -1,0 +1,86 @@
+/**
+ * Which join tokens are good: made, aged, revoked, and how often somebody may try one. Pure: time comes with each call.
+ *
+ * Kept and stored is the hash of a token's secret, never the secret: who reads the tables cannot join. Tries are counted by
+ * address, a bucket each, since a secret of 256 bits needs no more protection than that trying costs the head little.
+ */
+import { sha256Hex } from "../../os/digest.ts";
+import { tokensEqual } from "../../os/random.ts";
+
+/** As it is stored in the cluster's tables. */
+export interface JoinTokenRecord {
+  /** SHA-256 of the secret. */
+  id: string;
+  createdAtMs: number;
+  /** Undefined: good until it is revoked. */
+  expiresAtMs: number | undefined;
+  revokedAtMs: number | undefined;
+}
+
+const TRIES_PER_SECOND = 5;
+/** Addresses whose tries are remembered; the one that tried the longest ago is forgotten. */
+const ADDRESSES_MAX = 1024;
+
+export class JoinTokens {
+  readonly #records = new Map<string, JoinTokenRecord>();
+  readonly #tries = new Map<string, { left: number; atMs: number }>();
+
+  /** Takes over what was stored. */
+  constructor(records: Iterable<JoinTokenRecord> = []) {
+    for (const record of records) this.#records.set(record.id, record);
+  }
+
+  get records(): JoinTokenRecord[] {
+    return [...this.#records.values()];
+  }
+
+  add(secret: string, options: { nowMs: number; ageMaxMs?: number | undefined }): JoinTokenRecord {
+    const { nowMs, ageMaxMs } = options;
+    const expiresAtMs = ageMaxMs === undefined ? undefined : nowMs + ageMaxMs;
+    const record: JoinTokenRecord = { id: sha256Hex(secret), createdAtMs: nowMs, expiresAtMs, revokedAtMs: undefined };
+    this.#records.set(record.id, record);
+    return record;
+  }
+
+  /** Nobody joins with it from now on; who has joined stays. Returns the record to store, or undefined for an unknown id. */
+  revoke(id: string, nowMs: number): JoinTokenRecord | undefined {
+    const record = this.#records.get(id);
+    if (record === undefined) return undefined;
+    const revoked = { ...record, revokedAtMs: record.revokedAtMs ?? nowMs };
+    this.#records.set(id, revoked);
+    return revoked;
+  }
+
+  /** Whether somebody could join with a secret; no try of anybody. */
+  isGood(secret: string, nowMs: number): boolean {
+    const record = this.#records.get(sha256Hex(secret));
+    if (record === undefined || record.revokedAtMs !== undefined) return false;
+    return record.expiresAtMs === undefined || nowMs < record.expiresAtMs;
+  }
+
+  /** Why somebody at an address may not join with a secret; undefined when he may. */
+  refusalOf(secret: string, options: { from: string; nowMs: number }): string | undefined {
+    const { from, nowMs } = options;
+    if (!this.#mayTry(from, nowMs)) return `more than ${TRIES_PER_SECOND} tries a second came from ${from}`;
+    const id = sha256Hex(secret);
+    let found: JoinTokenRecord | undefined;
+    // All are compared, each in constant time: how long it takes tells nothing of any of them.
+    for (const record of this.#records.values()) if (tokensEqual(id, record.id)) found = record;
+    if (found === undefined) return "it is not one of this cluster";
+    if (found.revokedAtMs !== undefined) return `it was revoked at ${new Date(found.revokedAtMs).toISOString()}`;
+    if (found.expiresAtMs !== undefined && nowMs >= found.expiresAtMs)
+      return `it was good until ${new Date(found.expiresAtMs).toISOString()}`;
+    return undefined;
+  }
+
+  #mayTry(from: string, nowMs: number): boolean {
+    const before = this.#tries.get(from);
+    const refilled = before === undefined ? TRIES_PER_SECOND : before.left + ((nowMs - before.atMs) * TRIES_PER_SECOND) / 1000;
+    const left = Math.min(TRIES_PER_SECOND, refilled) - 1;
+    // Again at the end: the first of the map is who tried the longest ago.
+    this.#tries.delete(from);
+    this.#tries.set(from, { left: Math.max(0, left), atMs: nowMs });
+    if (this.#tries.size > ADDRESSES_MAX) this.#tries.delete(this.#tries.keys().next().value as string);
+    return left >= 0;
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * The head's side of joining: whoever shows a good join token gets a certificate for its key, the cluster's token, and what it needs for NATS; a node
+ * of the cluster gets a later certificate over its link.
+ *
+ * A node id belongs to whoever had it first: another key for an id that lives, or for one with the same tag, which its processes' ids begin with,
+ * is refused. Called by the head for callers that `listen` hands to `onUnauthenticated`.
+ */
+import { type NodeId, nodeTagOf } from "../../base/ids.ts";
+import { type Authority, authorityHash, certifyNode } from "../../os/network/certificates.ts";
+import { newToken } from "../../os/random.ts";
+import { formatJoinToken } from "../../rpc/join-token.ts";
+import type { JoinHeader, JoinReply } from "../../wire/messages.ts";
+import { type JoinTokenRecord, JoinTokens } from "./join-tokens.ts";
+import { WireError } from "../../wire/wire-error.ts";
+
+interface JoiningOptions {
+  authority: Authority;
+  headNodeId: NodeId;
+  /** The cluster's, for every hello. */
+  token: string;
+  /** The cluster's nodes refuse plain TCP also on loopback. */
+  tlsOnLoopback?: boolean;
+  tokens?: JoinTokens;
+  /** Ids of nodes that live, the head's among them. */
+  livingNodes: () => Iterable<NodeId>;
+  /** A node that ended, or was said to be dead, does not come back under its id. */
+  isDead?: (nodeId: NodeId) => boolean;
+  /** What a node needs for the cluster's NATS. */
+  natsFor?: (nodeId: NodeId) => unknown;
+  /** Stores a token before it is shown to anybody. */
+  store?: (record: JoinTokenRecord) => Promise<void>;
+  nowMs: () => number;
+}
+
+export class Joining {
+  readonly #options: JoiningOptions;
+  readonly tokens: JoinTokens;
+
+  constructor(options: JoiningOptions) {
+    this.#options = options;
+    this.tokens = options.tokens ?? new JoinTokens();
+  }
+
+  /** A new join token, good until it is revoked or `ageMaxMs` are over. It is shown once: only its hash is kept. */
+  async newJoinToken(options: { ageMaxMs?: number } = {}): Promise<{ id: string; joinToken: string; expiresAtMs: number | undefined }> {
+    const secret = newToken();
+    const record = this.tokens.add(secret, { nowMs: this.#options.nowMs(), ageMaxMs: options.ageMaxMs });
+    await this.#options.store?.(record);
+    const joinToken = formatJoinToken({ authorityHash: authorityHash(this.#options.authority.ca), secret });
+    return { id: record.id, joinToken, expiresAtMs: record.expiresAtMs };
+  }
+
+  /** Returns whether there is such a token. */
+  async revoke(id: string): Promise<boolean> {
+    const record = this.tokens.revoke(id, this.#options.nowMs());
+    if (record !== undefined) await this.#options.store?.(record);
+    return record !== undefined;
+  }
+
+  /** @throws Error whose message is the answer to who wants to join. */
+  join(request: JoinHeader, from: string): JoinReply {
+    const nowMs = this.#options.nowMs();
+    const refusal = this.tokens.refusalOf(request.secret, { from, nowMs });
+    if (refusal !== undefined) throw new WireError("refusedJoinToken", `the join token is refused: ${refusal}`);
+    const tag = nodeTagOf(request.nodeId);
+    for (const node of this.#options.livingNodes())
+      if (nodeTagOf(node) === tag) throw new Error(`the node id ${request.nodeId} belongs to a node of the cluster already`);
+    const { headNodeId, natsFor, tlsOnLoopback = false } = this.#options;
+    return { ...this.#certify(request), headNodeId, tlsOnLoopback, nats: natsFor?.(request.nodeId) };
+  }
+
+  /** Of a node that asks over its link, which has proved who it is. @throws Error whose message is the answer. */
+  renew(nodeId: NodeId, publicKey: string): string {
+    return this.#certify({ nodeId, publicKey }).certificate;
+  }
+
+  #certify({ nodeId, publicKey }: { nodeId: NodeId; publicKey: string }): { certificate: string; token: string } {
+    if (this.#options.isDead?.(nodeId) === true) throw new Error(`the node ${nodeId} was declared dead: it has to join under a new id`);
+    const certificate = certifyNode(this.#options.authority, { nodeId, publicKey, nowMs: this.#options.nowMs() });
+    return { certificate, token: this.#options.token };
+  }
+}

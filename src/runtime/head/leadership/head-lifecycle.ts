@@ -1,0 +1,147 @@
+/**
+ * The life of a head's process: a standby, then a leading head, then a standby again.
+ *
+ * While it leads it has a server for the nodes and tables that are kept; when it leads no more both are dropped, with all links, and nodes that come are told who leads and
+ * turned away. A head without rivals leads at once, and again as soon as it can. Made by the head's entry point.
+ */
+import type { NodeId, ProcessId } from "../../base/ids.ts";
+import type { Extension } from "../../extension/extension.ts";
+import { PROOF_GOOD_MS } from "../../base/limits.ts";
+import type { Transport } from "../../os/network/transport.ts";
+import { acceptPeer } from "../../rpc/handshake.ts";
+import { notLeader } from "../../rpc/refusals.ts";
+import type { WireError } from "../../wire/wire-error.ts";
+import type { HeartbeatReply } from "../../wire/cluster-messages.ts";
+import { HeadElection } from "./head-election.ts";
+import { HeadPeers } from "./head-peers.ts";
+import type { HeadSecurity } from "../joining/head-security.ts";
+import { HeadServer } from "../nodes/head-server.ts";
+import { KeptHead } from "../tables/kept-head.ts";
+import type { Leadership } from "./leadership.ts";
+import type { ControlPlane } from "../../nats/open-control-plane.ts";
+import { StoreServers } from "./store-servers.ts";
+
+interface HeadReignOptions {
+  readonly plane: ControlPlane;
+  /** Where nodes reach it. */
+  readonly address: string;
+  readonly self: { readonly nodeId: NodeId; readonly processId: ProcessId };
+  readonly token: string;
+  readonly security: HeadSecurity | undefined;
+  readonly hasRivals: boolean;
+  /** For each reign another, so that nodes register anew. */
+  readonly newIncarnation: () => string;
+  readonly nowMs: () => number;
+  readonly extensions: readonly Extension[];
+  /** It leads from now on, or no more, and why. */
+  readonly onChange?: (change: { leads: boolean; reason: string }) => void;
+  readonly onError?: (error: unknown) => void;
+}
+
+/** What is left of a deleted key is small, and there are days in which many are deleted. */
+const COMPACT_EVERY_MS = 600_000;
+
+export class HeadLifecycle {
+  readonly #options: HeadReignOptions;
+  readonly #election: HeadElection;
+  readonly #roster: HeadPeers;
+  readonly #storeServers: StoreServers;
+  readonly #leads = Promise.withResolvers<void>();
+  readonly #isLed = Promise.withResolvers<void>();
+  #server: HeadServer | undefined;
+
+  constructor(options: HeadReignOptions) {
+    this.#options = options;
+    const { plane, address, self, hasRivals, nowMs, onError } = options;
+    this.#roster = new HeadPeers({ bus: plane.bus, self: { id: self.nodeId, address, hasRivals }, nowMs });
+    this.#storeServers = new StoreServers(hasRivals ? plane.storeServers : undefined);
+    this.#election = new HeadElection({
+      id: self.nodeId,
+      address,
+      store: plane.store,
+      bus: plane.bus,
+      hasRivals,
+      onHeard: () => this.#isLed.resolve(),
+      lead: (leadership, election) => this.#lead(leadership, election),
+      ...(onError && { onError }),
+    });
+  }
+
+  /** While it leads. */
+  get server(): HeadServer | undefined {
+    return this.#server;
+  }
+
+  /** Resolves when it leads for the first time. */
+  get leads(): Promise<void> {
+    return this.#leads.promise;
+  }
+
+  /** Resolves when it is known who leads. */
+  get isLed(): Promise<void> {
+    return Promise.race([this.#leads.promise, this.#isLed.promise]);
+  }
+
+  /** Where heads are, this one first. */
+  get heads(): string[] {
+    const { leader } = this.#election;
+    return Array.from(new Set([...this.#roster.addresses, ...(leader === undefined ? [] : [leader.address])]));
+  }
+
+  /** What whoever wants a leading head is told by this one; undefined while it leads. */
+  get refusal(): WireError | undefined {
+    if (this.#server !== undefined) return undefined;
+    const { leader } = this.#election;
+    // It is not known for a moment after a reign has ended.
+    return notLeader(leader?.address === this.#options.address ? undefined : leader?.address);
+  }
+
+  accept(transport: Transport): void {
+    if (this.#server !== undefined) return this.#server.accept(transport);
+    const { self, token } = this.#options;
+    acceptPeer(transport, { token, ...self, refusal: () => this.refusal ?? notLeader(undefined), onPeer: () => {}, onLink: () => {} });
+  }
+
+  close(): void {
+    this.#roster.close();
+    this.#storeServers.close();
+    this.#election.close();
+  }
+
+  async #lead(leadership: Leadership, election: HeadElection): Promise<{ end(reason: string): void }> {
+    const { plane, self, token, security, hasRivals, newIncarnation, nowMs, extensions, onChange, onError } = this.#options;
+    const onLost = (error: Error): void => election.stepDown(error.message);
+    // Another head may have changed which join tokens are good.
+    if (hasRivals) await security?.reload();
+    const kept = await KeptHead.open({ store: plane.store, leadership, nowMs, extensions, onLost });
+    const server = new HeadServer({
+      kept,
+      self: { ...self, incarnation: newIncarnation(), term: leadership.term },
+      token,
+      security,
+      hasRivals: hasRivals || leadership.hadRivals,
+      isConnected: plane.isConnected,
+      mayAnswer: () => election.mayAnswer,
+      ...(hasRivals && { heartbeatReply: () => this.#heartbeatReply(), proofs: () => election.proofs }),
+      nowMs,
+    });
+    this.#server = server;
+    const compaction = setInterval(() => void plane.store.compact().catch((error: unknown) => onError?.(error)), COMPACT_EVERY_MS);
+    this.#leads.resolve();
+    onChange?.({ leads: true, reason: `it leads in term ${leadership.term}` });
+    return {
+      end: (reason) => {
+        this.#server = undefined;
+        clearInterval(compaction);
+        kept.end();
+        server.close(reason);
+        onChange?.({ leads: false, reason });
+      },
+    };
+  }
+
+  #heartbeatReply(): HeartbeatReply {
+    const provenAgoMs = Math.ceil(this.#election.provenAgoMs);
+    return { provenAgoMs, takeoverGraceMs: PROOF_GOOD_MS, heads: this.heads, storeServers: this.#storeServers.known };
+  }
+}

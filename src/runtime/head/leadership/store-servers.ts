@@ -1,0 +1,47 @@
+/**
+ * The servers that keep what heads write, as far as this head knows: looked up when it begins, and again from time to time, since somebody may replace one.
+ *
+ * What was known stays while nobody answers, which is what it is for: nodes have to know whom to ask when all of them are away. Made by `head-lifecycle.ts` for heads that others may take over from.
+ */
+import type { StoreServer } from "../../wire/cluster-messages.ts";
+
+/** All of them; undefined where one is neither found nor known from before. */
+type FindStoreServers = (known: readonly StoreServer[]) => Promise<readonly StoreServer[] | undefined>;
+
+const LOOK_EVERY_MS = 30_000;
+/** Until all of them are known. */
+const LOOK_AGAIN_MS = 2_000;
+
+export class StoreServers {
+  readonly #find: FindStoreServers | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #known: readonly StoreServer[] | undefined;
+  #isClosed = false;
+
+  /** @param find undefined where there are none to know of */
+  constructor(find: FindStoreServers | undefined) {
+    this.#find = find;
+    void this.#look();
+  }
+
+  get known(): readonly StoreServer[] | undefined {
+    return this.#known;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#find === undefined) return;
+    try {
+      this.#known = await this.#find(this.#known ?? []);
+    } catch {
+      // The store is away.
+    }
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.#look(), this.#known === undefined ? LOOK_AGAIN_MS : LOOK_EVERY_MS);
+    this.#timer.unref();
+  }
+}

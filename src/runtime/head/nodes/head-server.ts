@@ -1,0 +1,443 @@
+/**
+ * The head's side of its links: which nodes there are, and what becomes of what they say.
+ *
+ * A node registers and is told the others, and they of it; from then on its processes' questions go to the head (`head.ts`) and its events, too. What is asked of
+ * the whole cluster (its nodes, its resources) is answered here. A node that is found dead (`node-watch.ts`) is told to all, and its place in the head's tables ends.
+ */
+import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { CLOSED_AFTER_MS, DEAD_AFTER_MS } from "../../base/limits.ts";
+import { RESOURCE_UNIT } from "../../base/resources.ts";
+import { refusesConnections } from "../../os/network/reach.ts";
+import type { Transport } from "../../os/network/transport.ts";
+import { acceptPeer } from "../../rpc/handshake.ts";
+import { NodeLink } from "../../rpc/node-link.ts";
+import type { PeerConnection } from "../../rpc/peer-connection.ts";
+import type { HeadPeer } from "../../rpc/head-service.ts";
+import type {
+  ClusterStatusHeader,
+  DeathTimesHeader,
+  HeadEventHeader,
+  HeadEvents,
+  HeartbeatReply,
+  JoinTokensHeader,
+  NodeDrainHeader,
+  NodeInfoHeader,
+  NodeReportHeader,
+  RoutedHeader,
+} from "../../wire/cluster-messages.ts";
+import { type Frame, wholeFrame } from "../../wire/frame.ts";
+import { decodeHeader, encodeHeader } from "../../wire/header.ts";
+import { type LinkHelloHeader, MESSAGE } from "../../wire/messages.ts";
+import type { PlaceReportHeader } from "../../wire/why-messages.ts";
+import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
+import type { Head } from "../head.ts";
+import type { HeadSecurity } from "../joining/head-security.ts";
+import { MembershipBroadcast } from "./membership-broadcast.ts";
+import { DrainAnswers } from "./drain-answers.ts";
+import { clusterStatus } from "./cluster-status.ts";
+import { placeReport } from "../placement/place-report.ts";
+import type { NodeState } from "../placement/cluster-view.ts";
+import type { NodeRecord } from "../tables/head-records.ts";
+import type { KeptHead } from "../tables/kept-head.ts";
+import { checkNewNode, checkNode } from "./message-validation.ts";
+import { NodeWatch } from "./node-watch.ts";
+import { RemoteNode } from "./remote-node.ts";
+import { WireError } from "../../wire/wire-error.ts";
+import { handle, type Handlers, makeCall } from "../../wire/message-table.ts";
+import { MESSAGES_OF_NEW_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/messages-of-nodes.ts";
+import type { MessagesToCluster, MessagesToHead } from "../../wire/messages-to-head.ts";
+
+/** Dead nodes are remembered for whoever lists them; the oldest are forgotten. */
+const DEAD_MAX = 1000;
+/** And that they are dead for longer, as a node that was cut off may ask to come back under its id. */
+const DEAD_TAGS_MAX = 100_000;
+
+/** A node has to know after which silence it is taken for dead. */
+const DEATH_TIMES: DeathTimesHeader = { deadAfterMs: DEAD_AFTER_MS, closedAfterMs: CLOSED_AFTER_MS };
+
+type Registration = MessagesOfNewNode[typeof MESSAGE.NODE_REGISTER];
+
+/** How a node's message came: with how many heads the node had registered by then is the frame's call id, where that matters. */
+interface Said {
+  readonly link: NodeLink;
+  readonly frame: Frame;
+  /** With how many it has registered now. */
+  readonly heads: number;
+  readonly acknowledge: () => void;
+}
+
+interface HeadServerOptions {
+  kept: KeptHead;
+  self: { nodeId: NodeId; processId: ProcessId; incarnation: string; term?: number };
+  token: string;
+  /** Undefined for a head that only its own machine reaches. */
+  security?: HeadSecurity | undefined;
+  /** Whether another head may have led before this one. Default: false. */
+  hasRivals?: boolean;
+  /** Whether its own connection to the bus is there. */
+  isConnected: () => boolean;
+  /** Where others may take over: whether it has lately proven that it leads, and how often a proof came late. */
+  proofs?: () => { isFresh: boolean; lapses: number };
+  /** Whether it may tell a node that it is alive: no other head can have found it dead. */
+  mayAnswer: () => boolean;
+  /** What a node has to know of other heads; default: nothing, as there are none. */
+  heartbeatReply?: () => HeartbeatReply;
+  /** Whether a process refuses connections at an address. Default: asks there. */
+  refuses?: (address: string) => Promise<boolean | undefined>;
+  nowMs: () => number;
+}
+
+/** Fewer digits of a node's id name none: they may be a slip of the keyboard. */
+const NODE_NAME_MIN = 4;
+/** How long a link that nobody has registered over is kept without a connection. */
+const UNUSED_LINK_MS = 2000;
+
+/** What a node answers to what a head wants of it. The answer to an earlier head is in the registration, or of no interest. */
+const ANSWERS: ReadonlySet<HeadEventHeader[0]> = new Set(["placed", "actorFull", "groupPrepared"]);
+
+export class HeadServer {
+  readonly #head: Head;
+  readonly #kept: KeptHead;
+  readonly #options: HeadServerOptions;
+  readonly #links = new Map<NodeTag, NodeLink>();
+  readonly #nodes = new Map<NodeTag, RemoteNode>();
+  readonly #dead: NodeInfoHeader[] = [];
+  readonly #deadTags = new Set<NodeTag>();
+  readonly #news: MembershipBroadcast<RemoteNode>;
+  readonly #drainAnswers = new DrainAnswers();
+  readonly #startedMs = Date.now();
+  readonly #draining = new Set<NodeId>();
+  readonly #watch: NodeWatch;
+  #isClosed = false;
+
+  constructor(options: HeadServerOptions) {
+    this.#options = options;
+    this.#kept = options.kept;
+    this.#head = options.kept.head;
+    const { kept, nowMs, hasRivals = false, isConnected, refuses = refusesConnections } = options;
+    this.#watch = new NodeWatch({
+      hasRivals,
+      nowMs,
+      isConnected,
+      proofs: options.proofs,
+      refuses,
+      keep: (nodeId, state, then) => {
+        // One that drains gets nothing new either way.
+        if (!this.#draining.has(nodeId)) kept.run(() => this.#head.suspect(nodeId, state === "suspect"));
+        kept.nodeState(nodeId, state, then);
+      },
+      dead: (nodeId, reason) => this.#foundDead(nodeId, reason),
+      say: (text) => console.error(`shoal: ${text}`),
+    });
+    this.#news = new MembershipBroadcast({
+      readers: () => this.#nodes.values(),
+      count: () => this.#nodes.size,
+      list: () => this.list(),
+      frameOf: (command) => wholeFrame({ type: MESSAGE.NODE_COMMAND, flags: 0, callId: 0 }, encodeHeader(command), []),
+    });
+    kept.onProcessGone = (process) => this.#news.processGone(process);
+    for (const record of kept.kept.nodes) if (record.state === "dead") this.#restoreDead(record);
+    for (const { nodeId, incarnation, info } of kept.missing) this.#watch.expected({ nodeId, incarnation, address: info?.address });
+  }
+
+  /** Somebody connects to the head. */
+  accept(transport: Transport): void {
+    const { token, self } = this.#options;
+    acceptPeer(transport, {
+      token,
+      nodeId: self.nodeId,
+      processId: self.processId,
+      isDead: (tag) => this.isDead(tag),
+      onPeer: (connection) => connection.drop("nodes speak to the head over links"),
+      onLink: (arrived, hello) => this.#acceptLink(arrived, hello),
+    });
+  }
+
+  #acceptLink(transport: Transport, hello: LinkHelloHeader): void {
+    const tag = nodeTagOf(hello.nodeId);
+    let link = this.#links.get(tag);
+    if (link === undefined) {
+      link = this.#newLink(hello.nodeId);
+      this.#links.set(tag, link);
+    }
+    link.accept(transport, hello);
+  }
+
+  #newLink(nodeId: NodeId): NodeLink {
+    const { self, token } = this.#options;
+    let node: RemoteNode | undefined;
+    let heads = 0;
+    let timer: NodeJS.Timeout | undefined;
+    const link: NodeLink = new NodeLink({
+      self: { ...self, kind: "head" },
+      token,
+      peerNodeId: nodeId,
+      // A node keeps what it has said until what that changed is kept, and says it again to the next head.
+      acknowledgesLater: true,
+      onFrame: (frame, acknowledge) => {
+        if (frame.type in MESSAGES_OF_NEW_NODE) {
+          const message = checkNewNode(nodeId, frame.type, headerOf(frame));
+          if (message.type === MESSAGE.CERTIFICATE_RENEW) this.#renew(link, frame.callId, { nodeId, publicKey: message.header });
+          else {
+            link.reply(frame.callId, { ...DEATH_TIMES, later: this.#options.heartbeatReply?.() } satisfies DeathTimesHeader);
+            // One that an earlier head had not acknowledged comes again, behind the one for this head: what it tells was true then.
+            const [facts, , digest] = message.header;
+            if (node?.facts.incarnation !== facts.incarnation || digest.heads >= heads) {
+              heads = digest.heads;
+              node = this.#register(link, message.header);
+            }
+          }
+          acknowledge();
+        } else if (node === undefined) {
+          acknowledge();
+        } else {
+          const { type, header } = checkNode(nodeId, frame.type, headerOf(frame));
+          handle(this.#ofNodes, type, header, node, { link, frame, heads, acknowledge });
+        }
+      },
+      onUp: () => {
+        clearTimeout(timer);
+        if (node !== undefined) this.#watch.linkUp(nodeId);
+      },
+      onDown: ({ message: reason }) => {
+        clearTimeout(timer);
+        if (this.#isClosed) return;
+        if (node !== undefined && this.#nodes.get(nodeTagOf(nodeId)) === node) this.#watch.linkDown(nodeId);
+        else timer = setTimeout(() => this.#forget(link, nodeId, reason), UNUSED_LINK_MS);
+      },
+    });
+    return link;
+  }
+
+  /** Its link is down: it may come back, but nothing begins there until it does. */
+  #stateOf(nodeId: NodeId): NodeState {
+    if (this.#watch.isSuspect(nodeId)) return "suspect";
+    return this.#draining.has(nodeId) ? "draining" : "alive";
+  }
+
+  #register(link: NodeLink, [facts, report, digest]: Registration): RemoteNode {
+    const node = new RemoteNode(link, facts, report);
+    this.#nodes.set(nodeTagOf(facts.nodeId), node);
+    node.beforeSend = () => this.#news.catchUp(node);
+    this.#news.joined(node, infoOf(node));
+    this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
+    this.#watch.registered(facts);
+    this.#kept.run(() => {
+      // What it has settled was another head's.
+      this.#head.nodeReported(facts.nodeId, { ...report, settled: [] });
+      this.#saysItDrains(facts.nodeId, report);
+    });
+    return node;
+  }
+
+  readonly #ofNodes: Handlers<MessagesOfNode, [node: RemoteNode, said: Said]> = {
+    [MESSAGE.HEARTBEAT]: (_nothing, { nodeId }, { link, frame, acknowledge }) => {
+      this.#watch.heard(nodeId);
+      if (this.#options.mayAnswer()) link.reply(frame.callId, this.#options.heartbeatReply?.());
+      acknowledge();
+    },
+    [MESSAGE.NODE_REPORT]: (report, node, { acknowledge }) => {
+      this.#kept.run(() => {
+        node.reported(report);
+        this.#head.nodeReported(node.nodeId, report);
+        this.#saysItDrains(node.nodeId, report);
+      }, acknowledge);
+    },
+    [MESSAGE.HEAD_EVENT]: (event, node, { frame, heads, acknowledge }) => {
+      const isOfBefore = frame.callId < heads && ANSWERS.has(event[0]);
+      if (!this.#mayTell(node.nodeId, event) || isOfBefore) acknowledge();
+      else if (event[0] === "left") this.#gone(node, event[1], acknowledge);
+      else this.#kept.run(() => makeCall<Omit<HeadEvents, "left">>(this.#head, event), acknowledge);
+    },
+    [MESSAGE.ROUTED]: (routed, node, { frame, acknowledge }) => {
+      this.#kept.run(() => this.#routed(node, routed, frame.body), acknowledge);
+    },
+  };
+
+  /** It has left by its own decision. */
+  #gone(node: RemoteNode, reason: string, then?: () => void): void {
+    if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
+    this.#watch.left(node.nodeId);
+    this.#draining.delete(node.nodeId);
+    this.#died(infoOf(node), reason, then);
+  }
+
+  #forget(link: NodeLink, nodeId: NodeId, reason: string): void {
+    link.close(reason);
+    const tag = nodeTagOf(nodeId);
+    if (this.#links.get(tag) === link) this.#links.delete(tag);
+  }
+
+  #foundDead(nodeId: NodeId, reason: string): void {
+    const tag = nodeTagOf(nodeId);
+    const link = this.#links.get(tag);
+    if (link !== undefined) this.#forget(link, nodeId, reason);
+    const node = this.#nodes.get(tag);
+    const info = node === undefined ? this.#kept.missing.find((record) => record.nodeId === nodeId)?.info : infoOf(node);
+    this.#nodes.delete(tag);
+    this.#draining.delete(nodeId);
+    if (info === undefined) this.#kept.nodeGone(nodeId, { reason, goneMs: Date.now() });
+    else this.#died(info, reason);
+  }
+
+  #restoreDead({ nodeId, incarnation, info, reason, goneMs }: NodeRecord): void {
+    this.#watch.restoreDead({ nodeId, incarnation, address: undefined });
+    if (info === undefined) return;
+    this.#isGone({ ...info, alive: false, reason, goneMs });
+  }
+
+  #died(alive: NodeInfoHeader, reason: string, then?: () => void): void {
+    this.#drainAnswers.gone(alive.nodeId);
+    const goneMs = Date.now();
+    const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs };
+    this.#isGone(info);
+    this.#kept.nodeGone(info.nodeId, { reason, goneMs }, () => {
+      this.#news.nodeGone(info);
+      then?.();
+    });
+  }
+
+  #isGone(info: NodeInfoHeader): void {
+    this.#dead.push(info);
+    if (this.#dead.length > DEAD_MAX) this.#dead.shift();
+    this.#deadTags.add(nodeTagOf(info.nodeId));
+    if (this.#deadTags.size > DEAD_TAGS_MAX) this.#deadTags.delete(this.#deadTags.values().next().value as NodeTag);
+  }
+
+  /** This head leads no more: nodes look for another. */
+  close(reason: string): void {
+    this.#isClosed = true;
+    this.#watch.close();
+    this.#news.close();
+    for (const link of this.#links.values()) link.close(reason);
+    this.#links.clear();
+    this.#nodes.clear();
+  }
+
+  *livingNodes(): Iterable<NodeId> {
+    for (const node of this.#nodes.values()) yield node.nodeId;
+  }
+
+  /** It ended, or was said to be dead: it does not come back under its id. */
+  isDead(node: NodeId | NodeTag): boolean {
+    return this.#deadTags.has(nodeTagOf(node));
+  }
+
+  /** All nodes, the dead among them, and those of an earlier head that are still to come: a node that another is not told of is gone for it, with all that lies there. */
+  list(): NodeInfoHeader[] {
+    const missing = this.#kept.missing.flatMap(({ info }) => info ?? []);
+    return [...Array.from(this.#nodes.values(), infoOf), ...missing, ...this.#dead];
+  }
+
+  /**
+   * Only the node that counts an actor's handles knows that nobody has one. Any other is not believed, and its link stays: the program that told it of such a
+   * handle is at fault, and a node cannot see that.
+   */
+  #mayTell(node: NodeId, event: HeadEventHeader): boolean {
+    const creator = event[0] === "unheld" ? this.#head.creatorOf(event[1]) : undefined;
+    return creator === undefined || nodeTagOf(creator) === nodeTagOf(node);
+  }
+
+  #renew(link: PeerConnection, callId: number, asked: { nodeId: NodeId; publicKey: string }): void {
+    try {
+      const { security } = this.#options;
+      if (security === undefined) throw new Error("this cluster has no certificates");
+      link.reply(callId, security.renew(asked.nodeId, asked.publicKey));
+    } catch (error) {
+      link.replyError(callId, error as Error);
+    }
+  }
+
+  #joinTokens(peer: HeadPeer, callId: number, asked: JoinTokensHeader): void {
+    const { security } = this.#options;
+    const answer =
+      security === undefined
+        ? Promise.reject(new Error("this head has no join tokens: only its own machine reaches it, and it keeps nothing in a folder"))
+        : security.joinTokens(asked);
+    answer.then(
+      (reply) => peer.connection.reply(callId, reply),
+      (error: Error) => peer.connection.replyError(callId, error),
+    );
+  }
+
+  #routed(node: RemoteNode, [from, , type, callId, flags, header]: RoutedHeader, body: Uint8Array): void {
+    const peer = this.#kept.peer(node.nodeId, from) ?? node.peer(from);
+    if (!handle(this.#handlers, type, header, peer, callId)) this.#head.receive(peer, { type, callId, flags, body }, header);
+  }
+
+  readonly #handlers: Handlers<MessagesToCluster, [peer: HeadPeer, callId: number]> = {
+    [MESSAGE.NODES]: (_nothing, peer, callId) => peer.connection.reply(callId, this.list()),
+    [MESSAGE.RESOURCES]: ({ store }, peer, callId) => peer.connection.reply(callId, { ...this.#resources(), store }),
+    [MESSAGE.NODE_DRAIN]: (asked, peer, callId) => this.#drain(peer, callId, asked),
+    [MESSAGE.CLUSTER_STATUS]: (_nothing, peer, callId) => peer.connection.reply(callId, this.#status()),
+    [MESSAGE.WHY_PLACE]: (asked, peer, callId) => peer.connection.reply(callId, this.#whyPlace(asked)),
+    [MESSAGE.JOIN_TOKENS]: (asked, peer, callId) => this.#joinTokens(peer, callId, asked),
+  };
+
+  /** Answered with the node's id when it takes nothing new: that it has gone shows in the list of nodes. */
+  #drain(peer: HeadPeer, callId: number, { node: name, deadlineMs }: NodeDrainHeader): void {
+    const found = Array.from(this.#nodes.values()).filter(({ nodeId }) => name.length >= NODE_NAME_MIN && nodeId.startsWith(name));
+    const [node] = found;
+    if (node === undefined || found.length > 1) {
+      const which = found.length === 0 ? "no node" : "more than one node";
+      peer.connection.replyError(callId, new WireError("notFound", `${which} of the cluster has an id that begins with "${name}"`));
+      return;
+    }
+    this.#beginDrain(node.nodeId);
+    node.drain(deadlineMs);
+    this.#drainAnswers.wait(node.nodeId, () => peer.connection.reply(callId, node.nodeId));
+  }
+
+  /** What it knows of itself: this head may have taken over, and an actor may have been on its way there. */
+  #saysItDrains(nodeId: NodeId, { isDraining }: NodeReportHeader): void {
+    if (isDraining !== true) return;
+    this.#beginDrain(nodeId);
+    this.#drainAnswers.knows(nodeId);
+  }
+
+  #beginDrain(nodeId: NodeId): void {
+    this.#draining.add(nodeId);
+    this.#head.drain(nodeId);
+  }
+
+  #whyPlace({ shape, actor }: MessagesToHead[typeof MESSAGE.WHY_PLACE]): PlaceReportHeader | undefined {
+    const wanted = shape ?? (actor === undefined ? undefined : this.#head.shapeOf(actor));
+    if (wanted === undefined) return undefined;
+    const nodes = Array.from(this.#nodes.values(), (node) => ({
+      view: node.view(),
+      hostname: node.facts.hostname,
+      state: this.#stateOf(node.nodeId),
+    }));
+    return placeReport(parseLeaseSpec(wanted), { nodes, group: (id) => this.#kept.tables.groups.get(id)?.header });
+  }
+
+  #status(): ClusterStatusHeader {
+    return clusterStatus({
+      heads: this.#options.heartbeatReply?.().heads,
+      nodes: this.#nodes.values(),
+      stateOf: ({ nodeId }) => this.#stateOf(nodeId),
+      gone: this.#dead,
+      waiting: this.#head.waiting(),
+      startedMs: this.#startedMs,
+    });
+  }
+
+  #resources(): { total: Record<string, number>; available: Record<string, number> } {
+    const total: Record<string, number> = {};
+    const available: Record<string, number> = {};
+    for (const node of this.#nodes.values()) {
+      const view = node.view();
+      for (const [name, units] of view.total) total[name] = (total[name] ?? 0) + units / RESOURCE_UNIT;
+      for (const [name, units] of view.free) available[name] = (available[name] ?? 0) + units / RESOURCE_UNIT;
+    }
+    return { total, available };
+  }
+}
+
+function headerOf(frame: Frame): unknown {
+  return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+}
+
+function infoOf({ info }: RemoteNode): NodeInfoHeader {
+  return info;
+}

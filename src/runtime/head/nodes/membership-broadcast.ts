@@ -1,0 +1,102 @@
+/**
+ * What every node is told: which nodes come and go, and which processes have ended.
+ *
+ * Told one by one, a cluster of N nodes that comes up would cost the head N² messages. So news are gathered for a moment that grows with the number of nodes, written once, and
+ * the same bytes are sent to all. Invariant: a node has heard of all nodes by the time it is told anything else, as that may name one of them.
+ * That a process has ended is told after all that was said before it, and may come later. Owned by the head's server.
+ */
+import type { ProcessId } from "../../base/ids.ts";
+import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
+
+/** One node, as far as news are concerned. */
+interface NewsReader {
+  /** A frame of a NODE_COMMAND, which others may be sent as well. */
+  sendWhole(frame: Buffer): void;
+}
+
+interface ClusterNewsOptions<Reader> {
+  /** All that are to hear. */
+  readonly readers: () => Iterable<Reader>;
+  /** How many. */
+  readonly count: () => number;
+  /** All nodes, for one that has just come. */
+  readonly list: () => NodeInfoHeader[];
+  readonly frameOf: (command: NodeCommandHeader) => Buffer;
+}
+
+/** For each node, so that a cluster of a thousand gets news ten times a second, and one of ten at once. */
+const GATHERED_MS_PER_NODE = 0.1;
+const GATHERED_MS_MAX = 250;
+/** Of those who know nothing yet. */
+const NOTHING = -1;
+
+export class MembershipBroadcast<Reader extends NewsReader> {
+  readonly #options: ClusterNewsOptions<Reader>;
+  /** What not everybody has heard. */
+  #nodes: NodeInfoHeader[] = [];
+  #processes: ProcessId[] = [];
+  /** How much of the first a node has heard; none, for those that are not named. */
+  readonly #heard = new Map<Reader, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: ClusterNewsOptions<Reader>) {
+    this.#options = options;
+  }
+
+  /** A node that knows nothing yet, and which the others hear of. */
+  joined(reader: Reader, info: NodeInfoHeader): void {
+    this.#heard.set(reader, NOTHING);
+    this.#nodes.push(info);
+    this.#tellSoon();
+  }
+
+  nodeGone(info: NodeInfoHeader): void {
+    this.#nodes.push(info);
+    this.#tellSoon();
+  }
+
+  processGone(process: ProcessId): void {
+    this.#processes.push(process);
+    this.#tellSoon();
+  }
+
+  /** Before it is told anything else. */
+  catchUp(reader: Reader): void {
+    const from = this.#heard.get(reader) ?? 0;
+    if (from === this.#nodes.length) return;
+    this.#heard.set(reader, this.#nodes.length);
+    reader.sendWhole(this.#nodesFrom(from));
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #tellSoon(): void {
+    this.#timer ??= setTimeout(() => this.#tellAll(), Math.min(GATHERED_MS_MAX, this.#options.count() * GATHERED_MS_PER_NODE));
+  }
+
+  #tellAll(): void {
+    this.#timer = undefined;
+    const { readers, frameOf } = this.#options;
+    const frames = new Map<number, Buffer>();
+    const ends = this.#processes.length === 0 ? undefined : frameOf(["processGone", ...this.#processes]);
+    for (const reader of readers()) {
+      const from = this.#heard.get(reader) ?? 0;
+      if (from < this.#nodes.length) {
+        const frame = frames.get(from) ?? this.#nodesFrom(from);
+        frames.set(from, frame);
+        reader.sendWhole(frame);
+      }
+      if (ends !== undefined) reader.sendWhole(ends);
+    }
+    this.#nodes = [];
+    this.#processes = [];
+    this.#heard.clear();
+  }
+
+  #nodesFrom(from: number): Buffer {
+    const { frameOf, list } = this.#options;
+    return frameOf(["nodesChanged", from === NOTHING ? list() : this.#nodes.slice(from)]);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * What the head believes of what a node says: that it has the right form, and that it is the node's own to say.
+ *
+ * A node speaks for itself and its processes: it registers under the id of its link, reports its own resources, tells of its own workers, and passes on what its
+ * own processes ask. All else ends the connection (`runtime/rpc/protocol-violation.ts`), before any table is touched. Pure; called by `head-server.ts` for every frame. The shapes are
+ * in `runtime/wire/messages-of-nodes.ts`.
+ */
+import { type NodeId, nodeTagOf } from "../../base/ids.ts";
+import { checkedMessage, mustHold } from "../../rpc/protocol-violation.ts";
+import type { HeadEvents, RoutedHeader } from "../../wire/cluster-messages.ts";
+import { processId } from "../../wire/header-shape.ts";
+import { faultOf, makeCall, type MessageOf } from "../../wire/message-table.ts";
+import { MESSAGES_OF_NEW_NODE, MESSAGES_OF_NODE, type MessagesOfNewNode, type MessagesOfNode } from "../../wire/messages-of-nodes.ts";
+import { MESSAGES_TO_HEAD } from "../../wire/messages-to-head.ts";
+import { MESSAGE } from "../../wire/messages.ts";
+
+/** The ids in an event that have to be of the node. */
+const OWN_IDS: { readonly [N in keyof HeadEvents]: (...args: HeadEvents[N]) => readonly string[] } = {
+  placed: (_actor, worker) => [worker.id, worker.holderId],
+  refused: () => [],
+  groupReserved: (_group, node) => [node],
+  groupPrepared: (_group, { nodeId }) => [nodeId],
+  actorFull: (_actor, node) => [node],
+  leasesWanted: (node, ask) => [node, ask.owner],
+  workerExited: (worker, exit) => [worker, exit.workerId],
+  workerLeaves: (worker) => [worker],
+  processGone: (process) => [process],
+  unheld: () => [],
+  definitionUnheld: (_reference, node) => [node],
+  left: () => [],
+};
+
+/** What a node says that may not have registered. @throws ProtocolViolationError */
+export function checkNewNode(node: NodeId, type: number, header: unknown): MessageOf<MessagesOfNewNode> {
+  const message = checkedMessage(MESSAGES_OF_NEW_NODE, type, header);
+  if (message.type === MESSAGE.CERTIFICATE_RENEW) return message;
+  const [facts, report, digest] = message.header;
+  mustHold(facts.nodeId === node, `it registers as node ${facts.nodeId}`);
+  mustBeOf(node, facts.daemonId, "registers with the daemon");
+  for (const process of digest.processes) mustBeOf(node, process, "registers with the process");
+  for (const { worker } of digest.actors) for (const one of [worker.id, worker.holderId]) mustBeOf(node, one, "registers with the worker");
+  return { ...message, header: [facts, { ...report, nodeId: node }, { ...digest, nodeId: node }] };
+}
+
+/** What a node says that has registered. @throws ProtocolViolationError */
+export function checkNode(node: NodeId, type: number, header: unknown): MessageOf<MessagesOfNode> {
+  const message = checkedMessage(MESSAGES_OF_NODE, type, header);
+  if (message.type === MESSAGE.NODE_REPORT) return { ...message, header: { ...message.header, nodeId: node } };
+  if (message.type === MESSAGE.HEAD_EVENT)
+    for (const one of makeCall<HeadEvents, readonly string[]>(OWN_IDS, message.header))
+      mustBeOf(node, one, `tells ${message.header[0]} of`);
+  if (message.type === MESSAGE.ROUTED) checkQuestion(node, message.header);
+  return message;
+}
+
+function checkQuestion(node: NodeId, [from, , type, , , inner]: RoutedHeader): void {
+  mustHold(processId(from), "it passes on a message of nobody");
+  mustBeOf(node, from, "speaks for");
+  const fault = faultOf(MESSAGES_TO_HEAD, type, inner);
+  mustHold(fault === undefined, `one of its processes: ${fault}`);
+}
+
+function mustBeOf(node: NodeId, one: string, what: string): void {
+  mustHold(nodeTagOf(one) === nodeTagOf(node), `it ${what} ${one}, which is another node's`);
+}

@@ -1,0 +1,298 @@
+/**
+ * The head's tables as keys and values of the control store, and back.
+ *
+ * Decides the layout: everything is under `head`; an actor is two records, what it was created with (written once, and cut short at its death) and what becomes of it (small,
+ * written at each change), so that its name needs no key of its own; a value is a header and bytes; what is too long for one value is spread over several keys of one
+ * commit. Pure. Invariant: what was read is what was written, and a record that could not be written is refused before anybody is told that it exists.
+ */
+import { copyBytes } from "../../base/bytes.ts";
+import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
+import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import { decodeHeader, encodeHeader } from "../../wire/header.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import type { ActorOptionsHeader, EnvironmentHeader, PayloadHeader } from "../../wire/messages.ts";
+import type { ActorRecord, Alias } from "../actors/actor-table.ts";
+import type { StoredDefinition } from "../definition-table.ts";
+import { type ExtensionRecord, recordId } from "../extension-records.ts";
+import type { KeyValue } from "../key-values.ts";
+import { RECORD_BYTES_MAX } from "../../wire/limits.ts";
+import { RECORD_BODY_BYTES_MAX } from "../limits.ts";
+import { VALUE_BYTES_MAX } from "../../control-plane/limits.ts";
+import type { GroupRecord } from "../placement/placement-group-table.ts";
+import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
+import { storeKey } from "../../control-plane/store-keys.ts";
+
+export const HEAD_PREFIX = "head";
+
+type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "value" | "extension";
+
+/** A life of a node's daemon. The dead ones are kept, so that none returns. */
+export interface NodeRecord {
+  readonly nodeId: NodeId;
+  readonly incarnation: string;
+  readonly state: "alive" | "suspect" | "dead";
+  readonly reason: string | undefined;
+  readonly info: NodeInfoHeader | undefined;
+  /** Of a dead one: when a head found that, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
+  readonly goneMs?: number | undefined;
+}
+
+/** What an earlier head has kept. */
+export interface HeadTables {
+  readonly actors: ActorRecord[];
+  readonly aliases: Map<ActorId, Alias>;
+  readonly groups: GroupRecord[];
+  /** By id and by content id. */
+  readonly definitions: readonly StoredDefinition[];
+  readonly environments: EnvironmentHeader[];
+  readonly nodes: NodeRecord[];
+  readonly values: KeyValue[];
+  readonly extensions: ExtensionRecord[];
+}
+
+interface SpecHeader {
+  creator: ProcessId;
+  options: ActorOptionsHeader;
+  /** Undefined for the dead. */
+  start: { definition: string; args: PayloadHeader; deps: PayloadHeader[] } | undefined;
+}
+
+type StateHeader = Pick<
+  ActorRecord,
+  "phase" | "incarnation" | "restartsLeft" | "deathsInARow" | "worker" | "isEnding" | "ending" | "reason" | "exit" | "refusal"
+> & { error: PayloadHeader | undefined; order: number };
+
+const NOTHING = new Uint8Array(0);
+
+export class HeadRecords {
+  /** How many more keys a record has, where it is not none. */
+  readonly #furtherParts = new Map<string, number>();
+  #order = 0;
+  readonly #orders = new Map<ActorId, number>();
+
+  /** What changes when an actor did: its creation is written only when it is new or dead. */
+  actor(actor: ActorRecord, { isNew }: { isNew: boolean }): StoreWrite[] {
+    const { id, creator, options, spec, phase, incarnation, restartsLeft, deathsInARow, worker, isEnding, ending, reason } = actor;
+    const { exit, refusal, error } = actor;
+    const writes: StoreWrite[] = [];
+    if (isNew || phase === "dead") {
+      const start = spec && { definition: spec.definition, args: spec.args, deps: spec.deps };
+      writes.push(...this.#put("spec", id, { header: { creator, options, start } satisfies SpecHeader, body: spec?.body ?? NOTHING }));
+    }
+    const order = this.#orderOf(id);
+    const header: StateHeader = {
+      phase,
+      incarnation,
+      restartsLeft,
+      deathsInARow,
+      worker,
+      isEnding,
+      ending,
+      reason,
+      exit,
+      refusal,
+      error: error?.header,
+      order,
+    };
+    writes.push(...this.#put("actor", id, { header, body: error?.body ?? NOTHING }));
+    return writes;
+  }
+
+  actorForgotten(id: ActorId): StoreWrite[] {
+    this.#orders.delete(id);
+    return [...this.#delete("spec", id), ...this.#delete("actor", id)];
+  }
+
+  alias(id: ActorId, alias: Alias | undefined): StoreWrite[] {
+    return alias === undefined ? this.#delete("alias", id) : this.#put("alias", id, { header: alias, body: NOTHING });
+  }
+
+  group(id: string, group: GroupRecord | undefined): StoreWrite[] {
+    return group === undefined ? this.#delete("group", id) : this.#put("group", id, { header: group, body: NOTHING });
+  }
+
+  /** By its content, which may be known under several ids. */
+  definition({ header, body }: StoredDefinition): StoreWrite[] {
+    const writes = this.#put("definition", header.contentId, { header, body });
+    if (header.id === header.contentId && header.reference === undefined) return writes;
+    const name = header.reference ?? header.id;
+    return [...writes, ...this.#put("name", name, { header: header satisfies DefinitionHeader, body: NOTHING })];
+  }
+
+  /** One of the references of a definition has ended; with the last one of its content, that goes too. */
+  definitionUnheld(reference: string, contentId: string | undefined): StoreWrite[] {
+    return [...this.#delete("name", reference), ...(contentId === undefined ? [] : this.#delete("definition", contentId))];
+  }
+
+  environment(description: EnvironmentHeader): StoreWrite[] {
+    return this.#put("environment", description.key, { header: description, body: NOTHING });
+  }
+
+  node(record: NodeRecord): StoreWrite[] {
+    return this.#put("node", `${record.nodeId}-${record.incarnation}`, { header: record, body: NOTHING });
+  }
+
+  nodeForgotten(nodeId: NodeId, incarnation: string): StoreWrite[] {
+    return this.#delete("node", `${nodeId}-${incarnation}`);
+  }
+
+  value(id: string, value: KeyValue | undefined): StoreWrite[] {
+    if (value === undefined) return this.#delete("value", id);
+    const { body, ...header } = value;
+    return this.#put("value", id, { header, body });
+  }
+
+  /** Of a table of an extension; without a value it is gone. */
+  extensionRecord(name: Omit<ExtensionRecord, "value">, value: unknown): StoreWrite[] {
+    const id = recordId(name);
+    if (value === undefined) return this.#delete("extension", id);
+    return this.#put("extension", id, { header: { ...name, value } satisfies ExtensionRecord, body: NOTHING });
+  }
+
+  /** From a listing of everything under `HEAD_PREFIX`. */
+  read(entries: readonly StoreEntry[]): HeadTables {
+    const values = new Map<string, Uint8Array>();
+    for (const { key, value } of entries) values.set(key, value);
+    const kinds = {
+      actor: [],
+      spec: [],
+      alias: [],
+      group: [],
+      definition: [],
+      name: [],
+      environment: [],
+      node: [],
+      value: [],
+      extension: [],
+    } as Record<RecordKind, [id: string, header: unknown, body: Uint8Array][]>;
+    for (const { key, value } of entries) {
+      const [prefix, kind, id, part] = key.split(".");
+      if (prefix !== HEAD_PREFIX || part !== undefined || id === undefined || !((kind as string) in kinds)) continue;
+      const { header, body } = this.#join(key, value, values);
+      kinds[kind as RecordKind].push([id, header, body]);
+    }
+    return {
+      actors: this.#readActors(kinds.spec, kinds.actor),
+      aliases: new Map(kinds.alias.map(([id, header]) => [id as ActorId, header as Alias])),
+      groups: kinds.group.map(([, header]) => header as GroupRecord),
+      definitions: readDefinitions(kinds.definition, kinds.name),
+      environments: kinds.environment.map(([, header]) => header as EnvironmentHeader),
+      // The dead in the order in which they died: the oldest are forgotten first.
+      nodes: kinds.node.map(([, header]) => header as NodeRecord).sort((a, b) => (a.goneMs ?? 0) - (b.goneMs ?? 0)),
+      values: kinds.value.map(([, header, body]) => ({ ...(header as Omit<KeyValue, "body">), body })),
+      extensions: kinds.extension.map(([, header]) => header as ExtensionRecord),
+    };
+  }
+
+  #readActors(specs: readonly [string, unknown, Uint8Array][], states: readonly [string, unknown, Uint8Array][]): ActorRecord[] {
+    const bodies = new Map(specs.map(([id, header, body]) => [id, { header: header as SpecHeader, body }]));
+    const found: { order: number; record: ActorRecord }[] = [];
+    for (const [id, read, errorBody] of states) {
+      const spec = bodies.get(id);
+      if (spec === undefined) continue;
+      const { error, order, ...state } = read as StateHeader;
+      const { creator, options, start } = spec.header;
+      this.#order = Math.max(this.#order, order + 1);
+      this.#orders.set(id as ActorId, order);
+      const record: ActorRecord = {
+        id: id as ActorId,
+        options,
+        creator,
+        spec: start && { ...start, body: spec.body },
+        watchers: new Set(),
+        startedMs: 0,
+        ...state,
+        error: error && { header: error, body: errorBody },
+      };
+      found.push({ order, record });
+    }
+    return found.toSorted((a, b) => a.order - b.order).map(({ record }) => record);
+  }
+
+  /** Listings tell the order of the keys, tables that of creation. */
+  #orderOf(id: ActorId): number {
+    const known = this.#orders.get(id);
+    if (known !== undefined) return known;
+    this.#orders.set(id, this.#order);
+    this.#order += 1;
+    return this.#order - 1;
+  }
+
+  #put(kind: RecordKind, id: string, { header, body }: { header: unknown; body: Uint8Array }): StoreWrite[] {
+    const key = keyOf(kind, id);
+    const bytes = join(encodeHeader(header), body);
+    if (bytes.byteLength > RECORD_BYTES_MAX) throw new RangeError(tooLong(kind, id, bytes.byteLength));
+    const writes: StoreWrite[] = [];
+    for (let at = 0; at < bytes.byteLength; at += VALUE_BYTES_MAX) {
+      const part = at / VALUE_BYTES_MAX;
+      writes.push({ key: part === 0 ? key : `${key}.${part}`, value: bytes.subarray(at, at + VALUE_BYTES_MAX) });
+    }
+    const before = this.#furtherParts.get(key) ?? 0;
+    for (let part = writes.length; part <= before; part += 1) writes.push({ key: `${key}.${part}` });
+    this.#remember(key, Math.ceil(bytes.byteLength / VALUE_BYTES_MAX) - 1);
+    return writes;
+  }
+
+  #delete(kind: RecordKind, id: string): StoreWrite[] {
+    const key = keyOf(kind, id);
+    const writes: StoreWrite[] = [{ key }];
+    for (let part = 1; part <= (this.#furtherParts.get(key) ?? 0); part += 1) writes.push({ key: `${key}.${part}` });
+    this.#furtherParts.delete(key);
+    return writes;
+  }
+
+  #remember(key: string, furtherParts: number): void {
+    if (furtherParts > 0) this.#furtherParts.set(key, furtherParts);
+    else this.#furtherParts.delete(key);
+  }
+
+  #join(key: string, first: Uint8Array, values: ReadonlyMap<string, Uint8Array>): { header: unknown; body: Uint8Array } {
+    const parts = [first];
+    for (let part = values.get(`${key}.1`); part !== undefined; part = values.get(`${key}.${parts.length}`)) parts.push(part);
+    this.#remember(key, parts.length - 1);
+    const bytes = parts.length === 1 ? first : new Uint8Array(Buffer.concat(parts));
+    const headerBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+    return { header: decodeHeader(bytes.subarray(4, 4 + headerBytes)), body: copyBytes(bytes, 4 + headerBytes) };
+  }
+}
+
+/** Why a record cannot be kept; undefined when it can. Asked before anything is changed. */
+export function recordObstacle(kind: "actor" | "definition", { name, bytes }: { name: string; bytes: number }): string | undefined {
+  if (bytes <= RECORD_BODY_BYTES_MAX) return undefined;
+  const what = kind === "actor" ? `create actor ${name}: the arguments of its constructor` : `define ${name}: it and what it captured`;
+  return (
+    `Cannot ${what} may take ${RECORD_BODY_BYTES_MAX} bytes beside what lies in the object store: received ${bytes}. ` +
+    "Put large values into the store with put() and pass their refs."
+  );
+}
+
+function readDefinitions(
+  contents: readonly [string, unknown, Uint8Array][],
+  names: readonly [string, unknown, Uint8Array][],
+): StoredDefinition[] {
+  const bodies = new Map(contents.map(([, header, body]) => [(header as DefinitionHeader).contentId, body]));
+  const named = names.flatMap(([, read]) => {
+    const header = read as DefinitionHeader;
+    const body = bodies.get(header.contentId);
+    return body === undefined ? [] : [{ header, body }];
+  });
+  const withName = new Set(named.map(({ header }) => header.contentId));
+  const nameless = contents.map(([, header, body]) => ({ header: header as DefinitionHeader, body }));
+  return [...named, ...nameless.filter(({ header }) => !withName.has(header.contentId))];
+}
+
+function keyOf(kind: RecordKind, id: string): string {
+  return storeKey(HEAD_PREFIX, kind, id);
+}
+
+function join(header: Uint8Array, body: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(4 + header.byteLength + body.byteLength);
+  new DataView(bytes.buffer).setUint32(0, header.byteLength, true);
+  bytes.set(header, 4);
+  bytes.set(body, 4 + header.byteLength);
+  return bytes;
+}
+
+function tooLong(kind: RecordKind, id: string, bytes: number): string {
+  return `Cannot keep the record ${kind} ${id}: it may have ${RECORD_BYTES_MAX} bytes: received ${bytes}`;
+}

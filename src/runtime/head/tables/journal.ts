@@ -1,0 +1,125 @@
+/**
+ * What the head changed is kept before anybody hears of it.
+ *
+ * Each event of the head's state machines hands over the records that it changed and what is to be done about it (messages, placements). The records are committed in the order of
+ * the events, several events in one transaction; only then the actions run, in the same order. While the store is away everything waits, in order, and nothing is lost or
+ * acknowledged; when another head leads nothing that waits is ever done. Invariants: one transaction is under way at a time, so that what failed and what comes after it keep
+ * their order; an event whose writes fit in a transaction is never split; with nothing waiting an event without writes is done at once.
+ */
+import { ControlPlaneUnavailableError } from "../../control-plane/control-plane-errors.ts";
+import { COMMIT_BYTES_MAX, COMMIT_WRITES_MAX } from "../limits.ts";
+import type { StoreWrite } from "../../control-plane/control-store.ts";
+
+interface JournalOptions {
+  /** `Leadership.commit`. */
+  readonly commit: (writes: readonly StoreWrite[]) => Promise<unknown>;
+  /** This head leads no more, or cannot go on: nothing runs after this. */
+  readonly onLost: (error: Error) => void;
+  /** Runs something later. Default: a timer. */
+  readonly after?: (delayMs: number, run: () => void) => void;
+}
+
+interface Entry {
+  readonly writes: readonly StoreWrite[];
+  readonly run: () => void;
+}
+
+const RETRY_MS = 200;
+
+export class Journal {
+  readonly #options: JournalOptions;
+  #waiting: Entry[] = [];
+  #isCommitting = false;
+  #isLost = false;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** How many events wait to be kept. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Keeps the writes, then runs the rest of the event. */
+  after(writes: readonly StoreWrite[], run: () => void): void {
+    if (this.#isLost) return;
+    if (writes.length === 0 && this.#waiting.length === 0 && !this.#isCommitting) {
+      run();
+      return;
+    }
+    this.#waiting.push({ writes, run });
+    if (!this.#isCommitting) void this.#commitAll();
+  }
+
+  /** Nothing that waits is done any more. */
+  end(): void {
+    this.#isLost = true;
+    this.#waiting = [];
+  }
+
+  async #commitAll(): Promise<void> {
+    this.#isCommitting = true;
+    // What happens in the same turn is kept together.
+    await Promise.resolve();
+    while (this.#waiting.length > 0 && !this.#isLost) {
+      const batch = this.#takeBatch();
+      for (const writes of chunksOf(batch)) await this.#commit(writes);
+      for (const { run } of batch) if (!this.#isLost) run();
+    }
+    this.#isCommitting = false;
+  }
+
+  /** The next events whose writes fit in one transaction; one alone may be larger. */
+  #takeBatch(): Entry[] {
+    const keys = new Set<string>();
+    let bytes = 0;
+    let count = 0;
+    for (const { writes } of this.#waiting) {
+      for (const { key, value } of writes) {
+        keys.add(key);
+        bytes += value?.byteLength ?? 0;
+      }
+      if (count > 0 && (keys.size > COMMIT_WRITES_MAX || bytes > COMMIT_BYTES_MAX)) break;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #commit(writes: readonly StoreWrite[]): Promise<void> {
+    while (!this.#isLost) {
+      try {
+        await this.#options.commit(writes);
+        return;
+      } catch (error) {
+        if (!(error instanceof ControlPlaneUnavailableError)) {
+          this.end();
+          this.#options.onLost(error as Error);
+          return;
+        }
+        await this.#pause();
+      }
+    }
+  }
+
+  #pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#options.after === undefined) setTimeout(resolve, RETRY_MS);
+    else this.#options.after(RETRY_MS, resolve);
+    return promise;
+  }
+}
+
+/** The last write of each key, in transactions of a size that the store takes. */
+function chunksOf(batch: readonly Entry[]): StoreWrite[][] {
+  const last = new Map<string, StoreWrite>();
+  for (const { writes } of batch) for (const write of writes) last.set(write.key, write);
+  const all = Array.from(last.values());
+  const chunks: StoreWrite[][] = [];
+  for (let from = 0; from < all.length; from += COMMIT_WRITES_MAX) chunks.push(all.slice(from, from + COMMIT_WRITES_MAX));
+  return chunks;
+}

@@ -1,0 +1,155 @@
+/**
+ * A head whose memory outlives it: the head, its recorded tables, the journal that keeps them and the gate that holds back its words.
+ *
+ * One reign of a leading head. What comes from nodes goes through `run`, nodes are added through `addNode`, which makes good what an earlier head left undone there. Used by the head's
+ * server; `open` reads what is there.
+ */
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
+import type { Extension } from "../../extension/extension.ts";
+import { Head } from "../head.ts";
+import { BUNDLES_COME_WITHIN_MS } from "../limits.ts";
+import { HEAD_PREFIX, type HeadTables, type NodeRecord } from "./head-records.ts";
+import { Journal } from "./journal.ts";
+import type { Leadership } from "../leadership/leadership.ts";
+import { OutputGate } from "./output-gate.ts";
+import { RecordedTables } from "./recorded-tables.ts";
+import { actorsOfDigests, groupsOfDigest, type NodeDigest, reconcile, unplaced } from "./recovery.ts";
+import type { ControlStore } from "../../control-plane/control-store.ts";
+
+type NodeLife = Pick<NodeRecord, "incarnation" | "info">;
+
+interface KeptHeadParts {
+  readonly journal: Journal;
+  readonly tables: RecordedTables;
+  /** What was in the tables when this reign began. */
+  readonly kept: HeadTables;
+  readonly nowMs: () => number;
+  readonly extensions?: readonly Extension[] | undefined;
+}
+
+export class KeptHead {
+  readonly head: Head;
+  readonly tables: RecordedTables;
+  /** What an earlier head has kept, its nodes among it. */
+  readonly kept: HeadTables;
+  /** Tells all nodes that a process has ended. Without it they are told one by one. */
+  onProcessGone: ((process: ProcessId) => void) | undefined;
+  readonly #journal: Journal;
+  readonly #gate: OutputGate;
+  readonly #nodes = new Map<NodeId, NodeServices>();
+  readonly #living = new Map<NodeId, NodeRecord>();
+  /** Of the nodes that have registered with this head, as they then were. */
+  readonly #processes = new Map<NodeTag, ReadonlySet<string>>();
+
+  constructor({ journal, tables, kept, nowMs, extensions }: KeptHeadParts) {
+    this.tables = tables;
+    this.kept = kept;
+    this.#journal = journal;
+    this.#gate = new OutputGate({ journal, takeWrites: () => tables.takeWrites() });
+    this.head = new Head({
+      nowMs,
+      isOfDriver: false,
+      tables,
+      tellProcessGone: (process) => this.#tellProcessGone(process),
+      ...(extensions && { extensions }),
+      run: (body) => this.run(body),
+    });
+    for (const record of kept.nodes) if (record.state !== "dead") this.#living.set(record.nodeId, record);
+    this.run(() => {
+      for (const step of unplaced(tables.actors)) this.head.recover(step);
+    });
+  }
+
+  /** @param options.onLost this head leads no more: nothing that it says after this goes out */
+  static async open(options: {
+    store: ControlStore;
+    leadership: Leadership;
+    nowMs: () => number;
+    extensions?: readonly Extension[];
+    onLost: (error: Error) => void;
+  }): Promise<KeptHead> {
+    const { store, leadership, nowMs, extensions, onLost } = options;
+    const tables = new RecordedTables();
+    const kept = tables.restore(await store.list(HEAD_PREFIX));
+    const journal = new Journal({ commit: (writes) => leadership.commit(writes), onLost });
+    return new KeptHead({ journal, tables, kept, nowMs, extensions });
+  }
+
+  /** One event. @param then runs when what it changed is kept */
+  run<T>(body: () => T, then?: () => void): T {
+    return this.#gate.run(body, then);
+  }
+
+  /** A node that has registered with this head for the first time in its present life. */
+  addNode(node: NodeServices, digest: NodeDigest, life: NodeLife): void {
+    const record: NodeRecord = { nodeId: node.nodeId, state: "alive", reason: undefined, ...life };
+    // Every node that has actors was registered before: tables without it are not those of the head that had placed them.
+    const hasLostTables = !this.#living.has(node.nodeId);
+    this.#living.set(node.nodeId, record);
+    const gated = this.#gate.node(node);
+    this.#nodes.set(node.nodeId, gated);
+    this.#processes.set(nodeTagOf(node.nodeId), new Set(digest.processes));
+    this.run(() => {
+      for (const environment of digest.environments ?? []) this.tables.environments.described(environment);
+      if (hasLostTables) this.tables.adopt(actorsOfDigests([digest]));
+      this.tables.node(record);
+      this.head.addNode(gated);
+      const found = hasLostTables ? this.tables.adoptGroups(groupsOfDigest(digest, (owner) => this.#hasEnded(owner))) : [];
+      for (const group of found) this.head.recover({ kind: "group", group, notWithinMs: BUNDLES_COME_WITHIN_MS });
+      this.head.nodeHolds(node.nodeId, digest.bundles);
+      const owners = Array.from(this.tables.groups.all()).flatMap(({ owner }) => (owner === undefined ? [] : [owner as ProcessId]));
+      for (const step of reconcile(digest, { actors: this.tables.actors, owners })) this.head.recover(step);
+    });
+  }
+
+  /** A process that was not there any more when its node came. */
+  #hasEnded(process: ProcessId | ActorId): boolean {
+    return this.#processes.get(nodeTagOf(process))?.has(process) === false;
+  }
+
+  /** It is dead, also when this head has never met it. @param then runs when that is kept, so that no other node hears of a death that was not */
+  nodeGone(nodeId: NodeId, { reason, goneMs }: { reason: string; goneMs: number }, then?: () => void): void {
+    const record = this.#living.get(nodeId);
+    this.#living.delete(nodeId);
+    this.#nodes.delete(nodeId);
+    this.run(() => {
+      if (record !== undefined) this.tables.node({ ...record, state: "dead", reason, goneMs });
+      this.head.nodeGone(nodeId, reason);
+    }, then);
+  }
+
+  /** It is suspected to be dead, or no longer. @param then runs when that is kept */
+  nodeState(nodeId: NodeId, state: "alive" | "suspect", then: () => void): void {
+    const record = this.#living.get(nodeId);
+    this.run(() => {
+      if (record !== undefined && record.state !== state) {
+        const changed = { ...record, state };
+        this.#living.set(nodeId, changed);
+        this.tables.node(changed);
+      }
+    }, then);
+  }
+
+  /** Nodes of an earlier head that have not come to this one. */
+  get missing(): NodeRecord[] {
+    return Array.from(this.#living.values()).filter(({ nodeId }) => !this.#nodes.has(nodeId));
+  }
+
+  /** A process of a node, as this head may speak to it. */
+  peer(nodeId: NodeId, id: ProcessId): HeadPeer | undefined {
+    return this.#nodes.get(nodeId)?.peer(id);
+  }
+
+  #tellProcessGone(process: ProcessId): void {
+    const { onProcessGone } = this;
+    if (onProcessGone !== undefined) this.#gate.after(() => onProcessGone(process));
+    else for (const node of this.#nodes.values()) node.processGone(process);
+  }
+
+  /** Nothing that waits is said any more. */
+  end(): void {
+    this.head.close();
+    this.#journal.end();
+  }
+}

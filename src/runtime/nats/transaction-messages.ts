@@ -1,0 +1,58 @@
+/**
+ * A transaction as messages: what the stream has to find true of each subject, and what is written.
+ *
+ * Pure. The check of a key rides on the message that writes it. The server verifies all checks and applies all messages in one step, or nothing.
+ */
+import type { StoreTransaction } from "../control-plane/control-store.ts";
+import { DELETION, HEADER, type NatsSubjects } from "./nats-subjects.ts";
+
+export interface TransactionMessage {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const EMPTY = new Uint8Array(0);
+
+interface MessagesOptions {
+  readonly subjects: NatsSubjects;
+  /** Which transaction, at every attempt to apply it. */
+  readonly id: string;
+  /** Which attempt: a batch that was given up must not be taken for this one. */
+  readonly batchId: string;
+  /** Of keys that a check says do not exist and that were deleted once: the sequence of that deletion. */
+  readonly deletions: ReadonlyMap<string, number>;
+}
+
+/** In the order of the writes, so that the revision of each follows from that of the last message. */
+export function messagesOf({ checks = [], writes }: StoreTransaction, options: MessagesOptions): TransactionMessage[] {
+  const { subjects, id, batchId, deletions } = options;
+  const expected = new Map(checks.map(({ key, revision }) => [key, revision === 0 ? (deletions.get(key) ?? 0) : revision]));
+  const messages = writes.map(({ key, value }): TransactionMessage => {
+    const sequence = expected.get(key);
+    return {
+      subject: subjects.ofKey(key),
+      data: value ?? EMPTY,
+      headers: {
+        [HEADER.TRANSACTION]: id,
+        ...(value === undefined && { [HEADER.OPERATION]: DELETION }),
+        ...(sequence !== undefined && { [HEADER.EXPECTED_SEQUENCE]: String(sequence) }),
+      },
+    };
+  });
+  return inOneBatch(messages, batchId);
+}
+
+/** A single message is atomic by itself, and cheaper. */
+function inOneBatch(messages: readonly TransactionMessage[], batchId: string): TransactionMessage[] {
+  if (messages.length === 1) return [...messages];
+  return messages.map((message, index) => ({
+    ...message,
+    headers: {
+      ...message.headers,
+      [HEADER.BATCH_ID]: batchId,
+      [HEADER.BATCH_SEQUENCE]: String(index + 1),
+      ...(index === messages.length - 1 && { [HEADER.BATCH_COMMIT]: "1" }),
+    },
+  }));
+}

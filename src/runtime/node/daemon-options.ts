@@ -1,0 +1,50 @@
+/**
+ * What a node daemon is made of: its identity, what it offers, and the parts of its surroundings that it may not import.
+ *
+ * The entry points and the one-process mode fill it; `daemon.ts` reads it. Everything that differs between a process of its own, the one-process mode and a
+ * simulation is here.
+ */
+import type { NodeId, ProcessId } from "../base/ids.ts";
+import type { Extension } from "../extension/extension.ts";
+import type { SpillDisk } from "../objects/spill-disk.ts";
+import type { HeadService, NodeServices } from "../rpc/head-service.ts";
+import type { UnitShares } from "../scheduling/resource-pool.ts";
+import type { JobFolders } from "./environments/environment-service.ts";
+import type { EnvironmentDescription, EnvironmentResult } from "./environments/environment-table.ts";
+import type { NodeCluster } from "./membership/cluster-router.ts";
+import type { MemoryGuardOptions } from "./workers/memory-guard.ts";
+import type { WorkerLauncher } from "./workers/worker-pool.ts";
+
+export interface NodeDaemonOptions {
+  nodeId: NodeId;
+  processId: ProcessId;
+  token: string;
+  hostname: string;
+  address: string;
+  resources: Record<string, number>;
+  labels: Record<string, string>;
+  /** Ids of the accelerators that the node has, by resource; by default they are numbered from 0. */
+  accelerators: UnitShares | undefined;
+  objectStoreMemoryBytes: number;
+  launcher: WorkerLauncher;
+  newProcessId: () => ProcessId;
+  nowMs: () => number;
+  spillDisk: SpillDisk;
+  /** Builds a runtime environment; undefined where workers are no processes. */
+  buildEnvironment: ((key: string, description: EnvironmentDescription) => Promise<EnvironmentResult>) | undefined;
+  /** The folders of jobs; undefined where there are no other nodes. */
+  folders?: JobFolders | undefined;
+  /** How memory is watched; undefined where workers are no processes of their own. */
+  memory: MemoryGuardOptions | undefined;
+  /** Deletes a file of the store whose writer is gone. */
+  unlinkArena: (arena: string, kind: "memory" | "disk") => void;
+  /** The control service that this daemon reaches without a message: on one machine it hosts it. */
+  createHead: (node: NodeServices) => HeadService;
+  extensions?: readonly Extension[] | undefined;
+  /** The last driver has gone. */
+  onAbandoned: () => void;
+  /** How it reaches other nodes (`membership/only-node.ts` where there are none). */
+  cluster: NodeCluster;
+  /** It was started by a driver and ends with its last one; it is the only node. */
+  isOfDriver: boolean;
+}

@@ -1,0 +1,99 @@
+/**
+ * What the lease manager hears and what it decides: its events, its effects, and what it tells of a demand that waits.
+ *
+ * `runtime/node/daemon.ts` makes the events from messages and turns the effects into messages and processes; `lease-manager.ts` stands between. On the only
+ * node of a machine nothing comes from other nodes, and nothing is sent on to them.
+ */
+import type { ActorId, NodeTag, ProcessId } from "../../base/ids.ts";
+import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
+import type { AcceleratorIds } from "../../wire/messages.ts";
+import type { BundleWish, Preparation } from "./bundle-reservations.ts";
+import type { Obstacle, Refusal } from "./lease-obstacles.ts";
+
+export type LeaseEvent =
+  /** `elsewhere`: so many of the backlog are not for this node, because they are spread or go to their arguments. */
+  | { kind: "demand"; owner: ProcessId; nested: boolean; spec: LeaseSpec; backlog: number; nowMs: number; elsewhere?: number }
+  /** So many more for a process of another node; 0 withdraws what is left of them. What gets nothing within `waitMs` is dropped. */
+  | ({ kind: "remoteDemand"; owner: ProcessId; nested: boolean; spec: LeaseSpec; count: number; nowMs: number } & RemotePlacement)
+  /** Another node granted one of them. */
+  | { kind: "grantedElsewhere"; owner: ProcessId; spec: LeaseSpec }
+  | { kind: "elsewhere"; owner: ProcessId; spec: LeaseSpec; count: number }
+  | { kind: "workerReady"; worker: ProcessId; environment: string }
+  | { kind: "workerStartFailed"; environment: string }
+  /** It takes no call any more: it has run some function as often as that may run in one process. */
+  | { kind: "workerSpent"; worker: ProcessId }
+  /** No worker of it can be had: what waits for one is refused. */
+  | { kind: "environmentFailed"; environment: string; refusal: Refusal }
+  /** The job that it belongs to has ended. */
+  | { kind: "environmentEnded"; environment: string }
+  | { kind: "processGone"; process: ProcessId }
+  /** The next report is to name it. */
+  | { kind: "settled"; placement: number }
+  /** Nothing begins here any more, and leases are to be given back. */
+  | { kind: "draining" }
+  /** Another node is dead, and the owners there with it. */
+  | { kind: "nodeGone"; tag: NodeTag }
+  | { kind: "leaseReturned"; leaseId: number; owner: ProcessId }
+  | { kind: "leaseReclaimed"; worker: ProcessId; owner: ProcessId; leaseId: number }
+  | { kind: "parked"; worker: ProcessId; left: number; isReport: boolean }
+  | { kind: "unpark"; worker: ProcessId; spec: LeaseSpec }
+  /** `placement` must exist on the node, `spec` is what it holds while it lives. */
+  | { kind: "actorWanted"; actor: ActorId; spec: LeaseSpec; placement: LeaseSpec; sent?: RemotePlacement & { nowMs: number } }
+  | { kind: "actorGone"; actor: ActorId }
+  | { kind: "groupWanted"; group: string; bundles: readonly BundleWish[]; nowMs: number }
+  /** Hold them now or refuse; one that may wait does so until they fit. */
+  | ({ kind: "groupPrepare" } & Preparation)
+  /** Work may run in what was prepared, or it is given back. */
+  | { kind: "groupCommit" | "groupAbort"; group: string; attempt: number }
+  /** What runs in it ends, what waits for it is refused. */
+  | { kind: "groupReleased"; group: string }
+  | { kind: "tick"; nowMs: number };
+
+export type LeaseEffect =
+  | { kind: "spawn"; environment: string }
+  | { kind: "grant"; leaseId: number; owner: ProcessId; worker: ProcessId; spec: LeaseSpec; accelerators: AcceleratorIds | undefined }
+  /** `accelerators`: of an actor whose constructor may begin. */
+  | { kind: "slot"; worker: ProcessId; shape: string; isAnswer: boolean; isLeased: boolean; accelerators?: AcceleratorIds | undefined }
+  | { kind: "leaseEnded"; worker: ProcessId; isLast: boolean }
+  | { kind: "revoke"; leaseId: number; worker: ProcessId; owner: ProcessId }
+  | { kind: "reclaim"; worker: ProcessId; owner: ProcessId; leaseId: number }
+  | { kind: "infeasible"; owner: ProcessId | ActorId; obstacle: Obstacle }
+  | { kind: "refused"; owner: ProcessId; spec: LeaseSpec; refusal: Refusal }
+  | { kind: "actorRefused"; actor: ActorId; refusal: Refusal }
+  /** Nothing came free for it in its time: it goes to another node. */
+  | { kind: "actorFull"; actor: ActorId }
+  | { kind: "spillDropped"; owner: ProcessId; spec: LeaseSpec; count: number }
+  | { kind: "placeActor"; actor: ActorId; worker: ProcessId; accelerators: AcceleratorIds | undefined }
+  | { kind: "groupReserved"; group: string }
+  | { kind: "groupPrepared"; group: string; attempt: number; isHeld: boolean }
+  | { kind: "endWorker"; worker: ProcessId; reason: string }
+  /** One that takes no call any more has nothing left to do. */
+  | { kind: "workerSpent"; worker: ProcessId };
+
+/** What the head said when it sent something to this node. */
+export interface RemotePlacement {
+  /** Named in the node's reports once it is dealt with; 0 for none. */
+  readonly placement: number;
+  /** Undefined for as long as it takes. */
+  readonly waitMs: number | undefined;
+}
+
+/** Who holds resources that somebody waits for. */
+export interface Holder {
+  readonly kind: "tasks" | "actor" | "group";
+  /** The worker, the actor or the group. */
+  readonly id: string;
+  readonly owner: ProcessId | undefined;
+  readonly resources: Record<string, number>;
+}
+
+/** What a demand waits for, as things are now. */
+export interface LeaseExplanation {
+  readonly refusal: Refusal | undefined;
+  readonly obstacle: Obstacle | undefined;
+  /** The placement group that is not there yet. */
+  readonly pendingGroup: string | undefined;
+  readonly lacking: readonly { name: string; wanted: number; free: number }[];
+  readonly holders: readonly Holder[];
+  readonly workersStarting: number;
+}

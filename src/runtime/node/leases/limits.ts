@@ -1,0 +1,15 @@
+/**
+ * The limits of a node's pool of workers, and of what its lease manager keeps and looks at. Times that the head and callers share are in `runtime/scheduling/limits.ts`.
+ */
+import { WAIT_BEFORE_REVOKE_MS } from "../../scheduling/limits.ts";
+
+/** Workers kept ready before anybody asks; two cover a first task and a first actor without a start in the way. */
+export const PREWARMED_MAX = 2;
+/** Pool size for shapes of less than one CPU. Each worker costs about 8 MB. */
+export const POOL_SIZE_MAX = 64;
+/** Of more actors that wait for a worker, those behind the first of their environment are looked at when it has gone. */
+export const ACTORS_LOOKED_AT = 64;
+/** Released groups are remembered, so that a late demand for one is refused; the oldest are forgotten. */
+export const RELEASED_GROUPS_MAX = 10_000;
+/** While somebody waits, the node looks this often whether others have to give back. */
+export const WAITING_TICK_MS: number = WAIT_BEFORE_REVOKE_MS;

@@ -1,0 +1,97 @@
+/**
+ * What a daemon believes of what comes over a link: that it has the right form, and that it is the other end's own to say.
+ *
+ * Another node speaks for its own processes, and what the head decides (who is an actor, where it is, which nodes there are) is the head's to say. What only a
+ * process of this node may want of its daemon is not taken from elsewhere. All else ends the connection (`runtime/rpc/protocol-violation.ts`). Pure;
+ * called by `cluster-membership.ts` for every frame.
+ */
+import type { NodeTag, ProcessId } from "../../base/ids.ts";
+import { mustHold } from "../../rpc/protocol-violation.ts";
+import type { RoutedHeader } from "../../wire/cluster-messages.ts";
+import { processId } from "../../wire/header-shape.ts";
+import { faultOf, nameOfMessage, saidOf, type Sayings, type Shapes } from "../../wire/message-table.ts";
+import {
+  MESSAGES_BETWEEN_DAEMONS,
+  MESSAGES_OF_PROCESS,
+  type MessagesBetweenDaemons,
+  type MessagesOfProcess,
+} from "../../wire/messages-to-daemon.ts";
+import { MESSAGES_TO_HEAD } from "../../wire/messages-to-head.ts";
+import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../wire/messages-to-process.ts";
+import { MESSAGE } from "../../wire/messages.ts";
+
+/** How the head signs what it says. */
+const HEAD = "head";
+
+/** To a process: what the head alone says, and its own daemon. */
+const NOT_FROM_NODES: ReadonlySet<number> = new Set([
+  MESSAGE.ACTOR_START,
+  MESSAGE.ACTOR_STATE,
+  MESSAGE.ACTOR_REDIRECT,
+  MESSAGE.GROUP_STATE,
+  MESSAGE.NODE_GONE,
+  MESSAGE.WORKER_SLOT,
+  MESSAGE.WORKER_EXIT,
+  MESSAGE.LEASE_RECLAIM,
+  MESSAGE.CERTIFICATE,
+  MESSAGE.WARNING,
+]);
+
+/** To the daemon: what its own processes alone say, besides what they ask of the head. */
+const OF_OWN_PROCESSES: ReadonlySet<number> = new Set([
+  MESSAGE.WORKER_PARK,
+  MESSAGE.WORKER_UNPARK,
+  MESSAGE.WORKER_EXIT,
+  MESSAGE.LEASE_DEMAND,
+  MESSAGE.LEASE_RECLAIMED,
+  MESSAGE.WHY_LEASE,
+  MESSAGE.OBJECT_FETCH,
+  MESSAGE.COPY_RELEASE,
+  MESSAGE.STORE_ARENA,
+  MESSAGE.STORE_SEALED,
+  MESSAGE.STORE_LINK_ENDED,
+  MESSAGE.STORE_COLLECT,
+  MESSAGE.STORE_RETIRE,
+  MESSAGE.STORE_USE,
+  MESSAGE.SHUTDOWN,
+]);
+
+/** The ids in messages that have to be of the node that says them. */
+const OWN_TO_DAEMON: Sayings<MessagesBetweenDaemons, ProcessId> = {
+  [MESSAGE.WORKER_EXITED]: ({ workerId }) => workerId,
+  [MESSAGE.STORE_ADOPT]: ([, owner]) => owner,
+  [MESSAGE.LEASE_SPILL]: ({ owner }) => owner,
+};
+
+const OWN_TO_PROCESS: Sayings<MessagesToProcess, ProcessId> = {
+  [MESSAGE.LEASE_GRANT]: ({ workerId }) => workerId,
+  [MESSAGE.LEASE_REVOKE]: ([worker]) => worker,
+  [MESSAGE.LEASE_TAKEN]: ([worker]) => worker,
+  [MESSAGE.HELD_ENDED]: ([, , asker]) => asker,
+};
+
+const TO_DAEMON: Shapes<MessagesOfProcess & MessagesBetweenDaemons> = { ...MESSAGES_OF_PROCESS, ...MESSAGES_BETWEEN_DAEMONS };
+
+/**
+ * A message that the other end passes on.
+ *
+ * @param at `source`: the node at the other end, or the head
+ * @throws ProtocolViolationError
+ */
+export function checkRouted(
+  { source, daemonId }: { source: NodeTag | "head"; daemonId: ProcessId },
+  [from, to, type, , , inner]: RoutedHeader,
+): void {
+  const isHead = source === HEAD;
+  const isOwn = (one: ProcessId): boolean => one.startsWith(source);
+  if (isHead) mustHold(from === HEAD, `it speaks for ${from}, and it is the head`);
+  else mustHold(processId(from) && isOwn(from), `it speaks for ${from}, which is another node's`);
+  if (type === MESSAGE.REPLY) return;
+  const isToDaemon = to === "" || to === daemonId;
+  const isNotTheirs = isToDaemon ? OF_OWN_PROCESSES.has(type) || type in MESSAGES_TO_HEAD : !isHead && NOT_FROM_NODES.has(type);
+  mustHold(!isNotTheirs, `it sends ${nameOfMessage(type)}, which is not another node's to send`);
+  const fault = isToDaemon ? faultOf(TO_DAEMON, type, inner) : faultOf(MESSAGES_TO_PROCESS, type, inner);
+  mustHold(fault === undefined, fault ?? "");
+  const own = isToDaemon ? saidOf(OWN_TO_DAEMON, type, inner) : saidOf(OWN_TO_PROCESS, type, inner);
+  mustHold(isHead || own === undefined || isOwn(own), `its message ${type} is about ${own}, which is another node's`);
+}

@@ -1,0 +1,168 @@
+/**
+ * The head as a daemon of a cluster sees it: the same two interfaces as on one machine, over the link to the head's process.
+ *
+ * What processes ask of the head is passed on with the name of who asks, and the head answers them by name. What the node has to tell goes as HEAD_EVENT, what
+ * the head wants done comes as NODE_COMMAND; both carry the name of a method of `runtime/rpc/head-service.ts` and its arguments. The little that the node must know of
+ * actors at once is remembered from the commands.
+ */
+import { type ActorId, type NodeId, type ObjectId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
+import { type AskedMessage, frameForHead, HeadQuestions } from "./head-questions.ts";
+import type { HeadPeer, HeadService, NodeServices } from "../../rpc/head-service.ts";
+import type { Message, PeerConnection } from "../../rpc/peer-connection.ts";
+import type {
+  ActorToPlace,
+  GroupPreparation,
+  HeadEventHeader,
+  LeaseAskHeader,
+  NodeCommandHeader,
+  NodeCommands,
+  NodeDigestHeader,
+  WorkerFactsHeader,
+} from "../../wire/cluster-messages.ts";
+import {
+  type AcceleratorIds,
+  type ActorLeavingHeader,
+  type ActorRefusal,
+  type GroupCreateHeader,
+  MESSAGE,
+  type WorkerExitedHeader,
+} from "../../wire/messages.ts";
+import { makeCall } from "../../wire/message-table.ts";
+
+/** The link to the head, whichever leads. */
+export interface HeadLink extends Pick<PeerConnection, "send"> {
+  sendWhole(frame: Buffer): void;
+  /** What no head has acknowledged: the link sends it to another one by itself. */
+  readonly kept: ReadonlySet<Buffer>;
+}
+
+export class RemoteHead implements HeadService {
+  readonly #link: HeadLink;
+  readonly #node: NodeServices;
+  readonly #questions = new HeadQuestions();
+  readonly #actors = new Map<ActorId, ActorToPlace>();
+  /** What the head said of groups with bundles here. */
+  readonly #groups = new Map<string, GroupCreateHeader>();
+  #heads = 0;
+
+  constructor(link: HeadLink, node: NodeServices) {
+    this.#link = link;
+    this.#node = node;
+  }
+
+  receive(peer: HeadPeer, { type, callId, flags, body }: Message, header: unknown): void {
+    // Processes of other nodes ask by their own daemons; the head would not believe this one.
+    if (nodeTagOf(peer.id) !== nodeTagOf(this.#node.nodeId)) return;
+    const message: AskedMessage = [peer.id, { type, callId, flags, body }, header];
+    const frame = frameForHead(message);
+    this.#questions.asked(message, frame);
+    this.#link.sendWhole(frame);
+  }
+
+  placed(actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined): void {
+    this.#tell("placed", actor, worker, accelerators);
+  }
+
+  refused(actor: ActorId, refusal: ActorRefusal): void {
+    this.#tell("refused", actor, refusal);
+  }
+
+  groupReserved(group: string, nodeId: NodeId): void {
+    this.#tell("groupReserved", group, nodeId);
+  }
+
+  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void {
+    this.#tell("groupPrepared", group, prepared);
+  }
+
+  actorFull(actor: ActorId, nodeId: NodeId): void {
+    this.#tell("actorFull", actor, nodeId);
+  }
+
+  leasesWanted(nodeId: NodeId, ask: LeaseAskHeader): void {
+    this.#tell("leasesWanted", nodeId, ask);
+  }
+
+  workerExited(worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }): void {
+    this.#tell("workerExited", worker, exit, options);
+  }
+
+  workerLeaves(worker: ProcessId, leaving: ActorLeavingHeader | undefined): void {
+    this.#tell("workerLeaves", worker, leaving);
+  }
+
+  processGone(process: ProcessId): void {
+    this.#questions.processGone(process);
+    this.#tell("processGone", process);
+  }
+
+  unheld(actor: ActorId): void {
+    this.#tell("unheld", actor);
+  }
+
+  definitionUnheld(reference: ObjectId, node: NodeId): void {
+    this.#tell("definitionUnheld", reference, node);
+  }
+
+  shapeOf(actor: ActorId): string | undefined {
+    return this.#actors.get(actor)?.shape;
+  }
+
+  describe(actor: ActorId): string | undefined {
+    return this.#actors.get(actor)?.className;
+  }
+
+  /** There is another head: what was only asked for by the last one is asked for again, or not. @returns the digest with what the last one said of the actors */
+  registering({ actors, ...digest }: NodeDigestHeader): NodeDigestHeader {
+    this.#heads += 1;
+    const placed = new Set(actors.map(({ actorId }) => actorId));
+    for (const actor of Array.from(this.#actors.keys()).filter((id) => !placed.has(id))) {
+      this.#actors.delete(actor);
+      this.#node.actorGone(actor);
+    }
+    const held = new Set(digest.bundles.map(([group]) => group));
+    for (const group of Array.from(this.#groups.keys()).filter((id) => !held.has(id))) this.#groups.delete(group);
+    return {
+      ...digest,
+      heads: this.#heads,
+      actors: actors.map((actor) => ({ ...actor, facts: this.#actors.get(actor.actorId)?.facts })),
+      groups: Array.from(this.#groups.values()),
+    };
+  }
+
+  /** It knows this node now. What is sent here goes ahead of what the link keeps. */
+  registered(): void {
+    for (const frame of this.#questions.again(this.#link.kept)) this.#link.sendWhole(frame);
+  }
+
+  answered(to: ProcessId, callId: number): void {
+    this.#questions.answered(to, callId);
+  }
+
+  /** The head wants something done. */
+  command(command: NodeCommandHeader): void {
+    if (command[0] === "processGone") {
+      const [, ...processes] = command;
+      for (const process of processes) this.#processGone(process);
+      return;
+    }
+    if (command[0] === "placeActor") this.#actors.set(command[1], command[2]);
+    if (command[0] === "actorGone") this.#actors.delete(command[1]);
+    if (command[0] === "prepareGroup") this.#remember(command[2]);
+    if (command[0] === "releaseGroup") this.#groups.delete(command[1]);
+    makeCall<Omit<NodeCommands, "processGone">>(this.#node, command);
+  }
+
+  /** All nodes are told the same, the one where it was among them. */
+  #processGone(process: ProcessId): void {
+    if (nodeTagOf(process) !== nodeTagOf(this.#node.nodeId)) this.#node.processGone(process);
+  }
+
+  #remember({ facts }: GroupPreparation): void {
+    if (facts !== undefined) this.#groups.set(facts.id, facts);
+  }
+
+  #tell(...event: HeadEventHeader): void {
+    this.#link.send(MESSAGE.HEAD_EVENT, event, { callId: this.#heads });
+  }
+}

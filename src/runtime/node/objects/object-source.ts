@@ -1,0 +1,329 @@
+/**
+ * Serves the bytes of this node's objects, and of its copies, to other nodes: the shell around the directory of copies.
+ *
+ * Decides nothing about who is served: the directory does for objects of this node, the foster directory for those of a dead one, and of other copies whatever is here is given. Owns what is open for each pull and holds the pages
+ * until it has ended, be it by a broken connection. Chunks are read one after the other for each connection and sent while the next is read; a chunk of a copy that is
+ * itself still coming waits for its bytes.
+ */
+import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
+import { CHUNK_BYTES } from "../../objects/limits.ts";
+import { CHUNK_HEAD_BYTES } from "../../objects/transfer/chunk-parser.ts";
+import { CopyDirectory } from "../../objects/transfer/copy-directory.ts";
+import { openServed, type ServedObject, type StoreFolders } from "../../objects/transfer/served-object.ts";
+import { TransferLink } from "../../objects/transfer/transfer-link.ts";
+import { checksumOf } from "../../os/digest.ts";
+import type { Transport } from "../../os/network/transport.ts";
+import { handle, type Handlers, readHeader } from "../../wire/message-table.ts";
+import { MESSAGES_OF_RECEIVER, type MessagesOfReceiver } from "../../wire/messages-of-nodes.ts";
+import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import { type CopyKey, type CopyStateHeader, type TransferOpenHeader, type TransferReadHeader } from "../../wire/transfer-messages.ts";
+import { copyKeyOf, isCopyKey, locationOf } from "./copy-key.ts";
+import { placeOf } from "../../objects/wire-location.ts";
+
+/** A copy of another node's object: where it is here, and how much of it. */
+export interface LocalCopy {
+  location: WireLocation;
+  availableBytes: number;
+}
+
+interface ObjectSourceOptions extends StoreFolders {
+  nodeTag: NodeTag;
+  /** What this node has, so far, of another's object. */
+  copyOf: (key: string) => LocalCopy | undefined;
+  /** Where another node is to have an object from that is owned here and whose home is dead: here, or elsewhere; undefined when that is not known here. */
+  fosteredAt: (wish: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
+  /** Whether an object of this node is in the books of the store: not before its writer's notice has come, and no more once it is freed. */
+  isStored: (location: WireLocation) => boolean;
+  /** The pages of a place are not written again until they are let go of. */
+  hold: (location: WireLocation) => void;
+  letGo: (location: WireLocation) => void;
+  /** Says something to another node on the ordered way between the two. */
+  tell: (node: NodeTag, type: number, header: unknown) => void;
+}
+
+interface Serving {
+  readonly key: string;
+  readonly link: Peer;
+  readonly pull: number;
+  readonly object: ServedObject;
+  readonly location: WireLocation;
+  readonly checks: boolean;
+  /** What may be sent of it by now. */
+  availableBytes: number;
+  isEnded: boolean;
+}
+
+interface Peer {
+  readonly node: NodeTag;
+  link: TransferLink;
+  readonly pulls: Map<number, Serving>;
+  /** What is asked for, in order. */
+  reads: { serving: Serving; offset: number; sizeBytes: number }[];
+  isReading: boolean;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/** A receiver asks a window ahead in each of some dozens of pulls; whoever asks for more than this does not read. */
+const READS_MAX = 100_000;
+
+export class ObjectSource {
+  readonly #options: ObjectSourceOptions;
+  readonly #directory: CopyDirectory;
+  readonly #peers = new Set<Peer>();
+  readonly #serving = new Map<string, Set<Serving>>();
+  /** Keys of this node's objects that the directory may know, by place. */
+  readonly #keysAt = new Map<string, Set<string>>();
+
+  constructor(options: ObjectSourceOptions) {
+    this.#options = options;
+    this.#directory = new CopyDirectory(options.nodeTag);
+  }
+
+  /** Pulls that are being served. */
+  get servingCount(): number {
+    let count = 0;
+    for (const peer of this.#peers) count += peer.pulls.size;
+    return count;
+  }
+
+  /** Nodes that have all of an object of this node. */
+  copiesOf(key: string): NodeTag[] {
+    return this.#directory.wholeHolders(key);
+  }
+
+  /** Objects of this node of which others have copies. */
+  get copiedCount(): number {
+    return this.#directory.size;
+  }
+
+  /** Another node, whose identity is known, has connected to fetch objects. */
+  accept(node: NodeTag, transport: Transport): void {
+    const peer: Peer = {
+      node,
+      link: undefined as unknown as TransferLink,
+      pulls: new Map(),
+      reads: [],
+      isReading: false,
+      timer: undefined,
+    };
+    this.#peers.add(peer);
+    peer.link = new TransferLink(transport, {
+      onMessage: (frame) => void handle(this.#handlers, frame.type, readHeader(MESSAGES_OF_RECEIVER, frame), peer, frame.callId),
+      // Nobody sends bytes to a source.
+      onChunkBytes: () => peer.link.close("a chunk came that nobody asked for"),
+      onChunkEnd: () => {},
+      onDrain: () => void this.#pump(peer),
+      onClose: () => this.#closed(peer),
+    });
+    peer.link.setKeepsProcessAlive(false);
+  }
+
+  /** What another node says about its copy. */
+  copyState(node: NodeTag, [key, pull, state]: CopyStateHeader): void {
+    if (!isCopyKey(key)) return;
+    const change = { key: copyKeyOf(key), node, pull };
+    if (state === "whole" && this.#options.isStored(key[1])) {
+      this.#directory.whole(change);
+      return;
+    }
+    this.#directory.gone(change);
+    if (state === "whole") this.#freedBefore(node, key);
+  }
+
+  /**
+   * The object was freed before the node asked for it, whose reader had gone by then: its file was there, and nobody would ever tell that the copy may go. While it was served that was not known, as it might have
+   * been an object so new that its writer's notice had not come. A copy that goes for that reason costs a fetch at most: those who read it keep it.
+   */
+  #freedBefore(node: NodeTag, key: CopyKey): void {
+    const name = copyKeyOf(key);
+    if (this.#directory.holdersOf(name).length === 0) {
+      const place = placeOf(key[1]);
+      const keys = this.#keysAt.get(place);
+      keys?.delete(name);
+      if (keys?.size === 0) this.#keysAt.delete(place);
+    }
+    this.#options.tell(node, MESSAGE.COPY_FREED, key);
+  }
+
+  /** An object of this node was freed, or its bytes are lost: its copies go. */
+  freed(location: WireLocation): void {
+    const place = placeOf(location);
+    const keys = this.#keysAt.get(place);
+    if (keys === undefined) return;
+    this.#keysAt.delete(place);
+    for (const key of keys) {
+      const holders = this.#directory.freed(key);
+      const [id] = key.split("/", 1) as [string];
+      for (const node of holders) this.#options.tell(node, MESSAGE.COPY_FREED, [id, location]);
+    }
+  }
+
+  nodeGone(node: NodeTag): void {
+    this.#directory.nodeGone(node);
+    for (const peer of Array.from(this.#peers)) if (peer.node === node) peer.link.close("the node is dead");
+  }
+
+  /** More of a copy is here: what waits for it is sent. */
+  progressed(key: string, availableBytes: number): void {
+    const servings = this.#serving.get(key);
+    if (servings === undefined) return;
+    for (const serving of servings) {
+      serving.availableBytes = availableBytes;
+      void this.#pump(serving.link);
+    }
+  }
+
+  /** A copy that was being received is not, after all: those who have it from here ask elsewhere. */
+  withdrawn(key: string): void {
+    for (const serving of Array.from(this.#serving.get(key) ?? [])) {
+      serving.link.link.send(MESSAGE.TRANSFER_END, serving.pull, ["gone"]);
+      this.#end(serving);
+    }
+  }
+
+  close(): void {
+    for (const peer of Array.from(this.#peers)) peer.link.close("the node ends");
+  }
+
+  readonly #handlers: Handlers<MessagesOfReceiver, [peer: Peer, pull: number]> = {
+    [MESSAGE.TRANSFER_OPEN]: (wish, peer, pull) => this.#open(peer, pull, wish),
+    [MESSAGE.TRANSFER_READ]: (read, peer, pull) => this.#read(peer, pull, read),
+    [MESSAGE.TRANSFER_END]: (_how, peer, pull) => {
+      const serving = peer.pulls.get(pull);
+      if (serving !== undefined) this.#end(serving);
+    },
+  };
+
+  #open(peer: Peer, pull: number, { key, avoid, checks }: TransferOpenHeader): void {
+    if (!isCopyKey(key)) {
+      peer.link.close("a transfer began that names no object");
+      return;
+    }
+    const name = copyKeyOf(key);
+    const isHome = nodeTagOf(key[1][0]) === this.#options.nodeTag;
+    const found = isHome ? this.#ownObject(peer, { pull, key, name, avoid }) : this.#copy(peer, { pull, name, avoid });
+    if (found === undefined || "node" in found) {
+      peer.link.send(MESSAGE.TRANSFER_END, pull, found === undefined ? ["gone"] : ["elsewhere", found.node]);
+      return;
+    }
+    const before = peer.pulls.get(pull);
+    if (before !== undefined) this.#end(before);
+    const serving: Serving = { key: name, link: peer, pull, checks, isEnded: false, ...found };
+    peer.pulls.set(pull, serving);
+    const all = this.#serving.get(name);
+    if (all === undefined) this.#serving.set(name, new Set([serving]));
+    else all.add(serving);
+    this.#options.hold(found.location);
+  }
+
+  #ownObject(
+    peer: Peer,
+    { pull, key, name, avoid }: { pull: number; key: CopyKey; name: string; avoid: string[] },
+  ): Pick<Serving, "object" | "location" | "availableBytes"> | { node: NodeTag } | undefined {
+    const location = key[1];
+    const object = openServed(locationOf(location), this.#options);
+    if (object === undefined) {
+      const node = this.#directory.wholeAt(name, { for: peer.node, avoid });
+      return node === undefined ? undefined : { node };
+    }
+    const node = this.#directory.wanted({ key: name, sizeBytes: location[2], node: peer.node, pull, avoid });
+    const place = placeOf(location);
+    const keys = this.#keysAt.get(place);
+    if (keys === undefined) this.#keysAt.set(place, new Set([name]));
+    else keys.add(name);
+    if (node === this.#options.nodeTag) return { object, location, availableBytes: location[2] };
+    object.close();
+    return { node };
+  }
+
+  #copy(
+    peer: Peer,
+    { pull, name, avoid }: { pull: number; name: string; avoid: string[] },
+  ): Pick<Serving, "object" | "location" | "availableBytes"> | { node: NodeTag } | undefined {
+    const node = this.#options.fosteredAt({ key: name, node: peer.node, pull, avoid });
+    if (node !== undefined && node !== this.#options.nodeTag) return { node };
+    const copy = this.#options.copyOf(name);
+    const object = copy === undefined ? undefined : openServed(locationOf(copy.location), this.#options);
+    return copy === undefined || object === undefined ? undefined : { object, ...copy };
+  }
+
+  #read(peer: Peer, pull: number, [offset, sizeBytes]: TransferReadHeader): void {
+    const serving = peer.pulls.get(pull);
+    // Of a pull that was sent elsewhere, or has ended: its reads were under way.
+    if (serving === undefined) return;
+    const isValid =
+      Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(sizeBytes) && sizeBytes > 0 && sizeBytes <= CHUNK_BYTES;
+    if (!isValid || offset + sizeBytes > serving.object.sizeBytes || peer.reads.length >= READS_MAX) {
+      peer.link.close("a read that is no part of its object");
+      return;
+    }
+    peer.reads.push({ serving, offset, sizeBytes });
+    void this.#pump(peer);
+  }
+
+  /** Sends what is asked for and there, as long as the connection takes it. */
+  async #pump(peer: Peer): Promise<void> {
+    if (peer.isReading) return;
+    peer.isReading = true;
+    try {
+      for (let next = this.#nextRead(peer); next !== undefined; next = this.#nextRead(peer)) {
+        const memory = peer.link.takeMemory();
+        if (memory === undefined) {
+          peer.reads.unshift(next);
+          // Sockets tell when all has left them, and of little not even that; what is freed before keeps them busy.
+          peer.timer ??= setTimeout(() => {
+            peer.timer = undefined;
+            void this.#pump(peer);
+          }, 1).unref();
+          return;
+        }
+        const { serving, offset, sizeBytes } = next;
+        const bytes = memory.bytes.subarray(CHUNK_HEAD_BYTES, CHUNK_HEAD_BYTES + sizeBytes);
+        const isThere = await serving.object.read(offset, bytes).catch(() => false);
+        if (!isThere || serving.isEnded) {
+          peer.link.returnMemory(memory);
+          if (serving.isEnded) continue;
+          // The file was cut short.
+          peer.link.send(MESSAGE.TRANSFER_END, serving.pull, ["gone"]);
+          this.#end(serving);
+          continue;
+        }
+        const checksum = serving.checks ? checksumOf(bytes) : 0;
+        peer.link.sendChunk(memory, { pull: serving.pull, offset, sizeBytes, checksum });
+      }
+    } finally {
+      peer.isReading = false;
+    }
+  }
+
+  /** The first whose bytes are here; the others wait for theirs. */
+  #nextRead(peer: Peer): Peer["reads"][0] | undefined {
+    const { reads } = peer;
+    for (let index = 0; index < reads.length; index += 1) {
+      const read = reads[index] as Peer["reads"][0];
+      if (!read.serving.isEnded && read.offset + read.sizeBytes > read.serving.availableBytes) continue;
+      reads.splice(index, 1);
+      if (!read.serving.isEnded) return read;
+      index -= 1;
+    }
+    return undefined;
+  }
+
+  #end(serving: Serving): void {
+    if (serving.isEnded) return;
+    serving.isEnded = true;
+    serving.object.close();
+    serving.link.pulls.delete(serving.pull);
+    const all = this.#serving.get(serving.key);
+    all?.delete(serving);
+    if (all?.size === 0) this.#serving.delete(serving.key);
+    this.#options.letGo(serving.location);
+  }
+
+  #closed(peer: Peer): void {
+    this.#peers.delete(peer);
+    clearTimeout(peer.timer);
+    for (const serving of Array.from(peer.pulls.values())) this.#end(serving);
+    peer.reads = [];
+  }
+}

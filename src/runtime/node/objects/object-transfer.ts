@@ -1,0 +1,333 @@
+/**
+ * Objects between nodes, for a node daemon: what its processes fetch from elsewhere, and what it serves of its own.
+ *
+ * Puts the parts together (receiver, source, copies, store) and answers the processes: a process that asks for an object of another node gets a location on this one,
+ * and counts as a reader of the copy until it lets go of it or ends. For objects that this node's processes own it stands in for their homes when those are dead (`orphaned-objects.ts`). Called by the node daemon with messages of its processes and of other nodes, with transfer connections that others
+ * open, and with the ends of processes and nodes. What it needs of them it is given: `connect` and `tell`.
+ */
+import { ObjectLostError, ObjectStoreFullError, OutOfDiskError, ShoalError } from "../../base/errors.ts";
+import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";
+import { PULLS_PART_OF_STORE } from "../../objects/limits.ts";
+import { type Copy, CopyCache } from "../../objects/transfer/copy-cache.ts";
+import { type OrphanEffect, OrphanedObjects, type IsOwned } from "../../objects/transfer/orphaned-objects.ts";
+import type { StoreFolders } from "../../objects/transfer/served-object.ts";
+import type { Transport } from "../../os/network/transport.ts";
+import type { HeadPeer } from "../../rpc/head-service.ts";
+import type { Message } from "../../rpc/peer-connection.ts";
+import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import type { CopyKeepHeader, CopyKey, CopyStateHeader, ObjectFetchHeader } from "../../wire/transfer-messages.ts";
+import { handle, type Handlers } from "../../wire/message-table.ts";
+import { copyKeyOf, isCopyKey } from "./copy-key.ts";
+import { CopyStore } from "./copy-store.ts";
+import { type FetchWaiter, ObjectReceiver, type Wanted } from "./object-receiver.ts";
+import { type LocalCopy, ObjectSource } from "./object-source.ts";
+import type { StoreService } from "./store-service.ts";
+import { WireError, type WireErrorCode } from "../../wire/wire-error.ts";
+import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+
+interface ObjectTransferOptions extends StoreFolders {
+  /** The daemon. */
+  processId: ProcessId;
+  store: StoreService;
+  /** An authenticated stream to the transfer address of a node. */
+  connect: (node: NodeTag) => Promise<Transport>;
+  /** Says something to the daemon of another node, in order; what cannot be said as the node is dead is dropped. */
+  tell: (node: NodeTag, type: number, header: unknown) => void;
+  /** Whether chunks are checked here besides by the connection (which TLS does, and the loopback interface needs not). */
+  checks: boolean;
+  nowMs: () => number;
+  /** Whether somebody on this node is responsible for an object: a process that lives, or the daemon. */
+  isOwned: IsOwned;
+}
+
+/** What the processes of this node are waiting for. */
+interface Waiting extends FetchWaiter {
+  readonly process: ProcessId;
+  readonly of: CopyKey;
+}
+
+export type CopyMessage = typeof MESSAGE.COPY_STATE | typeof MESSAGE.COPY_FREED | typeof MESSAGE.COPY_KEEP;
+
+export class ObjectTransfer {
+  readonly #options: ObjectTransferOptions;
+  readonly #nodeTag: NodeTag;
+  readonly #cache = new CopyCache();
+  readonly #copies: CopyStore;
+  readonly #receiver: ObjectReceiver;
+  readonly #source: ObjectSource;
+  /** Copies that any node has of what processes of this one own elsewhere. */
+  readonly #fosters: OrphanedObjects;
+  readonly #dead = new Set<NodeTag>();
+  readonly #waiting = new Map<ProcessId, Set<Waiting>>();
+
+  constructor(options: ObjectTransferOptions) {
+    this.#options = options;
+    const { processId, store, memoryDirectory, spillDirectory, tell } = options;
+    const nodeTag = nodeTagOf(processId);
+    this.#nodeTag = nodeTag;
+    this.#copies = new CopyStore({ processId, store, memoryDirectory, spillDirectory, evict: (bytes) => this.#evict(bytes) });
+    this.#fosters = new OrphanedObjects(nodeTag, options.isOwned);
+    this.#source = new ObjectSource({
+      nodeTag,
+      memoryDirectory,
+      spillDirectory,
+      copyOf: (key) => this.#copyOf(key),
+      fosteredAt: (wish) => this.#fosteredAt(wish),
+      isStored: (location) => store.holds(location),
+      hold: (location) => store.hold(location),
+      letGo: (location) => store.letGo(location),
+      tell,
+    });
+    this.#receiver = new ObjectReceiver({
+      nodeTag,
+      copies: this.#copies,
+      connect: options.connect,
+      checks: options.checks,
+      budgetBytes: store.quotaBytes * PULLS_PART_OF_STORE,
+      nowMs: options.nowMs,
+      onProgress: (key, availableBytes) => this.#source.progressed(key, availableBytes),
+      onWhole: (copy) => this.#whole(copy),
+      onGone: ({ key, ...copy }) => {
+        this.#source.withdrawn(key);
+        this.#tellState(copy, "gone");
+      },
+      fostered: (wish) => this.#fosters.wanted({ ...wish, node: nodeTag }),
+    });
+    const copies = this.#copies;
+    const cache = this.#cache;
+    store.setNode({
+      processId,
+      receive: (type, header) => void handle(copies.handlers, type, header),
+      onFreed: (location) => this.#source.freed(location),
+      get idleBytes() {
+        return cache.idleBytes;
+      },
+      get comingBytes() {
+        return copies.comingBytes;
+      },
+      makeRoom: (bytes) => this.#evict(bytes),
+    });
+  }
+
+  /** For tests and statistics. */
+  get counters(): { copies: number; fetching: number; serving: number; copied: number; fostered: number; sourcesLeft: number } {
+    return {
+      fostered: this.#fosters.size,
+      copies: this.#cache.size,
+      fetching: this.#receiver.size,
+      serving: this.#source.servingCount,
+      copied: this.#source.copiedCount,
+      sourcesLeft: this.#receiver.sourcesLeft,
+    };
+  }
+
+  /**
+   * A process wants an object of another node.
+   *
+   * @returns where it is on this node; the process reads it from now on
+   * @throws ObjectLostError when its bytes are nowhere, ObjectStoreFullError or OutOfDiskError when they fit nowhere here
+   */
+  async fetch(process: ProcessId, [id, location, purpose, owner]: ObjectFetchHeader): Promise<WireLocation> {
+    const of: CopyKey = [id, location];
+    if (!isCopyKey(of)) throw new ObjectLostError("Cannot fetch an object: that is not a place in a store", { reason: "no such place" });
+    if (nodeTagOf(location[0]) === this.#nodeTag) return location;
+    return this.#cache.acquire(copyKeyOf(of), process) ?? (await this.#wait(process, { of, owner }, purpose));
+  }
+
+  /** What processes of this node want of objects of others. */
+  readonly handlers: Handlers<
+    Pick<MessagesOfProcess, typeof MESSAGE.OBJECT_FETCH | typeof MESSAGE.COPY_RELEASE>,
+    [peer: HeadPeer, message: Message]
+  > = {
+    [MESSAGE.OBJECT_FETCH]: (wanted, { id, connection }, { callId }) =>
+      void this.fetch(id, wanted).then(
+        (location) => connection.reply(callId, location),
+        (error: Error) => connection.replyError(callId, fetchError(error)),
+      ),
+    [MESSAGE.COPY_RELEASE]: (locations, { id }) => this.release(id, locations),
+  };
+
+  /** A process needs these copies no more. */
+  release(process: ProcessId, locations: readonly WireLocation[]): void {
+    for (const location of locations) this.#free(this.#cache.release(location, process));
+  }
+
+  processGone(process: ProcessId): void {
+    for (const waiter of this.#waiting.get(process) ?? []) {
+      this.#receiver.unwant(waiter.of, waiter);
+      waiter.reject(new Error("the process has ended"));
+    }
+    this.#waiting.delete(process);
+    this.#free(this.#cache.processGone(process));
+    this.#applyFosters(this.#fosters.ownerGone(process));
+  }
+
+  /** A process of this node, or the daemon, needs what is at a place on another node no more, or its bytes are lost. */
+  freedElsewhere([arena, offset]: WireLocation): void {
+    if (this.#fosters.size > 0) this.#applyFosters(this.#fosters.freed(`${arena}/${offset}`));
+  }
+
+  /** Nodes with a whole copy of an object, as far as this one knows: all of them where the object's bytes, or its owner, are here. */
+  copiesOf(of: CopyKey): NodeTag[] {
+    const key = copyKeyOf(of);
+    const nodes = new Set([...this.#source.copiesOf(key), ...this.#fosters.wholeAt(key)]);
+    if (this.#cache.find(key) !== undefined) nodes.add(this.#nodeTag);
+    return Array.from(nodes);
+  }
+
+  /** Another node, whose identity is known, has connected to this one's transfer address. */
+  accept(node: NodeTag, transport: Transport): void {
+    this.#source.accept(node, transport);
+  }
+
+  /** What the daemon of another node says of copies. */
+  readonly copyHandlers: Handlers<Pick<MessagesBetweenDaemons, CopyMessage>, [node: NodeTag]> = {
+    [MESSAGE.COPY_STATE]: (said, node) => this.#copyState(node, said),
+    [MESSAGE.COPY_FREED]: (of, node) => {
+      if (isCopyKey(of)) this.#freedElsewhere(node, of);
+    },
+    [MESSAGE.COPY_KEEP]: (said, node) => this.#kept(node, said),
+  };
+
+  /** A node has been declared dead. */
+  nodeGone(node: NodeTag): void {
+    this.#dead.add(node);
+    // First of all: what is asked of this node in the place of the dead one is answered from it.
+    this.#applyFosters(this.#fosters.nodeGone(node));
+    this.#receiver.nodeGone(node);
+    this.#source.nodeGone(node);
+    this.#free(this.#cache.nodeGone((other) => this.#dead.has(other)));
+  }
+
+  close(): void {
+    this.#receiver.close();
+    this.#source.close();
+    this.#copies.close();
+  }
+
+  #wait(process: ProcessId, wanted: Wanted, purpose: number): Promise<WireLocation> {
+    const { of } = wanted;
+    return new Promise((resolve, reject) => {
+      const forget = (): void => {
+        const waiters = this.#waiting.get(process);
+        waiters?.delete(waiter);
+        if (waiters?.size === 0) this.#waiting.delete(process);
+      };
+      const waiter: Waiting = {
+        process,
+        of,
+        purpose,
+        resolve: () => {
+          forget();
+          // At once: whoever needs room next would have it from a copy that nobody reads.
+          resolve(this.#cache.acquire(copyKeyOf(of), process) as WireLocation);
+        },
+        reject: (error) => {
+          forget();
+          reject(error);
+        },
+      };
+      const waiters = this.#waiting.get(process);
+      if (waiters === undefined) this.#waiting.set(process, new Set([waiter]));
+      else waiters.add(waiter);
+      this.#receiver.want(wanted, waiter);
+    });
+  }
+
+  #whole(copy: Omit<Copy, "home">): void {
+    const { key, of, location } = copy;
+    const home = nodeTagOf(of[1][0]);
+    // A dead home does not tell when it is freed: the owner's node says what becomes of it, where that lives.
+    const isKept = copy.owner !== undefined && this.#dead.has(home) && !this.#dead.has(nodeTagOf(copy.owner));
+    this.#cache.add({ ...copy, home }, { isKept });
+    this.#source.progressed(key, location[2]);
+    this.#tellState(copy, "whole");
+  }
+
+  #copyOf(key: string): LocalCopy | undefined {
+    const copy = this.#cache.find(key);
+    return copy === undefined ? this.#receiver.comingCopy(key) : { location: copy.location, availableBytes: copy.location[2] };
+  }
+
+  /** The object's home says that it was freed, or its owner's node, which both say it to all. */
+  #freedElsewhere(node: NodeTag, of: CopyKey): void {
+    const key = copyKeyOf(of);
+    const copy = this.#cache.find(key);
+    const isHome = nodeTagOf(of[1][0]) === node;
+    if (!isHome && copy !== undefined && (copy.owner === undefined || nodeTagOf(copy.owner) !== node)) return;
+    this.#free(this.#cache.freed(key), { knownAt: node });
+    this.#receiver.freed(key);
+  }
+
+  /** What another node says of its copy: of an object of this node, or one whose owner is here. */
+  #copyState(node: NodeTag, header: CopyStateHeader): void {
+    const [of, pull, state, owner] = header;
+    if (!isCopyKey(of)) return;
+    if (nodeTagOf(of[1][0]) === this.#nodeTag) this.#source.copyState(node, header);
+    else if (owner !== undefined && nodeTagOf(owner) === this.#nodeTag) this.#noteFoster({ of, owner, node, pull }, state);
+  }
+
+  #noteFoster(copy: { of: CopyKey; owner: ProcessId; node: NodeTag; pull: number }, state: "whole" | "gone"): void {
+    const news = { key: copyKeyOf(copy.of), home: nodeTagOf(copy.of[1][0]), ...copy };
+    this.#applyFosters(state === "whole" ? this.#fosters.whole(news) : this.#fosters.gone(news));
+  }
+
+  #applyFosters(effects: readonly OrphanEffect[]): void {
+    for (const effect of effects) {
+      const { kind, node, of } = effect;
+      if (node === this.#nodeTag) {
+        if (kind === "keep") this.#cache.decided(copyKeyOf(of), effect);
+        else this.#freedElsewhere(node, of);
+      } else if (kind === "keep") this.#options.tell(node, MESSAGE.COPY_KEEP, [of, effect.isKept]);
+      else this.#options.tell(node, MESSAGE.COPY_FREED, of);
+    }
+  }
+
+  /** The node of an object's owner stands in for its dead home, and has decided about the copy here. */
+  #kept(node: NodeTag, [of, isKept]: CopyKeepHeader): void {
+    if (!isCopyKey(of)) return;
+    const key = copyKeyOf(of);
+    const owner = this.#cache.find(key)?.owner;
+    if (owner !== undefined && nodeTagOf(owner) === node) this.#cache.decided(key, { isKept });
+  }
+
+  #fosteredAt(wish: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
+    // Without a copy here it is asked because the home is dead, be it that this node has not heard of that.
+    const isAsked = this.#fosters.fosters(wish.key) || this.#copyOf(wish.key) === undefined;
+    return isAsked ? this.#fosters.wanted(wish) : undefined;
+  }
+
+  #evict(bytes: number): void {
+    this.#free(this.#cache.evict(bytes));
+  }
+
+  /** `knownAt`: the node that had said so. */
+  #free(copies: readonly Copy[], { knownAt }: { knownAt?: NodeTag } = {}): void {
+    for (const copy of copies) {
+      this.#copies.free(copy.location);
+      this.#tellState(copy, "gone", knownAt);
+    }
+  }
+
+  /** The home keeps who has what, and the owner's node for the time when the home is dead. */
+  #tellState({ of, owner, pull }: Pick<Copy, "of" | "owner" | "pull">, state: "whole" | "gone", knownAt?: NodeTag): void {
+    const home = nodeTagOf(of[1][0]);
+    if (home !== knownAt && !this.#dead.has(home)) this.#options.tell(home, MESSAGE.COPY_STATE, [of, pull, state]);
+    if (owner === undefined) return;
+    const foster = nodeTagOf(owner);
+    if (foster === home || foster === knownAt || this.#dead.has(foster)) return;
+    if (foster === this.#nodeTag) this.#noteFoster({ of, owner, node: foster, pull }, state);
+    else this.#options.tell(foster, MESSAGE.COPY_STATE, [of, pull, state, owner]);
+  }
+}
+
+const FETCH_CODES: ReadonlyMap<string, WireErrorCode> = new Map([
+  [ObjectLostError.code, "objectLost"],
+  [ObjectStoreFullError.code, "objectStoreFull"],
+  [OutOfDiskError.code, "outOfDisk"],
+]);
+
+/** For a process of this node, which makes an error of its own of it. */
+function fetchError(error: Error): WireError {
+  return new WireError((error instanceof ShoalError ? FETCH_CODES.get(error.code) : undefined) ?? "failed", error.message);
+}

@@ -1,0 +1,234 @@
+/**
+ * References in the node daemon: the shell around who holds which (`ref-ledger.ts`) and the values of refs that the node owns (`ref-values.ts`).
+ *
+ * Turns what processes tell of their holds into frees, and passes questions for a value and the values themselves on to the process that
+ * owns the ref; for refs that the daemon owns it answers itself. Called by `runtime/node/daemon.ts` with messages and ends of processes.
+ * Whoever is given a value holds what the value contains from the moment it is sent.
+ */
+import { copyBytes } from "../../base/bytes.ts";
+import { type ActorId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
+import type { HeadPeer } from "../../rpc/head-service.ts";
+import type { DefinitionHeader } from "../../wire/definition-messages.ts";
+import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
+import { DefinitionHolds } from "./definition-holds.ts";
+import { RefLedger, type FreedRef, type RefCount } from "./ref-ledger.ts";
+import { type RefValue, RefValues } from "./ref-values.ts";
+import { type MessageLink, UnacknowledgedBorrows } from "./unacknowledged-borrows.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import type { Message } from "../../rpc/peer-connection.ts";
+
+interface RefServiceOptions {
+  /** The daemon: the owner of record of refs made in workers. */
+  processId: ProcessId;
+  peer: (id: ProcessId) => HeadPeer | undefined;
+  send: (to: ProcessId, type: number, header: unknown) => void;
+  /** Nobody holds a handle of the actor any more. */
+  actorUnheld: (actor: ActorId) => void;
+  /** Nobody holds this reference of a definition any more. */
+  definitionUnheld: (reference: ObjectId) => void;
+  /** Counts a ref of which another node's process is the owner there. @returns false where it is this node's */
+  countElsewhere: (change: RefCount) => boolean;
+  /** The bytes at a place are this daemon's to free, from now on. */
+  adoptStored: (location: WireLocation) => void;
+  /** Nobody needs the bytes at a place, on whatever node. `reused`: its writer has the pages back already. */
+  freeStored: (location: WireLocation, options: { reused: boolean }) => void;
+  /** The bytes of a place are gone. */
+  arenaLost: (location: WireLocation) => void;
+}
+
+type ReferenceMessage =
+  | typeof MESSAGE.REF_HOLD
+  | typeof MESSAGE.HELD_READ
+  | typeof MESSAGE.HELD_ENDED
+  | typeof MESSAGE.REF_RELEASE
+  | typeof MESSAGE.REF_ADOPT
+  | typeof MESSAGE.REF_WATCH
+  | typeof MESSAGE.REF_LOST
+  | typeof MESSAGE.REF_VALUE;
+
+export class RefService {
+  readonly #options: RefServiceOptions;
+  readonly #ledger = new RefLedger();
+  readonly #values = new RefValues();
+  readonly #unread = new UnacknowledgedBorrows();
+  readonly #definitions: DefinitionHolds;
+
+  constructor(options: RefServiceOptions) {
+    this.#options = options;
+    const { processId, definitionUnheld: forget } = options;
+    this.#definitions = new DefinitionHolds({ processId, count: (change) => this.count(change), forget });
+  }
+
+  /** What processes say of references, those of this node and of others. */
+  get handlers(): Handlers<Pick<MessagesOfProcess, ReferenceMessage>, [peer: HeadPeer, message: Message]> {
+    return {
+      [MESSAGE.REF_HOLD]: (rows, peer) => {
+        for (const [id, owner, holder, link, number] of rows) {
+          this.#add({ id, owner, holder, count: 1 });
+          if (link !== undefined && number !== undefined && !this.#ledger.isGone(holder))
+            this.#unread.held({ sender: peer.id, receiver: holder, link }, { number, id, owner });
+        }
+      },
+      [MESSAGE.HELD_READ]: ([sender, link, read, asker], peer) => {
+        const at = { sender, receiver: peer.id, link };
+        if (asker === undefined) this.#unread.read(at, read);
+        else this.#giveBack(at, read);
+      },
+      [MESSAGE.HELD_ENDED]: ([receiver, link], peer) => {
+        if (receiver === undefined || link === undefined) this.#allSaid(this.#unread.linksOf(peer.id));
+        else this.#allSaid([{ sender: peer.id, receiver, link }]);
+      },
+      [MESSAGE.REF_RELEASE]: (rows, peer) => {
+        for (const [id, count] of rows) this.#add({ id, owner: undefined, holder: peer.id, count: -count });
+      },
+      [MESSAGE.REF_ADOPT]: (ids, peer) => {
+        for (const id of ids) this.#values.adopt(id, peer.id);
+      },
+      [MESSAGE.REF_WATCH]: (asked, peer) => this.#watch(peer, asked),
+      [MESSAGE.REF_LOST]: (lost, peer) => this.#lost(peer, lost),
+      [MESSAGE.REF_VALUE]: (value, peer, { body }) => this.#provided(peer, value, body),
+    };
+  }
+
+  /** The definition itself is the head's; its counted reference is this node's. */
+  defined(header: DefinitionHeader): void {
+    this.#definitions.defined(header);
+  }
+
+  /** Whether the daemon is responsible for the value of an object. */
+  keeps(id: ObjectId): boolean {
+    return this.#values.has(id);
+  }
+
+  /** The process whose call makes the object, be the daemon its owner of record or not. */
+  makerOf({ id, owner }: { id: ObjectId; owner: ProcessId }): ProcessId | undefined {
+    return owner === this.#options.processId ? this.#values.makerOf(id) : owner;
+  }
+
+  /** Values that it was to make do not come, and what only it held is freed. */
+  processGone(process: ProcessId): void {
+    for (const { id, watchers } of this.#values.makerGone(process)) {
+      for (const watcher of watchers) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
+    }
+    this.#freeAll(this.#ledger.processGone(process).freed);
+    this.#unread.receiversGone((receiver) => receiver === process);
+    // What one of another node has said may still be on the way: its daemon tells when that was all.
+    if (nodeTagOf(process) === nodeTagOf(this.#options.processId)) this.#allSaid(this.#unread.linksOf(process));
+  }
+
+  /** No more holds come for these links; only the receiver knows what it has read. */
+  #allSaid(links: readonly MessageLink[]): void {
+    for (const at of links) {
+      const { sender, receiver, link } = at;
+      if (!this.#unread.has(at)) continue;
+      if (this.#options.peer(receiver) === undefined) this.#giveBack(at, 0);
+      else this.#options.send(receiver, MESSAGE.HELD_ENDED, [sender, link, this.#options.processId]);
+    }
+  }
+
+  /** Holds of messages that their receiver will never read. */
+  #giveBack(at: MessageLink, read: number): void {
+    for (const { id } of this.#unread.ended(at, read)) this.#add({ id, owner: undefined, holder: at.receiver, count: -1 });
+  }
+
+  /** The same for all processes of a node. */
+  nodeGone(tag: NodeTag): void {
+    this.#values.watchersGone(tag);
+    this.#freeAll(this.#ledger.nodeGone(tag));
+    this.#unread.receiversGone((receiver) => nodeTagOf(receiver) === tag);
+    this.#allSaid(this.#unread.linksOfNode(tag));
+  }
+
+  #freeAll(refs: readonly FreedRef[]): void {
+    for (const ref of refs) this.#freed(ref);
+  }
+
+  /** A process holds a ref once more, or once less; where that is counted is known from its owner. */
+  count(change: RefCount): void {
+    if (!this.#options.countElsewhere(change)) this.#add(change);
+  }
+
+  #add(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
+    const freed = this.#ledger.add(change);
+    if (freed !== undefined) this.#freed(freed);
+  }
+
+  #freed(ref: FreedRef): void {
+    if (ref.owner !== this.#options.processId) {
+      this.#options.send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
+      return;
+    }
+    if (ref.id.endsWith("ffffffff")) {
+      this.#options.actorUnheld(ref.id.slice(0, -8) as ActorId);
+      return;
+    }
+    if (this.#definitions.unheld(ref.id)) return;
+    const freed = this.#values.free(ref.id);
+    const value = freed?.value;
+    if (freed === undefined || value === undefined) return;
+    for (const location of freed.spare) this.#options.freeStored(location, { reused: false });
+    // Its maker keeps how it was made.
+    if (value.header.stored !== undefined || value.header.refs.length > 0) this.#options.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
+    if (value.header.stored !== undefined) this.#options.freeStored(value.header.stored.location, { reused: false });
+    this.#letGoOf(value);
+  }
+
+  /** The daemon keeps a value no more, and so not what it contains. */
+  #letGoOf(value: RefValue): void {
+    for (const [id, owner] of value.header.refs) this.count({ id, owner, holder: this.#options.processId, count: -1 });
+  }
+
+  #watch(peer: HeadPeer, [id, owner]: [ObjectId, ProcessId]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#options.peer(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
+      return;
+    }
+    const value = this.#values.watch(id, peer.id);
+    if (value === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+    else if (value !== undefined) this.#deliver(id, peer.id, value);
+  }
+
+  /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
+  #lost(peer: HeadPeer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
+    if (owner !== this.#options.processId) {
+      const target = this.#options.peer(owner);
+      if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
+      else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
+      return;
+    }
+    const effect = this.#values.bytesLost(id, peer.id, location);
+    if ("gone" in effect && effect.gone !== undefined) this.#letGoOf(effect.gone);
+    if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
+    else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+    else if (effect.kind === "remake") {
+      this.#options.arenaLost(effect.location);
+      this.#options.freeStored(effect.location, { reused: true });
+      if (effect.maker !== peer.id) this.#options.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+    }
+  }
+
+  #provided(peer: HeadPeer, [id, receiver, header]: MessagesOfProcess[typeof MESSAGE.REF_VALUE], body: Uint8Array): void {
+    if (receiver !== this.#options.processId) {
+      this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
+      return;
+    }
+    if (header === undefined) {
+      for (const watcher of this.#values.giveUp(id)) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+      return;
+    }
+    const value: RefValue = { header, body: copyBytes(body) };
+    if (header.stored !== undefined) this.#options.adoptStored(header.stored.location);
+    const { watchers, isSpare } = this.#values.provide(id, peer.id, value);
+    if (isSpare) this.#letGoOf(value);
+    for (const watcher of watchers) this.#deliver(id, watcher, value);
+  }
+
+  /** What the value contains is held for the reader from now on. */
+  #deliver(id: ObjectId, receiver: ProcessId, value: RefValue): void {
+    for (const [inner, owner] of value.header.refs) this.count({ id: inner, owner, holder: receiver, count: 1 });
+    this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
+  }
+}

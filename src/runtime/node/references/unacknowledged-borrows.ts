@@ -1,0 +1,101 @@
+/**
+ * The holds of messages that may never have arrived: what is given back when a connection ends, or a process, between registering them and reading the message.
+ *
+ * A pure table in the node daemon, beside the ledger that counts those holds. On each link between a caller and a worker, either end numbers what it sends with holds: the
+ * caller its calls, the worker its answers and items. The receiver says from time to time how far it has read, and for good once the link has ended. What is above that
+ * number was never read, and nobody else would release it. Links are numbered by the caller; calls are kept under the negative number. Plain messages have no holds,
+ * and no entry.
+ */
+import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
+import { Fifo } from "../../base/fifo.ts";
+
+/** One direction of a link. */
+export interface MessageLink {
+  readonly sender: ProcessId;
+  readonly receiver: ProcessId;
+  /** The caller's number of the link; negative for its calls. */
+  readonly link: number;
+}
+
+export interface UnreadHold {
+  /** The message that it came with. */
+  readonly number: number;
+  readonly id: ObjectId;
+  readonly owner: ProcessId;
+}
+
+type Links = Map<ProcessId, Map<number, Fifo<UnreadHold>>>;
+
+export class UnacknowledgedBorrows {
+  /** By sender, receiver and number. */
+  readonly #links = new Map<ProcessId, Links>();
+
+  /** How many links are kept. */
+  get size(): number {
+    let size = 0;
+    for (const links of this.#links.values()) for (const numbers of links.values()) size += numbers.size;
+    return size;
+  }
+
+  /** A process registered a hold for a message that it is about to send. */
+  held({ sender, receiver, link }: MessageLink, hold: UnreadHold): void {
+    let links = this.#links.get(sender);
+    if (links === undefined) this.#links.set(sender, (links = new Map()));
+    let numbers = links.get(receiver);
+    if (numbers === undefined) links.set(receiver, (numbers = new Map()));
+    let holds = numbers.get(link);
+    if (holds === undefined) numbers.set(link, (holds = new Fifo()));
+    holds.push(hold);
+  }
+
+  has(at: MessageLink): boolean {
+    return this.#holdsOf(at) !== undefined;
+  }
+
+  /** The receiver has read this message and those before: their holds are its own to release. */
+  read(at: MessageLink, number: number): void {
+    const holds = this.#holdsOf(at);
+    while ((holds?.peek()?.number ?? Number.POSITIVE_INFINITY) <= number) holds?.shift();
+  }
+
+  /** Nothing more comes over the link, and the receiver has read all up to this message. @returns the holds of those that it will never read */
+  ended(at: MessageLink, number: number): UnreadHold[] {
+    this.read(at, number);
+    const holds = this.#holdsOf(at);
+    const unread: UnreadHold[] = [];
+    for (let hold = holds?.shift(); hold !== undefined; hold = holds?.shift()) unread.push(hold);
+    const { sender, receiver, link } = at;
+    const links = this.#links.get(sender);
+    const numbers = links?.get(receiver);
+    numbers?.delete(link);
+    if (numbers?.size === 0) links?.delete(receiver);
+    if (links?.size === 0) this.#links.delete(sender);
+    return unread;
+  }
+
+  /** The links of a process that has said all: their receivers are asked how far they have read. */
+  linksOf(sender: ProcessId): MessageLink[] {
+    const found: MessageLink[] = [];
+    for (const [receiver, numbers] of this.#links.get(sender) ?? []) {
+      for (const link of numbers.keys()) found.push({ sender, receiver, link });
+    }
+    return found;
+  }
+
+  /** The same for all processes of a node. */
+  linksOfNode(tag: NodeTag): MessageLink[] {
+    return Array.from(this.#links.keys()).flatMap((sender) => (nodeTagOf(sender) === tag ? this.linksOf(sender) : []));
+  }
+
+  /** What a receiver held is dropped with it. */
+  receiversGone(isGone: (receiver: ProcessId) => boolean): void {
+    for (const [sender, links] of this.#links) {
+      for (const receiver of links.keys()) if (isGone(receiver)) links.delete(receiver);
+      if (links.size === 0) this.#links.delete(sender);
+    }
+  }
+
+  #holdsOf({ sender, receiver, link }: MessageLink): Fifo<UnreadHold> | undefined {
+    return this.#links.get(sender)?.get(receiver)?.get(link);
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Starts workers as child processes of the daemon, which is slim: a spawn costs it about a millisecond, a large driver tens.
+ *
+ * Decides with which flags: those of their driver that say how modules load, and a limit of their heap. Called by the worker pool, which owns what is made here;
+ * the file by which an interruption meets its call is removed with the process.
+ */
+import type { JobId, NodeId, ProcessId } from "../../base/ids.ts";
+import type { ForeignCode } from "../../closure/foreign-code.ts";
+import { usableMemoryBytes, workerHeapFlags } from "../../os/machine/machine.ts";
+import { DaemonInterruptSlot } from "../../os/processes/interrupt-slot.ts";
+import type { TlsIdentity } from "../../os/network/tls-identity.ts";
+import { Child } from "../../os/processes/worker-process.ts";
+import type { EnvironmentDescription, LaunchSettings } from "../environments/environment-table.ts";
+import { PythonWorkers, type StartedWorker } from "./python-workers.ts";
+import type { EarlyWorkers } from "./early-workers.ts";
+import { type Listeners, type SpareProcess, startSpareProcess } from "./spare-process.ts";
+import { SpareWorkers } from "./spare-workers.ts";
+import type { WorkerLauncher } from "./worker-pool.ts";
+
+/** What a worker process is told at its start. */
+export interface WorkerConfiguration {
+  processId: ProcessId;
+  nodeId: NodeId;
+  daemonId: ProcessId;
+  jobId: JobId;
+  token: string;
+  namespace: string;
+  labels: Record<string, string>;
+  daemonAddress: string;
+  /** Where it is to listen. */
+  address: string;
+  /** The same for processes of other nodes; undefined on one machine. */
+  remoteAddress: string | undefined;
+  /** The node's, where processes of other nodes are met with a certificate. */
+  identity: TlsIdentity | undefined;
+  memoryDirectory: string;
+  spillDirectory: string;
+  storeQuotaBytes: number;
+  taskOomRetries: number;
+  /** The file by which an interruption meets the call that it is meant for. */
+  runMark: string;
+  /** The file by which the node tells until when its workers may run; undefined on one machine. */
+  runPermit: string | undefined;
+  /** Its runtime environment, which what it submits inherits; undefined for the default one. */
+  runtimeEnv: EnvironmentDescription | undefined;
+  /** The folder whose packages its code finds first. */
+  packageFolder: string | undefined;
+  /** Where the driver's files are, when they are not where the driver has them. */
+  foreignCode: ForeignCode | undefined;
+  /** Modules of extensions, as URLs. */
+  extensions: readonly string[];
+  /** The folder in which it is to run, for one that was started elsewhere; absent for one that was started there. */
+  workingDirectory?: string | undefined;
+}
+
+/** A launcher that may have processes which nobody has been given. */
+interface ProcessLauncher extends WorkerLauncher {
+  /** Starts the spare ones. */
+  start(): void;
+  /** Resolves when the spare ones have ended. */
+  close(): Promise<void>;
+}
+
+/** Spare processes are started so long after one was taken. */
+const SPARES_AFTER_MS = 1000;
+
+export function createProcessLauncher(options: {
+  entry: string;
+  /** The folder of the programs of workers that speak Python. */
+  pythonFolder: string;
+  execArgv: readonly string[];
+  /** How many workers the node has when all of its CPUs are at work. */
+  cpus: number;
+  configure: (workerId: ProcessId, settings: LaunchSettings | undefined) => WorkerConfiguration;
+  onSpawned: (pid: number) => void;
+  /** How many processes are started ahead for jobs; 0 where there is one job, which has workers of its own ahead. */
+  spares: number;
+  /** Processes that have been started already, for workers of the default environment. */
+  early?: EarlyWorkers<SpareProcess> | undefined;
+}): ProcessLauncher {
+  const memoryBytes = usableMemoryBytes();
+  const withHeapLimit = (execArgv: readonly string[], settings: LaunchSettings | undefined): string[] => {
+    const nodeOptions = settings?.envVars["NODE_OPTIONS"] ?? process.env["NODE_OPTIONS"];
+    return [...execArgv, ...workerHeapFlags({ memoryBytes, cpus: options.cpus, execArgv, nodeOptions })];
+  };
+  const spares = new SpareWorkers({
+    count: options.spares,
+    start: (gone) => startSpareProcess(options, gone),
+    end: ({ child }) => child.kill("SIGKILL"),
+    later: (callback) => {
+      const timer = setTimeout(callback, SPARES_AFTER_MS).unref();
+      return () => clearTimeout(timer);
+    },
+  });
+  const spareFor = (settings: LaunchSettings | undefined): SpareProcess | undefined => {
+    if (settings === undefined) return options.early?.take();
+    return canTakeSpare(settings, options.execArgv) ? spares.take() : undefined;
+  };
+  const startFor = (settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child => {
+    const spare = spareFor(settings);
+    if (spare === undefined) {
+      // Of a job's driver: what it loads has to be loaded in the same way.
+      const flags = [...(settings?.description.job?.execArgv ?? options.execArgv), ...(settings?.description.execArgv ?? [])];
+      return new Child({
+        entry: options.entry,
+        program: settings?.program,
+        execArgv: withHeapLimit(flags, settings),
+        configuration,
+        ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
+        ...listeners,
+        onMessage: () => {},
+      });
+    }
+    spare.take(listeners);
+    spare.child.configure({ ...configuration, workingDirectory: settings?.workingDirectory });
+    return spare.child;
+  };
+  const python = new PythonWorkers({
+    entry: `${options.pythonFolder}/worker.py`,
+    zygoteEntry: `${options.pythonFolder}/zygote.py`,
+    onSpawned: options.onSpawned,
+  });
+  const start = (
+    {
+      environment,
+      settings,
+      configuration,
+    }: { environment: string; settings: LaunchSettings | undefined; configuration: WorkerConfiguration },
+    listeners: Listeners,
+  ): StartedWorker => {
+    if (settings?.interpreter !== undefined)
+      return python.start({ environment, settings: { ...settings, interpreter: settings.interpreter }, configuration, listeners });
+    const child = startFor(settings, configuration, listeners);
+    options.onSpawned(child.pid);
+    return child;
+  };
+  return {
+    start: () => spares.fill(),
+    close: async () => {
+      python.close();
+      await Promise.all([spares.close(), options.early?.close()]);
+    },
+    launch: ({ workerId, environment, settings, onLine, onExit }) => {
+      const configuration = options.configure(workerId, settings);
+      const mark = new DaemonInterruptSlot(configuration.runMark);
+      let isGone = false;
+      const child = start(
+        { environment, settings, configuration },
+        {
+          onLine,
+          onExit: (exit) => {
+            const marked = { running: mark.running(), begun: mark.begun() };
+            mark.remove();
+            isGone = true;
+            onExit({ ...exit, ...marked });
+          },
+        },
+      );
+      return {
+        get pid() {
+          return child.pid;
+        },
+        kill: () => child.kill("SIGKILL"),
+        interrupt: (call) => {
+          if (!isGone && mark.requestInterrupt(call)) child.kill("SIGINT");
+        },
+        runsOther: (call) => !isGone && mark.runsOther(call),
+      };
+    },
+  };
+}
+
+/** Variables and flags have to be there when a process starts: libraries and Node itself look at them then. */
+function canTakeSpare({ envVars, description, program }: LaunchSettings, execArgv: readonly string[]): boolean {
+  const flags = description.job?.execArgv;
+  const isPlain = Object.keys(envVars).length === 0 && program === undefined && description.execArgv === undefined;
+  return isPlain && flags !== undefined && JSON.stringify(flags) === JSON.stringify(execArgv);
+}

@@ -1,0 +1,211 @@
+/**
+ * The worker processes of the node: started, known by process id, remembered with their last lines of output, ended.
+ *
+ * Owns every child of the daemon. A worker is `starting` until it says hello; its exit is reported once, after its last output. How a worker is
+ * made (a child process, or a runtime inside this process) is the launcher's matter.
+ */
+import type { ProcessId } from "../../base/ids.ts";
+import { SIGNAL } from "../../base/signal-line.ts";
+import type { MarkedCall } from "../../os/processes/interrupt-slot.ts";
+import type { OutOfMemoryHeader, WorkerExitedHeader } from "../../wire/messages.ts";
+import type { LaunchSettings } from "../environments/environment-table.ts";
+
+/** A call as its worker knows it. */
+interface RunningCall {
+  readonly caller: ProcessId;
+  readonly callId: number;
+  readonly recursive: boolean;
+}
+
+interface RunningWorker {
+  readonly pid: number;
+  kill(): void;
+  /** Stops synchronous code of this call, if that is what the worker runs now. Absent where code cannot be stopped. */
+  interrupt?(call: RunningCall): void;
+  /** Whether synchronous code of some other call is known to run there now. */
+  runsOther?(call: RunningCall): boolean;
+}
+
+/** How a process ended, and which call it ran then and which of each connection had begun last, where that is known. */
+interface WorkerEnd {
+  readonly exitCode: number | undefined;
+  readonly signal: string | undefined;
+  readonly running?: MarkedCall | undefined;
+  readonly begun?: readonly [leaseId: number, callId: number][];
+}
+
+export interface WorkerLauncher {
+  launch(options: {
+    workerId: ProcessId;
+    /** Key of its runtime environment; empty for the default one. */
+    environment: string;
+    /** How its workers are started; undefined for the default one. */
+    settings: LaunchSettings | undefined;
+    onLine: (stream: "stdout" | "stderr", line: string) => void;
+    onExit: (exit: WorkerEnd) => void;
+  }): RunningWorker;
+}
+
+interface WorkerRecord {
+  readonly id: ProcessId;
+  readonly environment: string;
+  running: RunningWorker;
+  ready: boolean;
+  readonly lastOutput: string[];
+  endReason: string | undefined;
+  isForCancellation: boolean;
+  outOfMemory: OutOfMemoryHeader | undefined;
+}
+
+/** Enough to show an uncaught exception with its stack, or the reason of a fatal error of V8, which stands above its native stack. */
+const LAST_OUTPUT_LINES_MAX = 40;
+
+/** What a worker puts in front of its output: the name of the task or actor that wrote it (runtime/worker/console-source.ts). */
+const SOURCE_BEGIN = "\u001e";
+const SOURCE_END = "\u001f";
+
+interface WorkerPoolEvents {
+  onOutput: (line: { pid: number; source: string; stream: "stdout" | "stderr"; text: string; environment: string }) => void;
+  onExit: (exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }) => void;
+}
+
+export class WorkerPool {
+  readonly #launcher: WorkerLauncher;
+  readonly #events: WorkerPoolEvents;
+  readonly #newId: () => ProcessId;
+  readonly #workers = new Map<ProcessId, WorkerRecord>();
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: { launcher: WorkerLauncher; newId: () => ProcessId; events: WorkerPoolEvents }) {
+    this.#launcher = options.launcher;
+    this.#newId = options.newId;
+    this.#events = options.events;
+  }
+
+  get pids(): number[] {
+    return Array.from(this.#workers.values(), (worker) => worker.running.pid);
+  }
+
+  /** How many live that were started for an environment. */
+  countOf(environment: string): number {
+    let count = 0;
+    for (const worker of this.#workers.values()) if (worker.environment === environment) count += 1;
+    return count;
+  }
+
+  /** Those that have said hello. */
+  get readyWorkers(): { id: ProcessId; pid: number }[] {
+    return Array.from(this.#workers.values())
+      .filter((worker) => worker.ready)
+      .map(({ id, running }) => ({ id, pid: running.pid }));
+  }
+
+  spawn(environment: string, settings: LaunchSettings | undefined): void {
+    const id = this.#newId();
+    const lastOutput: string[] = [];
+    const sources = { stdout: "", stderr: "" };
+    const record: WorkerRecord = {
+      id,
+      environment,
+      running: { pid: 0, kill: () => {} },
+      ready: false,
+      lastOutput,
+      endReason: undefined,
+      isForCancellation: false,
+      outOfMemory: undefined,
+    };
+    this.#workers.set(id, record);
+    record.running = this.#launcher.launch({
+      workerId: id,
+      environment,
+      settings,
+      onLine: (stream, line) => {
+        let text = line;
+        if (line.startsWith(SOURCE_BEGIN)) {
+          const end = line.indexOf(SOURCE_END);
+          if (end > 0) {
+            sources[stream] = line.slice(1, end);
+            text = line.slice(end + 1);
+          }
+        }
+        if (!text.includes(SIGNAL)) lastOutput.push(text);
+        if (lastOutput.length > LAST_OUTPUT_LINES_MAX) lastOutput.shift();
+        this.#events.onOutput({ pid: record.running.pid, source: sources[stream], stream, text, environment });
+      },
+      onExit: (exit) => this.#exited(record, exit),
+    });
+  }
+
+  /** It said hello; returns its environment, or undefined for one that is not of this pool. */
+  ready(id: ProcessId): string | undefined {
+    const record = this.#workers.get(id);
+    if (record === undefined) return undefined;
+    record.ready = true;
+    return record.environment;
+  }
+
+  /** SIGKILL: nothing that a worker still holds is worth waiting for, as what it answered has been sent. */
+  kill(id: ProcessId, reason: string): void {
+    const record = this.#workers.get(id);
+    if (record === undefined) return;
+    record.endReason ??= reason;
+    record.running.kill();
+  }
+
+  killForMemory(id: ProcessId, reason: string, outOfMemory: OutOfMemoryHeader): void {
+    const record = this.#workers.get(id);
+    if (record === undefined || record.endReason !== undefined) return;
+    record.outOfMemory = outOfMemory;
+    this.kill(id, reason);
+  }
+
+  interrupt(id: ProcessId, call: RunningCall): void {
+    this.#workers.get(id)?.running.interrupt?.(call);
+  }
+
+  /** Ends a worker for a cancelled call that does not end; not while it is at another. */
+  killFor(id: ProcessId, call: RunningCall): void {
+    if (this.#workers.get(id)?.running.runsOther?.(call) !== true) this.killForCancellation(id);
+  }
+
+  killForCancellation(id: ProcessId): void {
+    const record = this.#workers.get(id);
+    if (record === undefined) return;
+    record.isForCancellation = true;
+    this.kill(id, "a cancelled task in it did not end");
+  }
+
+  /** Ends all of them; resolves when each has gone and its output has been delivered. */
+  async close(reason: string): Promise<void> {
+    const empty = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+    for (const id of Array.from(this.#workers.keys())) this.kill(id, reason);
+    if (this.#workers.size > 0) await empty;
+  }
+
+  #exited(record: WorkerRecord, exit: WorkerEnd): void {
+    if (!this.#workers.delete(record.id)) return;
+    this.#events.onExit(
+      {
+        workerId: record.id,
+        pid: record.running.pid,
+        exitCode: exit.exitCode,
+        signal: exit.signal,
+        lastOutput: record.lastOutput,
+        reason: record.endReason,
+        ...(exit.running === undefined ? {} : { running: [exit.running.caller as ProcessId, exit.running.callId] }),
+        ...(exit.begun === undefined || exit.begun.length === 0 ? {} : { begun: exit.begun }),
+        ...(record.isForCancellation ? { isForCancellation: true } : {}),
+        ...(record.outOfMemory === undefined ? {} : { outOfMemory: record.outOfMemory }),
+      },
+      { wasReady: record.ready, environment: record.environment },
+    );
+    if (this.#workers.size === 0) this.#onEmpty?.();
+  }
+}
+
+/** How a process ended, in a few words. */
+export function describeExit(exit: WorkerExitedHeader): string {
+  return exit.signal === undefined ? `exit code ${exit.exitCode ?? "unknown"}` : `signal ${exit.signal}`;
+}

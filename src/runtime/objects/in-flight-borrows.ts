@@ -1,0 +1,59 @@
+/**
+ * The holds of what one end of a link sends to the other: registers them, and numbers the messages that come with some.
+ *
+ * When this process ends between the two, or the link does, nobody would release what a message that was never read was to hold; by the numbers the daemon finds out
+ * (`runtime/node/references/unacknowledged-borrows.ts`). Messages without refs, which most are, have no number. One for each direction of a link: the worker's has its results and
+ * its streams, the caller's its calls and definitions.
+ */
+import type { ProcessId } from "../base/ids.ts";
+import type { ObjectTable } from "./object-table.ts";
+import type { Payload } from "./payload.ts";
+
+interface HeldMessagesOptions {
+  table: Pick<ObjectTable, "holdFor" | "heldEnded" | "storeLinkEnded">;
+  receiverId: ProcessId;
+  /** The caller's number of the link, negative for its calls; undefined where both ends are one process. */
+  link: number | undefined;
+}
+
+export class InFlightBorrows {
+  readonly #table: HeldMessagesOptions["table"];
+  readonly #receiverId: ProcessId;
+  readonly #link: number | undefined;
+  #last = 0;
+  #hasStored = false;
+
+  constructor({ table, receiverId, link }: HeldMessagesOptions) {
+    this.#table = table;
+    this.#receiverId = receiverId;
+    this.#link = link;
+  }
+
+  /** Under which what is stored for the receiver is counted until it has heard of it. Of its own values a caller knows. */
+  get storedLink(): number | undefined {
+    return this.#link === undefined || this.#link < 0 ? undefined : this.#link;
+  }
+
+  /** To be called right before the message is sent. @returns what goes into its header */
+  hold(payloads: readonly Payload[]): { held?: number } {
+    const link = this.#link;
+    this.#hasStored ||= payloads.some(({ stored }) => stored !== undefined);
+    if (link === undefined || !payloads.some(isHolding)) {
+      for (const payload of payloads) this.#table.holdFor(this.#receiverId, payload);
+      return {};
+    }
+    this.#last += 1;
+    for (const payload of payloads) this.#table.holdFor(this.#receiverId, payload, { link, number: this.#last });
+    return { held: this.#last };
+  }
+
+  /** The link has ended. */
+  close(): void {
+    if (this.#link !== undefined && this.#last > 0) this.#table.heldEnded(this.#receiverId, this.#link);
+    if (this.storedLink !== undefined && this.#hasStored) this.#table.storeLinkEnded(this.#receiverId, this.storedLink);
+  }
+}
+
+function isHolding({ refs, stored }: Payload): boolean {
+  return refs.length > 0 || (stored !== undefined && stored.owner !== "");
+}

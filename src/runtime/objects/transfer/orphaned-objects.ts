@@ -1,0 +1,177 @@
+/**
+ * Who has copies of the objects that processes of this node own and whose bytes lie on other nodes; and, once such a node is dead, who has an object in its stead.
+ *
+ * A pure table at the node of the owners: events in, effects out. While an object's home lives it only notes the copies that are whole. At the home's death this node stands in for it: one copy is kept
+ * (this node's own where it has one: with the owner's node the object ends anyway), the others stay what they were, a cache, and receivers are sent to sources as a home sends them. A copy is kept
+ * again when its keeper dies or loses it. What its owner has freed, or whose owner has ended, is nobody's: its copies go. A row lives as long as there is a whole copy.
+ */
+import type { NodeTag, ProcessId } from "../../base/ids.ts";
+import type { CopyKey } from "../../wire/transfer-messages.ts";
+import { CopyDirectory } from "./copy-directory.ts";
+import { placeOf } from "../wire-location.ts";
+
+/** What a node says of a copy that it has. */
+export interface CopyNews {
+  readonly key: string;
+  readonly of: CopyKey;
+  readonly home: NodeTag;
+  /** Whose object it is, a process of this node. */
+  readonly owner: ProcessId;
+  readonly node: NodeTag;
+  readonly pull: number;
+}
+
+export type OrphanEffect =
+  /** Its copy is the object from now on, and not to be given up; or one that may be. */
+  | { kind: "keep"; node: NodeTag; of: CopyKey; isKept: boolean }
+  /** Nobody needs the object any more. */
+  | { kind: "free"; node: NodeTag; of: CopyKey };
+
+/** Whether an object is still wanted by whoever owns it. */
+export type IsOwned = (object: { of: CopyKey; owner: ProcessId }) => boolean;
+
+interface Row {
+  readonly key: string;
+  readonly of: CopyKey;
+  readonly home: NodeTag;
+  readonly owner: ProcessId;
+  /** Nodes with all of it, and the numbers of their pulls, the oldest copy first. */
+  readonly whole: Map<NodeTag, number>;
+  /** Once the home is dead. */
+  foster: { keeper: NodeTag; tree: CopyDirectory } | undefined;
+}
+
+export class OrphanedObjects {
+  readonly #self: NodeTag;
+  readonly #isOwned: IsOwned;
+  readonly #rows = new Map<string, Row>();
+  /** Keys of the rows at a place of a store. */
+  readonly #keysAt = new Map<string, Set<string>>();
+  readonly #dead = new Set<NodeTag>();
+
+  constructor(self: NodeTag, isOwned: IsOwned) {
+    this.#self = self;
+    this.#isOwned = isOwned;
+  }
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** Nodes that have all of an object. */
+  wholeAt(key: string): NodeTag[] {
+    return Array.from(this.#rows.get(key)?.whole.keys() ?? []);
+  }
+
+  /** Whether this node stands in for the home of an object, which is dead. */
+  fosters(key: string): boolean {
+    return this.#rows.get(key)?.foster !== undefined;
+  }
+
+  /** A node has all of it. */
+  whole({ node, pull, ...object }: CopyNews): OrphanEffect[] {
+    const row = this.#rows.get(object.key);
+    if (row === undefined) {
+      // All copies that were known are gone, or it was freed: which of both is not known any more.
+      if (this.#dead.has(object.home)) return [{ kind: "free", node, of: object.of }];
+      this.#add({ ...object, whole: new Map([[node, pull]]), foster: undefined });
+      return [];
+    }
+    row.whole.set(node, pull);
+    if (row.foster === undefined) return [];
+    noteWhole(row, node, pull);
+    return [{ kind: "keep", node, of: row.of, isKept: node === row.foster.keeper }];
+  }
+
+  /** A node has it no more. */
+  gone({ key, node, pull }: Pick<CopyNews, "key" | "node" | "pull">): OrphanEffect[] {
+    const row = this.#rows.get(key);
+    row?.foster?.tree.gone({ key, node, pull });
+    if (row === undefined || row.whole.get(node) !== pull) return [];
+    return this.#without(row, node);
+  }
+
+  nodeGone(node: NodeTag): OrphanEffect[] {
+    this.#dead.add(node);
+    const effects: OrphanEffect[] = [];
+    for (const row of Array.from(this.#rows.values())) {
+      row.foster?.tree.nodeGone(node);
+      if (row.whole.has(node)) effects.push(...this.#without(row, node));
+      if (row.home === node && this.#rows.get(row.key) === row)
+        effects.push(...(this.#isOwned(row) ? foster(row, this.#self) : this.#free(row)));
+    }
+    return effects;
+  }
+
+  /** A process of this node has ended: what it owned has nobody to free it where its home is dead, too. */
+  ownerGone(owner: ProcessId): OrphanEffect[] {
+    const orphans = Array.from(this.#rows.values()).filter((row) => row.owner === owner && row.foster !== undefined && !this.#isOwned(row));
+    return orphans.flatMap((row) => this.#free(row));
+  }
+
+  /** An owner on this node needs what is at a place no more, or its bytes are lost. */
+  freed(place: string): OrphanEffect[] {
+    const rows = Array.from(this.#keysAt.get(place) ?? [], (key) => this.#rows.get(key) as Row);
+    return rows.flatMap((row) => this.#free(row));
+  }
+
+  /** Where a node is to have an object from. @returns undefined when nobody has all of it */
+  wanted({ key, node, pull, avoid }: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
+    const row = this.#rows.get(key);
+    if (row === undefined) return undefined;
+    const { foster: stands } = row;
+    if (stands !== undefined && node !== stands.keeper) return stands.tree.wanted({ key, sizeBytes: row.of[1][2], node, pull, avoid });
+    // That its home is dead has not come here yet, or that the keeper has lost it.
+    for (const holder of row.whole.keys()) if (holder !== node && !avoid.includes(holder)) return holder;
+    return undefined;
+  }
+
+  #add(row: Row): void {
+    this.#rows.set(row.key, row);
+    const place = placeOf(row.of[1]);
+    const keys = this.#keysAt.get(place);
+    if (keys === undefined) this.#keysAt.set(place, new Set([row.key]));
+    else keys.add(row.key);
+  }
+
+  #remove(row: Row): void {
+    this.#rows.delete(row.key);
+    const place = placeOf(row.of[1]);
+    const keys = this.#keysAt.get(place);
+    keys?.delete(row.key);
+    if (keys?.size === 0) this.#keysAt.delete(place);
+  }
+
+  #without(row: Row, node: NodeTag): OrphanEffect[] {
+    row.whole.delete(node);
+    if (row.whole.size === 0) {
+      this.#remove(row);
+      return [];
+    }
+    return row.foster?.keeper === node ? foster(row, this.#self) : [];
+  }
+
+  #free(row: Row): OrphanEffect[] {
+    this.#remove(row);
+    const nodes = new Set([...row.whole.keys(), ...(row.foster?.tree.holdersOf(row.key) ?? [])]);
+    return Array.from(nodes, (node): OrphanEffect => ({ kind: "free", node, of: row.of }));
+  }
+}
+
+/** Its home is dead, or the keeper that stood in for it: one copy is the object now. */
+function foster(row: Row, self: NodeTag): OrphanEffect[] {
+  const [first] = row.whole.keys();
+  const keeper = row.whole.has(self) ? self : (first as NodeTag);
+  row.foster = { keeper, tree: new CopyDirectory(keeper) };
+  for (const [node, pull] of row.whole) noteWhole(row, node, pull);
+  return Array.from(row.whole.keys(), (node): OrphanEffect => ({ kind: "keep", node, of: row.of, isKept: node === keeper }));
+}
+
+/** A source like the keeper from now on. */
+function noteWhole({ key, of, foster: stands }: Row, node: NodeTag, pull: number): void {
+  if (stands === undefined || node === stands.keeper) return;
+  const { tree } = stands;
+  // It came by a pull that the home, or an earlier keeper, was asked for.
+  if (!tree.holdersOf(key).includes(node)) tree.wanted({ key, sizeBytes: of[1][2], node, pull, avoid: [] });
+  tree.whole({ key, node, pull });
+}

@@ -1,0 +1,27 @@
+/** Asks an address for the authority behind its certificate, believing nothing: for who can tell from its hash whether it is the right one. */
+import { X509Certificate } from "node:crypto";
+import { HANDSHAKE_WITHIN_MS } from "../limits.ts";
+import { parseNetworkAddress } from "./network-address.ts";
+import { explained } from "./tcp-transport.ts";
+
+/** Resolves with PEM. Nothing was sent but the beginning of TLS, and the connection is closed again. */
+export function presentedAuthority(address: string): Promise<string> {
+  const { host, port } = parseNetworkAddress(address);
+  return new Promise((resolve, reject) => {
+    const socket = process.getBuiltinModule("node:tls").connect({ host, port, rejectUnauthorized: false, minVersion: "TLSv1.3" });
+    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${HANDSHAKE_WITHIN_MS} ms`)), HANDSHAKE_WITHIN_MS);
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      reject(explained(address, error));
+    };
+    socket.once("error", fail);
+    socket.once("close", () => fail(new Error("the connection was closed")));
+    socket.once("secureConnect", () => {
+      const shown = socket.getPeerCertificate(true);
+      clearTimeout(timer);
+      // Of a certificate that signs itself, as of one that came alone, it is the certificate.
+      resolve(new X509Certificate(shown.issuerCertificate?.raw ?? shown.raw).toString());
+      socket.destroy();
+    });
+  });
+}

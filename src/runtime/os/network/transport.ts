@@ -1,0 +1,248 @@
+/**
+ * A two-way byte stream between two processes: the only thing that a connection needs.
+ *
+ * Three kinds: a Unix domain socket (`connectSocket`, `listenSocket`), a pair of ends inside one process (`loopbackPair`), which is what
+ * in-process mode runs on, and TCP (`tcp-transport.ts`). All deliver chunks in order and tell once when the stream is over.
+ */
+import { chmodSync, readSync, unlinkSync } from "node:fs";
+import net from "node:net";
+import type { NodeId } from "../../base/ids.ts";
+import { type UnfinishedConnection, UnfinishedConnections } from "./unfinished-connections.ts";
+
+export interface Transport {
+  /** The bytes may be overwritten as soon as the callback has returned: who keeps some copies them. */
+  onChunk: (chunk: Buffer) => void;
+  /** Called once, also after `destroy`. The reason is for messages to people; `isWhole`: all that the other end had written has been read. */
+  onClose: (reason: string, isWhole: boolean) => void;
+  onDrain: () => void;
+  /** Bytes handed over and not yet taken by the operating system. */
+  readonly pendingBytes: number;
+  /**
+   * Tells this connection from every other of the machine at the same time, and is the same at both ends, as each of them sees it: a proof that is made for it is of no use on another
+   * (`runtime/rpc/proof.ts`). With TLS both ends are known by their certificates, so it says that and no more.
+   */
+  readonly channel: string;
+  /** Whose certificate the other end has shown; undefined where there is no TLS. */
+  readonly certifiedNodeId?: NodeId | undefined;
+  /** The IP address of the other end; undefined where there is none. */
+  readonly remoteAddress?: string | undefined;
+  write(chunk: Uint8Array): void;
+  /** Hands on what has come, without the event loop: for a process at its exit, whose loop does not turn any more. Absent where that is not possible. */
+  readSync?(): SyncRead;
+  /** Sends what is pending, then closes. */
+  end(): void;
+  destroy(): void;
+  /** Whether this stream alone keeps the process from exiting. */
+  setKeepsProcessAlive(keeps: boolean): void;
+  /** The other end has begun as callers do, and was answered: its listener waits for it now, and it may compute. */
+  begun?(): void;
+  /** The other end has said who it is: its listener counts it no more among those that have not. */
+  identified?(): void;
+}
+
+/** `ended`: nothing comes any more, or not without the event loop. */
+export type SyncRead = "read" | "empty" | "ended";
+
+const CLOSED = "the connection was closed";
+
+const ignore = (): void => {};
+
+export class SocketTransport implements Transport {
+  onChunk: (chunk: Buffer) => void = ignore;
+  onClose: (reason: string, isWhole: boolean) => void = ignore;
+  onDrain: () => void = ignore;
+  readonly certifiedNodeId: NodeId | undefined;
+  readonly remoteAddress: string | undefined;
+  readonly channel: string;
+  readonly #socket: net.Socket;
+  readonly #unfinished: UnfinishedConnection | undefined;
+
+  constructor(
+    socket: net.Socket,
+    known: { channel: string; certifiedNodeId?: NodeId | undefined; unfinished?: UnfinishedConnection | undefined },
+  ) {
+    const { channel, certifiedNodeId, unfinished } = known;
+    this.#socket = socket;
+    this.channel = channel;
+    this.#unfinished = unfinished;
+    this.certifiedNodeId = certifiedNodeId;
+    this.remoteAddress = socket.remoteAddress;
+    let failure: string | undefined;
+    socket.on("data", (chunk: Buffer) => this.onChunk(chunk));
+    socket.on("drain", () => this.onDrain());
+    socket.on("error", (error) => {
+      failure = error.message;
+    });
+    socket.on("close", () => {
+      unfinished?.finish();
+      this.onClose(failure ?? CLOSED, failure === undefined);
+    });
+  }
+
+  begun(): void {
+    this.#unfinished?.begun();
+  }
+
+  identified(): void {
+    this.#unfinished?.finish();
+  }
+
+  get pendingBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  write(chunk: Uint8Array): void {
+    if (!this.#socket.destroyed && !this.#socket.writableEnded) this.#socket.write(chunk);
+  }
+
+  readSync(): SyncRead {
+    const fd = (this.#socket as unknown as { _handle?: { fd?: number } | null })._handle?.fd;
+    if (fd === undefined || fd < 0) return "ended";
+    // Of its own: the exit may have been asked for in the middle of what is in the shared one.
+    syncBuffer ??= Buffer.allocUnsafeSlow(64 * 1024);
+    try {
+      const size = readSync(fd, syncBuffer);
+      if (size === 0) return "ended";
+      this.onChunk(syncBuffer.subarray(0, size));
+      return "read";
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === "EAGAIN" ? "empty" : "ended";
+    }
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  setKeepsProcessAlive(keeps: boolean): void {
+    if (keeps) this.#socket.ref();
+    else this.#socket.unref();
+  }
+}
+
+/** Of all sockets of the process: nothing is read while what was read is being handled. */
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
+let syncBuffer: Buffer | undefined;
+/** The same for connections that carry large objects: fewer calls of the system, to read and to put away what was read. Made when the first is opened. */
+let bulkBuffer: Buffer | undefined;
+const BULK_BYTES = 1024 * 1024;
+
+/**
+ * Reads into memory that is there already: Node otherwise allocates 64 KB for each read, a fifth of what a small answer costs. It has this for those
+ * who connect only.
+ */
+export function readInto(transport: () => Transport | undefined, { isBulk = false }: { isBulk?: boolean } = {}): net.OnReadOpts {
+  if (isBulk) bulkBuffer ??= Buffer.allocUnsafeSlow(BULK_BYTES);
+  const buffer = isBulk && bulkBuffer !== undefined ? bulkBuffer : readBuffer;
+  return {
+    buffer,
+    callback: (size) => {
+      transport()?.onChunk(buffer.subarray(0, size));
+      return true;
+    },
+  };
+}
+
+/** Who listens at the path of a socket is told by the path. Two callers' connections are told apart by their random numbers: nobody but the owner gets to the socket in between. */
+function channelOf(path: string): string {
+  return `unix ${path}`;
+}
+
+export function connectSocket(path: string): Promise<Transport> {
+  return new Promise((resolve, reject) => {
+    let transport: SocketTransport | undefined;
+    const socket = net.connect({ path, onread: readInto(() => transport) });
+    socket.once("error", reject);
+    socket.once("connect", () => {
+      socket.off("error", reject);
+      transport = new SocketTransport(socket, { channel: channelOf(path) });
+      resolve(transport);
+    });
+  });
+}
+
+export interface Listener {
+  readonly path: string;
+  setKeepsProcessAlive(keeps: boolean): void;
+  close(): void;
+}
+
+/** Only the owner of the process may connect: the file mode is 0600, and both ends prove besides that they know the token. */
+export function listenSocket(path: string, onTransport: (transport: Transport) => void): Promise<Listener> {
+  return new Promise((resolve, reject) => {
+    const all = new UnfinishedConnections();
+    const server = net.createServer((socket) => {
+      const unfinished = all.begin(() => socket.destroy());
+      onTransport(new SocketTransport(socket, { channel: channelOf(path), unfinished }));
+    });
+    server.once("error", reject);
+    server.listen(path, () => {
+      server.off("error", reject);
+      // No file descriptor for a caller, for one: the next may have more luck.
+      server.on("error", () => {});
+      chmodSync(path, 0o600);
+      resolve({
+        path,
+        setKeepsProcessAlive: (keeps) => {
+          if (keeps) server.ref();
+          else server.unref();
+        },
+        close: () => {
+          server.close();
+          all.close();
+          try {
+            unlinkSync(path);
+          } catch {
+            // Already gone with its directory.
+          }
+        },
+      });
+    });
+  });
+}
+
+class LoopbackTransport implements Transport {
+  readonly channel = "within this process";
+  onChunk: (chunk: Buffer) => void = ignore;
+  onClose: (reason: string, isWhole: boolean) => void = ignore;
+  onDrain: () => void = ignore;
+  readonly pendingBytes = 0;
+  peer!: LoopbackTransport;
+  #closed = false;
+
+  write(chunk: Uint8Array): void {
+    if (this.#closed) return;
+    const peer = this.peer;
+    // Not in the same call: a sender never finds itself inside its receiver, as with a socket.
+    queueMicrotask(() => {
+      if (!peer.#closed) peer.onChunk(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    });
+  }
+
+  end(): void {
+    queueMicrotask(() => this.destroy());
+  }
+
+  destroy(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    queueMicrotask(() => {
+      this.onClose(CLOSED, true);
+      this.peer.destroy();
+    });
+  }
+
+  setKeepsProcessAlive(): void {}
+}
+
+export function loopbackPair(): [Transport, Transport] {
+  const left = new LoopbackTransport();
+  const right = new LoopbackTransport();
+  left.peer = right;
+  right.peer = left;
+  return [left, right];
+}

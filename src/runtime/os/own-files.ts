@@ -1,0 +1,123 @@
+/**
+ * Where the files of this package are, seen from its running code: the native part, the programs of daemon and workers, the manifest.
+ *
+ * Owns the one place that asks for its own URL when it is loaded. A bundler that makes one file of a program and its packages leaves them behind, and
+ * `import.meta.url` is then that file's, one of the machine that bundled, or undefined: the modules load nevertheless, and the first use says what to do.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { ShoalError } from "../base/errors.ts";
+
+/** Shoal was made part of a bundle, without the files that it needs. */
+class BundledError extends ShoalError {
+  static override readonly code: string = "BUNDLED";
+}
+
+/** Known inside the modules of a bundle that webpack or Rspack made. */
+declare const __webpack_require__: unknown;
+
+// Never `new URL("...", import.meta.url)` in what users load: webpack takes that for a file to copy, and fails on what is a folder or a module.
+const HERE = import.meta.url as string | undefined;
+const NOWHERE = "file:///not-in-a-file/of/shoal.js";
+
+const EXTENSION = HERE?.endsWith(".ts") === true ? "ts" : "js";
+
+/** In it are `dist` and `prebuilds`, or `src` in a checkout. Ends with a slash. */
+export const PACKAGE_URL: URL = nearestPackage();
+/** The folder of the code itself. Ends with a slash. */
+export const CODE_URL: URL = new URL(EXTENSION === "ts" ? "src/" : "dist/", PACKAGE_URL);
+
+/**
+ * The main module of a process of ours.
+ *
+ * @param path below the folder of the code, without its extension: `entry/worker`
+ */
+export function ownModule(path: string): string {
+  return fileURLToPath(new URL(`${path}.${EXTENSION}`, CODE_URL));
+}
+
+/** The folder that has a package.json; a bundler decides how deep below it this module lies. */
+function nearestPackage(): URL {
+  let folder = new URL("./", HERE ?? NOWHERE);
+  for (;;) {
+    const above = new URL("../", folder);
+    if (above.href === folder.href || existsSync(new URL("package.json", folder))) return folder;
+    folder = above;
+  }
+}
+
+/** The version of this package, as its manifest says. */
+export function packageVersion(): string {
+  return manifest().version as string;
+}
+
+/** The folder of this package, from which packages that were installed beside it are found. */
+export function packageFolder(): string {
+  return fileURLToPath(PACKAGE_URL);
+}
+
+const EXTERNAL: readonly string[] = [
+  'esbuild: --external:shoal, or packages: "external"',
+  'webpack: target: "node", externals: [/^shoal/], externalsType: "commonjs" ("module" where the output is a module)',
+  "Rollup: external: [/^shoal/]",
+  'Vite: ssr: { external: ["shoal"] }, or build: { rollupOptions: { external: [/^shoal/] } }',
+  'Next: serverExternalPackages: ["shoal"]',
+  "Bun: --external shoal",
+  'tsup: external: ["shoal"]',
+];
+
+/**
+ * Before the first process is started.
+ *
+ * @throws BundledError when the files of this package are not beside this module
+ */
+export function requireOwnFiles(): void {
+  if (!isBundled()) return;
+  const found = runningFile();
+  const reason = "its code was bundled with the program, without the files of its daemon and its workers";
+  throw new BundledError(
+    `Cannot start Shoal: ${reason}: received ${found ?? HERE ?? "a file without import.meta.url"}. Mark shoal as external in the bundler, and install it where the program runs.`,
+    { reason, hint: EXTERNAL.join("\n") },
+  );
+}
+
+/** Whether this code runs without the files and packages that it came with. */
+export function isBundled(): boolean {
+  const found = runningFile();
+  const isElsewhere = found !== undefined && !found.startsWith(fileURLToPath(PACKAGE_URL));
+  // While developing webpack evaluates each module as text, which runs in no file.
+  return !isWhole() || isElsewhere || typeof __webpack_require__ !== "undefined";
+}
+
+function isWhole(): boolean {
+  if (HERE === undefined) return false;
+  return existsSync(ownModule("entry/worker")) && packageName() === "shoal";
+}
+
+function packageName(): unknown {
+  try {
+    return manifest().name;
+  } catch {
+    return undefined;
+  }
+}
+
+function manifest(): { name?: unknown; version?: unknown } {
+  return JSON.parse(readFileSync(new URL("package.json", PACKAGE_URL), "utf8")) as { name?: unknown; version?: unknown };
+}
+
+/** The file that this function runs in, as the engine has it: webpack gives `import.meta.url` the value that it had before bundling. */
+function runningFile(): string | undefined {
+  const holder: { stack?: unknown } = {};
+  const prepare = Error.prepareStackTrace;
+  try {
+    Error.prepareStackTrace = (_error, frames) => frames[0]?.getFileName();
+    Error.captureStackTrace(holder);
+    const file = holder.stack;
+    if (typeof file !== "string") return undefined;
+    if (file.startsWith("file:")) return fileURLToPath(file);
+    return file.startsWith("/") ? file : undefined;
+  } finally {
+    Error.prepareStackTrace = prepare;
+  }
+}

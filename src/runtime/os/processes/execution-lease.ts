@@ -1,0 +1,170 @@
+/**
+ * A small file by which the daemon of a cluster's node tells its workers until when they may run: nobody else runs their actors until then.
+ *
+ * A daemon that is stopped (SIGSTOP, a debugger) cannot end its workers before others take over their work, so they look themselves: a worker whose time is over stands still, with its thread blocked, until the
+ * daemon has had an answer again, and ends after `PERMIT_GIVES_UP_MS`. It looks when the time that it knows is over and before it reads anything; in between this costs a comparison for each
+ * chunk. One file for all workers: a heartbeat that was answered is one write, however many there are. Daemon and workers share the machine's monotonic clock. Invariant: without
+ * a limit in the file (no head has taken the node in yet) workers run.
+ */
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { WORKER_GRACE_MS } from "../../base/limits.ts";
+import { PERMIT_GIVES_UP_MS, PERMIT_LOOK_EVERY_MS, PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS } from "../limits.ts";
+import { blockFor } from "./interruptible.ts";
+import type { Transport } from "../network/transport.ts";
+
+const SIZE = 8;
+
+/** From this process's clock to the one that all processes of the machine share; asking that one directly costs more. */
+const SHARED_AHEAD_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+
+function machineMs(): number {
+  return performance.now() + SHARED_AHEAD_MS;
+}
+
+/** What the daemon does with the file, which lies in the folder that it removes at its end. */
+export class DaemonExecutionLease {
+  readonly #fd: number;
+  readonly #bytes = Buffer.alloc(SIZE);
+  #untilMs = Infinity;
+
+  constructor(path: string) {
+    this.#fd = openSync(path, "wx+", 0o600);
+    this.#write(Infinity);
+  }
+
+  /** @param untilMs on the clock of `performance.now()` */
+  allow(untilMs: number): void {
+    if (untilMs === this.#untilMs) return;
+    this.#untilMs = untilMs;
+    this.#write(untilMs + SHARED_AHEAD_MS);
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+
+  #write(untilMs: number): void {
+    this.#bytes.writeDoubleLE(untilMs, 0);
+    writeSync(this.#fd, this.#bytes, 0, SIZE, 0);
+  }
+}
+
+interface WorkerPermitOptions {
+  /** The daemon has made the file. */
+  readonly path: string;
+  /** Ends this process at once; not called twice. */
+  readonly end: (reason: string) => void;
+  readonly nowMs?: () => number;
+  /** Blocks this thread. */
+  readonly block?: (ms: number) => void;
+}
+
+/** What a worker does with the file. */
+export class WorkerExecutionLease {
+  readonly #fd: number;
+  readonly #end: (reason: string) => void;
+  readonly #nowMs: () => number;
+  readonly #block: (ms: number) => void;
+  readonly #bytes = Buffer.alloc(SIZE);
+  #limitMs: number;
+
+  constructor({ path, end, nowMs = machineMs, block = blockFor }: WorkerPermitOptions) {
+    this.#fd = openSync(path, "r");
+    this.#end = end;
+    this.#nowMs = nowMs;
+    this.#block = block;
+    this.#limitMs = this.#read();
+  }
+
+  /** Looks again and again, without keeping the process alive. */
+  watch(): void {
+    const timer = setTimeout(() => {
+      if (this.#limitMs === Infinity) this.#limitMs = this.#read();
+      this.check();
+      this.watch();
+    }, this.#nextLookMs());
+    timer.unref();
+  }
+
+  /** Returns when this process may run. */
+  check(): void {
+    const nowMs = this.#nowMs();
+    if (nowMs < this.#limitMs) return;
+    this.#limitMs = this.#read();
+    if (nowMs >= this.#limitMs) this.#standStill(nowMs);
+  }
+
+  #nextLookMs(): number {
+    return this.#limitMs === Infinity ? PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS : Math.max(0, this.#limitMs - this.#nowMs());
+  }
+
+  #standStill(sinceMs: number): void {
+    while (this.#nowMs() >= this.#limitMs) {
+      if (this.#nowMs() - sinceMs >= PERMIT_GIVES_UP_MS) {
+        this.#end("its daemon has not answered for too long, and other nodes may have taken over its work");
+        return;
+      }
+      this.#block(PERMIT_LOOK_EVERY_MS);
+      this.#limitMs = this.#read();
+    }
+  }
+
+  #read(): number {
+    readSync(this.#fd, this.#bytes, 0, SIZE, 0);
+    return this.#bytes.readDoubleLE(0) + WORKER_GRACE_MS;
+  }
+}
+
+/** A transport from which nothing is read while this process may not run. */
+export function permitted(transport: Transport, permit: WorkerExecutionLease): Transport {
+  return new PermittedTransport(transport, permit);
+}
+
+class PermittedTransport implements Transport {
+  onChunk: (chunk: Buffer) => void = () => {};
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
+  onDrain: () => void = () => {};
+  readonly #inner: Transport;
+
+  constructor(inner: Transport, permit: WorkerExecutionLease) {
+    this.#inner = inner;
+    inner.onChunk = (chunk) => {
+      permit.check();
+      this.onChunk(chunk);
+    };
+    inner.onClose = (reason, isWhole) => this.onClose(reason, isWhole);
+    inner.onDrain = () => this.onDrain();
+  }
+
+  get pendingBytes(): number {
+    return this.#inner.pendingBytes;
+  }
+
+  get channel(): string {
+    return this.#inner.channel;
+  }
+
+  get certifiedNodeId(): Transport["certifiedNodeId"] {
+    return this.#inner.certifiedNodeId;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#inner.remoteAddress;
+  }
+
+  write(chunk: Uint8Array): void {
+    this.#inner.write(chunk);
+  }
+
+  end(): void {
+    this.#inner.end();
+  }
+
+  destroy(): void {
+    this.#inner.destroy();
+  }
+
+  setKeepsProcessAlive(keeps: boolean): void {
+    this.#inner.setKeepsProcessAlive(keeps);
+  }
+}

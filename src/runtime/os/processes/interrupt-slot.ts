@@ -1,0 +1,244 @@
+/**
+ * A small file between the node daemon and one worker, by which a signal meets the call that it is meant for and no other.
+ *
+ * The worker writes which call it runs (`enter`, `leave`); the daemon writes which call is to be stopped, and only then looks whether that one runs.
+ * The worker, in turn, first says that its call has ended and only then looks whether it was to be stopped. So of the two at least one sees the other:
+ * either the daemon sends no signal, or the worker knows that one is coming and waits for it before it runs anything else. The file lies in
+ * shared memory, where a read or write of it takes about a microsecond; both sides block for no longer.
+ *
+ * A nested call that runs on the worker of its own parent keeps the worker from hearing that the parent is cancelled. So with the call that runs stand those
+ * that it was made for, and a recursive wish for one of these stops it. One signal is under way at a time: a second could meet the next call.
+ *
+ * For each connection the worker also marks the task of it that began last, be it ever so short. The daemon reads that when the worker has ended, for the callers.
+ */
+import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { sharedMemory } from "../shared-memory.ts";
+
+/** A call as both sides name it. */
+export interface MarkedCall {
+  /** Who made it: 32 hex digits. */
+  readonly caller: string;
+  readonly callId: number;
+}
+
+const CALLER_LENGTH = 32;
+const CALL_SIZE = 4 + CALLER_LENGTH;
+/** A call and a byte: 1 for recursive. */
+const WISH_SIZE = CALL_SIZE + 1;
+const WISH_AT = 64;
+/** How many calls the running one was made for, and these, the nearest first. */
+const ANCESTORS_AT = 128;
+const ANCESTORS_MAX = 100;
+/** Pairs of words: the lease that a connection was made for, and the call of it that began last. */
+const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
+/** After so many other connections the mark of one is used again: its answers have long left. */
+const BEGUN_MAX = 64;
+const WORD = 4;
+const FILE_SIZE = BEGUN_AT + BEGUN_MAX * 2 * WORD;
+const NOTHING = Buffer.alloc(WISH_SIZE);
+/** A signal that was sent has come by then, or never will. */
+const SIGNAL_TAKES_MS = 40;
+
+/** What a worker is to stop. */
+export interface InterruptRequest {
+  readonly recursive: boolean;
+  /** Not the call that runs, but one that it was made for, on the same worker. */
+  readonly isForAncestor: boolean;
+}
+
+function write(call: MarkedCall, buffer: Buffer): void {
+  buffer.writeUInt32LE(call.callId, 0);
+  buffer.write(call.caller, 4, CALLER_LENGTH, "latin1");
+}
+
+/** The marked calls of one connection, which is named by the lease it was made for. */
+export class BegunCalls {
+  readonly #mark: WorkerInterruptSlot;
+  readonly #leaseId: number;
+  /** Where its call is marked; negative until one has begun, and after another connection has taken the place. */
+  #at = -1;
+
+  constructor(mark: WorkerInterruptSlot, leaseId: number) {
+    this.#mark = mark;
+    this.#leaseId = leaseId;
+  }
+
+  /** Before anything of it runs. Calls begin in the order of their sending, so all before it have begun, too. */
+  begins(callId: number): void {
+    if (this.#at < 0) this.#at = this.#mark.placeFor(this, this.#leaseId, callId);
+    else this.#mark.writeWord(this.#at, callId);
+  }
+
+  placeTaken(): void {
+    this.#at = -1;
+  }
+}
+
+/** What the worker does with the file. */
+export class WorkerInterruptSlot {
+  readonly #fd: number;
+  /** The file as memory, where a write costs nanoseconds; undefined without the native part: there it is a write to the file. */
+  readonly #words: Uint32Array | undefined;
+  readonly #word = new Uint32Array(1);
+  readonly #begun: BegunCalls[] = [];
+  #nextPlace = 0;
+  readonly #call = Buffer.alloc(CALL_SIZE);
+  readonly #wish = Buffer.alloc(WISH_SIZE);
+  #ancestors: Buffer = Buffer.alloc(0);
+
+  /** The daemon has made the file. */
+  constructor(path: string) {
+    this.#fd = openSync(path, "r+");
+    this.#words = mapped(this.#fd);
+  }
+
+  begunOf(leaseId: number): BegunCalls {
+    return new BegunCalls(this, leaseId);
+  }
+
+  /** For `BegunCalls`: marks its first call. */
+  placeFor(calls: BegunCalls, leaseId: number, callId: number): number {
+    const place = this.#nextPlace;
+    this.#nextPlace = (place + 1) % BEGUN_MAX;
+    this.#begun[place]?.placeTaken();
+    this.#begun[place] = calls;
+    const at = BEGUN_AT / WORD + 2 * place;
+    // At no time the call of one connection stands with the lease of another.
+    this.writeWord(at, 0);
+    this.writeWord(at + 1, callId);
+    this.writeWord(at, leaseId);
+    return at + 1;
+  }
+
+  writeWord(at: number, value: number): void {
+    if (this.#words !== undefined) {
+      this.#words[at] = value;
+      return;
+    }
+    this.#word[0] = value;
+    writeSync(this.#fd, this.#word, 0, WORD, at * WORD);
+  }
+
+  /** `ancestors`: the calls of this worker that it was made for, the nearest first. */
+  enter(call: MarkedCall, ancestors: readonly MarkedCall[] = []): void {
+    if (ancestors.length > 0 || this.#ancestors.length > 0) this.#writeAncestors(ancestors);
+    write(call, this.#call);
+    writeSync(this.#fd, this.#call, 0, CALL_SIZE, 0);
+  }
+
+  /** The call that was entered last has ended, by itself or stopped. */
+  leave(): void {
+    writeSync(this.#fd, NOTHING, 0, CALL_SIZE, 0);
+  }
+
+  #writeAncestors(ancestors: readonly MarkedCall[]): void {
+    const count = Math.min(ancestors.length, ANCESTORS_MAX);
+    const bytes = Buffer.alloc(4 + count * CALL_SIZE);
+    bytes.writeUInt32LE(count, 0);
+    for (let index = 0; index < count; index += 1) write(ancestors[index] as MarkedCall, bytes.subarray(4 + index * CALL_SIZE));
+    writeSync(this.#fd, bytes, 0, bytes.length, ANCESTORS_AT);
+    this.#ancestors = bytes.subarray(4);
+  }
+
+  /** Whether the call that was entered last is to be stopped. */
+  wish(): InterruptRequest | undefined {
+    readSync(this.#fd, this.#wish, 0, WISH_SIZE, WISH_AT);
+    const recursive = this.#wish[CALL_SIZE] === 1;
+    const wished = this.#wish.subarray(0, CALL_SIZE);
+    if (this.#call.equals(wished)) return { recursive, isForAncestor: false };
+    return recursive && includes(this.#ancestors, wished) ? { recursive, isForAncestor: true } : undefined;
+  }
+
+  /** The signal has come. A wish for another call stays. */
+  wishGranted(): void {
+    if (this.wish() !== undefined) writeSync(this.#fd, NOTHING, 0, WISH_SIZE, WISH_AT);
+  }
+}
+
+/** What the daemon does with the file, which it makes and removes. */
+export class DaemonInterruptSlot {
+  readonly #path: string;
+  readonly #fd: number;
+  readonly #wish = Buffer.alloc(WISH_SIZE);
+  /** The file as it was read last. */
+  readonly #read = Buffer.alloc(FILE_SIZE);
+  #signalMs = Number.NEGATIVE_INFINITY;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#fd = openSync(path, "wx+", 0o600);
+    writeSync(this.#fd, Buffer.alloc(FILE_SIZE), 0, FILE_SIZE, 0);
+  }
+
+  /** @returns whether the worker runs the call, or one that was made for it there: then, and only then, the signal must be sent. */
+  requestInterrupt(call: MarkedCall & { recursive: boolean }): boolean {
+    // What does not run needs no wish; and the wish that is there may be for what does, with its signal under way.
+    if (!this.#runs(call) || performance.now() - this.#signalMs < SIGNAL_TAKES_MS) return false;
+    write(call, this.#wish);
+    this.#wish[CALL_SIZE] = call.recursive ? 1 : 0;
+    writeSync(this.#fd, this.#wish, 0, WISH_SIZE, WISH_AT);
+    if (this.#runs(call)) {
+      this.#signalMs = performance.now();
+      return true;
+    }
+    writeSync(this.#fd, NOTHING, 0, WISH_SIZE, WISH_AT);
+    return false;
+  }
+
+  /** Whether the worker is known to run something else. */
+  runsOther(call: MarkedCall & { recursive: boolean }): boolean {
+    return !this.#runs(call) && this.#read.compare(NOTHING, 0, CALL_SIZE, 0, CALL_SIZE) !== 0;
+  }
+
+  /** The call that the worker runs, or ran when it ended; undefined between calls, and for calls too short to be marked. */
+  running(): MarkedCall | undefined {
+    readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
+    const running = this.#read.subarray(0, CALL_SIZE);
+    if (running.equals(NO_CALL)) return undefined;
+    return { callId: running.readUInt32LE(0), caller: running.toString("latin1", 4, CALL_SIZE) };
+  }
+
+  /** By connection, named by the lease it was made for: the call of it that began last in the worker. */
+  begun(): [leaseId: number, callId: number][] {
+    readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
+    const begun: [leaseId: number, callId: number][] = [];
+    for (let at = BEGUN_AT; at < FILE_SIZE; at += 2 * WORD) {
+      const leaseId = this.#read.readUInt32LE(at);
+      if (leaseId !== 0) begun.push([leaseId, this.#read.readUInt32LE(at + WORD)]);
+    }
+    return begun;
+  }
+
+  remove(): void {
+    closeSync(this.#fd);
+    rmSync(this.#path, { force: true });
+  }
+
+  #runs(call: MarkedCall & { recursive: boolean }): boolean {
+    const wanted = Buffer.alloc(CALL_SIZE);
+    write(call, wanted);
+    const length = readSync(this.#fd, this.#read, 0, FILE_SIZE, 0);
+    const running = this.#read.subarray(0, CALL_SIZE);
+    if (running.equals(wanted)) return true;
+    if (!call.recursive || length < ANCESTORS_AT + 4 || running.equals(NO_CALL)) return false;
+    const count = Math.min(this.#read.readUInt32LE(ANCESTORS_AT), ANCESTORS_MAX);
+    return includes(this.#read.subarray(ANCESTORS_AT + 4, ANCESTORS_AT + 4 + count * CALL_SIZE), wanted);
+  }
+}
+
+const NO_CALL = NOTHING.subarray(0, CALL_SIZE);
+
+function mapped(fd: number): Uint32Array | undefined {
+  try {
+    const memory = sharedMemory()?.map({ fd, offset: 0, sizeBytes: FILE_SIZE, mode: "shared" });
+    return memory === undefined ? undefined : new Uint32Array(memory);
+  } catch {
+    // The engine or the system refuses it.
+    return undefined;
+  }
+}
+
+function includes(calls: Buffer, call: Buffer): boolean {
+  for (let at = 0; at < calls.length; at += CALL_SIZE) if (call.equals(calls.subarray(at, at + CALL_SIZE))) return true;
+  return false;
+}

@@ -1,0 +1,88 @@
+/**
+ * An event loop that does not sleep while the next frame of a conversation is about to come.
+ *
+ * Decides when this process looks for a frame again and again (a turn of the loop that does not block, 3 us) instead of sleeping until it comes: a
+ * processor that has gone idle takes 20 us and more to wake, on virtual machines most of a call's time, and a call one at a time needs two of them. It
+ * looks for a moment after it has sent something to whoever answers at once, offers the processor to others meanwhile, and gives up where that has
+ * failed some times in a row: where calls take long, where they are rare, and where others need the processors.
+ *
+ * One to a process, shared by its connections to workers or callers (`Connection.wakeful`). See docs/decisions/0040.
+ */
+import { ProcessorOffers } from "../base/processor-offers.ts";
+import { SpinBudget } from "../base/spin-budget.ts";
+import { cpuCount } from "../os/machine/machine.ts";
+import { sharedMemory } from "../os/shared-memory.ts";
+import { AWAKE_ALONE_MS, AWAKE_MS } from "./limits.ts";
+
+const CREDIT = { probeEvery: 64, probeEveryMax: 4096 };
+
+interface WakefulLoopOptions {
+  readonly nowMs: () => number;
+  /** Calls back in the next turn of the event loop, which until then does not block. */
+  readonly nextTurn: (callback: () => void) => void;
+  /** Lets another process run in place of this one, if one waits for its processor. */
+  readonly offerProcessor: () => void;
+}
+
+export class BusyPoll {
+  readonly #options: WakefulLoopOptions;
+  readonly #offers: ProcessorOffers;
+  readonly #credit = new SpinBudget(CREDIT);
+  /** Until when something is expected; 0 when nothing is. */
+  #untilMs = 0;
+  #isLooking = false;
+  readonly #look = (): void => this.#turn();
+
+  constructor(options: WakefulLoopOptions) {
+    this.#options = options;
+    this.#offers = new ProcessorOffers(options);
+  }
+
+  /** Something has been sent that is answered at once, if all goes as it mostly does. */
+  expect(): void {
+    if (!this.#isLooking && !this.#credit.mayTry()) return;
+    const { nowMs, nextTurn } = this.#options;
+    const atMs = nowMs();
+    this.#untilMs = atMs + (this.#offers.mayOffer(atMs) ? AWAKE_MS : AWAKE_ALONE_MS);
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    nextTurn(this.#look);
+  }
+
+  /** Something has come. */
+  arrived(): void {
+    if (this.#untilMs === 0) return;
+    this.#untilMs = 0;
+    this.#credit.tried(true);
+  }
+
+  #turn(): void {
+    if (this.#untilMs === 0) {
+      this.#isLooking = false;
+      return;
+    }
+    const { nowMs, nextTurn } = this.#options;
+    let atMs = nowMs();
+    if (this.#offers.mayOffer(atMs)) atMs = this.#offers.offer(atMs);
+    if (atMs >= this.#untilMs) {
+      this.#untilMs = 0;
+      this.#isLooking = false;
+      this.#credit.tried(false);
+      return;
+    }
+    nextTurn(this.#look);
+  }
+}
+
+/** On this machine; undefined where nothing is gained: on one processor, and without a way to offer it. */
+export function newBusyPoll(): BusyPoll | undefined {
+  const memory = sharedMemory();
+  if (memory === undefined || cpuCount() === 1) return undefined;
+  return new BusyPoll({
+    nowMs: () => performance.now(),
+    nextTurn: (callback) => {
+      setImmediate(callback);
+    },
+    offerProcessor: () => memory.yieldProcessor(),
+  });
+}

@@ -1,0 +1,217 @@
+/**
+ * One authenticated connection: frames out (one write a tick), frames in, requests with a deadline.
+ *
+ * Both sides begin with a hello that carries protocol version, token and who is speaking; until it has been accepted a peer
+ * may send 4 KB and nothing else, and whatever is malformed ends the connection, never the process. Calls of tasks and actors do
+ * not use `request`: they have call ids of their own (see `core/submission` and `worker/call-server`).
+ */
+import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { type Frame, FrameError, FrameParser, FRAME_FLAG, FrameWriter } from "../wire/frame.ts";
+import { decodeHeader, encodeHeader } from "../wire/header.ts";
+import { FRAME_SIZE_MAX } from "../wire/limits.ts";
+import { DecodeError } from "../wire/value/decode-error.ts";
+import { MESSAGE } from "../wire/messages.ts";
+import type { Transport } from "../os/network/transport.ts";
+import { blockFor } from "../os/processes/interruptible.ts";
+import type { ReplyTo } from "../wire/replies.ts";
+import { wireErrorHeader } from "../wire/wire-error.ts";
+import { openRequest, type OpenRequest, type PeerConnection, type Reply, type RequestOptions } from "./peer-connection.ts";
+import { HELLO_SIZE_MAX, REQUEST_TIMEOUT_MS } from "./limits.ts";
+import type { BusyPoll } from "./busy-poll.ts";
+
+/** A body part can be any bytes; they are copied before `send` returns. */
+const NO_PARTS: readonly Uint8Array[] = [];
+/** Above this many unsent bytes `isCongested` asks senders with a backlog to wait for `onDrain`. */
+const CONGESTION_BYTES = 4 * 1024 * 1024;
+/** How often a process that waits without its event loop looks whether something has come. */
+const SYNC_POLL_MS = 1;
+
+interface PendingRequest extends OpenRequest {
+  /** Takes the limit on its wait back. */
+  takeBack: (() => void) | undefined;
+}
+
+export class ConnectionClosedError extends Error {
+  override readonly name = "ConnectionClosedError";
+}
+
+export class Connection implements PeerConnection {
+  /** Frames other than replies to requests. Frame and bytes are valid during the call only. */
+  onFrame: (frame: Frame) => void = () => {};
+  /** After every chunk: what arrived together has been handled. */
+  onBatchEnd: () => void = () => {};
+  /** As of a transport. */
+  onClose: (reason: string, isWhole: boolean) => void = () => {};
+  onDrain: () => void = () => {};
+  /** Of a conversation in which what is sent is mostly answered at once. */
+  wakeful: BusyPoll | undefined;
+  /** A message made its handler throw: the connection is dropped, and this says so. */
+  onDefect: (error: Error) => void = (error) => {
+    const place = /\n\s*(at .*)/.exec(error.stack ?? "")?.[1] ?? "";
+    process.stderr.write(`shoal: dropped a connection, as a message could not be handled: ${error.message} ${place}\n`);
+  };
+  readonly #transport: Transport;
+  readonly #writer: FrameWriter;
+  readonly #parser: FrameParser;
+  readonly #requests = new Map<number, PendingRequest>();
+  #nextRequestId = 1;
+  /** In the middle of a chunk, whose parser cannot be given another. */
+  #isReading = false;
+  #flushScheduled = false;
+  #closeReason: string | undefined;
+  readonly #flush = (): void => {
+    this.#flushScheduled = false;
+    this.#writer.flush();
+    this.wakeful?.expect();
+  };
+
+  constructor(transport: Transport, options: { trusted: boolean }) {
+    this.#transport = transport;
+    this.#writer = new FrameWriter((chunk) => transport.write(chunk));
+    this.#parser = new FrameParser((frame) => this.#receive(frame), options.trusted ? FRAME_SIZE_MAX : HELLO_SIZE_MAX);
+    transport.onChunk = (chunk) => {
+      this.wakeful?.arrived();
+      this.#isReading = true;
+      try {
+        this.#parser.push(chunk);
+        this.#isReading = false;
+      } catch (error) {
+        // Malformed input ends here by design; anything else is a defect of ours that must not go unseen.
+        if (!(error instanceof FrameError || error instanceof DecodeError)) this.onDefect(error as Error);
+        this.#closed(`the peer broke the protocol: ${(error as Error).message}`);
+        transport.destroy();
+        return;
+      }
+      this.onBatchEnd();
+    };
+    transport.onClose = (reason, isWhole) => this.#closed(reason, isWhole);
+    transport.onDrain = () => this.onDrain();
+  }
+
+  /** The peer has proved who it is: from now on frames of any kind and size are read. */
+  trust(): void {
+    this.#parser.sizeMax = FRAME_SIZE_MAX;
+    this.#transport.identified?.();
+  }
+
+  get isClosed(): boolean {
+    return this.#closeReason !== undefined;
+  }
+
+  get isCongested(): boolean {
+    return this.#transport.pendingBytes > CONGESTION_BYTES;
+  }
+
+  /** The hot form; see FrameWriter.numbered. */
+  sendNumbered(type: number, flags: number, callId: number, number: number, body: Uint8Array, start: number, end: number): void {
+    if (this.#closeReason !== undefined) return;
+    this.#writer.numbered(type, flags, callId, number, body, start, end);
+    if (!this.#flushScheduled) {
+      this.#flushScheduled = true;
+      process.nextTick(this.#flush);
+    }
+  }
+
+  send(type: number, header: unknown, options: { callId?: number; flags?: number; parts?: readonly Uint8Array[] } = {}): void {
+    if (this.#closeReason !== undefined) return;
+    const bytes = header === undefined ? undefined : encodeHeader(header);
+    this.#writer.full(type, options.flags ?? 0, options.callId ?? 0, bytes, options.parts ?? NO_PARTS);
+    if (!this.#flushScheduled) {
+      this.#flushScheduled = true;
+      process.nextTick(this.#flush);
+    }
+  }
+
+  /** As of `PeerConnection`. */
+  request<N extends number>(type: N, header: unknown, options: RequestOptions = {}): Promise<Reply<ReplyTo<N>>> {
+    const id = this.#nextRequestId;
+    this.#nextRequestId = (id % 0xffffffff) + 1;
+    return new Promise((resolve, reject) => {
+      if (this.#closeReason !== undefined) {
+        reject(new ConnectionClosedError(this.#closeReason));
+        return;
+      }
+      const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
+      const takeBack =
+        timeoutMs === 0
+          ? undefined
+          : timeoutAfterIo(timeoutMs, () => {
+              this.#requests.delete(id);
+              reject(new ConnectionClosedError(`the peer did not answer within ${timeoutMs} ms`));
+            });
+      this.#requests.set(id, { ...openRequest(type, resolve, reject), takeBack });
+      this.send(type, header, { callId: id, ...(options.parts === undefined ? {} : { parts: options.parts }) });
+    });
+  }
+
+  /**
+   * Asks and reads until the answer is here, without the event loop: for the exit of a process. Returns at once where the other side has not started yet,
+   * where it cannot take the question now, and in the middle of a message.
+   */
+  requestSync(type: number, withinMs: number): void {
+    const untilMs = performance.now() + withinMs;
+    const id = this.#nextRequestId;
+    if (this.#isReading || this.#closeReason !== undefined) return;
+    this.#requests.set(id, { answer: () => {}, reject: () => {}, takeBack: undefined });
+    this.send(type, undefined, { callId: id });
+    this.#writer.flush();
+    // Bytes that the system has not taken yet are for the event loop to send.
+    if (this.#transport.pendingBytes > 0) return;
+    while (this.#requests.has(id) && performance.now() < untilMs) {
+      const state = this.#transport.readSync?.() ?? "ended";
+      if (state === "ended") return;
+      if (state === "empty") blockFor(SYNC_POLL_MS);
+    }
+  }
+
+  reply(callId: number, header: unknown, parts: readonly Uint8Array[] = NO_PARTS): void {
+    this.send(MESSAGE.REPLY, header, { callId, parts });
+  }
+
+  replyError(callId: number, error: Error): void {
+    this.send(MESSAGE.REPLY, wireErrorHeader(error), { callId, flags: FRAME_FLAG.ERROR });
+  }
+
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  setKeepsProcessAlive(keeps: boolean): void {
+    this.#transport.setKeepsProcessAlive(keeps);
+  }
+
+  /** Sends what is pending and closes; idempotent. */
+  close(): void {
+    this.#writer.flush();
+    this.#transport.end();
+  }
+
+  /** Closes at once, for a peer that is not to be trusted further. */
+  drop(reason: string): void {
+    this.#closed(reason);
+    this.#transport.destroy();
+  }
+
+  #receive(frame: Frame): void {
+    if (frame.type !== MESSAGE.REPLY) {
+      this.onFrame(frame);
+      return;
+    }
+    const pending = this.#requests.get(frame.callId);
+    if (pending === undefined) return;
+    this.#requests.delete(frame.callId);
+    pending.takeBack?.();
+    pending.answer(frame, frame.header.length === 0 ? undefined : decodeHeader(frame.header));
+  }
+
+  #closed(reason: string, isWhole = false): void {
+    if (this.#closeReason !== undefined) return;
+    this.#closeReason = reason;
+    for (const pending of this.#requests.values()) {
+      pending.takeBack?.();
+      pending.reject(new ConnectionClosedError(reason));
+    }
+    this.#requests.clear();
+    this.onClose(reason, isWhole);
+  }
+}

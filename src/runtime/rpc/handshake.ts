@@ -1,0 +1,256 @@
+/**
+ * How every connection begins: both ends prove that they know the session's token, the listener first, and then the caller says who it is.
+ *
+ * Decides who may speak and who is listened to. The caller sends a random number; the listener answers with another and its proof; only then come the caller's proof and its hello, so that
+ * a process which merely has the address of one that has ended learns nothing that it can use (`proof.ts`). A caller that sends anything else, another protocol version, or a wrong proof
+ * is dropped, as is one that keeps silent. No frame reaches anybody before that.
+ */
+import { timeoutAfterIo } from "../base/timeout-after-io.ts";
+import { type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import { AuthenticationError } from "../base/errors.ts";
+import { DeferredTransport } from "../os/network/deferred-transport.ts";
+import { isNetworkAddress } from "../os/network/network-address.ts";
+import { connect } from "../os/network/endpoint.ts";
+import type { ConnectOptions } from "../os/network/tcp-transport.ts";
+import type { Transport } from "../os/network/transport.ts";
+import type { Frame } from "../wire/frame.ts";
+import { decodeHeader } from "../wire/header.ts";
+import { type HelloHeader, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import type { OpenHeader, OpenReply } from "../wire/open-messages.ts";
+import { hello as helloShape, linkHello, named, opened, opening, versioned } from "../wire/opening-shapes.ts";
+import { WireError, wrongVersion } from "../wire/wire-error.ts";
+import { Connection, ConnectionClosedError } from "./connection.ts";
+import { HELLO_WITHIN_MS, OPEN_WITHIN_MS, REFUSAL_READ_WITHIN_MS } from "./limits.ts";
+import { isNonce, isProof, newNonce, proofOf, type Transcript } from "./proof.ts";
+import { deadNode, errorOfRefusal, errorOfUnproven, notProven, sendRefusal, wrongNode } from "./refusals.ts";
+
+const noHello = (): WireError => new WireError("malformed", "the first message is not a hello");
+
+interface AcceptOptions {
+  token: string;
+  nodeId: NodeId;
+  processId: ProcessId;
+  /** Whether a node was declared dead: its processes are not spoken to any more. */
+  isDead?: (node: NodeTag) => boolean;
+  /** Why nobody is let in, whoever it is; told to members of the cluster only. */
+  refusal?: () => WireError;
+  onPeer: (connection: Connection, hello: HelloHeader) => void;
+  /** A connection of a node link, to be given to `NodeLink.accept`; refused where there are no links. */
+  onLink?: (transport: Transport, hello: LinkHelloHeader) => void;
+}
+
+/** Calls `onPeer` or `onLink` once the caller is known; frames flow only from then on. */
+export function acceptPeer(transport: Transport, options: AcceptOptions): void {
+  const { token, nodeId, processId } = options;
+  const { certifiedNodeId } = transport;
+  const connection = new Connection(transport, { trusted: false });
+  let stop = timeoutAfterIo(OPEN_WITHIN_MS, () => connection.drop("no hello came"));
+  connection.onClose = () => stop();
+  const refuse = (frame: Frame, refusal: WireError): void => {
+    connection.onFrame = () => {};
+    sendRefusal(connection, frame, refusal);
+    connection.close();
+    stop();
+    stop = timeoutAfterIo(REFUSAL_READ_WITHIN_MS, () => connection.drop(refusal.message));
+  };
+  connection.onFrame = (first) => {
+    const caller = openingIn(first);
+    if (caller instanceof WireError) return refuse(first, caller);
+    const listenerNonce = newNonce();
+    const known = { channel: transport.channel, callerNonce: caller.nonce, callerId: caller.processId };
+    const transcript: Transcript = { ...known, listenerNonce, listenerNodeId: nodeId, listenerId: processId };
+    stop();
+    transport.begun?.();
+    stop = timeoutAfterIo(HELLO_WITHIN_MS, () => connection.drop("no hello came"));
+    connection.onFrame = (proof) => {
+      const isProven = proof.type === MESSAGE.PROOF && isProof(headerOf(proof), proofOf(token, "caller", transcript));
+      // No honest caller comes so far without the token: it has seen by the listener's proof that they are of one session.
+      if (!isProven) return connection.drop("the caller has not proven that it knows the token");
+      connection.onFrame = (frame) => {
+        const isLink = frame.type === MESSAGE.LINK_HELLO && options.onLink !== undefined;
+        const said = isLink || frame.type === MESSAGE.HELLO ? headerOf(frame) : undefined;
+        const where = { options, certifiedNodeId, provenId: caller.processId };
+        const refusal = callerRefusal(said, where) ?? (isLink ? linkRefusal(said, where) : undefined);
+        if (refusal !== undefined) return refuse(frame, refusal);
+        if (isLink && linkHello(said)) {
+          stop();
+          options.onLink?.(transport, said);
+          return;
+        }
+        if (!helloShape(said)) return refuse(frame, noHello());
+        if (nodeTagOf(said.holderId) !== nodeTagOf(said.processId))
+          return refuse(frame, wrongNode(`process ${said.processId} counts under ${said.holderId}`));
+        stop();
+        connection.onFrame = () => {};
+        connection.trust();
+        connection.reply(frame.callId, undefined);
+        options.onPeer(connection, said);
+      };
+    };
+    const reply: OpenReply = { nodeId, processId, nonce: listenerNonce, proof: proofOf(token, "listener", transcript) };
+    connection.reply(first.callId, reply);
+  };
+}
+
+function headerOf(frame: Frame): unknown {
+  return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+}
+
+/** @returns why it is none */
+function openingIn(frame: Frame): OpenHeader | WireError {
+  // With version 1 a link begins with its hello.
+  if (frame.type !== MESSAGE.OPEN && frame.type !== MESSAGE.LINK_HELLO) return noHello();
+  const said = headerOf(frame);
+  if (!versioned(said) || typeof said.version !== "number") return noHello();
+  if (said.version !== PROTOCOL_VERSION) return wrongVersion({ caller: said.version });
+  return frame.type === MESSAGE.OPEN && opening(said) && isNonce(said.nonce) ? said : noHello();
+}
+
+interface Greeted {
+  options: AcceptOptions;
+  certifiedNodeId: NodeId | undefined;
+  provenId: ProcessId;
+}
+
+function callerRefusal(said: unknown, { options, certifiedNodeId, provenId }: Greeted): WireError | undefined {
+  if (!named(said) || said.processId !== provenId) return noHello();
+  if (options.refusal !== undefined) return options.refusal();
+  if (certifiedNodeId !== undefined && nodeTagOf(provenId) !== nodeTagOf(certifiedNodeId))
+    return wrongNode(`process ${provenId} came with the certificate of node ${certifiedNodeId}`);
+  return options.isDead?.(nodeTagOf(provenId)) === true ? deadNode(`the node of process ${provenId}`) : undefined;
+}
+
+function linkRefusal(said: unknown, { options, certifiedNodeId, provenId }: Greeted): WireError | undefined {
+  if (!linkHello(said)) return new WireError("malformed", "the first message is not the hello of a node link");
+  const { nodeId, to } = said;
+  if (nodeTagOf(nodeId) !== nodeTagOf(provenId)) return wrongNode(`process ${provenId} is not of node ${nodeId}`);
+  if (certifiedNodeId !== undefined && nodeId !== certifiedNodeId) return wrongNode(`it is that of ${certifiedNodeId}, not of ${nodeId}`);
+  if (to === undefined || to === options.nodeId) return undefined;
+  return new WireError("failed", `this is node ${options.nodeId}, not ${to}`);
+}
+
+/** A caller, before it has proven who it is. */
+export interface CallerProof {
+  /** The session's. */
+  token: string;
+  /** The caller. */
+  processId: ProcessId;
+  /** Who is to answer, where that is known. */
+  wanted?: ProcessId | undefined;
+  /** What it is about, for the messages of errors: "connect to ...". */
+  action: string;
+  /** Default: 30,000; 0 waits for ever. */
+  timeoutMs?: number | undefined;
+}
+
+/** Who listens. */
+export type ProvenListener = Pick<OpenReply, "nodeId" | "processId">;
+
+/**
+ * The beginning of a connection at the end that calls: has the listener prove that it is of the session, and proves the same to it. Nothing but a random number and the caller's id is sent before.
+ * Who speaks over the transport from then on says hello first.
+ *
+ * @throws AuthenticationError when the listener does not prove it, or the certificate of either side is refused
+ * @throws VersionMismatchError when the other side runs another version
+ * @throws ConnectionClosedError when another process than the one that is wanted has the address now, or nobody answers
+ */
+export async function proveTo(transport: Transport, caller: CallerProof): Promise<ProvenListener> {
+  const connection = new Connection(transport, { trusted: false });
+  const listener = await proveOver(connection, transport, caller);
+  // Before all that others write to the transport.
+  connection.flush();
+  return listener;
+}
+
+/** The same over a connection that goes on to be used: the proof goes out with what is sent next. */
+async function proveOver(connection: Connection, transport: Transport, caller: CallerProof): Promise<ProvenListener> {
+  const { token, processId, wanted, action, timeoutMs } = caller;
+  try {
+    const callerNonce = newNonce();
+    const first: OpenHeader = { version: PROTOCOL_VERSION, token: "", processId, nonce: callerNonce };
+    const { header } = await connection.request(MESSAGE.OPEN, first, timeoutMs === undefined ? {} : { timeoutMs }).catch((error: Error) => {
+      throw error instanceof ConnectionClosedError ? error : errorOfUnproven(action, error);
+    });
+    const listener = listenerIn(header);
+    if (listener === undefined) throw notProven(action);
+    const { channel, certifiedNodeId } = transport;
+    const known = { channel, callerNonce, callerId: processId };
+    const transcript: Transcript = {
+      ...known,
+      listenerNonce: listener.nonce,
+      listenerNodeId: listener.nodeId,
+      listenerId: listener.processId,
+    };
+    if (!isProof(listener.proof, proofOf(token, "listener", transcript))) throw notProven(action);
+    if (certifiedNodeId !== undefined && certifiedNodeId !== listener.nodeId) throw notProven(action);
+    if (wanted !== undefined && listener.processId !== wanted)
+      throw new ConnectionClosedError(`process ${listener.processId} has the address of ${wanted} now`);
+    connection.send(MESSAGE.PROOF, proofOf(token, "caller", transcript));
+    return { nodeId: listener.nodeId, processId: listener.processId };
+  } catch (error) {
+    connection.drop((error as Error).message);
+    throw error;
+  }
+}
+
+function listenerIn(header: unknown): OpenReply | undefined {
+  return opened(header) && isNonce(header.nonce) && nodeTagOf(header.nodeId) === nodeTagOf(header.processId) ? header : undefined;
+}
+
+/** A transport that may be written to at once: what is written goes out when both ends have proven that they are of the session. */
+export function proven(transport: Transport, caller: CallerProof): Transport {
+  const deferred = new DeferredTransport(() => {});
+  proveTo(transport, caller).then(
+    () => deferred.connected(transport),
+    (error: unknown) => deferred.failed((error as Error).message),
+  );
+  return deferred;
+}
+
+/** To a daemon, which is waited for as long as it takes. Whoever speaks over it says hello first. @throws as `proveTo` */
+export async function connectProven(address: string, caller: Pick<CallerProof, "token" | "processId">): Promise<Transport> {
+  const transport = await connect(address);
+  await proveTo(transport, { ...caller, action: `connect to ${address}`, timeoutMs: 0 });
+  return transport;
+}
+
+/**
+ * @throws AuthenticationError when the token or the certificate of either side is refused
+ * @throws VersionMismatchError when the other side runs another version
+ * @throws ConnectionClosedError when another process than the one that is wanted has the address now
+ */
+export async function connectPeer(
+  address: string,
+  hello: HelloHeader,
+  options: ConnectOptions & {
+    /** The session's. */
+    token: string;
+    /** Who is to answer: the certificate, where there are any, is that of its node. */
+    processId?: ProcessId | undefined;
+  },
+): Promise<{ connection: Connection; listener: ProvenListener }> {
+  const { token, processId: wanted, ...rest } = options;
+  const to: ConnectOptions = wanted === undefined ? rest : { nodeTag: nodeTagOf(wanted), ...rest };
+  const transport = await connect(address, to);
+  const action = `connect to ${address}`;
+  const connection = new Connection(transport, { trusted: false });
+  try {
+    const listener = await proveOver(connection, transport, { token, processId: hello.processId, wanted, action });
+    connection.trust();
+    await connection.request(MESSAGE.HELLO, hello);
+    return { connection, listener };
+  } catch (error) {
+    connection.drop((error as Error).message);
+    throw errorOfRefusal(action, error) ?? closedAtOnce(address, error as Error) ?? error;
+  }
+}
+
+/** An end that speaks TLS only, or nothing of this kind, closes without a word. */
+function closedAtOnce(address: string, error: Error): AuthenticationError | undefined {
+  if (!isNetworkAddress(address) || !(error instanceof ConnectionClosedError)) return undefined;
+  return new AuthenticationError(`Cannot connect to ${address}: the other end closed before it had answered: ${error.message}`, {
+    reason: "no answer to the hello",
+    hint: "Check that a process of the cluster listens there. If it takes TLS only, this process needs a certificate: join the cluster with its join token.",
+    cause: error,
+  });
+}

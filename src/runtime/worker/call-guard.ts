@@ -1,0 +1,62 @@
+/**
+ * The interruption guard around the calls of one caller: names each to it, with what it was made for, and says why one was stopped. It also marks each call as it begins.
+ *
+ * Made by a `CallServer` for tasks; calls of actors are never interrupted. A call of the worker's own runtime was made for a call that is here, too, and waits: stopping
+ * that one must stop what runs for it. Around a generator it is each item that is guarded, as the call itself only makes the generator.
+ */
+import { TaskCancelledError } from "../base/errors.ts";
+import type { BegunCalls, MarkedCall, InterruptRequest } from "../os/processes/interrupt-slot.ts";
+import type { HelloHeader } from "../wire/messages.ts";
+import { type InterruptionGuard, isGuarded, type Measured, measure } from "./interruption-guard.ts";
+import { SINGLE_ITEMS_MAX } from "./limits.ts";
+
+/** Of a generator: how long it computes for an item. */
+export interface MeasuredItems extends Measured {
+  count: number;
+}
+
+interface CallGuardOptions {
+  guard: InterruptionGuard;
+  caller: Pick<HelloHeader, "processId" | "leaseId">;
+  /** The calls of this worker that a call of its own runtime was made for; undefined for other callers. */
+  ancestorsOf: ((callId: number) => readonly MarkedCall[]) | undefined;
+}
+
+export class CallGuard {
+  readonly #options: CallGuardOptions;
+  /** Undefined for a caller without a lease, which is this worker and ends with it. */
+  readonly #begun: BegunCalls | undefined;
+
+  constructor(options: CallGuardOptions) {
+    this.#options = options;
+    const { leaseId } = options.caller;
+    if (leaseId !== undefined) this.#begun = options.guard.begunOf(leaseId);
+  }
+
+  /** A task begins: if this process ends before the answer has left, its caller knows by the mark that it may have run. */
+  begins(callId: number): void {
+    this.#begun?.begins(callId);
+  }
+
+  /** @throws Interruption when it was stopped; otherwise what the body throws */
+  run<T>(callId: number, body: () => T): T {
+    const { guard, caller, ancestorsOf } = this.#options;
+    return guard.run({ caller: caller.processId, callId, ancestors: ancestorsOf?.(callId) }, body);
+  }
+
+  /** Asks a generator for an item; there is a frame only for the first ones of a function, and where they take long. */
+  ask<T>(callId: number, items: MeasuredItems, next: () => T): T {
+    const startMs = performance.now();
+    const asked = items.count < SINGLE_ITEMS_MAX || isGuarded(items) ? this.run(callId, next) : next();
+    items.count += 1;
+    measure(items, performance.now() - startMs);
+    return asked;
+  }
+}
+
+/** What a task that was stopped fails with. */
+export function interruptedError(name: string, wish: InterruptRequest | undefined): TaskCancelledError {
+  let reason = "its process got SIGINT from elsewhere";
+  if (wish !== undefined) reason = wish.isForAncestor ? "a task that it was made for was cancelled" : "its caller cancelled it";
+  return new TaskCancelledError(`Task ${name} was interrupted`, { reason });
+}

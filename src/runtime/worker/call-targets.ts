@@ -1,0 +1,125 @@
+/**
+ * What the numbers stand for that a caller gives to the functions and methods it calls on one connection.
+ *
+ * A call names its target by a small number that the caller has introduced before, on the same ordered connection. Owned by one `call-server.ts`. A function is
+ * looked up when it is first needed, since its definition may still be on its way into the process, and so is the group of a method, since
+ * a call may come before the actor.
+ */
+import { type DefinitionCache, type KeptDefinition, keptForGood } from "../objects/definition-cache.ts";
+import type { DefinitionHeader } from "../wire/definition-messages.ts";
+import type { ActorHost, ConcurrencyGroup } from "./actor-host.ts";
+import type { MeasuredItems } from "./call-guard.ts";
+import { type Measured, unmeasured } from "./interruption-guard.ts";
+import { isReservedMethod } from "./reserved-methods.ts";
+
+export type AnyFunction = (...args: unknown[]) => unknown;
+
+export interface CallTargetsOptions {
+  definitions: DefinitionCache;
+  actors: ActorHost;
+  /** Functions that run as they are instead of from their definition (in-process mode). */
+  localFunction: (id: string) => AnyFunction | undefined;
+}
+
+/** The function of a task. */
+export interface Callee extends Measured {
+  readonly id: string;
+  readonly name: string;
+  /** The function where the cache of definitions has it; it may be dropped there, and is loaded again then. */
+  kept: KeptDefinition | undefined;
+  /** How many calls of it this process takes; undefined for any number. */
+  readonly maxCalls: number | undefined;
+  readonly items: MeasuredItems;
+}
+
+/** The method of an actor. */
+export interface Method extends Measured {
+  readonly name: string;
+  /** Not of the class, but of ours: the end of the actor, or its part of a graph. */
+  readonly isReserved: boolean;
+  /** Of the group in which its calls run; undefined is the default one. */
+  readonly groupName: string | undefined;
+  group: ConcurrencyGroup | undefined;
+  /** The end of a call that began where its frame arrived. */
+  readonly finished: () => void;
+}
+
+export class CallTargets {
+  readonly #options: CallTargetsOptions;
+  readonly #callees = new Map<number, Callee>();
+  readonly #methods: Method[] = [];
+  /** By the name of a method, that of its calls. */
+  readonly #callNames = new Map<string, string>();
+
+  constructor(options: CallTargetsOptions) {
+    this.#options = options;
+  }
+
+  nameFunction({ number, id, name, maxCalls }: DefinitionHeader): void {
+    this.#callees.set(number, { id, name, kept: undefined, maxCalls, ...unmeasured(), items: { count: 0, ...unmeasured() } });
+  }
+
+  /** The caller calls it no more. */
+  forgetFunction(number: number): void {
+    const callee = this.#callees.get(number);
+    if (callee === undefined) return;
+    this.#callees.delete(number);
+    this.#options.definitions.forget(callee.id);
+  }
+
+  callee(number: number): Callee {
+    const callee = this.#callees.get(number);
+    if (callee === undefined) throw new Error(`Cannot run a call: definition ${number} was not sent on this connection`);
+    return callee;
+  }
+
+  /** Undefined while its definition is being revived. */
+  functionOf(callee: Callee): AnyFunction | undefined {
+    const { definitions, localFunction } = this.#options;
+    let { kept } = callee;
+    if (kept === undefined || !kept.isReady) {
+      const local = localFunction(callee.id);
+      kept = local === undefined ? definitions.keptOf(callee.id) : keptForGood(local);
+      callee.kept = kept;
+      if (kept === undefined || !kept.isReady) return undefined;
+    }
+    if (!kept.isForGood) definitions.used(kept);
+    return kept.value as AnyFunction;
+  }
+
+  nameMethod(number: number, name: string, groupName: string | undefined): void {
+    const { actors } = this.#options;
+    const method: Method = {
+      name,
+      isReserved: isReservedMethod(name),
+      groupName,
+      syncMs: Number.POSITIVE_INFINITY,
+      group: undefined,
+      finished: () => {
+        if (method.group !== undefined) actors.finished(method.group);
+      },
+    };
+    this.#methods[number] = method;
+  }
+
+  method(number: number): Method {
+    const method = this.#methods[number];
+    if (method === undefined) throw new Error(`Cannot run a call: method ${number} was not named on this connection`);
+    method.group ??= this.#options.actors.groupOf(method.groupName);
+    return method;
+  }
+
+  /** `Class.method`, as people see it. */
+  callName(methodName: string): string {
+    let callName = this.#callNames.get(methodName);
+    if (callName === undefined) {
+      callName = `${this.#options.actors.className}.${methodName}`;
+      this.#callNames.set(methodName, callName);
+    }
+    return callName;
+  }
+}
+
+export function noMethod(className: string, name: string): TypeError {
+  return new TypeError(`the actor has no method ${name}: ${className} was changed, or its handle has another class`);
+}

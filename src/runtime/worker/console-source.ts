@@ -1,0 +1,36 @@
+/**
+ * Marks the output of a worker with the task or actor that wrote it.
+ *
+ * The mark goes in front of a line when its source differs from the last one's, in the same stream, so that lines and marks never part; the node
+ * daemon takes it off (runtime/node/workers/worker-pool.ts). Output of native code and of child processes comes without and keeps the last source.
+ */
+import { libraryCode } from "../base/library-code.ts";
+import { taskContext } from "./task-context.ts";
+
+const BEGIN = "\u001e";
+const END = "\u001f";
+
+interface WritableLike {
+  write: (chunk: unknown, ...rest: unknown[]) => boolean;
+}
+
+export function markOutput(stream: WritableLike, defaultSource: () => string): void {
+  const write = stream.write.bind(stream);
+  let last = "";
+  let atLineStart = true;
+  stream.write = (chunk, ...rest) => {
+    // A stream that is stopped half way stays so.
+    const outer = libraryCode.isRunning;
+    libraryCode.isRunning = true;
+    const source = taskContext.current?.name ?? defaultSource();
+    if (atLineStart && source !== last) {
+      write(BEGIN + source + END);
+      last = source;
+    }
+    const length = typeof chunk === "string" || chunk instanceof Uint8Array ? chunk.length : 0;
+    if (length > 0) atLineStart = typeof chunk === "string" ? chunk.endsWith("\n") : (chunk as Uint8Array)[length - 1] === 0x0a;
+    const isDrained = write(chunk, ...rest);
+    libraryCode.isRunning = outer;
+    return isDrained;
+  };
+}

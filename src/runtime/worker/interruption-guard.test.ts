@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { libraryCode } from "../base/library-code.ts";
+import { DaemonInterruptSlot, WorkerInterruptSlot } from "../os/processes/interrupt-slot.ts";
+import { Interruption, InterruptionGuard, isGuarded, measure } from "./interruption-guard.ts";
+
+const call = { caller: "ab".repeat(16), callId: 3 };
+
+/** The signal, as the daemon sends it: to this process, from within. */
+function interruptSelf(): void {
+  process.kill(process.pid, "SIGINT");
+}
+
+describe("the guard", () => {
+  let folder: string;
+  let daemon: DaemonInterruptSlot;
+  let guard: InterruptionGuard;
+  const ignore = (): void => {};
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "test-shoal-guard-"));
+    daemon = new DaemonInterruptSlot(join(folder, "mark"));
+    guard = new InterruptionGuard(new WorkerInterruptSlot(join(folder, "mark")));
+    process.on("SIGINT", ignore);
+  });
+  afterEach(() => {
+    process.off("SIGINT", ignore);
+    rmSync(folder, { recursive: true });
+  });
+
+  function interruptionOf(body: () => unknown): Interruption {
+    try {
+      guard.run(call, body);
+    } catch (error) {
+      return error as Interruption;
+    }
+    throw new Error("it was not interrupted");
+  }
+
+  test("hands on what the body returns and throws", () => {
+    expect(guard.run(call, () => 42)).toBe(42);
+    const thrown = new Error("of the body");
+    expect(() =>
+      guard.run(call, () => {
+        throw thrown;
+      }),
+    ).toThrow(thrown);
+    expect(daemon.runsOther({ ...call, callId: 4, recursive: true })).toBe(false);
+  });
+
+  test("stops a body that does not end, and tells for whom", () => {
+    const interruption = interruptionOf(() => {
+      expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(true);
+      interruptSelf();
+      for (;;);
+    });
+    expect(interruption).toBeInstanceOf(Interruption);
+    expect(interruption).toMatchObject({ wish: { recursive: true }, isUnsafe: false });
+    expect(guard.run(call, () => "the next")).toBe("the next");
+  });
+
+  test("tells when nobody here sent the signal, and when our own code was stopped", () => {
+    const interruption = interruptionOf(() => {
+      libraryCode.isRunning = true;
+      interruptSelf();
+      for (;;);
+    });
+    expect(interruption).toMatchObject({ wish: undefined, isUnsafe: true });
+    expect(libraryCode.isRunning).toBe(false);
+  });
+
+  test("waits for a signal that is on its way when the body has ended, and keeps its value", () => {
+    const value = guard.run(call, () => {
+      daemon.requestInterrupt({ ...call, recursive: false });
+      return "ended by itself";
+    });
+    expect(value).toBe("ended by itself");
+    expect(guard.run(call, () => "the next")).toBe("the next");
+  });
+
+  test("is around functions that are not known or take long", () => {
+    const measured = { syncMs: Number.POSITIVE_INFINITY };
+    expect(isGuarded(measured)).toBe(true);
+    measure(measured, 1);
+    expect(measured.syncMs).toBe(1);
+    expect(isGuarded(measured)).toBe(false);
+    measure(measured, 100);
+    expect(isGuarded(measured)).toBe(true);
+  });
+});

@@ -1,0 +1,103 @@
+/**
+ * Decides which calls run so that they can be interrupted, and what an interruption means for the worker.
+ *
+ * A frame that SIGINT can stop costs about 20 us, too much for the short functions that most are. So it is around those whose synchronous part takes 5 ms or
+ * more in the mean, or has never been measured; a short one that once does not end costs its worker instead (core/calls/call-cancellation.ts).
+ * The signal is meant for one call: by the mark (runtime/os/processes/interrupt-slot.ts) it cannot meet another, which this file sees to on the worker's side.
+ */
+import { libraryCode } from "../base/library-code.ts";
+import { blockFor, runInterruptible } from "../os/processes/interruptible.ts";
+import type { BegunCalls, MarkedCall, InterruptRequest, WorkerInterruptSlot } from "../os/processes/interrupt-slot.ts";
+import { SIGNAL_WITHIN_MS } from "./limits.ts";
+
+const GUARD_FROM_MS = 5;
+
+/** How long a function computes before it returns or first awaits. */
+export interface Measured {
+  /** Infinite until it has run. */
+  syncMs: number;
+}
+
+/** What `run` throws instead of what the code would have. */
+export class Interruption {
+  /** The call was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
+  readonly wish: InterruptRequest | undefined;
+  /** Our own code was stopped half way: the process can no longer be relied on. */
+  readonly isUnsafe: boolean;
+
+  constructor(wish: InterruptRequest | undefined, isUnsafe: boolean) {
+    this.wish = wish;
+    this.isUnsafe = isUnsafe;
+  }
+}
+
+/** Of what has never run. */
+export function unmeasured(): Measured {
+  return { syncMs: Number.POSITIVE_INFINITY };
+}
+
+export function isGuarded(measured: Measured): boolean {
+  return measured.syncMs >= GUARD_FROM_MS;
+}
+
+export function measure(measured: Measured, ms: number): void {
+  measured.syncMs = measured.syncMs === Number.POSITIVE_INFINITY ? ms : measured.syncMs * 0.8 + ms * 0.2;
+}
+
+interface GuardedCall extends MarkedCall {
+  readonly ancestors?: readonly MarkedCall[] | undefined;
+}
+
+export class InterruptionGuard {
+  readonly #mark: WorkerInterruptSlot;
+
+  constructor(mark: WorkerInterruptSlot) {
+    this.#mark = mark;
+  }
+
+  /** By which each call of a connection is marked as it begins, guarded or not. */
+  begunOf(leaseId: number): BegunCalls {
+    return this.#mark.begunOf(leaseId);
+  }
+
+  /**
+   * `call`: which one it is, and which it was made for on this worker, the nearest first.
+   *
+   * @throws Interruption when it was stopped; otherwise what the body throws
+   */
+  run<T>({ ancestors, ...call }: GuardedCall, body: () => T): T {
+    const mark = this.#mark;
+    let ended: { value: T } | { error: unknown } | undefined;
+    libraryCode.isRunning = false;
+    const wasStopped = !runInterruptible(() => {
+      mark.enter(call, ancestors);
+      try {
+        ended = { value: body() };
+      } catch (error) {
+        ended = { error };
+      }
+      mark.leave();
+      this.#awaitSignal();
+    });
+    if (wasStopped) {
+      const wish = mark.wish();
+      mark.leave();
+      mark.wishGranted();
+      if (ended === undefined) {
+        const isUnsafe = libraryCode.isRunning;
+        libraryCode.isRunning = false;
+        throw new Interruption(wish, isUnsafe);
+      }
+    }
+    if (ended === undefined || "error" in ended) throw ended?.error;
+    return ended.value;
+  }
+
+  /** The call ended by itself as it was about to be stopped: the signal must not meet the next. */
+  #awaitSignal(): void {
+    if (this.#mark.wish() === undefined) return;
+    const end = performance.now() + SIGNAL_WITHIN_MS;
+    while (this.#mark.wish() !== undefined && performance.now() < end) blockFor(1);
+    this.#mark.wishGranted();
+  }
+}

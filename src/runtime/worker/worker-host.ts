@@ -1,0 +1,336 @@
+/**
+ * What runs in one worker: the executor of its tasks, the actor when it has become one, the callers that are connected.
+ *
+ * Takes the daemon's orders (a slot, an actor to start, the end) and accepts callers. A worker process has one of these (entry/worker.ts), and so has each
+ * worker inside a driver's process (core/session/in-process.ts). What the host ends by is given by its owner.
+ */
+import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
+import type { DefinitionCache } from "../objects/definition-cache.ts";
+import type { ObjectTable } from "../objects/object-table.ts";
+import { type Payload, PayloadReader, payloadHeader, payloadParts } from "../objects/payload.ts";
+import { ReadLinks } from "../objects/read-links.ts";
+import type { ValueCodec } from "../objects/value-codec.ts";
+import type { Transport } from "../os/network/transport.ts";
+import type { Connection } from "../rpc/connection.ts";
+import { acceptPeer } from "../rpc/handshake.ts";
+import type { BusyPoll } from "../rpc/busy-poll.ts";
+import { RECLAIM_AFTER_IDLE_MS } from "../scheduling/limits.ts";
+import type { Frame } from "../wire/frame.ts";
+import { disposeInstance, EXITED } from "./actor-exit.ts";
+import {
+  type AcceleratorIds,
+  type ActorLeavingHeader,
+  type ActorStartHeader,
+  type CancelRunningHeader,
+  type HelloHeader,
+  MESSAGE,
+  type ParkHeader,
+  type ReclaimedHeader,
+  type ReclaimHeader,
+} from "../wire/messages.ts";
+import type { WhyHeader, WhyTrail } from "../wire/why-messages.ts";
+import { ActorHost } from "./actor-host.ts";
+import type { CallObservers } from "./call-observers.ts";
+import { CallServer } from "./call-server.ts";
+import { Executor } from "./executor.ts";
+import { EXIT_WITHIN_MS, LOOK_FOR_OPEN_CALLS_MS } from "./limits.ts";
+import { RetiringWorker } from "./retiring-worker.ts";
+import type { MarkedCall } from "../os/processes/interrupt-slot.ts";
+import { capturesChildren } from "../scheduling/lease-spec.ts";
+import { type CallPlace, placing, TaskContext, taskContext } from "./task-context.ts";
+import type { InterruptionGuard } from "./interruption-guard.ts";
+import { handle, type Handlers, readHeader } from "../wire/message-table.ts";
+import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../wire/messages-to-process.ts";
+
+export interface WorkerHostOptions {
+  processId: ProcessId;
+  nodeId: NodeId;
+  token: string;
+  daemon: Connection;
+  codec: ValueCodec;
+  definitions: DefinitionCache;
+  table: ObjectTable;
+  /** Runs a nested task of this process under the worker's own slot, if there is one. */
+  runOwn: (shape: string) => boolean;
+  localFunction: (id: string) => ((...args: unknown[]) => unknown) | undefined;
+  /** Cancels the calls that a call of this process made and that have not ended. */
+  cancelChildren: (parent: TaskContext) => void;
+  /** The call for which this worker's runtime made a call that runs on this worker. */
+  parentOf: (callId: number) => TaskContext | undefined;
+  /** What a call that came here waits for; `begun` are those that run here. */
+  explain: (context: TaskContext | undefined, begun: readonly TaskContext[], trail: WhyTrail) => Promise<WhyHeader>;
+  /** Shows what runs here the accelerators that it was given. */
+  useAccelerators: (accelerators: AcceleratorIds | undefined) => void;
+  /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
+  showActor?: ((className: string) => void) | undefined;
+  /** Awake between answers and the next calls; absent where they come from within this process. */
+  wakeful?: BusyPoll | undefined;
+  /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
+  guard?: InterruptionGuard;
+  /** Whether calls that this process has made have not been answered; absent where the process is not this worker's alone, which then is never spent. */
+  hasOpenCalls?: (() => boolean) | undefined;
+  /** Extensions that want to hear of calls. */
+  observers?: CallObservers | undefined;
+  /** Ends this worker after what it has answered has been sent. */
+  exit: () => void;
+}
+
+type WorkerMessage =
+  | typeof MESSAGE.WORKER_SLOT
+  | typeof MESSAGE.ACTOR_START
+  | typeof MESSAGE.LEASE_RECLAIM
+  | typeof MESSAGE.HELD_ENDED
+  | typeof MESSAGE.WORKER_EXIT;
+
+export class WorkerHost {
+  readonly executor: Executor;
+  readonly actors: ActorHost = new ActorHost();
+  readonly #options: WorkerHostOptions;
+  readonly #callers = new Map<Connection, CallServer>();
+  /** How far the calls of each caller were read. */
+  readonly #read = new ReadLinks();
+  /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
+  readonly #reclaimed = new Map<ProcessId, number>();
+  readonly #spent: RetiringWorker | undefined;
+  /** Of an actor that waits until its constructor may begin. */
+  #constructorSlot: ((accelerators: AcceleratorIds | undefined) => void) | undefined;
+  #isEnding = false;
+
+  constructor(options: WorkerHostOptions) {
+    this.#options = options;
+    const { daemon } = options;
+    if (options.hasOpenCalls !== undefined) this.#spent = new RetiringWorker(() => this.#declineTasks());
+    this.executor = new Executor({
+      park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
+      unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
+      runOwn: (shape) => this.#spent?.isSpent !== true && options.runOwn(shape),
+      useAccelerators: options.useAccelerators,
+    });
+  }
+
+  /** A caller knocks: it must know the session's token. */
+  accept(transport: Transport): void {
+    const { token, nodeId, processId } = this.#options;
+    acceptPeer(transport, { token, nodeId, processId, onPeer: (connection, caller) => this.#serve(connection, caller) });
+  }
+
+  /** A message of the daemon; `header` where it has been read and checked already. */
+  receive(frame: Frame, header: unknown = readHeader(MESSAGES_TO_PROCESS, frame)): void {
+    handle(this.#handlers, frame.type, header, frame);
+  }
+
+  readonly #handlers: Pick<Handlers<MessagesToProcess, [frame: Frame]>, WorkerMessage> = {
+    [MESSAGE.WORKER_SLOT]: (slot) => {
+      if (typeof slot === "boolean") this.executor.leaseEnded({ isLast: slot });
+      else if (this.#constructorSlot !== undefined) this.#constructorSlot(slot[3]);
+      else this.executor.slotGranted({ shape: slot[0], isAnswer: slot[1], isLeased: slot[2] });
+    },
+    [MESSAGE.ACTOR_START]: (header, { body }) => {
+      const reader = new PayloadReader(body, { copy: true });
+      const args = reader.next(header.args);
+      const deps = header.deps.map((dep) => reader.next(dep));
+      void this.#startActor(header, args, deps);
+    },
+    [MESSAGE.LEASE_RECLAIM]: (lease) => this.#reclaim(lease),
+    [MESSAGE.HELD_ENDED]: ([sender, link, asker]) =>
+      void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker })),
+    [MESSAGE.WORKER_EXIT]: () => {
+      if (this.#spent?.isSpent === true && this.actors.actorId === undefined) this.#endSpent();
+      else this.actors.whenIdle(() => void this.#disposeAndExit());
+    },
+  };
+
+  /** Drops its callers, as the end of a process would. */
+  close(): void {
+    for (const connection of this.#callers.keys()) connection.drop("the worker ended");
+  }
+
+  /** Somebody starves while `owner` holds a lease on this worker: unless it has work here, the lease ends. */
+  #reclaim([owner, leaseId]: ReclaimHeader): void {
+    const servers = Array.from(this.#callers.values()).filter((server) => server.callerId === owner);
+    // All or none: a worker that calls itself has more than one, and who loses a connection waits for the word that its lease has ended.
+    if (!servers.every((server) => server.isIdleFor(RECLAIM_AFTER_IDLE_MS))) return;
+    this.#reclaimed.set(owner, leaseId);
+    this.#retire(servers, [owner, leaseId]);
+  }
+
+  /** Whoever had sent something runs again only what is said here not to have been read: an answer may be lost with its connection. */
+  #retire(servers: readonly CallServer[], [owner, leaseId]: ReclaimHeader): void {
+    for (const server of servers) server.retire();
+    const header: ReclaimedHeader = [owner, leaseId, servers.flatMap((server) => server.received.tasksRead)];
+    this.#options.daemon.send(MESSAGE.LEASE_RECLAIMED, header);
+  }
+
+  /** The last call of a function that this process may run is about to begin. What the daemon and the callers hear now they hear before it has run. */
+  #declineTasks(): void {
+    const { daemon } = this.#options;
+    daemon.send(MESSAGE.WORKER_SPENT, undefined);
+    daemon.flush();
+    this.executor.declineQueued();
+    for (const server of this.#callers.values()) server.decline();
+  }
+
+  /** Nobody has a lease on it, and nothing is parked here. What its tasks have called and not awaited is theirs all the same, and goes on until it is answered. */
+  #endSpent(): void {
+    if (this.#options.hasOpenCalls?.() === true) setTimeout(() => this.#endSpent(), LOOK_FOR_OPEN_CALLS_MS);
+    else void this.#disposeAndExit();
+  }
+
+  #begunCalls(): TaskContext[] {
+    return Array.from(this.#callers.values()).flatMap((server) => server.begunCalls);
+  }
+
+  #serve(connection: Connection, caller: HelloHeader): void {
+    const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    if (caller.processId !== processId) connection.wakeful = this.#options.wakeful;
+    connection.onClose = () => {
+      resolve();
+      this.#callers.delete(connection);
+      server.callerGone();
+    };
+    const server: CallServer = new CallServer({
+      connection,
+      caller,
+      executor: this.executor,
+      definitions,
+      codec,
+      table,
+      actors: this.actors,
+      localFunction,
+      cancelChildren,
+      explain: (context, trail) => explain(context, this.#begunCalls(), trail),
+      processId,
+      ancestorsOf: (callId) => this.#ancestorsOf(callId),
+      onActorEnd: (leaving) => this.#endActor(leaving),
+      begins: this.#spent === undefined ? undefined : (id, maxCalls) => this.#spent?.begins(id, maxCalls),
+      guard,
+      observers: this.#options.observers,
+      onUnsafe: () => {
+        const header: CancelRunningHeader = { worker: processId, callId: 0, recursive: false, kill: true };
+        daemon.send(MESSAGE.CANCEL_RUNNING, header);
+      },
+    });
+    this.#callers.set(connection, server);
+    if (this.#spent?.isSpent === true) server.decline();
+    const readLink = {
+      closed,
+      get heldRead(): number {
+        return server.heldRead;
+      },
+    };
+    if (caller.link !== undefined) this.#read.opened(caller.processId, caller.link, readLink);
+    const reclaimed = this.#reclaimed.get(caller.processId) ?? 0;
+    if (caller.leaseId !== undefined && caller.leaseId <= reclaimed) this.#retire([server], [caller.processId, reclaimed]);
+  }
+
+  #ancestorsOf(callId: number): MarkedCall[] {
+    const { processId, parentOf } = this.#options;
+    const ancestors: MarkedCall[] = [];
+    const servers = Array.from(this.#callers.values());
+    for (let parent = parentOf(callId); parent !== undefined; ) {
+      const { taskIdPrefix, callId: parentCall } = parent;
+      const caller = servers.find((server) => server.taskIdPrefix === taskIdPrefix)?.callerId;
+      if (caller === undefined) break;
+      ancestors.push({ caller, callId: parentCall });
+      parent = caller === processId ? parentOf(parentCall) : undefined;
+    }
+    return ancestors;
+  }
+
+  /** Says so first: it is no crash, and there is no restart. */
+  #endActor(leaving: ActorLeavingHeader): void {
+    if (this.#isEnding) return;
+    this.#options.daemon.send(MESSAGE.WORKER_EXIT, leaving);
+    void this.#disposeAndExit();
+  }
+
+  async #disposeAndExit(): Promise<void> {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    this.actors.close();
+    await disposeInstance(this.actors.instance, this.actors.className, this.actors.place);
+    this.#options.exit();
+  }
+
+  /** The call that asked for it is left first; one that has ended already, or never ends, does not stop it. */
+  #exitActor(context: TaskContext): void {
+    this.actors.close();
+    if (context.isFinished) {
+      this.#endActor(EXITED);
+      return;
+    }
+    context.exits = true;
+    setTimeout(() => this.#endActor(EXITED), EXIT_WITHIN_MS).unref();
+  }
+
+  async #startActor(header: ActorStartHeader, args: Payload, deps: readonly Payload[]): Promise<void> {
+    const { actorId, incarnation, definition, name, actorName, shape, resources, accelerators, groups } = header;
+    const { daemon, codec, definitions, localFunction } = this.#options;
+    if (this.actors.actorId !== undefined) {
+      // A head that has taken over does not know what the last one had said.
+      if (this.actors.instance !== undefined) daemon.send(MESSAGE.ACTOR_STARTED, { actorId, incarnation });
+      return;
+    }
+    const place: CallPlace = {
+      actor: actorId,
+      actorName,
+      incarnation,
+      shape,
+      resources,
+      accelerators,
+      executor: undefined,
+      isSerial: isSerial(groups),
+      exitActor: (context) => this.#exitActor(context),
+    };
+    if (capturesChildren(shape)) placing.isInherited = true;
+    if (accelerators !== undefined) this.#options.useAccelerators(accelerators);
+    this.actors.begin(place, name, groups);
+    this.#options.showActor?.(name);
+    const context = new TaskContext({ name, taskIdPrefix: "", callId: 0, place });
+    try {
+      const decoded = await codec.decodeArguments(args, deps, (_lost, recover) => this.#awaitArguments(place, recover));
+      const actorClass = (localFunction(definition) ?? (await definitions.load(definition))) as new (...values: unknown[]) => object;
+      const instance = taskContext.run(context, () => new actorClass(...decoded));
+      context.isFinished = true;
+      if (context.exits) {
+        this.#endActor(EXITED);
+        return;
+      }
+      this.actors.constructed(instance);
+      daemon.send(MESSAGE.ACTOR_STARTED, { actorId, incarnation });
+    } catch (error) {
+      if (context.exits) this.#endActor(EXITED);
+      else this.#startFailed(actorId, incarnation, name, error);
+    }
+  }
+
+  /** The constructor has not begun: whoever makes its lost arguments again may need what the actor would hold meanwhile. */
+  async #awaitArguments(place: CallPlace, recover: () => Promise<void>): Promise<void> {
+    const { daemon, useAccelerators } = this.#options;
+    daemon.send(MESSAGE.WORKER_PARK, { left: 0, isReport: false } satisfies ParkHeader);
+    try {
+      await recover();
+    } finally {
+      place.accelerators = await new Promise((resolve) => {
+        this.#constructorSlot = resolve;
+        daemon.send(MESSAGE.WORKER_UNPARK, place.shape);
+      });
+      this.#constructorSlot = undefined;
+      if (place.accelerators !== undefined) useAccelerators(place.accelerators);
+    }
+  }
+
+  #startFailed(actorId: ActorId, incarnation: number, name: string, error: unknown): void {
+    const { daemon, codec, processId, table } = this.#options;
+    const payload = codec.toPayload(codec.encodeError(error, { name: `${name}.constructor` }), { owner: processId, error: true });
+    table.holdFor(processId, payload);
+    daemon.send(MESSAGE.ACTOR_START_FAILED, { actorId, incarnation, error: payloadHeader(payload) }, { parts: payloadParts(payload) });
+    this.actors.constructed(undefined);
+  }
+}
+
+function isSerial(groups: Readonly<Record<string, number>>): boolean {
+  const limits = Object.values(groups);
+  return limits.length === 1 && limits[0] === 1;
+}

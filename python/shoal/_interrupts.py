@@ -71,6 +71,8 @@ class Interrupts:
             return body()
         finally:
             self._is_inside = False
+            # A forked process that comes here has a copy of its own (`detach`).
+            mark = self._mark
             mark[0:_CALL_SIZE] = _NOTHING
             if mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
                 self._await_signal(name)

@@ -72,6 +72,17 @@ test("an actor that finds no room keeps waiting, and ready says so in time", asy
   expect(await failureOf(call)).toBeInstanceOf(ActorDiedError);
 });
 
+test("an actor that a task has created outlives actors that came after it", async () => {
+  const cell = await remote(() => remote(Cell, { numCpus: 0 }).remote()).remote();
+  expect(await cell.set.remote(3)).toBe(3);
+  for (let count = 0; count < 4; count += 1) {
+    const other = remote(Cell, { numCpus: 0 }).remote();
+    await ready(other);
+    await kill(other);
+  }
+  expect(await cell.get.remote()).toBe(3);
+});
+
 test("the end of a handle with `using` answers the calls made before and ends the process", async () => {
   const actor = RemoteCell.remote();
   const pid = await actor.pid.remote();

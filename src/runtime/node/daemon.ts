@@ -324,6 +324,10 @@ export class NodeDaemon {
         // Other nodes that are to run something in it ask there.
         toHead(header, peer, message);
       },
+      [MESSAGE.ACTOR_CREATE]: (header, peer, message) => {
+        this.#lease({ kind: "actorCreated", creator: peer.id });
+        toHead(header, peer, message);
+      },
       [MESSAGE.RESOURCES]: (_nothing, peer, message) => toHead({ store: this.#store.report }, peer, message),
     };
   }

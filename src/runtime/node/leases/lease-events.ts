@@ -22,6 +22,8 @@ export type LeaseEvent =
   | { kind: "workerStartFailed"; environment: string }
   /** It takes no call any more: it has run some function as often as that may run in one process. */
   | { kind: "workerSpent"; worker: ProcessId }
+  /** It is on its way to the head. */
+  | { kind: "actorCreated"; creator: ProcessId }
   /** No worker of it can be had: what waits for one is refused. */
   | { kind: "environmentFailed"; environment: string; refusal: Refusal }
   /** The job that it belongs to has ended. */

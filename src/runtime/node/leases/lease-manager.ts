@@ -187,6 +187,11 @@ export class LeaseManager {
         return;
       case "workerSpent":
         return this.#spendWorker(event);
+      case "actorCreated": {
+        const creator = this.#workers.all.get(event.creator);
+        if (creator !== undefined) creator.isCreator = true;
+        return;
+      }
       case "workerStartFailed":
         this.#workers.starting.ended(event.environment);
         return;
@@ -456,7 +461,7 @@ export class LeaseManager {
       const pool = obstacle === undefined ? this.#poolThatFits(spec, spec.resources) : undefined;
       if (pool === undefined || (this.#isCollecting && pool === this.#pool && spec.resources.amounts.size > 0)) continue;
       const { environment } = spec;
-      const worker = this.#workers.idle(environment);
+      const worker = this.#workers.idleForActor(environment);
       if (worker === undefined) {
         if (!lacking.has(environment))
           this.#workers.spawnUpTo(environment, this.#actorsWaiting.filter((other) => other.spec.environment === environment).length);

@@ -32,6 +32,8 @@ export interface PoolWorker {
   group: string | undefined;
   /** It has submitted or parked tasks, so some may be left there that belong to no lease: nested ones that nobody awaits. */
   mayHaveOwn: boolean;
+  /** It has created actors, which end with the process that created them. */
+  isCreator: boolean;
   /** Its last lease has ended and it has not said yet what is left there. */
   isUnsure: boolean;
   /** It takes no call any more, and ends when it is idle. */

@@ -74,3 +74,21 @@ describe("a spent worker", () => {
     expect(kinds(manager.handle({ kind: "workerSpent", worker: driver }))).toEqual([]);
   });
 });
+
+describe("a worker that has created an actor", () => {
+  test("becomes no other actor's process, and makes no room for another environment", () => {
+    const manager = leased();
+    manager.handle({ kind: "actorCreated", creator: worker(1) });
+    manager.handle({ kind: "leaseReturned", leaseId: 1, owner: driver });
+    manager.handle({ kind: "actorWanted", actor: "actor" as ActorId, spec, placement: spec });
+    expect(manager.handle({ kind: "workerReady", worker: worker(2), environment: "" })).toMatchObject([
+      { kind: "placeActor", worker: worker(2) },
+    ]);
+    manager.handle({ kind: "actorGone", actor: "actor" as ActorId });
+
+    const other = parseLeaseSpec(leaseKey(resourceVector({ CPU: 1 }), { environment: "other" }));
+    const wanted: LeaseEvent = { kind: "demand", owner: driver, nested: false, spec: other, backlog: 1, nowMs: 0 };
+    expect(manager.handle(wanted)).toEqual([{ kind: "spawn", environment: "other" }]);
+    expect(manager.handle(demand(1))).toMatchObject([{ kind: "grant", worker: worker(1) }]);
+  });
+});

@@ -70,7 +70,15 @@ export class TaskWorkers {
 
   ready(id: ProcessId, environment: string): void {
     this.starting.ended(environment);
-    const nothing = { held: undefined, parked: false, wanted: undefined, group: undefined, mayHaveOwn: false, isUnsure: false };
+    const nothing = {
+      held: undefined,
+      parked: false,
+      wanted: undefined,
+      group: undefined,
+      mayHaveOwn: false,
+      isCreator: false,
+      isUnsure: false,
+    };
     this.all.set(id, { id, environment, leases: new Set(), isSpent: false, ...nothing });
   }
 
@@ -100,6 +108,13 @@ export class TaskWorkers {
     return undefined;
   }
 
+  /** One whose process may become an actor's: actors that it has created would end with that actor. */
+  idleForActor(environment: string): PoolWorker | undefined {
+    for (const worker of this.all.values())
+      if (worker.environment === environment && isIdle(worker) && !worker.isSpent && !worker.isCreator) return worker;
+    return undefined;
+  }
+
   /** No worker is idle: start one while the pool is small, else share one whose tasks all wait. */
   toShare(demand: Demand): PoolWorker | undefined {
     const { environment } = demand.spec;
@@ -114,8 +129,8 @@ export class TaskWorkers {
       if (isFree && worker.environment === environment && worker.group === demand.group) return worker;
     }
     if (starting >= demand.backlog) return undefined;
-    // An idle worker of another environment makes room for one of this.
-    const other = Array.from(this.all.values()).find((worker) => worker.environment !== environment && isIdle(worker));
+    // An idle worker of another environment makes room for one of this, unless actors would end with it.
+    const other = Array.from(this.all.values()).find((worker) => worker.environment !== environment && isIdle(worker) && !worker.isCreator);
     if (other !== undefined) {
       this.delete(other);
       this.#options.emit({ kind: "endWorker", worker: other.id, reason: "a worker of another runtime environment was needed" });

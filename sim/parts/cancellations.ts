@@ -40,7 +40,8 @@ export class CancellationPart implements ProgramPart {
         .catch((error: unknown) => {
           const cause = rootOf(error);
           const expected = manner === "timeout" ? "TaskTimeoutError" : "TaskCancelledError";
-          const isExplained = cause.name === expected || (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
+          const mayDie = (hasFaults && spec.maxRetries !== -1) || spec.children.some(runsOnce);
+          const isExplained = cause.name === expected || (mayDie && CAUSED_BY_FAULTS.has(cause.name));
           if (!isExplained)
             this.#around.violate(`${spec.key}, ended by ${manner}, failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
         })
@@ -78,4 +79,9 @@ export class CancellationPart implements ProgramPart {
       line: [driver.process.name],
     };
   }
+}
+
+/** It, or a task below it, is not run again when its worker is ended for a cancelled task that it shares the worker with. */
+function runsOnce(spec: TaskSpec): boolean {
+  return spec.maxRetries === 0 || spec.children.some(runsOnce);
 }

@@ -7,7 +7,7 @@ import { runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { useFolder } from "./session.ts";
 
-const PROGRAM = join(REPOSITORY, "dist", "cli", "main.js");
+const PROGRAM = join(REPOSITORY, "dist", "ops", "cli", "main.js");
 const { version } = JSON.parse(readFileSync(join(REPOSITORY, "package.json"), "utf8")) as { version: string };
 const folder = useFolder();
 

@@ -165,7 +165,7 @@ test(`it runs on two nodes that the program shoal has started with folders named
     SHOAL_NATS_BIN: WITHOUT_NATS === undefined ? nats : "",
   };
   const shoal = async (...args: string[]): Promise<ProgramRun> => {
-    const done = await run([join(folder, "node_modules", "shoal", "dist", "cli", "main.js"), ...args], { env });
+    const done = await run([join(folder, "node_modules", "shoal", "dist", "ops", "cli", "main.js"), ...args], { env });
     expect([done.exitCode, done.stderr]).toEqual([0, ""]);
     return done;
   };

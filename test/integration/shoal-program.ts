@@ -9,7 +9,7 @@ import { type ProgramRun, runProgram } from "../house/run-program.ts";
 import { REPOSITORY } from "../house/source-files.ts";
 import { isAlive, until, useFolder } from "./session.ts";
 
-export const SHOAL: string = join(REPOSITORY, "dist", "cli", "main.js");
+export const SHOAL: string = join(REPOSITORY, "dist", "ops", "cli", "main.js");
 
 interface Facts {
   address: string;

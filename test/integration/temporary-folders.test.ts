@@ -26,8 +26,8 @@ test("a folder that many come to and leave at once loses nobody's file, and is g
   const text = `
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { writePrivateFile } from ${JSON.stringify(join(SOURCES, "platform", "files", "private-files.ts"))};
-import { leaveSharedFolder, writeInSharedFolder } from ${JSON.stringify(join(SOURCES, "platform", "files", "shared-folder.ts"))};
+import { writePrivateFile } from ${JSON.stringify(join(SOURCES, "runtime", "os", "files", "private-files.ts"))};
+import { leaveSharedFolder, writeInSharedFolder } from ${JSON.stringify(join(SOURCES, "runtime", "os", "files", "shared-folder.ts"))};
 const folder = ${JSON.stringify(shared)};
 const file = join(folder, process.pid + ".json");
 let made = 0;

@@ -43,7 +43,7 @@ class FakeLink {
   }
   breaks(): void {
     this.isClosed = true;
-    this.#events.onClosed(this.#open.splice(0), { isWhole: false, sent: 0 });
+    this.#events.onClosed(this.#open.splice(0), { isWhole: false, sent: 0, reason: "it broke" });
   }
 }
 

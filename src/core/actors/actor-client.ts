@@ -21,6 +21,8 @@ export interface LostCall {
   constructorError: unknown;
   /** The oldest call that this process had with the actor, when that was another one: it ran, or came before this one. */
   behind?: string | undefined;
+  /** Why the connection ended, where it alone did. */
+  whyClosed?: string | undefined;
 }
 
 /** How long the last answers of a dead process may take to be read before its connection is given up. */
@@ -53,6 +55,8 @@ export class ActorClient {
   #state: ActorStateHeader | undefined;
   /** In flight when the connection broke; what becomes of them follows from the actor's next state. */
   #lost: CallRecord[] = [];
+  /** Why the last connection ended. */
+  #whyClosed: string | undefined;
   #lostIncarnation = -1;
   #redirect: ActorClient | undefined;
   #isClosed = false;
@@ -243,7 +247,8 @@ export class ActorClient {
         if (this.#queue.size > 0) this.#pump();
         else if (this.pendingCount === 0) this.#options.onIdle();
       },
-      onClosed: (unanswered) => {
+      onClosed: (unanswered, { reason }) => {
+        this.#whyClosed = reason;
         this.#linkClosed(incarnation, unanswered);
         this.#letGoOfClosed();
         onClosed();
@@ -339,7 +344,7 @@ export class ActorClient {
 
   #failLost(record: CallRecord, state: ActorStateHeader, oldest: string | undefined): void {
     const behind = oldest === record.target.name ? undefined : oldest;
-    this.#options.fail(record, state, { sent: true, constructorError: this.constructorError, behind });
+    this.#options.fail(record, state, { sent: true, constructorError: this.constructorError, behind, whyClosed: this.#whyClosed });
   }
 
   #pump(): void {

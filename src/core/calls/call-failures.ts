@@ -105,10 +105,10 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
   if (state.phase !== "dead") {
     const what = state.exit === undefined ? "the connection to the actor broke" : "the actor's process died";
-    const next = state.exit === undefined ? "" : "; the actor restarts";
+    const next = state.exit === undefined ? `: ${options.whyClosed}` : "; the actor restarts";
     return new ActorUnavailableError(`Call ${callName} failed: ${what} while it ran${ended}${next}`, {
       ...exitFields(state.exit),
-      reason: state.exit === undefined ? "its connection broke" : reason,
+      reason: state.exit === undefined ? `its connection broke: ${options.whyClosed}` : reason,
       details,
       hint: "Call again, or set maxTaskRetries for methods that may run twice.",
     });

@@ -97,7 +97,7 @@ test.each([
   submitter.submit(records[0] as CallRecord);
   submitter.granted({ leaseId: 1, shape: SHAPE, workerId: worker as ProcessId, address: "", pid: 1, accelerators: undefined });
   await vi.advanceTimersByTimeAsync(0);
-  events?.onClosed(records, { isWhole: false, sent: 3 });
+  events?.onClosed(records, { isWhole: false, sent: 3, reason: "it broke" });
   // A worker that has died would be reported within that time: then those behind the first had not begun.
   await vi.advanceTimersByTimeAsync(withinMs - 1);
   expect(lost).toEqual([]);
@@ -141,11 +141,11 @@ test("what a worker says when it gives up a lease is of the connection for that 
   const [first, second] = [newRecord(1), newRecord(2)];
   submitter.submit(first);
   await grant(1);
-  links[0]?.events.onClosed([first], { isWhole: false, sent: 1 });
+  links[0]?.events.onClosed([first], { isWhole: false, sent: 1, reason: "it broke" });
   submitter.submit(second);
   await grant(2);
   submitter.taken("w" as ProcessId, 2, [[2, 0]]);
-  links[1]?.events.onClosed([second], { isWhole: false, sent: 1 });
+  links[1]?.events.onClosed([second], { isWhole: false, sent: 1, reason: "it broke" });
   await grant(3);
   expect([lost, links[2]?.link.pushed]).toEqual([[], [second]]);
   await vi.advanceTimersByTimeAsync(2001);

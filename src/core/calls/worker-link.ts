@@ -28,7 +28,7 @@ export interface WorkerLinkEvents {
   /** All answers that arrived together have been handled. */
   onBatchEnd(): void;
   /** `sent`: how many calls there were, answered or not. */
-  onClosed(unanswered: CallRecord[], ended: { isWhole: boolean; sent: number }): void;
+  onClosed(unanswered: CallRecord[], ended: { isWhole: boolean; sent: number; reason: string }): void;
 }
 
 const DEFAULT_SHAPE = "CPU:10000";
@@ -97,12 +97,12 @@ export class WorkerLink {
     connection.onBatchEnd = () => events.onBatchEnd();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.closed = promise;
-    connection.onClose = (_reason, isWhole) => {
+    connection.onClose = (reason, isWhole) => {
       resolve();
       this.#held.close();
       const unanswered = Array.from(this.#inFlight.values());
       this.#inFlight.clear();
-      events.onClosed(unanswered, { isWhole, sent: this.#sent });
+      events.onClosed(unanswered, { isWhole, sent: this.#sent, reason });
     };
   }
 

@@ -58,6 +58,20 @@ test("no comment promises to finish something later", () => {
   expect(breaches).toEqual([]);
 });
 
+test("every file that ARCHITECTURE.md and docs/internals name is there", () => {
+  const files = globSync("{src,test,python,sim,chaos,soak,scale,conformance,scripts,docs,native,bench}/**/*.{ts,mjs,py,c,md}", {
+    cwd: REPOSITORY,
+  });
+  const pages = ["ARCHITECTURE.md", ...globSync("docs/internals/*.md", { cwd: REPOSITORY })];
+  const missing = pages.flatMap((page) =>
+    Array.from(readFileSync(join(REPOSITORY, page), "utf8").matchAll(/`([\w./-]+\.(?:ts|mjs|py|c))`/g), ([, path = ""]) => path)
+      .filter((path) => !files.some((file) => file === path || file.endsWith(`/${path}`)))
+      .map((path) => `${page}: there is no ${path}`),
+  );
+  expect(pages.length).toBeGreaterThan(10);
+  expect(missing).toEqual([]);
+});
+
 test("no export is one that only its own file uses", () => {
   const code = readCode()
     .filter(({ path }) => !path.endsWith(".py"))

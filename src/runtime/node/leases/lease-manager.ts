@@ -183,15 +183,11 @@ export class LeaseManager {
         this.#demands.setElsewhere(event.owner, event.spec, event.count);
         return;
       case "workerReady":
-        this.#workers.ready(event.worker, event.environment);
-        return;
+        return this.#workers.ready(event.worker, event.environment);
       case "workerSpent":
         return this.#spendWorker(event);
-      case "actorCreated": {
-        const creator = this.#workers.all.get(event.creator);
-        if (creator !== undefined) creator.isCreator = true;
-        return;
-      }
+      case "actorCreated":
+        return this.#workers.created(event.creator);
       case "workerStartFailed":
         this.#workers.starting.ended(event.environment);
         return;

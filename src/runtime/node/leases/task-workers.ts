@@ -82,6 +82,12 @@ export class TaskWorkers {
     this.all.set(id, { id, environment, leases: new Set(), isSpent: false, ...nothing });
   }
 
+  /** It has created an actor. */
+  created(id: ProcessId): void {
+    const worker = this.all.get(id);
+    if (worker !== undefined) worker.isCreator = true;
+  }
+
   delete(worker: PoolWorker): void {
     this.all.delete(worker.id);
     this.#spent.delete(worker);

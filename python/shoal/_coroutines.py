@@ -111,7 +111,7 @@ class Coroutines:
 
     def _stop_at_timer(self):
         """Who may run only until a time has to look then."""
-        seconds = None if self._pump.await_permit is None else self._pump.seconds_to_timer()
+        seconds = None if self._pump.await_execution_lease is None else self._pump.seconds_to_timer()
         return None if seconds is None else self.loop.call_later(seconds, self.loop.stop)
 
     def _park(self, task):

@@ -1,6 +1,6 @@
 """Stops the code of one task, and of no other: the signal of the daemon, and the file by which it meets its call.
 
-PROTOCOL.md, "The mark of a worker", has the rules that both sides follow: the worker says which call runs before it looks whether that one is to be stopped, and the
+PROTOCOL.md, "The interrupt slot of a worker", has the rules that both sides follow: the worker says which call runs before it looks whether that one is to be stopped, and the
 daemon the other way round, so that at least one of the two sees the other. Signals of Python run in the main thread, between two steps of its code.
 """
 
@@ -15,9 +15,9 @@ import time
 from ._limits import SIGNAL_WITHIN_SECONDS
 
 _CALL_SIZE = 36
-_WISH_AT = 64
+_REQUEST_AT = 64
 _NOTHING = bytes(_CALL_SIZE)
-_NO_WISH = bytes(_CALL_SIZE + 1)
+_NO_REQUEST = bytes(_CALL_SIZE + 1)
 _call = struct.Struct("<I32s")
 
 
@@ -31,7 +31,7 @@ class Interrupts:
     def __init__(self, path):
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
-            self._mark = mmap.mmap(file, os.fstat(file).st_size)
+            self._slot = mmap.mmap(file, os.fstat(file).st_size)
         finally:
             os.close(file)
         self._running = None
@@ -50,8 +50,8 @@ class Interrupts:
         return self._has_come
 
     def detach(self):
-        """In a process that was forked from a worker: the mark is the worker's."""
-        self._mark = bytearray(self._mark[:])
+        """In a process that was forked from a worker: the slot is the worker's."""
+        self._slot = bytearray(self._slot[:])
         self._running = None
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -60,21 +60,21 @@ class Interrupts:
         if signal.getsignal(signal.SIGINT) is not self._handler and threading.get_ident() == self._main_thread:
             # A task before has set one of its own.
             signal.signal(signal.SIGINT, self._handler)
-        mark = self._mark
+        slot = self._slot
         name = _call.pack(call_id, caller.encode("ascii"))
         self._running = name
         self._thread = threading.get_ident()
         self._has_come = False
         self._is_inside = True
-        mark[0:_CALL_SIZE] = name
+        slot[0:_CALL_SIZE] = name
         try:
             return body()
         finally:
             self._is_inside = False
             # A forked process that comes here has a copy of its own (`detach`).
-            mark = self._mark
-            mark[0:_CALL_SIZE] = _NOTHING
-            if mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
+            slot = self._slot
+            slot[0:_CALL_SIZE] = _NOTHING
+            if slot[_REQUEST_AT : _REQUEST_AT + _CALL_SIZE] == name:
                 self._await_signal(name)
 
     def pause(self):
@@ -83,8 +83,8 @@ class Interrupts:
         if name is None:
             return None
         self._is_inside = False
-        self._mark[0:_CALL_SIZE] = _NOTHING
-        if self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
+        self._slot[0:_CALL_SIZE] = _NOTHING
+        if self._slot[_REQUEST_AT : _REQUEST_AT + _CALL_SIZE] == name:
             self._await_signal(name)
         return name
 
@@ -95,20 +95,20 @@ class Interrupts:
         self._thread = threading.get_ident()
         self._has_come = False
         self._is_inside = True
-        self._mark[0:_CALL_SIZE] = name
+        self._slot[0:_CALL_SIZE] = name
 
     def _await_signal(self, name):
         """The call has ended as it was to be stopped: the signal must not meet the next one."""
-        self.was_recursive = self._mark[_WISH_AT + _CALL_SIZE] == 1
+        self.was_recursive = self._slot[_REQUEST_AT + _CALL_SIZE] == 1
         end = time.monotonic() + SIGNAL_WITHIN_SECONDS
         while not self._has_come and time.monotonic() < end:
             time.sleep(0.001)
-        if self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE] == name:
-            self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE + 1] = _NO_WISH
+        if self._slot[_REQUEST_AT : _REQUEST_AT + _CALL_SIZE] == name:
+            self._slot[_REQUEST_AT : _REQUEST_AT + _CALL_SIZE + 1] = _NO_REQUEST
 
     def _signalled(self, _number, _frame):
         name = self._running
-        if name is None or self._mark[_WISH_AT : _WISH_AT + _CALL_SIZE] != name:
+        if name is None or self._slot[_REQUEST_AT : _REQUEST_AT + _CALL_SIZE] != name:
             # A signal from elsewhere, or one that comes too late: workers do not end by it.
             return
         self._has_come = True

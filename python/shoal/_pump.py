@@ -26,7 +26,7 @@ class Pump:
         #: Called before each wait: what is told in batches goes out then.
         self.before_wait = []
         #: Called before what has come is handled; returns when it may be.
-        self.await_permit = None
+        self.await_execution_lease = None
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -119,8 +119,8 @@ class Pump:
             if to_timer is not None and (seconds is None or to_timer < seconds):
                 seconds = to_timer
         happened = self._selector.select(seconds)
-        if self.await_permit is not None:
-            self.await_permit()
+        if self.await_execution_lease is not None:
+            self.await_execution_lease()
         for key, events in happened:
             if events & _READ:
                 key.data()

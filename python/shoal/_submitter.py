@@ -405,7 +405,7 @@ def parted(unanswered, end, sent, is_whole, caller, made_for):
     """Calls that may have begun, and those that certainly have not.
 
     Tasks begin in the order of their sending: those that parked had begun, and so had all up to the one that the worker had marked, as the last of the link that began or
-    as the running one, whose answers it may not have written; without a mark the first that had not parked was running. ``end``: the exit of the worker, how many calls it had read, or None.
+    as the running one, whose answers it may not have written; without it, the first that had not parked was running. ``end``: the exit of the worker, how many calls it had read, or None.
     """
     if end is None:
         return unanswered, []

@@ -40,7 +40,7 @@ from ._limits import (
 from ._network import NetworkListener
 from ._outbound import OutboundCalls
 from ._output import mark_output
-from ._permit import RunPermit, end_at_once
+from ._execution_lease import ExecutionLease, end_at_once
 from ._proof import TLS_CHANNEL, CallerProof, plain_channel, prove_before, unix_channel
 from ._pump import Pump
 from ._read_links import ReadLinks
@@ -72,10 +72,10 @@ class Worker:
         self.configuration = configuration
         self.process_id = configuration["processId"]
         self.pump = Pump()
-        if configuration.get("runPermit") is not None:
-            permit = RunPermit(configuration["runPermit"], end_at_once)
-            permit.watch(self.pump)
-            self.pump.await_permit = permit.check
+        if configuration.get("executionLease") is not None:
+            lease = ExecutionLease(configuration["executionLease"], end_at_once)
+            lease.watch(self.pump)
+            self.pump.await_execution_lease = lease.check
         self.current = None
         #: A process that the user's code has forked.
         self.is_copy = False
@@ -111,7 +111,7 @@ class Worker:
         self.described_environments = set()
         self._gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
         self.targets = Targets(places_of(configuration))
-        self.interrupts = Interrupts(configuration["runMark"])
+        self.interrupts = Interrupts(configuration["interruptSlot"])
         self._unfinished = UnfinishedConnections(self.pump.after)
         self._listener = listen(configuration["address"])
         self.pump.add_reader(self._listener, self._accept)

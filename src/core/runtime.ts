@@ -91,7 +91,7 @@ export interface RuntimeOptions {
   remoteAddress?: string | undefined;
   daemonTransport: Transport;
   /** Awake between calls and their answers; absent where they come within this process. */
-  wakeful?: BusyPoll | undefined;
+  busyPoll?: BusyPoll | undefined;
   memoryDirectory: string;
   spillDirectory: string;
   storeQuotaBytes: number;
@@ -475,7 +475,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
       { token: this.options.token, processId },
     );
     connection.setKeepsProcessAlive(this.options.role === "worker");
-    connection.wakeful = this.options.wakeful;
+    connection.busyPoll = this.options.busyPoll;
     // Workers inside this process share its table: what is sent to them is held by itself.
     const holder = this.options.mode === "inProcess" ? this.options.processId : processId;
     const onStored = (location: WireLocation): void => this.store.claim(location);

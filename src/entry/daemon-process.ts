@@ -56,7 +56,7 @@ const extensions = await loadExtensions(configuration.extensions);
 const address = join(directories.sockets, "daemon");
 claimSessionDirectories(directories);
 const runsUntil = join(directories.memory, "runs-until");
-const permit = cluster === undefined ? undefined : new DaemonExecutionLease(runsUntil);
+const executionLease = cluster === undefined ? undefined : new DaemonExecutionLease(runsUntil);
 let workerCount = 0;
 let isEnding = false;
 let isDraining = false;
@@ -101,7 +101,7 @@ const membership =
           if (effect.kind === "fence") fence(effect.reason);
           else signalWorkers(effect.kind === "pause" ? "SIGSTOP" : "SIGCONT");
         },
-        onAllowed: (untilMs) => permit?.allow(untilMs),
+        onAllowed: (untilMs) => executionLease?.allow(untilMs),
         onIdentity: (identity) => tellDrivers(identity),
       });
 
@@ -137,8 +137,8 @@ const launcher = createProcessLauncher({
       spillDirectory: directories.spill,
       storeQuotaBytes: objectStoreMemoryBytes,
       taskOomRetries: configuration.taskOomRetries,
-      runMark: join(directories.memory, `run-${workerCount}`),
-      runPermit: permit === undefined ? undefined : runsUntil,
+      interruptSlot: join(directories.memory, `run-${workerCount}`),
+      executionLease: executionLease === undefined ? undefined : runsUntil,
       runtimeEnv: settings?.description,
       packageFolder: settings?.packageFolder,
       foreignCode: settings?.foreignCode,

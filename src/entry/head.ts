@@ -70,7 +70,7 @@ process.title = "shoal head";
 const started = tellingStartFailures(send);
 const { headId, address, directory, tlsOnLoopback = false, hosts = [], hasRivals = false } = configuration;
 const needsCertificates = tlsOnLoopback || !isLoopbackHost(parseNetworkAddress(address).host);
-let reign: HeadLifecycle | undefined;
+let lifecycle: HeadLifecycle | undefined;
 const place = configuration.nats === undefined ? configuration.controlPlane : headPlace(configuration.nats, `head-${headId}`);
 const extensions = await loadExtensions(configuration.extensions ?? []);
 const plane = await openControlPlane(place ?? { kind: "memory" });
@@ -79,11 +79,11 @@ await refuseOtherHead(plane.bus, { id: headId, address, hasRivals });
 const security = needsCertificates || directory !== undefined || hasRivals ? await openSecurity() : undefined;
 const token = security?.token ?? configuration.token ?? newToken();
 // Who comes before it leads is turned away, and comes again.
-const accept = (transport: Transport): void => (reign === undefined ? transport.end() : reign.accept(transport));
+const accept = (transport: Transport): void => (lifecycle === undefined ? transport.end() : lifecycle.accept(transport));
 const listener = await listen(address, accept, security?.listenOptions);
 let hasStarted = false;
 const changes: HeadChange[] = [];
-reign = new HeadLifecycle({
+lifecycle = new HeadLifecycle({
   plane,
   address: listener.path,
   self: { nodeId: headId, processId: newProcessId(randomHex, headId) },
@@ -96,7 +96,7 @@ reign = new HeadLifecycle({
   onChange: tellParent,
   onError: (error) => console.error(`shoal: ${(error as Error).message}`),
 });
-await (hasRivals ? reign.isLed : reign.leads);
+await (hasRivals ? lifecycle.isLed : lifecycle.leads);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(0));
 const start: HeadStart = {
   address: listener.path,
@@ -104,7 +104,7 @@ const start: HeadStart = {
   joinToken: security?.joinToken,
   authorityHash: security?.authorityHash,
   needsCertificates,
-  heads: reign.heads,
+  heads: lifecycle.heads,
 };
 started(JSON.stringify(start));
 hasStarted = true;
@@ -128,9 +128,9 @@ async function openSecurity(): Promise<HeadSecurity> {
     token: configuration.token,
     hosts,
     tlsOnLoopback,
-    livingNodes: () => reign?.server?.livingNodes() ?? [],
-    isDead: (node) => reign?.server?.isDead(node) ?? false,
-    refusal: () => reign?.refusal,
+    livingNodes: () => lifecycle?.server?.livingNodes() ?? [],
+    isDead: (node) => lifecycle?.server?.isDead(node) ?? false,
+    refusal: () => lifecycle?.refusal,
     nowMs: () => Date.now(),
   });
   setTlsIdentity(opened.newIdentity());

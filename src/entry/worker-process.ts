@@ -11,7 +11,7 @@ import { saveCodeCache } from "../runtime/os/files/code-cache.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
 import { collectGarbage } from "../runtime/os/garbage.ts";
 import { WorkerInterruptSlot } from "../runtime/os/processes/interrupt-slot.ts";
-import { permitted, WorkerExecutionLease } from "../runtime/os/processes/execution-lease.ts";
+import { leasedTransport, WorkerExecutionLease } from "../runtime/os/processes/execution-lease.ts";
 import { resolvePackagesFrom } from "../runtime/os/module-resolution.ts";
 import { dieWithParent } from "../runtime/os/shared-memory.ts";
 import { setTlsIdentity } from "../runtime/os/network/tls-identity.ts";
@@ -40,7 +40,7 @@ dieWithParent();
 process.title = "shoal worker";
 const first = parentLine.configuration;
 const configuration = "isSpare" in first ? ((await parentLine.next()) as WorkerConfiguration) : first;
-const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, workingDirectory, runPermit, ...settings } = configuration;
+const { packageFolder, foreignCode, runtimeEnv, remoteAddress, identity, workingDirectory, executionLease, ...settings } = configuration;
 if (workingDirectory !== undefined) process.chdir(workingDirectory);
 if (identity !== undefined) setTlsIdentity(identity);
 if (foreignCode !== undefined) useForeignCode(foreignCode, { chosenFolder: packageFolder });
@@ -54,9 +54,9 @@ process.on("unhandledRejection", (reason) => {
 });
 
 const extensions = await loadExtensions(configuration.extensions);
-const permit = runPermit === undefined ? undefined : new WorkerExecutionLease({ path: runPermit, end: endAtOnce });
-const allowed = (transport: Transport): Transport => (permit === undefined ? transport : permitted(transport, permit));
-permit?.watch();
+const lease = executionLease === undefined ? undefined : new WorkerExecutionLease({ path: executionLease, end: endAtOnce });
+const allowed = (transport: Transport): Transport => (lease === undefined ? transport : leasedTransport(transport, lease));
+lease?.watch();
 // Callers may knock while the worker is being put together.
 let accept: (transport: Transport) => void = () => {};
 const listener = await listen(configuration.address, (transport) => accept(allowed(transport)));
@@ -69,13 +69,13 @@ const host = startWorkerRuntime({
   remoteAddress: remote?.path,
   runtimeEnv: runtimeEnv as RuntimeEnvSpec | undefined,
   daemonTransport,
-  wakeful: newBusyPoll(),
+  busyPoll: newBusyPoll(),
   collectGarbage,
   showActor: (className) => {
     process.title = `shoal worker: ${className}`;
   },
   observers: CallObservers.of(extensions, configuration.jobId),
-  guard: new InterruptionGuard(new WorkerInterruptSlot(configuration.runMark)),
+  guard: new InterruptionGuard(new WorkerInterruptSlot(configuration.interruptSlot)),
   exit: () => {
     listener.close();
     remote?.close();

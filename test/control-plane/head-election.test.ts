@@ -77,7 +77,7 @@ eachPlane("heads", (start) => {
 
     await claimLeadership(observer.store, { id: "usurper" });
     void second.keep("lost");
-    await until(() => second.ends === 1, "the replaced head ends its reign");
+    await until(() => second.ends === 1, "the replaced head ends its term");
     expect(await observer.store.get("lost")).toBeUndefined();
     await Promise.all(candidates.map((candidate) => candidate.die()));
   });

@@ -234,7 +234,7 @@ describe("when something breaks", () => {
     ["an enormous message", Buffer.from([0xff, 0xff, 0xff, 0x7f, MESSAGE.TRANSFER_OPEN, 0, 0, 0, 0, 0])],
     ["a chunk", Buffer.from([20, 0, 0, 0, MESSAGE.TRANSFER_CHUNK, 2, 1, 0, 0, 0, 0xce, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7])],
     ["an unknown message", Buffer.from([6, 0, 0, 0, 99, 0, 0, 0, 0, 0])],
-    ["an empty wish", Buffer.from([6, 0, 0, 0, MESSAGE.TRANSFER_OPEN, 0, 0, 0, 0, 0])],
+    ["an empty request", Buffer.from([6, 0, 0, 0, MESSAGE.TRANSFER_OPEN, 0, 0, 0, 0, 0])],
   ])("%s ends the connection and nothing else", async (_, bytes) => {
     const socket = net.connect(home.address?.port as number, "127.0.0.1").on("error", () => {});
     await new Promise((resolve) => socket.once("connect", resolve));

@@ -60,7 +60,7 @@ test.skipIf(WITHOUT_PYTHON !== undefined)(`what Python writes, TypeScript reads$
 test.skipIf(WITHOUT_PYTHON !== undefined)(
   `a worker of Python whose daemon does not say that it may run stands still${unless(WITHOUT_PYTHON)}`,
   () => {
-    const { status, stderr } = spawnSync("python3", [join(REPOSITORY, "python", "tests", "test_permit.py")], {
+    const { status, stderr } = spawnSync("python3", [join(REPOSITORY, "python", "tests", "test_execution_lease.py")], {
       encoding: "utf8",
       env: { ...process.env, PYTHONPATH: join(REPOSITORY, "python"), PYTHONDONTWRITEBYTECODE: "1" },
     });

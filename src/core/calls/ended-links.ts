@@ -11,7 +11,7 @@ import type { ProcessId } from "../../runtime/base/ids.ts";
 import type { WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import { type CallRecord, callIdOf } from "./call-record.ts";
 
-/** A mark has a word for a lease. */
+/** An interrupt slot has one word for a lease. */
 const WORD_RANGE = 2 ** 32;
 
 /** Why a connection to a worker ended, where it is known; `read`: the worker had read so many of the calls that were sent over it, and answered them all. */
@@ -93,7 +93,7 @@ export class EndedLinks {
 
 /**
  * Those that may have begun, and those that certainly have not. Tasks begin in the order of their sending: those that parked had begun, and so had all up to the one that the worker
- * had marked, whose answers it may not have written; without a mark the first that had not parked was running. Where answers may have been lost with the
+ * had marked, whose answers it may not have written; without it, the first that had not parked was running. Where answers may have been lost with the
  * connection, any may have run, unless the worker says how many it had read.
  */
 export function parted(link: EndedLink, ending: Ending | undefined): { begun: CallRecord[]; notBegun: CallRecord[] } {

@@ -93,7 +93,7 @@ export class Session {
       labels: node.labels,
       address: "",
       daemonTransport: this.#node.transport,
-      wakeful: options.mode === "inProcess" ? undefined : newBusyPoll(),
+      busyPoll: options.mode === "inProcess" ? undefined : newBusyPoll(),
       memoryDirectory: this.#node.memoryDirectory,
       spillDirectory: this.#node.spillDirectory,
       storeQuotaBytes: node.objectStoreMemoryBytes,

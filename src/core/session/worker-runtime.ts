@@ -93,7 +93,7 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     useAccelerators: (accelerators) => setVisibleGpus(accelerators?.["GPU"]),
     showActor: options.showActor,
     hasOpenCalls: () => runtime.hasOpenCalls,
-    wakeful: options.wakeful,
+    busyPoll: options.busyPoll,
     observers: options.observers,
     ...(options.guard === undefined ? {} : { guard: options.guard }),
     exit: () => {

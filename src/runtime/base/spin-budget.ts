@@ -3,11 +3,11 @@
  *
  * A pure counter. Used by those that wait awake for a moment before they sleep (runtime/objects/spin-wait.ts, runtime/rpc/busy-poll.ts).
  */
-const CREDIT_MAX = 16;
-const CREDIT_OF_SUCCESS = 4;
+const BUDGET_MAX = 16;
+const BUDGET_OF_SUCCESS = 4;
 
-interface TryCreditOptions {
-  /** Without credit, one try in so many. */
+interface SpinBudgetOptions {
+  /** With an empty budget, one try in so many. */
   readonly probeEvery: number;
   /** Each probe that fails doubles the distance to the next, up to this; by default it stays. */
   readonly probeEveryMax?: number;
@@ -16,11 +16,11 @@ interface TryCreditOptions {
 export class SpinBudget {
   readonly #probeEvery: number;
   readonly #probeEveryMax: number;
-  #left = CREDIT_MAX;
+  #left = BUDGET_MAX;
   #skipped = 0;
   #distance: number;
 
-  constructor({ probeEvery, probeEveryMax = probeEvery }: TryCreditOptions) {
+  constructor({ probeEvery, probeEveryMax = probeEvery }: SpinBudgetOptions) {
     this.#probeEvery = probeEvery;
     this.#probeEveryMax = probeEveryMax;
     this.#distance = probeEvery;
@@ -37,7 +37,7 @@ export class SpinBudget {
   /** @returns the outcome */
   tried(succeeded: boolean): boolean {
     if (succeeded) {
-      this.#left = Math.min(CREDIT_MAX, Math.max(0, this.#left) + CREDIT_OF_SUCCESS);
+      this.#left = Math.min(BUDGET_MAX, Math.max(0, this.#left) + BUDGET_OF_SUCCESS);
       this.#distance = this.#probeEvery;
     } else if (this.#left > 0) {
       this.#left -= 1;

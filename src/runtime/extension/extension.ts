@@ -51,7 +51,7 @@ export function answering<M extends ExtensionMessages>(
 export interface ExtensionContext {
   /** A clock for durations. */
   nowMs(): number;
-  /** Calls `body` again and again until the process or the head's reign ends; it keeps no process alive. */
+  /** Calls `body` again and again until the process or the head's term ends; it keeps no process alive. */
   every(periodMs: number, body: () => void): void;
   /** Tells people, through the drivers. */
   warn(text: string): void;

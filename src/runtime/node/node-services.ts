@@ -36,7 +36,7 @@ interface NodeServicesOptions {
 
 export function nodeServices(options: NodeServicesOptions): NodeServices {
   const { nodeId, daemonId, info, leases, refs, nowMs, lease, peer, warn } = options;
-  const wishes = (bundles: readonly { index: number; resources: Record<string, number> }[]) =>
+  const specs = (bundles: readonly { index: number; resources: Record<string, number> }[]) =>
     bundles.map(({ index, resources }) => ({ index, resources: resourceVector(resources) }));
   return {
     nodeId,
@@ -57,9 +57,9 @@ export function nodeServices(options: NodeServicesOptions): NodeServices {
     },
     actorGone: (actor) => lease({ kind: "actorGone", actor }),
     view: () => leases.view(),
-    reserveGroup: (group, bundles) => lease({ kind: "groupWanted", group, bundles: wishes(bundles), nowMs: nowMs() }),
+    reserveGroup: (group, bundles) => lease({ kind: "groupWanted", group, bundles: specs(bundles), nowMs: nowMs() }),
     prepareGroup: (group, { bundles, facts: _facts, ...preparation }) =>
-      lease({ kind: "groupPrepare", group, bundles: wishes(bundles), ...preparation, nowMs: nowMs() }),
+      lease({ kind: "groupPrepare", group, bundles: specs(bundles), ...preparation, nowMs: nowMs() }),
     commitGroup: (group, attempt) => lease({ kind: "groupCommit", group, attempt }),
     abortGroup: (group, attempt) => lease({ kind: "groupAbort", group, attempt }),
     releaseGroup: (group) => lease({ kind: "groupReleased", group }),

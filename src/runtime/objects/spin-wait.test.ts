@@ -66,7 +66,7 @@ test("what fails again and again is tried seldom, until it succeeds", () => {
   let tries = 0;
   while (run(Number.POSITIVE_INFINITY, true).blocks === 0 && tries < 1000) tries += 1;
   expect(tries).toBe(63);
-  // Blocking has its credit back, looking has not: it has had its try at the same time.
+  // Blocking has its budget back, looking has not: it has had its try at the same time.
   expect(run(Number.POSITIVE_INFINITY, true)).toEqual({ looks: 1, blocks: 1, offers: 0 });
 });
 

@@ -19,10 +19,10 @@ const TURNS_AN_OFFER = 16;
 const TURNS_ALONE = 200;
 /** Somebody has run in the place of this process, as two changes between processes take longer than that. */
 const TAKEN_MS = 0.003;
-/** Without credit, one try in so many. */
+/** With an empty budget, one try in so many. */
 const PROBE_EVERY = 64;
 
-interface BriefWaitOptions {
+interface SpinWaitOptions {
   readonly nowMs: () => number;
   readonly processors: number;
   /** Processes that take part, this one included: more than there are processors, and somebody waits for this one's more often than not. */
@@ -47,14 +47,14 @@ export function newSpinWait(memory: Pick<GraphMemory, "block" | "offerProcessor"
 }
 
 export class SpinWait {
-  readonly #options: BriefWaitOptions;
+  readonly #options: SpinWaitOptions;
   readonly #looking = new SpinBudget({ probeEvery: PROBE_EVERY });
   readonly #blocking = new SpinBudget({ probeEvery: PROBE_EVERY });
   readonly #offers: ProcessorOffers;
   readonly #isCrowded: boolean;
   #turnsAtFirst: number;
 
-  constructor(options: BriefWaitOptions) {
+  constructor(options: SpinWaitOptions) {
     this.#options = options;
     this.#isCrowded = options.processes > options.processors;
     this.#turnsAtFirst = this.#isCrowded ? TURNS_AN_OFFER : TURNS_ALONE;

@@ -21,11 +21,11 @@ export const UNFINISHED_AT_ONCE_MAX = 512;
 export const UNFINISHED_AT_PORT_MAX: number = 4 * UNFINISHED_AT_ONCE_MAX;
 
 /** A worker whose time is over looks so often whether its daemon has had an answer again. */
-export const PERMIT_LOOK_EVERY_MS = 20;
+export const EXECUTION_LEASE_LOOK_EVERY_MS = 20;
 /** One that has no limit looks so often whether there is one. */
-export const PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
+export const EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_MS = 2_000;
 /** After so long without an answer it ends. */
-export const PERMIT_GIVES_UP_MS = 30_000;
+export const EXECUTION_LEASE_GIVES_UP_MS = 30_000;
 
 /** How long output is waited for after the process that writes it has ended: a program that it has started may keep its pipes. */
 export const OUTPUT_OPEN_MAX_MS = 500;

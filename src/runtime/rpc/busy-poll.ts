@@ -6,7 +6,7 @@
  * looks for a moment after it has sent something to whoever answers at once, offers the processor to others meanwhile, and gives up where that has
  * failed some times in a row: where calls take long, where they are rare, and where others need the processors.
  *
- * One to a process, shared by its connections to workers or callers (`Connection.wakeful`). See docs/decisions/0040.
+ * One to a process, shared by its connections to workers or callers (`Connection.busyPoll`). See docs/decisions/0040.
  */
 import { ProcessorOffers } from "../base/processor-offers.ts";
 import { SpinBudget } from "../base/spin-budget.ts";
@@ -14,9 +14,9 @@ import { cpuCount } from "../os/machine/machine.ts";
 import { sharedMemory } from "../os/shared-memory.ts";
 import { AWAKE_ALONE_MS, AWAKE_MS } from "./limits.ts";
 
-const CREDIT = { probeEvery: 64, probeEveryMax: 4096 };
+const BUDGET = { probeEvery: 64, probeEveryMax: 4096 };
 
-interface WakefulLoopOptions {
+interface BusyPollOptions {
   readonly nowMs: () => number;
   /** Calls back in the next turn of the event loop, which until then does not block. */
   readonly nextTurn: (callback: () => void) => void;
@@ -25,22 +25,22 @@ interface WakefulLoopOptions {
 }
 
 export class BusyPoll {
-  readonly #options: WakefulLoopOptions;
+  readonly #options: BusyPollOptions;
   readonly #offers: ProcessorOffers;
-  readonly #credit = new SpinBudget(CREDIT);
+  readonly #budget = new SpinBudget(BUDGET);
   /** Until when something is expected; 0 when nothing is. */
   #untilMs = 0;
   #isLooking = false;
   readonly #look = (): void => this.#turn();
 
-  constructor(options: WakefulLoopOptions) {
+  constructor(options: BusyPollOptions) {
     this.#options = options;
     this.#offers = new ProcessorOffers(options);
   }
 
   /** Something has been sent that is answered at once, if all goes as it mostly does. */
   expect(): void {
-    if (!this.#isLooking && !this.#credit.mayTry()) return;
+    if (!this.#isLooking && !this.#budget.mayTry()) return;
     const { nowMs, nextTurn } = this.#options;
     const atMs = nowMs();
     this.#untilMs = atMs + (this.#offers.mayOffer(atMs) ? AWAKE_MS : AWAKE_ALONE_MS);
@@ -53,7 +53,7 @@ export class BusyPoll {
   arrived(): void {
     if (this.#untilMs === 0) return;
     this.#untilMs = 0;
-    this.#credit.tried(true);
+    this.#budget.tried(true);
   }
 
   #turn(): void {
@@ -67,7 +67,7 @@ export class BusyPoll {
     if (atMs >= this.#untilMs) {
       this.#untilMs = 0;
       this.#isLooking = false;
-      this.#credit.tried(false);
+      this.#budget.tried(false);
       return;
     }
     nextTurn(this.#look);

@@ -44,7 +44,7 @@ export class Connection implements PeerConnection {
   onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   /** Of a conversation in which what is sent is mostly answered at once. */
-  wakeful: BusyPoll | undefined;
+  busyPoll: BusyPoll | undefined;
   /** A message made its handler throw: the connection is dropped, and this says so. */
   onDefect: (error: Error) => void = (error) => {
     const place = /\n\s*(at .*)/.exec(error.stack ?? "")?.[1] ?? "";
@@ -62,7 +62,7 @@ export class Connection implements PeerConnection {
   readonly #flush = (): void => {
     this.#flushScheduled = false;
     this.#writer.flush();
-    this.wakeful?.expect();
+    this.busyPoll?.expect();
   };
 
   constructor(transport: Transport, options: { trusted: boolean }) {
@@ -70,7 +70,7 @@ export class Connection implements PeerConnection {
     this.#writer = new FrameWriter((chunk) => transport.write(chunk));
     this.#parser = new FrameParser((frame) => this.#receive(frame), options.trusted ? FRAME_SIZE_MAX : HELLO_SIZE_MAX);
     transport.onChunk = (chunk) => {
-      this.wakeful?.arrived();
+      this.busyPoll?.arrived();
       this.#isReading = true;
       try {
         this.#parser.push(chunk);

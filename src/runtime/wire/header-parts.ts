@@ -106,7 +106,7 @@ const outOfMemory = fields<OutOfMemoryHeader>({
 });
 
 /**
- * How a worker ended. `running`: the caller and the call id of the worker's mark; `begun`: for each connection, named by the lease it was made for, the call of it that began
+ * How a worker ended. `running`: the caller and the call id in the worker's interrupt slot; `begun`: for each connection, named by the lease it was made for, the call of it that began
  * last; `reason`: why the daemon ended it, when it did; `isForCancellation`: it was ended for a cancelled call; `outOfMemory`: it was ended for its memory, with the limit and the
  * largest processes then.
  */

@@ -33,7 +33,7 @@ export class CallGuard {
     if (leaseId !== undefined) this.#begun = options.guard.begunOf(leaseId);
   }
 
-  /** A task begins: if this process ends before the answer has left, its caller knows by the mark that it may have run. */
+  /** A task begins: if this process ends before the answer has left, its caller learns from the interrupt slot that it may have run. */
   begins(callId: number): void {
     this.#begun?.begins(callId);
   }
@@ -55,8 +55,8 @@ export class CallGuard {
 }
 
 /** What a task that was stopped fails with. */
-export function interruptedError(name: string, wish: InterruptRequest | undefined): TaskCancelledError {
+export function interruptedError(name: string, request: InterruptRequest | undefined): TaskCancelledError {
   let reason = "its process got SIGINT from elsewhere";
-  if (wish !== undefined) reason = wish.isForAncestor ? "a task that it was made for was cancelled" : "its caller cancelled it";
+  if (request !== undefined) reason = request.isForAncestor ? "a task that it was made for was cancelled" : "its caller cancelled it";
   return new TaskCancelledError(`Task ${name} was interrupted`, { reason });
 }

@@ -521,11 +521,11 @@ export class CallServer {
   }
 
   /** The code of a task was stopped where it stood. */
-  #interrupted(context: TaskContext, call: { callId: number; numReturns: number }, { wish, isUnsafe }: Interruption): void {
-    const reason = interruptedError(context.name, wish);
-    if (wish?.recursive === true) this.#options.cancelChildren(context);
+  #interrupted(context: TaskContext, call: { callId: number; numReturns: number }, { request, isUnsafe }: Interruption): void {
+    const reason = interruptedError(context.name, request);
+    if (request?.recursive === true) this.#options.cancelChildren(context);
     // Its own caller has not cancelled it, or not yet: the parent that was cancelled hears of that next.
-    if (wish === undefined || wish.isForAncestor) this.#answerError(context, call, reason);
+    if (request === undefined || request.isForAncestor) this.#answerError(context, call, reason);
     else {
       context.cancellation.cancel(reason);
       this.#answerCancelled(context, call);

@@ -20,8 +20,8 @@ describe("the guard", () => {
   const ignore = (): void => {};
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "test-shoal-guard-"));
-    daemon = new DaemonInterruptSlot(join(folder, "mark"));
-    guard = new InterruptionGuard(new WorkerInterruptSlot(join(folder, "mark")));
+    daemon = new DaemonInterruptSlot(join(folder, "slot"));
+    guard = new InterruptionGuard(new WorkerInterruptSlot(join(folder, "slot")));
     process.on("SIGINT", ignore);
   });
   afterEach(() => {
@@ -56,7 +56,7 @@ describe("the guard", () => {
       for (;;);
     });
     expect(interruption).toBeInstanceOf(Interruption);
-    expect(interruption).toMatchObject({ wish: { recursive: true }, isUnsafe: false });
+    expect(interruption).toMatchObject({ request: { recursive: true }, isUnsafe: false });
     expect(guard.run(call, () => "the next")).toBe("the next");
   });
 
@@ -66,7 +66,7 @@ describe("the guard", () => {
       interruptSelf();
       for (;;);
     });
-    expect(interruption).toMatchObject({ wish: undefined, isUnsafe: true });
+    expect(interruption).toMatchObject({ request: undefined, isUnsafe: true });
     expect(libraryCode.isRunning).toBe(false);
   });
 

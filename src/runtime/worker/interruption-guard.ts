@@ -3,7 +3,7 @@
  *
  * A frame that SIGINT can stop costs about 20 us, too much for the short functions that most are. So it is around those whose synchronous part takes 5 ms or
  * more in the mean, or has never been measured; a short one that once does not end costs its worker instead (core/calls/call-cancellation.ts).
- * The signal is meant for one call: by the mark (runtime/os/processes/interrupt-slot.ts) it cannot meet another, which this file sees to on the worker's side.
+ * The signal is meant for one call: through the interrupt slot (runtime/os/processes/interrupt-slot.ts) it cannot meet another, which this file sees to on the worker's side.
  */
 import { libraryCode } from "../base/library-code.ts";
 import { blockFor, runInterruptible } from "../os/processes/interruptible.ts";
@@ -21,12 +21,12 @@ export interface Measured {
 /** What `run` throws instead of what the code would have. */
 export class Interruption {
   /** The call was to be stopped, with or without its children; undefined for a signal that nobody here sent. */
-  readonly wish: InterruptRequest | undefined;
+  readonly request: InterruptRequest | undefined;
   /** Our own code was stopped half way: the process can no longer be relied on. */
   readonly isUnsafe: boolean;
 
-  constructor(wish: InterruptRequest | undefined, isUnsafe: boolean) {
-    this.wish = wish;
+  constructor(request: InterruptRequest | undefined, isUnsafe: boolean) {
+    this.request = request;
     this.isUnsafe = isUnsafe;
   }
 }
@@ -49,15 +49,15 @@ interface GuardedCall extends MarkedCall {
 }
 
 export class InterruptionGuard {
-  readonly #mark: WorkerInterruptSlot;
+  readonly #slot: WorkerInterruptSlot;
 
-  constructor(mark: WorkerInterruptSlot) {
-    this.#mark = mark;
+  constructor(slot: WorkerInterruptSlot) {
+    this.#slot = slot;
   }
 
   /** By which each call of a connection is marked as it begins, guarded or not. */
   begunOf(leaseId: number): BegunCalls {
-    return this.#mark.begunOf(leaseId);
+    return this.#slot.begunOf(leaseId);
   }
 
   /**
@@ -66,27 +66,27 @@ export class InterruptionGuard {
    * @throws Interruption when it was stopped; otherwise what the body throws
    */
   run<T>({ ancestors, ...call }: GuardedCall, body: () => T): T {
-    const mark = this.#mark;
+    const slot = this.#slot;
     let ended: { value: T } | { error: unknown } | undefined;
     libraryCode.isRunning = false;
     const wasStopped = !runInterruptible(() => {
-      mark.enter(call, ancestors);
+      slot.enter(call, ancestors);
       try {
         ended = { value: body() };
       } catch (error) {
         ended = { error };
       }
-      mark.leave();
+      slot.leave();
       this.#awaitSignal();
     });
     if (wasStopped) {
-      const wish = mark.wish();
-      mark.leave();
-      mark.wishGranted();
+      const request = slot.interruptRequest();
+      slot.leave();
+      slot.interrupted();
       if (ended === undefined) {
         const isUnsafe = libraryCode.isRunning;
         libraryCode.isRunning = false;
-        throw new Interruption(wish, isUnsafe);
+        throw new Interruption(request, isUnsafe);
       }
     }
     if (ended === undefined || "error" in ended) throw ended?.error;
@@ -95,9 +95,9 @@ export class InterruptionGuard {
 
   /** The call ended by itself as it was about to be stopped: the signal must not meet the next. */
   #awaitSignal(): void {
-    if (this.#mark.wish() === undefined) return;
+    if (this.#slot.interruptRequest() === undefined) return;
     const end = performance.now() + SIGNAL_WITHIN_MS;
-    while (this.#mark.wish() !== undefined && performance.now() < end) blockFor(1);
-    this.#mark.wishGranted();
+    while (this.#slot.interruptRequest() !== undefined && performance.now() < end) blockFor(1);
+    this.#slot.interrupted();
   }
 }

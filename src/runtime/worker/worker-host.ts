@@ -64,7 +64,7 @@ export interface WorkerHostOptions {
   /** Shows whose process this is, once it is an actor's; absent where it is not the actor's alone. */
   showActor?: ((className: string) => void) | undefined;
   /** Awake between answers and the next calls; absent where they come from within this process. */
-  wakeful?: BusyPoll | undefined;
+  busyPoll?: BusyPoll | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
   /** Whether calls that this process has made have not been answered; absent where the process is not this worker's alone, which then is never spent. */
@@ -183,7 +183,7 @@ export class WorkerHost {
   #serve(connection: Connection, caller: HelloHeader): void {
     const { codec, definitions, table, localFunction, cancelChildren, guard, explain, daemon, processId } = this.#options;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
-    if (caller.processId !== processId) connection.wakeful = this.#options.wakeful;
+    if (caller.processId !== processId) connection.busyPoll = this.#options.busyPoll;
     connection.onClose = () => {
       resolve();
       this.#callers.delete(connection);

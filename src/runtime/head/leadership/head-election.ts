@@ -2,7 +2,7 @@
  * Which of the heads leads, and when a standby takes over.
  *
  * The leader announces itself on the bus; a standby that hears nothing for a while, and whose own way to the bus works, claims the next term in the store, where one of several
- * gets it. A leader that is fenced or hears of a higher term ends its reign: it drops what it knows and is a standby. So does one that cannot prove for `GIVES_UP_AFTER_MS` that it leads, since its nodes stay with it
+ * gets it. A leader that is fenced or hears of a higher term steps down: it drops what it knows and is a standby. So does one that cannot prove for `GIVES_UP_AFTER_MS` that it leads, since its nodes stay with it
  * for as long as it keeps their links, and another head may wait for them. Invariants: of two heads at most one commits (the store's fence, not a clock, decides that); what a leader answered to nodes is older than `PROOF_GOOD_MS` when the next head
  * may declare a node dead (`takeoverGraceMs` of the failure detector).
  */
@@ -22,7 +22,7 @@ interface Announcement {
 }
 
 /** What a head is while it leads. */
-interface Reign {
+interface LeadingHead {
   /** It leads no more: its links are dropped, its memory is forgotten. Called once. */
   end(reason: string): void;
 }
@@ -32,8 +32,8 @@ interface HeadElectionOptions {
   readonly address: string;
   readonly store: ControlStore;
   readonly bus: Bus;
-  /** It leads from now on. What it throws ends the reign. */
-  readonly lead: (leadership: Leadership, election: HeadElection) => Promise<Reign>;
+  /** It leads from now on. What it throws ends the term. */
+  readonly lead: (leadership: Leadership, election: HeadElection) => Promise<LeadingHead>;
   /** Whether there are others; a lone head waits for nobody, and its answers are always good. Default true. */
   readonly hasRivals?: boolean;
   readonly clock?: ElectionClock;
@@ -71,7 +71,7 @@ export class HeadElection {
   #highestTerm = 0;
   #leader: Announcement | undefined;
   #leadership: Leadership | undefined;
-  #reign: Reign | undefined;
+  #leading: LeadingHead | undefined;
   readonly #proofs = new ProofClock();
   #isClaiming = false;
   #isClosed = false;
@@ -121,12 +121,12 @@ export class HeadElection {
 
   /** For whoever finds that this head leads no more, such as the journal. */
   stepDown(reason: string): void {
-    const reign = this.#reign;
+    const leading = this.#leading;
     this.#cancelProof();
     this.#leadership = undefined;
-    this.#reign = undefined;
+    this.#leading = undefined;
     this.#heardMs = this.#clock.nowMs();
-    reign?.end(reason);
+    leading?.end(reason);
   }
 
   #turn(): void {
@@ -200,9 +200,9 @@ export class HeadElection {
     this.#announce(leadership.term);
     this.#prove(leadership);
     try {
-      const reign = await lead(leadership, this);
-      if (this.#leadership === leadership) this.#reign = reign;
-      else reign.end("it was replaced while it read its tables");
+      const leading = await lead(leadership, this);
+      if (this.#leadership === leadership) this.#leading = leading;
+      else leading.end("it was replaced while it read its tables");
     } catch (error) {
       if (this.#leadership === leadership) this.stepDown("it could not begin");
       throw error;

@@ -12,7 +12,7 @@ test("a head compacts the store every ten minutes, for as long as it leads", asy
   vi.useFakeTimers();
   await using plane = await openControlPlane({ kind: "memory" });
   const compact = vi.spyOn(plane.store, "compact");
-  const reign = new HeadLifecycle({
+  const lifecycle = new HeadLifecycle({
     plane,
     address: "127.0.0.1:1",
     self: { nodeId: "a".repeat(32) as NodeId, processId: "b".repeat(32) as ProcessId },
@@ -27,7 +27,7 @@ test("a head compacts the store every ten minutes, for as long as it leads", asy
   expect(compact).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(602_000);
   expect(compact).toHaveBeenCalledTimes(2);
-  reign.close();
+  lifecycle.close();
   await vi.advanceTimersByTimeAsync(1_200_000);
   expect(compact).toHaveBeenCalledTimes(2);
 });

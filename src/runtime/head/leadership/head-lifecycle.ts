@@ -21,7 +21,7 @@ import type { Leadership } from "./leadership.ts";
 import type { ControlPlane } from "../../nats/open-control-plane.ts";
 import { StoreServers } from "./store-servers.ts";
 
-interface HeadReignOptions {
+interface HeadLifecycleOptions {
   readonly plane: ControlPlane;
   /** Where nodes reach it. */
   readonly address: string;
@@ -29,7 +29,7 @@ interface HeadReignOptions {
   readonly token: string;
   readonly security: HeadSecurity | undefined;
   readonly hasRivals: boolean;
-  /** For each reign another, so that nodes register anew. */
+  /** Another one for each term, so that nodes register anew. */
   readonly newIncarnation: () => string;
   readonly nowMs: () => number;
   readonly extensions: readonly Extension[];
@@ -42,18 +42,18 @@ interface HeadReignOptions {
 const COMPACT_EVERY_MS = 600_000;
 
 export class HeadLifecycle {
-  readonly #options: HeadReignOptions;
+  readonly #options: HeadLifecycleOptions;
   readonly #election: HeadElection;
-  readonly #roster: HeadPeers;
+  readonly #peers: HeadPeers;
   readonly #storeServers: StoreServers;
   readonly #leads = Promise.withResolvers<void>();
   readonly #isLed = Promise.withResolvers<void>();
   #server: HeadServer | undefined;
 
-  constructor(options: HeadReignOptions) {
+  constructor(options: HeadLifecycleOptions) {
     this.#options = options;
     const { plane, address, self, hasRivals, nowMs, onError } = options;
-    this.#roster = new HeadPeers({ bus: plane.bus, self: { id: self.nodeId, address, hasRivals }, nowMs });
+    this.#peers = new HeadPeers({ bus: plane.bus, self: { id: self.nodeId, address, hasRivals }, nowMs });
     this.#storeServers = new StoreServers(hasRivals ? plane.storeServers : undefined);
     this.#election = new HeadElection({
       id: self.nodeId,
@@ -85,14 +85,14 @@ export class HeadLifecycle {
   /** Where heads are, this one first. */
   get heads(): string[] {
     const { leader } = this.#election;
-    return Array.from(new Set([...this.#roster.addresses, ...(leader === undefined ? [] : [leader.address])]));
+    return Array.from(new Set([...this.#peers.addresses, ...(leader === undefined ? [] : [leader.address])]));
   }
 
   /** What whoever wants a leading head is told by this one; undefined while it leads. */
   get refusal(): WireError | undefined {
     if (this.#server !== undefined) return undefined;
     const { leader } = this.#election;
-    // It is not known for a moment after a reign has ended.
+    // It is not known for a moment after a term has ended.
     return notLeader(leader?.address === this.#options.address ? undefined : leader?.address);
   }
 
@@ -103,7 +103,7 @@ export class HeadLifecycle {
   }
 
   close(): void {
-    this.#roster.close();
+    this.#peers.close();
     this.#storeServers.close();
     this.#election.close();
   }

@@ -4,16 +4,16 @@ import { MemoryBus, MemoryExchange } from "../../control-plane/memory-bus.ts";
 import { type HeadIdentity, HeadPeers, refuseOtherHead } from "./head-peers.ts";
 
 let exchange: MemoryExchange;
-let rosters: HeadPeers[];
+let opened: HeadPeers[];
 
 beforeEach(() => {
   vi.useFakeTimers();
   exchange = new MemoryExchange();
-  rosters = [];
+  opened = [];
 });
 
 afterEach(() => {
-  for (const roster of rosters) roster.close();
+  for (const peers of opened) peers.close();
   vi.useRealTimers();
 });
 
@@ -22,9 +22,9 @@ function identity(id: string, hasRivals: boolean): HeadIdentity {
 }
 
 function head(id: string, hasRivals = true): HeadPeers {
-  const roster = new HeadPeers({ bus: new MemoryBus(exchange), self: identity(id, hasRivals), nowMs: () => performance.now() });
-  rosters.push(roster);
-  return roster;
+  const peers = new HeadPeers({ bus: new MemoryBus(exchange), self: identity(id, hasRivals), nowMs: () => performance.now() });
+  opened.push(peers);
+  return peers;
 }
 
 const refused = (self: HeadIdentity): Promise<void> => refuseOtherHead(new MemoryBus(exchange), self);

@@ -11,7 +11,7 @@ export class ProofClock {
   #provenMs = Number.NEGATIVE_INFINITY;
   #lapses = 0;
 
-  /** A reign begins with the commit of its claim. */
+  /** A term begins with the commit of its claim. */
   begins(sentMs: number): void {
     this.#provenMs = sentMs;
   }

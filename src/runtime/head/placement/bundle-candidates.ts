@@ -12,7 +12,7 @@ import type { ClusterView, NodeRow } from "./cluster-view.ts";
 /** Offered first. */
 const FIRST_NODES = 256;
 
-interface BundleWishes {
+interface MissingBundles {
   readonly requests: readonly BundleRequest[];
   readonly strategy: BundleStrategy;
   /** Where the group's other bundles are. */
@@ -21,22 +21,22 @@ interface BundleWishes {
   readonly amounts: "free" | "freeOfActors";
 }
 
-export function placeMissing(wishes: BundleWishes, view: ClusterView, turn: number): BundlePlacement {
-  const { strategy, taken } = wishes;
+export function placeMissing(missing: MissingBundles, view: ClusterView, turn: number): BundlePlacement {
+  const { strategy, taken } = missing;
   const rows = view.alive.items;
   if (strategy === "STRICT_SPREAD" || strategy === "SPREAD") {
-    const apart = among(wishes, view, { rows: rows.filter((row) => !taken.has(row.id)), turn });
+    const apart = among(missing, view, { rows: rows.filter((row) => !taken.has(row.id)), turn });
     if (strategy === "STRICT_SPREAD" || apart.kind === "placed" || taken.size === 0) return apart;
   }
   if (strategy === "PACK" && taken.size > 0) {
-    const together = among(wishes, view, { rows: rows.filter((row) => taken.has(row.id)), turn: 0 });
+    const together = among(missing, view, { rows: rows.filter((row) => taken.has(row.id)), turn: 0 });
     if (together.kind === "placed") return together;
   }
-  return among(wishes, view, { rows, turn });
+  return among(missing, view, { rows, turn });
 }
 
-function among(wishes: BundleWishes, view: ClusterView, { rows, turn }: { rows: readonly NodeRow[]; turn: number }): BundlePlacement {
-  const { requests, strategy, amounts } = wishes;
+function among(missing: MissingBundles, view: ClusterView, { rows, turn }: { rows: readonly NodeRow[]; turn: number }): BundlePlacement {
+  const { requests, strategy, amounts } = missing;
   const viewsOf = (some: readonly NodeRow[]) => some.map((row) => view.nodeView(row, amounts));
   const first = Math.max(FIRST_NODES, 4 * requests.length);
   if (rows.length > first) {

@@ -1,7 +1,7 @@
 /**
  * A head whose memory outlives it: the head, its recorded tables, the journal that keeps them and the gate that holds back its words.
  *
- * One reign of a leading head. What comes from nodes goes through `run`, nodes are added through `addNode`, which makes good what an earlier head left undone there. Used by the head's
+ * One term of a leading head. What comes from nodes goes through `run`, nodes are added through `addNode`, which makes good what an earlier head left undone there. Used by the head's
  * server; `open` reads what is there.
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
@@ -22,7 +22,7 @@ type NodeLife = Pick<NodeRecord, "incarnation" | "info">;
 interface KeptHeadParts {
   readonly journal: Journal;
   readonly tables: RecordedTables;
-  /** What was in the tables when this reign began. */
+  /** What was in the tables when this term began. */
   readonly kept: HeadTables;
   readonly nowMs: () => number;
   readonly extensions?: readonly Extension[] | undefined;

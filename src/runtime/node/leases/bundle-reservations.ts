@@ -8,7 +8,7 @@
 import type { ResourceVector } from "../../base/resources.ts";
 import { type Allocation, ResourcePool } from "../../scheduling/resource-pool.ts";
 
-export interface BundleWish {
+export interface BundleSpec {
   readonly index: number;
   readonly resources: ResourceVector;
 }
@@ -25,7 +25,7 @@ export interface WaitingGroup {
   readonly attempt: number;
   /** Named in the node's reports once it is dealt with; 0 for none. */
   readonly placement: number;
-  readonly bundles: readonly BundleWish[];
+  readonly bundles: readonly BundleSpec[];
   /** All bundles together. */
   readonly sum: ResourceVector;
   readonly sinceMs: number;
@@ -35,7 +35,7 @@ export interface Preparation {
   readonly group: string;
   readonly attempt: number;
   readonly placement: number;
-  readonly bundles: readonly BundleWish[];
+  readonly bundles: readonly BundleSpec[];
   /** What tasks give back is collected for it. */
   readonly mayWait: boolean;
   readonly nowMs: number;
@@ -51,7 +51,7 @@ export class BundleReservations {
     this.#node = node;
   }
 
-  want(group: string, bundles: readonly BundleWish[], nowMs: number): void {
+  want(group: string, bundles: readonly BundleSpec[], nowMs: number): void {
     if (this.#reserved.has(group) || this.#waiting.some((waiting) => waiting.group === group)) return;
     this.#waiting.push({ group, attempt: 0, placement: 0, bundles, sum: sumOf(bundles), sinceMs: nowMs });
   }
@@ -173,10 +173,10 @@ export class BundleReservations {
     this.#prepared.delete(key);
   }
 
-  #take(wishes: readonly BundleWish[]): Bundle[] | undefined {
+  #take(specs: readonly BundleSpec[]): Bundle[] | undefined {
     const bundles: Bundle[] = [];
     // Large ones first: they need whole accelerators, which fractions would break up.
-    for (const { index, resources } of wishes.toSorted(
+    for (const { index, resources } of specs.toSorted(
       (a, b) => (b.resources.amounts.get("GPU") ?? 0) - (a.resources.amounts.get("GPU") ?? 0),
     )) {
       if (!this.#node.fits(resources)) {
@@ -194,7 +194,7 @@ function attemptKey(group: string, attempt: number | ""): string {
   return `${group}/${attempt}`;
 }
 
-function sumOf(bundles: readonly BundleWish[]): ResourceVector {
+function sumOf(bundles: readonly BundleSpec[]): ResourceVector {
   const amounts = new Map<string, number>();
   for (const { resources } of bundles) for (const [name, units] of resources.amounts) amounts.set(name, (amounts.get(name) ?? 0) + units);
   return { key: "", amounts };

@@ -7,7 +7,7 @@
 import type { ActorId, NodeTag, ProcessId } from "../../base/ids.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { AcceleratorIds } from "../../wire/messages.ts";
-import type { BundleWish, Preparation } from "./bundle-reservations.ts";
+import type { BundleSpec, Preparation } from "./bundle-reservations.ts";
 import type { Obstacle, Refusal } from "./lease-obstacles.ts";
 
 export type LeaseEvent =
@@ -42,7 +42,7 @@ export type LeaseEvent =
   /** `placement` must exist on the node, `spec` is what it holds while it lives. */
   | { kind: "actorWanted"; actor: ActorId; spec: LeaseSpec; placement: LeaseSpec; sent?: RemotePlacement & { nowMs: number } }
   | { kind: "actorGone"; actor: ActorId }
-  | { kind: "groupWanted"; group: string; bundles: readonly BundleWish[]; nowMs: number }
+  | { kind: "groupWanted"; group: string; bundles: readonly BundleSpec[]; nowMs: number }
   /** Hold them now or refuse; one that may wait does so until they fit. */
   | ({ kind: "groupPrepare" } & Preparation)
   /** Work may run in what was prepared, or it is given back. */

@@ -1,7 +1,7 @@
 /**
  * Fetches objects from other nodes: the shell around the plan of pulls.
  *
- * Turns wishes and what comes over connections into events of the plan, and its effects into messages, room in the store, and answers. Events are handled one after the other,
+ * Turns requests and what comes over connections into events of the plan, and its effects into messages, room in the store, and answers. Events are handled one after the other,
  * never inside an effect. Owns what is coming and who waits for it. Keeps no copies: what is whole is handed on.
  */
 import { ObjectLostError } from "../../base/errors.ts";
@@ -34,7 +34,7 @@ interface ObjectReceiverOptions {
   /** What was here of it is not, after all; its home knows it by this number. */
   onGone: (gone: { key: string; of: CopyKey; owner: ProcessId | undefined; pull: number }) => void;
   /** Where this node itself is to have an object from for whose dead home it stands in; undefined when nobody has it. */
-  fostered: (wish: { key: string; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
+  fostered: (request: { key: string; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
 }
 
 /** An object, and whose it is where the reader knows. */

@@ -31,7 +31,7 @@ interface ObjectSourceOptions extends StoreFolders {
   /** What this node has, so far, of another's object. */
   copyOf: (key: string) => LocalCopy | undefined;
   /** Where another node is to have an object from that is owned here and whose home is dead: here, or elsewhere; undefined when that is not known here. */
-  fosteredAt: (wish: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
+  fosteredAt: (request: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
   /** Whether an object of this node is in the books of the store: not before its writer's notice has come, and no more once it is freed. */
   isStored: (location: WireLocation) => boolean;
   /** The pages of a place are not written again until they are let go of. */
@@ -186,7 +186,7 @@ export class ObjectSource {
   }
 
   readonly #handlers: Handlers<MessagesOfReceiver, [peer: Peer, pull: number]> = {
-    [MESSAGE.TRANSFER_OPEN]: (wish, peer, pull) => this.#open(peer, pull, wish),
+    [MESSAGE.TRANSFER_OPEN]: (request, peer, pull) => this.#open(peer, pull, request),
     [MESSAGE.TRANSFER_READ]: (read, peer, pull) => this.#read(peer, pull, read),
     [MESSAGE.TRANSFER_END]: (_how, peer, pull) => {
       const serving = peer.pulls.get(pull);

@@ -72,7 +72,7 @@ export class ObjectTransfer {
       memoryDirectory,
       spillDirectory,
       copyOf: (key) => this.#copyOf(key),
-      fosteredAt: (wish) => this.#fosteredAt(wish),
+      fosteredAt: (request) => this.#fosteredAt(request),
       isStored: (location) => store.holds(location),
       hold: (location) => store.hold(location),
       letGo: (location) => store.letGo(location),
@@ -91,7 +91,7 @@ export class ObjectTransfer {
         this.#source.withdrawn(key);
         this.#tellState(copy, "gone");
       },
-      fostered: (wish) => this.#fosters.wanted({ ...wish, node: nodeTag }),
+      fostered: (request) => this.#fosters.wanted({ ...request, node: nodeTag }),
     });
     const copies = this.#copies;
     const cache = this.#cache;
@@ -291,10 +291,10 @@ export class ObjectTransfer {
     if (owner !== undefined && nodeTagOf(owner) === node) this.#cache.decided(key, { isKept });
   }
 
-  #fosteredAt(wish: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
+  #fosteredAt(request: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
     // Without a copy here it is asked because the home is dead, be it that this node has not heard of that.
-    const isAsked = this.#fosters.fosters(wish.key) || this.#copyOf(wish.key) === undefined;
-    return isAsked ? this.#fosters.wanted(wish) : undefined;
+    const isAsked = this.#fosters.fosters(request.key) || this.#copyOf(request.key) === undefined;
+    return isAsked ? this.#fosters.wanted(request) : undefined;
   }
 
   #evict(bytes: number): void {

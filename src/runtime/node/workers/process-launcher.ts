@@ -38,9 +38,9 @@ export interface WorkerConfiguration {
   storeQuotaBytes: number;
   taskOomRetries: number;
   /** The file by which an interruption meets the call that it is meant for. */
-  runMark: string;
+  interruptSlot: string;
   /** The file by which the node tells until when its workers may run; undefined on one machine. */
-  runPermit: string | undefined;
+  executionLease: string | undefined;
   /** Its runtime environment, which what it submits inherits; undefined for the default one. */
   runtimeEnv: EnvironmentDescription | undefined;
   /** The folder whose packages its code finds first. */
@@ -142,17 +142,17 @@ export function createProcessLauncher(options: {
     },
     launch: ({ workerId, environment, settings, onLine, onExit }) => {
       const configuration = options.configure(workerId, settings);
-      const mark = new DaemonInterruptSlot(configuration.runMark);
+      const slot = new DaemonInterruptSlot(configuration.interruptSlot);
       let isGone = false;
       const child = start(
         { environment, settings, configuration },
         {
           onLine,
           onExit: (exit) => {
-            const marked = { running: mark.running(), begun: mark.begun() };
-            mark.remove();
+            const lastCalls = { running: slot.running(), begun: slot.begun() };
+            slot.remove();
             isGone = true;
-            onExit({ ...exit, ...marked });
+            onExit({ ...exit, ...lastCalls });
           },
         },
       );
@@ -162,9 +162,9 @@ export function createProcessLauncher(options: {
         },
         kill: () => child.kill("SIGKILL"),
         interrupt: (call) => {
-          if (!isGone && mark.requestInterrupt(call)) child.kill("SIGINT");
+          if (!isGone && slot.requestInterrupt(call)) child.kill("SIGINT");
         },
-        runsOther: (call) => !isGone && mark.runsOther(call),
+        runsOther: (call) => !isGone && slot.runsOther(call),
       };
     },
   };

@@ -58,8 +58,8 @@ export class CopyDirectory {
    *
    * @returns the node to receive it from: this one's own tag, or another's
    */
-  wanted(wish: { key: string; sizeBytes: number; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag {
-    const { key, sizeBytes, node, pull, avoid } = wish;
+  wanted(request: { key: string; sizeBytes: number; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag {
+    const { key, sizeBytes, node, pull, avoid } = request;
     let row = this.#rows.get(key);
     if (row === undefined) {
       row = { sizeBytes, holders: new Map(), children: new Map(), open: new Set([this.#self]) };

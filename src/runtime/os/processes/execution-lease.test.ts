@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DaemonExecutionLease, permitted, WorkerExecutionLease } from "./execution-lease.ts";
+import { DaemonExecutionLease, leasedTransport, WorkerExecutionLease } from "./execution-lease.ts";
 import { loopbackPair } from "../network/transport.ts";
 
 describe("a worker that may run for as long as its daemon says", () => {
@@ -14,7 +14,7 @@ describe("a worker that may run for as long as its daemon says", () => {
   let blockedMs: number;
 
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "test-shoal-permit-"));
+    folder = mkdtempSync(join(tmpdir(), "test-shoal-lease-"));
     daemon = new DaemonExecutionLease(join(folder, "runs-until"));
     seen = [];
     laterMs = 0;
@@ -83,7 +83,7 @@ describe("a worker that may run for as long as its daemon says", () => {
       daemon.allow(performance.now() + laterMs + 60_000);
     });
     const [near, far] = loopbackPair();
-    permitted(near, worker).onChunk = (chunk) => seen.push(chunk.toString());
+    leasedTransport(near, worker).onChunk = (chunk) => seen.push(chunk.toString());
     far.write(Buffer.from("call"));
     await new Promise((resolve) => setImmediate(resolve));
     expect(seen).toEqual(["blocked", "call"]);

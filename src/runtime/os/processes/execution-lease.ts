@@ -2,13 +2,13 @@
  * A small file by which the daemon of a cluster's node tells its workers until when they may run: nobody else runs their actors until then.
  *
  * A daemon that is stopped (SIGSTOP, a debugger) cannot end its workers before others take over their work, so they look themselves: a worker whose time is over stands still, with its thread blocked, until the
- * daemon has had an answer again, and ends after `PERMIT_GIVES_UP_MS`. It looks when the time that it knows is over and before it reads anything; in between this costs a comparison for each
+ * daemon has had an answer again, and ends after `EXECUTION_LEASE_GIVES_UP_MS`. It looks when the time that it knows is over and before it reads anything; in between this costs a comparison for each
  * chunk. One file for all workers: a heartbeat that was answered is one write, however many there are. Daemon and workers share the machine's monotonic clock. Invariant: without
  * a limit in the file (no head has taken the node in yet) workers run.
  */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { WORKER_GRACE_MS } from "../../base/limits.ts";
-import { PERMIT_GIVES_UP_MS, PERMIT_LOOK_EVERY_MS, PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS } from "../limits.ts";
+import { EXECUTION_LEASE_GIVES_UP_MS, EXECUTION_LEASE_LOOK_EVERY_MS, EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_MS } from "../limits.ts";
 import { blockFor } from "./interruptible.ts";
 import type { Transport } from "../network/transport.ts";
 
@@ -49,7 +49,7 @@ export class DaemonExecutionLease {
   }
 }
 
-interface WorkerPermitOptions {
+interface WorkerExecutionLeaseOptions {
   /** The daemon has made the file. */
   readonly path: string;
   /** Ends this process at once; not called twice. */
@@ -68,7 +68,7 @@ export class WorkerExecutionLease {
   readonly #bytes = Buffer.alloc(SIZE);
   #limitMs: number;
 
-  constructor({ path, end, nowMs = machineMs, block = blockFor }: WorkerPermitOptions) {
+  constructor({ path, end, nowMs = machineMs, block = blockFor }: WorkerExecutionLeaseOptions) {
     this.#fd = openSync(path, "r");
     this.#end = end;
     this.#nowMs = nowMs;
@@ -95,16 +95,16 @@ export class WorkerExecutionLease {
   }
 
   #nextLookMs(): number {
-    return this.#limitMs === Infinity ? PERMIT_LOOK_WITHOUT_LIMIT_EVERY_MS : Math.max(0, this.#limitMs - this.#nowMs());
+    return this.#limitMs === Infinity ? EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_MS : Math.max(0, this.#limitMs - this.#nowMs());
   }
 
   #standStill(sinceMs: number): void {
     while (this.#nowMs() >= this.#limitMs) {
-      if (this.#nowMs() - sinceMs >= PERMIT_GIVES_UP_MS) {
+      if (this.#nowMs() - sinceMs >= EXECUTION_LEASE_GIVES_UP_MS) {
         this.#end("its daemon has not answered for too long, and other nodes may have taken over its work");
         return;
       }
-      this.#block(PERMIT_LOOK_EVERY_MS);
+      this.#block(EXECUTION_LEASE_LOOK_EVERY_MS);
       this.#limitMs = this.#read();
     }
   }
@@ -116,20 +116,20 @@ export class WorkerExecutionLease {
 }
 
 /** A transport from which nothing is read while this process may not run. */
-export function permitted(transport: Transport, permit: WorkerExecutionLease): Transport {
-  return new PermittedTransport(transport, permit);
+export function leasedTransport(transport: Transport, lease: WorkerExecutionLease): Transport {
+  return new LeasedTransport(transport, lease);
 }
 
-class PermittedTransport implements Transport {
+class LeasedTransport implements Transport {
   onChunk: (chunk: Buffer) => void = () => {};
   onClose: (reason: string, isWhole: boolean) => void = () => {};
   onDrain: () => void = () => {};
   readonly #inner: Transport;
 
-  constructor(inner: Transport, permit: WorkerExecutionLease) {
+  constructor(inner: Transport, lease: WorkerExecutionLease) {
     this.#inner = inner;
     inner.onChunk = (chunk) => {
-      permit.check();
+      lease.check();
       this.onChunk(chunk);
     };
     inner.onClose = (reason, isWhole) => this.onClose(reason, isWhole);

@@ -8,13 +8,13 @@ import { DaemonInterruptSlot, WorkerInterruptSlot } from "./interrupt-slot.ts";
 const CALLER = "0123456789abcdef".repeat(2);
 const call = { caller: CALLER, callId: 7 };
 
-describe("the mark between a daemon and a worker", () => {
+describe("the interrupt slot between a daemon and a worker", () => {
   let folder: string;
   let path: string;
   let daemon: DaemonInterruptSlot;
   let worker: WorkerInterruptSlot;
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "test-shoal-mark-"));
+    folder = mkdtempSync(join(tmpdir(), "test-shoal-interrupt-slot-"));
     path = join(folder, "run-1");
     daemon = new DaemonInterruptSlot(path);
     worker = new WorkerInterruptSlot(path);
@@ -37,10 +37,10 @@ describe("the mark between a daemon and a worker", () => {
 
   test.each(["1", "0"])("tells the daemon which call of each connection began last (SHOAL_NATIVE=%s)", (native) => {
     const code = `import { WorkerInterruptSlot } from ${JSON.stringify(new URL("./interrupt-slot.ts", import.meta.url).href)};
-      const mark = new WorkerInterruptSlot(${JSON.stringify(path)});
-      const first = mark.begunOf(7);
-      const second = mark.begunOf(9);
-      mark.begunOf(11);
+      const slot = new WorkerInterruptSlot(${JSON.stringify(path)});
+      const first = slot.begunOf(7);
+      const second = slot.begunOf(9);
+      slot.begunOf(11);
       first.begins(0);
       second.begins(4);
       first.begins(5);
@@ -73,14 +73,14 @@ describe("the mark between a daemon and a worker", () => {
   test("lets a signal be sent to the call that runs, which knows of it", () => {
     worker.enter(call);
     expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(true);
-    expect(worker.wish()).toEqual({ recursive: true, isForAncestor: false });
+    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false });
     worker.leave();
-    expect(worker.wish()).toEqual({ recursive: true, isForAncestor: false });
-    worker.wishGranted();
-    expect(worker.wish()).toBeUndefined();
+    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: false });
+    worker.interrupted();
+    expect(worker.interruptRequest()).toBeUndefined();
   });
 
-  test("lets none be sent while nothing or another call runs, and leaves no wish behind", () => {
+  test("lets none be sent while nothing or another call runs, and leaves no request behind", () => {
     expect(daemon.requestInterrupt({ ...call, recursive: true })).toBe(false);
     for (const other of [
       { caller: CALLER, callId: 8 },
@@ -94,39 +94,39 @@ describe("the mark between a daemon and a worker", () => {
     }
     worker.enter(call);
     expect(daemon.runsOther({ ...call, recursive: true })).toBe(false);
-    expect(worker.wish()).toBeUndefined();
+    expect(worker.interruptRequest()).toBeUndefined();
   });
 
-  test("lets a recursive wish for a call that the running one was made for reach it, and no other wish", () => {
+  test("lets a recursive request for a call that the running one was made for reach it, and no other request", () => {
     const ancestors = [8, 9].map((callId) => ({ caller: CALLER, callId }));
     worker.enter(call, ancestors);
     const oldest = { caller: CALLER, callId: 9 };
     expect(daemon.requestInterrupt({ ...oldest, recursive: false })).toBe(false);
     expect(daemon.runsOther({ ...oldest, recursive: false })).toBe(true);
     expect(daemon.runsOther({ ...oldest, recursive: true })).toBe(false);
-    expect(worker.wish()).toBeUndefined();
+    expect(worker.interruptRequest()).toBeUndefined();
     expect(daemon.requestInterrupt({ ...oldest, recursive: true })).toBe(true);
-    expect(worker.wish()).toEqual({ recursive: true, isForAncestor: true });
+    expect(worker.interruptRequest()).toEqual({ recursive: true, isForAncestor: true });
     worker.leave();
-    worker.wishGranted();
+    worker.interrupted();
     worker.enter({ ...call, callId: 10 });
     expect(daemon.requestInterrupt({ ...oldest, recursive: true })).toBe(false);
   });
 
-  test("has one signal under way at a time, and keeps its wish while others are refused", () => {
+  test("has one signal under way at a time, and keeps its request while others are refused", () => {
     worker.enter(call, [{ caller: CALLER, callId: 8 }]);
     expect(daemon.requestInterrupt({ ...call, recursive: false })).toBe(true);
     for (const callId of [8, 11]) expect(daemon.requestInterrupt({ caller: CALLER, callId, recursive: true })).toBe(false);
-    expect(worker.wish()).toEqual({ recursive: false, isForAncestor: false });
+    expect(worker.interruptRequest()).toEqual({ recursive: false, isForAncestor: false });
   });
 
-  test("keeps the wish for another call", () => {
+  test("keeps the request for another call", () => {
     worker.enter(call);
     daemon.requestInterrupt({ ...call, recursive: false });
     worker.leave();
     worker.enter({ ...call, callId: 9 });
-    worker.wishGranted();
+    worker.interrupted();
     worker.enter(call);
-    expect(worker.wish()).toEqual({ recursive: false, isForAncestor: false });
+    expect(worker.interruptRequest()).toEqual({ recursive: false, isForAncestor: false });
   });
 });

@@ -7,7 +7,7 @@
  * shared memory, where a read or write of it takes about a microsecond; both sides block for no longer.
  *
  * A nested call that runs on the worker of its own parent keeps the worker from hearing that the parent is cancelled. So with the call that runs stand those
- * that it was made for, and a recursive wish for one of these stops it. One signal is under way at a time: a second could meet the next call.
+ * that it was made for, and a recursive request for one of these stops it. One signal is under way at a time: a second could meet the next call.
  *
  * For each connection the worker also marks the task of it that began last, be it ever so short. The daemon reads that when the worker has ended, for the callers.
  */
@@ -24,18 +24,18 @@ export interface MarkedCall {
 const CALLER_LENGTH = 32;
 const CALL_SIZE = 4 + CALLER_LENGTH;
 /** A call and a byte: 1 for recursive. */
-const WISH_SIZE = CALL_SIZE + 1;
-const WISH_AT = 64;
+const REQUEST_SIZE = CALL_SIZE + 1;
+const REQUEST_AT = 64;
 /** How many calls the running one was made for, and these, the nearest first. */
 const ANCESTORS_AT = 128;
 const ANCESTORS_MAX = 100;
 /** Pairs of words: the lease that a connection was made for, and the call of it that began last. */
 const BEGUN_AT = ANCESTORS_AT + 4 + ANCESTORS_MAX * CALL_SIZE;
-/** After so many other connections the mark of one is used again: its answers have long left. */
+/** After so many other connections the place of one is used again: its answers have long left. */
 const BEGUN_MAX = 64;
 const WORD = 4;
 const FILE_SIZE = BEGUN_AT + BEGUN_MAX * 2 * WORD;
-const NOTHING = Buffer.alloc(WISH_SIZE);
+const NOTHING = Buffer.alloc(REQUEST_SIZE);
 /** A signal that was sent has come by then, or never will. */
 const SIGNAL_TAKES_MS = 40;
 
@@ -53,20 +53,20 @@ function write(call: MarkedCall, buffer: Buffer): void {
 
 /** The marked calls of one connection, which is named by the lease it was made for. */
 export class BegunCalls {
-  readonly #mark: WorkerInterruptSlot;
+  readonly #slot: WorkerInterruptSlot;
   readonly #leaseId: number;
   /** Where its call is marked; negative until one has begun, and after another connection has taken the place. */
   #at = -1;
 
-  constructor(mark: WorkerInterruptSlot, leaseId: number) {
-    this.#mark = mark;
+  constructor(slot: WorkerInterruptSlot, leaseId: number) {
+    this.#slot = slot;
     this.#leaseId = leaseId;
   }
 
   /** Before anything of it runs. Calls begin in the order of their sending, so all before it have begun, too. */
   begins(callId: number): void {
-    if (this.#at < 0) this.#at = this.#mark.placeFor(this, this.#leaseId, callId);
-    else this.#mark.writeWord(this.#at, callId);
+    if (this.#at < 0) this.#at = this.#slot.placeFor(this, this.#leaseId, callId);
+    else this.#slot.writeWord(this.#at, callId);
   }
 
   placeTaken(): void {
@@ -83,7 +83,7 @@ export class WorkerInterruptSlot {
   readonly #begun: BegunCalls[] = [];
   #nextPlace = 0;
   readonly #call = Buffer.alloc(CALL_SIZE);
-  readonly #wish = Buffer.alloc(WISH_SIZE);
+  readonly #request = Buffer.alloc(REQUEST_SIZE);
   #ancestors: Buffer = Buffer.alloc(0);
 
   /** The daemon has made the file. */
@@ -141,17 +141,17 @@ export class WorkerInterruptSlot {
   }
 
   /** Whether the call that was entered last is to be stopped. */
-  wish(): InterruptRequest | undefined {
-    readSync(this.#fd, this.#wish, 0, WISH_SIZE, WISH_AT);
-    const recursive = this.#wish[CALL_SIZE] === 1;
-    const wished = this.#wish.subarray(0, CALL_SIZE);
-    if (this.#call.equals(wished)) return { recursive, isForAncestor: false };
-    return recursive && includes(this.#ancestors, wished) ? { recursive, isForAncestor: true } : undefined;
+  interruptRequest(): InterruptRequest | undefined {
+    readSync(this.#fd, this.#request, 0, REQUEST_SIZE, REQUEST_AT);
+    const recursive = this.#request[CALL_SIZE] === 1;
+    const requested = this.#request.subarray(0, CALL_SIZE);
+    if (this.#call.equals(requested)) return { recursive, isForAncestor: false };
+    return recursive && includes(this.#ancestors, requested) ? { recursive, isForAncestor: true } : undefined;
   }
 
-  /** The signal has come. A wish for another call stays. */
-  wishGranted(): void {
-    if (this.wish() !== undefined) writeSync(this.#fd, NOTHING, 0, WISH_SIZE, WISH_AT);
+  /** The signal has come. A request for another call stays. */
+  interrupted(): void {
+    if (this.interruptRequest() !== undefined) writeSync(this.#fd, NOTHING, 0, REQUEST_SIZE, REQUEST_AT);
   }
 }
 
@@ -159,7 +159,7 @@ export class WorkerInterruptSlot {
 export class DaemonInterruptSlot {
   readonly #path: string;
   readonly #fd: number;
-  readonly #wish = Buffer.alloc(WISH_SIZE);
+  readonly #request = Buffer.alloc(REQUEST_SIZE);
   /** The file as it was read last. */
   readonly #read = Buffer.alloc(FILE_SIZE);
   #signalMs = Number.NEGATIVE_INFINITY;
@@ -172,16 +172,16 @@ export class DaemonInterruptSlot {
 
   /** @returns whether the worker runs the call, or one that was made for it there: then, and only then, the signal must be sent. */
   requestInterrupt(call: MarkedCall & { recursive: boolean }): boolean {
-    // What does not run needs no wish; and the wish that is there may be for what does, with its signal under way.
+    // What does not run needs no request; and the request that is there may be for what does, with its signal under way.
     if (!this.#runs(call) || performance.now() - this.#signalMs < SIGNAL_TAKES_MS) return false;
-    write(call, this.#wish);
-    this.#wish[CALL_SIZE] = call.recursive ? 1 : 0;
-    writeSync(this.#fd, this.#wish, 0, WISH_SIZE, WISH_AT);
+    write(call, this.#request);
+    this.#request[CALL_SIZE] = call.recursive ? 1 : 0;
+    writeSync(this.#fd, this.#request, 0, REQUEST_SIZE, REQUEST_AT);
     if (this.#runs(call)) {
       this.#signalMs = performance.now();
       return true;
     }
-    writeSync(this.#fd, NOTHING, 0, WISH_SIZE, WISH_AT);
+    writeSync(this.#fd, NOTHING, 0, REQUEST_SIZE, REQUEST_AT);
     return false;
   }
 

@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from shoal._permit import RunPermit
+from shoal._execution_lease import ExecutionLease
 from shoal._pump import Pump
 
 #: What another process does, as no thread of this one can.
@@ -34,7 +34,7 @@ print(time.monotonic() < end)
 """
 
 
-class PermitTest(unittest.TestCase):
+class ExecutionLeaseTest(unittest.TestCase):
     def setUp(self):
         descriptor, self.path = tempfile.mkstemp()
         os.close(descriptor)
@@ -47,7 +47,7 @@ class PermitTest(unittest.TestCase):
             file.write(struct.pack("<d", until_ms))
 
     def worker(self):
-        return RunPermit(self.path, self.ended.append, lambda: self.now_ms)
+        return ExecutionLease(self.path, self.ended.append, lambda: self.now_ms)
 
     def write_elsewhere(self, until_ms, program=WRITE, *files):
         return subprocess.Popen([sys.executable, "-c", program, self.path, str(until_ms), *files], stdout=subprocess.PIPE, text=True)
@@ -130,7 +130,7 @@ class PermitTest(unittest.TestCase):
         read, write = os.pipe()
         pump.add_reader(read, lambda: handled.append(os.read(read, 1)))
         os.write(write, b"x")
-        pump.await_permit = lambda: handled.append("looked")
+        pump.await_execution_lease = lambda: handled.append("looked")
         pump.turn(0)
         self.assertEqual(handled, ["looked", b"x"])
 

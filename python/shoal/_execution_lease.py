@@ -14,7 +14,7 @@ import time
 from collections import deque
 from itertools import repeat, takewhile
 
-from ._limits import PERMIT_GIVES_UP_SECONDS, PERMIT_LOOK_EVERY_SECONDS, PERMIT_LOOK_WITHOUT_LIMIT_EVERY_SECONDS, WORKER_GRACE_SECONDS
+from ._limits import EXECUTION_LEASE_GIVES_UP_SECONDS, EXECUTION_LEASE_LOOK_EVERY_SECONDS, EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_SECONDS, WORKER_GRACE_SECONDS
 
 _GRACE_MS = WORKER_GRACE_SECONDS * 1000
 _WITHOUT_LIMIT = float("inf")
@@ -27,7 +27,7 @@ def _machine_ms():
     return time.clock_gettime(_CLOCK) * 1000
 
 
-class RunPermit:
+class ExecutionLease:
     """``end(reason)`` ends this process at once, and is not called twice."""
 
     def __init__(self, path, end, now_ms=_machine_ms):
@@ -62,7 +62,7 @@ class RunPermit:
 
     def _next_look_seconds(self):
         if self._limit_ms == _WITHOUT_LIMIT:
-            return PERMIT_LOOK_WITHOUT_LIMIT_EVERY_SECONDS
+            return EXECUTION_LEASE_LOOK_WITHOUT_LIMIT_EVERY_SECONDS
         return max(0.0, self._limit_ms - self._now_ms()) / 1000
 
     def _read(self):
@@ -73,11 +73,11 @@ class RunPermit:
             now_ms = self._now_ms()
             if now_ms < self._limit_ms:
                 return
-            left_seconds = PERMIT_GIVES_UP_SECONDS - (now_ms - since_ms) / 1000
+            left_seconds = EXECUTION_LEASE_GIVES_UP_SECONDS - (now_ms - since_ms) / 1000
             if left_seconds <= 0:
                 self._end("its daemon has not answered for too long, and other nodes may have taken over its work")
                 return
-            _hold_until_changed(self._map, int(left_seconds / PERMIT_LOOK_EVERY_SECONDS) + 1)
+            _hold_until_changed(self._map, int(left_seconds / EXECUTION_LEASE_LOOK_EVERY_SECONDS) + 1)
             self._limit_ms = self._read()
 
 
@@ -90,7 +90,7 @@ def _hold_until_changed(map_, looks):
     sleep = ctypes.PyDLL(None).usleep
     with memoryview(map_) as raw, raw.cast("d") as times:
         known = times[0]
-        naps = map(sleep, repeat(int(PERMIT_LOOK_EVERY_SECONDS * 1000000), looks))
+        naps = map(sleep, repeat(int(EXECUTION_LEASE_LOOK_EVERY_SECONDS * 1000000), looks))
         deque(takewhile(known.__eq__, map(times.__getitem__, naps)), maxlen=0)
 
 

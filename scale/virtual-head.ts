@@ -145,7 +145,7 @@ class VirtualCluster {
     const beganUs = spentUs();
     this.#nodesSpentUs = 0;
     await this.#asNodes(act);
-    // Reports and news are gathered for up to a quarter of a second.
+    // Reports and broadcasts are gathered for up to a quarter of a second.
     for (let saidMs = performance.now(); performance.now() - saidMs < quietMs; ) {
       this.#isSaid = false;
       const isQuiet = this.#toHead.length + this.#toNodes.length === 0;

@@ -92,7 +92,7 @@ class CallServer:
             job.shape = facts["shape"]
             job.read(facts, body)
             self._read(facts.get("held"))
-        if not is_actor_call and self.worker.is_spent:
+        if not is_actor_call and self.worker.is_retiring:
             self.decline(job)
             return
         self._open[call_id] = job

@@ -31,7 +31,7 @@ class ItemSink:
         self.is_stopped = False
         self._failure_taken = False
         self.call = None
-        #: Called once there is news.
+        #: Called once the stream is ready.
         self.waiters = []
         completion.when_settled(self._tell)
 
@@ -42,7 +42,7 @@ class ItemSink:
         return {"skip": self._received, "consumed": self._consumed, "itemsAhead": self._items_ahead, "bytesAhead": self._bytes_ahead}
 
     @property
-    def has_news(self):
+    def is_ready(self):
         return bool(self._arrived) or self.completion.is_settled or self.is_stopped
 
     def arrived(self, index, payload):
@@ -110,8 +110,8 @@ class ObjectRefGenerator:
     def __next__(self):
         worker = _runtime.require_task()
         sink = self._sink
-        if not sink.has_news:
-            Waiter(worker, lambda: sink.has_news, None).run()
+        if not sink.is_ready:
+            Waiter(worker, lambda: sink.is_ready, None).run()
         entry = sink.take()
         if entry is None:
             raise StopIteration
@@ -124,8 +124,8 @@ class ObjectRefGenerator:
         from ._coroutines import settled
 
         sink = self._sink
-        if not sink.has_news:
-            await settled(sink, _await_news)
+        if not sink.is_ready:
+            await settled(sink, _await_ready)
         entry = sink.take()
         if entry is None:
             raise StopAsyncIteration
@@ -146,8 +146,8 @@ class ObjectRefGenerator:
 
 
 @_runtime.in_turn
-def _await_news(sink, callback):
-    if sink.has_news:
+def _await_ready(sink, callback):
+    if sink.is_ready:
         callback()
     else:
         sink.waiters.append(callback)

@@ -81,7 +81,7 @@ class Worker:
         self.is_copy = False
         self.end_after_answer = None
         #: It takes no task any more: it has run some function as often as that may run in one process.
-        self.is_spent = False
+        self.is_retiring = False
         self._counts = {}
         #: The thread beside the main one that has the turn.
         self.side_stack = None
@@ -227,8 +227,8 @@ class Worker:
         elif kind == message.LEASE_RECLAIM:
             self._reclaim(*decoded)
         elif kind == message.WORKER_EXIT:
-            if self.is_spent and self.actor.id is None:
-                self._end_spent()
+            if self.is_retiring and self.actor.id is None:
+                self._end_retiring()
             else:
                 self.actor.end_when_idle()
         elif kind == message.CANCEL_REF:
@@ -577,19 +577,19 @@ class Worker:
     def begins(self, target):
         """A task begins whose function has a limit. With the last one that this process takes, the daemon and the callers hear that no other begins here."""
         count = self._counts[target.id] = self._counts.get(target.id, 0) + 1
-        if count < target.max_calls or self.is_spent:
+        if count < target.max_calls or self.is_retiring:
             return
-        self.is_spent = True
-        self.daemon.send(message.WORKER_SPENT, None)
+        self.is_retiring = True
+        self.daemon.send(message.WORKER_RETIRING, None)
         self.executor.decline_queued()
         self.pump.flush()
 
     # ---- the end
 
-    def _end_spent(self):
+    def _end_retiring(self):
         """Nobody has a lease on it. What its tasks have called and not waited for goes on until it is answered. @raises SystemExit"""
         if any(not call.is_ended for call in self.calls.open_calls()):
-            self.pump.after(LOOK_FOR_OPEN_CALLS_SECONDS, self._end_spent)
+            self.pump.after(LOOK_FOR_OPEN_CALLS_SECONDS, self._end_retiring)
         else:
             self.end_actor(None)
 

@@ -58,7 +58,7 @@ function goodHeaders(process: string): Readonly<Record<number, unknown>> {
     [MESSAGE.WORKER_PARK]: { left: 1, isReport: true },
     [MESSAGE.WORKER_UNPARK]: shape,
     [MESSAGE.WORKER_EXIT]: { ending: "exited", reason: "so" },
-    [MESSAGE.WORKER_SPENT]: undefined,
+    [MESSAGE.WORKER_RETIRING]: undefined,
     [MESSAGE.DEFINE]: {
       number: 0,
       id,

@@ -29,8 +29,8 @@ describe("on two CPUs", () => {
     for (let call = 0; call < 9; call += 1) pids.push(await limited.remote());
     expect(counts(pids).every((count) => count <= 3)).toBe(true);
     expect(counts(pids).filter((count) => count === 3).length).toBeGreaterThanOrEqual(1);
-    const spent = Array.from(new Set(pids)).filter((pid) => pids.filter((other) => other === pid).length === 3);
-    await until(() => spent.every((pid) => !isAlive(pid)), "the spent workers to end");
+    const retiring = Array.from(new Set(pids)).filter((pid) => pids.filter((other) => other === pid).length === 3);
+    await until(() => retiring.every((pid) => !isAlive(pid)), "the retiring workers to end");
   });
 
   test("with a limit of one, each call has a process of its own, and runs once", async () => {
@@ -71,7 +71,7 @@ describe("on two CPUs", () => {
     expect(new Set(pids).size).toBe(3);
     appendFileSync(log.file, "open\n");
     for (const [value] of await get(waiting)) expect(value).toBe(7);
-    await until(() => pids.every((pid) => !isAlive(pid)), "the spent workers to end");
+    await until(() => pids.every((pid) => !isAlive(pid)), "the retiring workers to end");
   });
 
   test("nested calls are counted on the worker of their parent, which ends after them", async () => {
@@ -82,7 +82,7 @@ describe("on two CPUs", () => {
     });
     const { pids } = await parent.remote();
     expect(new Set(pids).size).toBe(3);
-    await until(() => pids.every((pid) => !isAlive(pid)), "the spent workers to end");
+    await until(() => pids.every((pid) => !isAlive(pid)), "the retiring workers to end");
   });
 
   test("large results, refs and what the task has called and not awaited outlive the worker", async () => {
@@ -102,7 +102,7 @@ describe("on two CPUs", () => {
     );
     const { pid, bytes, own, small, child: called } = await limited.remote();
     expect(await called).toBe("from the child");
-    await until(() => !isAlive(pid), "the spent worker to end");
+    await until(() => !isAlive(pid), "the retiring worker to end");
     expect(bytes.every((byte) => byte === 7)).toBe(true);
     expect((await own).every((byte) => byte === 8)).toBe(true);
     expect(await small).toBe("small");
@@ -124,7 +124,7 @@ describe("on two CPUs", () => {
       }
     expect(seen).toEqual([...Array(500).keys(), ...Array(500).keys()]);
     expect(pids.size).toBe(2);
-    await until(() => Array.from(pids).every((pid) => !isAlive(pid)), "the spent workers to end");
+    await until(() => Array.from(pids).every((pid) => !isAlive(pid)), "the retiring workers to end");
   });
 
   test("a call that throws counts, too, and is tried again in another process", async () => {
@@ -150,7 +150,7 @@ describe("on two CPUs", () => {
 
   test("nothing is left: CPUs, leases and processes are as before", async () => {
     await until(async () => (await availableResources())["CPU"] === 2, "both CPUs to be free");
-    await until(() => shoalProcesses({ kind: "worker" }).length <= 4, "the spent workers to have ended");
+    await until(() => shoalProcesses({ kind: "worker" }).length <= 4, "the retiring workers to have ended");
     expect(driverRuntime().pendingTaskCount).toBe(0);
   });
 

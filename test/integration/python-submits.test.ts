@@ -55,15 +55,15 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`calls that Python submits${unless
     expect(pids).toHaveLength(9);
     for (const pid of pids) expect(pids.filter((other) => other === pid).length).toBeLessThanOrEqual(2);
     expect(refused).toContain("it belongs to the function: use @shoal.remote(max_calls=3)");
-    const spent = pids.filter((pid) => pids.filter((other) => other === pid).length === 2);
-    await until(() => spent.every((pid) => !isAlive(pid)), "the spent workers to end");
+    const retiring = pids.filter((pid) => pids.filter((other) => other === pid).length === 2);
+    await until(() => retiring.every((pid) => !isAlive(pid)), "the retiring workers to end");
   });
 
   test("a function of Python that TypeScript limits", async () => {
     const once = python.task<() => number>(SUBMITS, "process", { maxCalls: 1, maxRetries: 0 });
     const pids = await get(Array.from({ length: 5 }, () => once.remote()));
     expect(new Set(pids).size).toBe(5);
-    await until(() => pids.every((pid) => !isAlive(pid)), "the spent workers to end");
+    await until(() => pids.every((pid) => !isAlive(pid)), "the retiring workers to end");
   });
 
   test("labels to fall back on", async () => {

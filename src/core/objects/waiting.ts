@@ -15,7 +15,7 @@ import { type TaskContext, taskContext } from "../../runtime/worker/task-context
 import { entryIfRef, entryOf, isObjectRef } from "./object-ref.ts";
 import type { LongWait, LongWaits } from "../why/long-waits.ts";
 import { afterLimit } from "./waiting-limits.ts";
-import { isObjectRefGenerator, newsOf } from "../streams/object-ref-generator.ts";
+import { isObjectRefGenerator, readinessOf } from "../streams/object-ref-generator.ts";
 import type { GetOptions } from "../ref-types.ts";
 import type { Serializer, Surroundings } from "../serializer.ts";
 
@@ -152,7 +152,7 @@ export class Waiting {
     let lastReady = -1;
     for (let index = 0; index < refs.length; index += 1) {
       const ref = refs[index] as R;
-      const entry = entryIfRef(ref) ?? newsOfStream(ref, index);
+      const entry = entryIfRef(ref) ?? readinessOfStream(ref, index);
       // A stamp on the entry instead of a set per call.
       if (entry.waitStamp === stamp) throw givenTwice(ref);
       entry.waitStamp = stamp;
@@ -430,8 +430,8 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-function newsOfStream(value: object, index: number): ObjectEntry {
-  if (isObjectRefGenerator(value)) return newsOf(value);
+function readinessOfStream(value: object, index: number): ObjectEntry {
+  if (isObjectRefGenerator(value)) return readinessOf(value);
   throw new TypeError(`Cannot wait: element ${index} is not an ObjectRef: received ${describeValue(value)}`);
 }
 
@@ -441,7 +441,7 @@ function givenTwice(ref: object): RangeError {
 
 /** A stream is awaited for its next item or its end. */
 function awaitedEntryOf(ref: object): ObjectEntry {
-  return isObjectRefGenerator(ref) ? newsOf(ref) : entryOf(ref);
+  return isObjectRefGenerator(ref) ? readinessOf(ref) : entryOf(ref);
 }
 
 const NO_LIMITS: GetOptions = {};

@@ -22,7 +22,7 @@ interface ReadingOptions {
 
 export let isObjectRefGenerator: (value: unknown) => value is ObjectRefGeneratorHandle;
 /** An entry that is settled when the next item or the end is there. */
-export let newsOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
+export let readinessOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
 
 /** What ends with the stream: it stands for the call. */
 export let completionOf: (generator: ObjectRefGeneratorHandle) => ObjectEntry;
@@ -39,7 +39,7 @@ export class ObjectRefGeneratorHandle {
 
   static {
     isObjectRefGenerator = (value): value is ObjectRefGeneratorHandle => typeof value === "object" && value !== null && #stream in value;
-    newsOf = (generator) => generator.#stream.news();
+    readinessOf = (generator) => generator.#stream.readiness();
     completionOf = (generator) => generator.#stream.completion;
   }
 
@@ -121,8 +121,8 @@ export class ObjectRefGeneratorHandle {
     for (;;) {
       const entry = this.#stream.take() ?? this.#stream.takeFailure();
       if (entry !== undefined) return entry;
-      if (this.#stream.hasNews) return undefined;
-      await this.#options.streamReader.untilSettled(this.#stream.news());
+      if (this.#stream.isReady) return undefined;
+      await this.#options.streamReader.untilSettled(this.#stream.readiness());
     }
   }
 }

@@ -114,17 +114,17 @@ describe("what a stream has received", () => {
 
   test("wakes who waits for the next item, or the end", () => {
     const { stream, completion, item } = fixture();
-    const first = stream.news();
-    expect(stream.news()).toBe(first);
+    const first = stream.readiness();
+    expect(stream.readiness()).toBe(first);
     expect(first.isSettled).toBe(false);
     item(0);
     expect(first.isSettled).toBe(true);
     stream.take();
-    const second = stream.news();
+    const second = stream.readiness();
     expect(second.isSettled).toBe(false);
     completion.settlePrimitive(undefined);
     expect(second.isSettled).toBe(true);
-    expect(stream.hasNews).toBe(true);
+    expect(stream.isReady).toBe(true);
     expect(stream.takeFailure()).toBeUndefined();
   });
 });
@@ -139,7 +139,7 @@ describe("the failure of a stream", () => {
     expect(stream.take() ?? stream.takeFailure()).toBe(completion);
     expect(completion.failureSeen).toBe(true);
     expect(stream.takeFailure()).toBeUndefined();
-    expect(stream.hasNews).toBe(true);
+    expect(stream.isReady).toBe(true);
   });
 
   test("becomes an object of its own for refs()", () => {
@@ -178,7 +178,7 @@ describe("a stream that is stopped", () => {
     // The pin of the ref inside is the item's own, and goes with it.
     expect(Array.from(pins.of).filter(([entry, count]) => entry.sequence === 7 && count !== 0)).toEqual([]);
     expect(told).toEqual(["stop", "pursued"]);
-    expect([stream.take(), stream.hasNews]).toEqual([undefined, true]);
+    expect([stream.take(), stream.isReady]).toEqual([undefined, true]);
   });
 
   test("is withdrawn where it was not sent, and stopped where it is sent again", () => {

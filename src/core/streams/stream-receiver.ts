@@ -62,7 +62,7 @@ export class StreamReceiver implements ItemSink {
   readonly #arrived = new Fifo<Arrived>();
   #producer: Producer | undefined;
   /** Settles when an item or the end is there; made when somebody asks. */
-  #news: ObjectEntry | undefined;
+  #readiness: ObjectEntry | undefined;
   #received = 0;
   #consumed = 0;
   #toldConsumed = 0;
@@ -89,7 +89,7 @@ export class StreamReceiver implements ItemSink {
   }
 
   /** Whether `take` or `takeFailure` has something, or nothing will come any more. */
-  get hasNews(): boolean {
+  get isReady(): boolean {
     return this.#arrived.size > 0 || this.completion.isSettled || this.#isStopped;
   }
 
@@ -106,14 +106,14 @@ export class StreamReceiver implements ItemSink {
     if (this.#isStopped) producer.stop();
   }
 
-  /** An entry that is settled when there is news: what a wait for the next item waits for. */
-  news(): ObjectEntry {
-    if (this.#news === undefined || (this.#news.isSettled && !this.hasNews)) {
-      this.#news = new ObjectEntry(this.completion.sequence, 0);
-      this.#news.actor = this.completion.actor;
+  /** An entry that is settled once the stream is ready: what a wait for the next item waits for. */
+  readiness(): ObjectEntry {
+    if (this.#readiness === undefined || (this.#readiness.isSettled && !this.isReady)) {
+      this.#readiness = new ObjectEntry(this.completion.sequence, 0);
+      this.#readiness.actor = this.completion.actor;
     }
-    if (this.hasNews && !this.#news.isSettled) this.#news.settlePrimitive(undefined);
-    return this.#news;
+    if (this.isReady && !this.#readiness.isSettled) this.#readiness.settlePrimitive(undefined);
+    return this.#readiness;
   }
 
   // ---- from the producer
@@ -167,7 +167,7 @@ export class StreamReceiver implements ItemSink {
   }
 
   #announce(): void {
-    this.#news?.settlePrimitive(undefined);
+    this.#readiness?.settlePrimitive(undefined);
   }
 
   // ---- to the consumer

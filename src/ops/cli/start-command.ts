@@ -13,7 +13,7 @@ import {
   parseNetworkAddress,
   readNetworkAddress,
   readNetworkAddresses,
-  shownAddress,
+  formatAddress,
 } from "../../runtime/os/network/network-address.ts";
 import { installedNatsServer } from "../../runtime/nats/server/nats-install.ts";
 import { findNatsServer, NatsServerNotFoundError } from "../../runtime/nats/server/nats-server-binary.ts";
@@ -223,7 +223,7 @@ function refuseSecondHead(name: string, isHa: boolean): void {
   const other = readRunFiles().running.find((run) => run.role === "head" && run.name === name);
   // Those that take over from each other have nothing in common but the NATS.
   if (other === undefined || (isHa && other.hasRivals === true)) return;
-  throw new ShoalError(`Cannot start a head: one of the name "${name}" runs on this machine already, at ${shownAddress(other.address)}.`, {
+  throw new ShoalError(`Cannot start a head: one of the name "${name}" runs on this machine already, at ${formatAddress(other.address)}.`, {
     reason: "a head of this name runs already",
     hint: "`shoal status` shows it, `shoal stop` ends it. For a second cluster give a --name and a --port; for a second node use --address; heads that take over from each other are all started with --ha.",
   });

@@ -1,5 +1,5 @@
 /** What `shoal start` says when it has succeeded: where things run, what to paste on other machines, how programs connect, how it is ended. */
-import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, shownAddresses } from "../../runtime/os/network/network-address.ts";
+import { isLoopbackHost, parseNetworkAddress, readNetworkAddresses, formatAddresses } from "../../runtime/os/network/network-address.ts";
 
 export interface StartedFacts {
   readonly address: string;
@@ -21,7 +21,7 @@ export interface StartedFacts {
 
 export function startedText(facts: StartedFacts, { isForeground }: { isForeground: boolean }): string {
   const { address, nodeId, isHead, logs } = facts;
-  const shown = shownAddresses(readNetworkAddresses(address));
+  const shown = formatAddresses(readNetworkAddresses(address));
   return [
     isHead ? headLine(facts, shown) : `This machine is a node (${nodeId}) of the cluster at ${shown}.`,
     "",
@@ -41,7 +41,7 @@ export function startedText(facts: StartedFacts, { isForeground }: { isForegroun
 function headLine({ nodeId, heads, hasRivals }: StartedFacts, shown: string): string {
   if (!hasRivals) return `Started a cluster: its head is at ${shown}, and this machine is its first node (${nodeId}).`;
   const [, ...others] = heads;
-  const beside = others.length === 0 ? "and no other one is there yet" : `beside ${shownAddresses(others)}`;
+  const beside = others.length === 0 ? "and no other one is there yet" : `beside ${formatAddresses(others)}`;
   return `Started a head at ${shown}, ${beside}, and a node of the cluster (${nodeId}).`;
 }
 
@@ -64,12 +64,12 @@ function joinLines({ address, heads, joinToken, otherAddresses }: StartedFacts):
       "Other machines cannot reach it. To let them join, end it and start it at an address of this machine:",
       `  shoal start --head --host ${example}`,
       "A further node on this machine, for trying things out:",
-      join(shownAddresses(heads)),
+      join(formatAddresses(heads)),
     ];
   }
   return [
     "Other machines join it with",
-    join(shownAddresses(heads)),
+    join(formatAddresses(heads)),
     "Whoever has this token can run programs in the cluster: keep it secret.",
   ];
 }

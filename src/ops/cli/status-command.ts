@@ -1,5 +1,5 @@
 /** `shoal status`: the nodes of the cluster, what is used, what waits, actors, placement groups, and who has gone; asked of the head at this moment. */
-import { shownAddresses } from "../../runtime/os/network/network-address.ts";
+import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
 import { type Command, defineCommand } from "./command.ts";
@@ -21,7 +21,7 @@ export const statusCommand: Command = defineCommand({
       cluster.ask(MESSAGE.GROUPS, undefined),
     ]);
     const facts = {
-      address: shownAddresses(cluster.node.clusterAddress.split(",")),
+      address: formatAddresses(cluster.node.clusterAddress.split(",")),
       thisNodeId: cluster.node.nodeId,
       ...status,
       actors: counts(actors.map(({ phase }) => phase)),

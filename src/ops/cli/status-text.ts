@@ -4,7 +4,7 @@
  * Nodes are named by the first digits of their ids, which the other commands take, too. Parts without anything to say are left out, but for the nodes.
  * Memory is shown in powers of 1000, like disks, and everything else as the number that programs ask for.
  */
-import { shownAddress } from "../../runtime/os/network/network-address.ts";
+import { formatAddress } from "../../runtime/os/network/network-address.ts";
 import type { ClusterStatusHeader } from "../../runtime/wire/cluster-messages.ts";
 
 export interface StatusFacts extends ClusterStatusHeader {
@@ -22,7 +22,7 @@ export function statusText(facts: StatusFacts, nowMs: number): string {
     `Cluster at ${facts.address}, whose head has run for ${duration(nowMs - facts.startedMs)}`,
     ...part(
       "Heads",
-      (facts.heads ?? []).map((address, index) => `${shownAddress(address)}   ${index === 0 ? "leads" : "stands by"}`),
+      (facts.heads ?? []).map((address, index) => `${formatAddress(address)}   ${index === 0 ? "leads" : "stands by"}`),
     ),
     ...part(
       "Nodes",

@@ -6,8 +6,8 @@
  */
 import { STOPS_WITHIN_MS } from "../providers/limits.ts";
 import { ShoalError } from "../../runtime/base/errors.ts";
-import { clustersOfRuns, shownClusters } from "../../runtime/os/files/local-clusters.ts";
-import { readNetworkAddresses, shownAddress, shownAddresses } from "../../runtime/os/network/network-address.ts";
+import { clustersOfRuns, formatClusters } from "../../runtime/os/files/local-clusters.ts";
+import { readNetworkAddresses, formatAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { removeStaleNodeFiles } from "../../runtime/os/files/node-file.ts";
 import { isRunning, readRunFiles, removeRunFile, type RunFile, signalProcess } from "../../runtime/os/files/run-file.ts";
 import { sweepStaleSessions } from "../../runtime/os/files/session-sweep.ts";
@@ -40,10 +40,10 @@ machine has parts of several clusters, --address or --all says of which.`,
       await Promise.all(
         runs.map(async (run) => {
           const how = await end(run, { force: options.force, timeoutMs });
-          stopped.push({ address: shownAddress(run.address), role, how });
+          stopped.push({ address: formatAddress(run.address), role, how });
           if (!options.json)
             terminal.print(
-              `${role === "head" ? "Ended the head and the node" : "Ended the node"} of the cluster at ${shownAddress(run.address)}${how === "killed" ? ", by force" : ""}.`,
+              `${role === "head" ? "Ended the head and the node" : "Ended the node"} of the cluster at ${formatAddress(run.address)}${how === "killed" ? ", by force" : ""}.`,
             );
         }),
       );
@@ -65,23 +65,23 @@ function runsToEnd(running: RunFile[], { address, all }: { address: string | und
     const wanted = readNetworkAddresses(address);
     const found = clusters.find(({ addresses }) => addresses.some((one) => wanted.includes(one)));
     if (found !== undefined) return found.members;
-    const there = clusters.length === 0 ? "nothing of Shoal runs on this machine" : `there is only ${shownClusters(clusters)}`;
-    throw new ShoalError(`Cannot stop the cluster at ${shownAddresses(wanted)}: nothing of it runs on this machine: ${there}.`, {
+    const there = clusters.length === 0 ? "nothing of Shoal runs on this machine" : `there is only ${formatClusters(clusters)}`;
+    throw new ShoalError(`Cannot stop the cluster at ${formatAddresses(wanted)}: nothing of it runs on this machine: ${there}.`, {
       reason: "nothing of it runs on this machine",
       hint: "Name the address that `shoal start` printed.",
     });
   }
   const [first] = clusters;
   if (all || first === undefined || clusters.length === 1) return running;
-  const reason = `this machine has parts of ${clusters.length} clusters: ${shownClusters(clusters)}`;
+  const reason = `this machine has parts of ${clusters.length} clusters: ${formatClusters(clusters)}`;
   throw new ShoalError(`Cannot stop the cluster of this machine: ${reason}.`, {
     reason,
-    hint: `Name one with --address ${shownAddresses(first.addresses)}, or end all of them with --all.`,
+    hint: `Name one with --address ${formatAddresses(first.addresses)}, or end all of them with --all.`,
   });
 }
 
 function tellLeftover(terminal: Terminal, run: RunFile): void {
-  terminal.tell(`Removed what a killed supervisor of the cluster at ${shownAddress(run.address)} had left.`);
+  terminal.tell(`Removed what a killed supervisor of the cluster at ${formatAddress(run.address)} had left.`);
 }
 
 /** @throws ShoalError when it does not end even by force */

@@ -33,7 +33,7 @@ joined can run programs on all nodes. A node needs its token again when its supe
     const made = await ask("new", { do: "new", ageMaxMs }, options.address);
     if (options.json) terminal.print(JSON.stringify({ id: made.id, joinToken: made.joinToken, expiresAtMs: made.expiresAtMs }));
     else {
-      terminal.tell(`Token ${shownId(made.id)}, good ${untilText(made.expiresAtMs)}:`);
+      terminal.tell(`Token ${formatTokenId(made.id)}, good ${untilText(made.expiresAtMs)}:`);
       terminal.print(made.joinToken);
     }
   },
@@ -47,7 +47,7 @@ export const tokenListCommand: Command = defineCommand({
   run: async ({ options, terminal }) => {
     const { tokens } = await ask("list", { do: "list" }, options.address);
     if (options.json) terminal.print(JSON.stringify({ tokens }));
-    else for (const token of tokens) terminal.print(`${shownId(token.id)}  made ${timeText(token.createdAtMs)}  ${stateText(token)}`);
+    else for (const token of tokens) terminal.print(`${formatTokenId(token.id)}  made ${timeText(token.createdAtMs)}  ${stateText(token)}`);
   },
 });
 
@@ -76,7 +76,7 @@ end. ID is the token's id as \`shoal token list\` shows it, or its first digits,
     if (options.json) terminal.print(JSON.stringify({ id: token.id, wasGood }));
     else
       terminal.print(
-        wasGood ? `Token ${shownId(token.id)} is revoked.` : `Token ${shownId(token.id)} was not good any more; it is revoked.`,
+        wasGood ? `Token ${formatTokenId(token.id)} is revoked.` : `Token ${formatTokenId(token.id)} was not good any more; it is revoked.`,
       );
   },
 });
@@ -123,7 +123,7 @@ function timeText(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-function shownId(id: string): string {
+function formatTokenId(id: string): string {
   return id.slice(0, ID_DIGITS_SHOWN);
 }
 

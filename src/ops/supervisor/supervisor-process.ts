@@ -10,7 +10,7 @@ import { startHead, startNode } from "../providers/local-processes.ts";
 import { type SupervisedNats, startSupervisedNats } from "../providers/supervised-nats.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { NatsProcessEvent } from "../../runtime/nats/server/nats-process.ts";
-import { parseNetworkAddress, shownAddresses } from "../../runtime/os/network/network-address.ts";
+import { parseNetworkAddress, formatAddresses } from "../../runtime/os/network/network-address.ts";
 import type { NatsTls } from "../../runtime/nats/nats-link.ts";
 import type { HeadConfiguration } from "../../entry/head.ts";
 import { RotatingLog } from "../../runtime/os/files/rotating-log.ts";
@@ -200,7 +200,7 @@ try {
     nodeId: supervisor.node?.nodeId ?? "",
     joinToken: supervisor.head?.joinToken,
   };
-  log.write(`Runs: node ${started.nodeId} of the cluster at ${shownAddresses(heads)}.`);
+  log.write(`Runs: node ${started.nodeId} of the cluster at ${formatAddresses(heads)}.`);
   isStarted = true;
   send(JSON.stringify(started));
 } catch (error) {

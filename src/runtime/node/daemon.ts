@@ -471,7 +471,7 @@ export class NodeDaemon {
         case "endWorker":
           this.#workers.kill(effect.worker, effect.reason);
           break;
-        case "workerSpent":
+        case "workerRetiring":
           this.#send(effect.worker, MESSAGE.WORKER_EXIT, undefined);
           break;
         default:

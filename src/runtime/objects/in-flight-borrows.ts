@@ -9,7 +9,7 @@ import type { ProcessId } from "../base/ids.ts";
 import type { ObjectTable } from "./object-table.ts";
 import type { Payload } from "./payload.ts";
 
-interface HeldMessagesOptions {
+interface InFlightBorrowsOptions {
   table: Pick<ObjectTable, "holdFor" | "heldEnded" | "storeLinkEnded">;
   receiverId: ProcessId;
   /** The caller's number of the link, negative for its calls; undefined where both ends are one process. */
@@ -17,13 +17,13 @@ interface HeldMessagesOptions {
 }
 
 export class InFlightBorrows {
-  readonly #table: HeldMessagesOptions["table"];
+  readonly #table: InFlightBorrowsOptions["table"];
   readonly #receiverId: ProcessId;
   readonly #link: number | undefined;
   #last = 0;
   #hasStored = false;
 
-  constructor({ table, receiverId, link }: HeldMessagesOptions) {
+  constructor({ table, receiverId, link }: InFlightBorrowsOptions) {
     this.#table = table;
     this.#receiverId = receiverId;
     this.#link = link;

@@ -69,7 +69,7 @@ export interface MessagesOfProcess extends Omit<MessagesToHead, typeof MESSAGE.R
    * From a worker: it takes no task any more, as the last call has begun that some function may have there. Its leases are revoked; WORKER_EXIT follows when none is left and
    * nothing is parked there.
    */
-  [MESSAGE.WORKER_SPENT]: undefined;
+  [MESSAGE.WORKER_RETIRING]: undefined;
   /** What such a demand, or an actor without a process, waits for on this node. */
   [MESSAGE.WHY_LEASE]: { shape: string } | { actor: ActorId };
   /** What the call behind the ref waits for; asked of the process that makes it. */
@@ -191,7 +191,7 @@ export const MESSAGES_OF_PROCESS: Shapes<MessagesOfProcess> = {
   [MESSAGE.WORKER_PARK]: fields<ParkHeader>({ left: count, isReport: flag }),
   [MESSAGE.WORKER_UNPARK]: leaseSpec,
   [MESSAGE.WORKER_EXIT]: optional(actorLeaving),
-  [MESSAGE.WORKER_SPENT]: nothing,
+  [MESSAGE.WORKER_RETIRING]: nothing,
   [MESSAGE.WHY_LEASE]: either(fields({ shape: leaseSpec }), fields({ actor: anyActor })),
   [MESSAGE.WHY_REF]: whyRef,
   [MESSAGE.CANCEL_REF]: fields<CancelRefHeader>({ id: objectId, owner: processId, force: flag, recursive: flag }),

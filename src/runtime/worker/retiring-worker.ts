@@ -6,21 +6,21 @@
  * the worker host, which tells the daemon and the callers.
  */
 export class RetiringWorker {
-  isSpent = false;
+  isRetiring = false;
   readonly #counts = new Map<string, number>();
-  readonly #onSpent: () => void;
+  readonly #onRetiring: () => void;
 
-  /** @param onSpent the last call is about to begin */
-  constructor(onSpent: () => void) {
-    this.#onSpent = onSpent;
+  /** @param onRetiring the last call is about to begin */
+  constructor(onRetiring: () => void) {
+    this.#onRetiring = onRetiring;
   }
 
   /** A call of the function begins. */
   begins(id: string, maxCalls: number): void {
     const count = (this.#counts.get(id) ?? 0) + 1;
     this.#counts.set(id, count);
-    if (count < maxCalls || this.isSpent) return;
-    this.isSpent = true;
-    this.#onSpent();
+    if (count < maxCalls || this.isRetiring) return;
+    this.isRetiring = true;
+    this.#onRetiring();
   }
 }

@@ -67,7 +67,7 @@ export interface WorkerHostOptions {
   busyPoll?: BusyPoll | undefined;
   /** Makes synchronous tasks interruptible; absent where code cannot be stopped. */
   guard?: InterruptionGuard;
-  /** Whether calls that this process has made have not been answered; absent where the process is not this worker's alone, which then is never spent. */
+  /** Whether calls that this process has made have not been answered; absent where the process is not this worker's alone, which then never retires. */
   hasOpenCalls?: (() => boolean) | undefined;
   /** Extensions that want to hear of calls. */
   observers?: CallObservers | undefined;
@@ -91,7 +91,7 @@ export class WorkerHost {
   readonly #read = new ReadLinks();
   /** By owner, up to which number leases have ended here: one that connects for them comes too late. */
   readonly #reclaimed = new Map<ProcessId, number>();
-  readonly #spent: RetiringWorker | undefined;
+  readonly #retiring: RetiringWorker | undefined;
   /** Of an actor that waits until its constructor may begin. */
   #constructorSlot: ((accelerators: AcceleratorIds | undefined) => void) | undefined;
   #isEnding = false;
@@ -99,11 +99,11 @@ export class WorkerHost {
   constructor(options: WorkerHostOptions) {
     this.#options = options;
     const { daemon } = options;
-    if (options.hasOpenCalls !== undefined) this.#spent = new RetiringWorker(() => this.#declineTasks());
+    if (options.hasOpenCalls !== undefined) this.#retiring = new RetiringWorker(() => this.#declineTasks());
     this.executor = new Executor({
       park: (left, isReport) => daemon.send(MESSAGE.WORKER_PARK, { left, isReport } satisfies ParkHeader),
       unpark: (shape) => daemon.send(MESSAGE.WORKER_UNPARK, shape),
-      runOwn: (shape) => this.#spent?.isSpent !== true && options.runOwn(shape),
+      runOwn: (shape) => this.#retiring?.isRetiring !== true && options.runOwn(shape),
       useAccelerators: options.useAccelerators,
     });
   }
@@ -135,7 +135,7 @@ export class WorkerHost {
     [MESSAGE.HELD_ENDED]: ([sender, link, asker]) =>
       void this.#read.readOver(sender, -link).then((number) => this.#options.table.heldRead({ sender, link, number, asker })),
     [MESSAGE.WORKER_EXIT]: () => {
-      if (this.#spent?.isSpent === true && this.actors.actorId === undefined) this.#endSpent();
+      if (this.#retiring?.isRetiring === true && this.actors.actorId === undefined) this.#endRetiring();
       else this.actors.whenIdle(() => void this.#disposeAndExit());
     },
   };
@@ -164,15 +164,15 @@ export class WorkerHost {
   /** The last call of a function that this process may run is about to begin. What the daemon and the callers hear now they hear before it has run. */
   #declineTasks(): void {
     const { daemon } = this.#options;
-    daemon.send(MESSAGE.WORKER_SPENT, undefined);
+    daemon.send(MESSAGE.WORKER_RETIRING, undefined);
     daemon.flush();
     this.executor.declineQueued();
     for (const server of this.#callers.values()) server.decline();
   }
 
   /** Nobody has a lease on it, and nothing is parked here. What its tasks have called and not awaited is theirs all the same, and goes on until it is answered. */
-  #endSpent(): void {
-    if (this.#options.hasOpenCalls?.() === true) setTimeout(() => this.#endSpent(), LOOK_FOR_OPEN_CALLS_MS);
+  #endRetiring(): void {
+    if (this.#options.hasOpenCalls?.() === true) setTimeout(() => this.#endRetiring(), LOOK_FOR_OPEN_CALLS_MS);
     else void this.#disposeAndExit();
   }
 
@@ -203,7 +203,7 @@ export class WorkerHost {
       processId,
       ancestorsOf: (callId) => this.#ancestorsOf(callId),
       onActorEnd: (leaving) => this.#endActor(leaving),
-      begins: this.#spent === undefined ? undefined : (id, maxCalls) => this.#spent?.begins(id, maxCalls),
+      begins: this.#retiring === undefined ? undefined : (id, maxCalls) => this.#retiring?.begins(id, maxCalls),
       guard,
       observers: this.#options.observers,
       onUnsafe: () => {
@@ -212,7 +212,7 @@ export class WorkerHost {
       },
     });
     this.#callers.set(connection, server);
-    if (this.#spent?.isSpent === true) server.decline();
+    if (this.#retiring?.isRetiring === true) server.decline();
     const readLink = {
       closed,
       get heldRead(): number {

@@ -5,7 +5,7 @@
  * anything: two heads of which one does not know that there are others would both be believed. Used by a head's process from its start to its end.
  */
 import { ShoalError } from "../../base/errors.ts";
-import { shownAddress } from "../../os/network/network-address.ts";
+import { formatAddress } from "../../os/network/network-address.ts";
 import type { Bus, BusSubscription } from "../../control-plane/bus.ts";
 
 export interface HeadIdentity {
@@ -33,10 +33,10 @@ export async function refuseOtherHead(bus: Bus, { address, hasRivals }: HeadIden
     return;
   }
   if (hasRivals && other.hasRivals) return;
-  const at = shownAddress(other.address);
+  const at = formatAddress(other.address);
   const reason = hasRivals ? "a head without --ha leads this cluster" : "another head leads this cluster";
   throw new ShoalError(
-    `Cannot start a head at ${shownAddress(address)}: one at ${at} keeps its tables in the same NATS${hasRivals ? ", and was started without --ha" : ""}.`,
+    `Cannot start a head at ${formatAddress(address)}: one at ${at} keeps its tables in the same NATS${hasRivals ? ", and was started without --ha" : ""}.`,
     {
       reason,
       hint: "Heads that take over from each other are all started with --ha. For a cluster of its own give another --name.",

@@ -103,7 +103,7 @@ export class HeadServer {
   readonly #nodes = new Map<NodeTag, RemoteNode>();
   readonly #dead: NodeInfoHeader[] = [];
   readonly #deadTags = new Set<NodeTag>();
-  readonly #news: MembershipBroadcast<RemoteNode>;
+  readonly #broadcast: MembershipBroadcast<RemoteNode>;
   readonly #drainAnswers = new DrainAnswers();
   readonly #startedMs = Date.now();
   readonly #draining = new Set<NodeId>();
@@ -129,13 +129,13 @@ export class HeadServer {
       dead: (nodeId, reason) => this.#foundDead(nodeId, reason),
       say: (text) => console.error(`shoal: ${text}`),
     });
-    this.#news = new MembershipBroadcast({
+    this.#broadcast = new MembershipBroadcast({
       readers: () => this.#nodes.values(),
       count: () => this.#nodes.size,
       list: () => this.list(),
       frameOf: (command) => wholeFrame({ type: MESSAGE.NODE_COMMAND, flags: 0, callId: 0 }, encodeHeader(command), []),
     });
-    kept.onProcessGone = (process) => this.#news.processGone(process);
+    kept.onProcessGone = (process) => this.#broadcast.processGone(process);
     for (const record of kept.kept.nodes) if (record.state === "dead") this.#restoreDead(record);
     for (const { nodeId, incarnation, info } of kept.missing) this.#watch.expected({ nodeId, incarnation, address: info?.address });
   }
@@ -218,8 +218,8 @@ export class HeadServer {
   #register(link: NodeLink, [facts, report, digest]: Registration): RemoteNode {
     const node = new RemoteNode(link, facts, report);
     this.#nodes.set(nodeTagOf(facts.nodeId), node);
-    node.beforeSend = () => this.#news.catchUp(node);
-    this.#news.joined(node, infoOf(node));
+    node.beforeSend = () => this.#broadcast.catchUp(node);
+    this.#broadcast.joined(node, infoOf(node));
     this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
     this.#watch.registered(facts);
     this.#kept.run(() => {
@@ -292,7 +292,7 @@ export class HeadServer {
     const info: NodeInfoHeader = { ...alive, alive: false, reason, goneMs };
     this.#isGone(info);
     this.#kept.nodeGone(info.nodeId, { reason, goneMs }, () => {
-      this.#news.nodeGone(info);
+      this.#broadcast.nodeGone(info);
       then?.();
     });
   }
@@ -308,7 +308,7 @@ export class HeadServer {
   close(reason: string): void {
     this.#isClosed = true;
     this.#watch.close();
-    this.#news.close();
+    this.#broadcast.close();
     for (const link of this.#links.values()) link.close(reason);
     this.#links.clear();
     this.#nodes.clear();

@@ -28,10 +28,10 @@ class Reader {
   }
 }
 
-function cluster(): { news: MembershipBroadcast<Reader>; join: (name: string) => Reader; written: () => number } {
+function cluster(): { broadcast: MembershipBroadcast<Reader>; join: (name: string) => Reader; written: () => number } {
   const readers: Reader[] = [];
   let written = 0;
-  const news = new MembershipBroadcast<Reader>({
+  const broadcast = new MembershipBroadcast<Reader>({
     readers: () => readers,
     count: () => readers.length,
     list: () => readers.map(({ name }) => info(name)),
@@ -43,10 +43,10 @@ function cluster(): { news: MembershipBroadcast<Reader>; join: (name: string) =>
   const join = (name: string): Reader => {
     const reader = new Reader(name);
     readers.push(reader);
-    news.joined(reader, info(name));
+    broadcast.joined(reader, info(name));
     return reader;
   };
-  return { news, join, written: () => written };
+  return { broadcast, join, written: () => written };
 }
 
 beforeEach(() => void vi.useFakeTimers());
@@ -63,19 +63,19 @@ test("two hundred nodes that come at once are told with two messages, written on
   expect(first.heard).toEqual(["first", ...nodes.map(({ name }) => name)]);
 });
 
-test("who is told something else hears the news before, and hears none twice", () => {
-  const { news, join } = cluster();
+test("who is told something else hears the changes before, and hears none twice", () => {
+  const { broadcast, join } = cluster();
   const [a, b] = [join("a"), join("b")];
   vi.runAllTimers();
   a.heard.length = b.heard.length = 0;
-  news.processGone(process("p"));
-  news.catchUp(a);
+  broadcast.processGone(process("p"));
+  broadcast.catchUp(a);
   expect(a.heard).toEqual([]);
   const c = join("c");
-  news.catchUp(c);
+  broadcast.catchUp(c);
   expect(c.heard).toEqual(["a", "b", "c"]);
-  news.nodeGone(info("b", false));
-  news.processGone(process("q"));
+  broadcast.nodeGone(info("b", false));
+  broadcast.processGone(process("q"));
   vi.runAllTimers();
   expect(a.heard).toEqual(["c", "-b", "p", "q"]);
   expect(b.heard).toEqual(["c", "-b", "p", "q"]);
@@ -85,9 +85,9 @@ test("who is told something else hears the news before, and hears none twice", (
 });
 
 test("after the end nothing is told", () => {
-  const { news, join } = cluster();
+  const { broadcast, join } = cluster();
   const a = join("a");
-  news.close();
+  broadcast.close();
   vi.runAllTimers();
   expect(a.heard).toEqual([]);
 });

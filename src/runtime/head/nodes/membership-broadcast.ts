@@ -1,20 +1,20 @@
 /**
  * What every node is told: which nodes come and go, and which processes have ended.
  *
- * Told one by one, a cluster of N nodes that comes up would cost the head N² messages. So news are gathered for a moment that grows with the number of nodes, written once, and
+ * Told one by one, a cluster of N nodes that comes up would cost the head N² messages. So changes are gathered for a moment that grows with the number of nodes, written once, and
  * the same bytes are sent to all. Invariant: a node has heard of all nodes by the time it is told anything else, as that may name one of them.
  * That a process has ended is told after all that was said before it, and may come later. Owned by the head's server.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";
 
-/** One node, as far as news are concerned. */
-interface NewsReader {
+/** One node, as the broadcast sees it. */
+interface BroadcastReceiver {
   /** A frame of a NODE_COMMAND, which others may be sent as well. */
   sendWhole(frame: Buffer): void;
 }
 
-interface ClusterNewsOptions<Reader> {
+interface MembershipBroadcastOptions<Reader> {
   /** All that are to hear. */
   readonly readers: () => Iterable<Reader>;
   /** How many. */
@@ -24,14 +24,14 @@ interface ClusterNewsOptions<Reader> {
   readonly frameOf: (command: NodeCommandHeader) => Buffer;
 }
 
-/** For each node, so that a cluster of a thousand gets news ten times a second, and one of ten at once. */
+/** For each node, so that a cluster of a thousand hears of changes ten times a second, and one of ten at once. */
 const GATHERED_MS_PER_NODE = 0.1;
 const GATHERED_MS_MAX = 250;
 /** Of those who know nothing yet. */
 const NOTHING = -1;
 
-export class MembershipBroadcast<Reader extends NewsReader> {
-  readonly #options: ClusterNewsOptions<Reader>;
+export class MembershipBroadcast<Reader extends BroadcastReceiver> {
+  readonly #options: MembershipBroadcastOptions<Reader>;
   /** What not everybody has heard. */
   #nodes: NodeInfoHeader[] = [];
   #processes: ProcessId[] = [];
@@ -39,7 +39,7 @@ export class MembershipBroadcast<Reader extends NewsReader> {
   readonly #heard = new Map<Reader, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: ClusterNewsOptions<Reader>) {
+  constructor(options: MembershipBroadcastOptions<Reader>) {
     this.#options = options;
   }
 

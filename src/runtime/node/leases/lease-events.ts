@@ -21,7 +21,7 @@ export type LeaseEvent =
   | { kind: "workerReady"; worker: ProcessId; environment: string }
   | { kind: "workerStartFailed"; environment: string }
   /** It takes no call any more: it has run some function as often as that may run in one process. */
-  | { kind: "workerSpent"; worker: ProcessId }
+  | { kind: "workerRetiring"; worker: ProcessId }
   /** It is on its way to the head. */
   | { kind: "actorCreated"; creator: ProcessId }
   /** No worker of it can be had: what waits for one is refused. */
@@ -70,7 +70,7 @@ export type LeaseEffect =
   | { kind: "groupPrepared"; group: string; attempt: number; isHeld: boolean }
   | { kind: "endWorker"; worker: ProcessId; reason: string }
   /** One that takes no call any more has nothing left to do. */
-  | { kind: "workerSpent"; worker: ProcessId };
+  | { kind: "workerRetiring"; worker: ProcessId };
 
 /** What the head said when it sent something to this node. */
 export interface RemotePlacement {

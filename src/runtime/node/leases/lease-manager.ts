@@ -184,8 +184,8 @@ export class LeaseManager {
         return;
       case "workerReady":
         return this.#workers.ready(event.worker, event.environment);
-      case "workerSpent":
-        return this.#spendWorker(event);
+      case "workerRetiring":
+        return this.#retireWorker(event);
       case "actorCreated":
         return this.#workers.created(event.creator);
       case "workerStartFailed":
@@ -238,10 +238,10 @@ export class LeaseManager {
     }
   }
 
-  #spendWorker(event: EventOf<"workerSpent">): void {
+  #retireWorker(event: EventOf<"workerRetiring">): void {
     const worker = this.#workers.all.get(event.worker);
     if (worker === undefined) return;
-    this.#workers.spend(worker);
+    this.#workers.retire(worker);
     for (const lease of this.#leases.values()) if (lease.worker === worker.id && !lease.revoked) this.#revoke(lease);
   }
 
@@ -400,7 +400,7 @@ export class LeaseManager {
     this.#placeActors();
     this.#grantDemands();
     this.#effects.push(...this.#ended.endWorkers(this.#workers.all, (environment) => this.#workers.starting.of(environment) > 0));
-    this.#workers.endSpent();
+    this.#workers.endRetiring();
     this.#workers.keepPrewarmed();
   }
 

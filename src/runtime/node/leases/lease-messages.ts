@@ -16,7 +16,7 @@ export function slotHeader({ shape, isAnswer, isLeased, accelerators }: Extract<
   return accelerators === undefined ? [shape, isAnswer, isLeased] : [shape, isAnswer, isLeased, accelerators];
 }
 
-type LeaseMessage = typeof MESSAGE.LEASE_RETURN | typeof MESSAGE.WORKER_PARK | typeof MESSAGE.WORKER_UNPARK | typeof MESSAGE.WORKER_SPENT;
+type LeaseMessage = typeof MESSAGE.LEASE_RETURN | typeof MESSAGE.WORKER_PARK | typeof MESSAGE.WORKER_UNPARK | typeof MESSAGE.WORKER_RETIRING;
 
 /** @param lease takes the events */
 export function leaseHandlers(
@@ -26,6 +26,6 @@ export function leaseHandlers(
     [MESSAGE.LEASE_RETURN]: ([, leaseId], { id }) => lease({ kind: "leaseReturned", leaseId, owner: id }),
     [MESSAGE.WORKER_PARK]: (parked, { id }) => lease({ kind: "parked", worker: id, ...parked }),
     [MESSAGE.WORKER_UNPARK]: (shape, { id }) => lease({ kind: "unpark", worker: id, spec: parseLeaseSpec(shape) }),
-    [MESSAGE.WORKER_SPENT]: (_nothing, { id }) => lease({ kind: "workerSpent", worker: id }),
+    [MESSAGE.WORKER_RETIRING]: (_nothing, { id }) => lease({ kind: "workerRetiring", worker: id }),
   };
 }

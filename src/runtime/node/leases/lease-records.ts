@@ -37,7 +37,7 @@ export interface PoolWorker {
   /** Its last lease has ended and it has not said yet what is left there. */
   isUnsure: boolean;
   /** It takes no call any more, and ends when it is idle. */
-  isSpent: boolean;
+  isRetiring: boolean;
 }
 
 export interface Lease {

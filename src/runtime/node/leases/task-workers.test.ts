@@ -1,4 +1,4 @@
-/** Workers that are spent, by what the lease manager decides about them. */
+/** Workers that retire, by what the lease manager decides about them. */
 import { describe, expect, test } from "vitest";
 import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
@@ -21,10 +21,10 @@ function leased(): LeaseManager {
   return manager;
 }
 
-describe("a spent worker", () => {
+describe("a retiring worker", () => {
   test("has its leases taken back, once, and another is started at once", () => {
     const manager = leased();
-    const effects = manager.handle({ kind: "workerSpent", worker: worker(1) });
+    const effects = manager.handle({ kind: "workerRetiring", worker: worker(1) });
     expect(effects).toEqual([
       { kind: "revoke", leaseId: 1, worker: worker(1), owner: driver },
       { kind: "spawn", environment: "" },
@@ -34,24 +34,24 @@ describe("a spent worker", () => {
 
   test("ends when its lease has been returned, and gives back what it held", () => {
     const manager = leased();
-    manager.handle({ kind: "workerSpent", worker: worker(1) });
-    expect(manager.handle({ kind: "leaseReturned", leaseId: 1, owner: driver })).toEqual([{ kind: "workerSpent", worker: worker(1) }]);
+    manager.handle({ kind: "workerRetiring", worker: worker(1) });
+    expect(manager.handle({ kind: "leaseReturned", leaseId: 1, owner: driver })).toEqual([{ kind: "workerRetiring", worker: worker(1) }]);
     expect(manager.available()).toEqual({ CPU: 1 });
   });
 
   test("is given to nobody, not even as an actor's process", () => {
     const manager = leased();
-    manager.handle({ kind: "workerSpent", worker: worker(1) });
+    manager.handle({ kind: "workerRetiring", worker: worker(1) });
     manager.handle(demand(3));
     manager.handle({ kind: "actorWanted", actor: "actor" as ActorId, spec, placement: spec });
-    expect(kinds(manager.handle({ kind: "leaseReturned", leaseId: 1, owner: driver }))).toEqual(["workerSpent"]);
+    expect(kinds(manager.handle({ kind: "leaseReturned", leaseId: 1, owner: driver }))).toEqual(["workerRetiring"]);
     const effects = manager.handle({ kind: "workerReady", worker: worker(2), environment: "" });
     expect(effects).toMatchObject([{ kind: "placeActor", worker: worker(2) }, { kind: "spawn" }]);
   });
 
   test("keeps what is parked there until that has ended, and is not shared meanwhile", () => {
     const manager = leased();
-    manager.handle({ kind: "workerSpent", worker: worker(1) });
+    manager.handle({ kind: "workerRetiring", worker: worker(1) });
     expect(kinds(manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: false }))).toEqual([]);
     expect(kinds(manager.handle({ kind: "workerReady", worker: worker(2), environment: "" }))).toEqual([]);
     expect(manager.handle(demand(1))).toMatchObject([{ kind: "grant", worker: worker(2) }]);
@@ -60,18 +60,18 @@ describe("a spent worker", () => {
     expect(kinds(manager.handle({ kind: "parked", worker: worker(1), left: 1, isReport: true }))).toEqual([]);
     manager.handle({ kind: "unpark", worker: worker(1), spec });
     expect(kinds(manager.handle({ kind: "leaseReturned", leaseId: 2, owner: driver }))).toEqual(["slot"]);
-    expect(kinds(manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: false }))).toEqual(["workerSpent"]);
+    expect(kinds(manager.handle({ kind: "parked", worker: worker(1), left: 0, isReport: false }))).toEqual(["workerRetiring"]);
     expect(manager.available()).toEqual({ CPU: 1 });
   });
 
   test("that dies before is a dead worker like any other", () => {
     const manager = leased();
-    manager.handle({ kind: "workerSpent", worker: worker(1) });
+    manager.handle({ kind: "workerRetiring", worker: worker(1) });
     expect(kinds(manager.handle({ kind: "processGone", process: worker(1) }))).toEqual([]);
     expect(manager.available()).toEqual({ CPU: 1 });
     // Its word may come behind its end, and from what is no worker.
-    expect(kinds(manager.handle({ kind: "workerSpent", worker: worker(1) }))).toEqual([]);
-    expect(kinds(manager.handle({ kind: "workerSpent", worker: driver }))).toEqual([]);
+    expect(kinds(manager.handle({ kind: "workerRetiring", worker: worker(1) }))).toEqual([]);
+    expect(kinds(manager.handle({ kind: "workerRetiring", worker: driver }))).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * The task workers of a node: which of them is given to whom, how many are started, and which have to go.
  *
- * A part of the lease manager, which decides about leases and resources. A worker that is *spent*, because it has run some function as often as that may run in one process,
+ * A part of the lease manager, which decides about leases and resources. A worker that is *retiring*, because it has run some function as often as that may run in one process,
  * is leased no more and counts no more, so that another is started for it at once; what it has begun goes on, and it leaves the pool when nobody has a
  * lease on it and nothing is parked there. Pure. Invariant: a worker leaves the pool before it is told to end.
  */
@@ -57,12 +57,12 @@ class StartingWorkers {
 }
 
 export class TaskWorkers {
-  /** Those that are ready, spent ones included. */
+  /** Those that are ready, retiring ones included. */
   readonly all: Map<ProcessId, PoolWorker> = new Map();
   /** By environment, how many workers have been asked for. */
   readonly starting: StartingWorkers = new StartingWorkers();
   readonly #options: TaskWorkersOptions;
-  readonly #spent = new Set<PoolWorker>();
+  readonly #retiring = new Set<PoolWorker>();
 
   constructor(options: TaskWorkersOptions) {
     this.#options = options;
@@ -79,7 +79,7 @@ export class TaskWorkers {
       isCreator: false,
       isUnsure: false,
     };
-    this.all.set(id, { id, environment, leases: new Set(), isSpent: false, ...nothing });
+    this.all.set(id, { id, environment, leases: new Set(), isRetiring: false, ...nothing });
   }
 
   /** It has created an actor. */
@@ -90,34 +90,34 @@ export class TaskWorkers {
 
   delete(worker: PoolWorker): void {
     this.all.delete(worker.id);
-    this.#spent.delete(worker);
+    this.#retiring.delete(worker);
   }
 
   /** It takes no call any more. */
-  spend(worker: PoolWorker): void {
-    worker.isSpent = true;
-    this.#spent.add(worker);
+  retire(worker: PoolWorker): void {
+    worker.isRetiring = true;
+    this.#retiring.add(worker);
   }
 
-  /** Lets those spent ones go that nobody needs any more. */
-  endSpent(): void {
-    if (this.#spent.size === 0) return;
-    for (const worker of this.#spent) {
+  /** Lets those retiring ones go that nobody needs any more. */
+  endRetiring(): void {
+    if (this.#retiring.size === 0) return;
+    for (const worker of this.#retiring) {
       if (!isIdle(worker)) continue;
       this.delete(worker);
-      this.#options.emit({ kind: "workerSpent", worker: worker.id });
+      this.#options.emit({ kind: "workerRetiring", worker: worker.id });
     }
   }
 
   idle(environment: string): PoolWorker | undefined {
-    for (const worker of this.all.values()) if (worker.environment === environment && isIdle(worker) && !worker.isSpent) return worker;
+    for (const worker of this.all.values()) if (worker.environment === environment && isIdle(worker) && !worker.isRetiring) return worker;
     return undefined;
   }
 
   /** One whose process may become an actor's: actors that it has created would end with that actor. */
   idleForActor(environment: string): PoolWorker | undefined {
     for (const worker of this.all.values())
-      if (worker.environment === environment && isIdle(worker) && !worker.isSpent && !worker.isCreator) return worker;
+      if (worker.environment === environment && isIdle(worker) && !worker.isRetiring && !worker.isCreator) return worker;
     return undefined;
   }
 
@@ -131,7 +131,7 @@ export class TaskWorkers {
       return undefined;
     }
     for (const worker of this.all.values()) {
-      const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure && !worker.isSpent;
+      const isFree = worker.parked && worker.wanted === undefined && !worker.isUnsure && !worker.isRetiring;
       if (isFree && worker.environment === environment && worker.group === demand.group) return worker;
     }
     if (starting >= demand.backlog) return undefined;
@@ -159,6 +159,6 @@ export class TaskWorkers {
   }
 
   get #count(): number {
-    return this.all.size - this.#spent.size;
+    return this.all.size - this.#retiring.size;
   }
 }

@@ -34,7 +34,7 @@ interface ObjectReceiverOptions {
   /** What was here of it is not, after all; its home knows it by this number. */
   onGone: (gone: { key: string; of: CopyKey; owner: ProcessId | undefined; pull: number }) => void;
   /** Where this node itself is to have an object from for whose dead home it stands in; undefined when nobody has it. */
-  fostered: (request: { key: string; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
+  orphanSource: (request: { key: string; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
 }
 
 /** An object, and whose it is where the reader knows. */
@@ -109,8 +109,8 @@ export class ObjectReceiver {
       this.#fetches.set(key, fetch);
     }
     fetch.waiters.push(waiter);
-    const foster = fetch.owner === undefined ? undefined : nodeTagOf(fetch.owner);
-    this.#handle({ kind: "wanted", key, sizeBytes: of[1][2], home: nodeTagOf(of[1][0]), foster, purpose: waiter.purpose });
+    const adopter = fetch.owner === undefined ? undefined : nodeTagOf(fetch.owner);
+    this.#handle({ kind: "wanted", key, sizeBytes: of[1][2], home: nodeTagOf(of[1][0]), adopter, purpose: waiter.purpose });
     if (this.#timer !== undefined) return;
     this.#tickedMs = this.#options.nowMs();
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
@@ -213,7 +213,7 @@ export class ObjectReceiver {
 
   /** This node stands in for the home. */
   #askHere({ pull, key, avoid }: Extract<PullEffect, { kind: "open" }>): void {
-    const node = this.#options.fostered({ key, pull, avoid });
+    const node = this.#options.orphanSource({ key, pull, avoid });
     this.#handle(node === undefined || node === this.#options.nodeTag ? { kind: "refused", pull } : { kind: "redirected", pull, node });
   }
 

@@ -15,7 +15,7 @@ function source(stored: ReadonlySet<WireLocation>): { source: ObjectSource; told
     memoryDirectory: "/nowhere",
     spillDirectory: "/nowhere",
     copyOf: () => undefined,
-    fosteredAt: () => undefined,
+    adoptedSource: () => undefined,
     isStored: (location) => stored.has(location),
     hold: () => {},
     letGo: () => {},

@@ -1,7 +1,7 @@
 /**
  * Serves the bytes of this node's objects, and of its copies, to other nodes: the shell around the directory of copies.
  *
- * Decides nothing about who is served: the directory does for objects of this node, the foster directory for those of a dead one, and of other copies whatever is here is given. Owns what is open for each pull and holds the pages
+ * Decides nothing about who is served: the directory does for objects of this node, `OrphanedObjects` for those of a dead one, and of other copies whatever is here is given. Owns what is open for each pull and holds the pages
  * until it has ended, be it by a broken connection. Chunks are read one after the other for each connection and sent while the next is read; a chunk of a copy that is
  * itself still coming waits for its bytes.
  */
@@ -31,7 +31,7 @@ interface ObjectSourceOptions extends StoreFolders {
   /** What this node has, so far, of another's object. */
   copyOf: (key: string) => LocalCopy | undefined;
   /** Where another node is to have an object from that is owned here and whose home is dead: here, or elsewhere; undefined when that is not known here. */
-  fosteredAt: (request: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
+  adoptedSource: (request: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }) => NodeTag | undefined;
   /** Whether an object of this node is in the books of the store: not before its writer's notice has come, and no more once it is freed. */
   isStored: (location: WireLocation) => boolean;
   /** The pages of a place are not written again until they are let go of. */
@@ -240,7 +240,7 @@ export class ObjectSource {
     peer: Peer,
     { pull, name, avoid }: { pull: number; name: string; avoid: string[] },
   ): Pick<Serving, "object" | "location" | "availableBytes"> | { node: NodeTag } | undefined {
-    const node = this.#options.fosteredAt({ key: name, node: peer.node, pull, avoid });
+    const node = this.#options.adoptedSource({ key: name, node: peer.node, pull, avoid });
     if (node !== undefined && node !== this.#options.nodeTag) return { node };
     const copy = this.#options.copyOf(name);
     const object = copy === undefined ? undefined : openServed(locationOf(copy.location), this.#options);

@@ -56,7 +56,7 @@ export class ObjectTransfer {
   readonly #receiver: ObjectReceiver;
   readonly #source: ObjectSource;
   /** Copies that any node has of what processes of this one own elsewhere. */
-  readonly #fosters: OrphanedObjects;
+  readonly #orphans: OrphanedObjects;
   readonly #dead = new Set<NodeTag>();
   readonly #waiting = new Map<ProcessId, Set<Waiting>>();
 
@@ -66,13 +66,13 @@ export class ObjectTransfer {
     const nodeTag = nodeTagOf(processId);
     this.#nodeTag = nodeTag;
     this.#copies = new CopyStore({ processId, store, memoryDirectory, spillDirectory, evict: (bytes) => this.#evict(bytes) });
-    this.#fosters = new OrphanedObjects(nodeTag, options.isOwned);
+    this.#orphans = new OrphanedObjects(nodeTag, options.isOwned);
     this.#source = new ObjectSource({
       nodeTag,
       memoryDirectory,
       spillDirectory,
       copyOf: (key) => this.#copyOf(key),
-      fosteredAt: (request) => this.#fosteredAt(request),
+      adoptedSource: (request) => this.#adoptedSource(request),
       isStored: (location) => store.holds(location),
       hold: (location) => store.hold(location),
       letGo: (location) => store.letGo(location),
@@ -91,7 +91,7 @@ export class ObjectTransfer {
         this.#source.withdrawn(key);
         this.#tellState(copy, "gone");
       },
-      fostered: (request) => this.#fosters.wanted({ ...request, node: nodeTag }),
+      orphanSource: (request) => this.#orphans.wanted({ ...request, node: nodeTag }),
     });
     const copies = this.#copies;
     const cache = this.#cache;
@@ -110,9 +110,9 @@ export class ObjectTransfer {
   }
 
   /** For tests and statistics. */
-  get counters(): { copies: number; fetching: number; serving: number; copied: number; fostered: number; sourcesLeft: number } {
+  get counters(): { copies: number; fetching: number; serving: number; copied: number; orphans: number; sourcesLeft: number } {
     return {
-      fostered: this.#fosters.size,
+      orphans: this.#orphans.size,
       copies: this.#cache.size,
       fetching: this.#receiver.size,
       serving: this.#source.servingCount,
@@ -159,18 +159,18 @@ export class ObjectTransfer {
     }
     this.#waiting.delete(process);
     this.#free(this.#cache.processGone(process));
-    this.#applyFosters(this.#fosters.ownerGone(process));
+    this.#applyOrphanEffects(this.#orphans.ownerGone(process));
   }
 
   /** A process of this node, or the daemon, needs what is at a place on another node no more, or its bytes are lost. */
   freedElsewhere([arena, offset]: WireLocation): void {
-    if (this.#fosters.size > 0) this.#applyFosters(this.#fosters.freed(`${arena}/${offset}`));
+    if (this.#orphans.size > 0) this.#applyOrphanEffects(this.#orphans.freed(`${arena}/${offset}`));
   }
 
   /** Nodes with a whole copy of an object, as far as this one knows: all of them where the object's bytes, or its owner, are here. */
   copiesOf(of: CopyKey): NodeTag[] {
     const key = copyKeyOf(of);
-    const nodes = new Set([...this.#source.copiesOf(key), ...this.#fosters.wholeAt(key)]);
+    const nodes = new Set([...this.#source.copiesOf(key), ...this.#orphans.wholeAt(key)]);
     if (this.#cache.find(key) !== undefined) nodes.add(this.#nodeTag);
     return Array.from(nodes);
   }
@@ -193,7 +193,7 @@ export class ObjectTransfer {
   nodeGone(node: NodeTag): void {
     this.#dead.add(node);
     // First of all: what is asked of this node in the place of the dead one is answered from it.
-    this.#applyFosters(this.#fosters.nodeGone(node));
+    this.#applyOrphanEffects(this.#orphans.nodeGone(node));
     this.#receiver.nodeGone(node);
     this.#source.nodeGone(node);
     this.#free(this.#cache.nodeGone((other) => this.#dead.has(other)));
@@ -264,15 +264,15 @@ export class ObjectTransfer {
     const [of, pull, state, owner] = header;
     if (!isCopyKey(of)) return;
     if (nodeTagOf(of[1][0]) === this.#nodeTag) this.#source.copyState(node, header);
-    else if (owner !== undefined && nodeTagOf(owner) === this.#nodeTag) this.#noteFoster({ of, owner, node, pull }, state);
+    else if (owner !== undefined && nodeTagOf(owner) === this.#nodeTag) this.#noteOrphanCopy({ of, owner, node, pull }, state);
   }
 
-  #noteFoster(copy: { of: CopyKey; owner: ProcessId; node: NodeTag; pull: number }, state: "whole" | "gone"): void {
-    const news = { key: copyKeyOf(copy.of), home: nodeTagOf(copy.of[1][0]), ...copy };
-    this.#applyFosters(state === "whole" ? this.#fosters.whole(news) : this.#fosters.gone(news));
+  #noteOrphanCopy(copy: { of: CopyKey; owner: ProcessId; node: NodeTag; pull: number }, state: "whole" | "gone"): void {
+    const report = { key: copyKeyOf(copy.of), home: nodeTagOf(copy.of[1][0]), ...copy };
+    this.#applyOrphanEffects(state === "whole" ? this.#orphans.whole(report) : this.#orphans.gone(report));
   }
 
-  #applyFosters(effects: readonly OrphanEffect[]): void {
+  #applyOrphanEffects(effects: readonly OrphanEffect[]): void {
     for (const effect of effects) {
       const { kind, node, of } = effect;
       if (node === this.#nodeTag) {
@@ -291,10 +291,10 @@ export class ObjectTransfer {
     if (owner !== undefined && nodeTagOf(owner) === node) this.#cache.decided(key, { isKept });
   }
 
-  #fosteredAt(request: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
+  #adoptedSource(request: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
     // Without a copy here it is asked because the home is dead, be it that this node has not heard of that.
-    const isAsked = this.#fosters.fosters(request.key) || this.#copyOf(request.key) === undefined;
-    return isAsked ? this.#fosters.wanted(request) : undefined;
+    const isAsked = this.#orphans.hasAdopted(request.key) || this.#copyOf(request.key) === undefined;
+    return isAsked ? this.#orphans.wanted(request) : undefined;
   }
 
   #evict(bytes: number): void {
@@ -314,10 +314,10 @@ export class ObjectTransfer {
     const home = nodeTagOf(of[1][0]);
     if (home !== knownAt && !this.#dead.has(home)) this.#options.tell(home, MESSAGE.COPY_STATE, [of, pull, state]);
     if (owner === undefined) return;
-    const foster = nodeTagOf(owner);
-    if (foster === home || foster === knownAt || this.#dead.has(foster)) return;
-    if (foster === this.#nodeTag) this.#noteFoster({ of, owner, node: foster, pull }, state);
-    else this.#options.tell(foster, MESSAGE.COPY_STATE, [of, pull, state, owner]);
+    const adopter = nodeTagOf(owner);
+    if (adopter === home || adopter === knownAt || this.#dead.has(adopter)) return;
+    if (adopter === this.#nodeTag) this.#noteOrphanCopy({ of, owner, node: adopter, pull }, state);
+    else this.#options.tell(adopter, MESSAGE.COPY_STATE, [of, pull, state, owner]);
   }
 }
 

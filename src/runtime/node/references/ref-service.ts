@@ -51,7 +51,7 @@ export class RefService {
   readonly #options: RefServiceOptions;
   readonly #ledger = new RefLedger();
   readonly #values = new RefValues();
-  readonly #unread = new UnacknowledgedBorrows();
+  readonly #unacknowledged = new UnacknowledgedBorrows();
   readonly #definitions: DefinitionHolds;
 
   constructor(options: RefServiceOptions) {
@@ -67,16 +67,16 @@ export class RefService {
         for (const [id, owner, holder, link, number] of rows) {
           this.#add({ id, owner, holder, count: 1 });
           if (link !== undefined && number !== undefined && !this.#ledger.isGone(holder))
-            this.#unread.held({ sender: peer.id, receiver: holder, link }, { number, id, owner });
+            this.#unacknowledged.held({ sender: peer.id, receiver: holder, link }, { number, id, owner });
         }
       },
       [MESSAGE.HELD_READ]: ([sender, link, read, asker], peer) => {
         const at = { sender, receiver: peer.id, link };
-        if (asker === undefined) this.#unread.read(at, read);
+        if (asker === undefined) this.#unacknowledged.read(at, read);
         else this.#giveBack(at, read);
       },
       [MESSAGE.HELD_ENDED]: ([receiver, link], peer) => {
-        if (receiver === undefined || link === undefined) this.#allSaid(this.#unread.linksOf(peer.id));
+        if (receiver === undefined || link === undefined) this.#allSaid(this.#unacknowledged.linksOf(peer.id));
         else this.#allSaid([{ sender: peer.id, receiver, link }]);
       },
       [MESSAGE.REF_RELEASE]: (rows, peer) => {
@@ -112,16 +112,16 @@ export class RefService {
       for (const watcher of watchers) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
     }
     this.#freeAll(this.#ledger.processGone(process).freed);
-    this.#unread.receiversGone((receiver) => receiver === process);
+    this.#unacknowledged.receiversGone((receiver) => receiver === process);
     // What one of another node has said may still be on the way: its daemon tells when that was all.
-    if (nodeTagOf(process) === nodeTagOf(this.#options.processId)) this.#allSaid(this.#unread.linksOf(process));
+    if (nodeTagOf(process) === nodeTagOf(this.#options.processId)) this.#allSaid(this.#unacknowledged.linksOf(process));
   }
 
   /** No more holds come for these links; only the receiver knows what it has read. */
   #allSaid(links: readonly MessageLink[]): void {
     for (const at of links) {
       const { sender, receiver, link } = at;
-      if (!this.#unread.has(at)) continue;
+      if (!this.#unacknowledged.has(at)) continue;
       if (this.#options.peer(receiver) === undefined) this.#giveBack(at, 0);
       else this.#options.send(receiver, MESSAGE.HELD_ENDED, [sender, link, this.#options.processId]);
     }
@@ -129,15 +129,15 @@ export class RefService {
 
   /** Holds of messages that their receiver will never read. */
   #giveBack(at: MessageLink, read: number): void {
-    for (const { id } of this.#unread.ended(at, read)) this.#add({ id, owner: undefined, holder: at.receiver, count: -1 });
+    for (const { id } of this.#unacknowledged.ended(at, read)) this.#add({ id, owner: undefined, holder: at.receiver, count: -1 });
   }
 
   /** The same for all processes of a node. */
   nodeGone(tag: NodeTag): void {
     this.#values.watchersGone(tag);
     this.#freeAll(this.#ledger.nodeGone(tag));
-    this.#unread.receiversGone((receiver) => nodeTagOf(receiver) === tag);
-    this.#allSaid(this.#unread.linksOfNode(tag));
+    this.#unacknowledged.receiversGone((receiver) => nodeTagOf(receiver) === tag);
+    this.#allSaid(this.#unacknowledged.linksOfNode(tag));
   }
 
   #freeAll(refs: readonly FreedRef[]): void {

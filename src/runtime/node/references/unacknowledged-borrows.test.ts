@@ -3,12 +3,12 @@
  */
 import { describe, expect, test } from "vitest";
 import { nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
-import { type UnreadHold, UnacknowledgedBorrows } from "./unacknowledged-borrows.ts";
+import { type UnacknowledgedBorrow, UnacknowledgedBorrows } from "./unacknowledged-borrows.ts";
 
 const worker = "worker" as ProcessId;
 const caller = "caller" as ProcessId;
 const at = { sender: worker, receiver: caller, link: 1 };
-const holds = (...numbers: number[]): UnreadHold[] =>
+const holds = (...numbers: number[]): UnacknowledgedBorrow[] =>
   numbers.map((number, index) => ({ number, id: `${number}.${index}` as ObjectId, owner: worker }));
 
 describe("messages that may not have been read", () => {

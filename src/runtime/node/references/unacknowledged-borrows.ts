@@ -17,14 +17,14 @@ export interface MessageLink {
   readonly link: number;
 }
 
-export interface UnreadHold {
+export interface UnacknowledgedBorrow {
   /** The message that it came with. */
   readonly number: number;
   readonly id: ObjectId;
   readonly owner: ProcessId;
 }
 
-type Links = Map<ProcessId, Map<number, Fifo<UnreadHold>>>;
+type Links = Map<ProcessId, Map<number, Fifo<UnacknowledgedBorrow>>>;
 
 export class UnacknowledgedBorrows {
   /** By sender, receiver and number. */
@@ -38,7 +38,7 @@ export class UnacknowledgedBorrows {
   }
 
   /** A process registered a hold for a message that it is about to send. */
-  held({ sender, receiver, link }: MessageLink, hold: UnreadHold): void {
+  held({ sender, receiver, link }: MessageLink, hold: UnacknowledgedBorrow): void {
     let links = this.#links.get(sender);
     if (links === undefined) this.#links.set(sender, (links = new Map()));
     let numbers = links.get(receiver);
@@ -59,18 +59,18 @@ export class UnacknowledgedBorrows {
   }
 
   /** Nothing more comes over the link, and the receiver has read all up to this message. @returns the holds of those that it will never read */
-  ended(at: MessageLink, number: number): UnreadHold[] {
+  ended(at: MessageLink, number: number): UnacknowledgedBorrow[] {
     this.read(at, number);
     const holds = this.#holdsOf(at);
-    const unread: UnreadHold[] = [];
-    for (let hold = holds?.shift(); hold !== undefined; hold = holds?.shift()) unread.push(hold);
+    const unacknowledged: UnacknowledgedBorrow[] = [];
+    for (let hold = holds?.shift(); hold !== undefined; hold = holds?.shift()) unacknowledged.push(hold);
     const { sender, receiver, link } = at;
     const links = this.#links.get(sender);
     const numbers = links?.get(receiver);
     numbers?.delete(link);
     if (numbers?.size === 0) links?.delete(receiver);
     if (links?.size === 0) this.#links.delete(sender);
-    return unread;
+    return unacknowledged;
   }
 
   /** The links of a process that has said all: their receivers are asked how far they have read. */
@@ -95,7 +95,7 @@ export class UnacknowledgedBorrows {
     }
   }
 
-  #holdsOf({ sender, receiver, link }: MessageLink): Fifo<UnreadHold> | undefined {
+  #holdsOf({ sender, receiver, link }: MessageLink): Fifo<UnacknowledgedBorrow> | undefined {
     return this.#links.get(sender)?.get(receiver)?.get(link);
   }
 }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { CopyKey } from "../../wire/transfer-messages.ts";
-import { type CopyNews, type OrphanEffect, OrphanedObjects } from "./orphaned-objects.ts";
+import { type CopyReport, type OrphanEffect, OrphanedObjects } from "./orphaned-objects.ts";
 
 const self = "self" as NodeTag;
 const home = "home" as NodeTag;
@@ -20,24 +20,24 @@ beforeEach(() => {
   directory = new OrphanedObjects(self, () => owned);
 });
 
-const news = (node: NodeTag, pull: number): CopyNews => ({ key: "k", of, home, owner, node, pull });
+const report = (node: NodeTag, pull: number): CopyReport => ({ key: "k", of, home, owner, node, pull });
 const keep = (node: NodeTag, isKept: boolean): OrphanEffect => ({ kind: "keep", node, of, isKept });
 const free = (node: NodeTag): OrphanEffect => ({ kind: "free", node, of });
 const want = (node: NodeTag, pull: number, avoid: string[] = []): NodeTag | undefined => directory.wanted({ key: "k", node, pull, avoid });
 
 describe("while the home lives", () => {
   test("copies are noted, and forgotten with the pull by which they came", () => {
-    expect(directory.whole(news(first, 1))).toEqual([]);
-    expect(directory.whole(news(first, 2))).toEqual([]);
-    expect(directory.gone(news(first, 1))).toEqual([]);
+    expect(directory.whole(report(first, 1))).toEqual([]);
+    expect(directory.whole(report(first, 2))).toEqual([]);
+    expect(directory.gone(report(first, 1))).toEqual([]);
     expect(directory.wholeAt("k")).toEqual([first]);
-    directory.gone(news(first, 2));
-    expect([directory.size, directory.fosters("k")]).toEqual([0, false]);
+    directory.gone(report(first, 2));
+    expect([directory.size, directory.hasAdopted("k")]).toEqual([0, false]);
   });
 
   test("what its owner frees goes everywhere, also where the home's word may not come any more", () => {
-    directory.whole(news(first, 1));
-    directory.whole(news(self, 1));
+    directory.whole(report(first, 1));
+    directory.whole(report(self, 1));
     expect(directory.freed("arena/0")).toEqual([]);
     expect(directory.freed(PLACE)).toEqual([free(first), free(self)]);
     expect(directory.size).toBe(0);
@@ -45,8 +45,8 @@ describe("while the home lives", () => {
   });
 
   test("who asks has heard of its death before this node, and is sent to a copy", () => {
-    directory.whole(news(first, 1));
-    directory.whole(news(second, 1));
+    directory.whole(report(first, 1));
+    directory.whole(report(second, 1));
     expect(want(first, 7)).toBe(second);
     expect(want(third, 7, [first])).toBe(second);
     expect(want(third, 7, [first, second])).toBeUndefined();
@@ -55,25 +55,25 @@ describe("while the home lives", () => {
 
 describe("when the home dies", () => {
   test("the oldest copy is kept and the others are a cache; of this node's own before all others", () => {
-    directory.whole(news(first, 1));
-    directory.whole(news(second, 1));
+    directory.whole(report(first, 1));
+    directory.whole(report(second, 1));
     expect(directory.nodeGone(home)).toEqual([keep(first, true), keep(second, false)]);
-    expect(directory.fosters("k")).toBe(true);
-    expect(directory.whole(news(third, 1))).toEqual([keep(third, false)]);
+    expect(directory.hasAdopted("k")).toBe(true);
+    expect(directory.whole(report(third, 1))).toEqual([keep(third, false)]);
     const other = new OrphanedObjects(self, () => true);
-    other.whole(news(first, 1));
-    other.whole(news(self, 1));
+    other.whole(report(first, 1));
+    other.whole(report(self, 1));
     expect(other.nodeGone(home)).toEqual([keep(first, false), keep(self, true)]);
   });
 
   test("what nobody owns any more goes, at once or when its owner ends", () => {
-    directory.whole(news(first, 1));
+    directory.whole(report(first, 1));
     expect(directory.ownerGone(owner)).toEqual([]);
     owned = false;
     expect(directory.ownerGone(owner)).toEqual([]);
     expect(directory.nodeGone(home)).toEqual([free(first)]);
     owned = true;
-    const another = { ...news(first, 1), home: third };
+    const another = { ...report(first, 1), home: third };
     directory.whole(another);
     directory.nodeGone(third);
     owned = false;
@@ -84,25 +84,25 @@ describe("when the home dies", () => {
 
   test("a copy that becomes whole when none is known is not kept: it may have been freed", () => {
     directory.nodeGone(home);
-    expect(directory.whole(news(first, 1))).toEqual([free(first)]);
+    expect(directory.whole(report(first, 1))).toEqual([free(first)]);
   });
 
   test("another copy is kept when the keeper dies or loses its own, and without one the object is lost", () => {
-    for (const node of [first, second, third]) directory.whole(news(node, 1));
+    for (const node of [first, second, third]) directory.whole(report(node, 1));
     directory.nodeGone(home);
     expect(directory.nodeGone(first)).toEqual([keep(second, true), keep(third, false)]);
     // Its question may overtake the word that it has lost its copy.
     expect(want(second, 8)).toBe(third);
-    expect(directory.gone(news(second, 1))).toEqual([keep(third, true)]);
+    expect(directory.gone(report(second, 1))).toEqual([keep(third, true)]);
     expect(want(third, 8)).toBeUndefined();
-    expect(directory.gone(news(third, 1))).toEqual([]);
+    expect(directory.gone(report(third, 1))).toEqual([]);
     expect(want(first, 9)).toBeUndefined();
     expect(directory.size).toBe(0);
   });
 
   test("receivers are a tree: two to each source, and those that have all of it are sources", () => {
-    directory.whole(news(first, 1));
-    directory.whole(news(second, 1));
+    directory.whole(report(first, 1));
+    directory.whole(report(second, 1));
     directory.nodeGone(home);
     const [a, b, c, d, e] = ["a", "b", "c", "d", "e"] as NodeTag[] as [NodeTag, NodeTag, NodeTag, NodeTag, NodeTag];
     expect([a, b, c, d, e].map((node, index) => want(node, index))).toEqual([first, first, second, second, a]);
@@ -141,10 +141,10 @@ test("whatever happens, one whole copy is kept once the home is dead, and nothin
         if (dead.has(node)) continue;
         if (what === "whole") {
           whole.set(node, pull);
-          apply(all.whole(news(node, pull)));
+          apply(all.whole(report(node, pull)));
         } else if (what === "gone") {
           if (whole.get(node) === pull) whole.delete(node);
-          apply(all.gone(news(node, pull)));
+          apply(all.gone(report(node, pull)));
         } else if (what === "home") {
           dead.add(home);
           apply(all.nodeGone(home));

@@ -11,7 +11,7 @@ import { CopyDirectory } from "./copy-directory.ts";
 import { placeOf } from "../wire-location.ts";
 
 /** What a node says of a copy that it has. */
-export interface CopyNews {
+export interface CopyReport {
   readonly key: string;
   readonly of: CopyKey;
   readonly home: NodeTag;
@@ -38,7 +38,7 @@ interface Row {
   /** Nodes with all of it, and the numbers of their pulls, the oldest copy first. */
   readonly whole: Map<NodeTag, number>;
   /** Once the home is dead. */
-  foster: { keeper: NodeTag; tree: CopyDirectory } | undefined;
+  adopted: { keeper: NodeTag; tree: CopyDirectory } | undefined;
 }
 
 export class OrphanedObjects {
@@ -64,29 +64,29 @@ export class OrphanedObjects {
   }
 
   /** Whether this node stands in for the home of an object, which is dead. */
-  fosters(key: string): boolean {
-    return this.#rows.get(key)?.foster !== undefined;
+  hasAdopted(key: string): boolean {
+    return this.#rows.get(key)?.adopted !== undefined;
   }
 
   /** A node has all of it. */
-  whole({ node, pull, ...object }: CopyNews): OrphanEffect[] {
+  whole({ node, pull, ...object }: CopyReport): OrphanEffect[] {
     const row = this.#rows.get(object.key);
     if (row === undefined) {
       // All copies that were known are gone, or it was freed: which of both is not known any more.
       if (this.#dead.has(object.home)) return [{ kind: "free", node, of: object.of }];
-      this.#add({ ...object, whole: new Map([[node, pull]]), foster: undefined });
+      this.#add({ ...object, whole: new Map([[node, pull]]), adopted: undefined });
       return [];
     }
     row.whole.set(node, pull);
-    if (row.foster === undefined) return [];
+    if (row.adopted === undefined) return [];
     noteWhole(row, node, pull);
-    return [{ kind: "keep", node, of: row.of, isKept: node === row.foster.keeper }];
+    return [{ kind: "keep", node, of: row.of, isKept: node === row.adopted.keeper }];
   }
 
   /** A node has it no more. */
-  gone({ key, node, pull }: Pick<CopyNews, "key" | "node" | "pull">): OrphanEffect[] {
+  gone({ key, node, pull }: Pick<CopyReport, "key" | "node" | "pull">): OrphanEffect[] {
     const row = this.#rows.get(key);
-    row?.foster?.tree.gone({ key, node, pull });
+    row?.adopted?.tree.gone({ key, node, pull });
     if (row === undefined || row.whole.get(node) !== pull) return [];
     return this.#without(row, node);
   }
@@ -95,17 +95,17 @@ export class OrphanedObjects {
     this.#dead.add(node);
     const effects: OrphanEffect[] = [];
     for (const row of Array.from(this.#rows.values())) {
-      row.foster?.tree.nodeGone(node);
+      row.adopted?.tree.nodeGone(node);
       if (row.whole.has(node)) effects.push(...this.#without(row, node));
       if (row.home === node && this.#rows.get(row.key) === row)
-        effects.push(...(this.#isOwned(row) ? foster(row, this.#self) : this.#free(row)));
+        effects.push(...(this.#isOwned(row) ? adopt(row, this.#self) : this.#free(row)));
     }
     return effects;
   }
 
   /** A process of this node has ended: what it owned has nobody to free it where its home is dead, too. */
   ownerGone(owner: ProcessId): OrphanEffect[] {
-    const orphans = Array.from(this.#rows.values()).filter((row) => row.owner === owner && row.foster !== undefined && !this.#isOwned(row));
+    const orphans = Array.from(this.#rows.values()).filter((row) => row.owner === owner && row.adopted !== undefined && !this.#isOwned(row));
     return orphans.flatMap((row) => this.#free(row));
   }
 
@@ -119,8 +119,8 @@ export class OrphanedObjects {
   wanted({ key, node, pull, avoid }: { key: string; node: NodeTag; pull: number; avoid: readonly string[] }): NodeTag | undefined {
     const row = this.#rows.get(key);
     if (row === undefined) return undefined;
-    const { foster: stands } = row;
-    if (stands !== undefined && node !== stands.keeper) return stands.tree.wanted({ key, sizeBytes: row.of[1][2], node, pull, avoid });
+    const { adopted } = row;
+    if (adopted !== undefined && node !== adopted.keeper) return adopted.tree.wanted({ key, sizeBytes: row.of[1][2], node, pull, avoid });
     // That its home is dead has not come here yet, or that the keeper has lost it.
     for (const holder of row.whole.keys()) if (holder !== node && !avoid.includes(holder)) return holder;
     return undefined;
@@ -148,29 +148,29 @@ export class OrphanedObjects {
       this.#remove(row);
       return [];
     }
-    return row.foster?.keeper === node ? foster(row, this.#self) : [];
+    return row.adopted?.keeper === node ? adopt(row, this.#self) : [];
   }
 
   #free(row: Row): OrphanEffect[] {
     this.#remove(row);
-    const nodes = new Set([...row.whole.keys(), ...(row.foster?.tree.holdersOf(row.key) ?? [])]);
+    const nodes = new Set([...row.whole.keys(), ...(row.adopted?.tree.holdersOf(row.key) ?? [])]);
     return Array.from(nodes, (node): OrphanEffect => ({ kind: "free", node, of: row.of }));
   }
 }
 
 /** Its home is dead, or the keeper that stood in for it: one copy is the object now. */
-function foster(row: Row, self: NodeTag): OrphanEffect[] {
+function adopt(row: Row, self: NodeTag): OrphanEffect[] {
   const [first] = row.whole.keys();
   const keeper = row.whole.has(self) ? self : (first as NodeTag);
-  row.foster = { keeper, tree: new CopyDirectory(keeper) };
+  row.adopted = { keeper, tree: new CopyDirectory(keeper) };
   for (const [node, pull] of row.whole) noteWhole(row, node, pull);
   return Array.from(row.whole.keys(), (node): OrphanEffect => ({ kind: "keep", node, of: row.of, isKept: node === keeper }));
 }
 
 /** A source like the keeper from now on. */
-function noteWhole({ key, of, foster: stands }: Row, node: NodeTag, pull: number): void {
-  if (stands === undefined || node === stands.keeper) return;
-  const { tree } = stands;
+function noteWhole({ key, of, adopted }: Row, node: NodeTag, pull: number): void {
+  if (adopted === undefined || node === adopted.keeper) return;
+  const { tree } = adopted;
   // It came by a pull that the home, or an earlier keeper, was asked for.
   if (!tree.holdersOf(key).includes(node)) tree.wanted({ key, sizeBytes: of[1][2], node, pull, avoid: [] });
   tree.whole({ key, node, pull });

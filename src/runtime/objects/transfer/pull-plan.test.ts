@@ -115,13 +115,13 @@ describe("one object", () => {
   });
 
   test("whose home is dead is asked for at its owner's node, where it goes on at the byte that is missing", () => {
-    const event = { kind: "wanted", key: "a", sizeBytes: 2 * MEGABYTE, home, foster: third, purpose: 0 } as const;
+    const event = { kind: "wanted", key: "a", sizeBytes: 2 * MEGABYTE, home, adopter: third, purpose: 0 } as const;
     const first = opened(handle(event));
     handle({ kind: "received", pull: first.pull, sizeBytes: MEGABYTE });
-    const atFoster = handle({ kind: "nodeGone", node: home });
-    expect(opened(atFoster)).toMatchObject({ node: third, avoid: [home] });
+    const atAdopter = handle({ kind: "nodeGone", node: home });
+    expect(opened(atAdopter)).toMatchObject({ node: third, avoid: [home] });
     expect(plan.homeOf("a")).toBe(third);
-    const atOther = handle({ kind: "redirected", pull: opened(atFoster).pull, node: other });
+    const atOther = handle({ kind: "redirected", pull: opened(atAdopter).pull, node: other });
     expect(atOther).toMatchObject([
       { kind: "open", node: other },
       { kind: "read", node: other, offset: MEGABYTE },

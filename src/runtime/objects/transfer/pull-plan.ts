@@ -4,14 +4,14 @@
  * A pure state machine: events in, effects out, no clock and no socket; `runtime/node/objects/object-receiver.ts` is its shell. Decides the order (a `get` before a wait, that before a prefetch, then
  * first come first served) within a budget of memory, asks for chunks a window ahead, resumes at the byte that is missing when a source stalls or goes, and asks the
  * object's home for another. Any number of readers of an object are one pull. The home (the node where the object's bytes were written) is asked first, always; it
- * serves or names a node that does. Once it is dead, the foster home (the node of the object's owner) is what the home was. Invariant: chunks of a pull come in order, so what is there is a prefix.
+ * serves or names a node that does. Once it is dead, the adopting node (the node of the object's owner) is what the home was. Invariant: chunks of a pull come in order, so what is there is a prefix.
  */
 import type { NodeTag } from "../../base/ids.ts";
 import { FETCH_FOR } from "../../wire/transfer-messages.ts";
 import { CHUNK_BYTES } from "../limits.ts";
 
 export type PullEvent =
-  | { kind: "wanted"; key: string; sizeBytes: number; home: NodeTag; foster?: NodeTag | undefined; purpose: number }
+  | { kind: "wanted"; key: string; sizeBytes: number; home: NodeTag; adopter?: NodeTag | undefined; purpose: number }
   /** Somebody who wanted it does not any more. */
   | { kind: "unwanted"; key: string; purpose: number }
   /** The answer to `allocate`; without room the object cannot be had. */
@@ -68,7 +68,7 @@ interface Pull {
   readonly sizeBytes: number;
   home: NodeTag;
   /** Who stands in for the home when it is dead. */
-  foster: NodeTag | undefined;
+  adopter: NodeTag | undefined;
   readonly number: number;
   /** How many want it, by purpose. */
   readonly wants: number[];
@@ -181,7 +181,7 @@ export class PullPlan {
         return;
       case "nodeGone":
         this.#dead.add(event.node);
-        for (const pull of this.#pulls.values()) this.#toFoster(pull);
+        for (const pull of this.#pulls.values()) this.#toAdopter(pull);
         this.#linkLost(event.node);
         return;
       case "freed": {
@@ -203,14 +203,14 @@ export class PullPlan {
     if (pull !== undefined) then(pull);
   }
 
-  #wanted({ key, sizeBytes, home, foster, purpose }: Extract<PullEvent, { kind: "wanted" }>): void {
+  #wanted({ key, sizeBytes, home, adopter, purpose }: Extract<PullEvent, { kind: "wanted" }>): void {
     let pull = this.#pulls.get(key);
     if (pull === undefined) {
       pull = {
         key,
         sizeBytes,
         home,
-        foster,
+        adopter,
         number: this.#newNumber(),
         wants: [0, 0, 0],
         state: "queued",
@@ -228,7 +228,7 @@ export class PullPlan {
       };
       this.#pulls.set(key, pull);
     }
-    this.#toFoster(pull);
+    this.#toAdopter(pull);
     const at = purposeOf(purpose);
     pull.wants[at] = (pull.wants[at] ?? 0) + 1;
     if (pull.state !== "queued") return;
@@ -305,10 +305,10 @@ export class PullPlan {
     } else this.#open(pull, node);
   }
 
-  #toFoster(pull: Pull): void {
-    if (!this.#dead.has(pull.home) || pull.foster === undefined || this.#dead.has(pull.foster)) return;
-    pull.home = pull.foster;
-    pull.foster = undefined;
+  #toAdopter(pull: Pull): void {
+    if (!this.#dead.has(pull.home) || pull.adopter === undefined || this.#dead.has(pull.adopter)) return;
+    pull.home = pull.adopter;
+    pull.adopter = undefined;
   }
 
   #linkLost(node: NodeTag): void {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clustersOf, shownClusters } from "./local-clusters.ts";
+import { clustersOf, formatClusters } from "./local-clusters.ts";
 
 const member = (addresses: string, { mark, name, startedMs = 0 }: { mark?: string; name?: string; startedMs?: number } = {}) => ({
   addresses: addresses.split(","),
@@ -27,5 +27,5 @@ test("clusters are shown with what names them, the oldest first", () => {
     ],
     (one) => one,
   );
-  expect(shownClusters(clusters)).toBe("h:1 (one, since 1970-01-01 00:00:01 UTC), h:2 (since 1970-01-01 00:00:02 UTC)");
+  expect(formatClusters(clusters)).toBe("h:1 (one, since 1970-01-01 00:00:01 UTC), h:2 (since 1970-01-01 00:00:02 UTC)");
 });

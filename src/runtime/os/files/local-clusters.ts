@@ -6,7 +6,7 @@
  */
 import type { NodeFile } from "./node-file.ts";
 import { readRunFiles, type RunFile } from "./run-file.ts";
-import { shownAddresses } from "../network/network-address.ts";
+import { formatAddresses } from "../network/network-address.ts";
 
 /** One of a cluster: a node, or what `shoal start` started. */
 interface ClusterMember {
@@ -70,11 +70,11 @@ export function clustersOfRuns(runs: readonly RunFile[]): LocalCluster<RunFile>[
 }
 
 /** `127.0.0.1:6380 (default, since 2026-01-31 12:00:00 UTC), ...` */
-export function shownClusters(clusters: readonly LocalCluster<unknown>[]): string {
+export function formatClusters(clusters: readonly LocalCluster<unknown>[]): string {
   return clusters
     .map(({ addresses, name, sinceMs }) => {
       const since = `since ${new Date(sinceMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-      return `${shownAddresses(addresses)} (${name === undefined ? since : `${name}, ${since}`})`;
+      return `${formatAddresses(addresses)} (${name === undefined ? since : `${name}, ${since}`})`;
     })
     .join(", ");
 }

@@ -5,8 +5,8 @@
  * node, and by the commands that ask a cluster.
  */
 import { ShoalError } from "../../base/errors.ts";
-import { readNetworkAddresses, shownAddresses } from "../network/network-address.ts";
-import { clustersOfNodes, shownClusters } from "./local-clusters.ts";
+import { readNetworkAddresses, formatAddresses } from "../network/network-address.ts";
+import { clustersOfNodes, formatClusters } from "./local-clusters.ts";
 import { hasNodesOfOthers, type NodeFile, readNodeFiles } from "./node-file.ts";
 
 /**
@@ -24,13 +24,13 @@ export function findNode(address: string, { mayDrain = false }: { mayDrain?: boo
   if (wanted === undefined) refuseSeveral(ofCluster.filter(({ isDraining }) => mayDrain || isDraining !== true));
   const found = ofCluster.find(({ isDraining }) => isDraining !== true) ?? (mayDrain ? ofCluster[0] : undefined);
   if (found !== undefined) return found;
-  const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${shownAddresses(wanted)}`;
+  const action = wanted === undefined ? "connect to the cluster of this machine" : `connect to the cluster at ${formatAddresses(wanted)}`;
   if (ofCluster.length > 0) throw onlyDraining(action, ofCluster);
   const reason = whyNoNode(nodes);
   const start =
     wanted === undefined
       ? "Start one: `shoal start --head`, or `shoal start --address HOST:PORT --token TOKEN` for a node of another machine's cluster."
-      : `Make this machine a node of it: \`shoal start --address ${shownAddresses(wanted)} --token TOKEN\`, with the token that \`shoal start --head\` printed there.`;
+      : `Make this machine a node of it: \`shoal start --address ${formatAddresses(wanted)} --token TOKEN\`, with the token that \`shoal start --head\` printed there.`;
   throw new ShoalError(`Cannot ${action}: ${reason}.`, { reason, hint: start });
 }
 
@@ -39,8 +39,8 @@ function refuseSeveral(nodes: readonly NodeFile[]): void {
   const clusters = clustersOfNodes(nodes);
   const first = clusters[0];
   if (first === undefined || clusters.length === 1) return;
-  const one = shownAddresses(first.addresses);
-  const reason = `this machine has nodes of ${clusters.length} clusters: ${shownClusters(clusters)}`;
+  const one = formatAddresses(first.addresses);
+  const reason = `this machine has nodes of ${clusters.length} clusters: ${formatClusters(clusters)}`;
   throw new ShoalError(`Cannot connect to the cluster of this machine: ${reason}.`, {
     reason,
     hint: `Name one by its address: \`init({ address: "${one}" })\`, SHOAL_ADDRESS=${one}, or --address ${one} for a command.`,
@@ -56,7 +56,7 @@ function onlyDraining(action: string, nodes: readonly NodeFile[]): ShoalError {
 }
 
 function whyNoNode(nodes: readonly NodeFile[]): string {
-  const known = new Set(nodes.map(({ clusterAddress }) => shownAddresses(clusterAddress.split(","))));
+  const known = new Set(nodes.map(({ clusterAddress }) => formatAddresses(clusterAddress.split(","))));
   if (known.size > 0) return `no node of it runs on this machine, but of ${Array.from(known).join(", ")}`;
   return hasNodesOfOthers()
     ? "no node of this user runs on this machine; there are nodes of other users, which only they can use"

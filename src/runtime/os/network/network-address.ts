@@ -43,12 +43,12 @@ export function readNetworkAddresses(text: string): string[] {
 }
 
 /** As people read several. */
-export function shownAddresses(addresses: readonly string[]): string {
-  return addresses.map(shownAddress).join(",");
+export function formatAddresses(addresses: readonly string[]): string {
+  return addresses.map(formatAddress).join(",");
 }
 
 /** As people read it: without the scheme. */
-export function shownAddress(address: string): string {
+export function formatAddress(address: string): string {
   return isNetworkAddress(address) ? address.slice(SCHEME.length) : address;
 }
 

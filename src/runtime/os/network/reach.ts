@@ -8,7 +8,7 @@ import { networkInterfaces } from "node:os";
 import { ShoalError } from "../../base/errors.ts";
 import { CONNECT_WITHIN_MS, REFUSES_WITHIN_MS } from "../limits.ts";
 import { networkFaults } from "./network-faults.ts";
-import { parseNetworkAddress, shownAddress } from "./network-address.ts";
+import { parseNetworkAddress, formatAddress } from "./network-address.ts";
 
 /** @returns this machine's address on the way there. @throws ShoalError that says why nobody is reached */
 export function reach(address: string, what: string): Promise<string> {
@@ -18,7 +18,7 @@ export function reach(address: string, what: string): Promise<string> {
     const fail = (code: string): void => {
       socket.destroy();
       const [reason, hint] = REASONS[code] ?? [`the system says ${code}`, "Check the address."];
-      reject(new ShoalError(`Cannot reach ${what} at ${shownAddress(address)}: ${reason}.`, { reason, hint }));
+      reject(new ShoalError(`Cannot reach ${what} at ${formatAddress(address)}: ${reason}.`, { reason, hint }));
     };
     socket.setTimeout(CONNECT_WITHIN_MS, () => fail("ETIMEDOUT"));
     socket.once("error", (error: NodeJS.ErrnoException) => fail(error.code ?? error.message));

@@ -68,7 +68,7 @@ test("is kept where memory is short, and goes when its owner frees it", async ()
   await arrives(far, object);
   own.transfer.freedElsewhere(object.location);
   await until(() => small.transfer.counters.copies === 0, "the copy that was kept goes");
-  expect(own.transfer.counters.fostered).toBe(0);
+  expect(own.transfer.counters.orphans).toBe(0);
   // A reader holds the other.
   expect(far.transfer.counters.copies).toBe(1);
   far.transfer.processGone(far.readerId);
@@ -149,5 +149,5 @@ test("what its owner had freed before, or whose owner has ended, is not kept", a
   own.owners.delete(own.readerId);
   own.transfer.processGone(own.readerId);
   await until(() => near.transfer.counters.copies === 0, "nobody frees what nobody owns");
-  expect(own.transfer.counters.fostered).toBe(0);
+  expect(own.transfer.counters.orphans).toBe(0);
 });

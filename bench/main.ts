@@ -95,7 +95,7 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
   const rayEnvironment: RayEnvironment | null = options.againstRay ? await prepareRay(repositoryRoot, say) : null;
   const machine = await machineFacts(repositoryRoot, rayEnvironment);
   const scratchDirectory = await newScratchDirectory();
-  const surroundings = { repositoryRoot, scratchDirectory };
+  const context = { repositoryRoot, scratchDirectory };
   const interrupted = async () => {
     await closeAllChildren();
     await rm(scratchDirectory, { recursive: true, force: true });
@@ -108,8 +108,8 @@ async function runFigures(figures: readonly Figure[], run: Run): Promise<number>
     say(`${options.rounds} round(s) a side${options.quick ? ", quick: not a result to quote" : ""}\n`);
     say(tableHeading());
     const results = await compare(figures, {
-      shoal: shoalSubject(surroundings),
-      ray: rayEnvironment === null ? null : raySubject(surroundings, rayEnvironment),
+      shoal: shoalSubject(context),
+      ray: rayEnvironment === null ? null : raySubject(context, rayEnvironment),
       plan: options.quick ? QUICK_PLAN : FULL_PLAN,
       rounds: options.rounds,
       onResult: (result) => say(resultLine(result)),

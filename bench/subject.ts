@@ -31,8 +31,8 @@ export interface Subject {
   installedSize(): Promise<InstalledSize>;
 }
 
-/** What a subject needs of its surroundings. The scratch folder is the harness's, removed at the end of the run. */
-interface Surroundings {
+/** What a subject needs of its context. The scratch folder is the harness's, removed at the end of the run. */
+interface SubjectContext {
   readonly repositoryRoot: string;
   readonly scratchDirectory: string;
 }
@@ -42,8 +42,8 @@ export function newScratchDirectory(): Promise<string> {
   return mkdtemp(join(tmpdir(), "shoal-bench-"));
 }
 
-export function shoalSubject(surroundings: Surroundings): Subject {
-  const { repositoryRoot } = surroundings;
+export function shoalSubject(context: SubjectContext): Subject {
+  const { repositoryRoot } = context;
   const start = (script: string, args: readonly string[], plan: Plan) =>
     new Child({
       command: process.execPath,
@@ -55,33 +55,33 @@ export function shoalSubject(surroundings: Surroundings): Subject {
   return {
     side: "shoal",
     start: (program, plan) => start(`programs/${program}.ts`, [], plan),
-    runRound: (figureName, plan) => measureInChild((args) => start("round.ts", args, plan), { surroundings, figureName, plan }),
+    runRound: (figureName, plan) => measureInChild((args) => start("round.ts", args, plan), { context, figureName, plan }),
     installedSize: () => shoalInstalledSize(repositoryRoot),
   };
 }
 
-export function raySubject(surroundings: Surroundings, environment: RayEnvironment): Subject {
+export function raySubject(context: SubjectContext, environment: RayEnvironment): Subject {
   const variables: NodeJS.ProcessEnv = {
     ...process.env,
     // A token of this run's own, so that Ray writes none into the user's home.
     RAY_AUTH_TOKEN: randomBytes(32).toString("hex"),
     RAY_USAGE_STATS_ENABLED: "0",
     // Its dashboard leaves temporary folders behind; there they go with the scratch folder.
-    TMPDIR: surroundings.scratchDirectory,
-    SHOAL_BENCH_RAY_TEMP: join(surroundings.scratchDirectory, "ray"),
+    TMPDIR: context.scratchDirectory,
+    SHOAL_BENCH_RAY_TEMP: join(context.scratchDirectory, "ray"),
   };
   const start = (script: string, args: readonly string[], plan: Plan) =>
     new Child({
       command: environment.python,
-      args: [join(surroundings.repositoryRoot, "bench", "ray", script), ...args],
+      args: [join(context.repositoryRoot, "bench", "ray", script), ...args],
       environment: variables,
-      workingDirectory: surroundings.repositoryRoot,
+      workingDirectory: context.repositoryRoot,
       timeLimitMs: plan.quick ? QUICK_LIMIT_MS : FULL_LIMIT_MS,
     });
   return {
     side: "ray",
     start: (program, plan) => start(`${program.replaceAll("-", "_")}.py`, [], plan),
-    runRound: (figureName, plan) => measureInChild((args) => start("round.py", args, plan), { surroundings, figureName, plan }),
+    runRound: (figureName, plan) => measureInChild((args) => start("round.py", args, plan), { context, figureName, plan }),
     installedSize: () => rayInstalledSize(environment),
   };
 }
@@ -89,9 +89,9 @@ export function raySubject(surroundings: Surroundings, environment: RayEnvironme
 /** The result comes back in a file: both runtimes write what they like to the standard streams. */
 async function measureInChild(
   start: (args: readonly string[]) => Child,
-  round: { surroundings: Surroundings; figureName: string; plan: Plan },
+  round: { context: SubjectContext; figureName: string; plan: Plan },
 ): Promise<Measurement> {
-  const resultFile = join(round.surroundings.scratchDirectory, `${round.figureName}.json`);
+  const resultFile = join(round.context.scratchDirectory, `${round.figureName}.json`);
   await rm(resultFile, { force: true });
   await using child = start([round.figureName, JSON.stringify(round.plan), resultFile]);
   await child.succeeded();

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { newJobId, newNodeId, newProcessId, type ProcessId } from "../src/runtime/base/ids.ts";
 import type { Runtime } from "../src/core/runtime.ts";
 import { ClusterNetwork } from "./network.ts";
-import { type Driver, type NodeOptions, type NodeSurroundings, SimulatedNode } from "./node.ts";
+import { type Driver, type NodeOptions, type NodeContext, SimulatedNode } from "./node.ts";
 import type { SimulatedProcess, World } from "./world.ts";
 
 interface ClusterOptions extends NodeOptions {
@@ -34,7 +34,7 @@ export class Cluster {
     for (const [index, resources] of options.nodes.entries()) {
       const nodeId = newNodeId(randomHex);
       const name = isCluster ? `node${index}` : "node";
-      const around: NodeSurroundings = {
+      const context: NodeContext = {
         world,
         jobId,
         nodeId,
@@ -49,7 +49,7 @@ export class Cluster {
         network: this.network,
       };
       const folder = isCluster ? join(options.folder, name) : options.folder;
-      this.nodes.push(new SimulatedNode(name, around, { ...options, resources, folder }));
+      this.nodes.push(new SimulatedNode(name, context, { ...options, resources, folder }));
     }
   }
 

@@ -18,7 +18,7 @@ import {
 } from "./application.ts";
 import type { Driver } from "./node.ts";
 import { PARTS } from "./parts/index.ts";
-import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf } from "./parts/part.ts";
+import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf } from "./parts/part.ts";
 
 interface Held {
   readonly ref: ObjectRef<Outcome>;
@@ -79,7 +79,7 @@ export class DriverProgram {
     this.#random = options.random;
     this.#expects = options.expects;
     this.#partRandom = options.partRandom;
-    const around: PartSurroundings = {
+    const context: PartContext = {
       app,
       driver,
       random: options.partRandom,
@@ -88,7 +88,7 @@ export class DriverProgram {
       violate: (text) => this.#violate(text),
       track: (name, work) => this.#track(name, work),
     };
-    this.#parts = options.parts.map((name) => new (PARTS[name] as (typeof PARTS)[string])(around));
+    this.#parts = options.parts.map((name) => new (PARTS[name] as (typeof PARTS)[string])(context));
   }
 
   get name(): string {

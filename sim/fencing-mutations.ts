@@ -26,7 +26,7 @@ export type FencingMutation =
   /** There, too: a node takes the store for away at its first look. */
   | "awayAtOnce"
   /** There, too: a node believes refusals of servers that it has never reached. */
-  | "strangersRefuse";
+  | "unprovenRefuse";
 
 /** How a node knows that no head can have declared it dead: from the store, or, as it is wired where several heads may lead, from the address of the head that it met last. */
 export type FencingProof = "store" | "addresses";

@@ -38,7 +38,7 @@ export interface NodeOptions {
 }
 
 /** What the nodes of a run share. */
-export interface NodeSurroundings {
+export interface NodeContext {
   readonly world: World;
   readonly jobId: JobId;
   readonly nodeId: NodeId;
@@ -86,16 +86,16 @@ export class SimulatedNode {
   readonly daemon: NodeDaemon;
   readonly workers: Map<ProcessId, SimulatedProcess> = new Map();
   readonly drivers: Driver[] = [];
-  readonly #around: NodeSurroundings;
+  readonly #context: NodeContext;
   readonly #world: World;
   readonly #options: NodeOptions;
   readonly #membership: ClusterMembership | undefined;
   /** Whether workers still fail to start. */
   hasFailedStarts = true;
 
-  constructor(name: string, around: NodeSurroundings, options: NodeOptions) {
-    const { world, nodeId, daemonId, randomHex, network } = around;
-    this.#around = around;
+  constructor(name: string, context: NodeContext, options: NodeOptions) {
+    const { world, nodeId, daemonId, randomHex, network } = context;
+    this.#context = context;
     this.#world = world;
     this.#options = options;
     mkdirSync(this.#directories.memory, { recursive: true });
@@ -133,11 +133,11 @@ export class SimulatedNode {
   }
 
   get nodeId(): NodeId {
-    return this.#around.nodeId;
+    return this.#context.nodeId;
   }
 
   get daemonId(): ProcessId {
-    return this.#around.daemonId;
+    return this.#context.daemonId;
   }
 
   get resources(): Readonly<Record<string, number>> {
@@ -173,7 +173,7 @@ export class SimulatedNode {
   }
 
   addDriver(name: string): Driver {
-    const { jobId, nodeId, randomHex, runtimes } = this.#around;
+    const { jobId, nodeId, randomHex, runtimes } = this.#context;
     const process = this.#world.spawn(name, this.process.machine);
     const runtime = process.run(() => {
       const ids = new IdSource(randomHex, jobId);
@@ -203,7 +203,7 @@ export class SimulatedNode {
   }
 
   #runtimeOptions(process: SimulatedProcess, processId: ProcessId): SharedOptions {
-    const { nodeId, daemonId, jobId } = this.#around;
+    const { nodeId, daemonId, jobId } = this.#context;
     return {
       nodeId,
       daemonId,
@@ -230,7 +230,7 @@ export class SimulatedNode {
     return {
       launch: ({ workerId, settings, onExit }) => {
         const { random } = this.#world;
-        const process = this.#world.spawn(this.#around.newWorkerName(), this.process.machine);
+        const process = this.#world.spawn(this.#context.newWorkerName(), this.process.machine);
         this.workers.set(workerId, process);
         process.setting = settings?.envVars["SIMULATED"];
         process.onDeath = (death) => {
@@ -242,7 +242,7 @@ export class SimulatedNode {
           if (fails) process.exit(1);
           else this.#startWorker(workerId, process);
         });
-        this.#around.onSpawned(workerId, process);
+        this.#context.onSpawned(workerId, process);
         return {
           pid: this.workers.size,
           kill: () => {
@@ -281,12 +281,12 @@ export class SimulatedNode {
       ...this.#runtimeOptions(process, processId),
       processId,
       address,
-      ...(this.#around.network === undefined ? {} : { remoteAddress: address }),
+      ...(this.#context.network === undefined ? {} : { remoteAddress: address }),
       localFunction: (id) => this.#functionOf(id),
       // As a worker process does (entry/worker.ts): what it has answered is with the system two turns later.
       exit: () => setImmediate(() => setImmediate(() => process.exit(0))),
     });
-    this.#around.runtimes.push(process.runtime as Runtime);
+    this.#context.runtimes.push(process.runtime as Runtime);
     const died = process.onDeath;
     void listen(address, (transport) => host.accept(transport)).then((listener) => {
       process.onDeath = (death) => {
@@ -297,7 +297,7 @@ export class SimulatedNode {
   }
 
   #functionOf(id: string): ((...args: unknown[]) => unknown) | undefined {
-    for (const runtime of this.#around.runtimes) {
+    for (const runtime of this.#context.runtimes) {
       const found = runtime.functions.localFunction(id);
       if (found !== undefined) return found;
     }

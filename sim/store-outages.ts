@@ -91,7 +91,7 @@ export class StoreLooks {
   constructor(options: StoreLooksOptions) {
     this.#options = options;
     this.#absence.know([STORE]);
-    if (options.mutation === "strangersRefuse") this.#absence.looked({ sentMs: 0, words: ["lives"], isNobodyAnswered: false });
+    if (options.mutation === "unprovenRefuse") this.#absence.looked({ sentMs: 0, words: ["lives"], isNobodyAnswered: false });
   }
 
   answered(provenMs: number): void {

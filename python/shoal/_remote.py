@@ -267,7 +267,7 @@ def shape_of(worker, resources, options, environment=None):
     """The canonical text of what is asked for, in the environment of the caller unless the key of another is given."""
     amounts = {name: int(round(amount * _UNITS)) for name, amount in resources.items()}
     text = ",".join("%s:%d" % (name, amounts[name]) for name in sorted(amounts) if amounts[name] > 0)
-    surroundings = _place_part(worker.shape_of_caller())
+    inherited = _place_part(worker.shape_of_caller())
     parts = {}
     if options["scheduling_strategy"] == "spread":
         parts["spread"] = True
@@ -279,11 +279,11 @@ def shape_of(worker, resources, options, environment=None):
             fallbacks = fallbacks[: fallbacks.index([]) + 1]
         if fallbacks:
             parts["fallbacks"] = fallbacks
-    bundle = surroundings.get("bundle")
+    bundle = inherited.get("bundle")
     if bundle is not None and bundle[2] and not options["label_selector"] and not parts.get("spread"):
         parts["bundle"] = [bundle[0], -1, True]
     if environment is None:
-        environment = surroundings.get("environment")
+        environment = inherited.get("environment")
     if environment:
         parts["environment"] = environment
     return "%s,,%s" % (text, json.dumps(parts, separators=(",", ":"), ensure_ascii=False)) if parts else text

@@ -6,20 +6,20 @@
  */
 import { cancel, get, type TaskOptions } from "../../src/index.ts";
 import { isOutcome, type TaskSpec } from "../application.ts";
-import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf, sleep } from "./part.ts";
+import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf, sleep } from "./part.ts";
 
 /** After `cancel` returns the ref has settled, save for messages of one turn. */
 const SETTLES_WITHIN_MS = 1;
 
 export class CancellationPart implements ProgramPart {
-  readonly #around: PartSurroundings;
+  readonly #context: PartContext;
 
-  constructor(around: PartSurroundings) {
-    this.#around = around;
+  constructor(context: PartContext) {
+    this.#context = context;
   }
 
   step(): void {
-    const { app, random, newKey, track, driver, hasFaults } = this.#around;
+    const { app, random, newKey, track, driver, hasFaults } = this.#context;
     const spec = this.#spec(newKey("x"), 0);
     const manner = random.pick(["cancel", "cancel", "force", "signal", "timeout"] as const);
     const afterMs = random.pick([0, 0, 5, 30, 100]) * random.next();
@@ -35,7 +35,7 @@ export class CancellationPart implements ProgramPart {
       const settled = get(ref)
         .then((value) => {
           if (!isOutcome(value, app.expected(spec, [])))
-            this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+            this.#context.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
         })
         .catch((error: unknown) => {
           const cause = rootOf(error);
@@ -43,19 +43,20 @@ export class CancellationPart implements ProgramPart {
           const mayDie = (hasFaults && spec.maxRetries !== -1) || spec.children.some(runsOnce);
           const isExplained = cause.name === expected || (mayDie && CAUSED_BY_FAULTS.has(cause.name));
           if (!isExplained)
-            this.#around.violate(`${spec.key}, ended by ${manner}, failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+            this.#context.violate(`${spec.key}, ended by ${manner}, failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
         })
         .finally(() => {
           settledMs = app.world.nowMs;
         });
       if (manner !== "timeout") {
-        await sleep(this.#around, afterMs);
+        await sleep(this.#context, afterMs);
         app.cancelled.add(spec.key);
         if (manner === "signal") controller.abort();
         else cancel(ref, { force: manner === "force" });
         const cancelledMs = app.world.nowMs;
-        await sleep(this.#around, SETTLES_WITHIN_MS);
-        if (settledMs > cancelledMs + SETTLES_WITHIN_MS) this.#around.violate(`${spec.key} has not settled when it was ended by ${manner}`);
+        await sleep(this.#context, SETTLES_WITHIN_MS);
+        if (settledMs > cancelledMs + SETTLES_WITHIN_MS)
+          this.#context.violate(`${spec.key} has not settled when it was ended by ${manner}`);
       }
       await settled;
       ref[Symbol.dispose]();
@@ -65,7 +66,7 @@ export class CancellationPart implements ProgramPart {
   end(): void {}
 
   #spec(key: string, depth: number): TaskSpec {
-    const { random, driver } = this.#around;
+    const { random, driver } = this.#context;
     return {
       key,
       ms: random.next() * (random.next() < 0.2 ? 5000 : 60),

@@ -5,19 +5,19 @@
  */
 import { get } from "../../src/index.ts";
 import { isOutcome, type TaskSpec } from "../application.ts";
-import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf } from "./part.ts";
+import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf } from "./part.ts";
 
 const SETTINGS = ["1", "2"] as const;
 
 export class EnvironmentPart implements ProgramPart {
-  readonly #around: PartSurroundings;
+  readonly #context: PartContext;
 
-  constructor(around: PartSurroundings) {
-    this.#around = around;
+  constructor(context: PartContext) {
+    this.#context = context;
   }
 
   step(): void {
-    const { app, random, newKey, track, driver, hasFaults } = this.#around;
+    const { app, random, newKey, track, driver, hasFaults } = this.#context;
     const setting = random.pick(SETTINGS);
     const spec: TaskSpec = {
       key: newKey("e"),
@@ -37,11 +37,11 @@ export class EnvironmentPart implements ProgramPart {
       try {
         const value = await get(ref);
         if (!isOutcome(value, app.expected(spec, [])))
-          this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+          this.#context.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
       } catch (error) {
         const cause = rootOf(error);
         const isExplained = hasFaults && (cause.name === "RuntimeEnvError" || (spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name)));
-        if (!isExplained) this.#around.violate(`${spec.key} in an environment failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+        if (!isExplained) this.#context.violate(`${spec.key} in an environment failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();
       }

@@ -6,24 +6,24 @@
  */
 import { get, type ObjectRef, placementGroup } from "../../src/index.ts";
 import { isOutcome, type Outcome, type TaskSpec } from "../application.ts";
-import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf, sleep } from "./part.ts";
+import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf, sleep } from "./part.ts";
 
 /** Others have groups, too, and keep them for some hundred ms each. */
 const READY_WITHIN_MS = 60_000;
 
 export class GroupPart implements ProgramPart {
-  readonly #around: PartSurroundings;
+  readonly #context: PartContext;
   #isBusy = false;
 
-  constructor(around: PartSurroundings) {
-    this.#around = around;
+  constructor(context: PartContext) {
+    this.#context = context;
   }
 
   step(): void {
     if (this.#isBusy) return;
     this.#isBusy = true;
-    const key = this.#around.newKey("g");
-    this.#around.track(key, () =>
+    const key = this.#context.newKey("g");
+    this.#context.track(key, () =>
       this.#use(key).finally(() => {
         this.#isBusy = false;
       }),
@@ -33,7 +33,7 @@ export class GroupPart implements ProgramPart {
   end(): void {}
 
   async #use(key: string): Promise<void> {
-    const { app, random, driver } = this.#around;
+    const { app, random, driver } = this.#context;
     const cpus = app.nodeCpus;
     const bundles = random.pick([
       [{ CPU: 1 }],
@@ -45,7 +45,7 @@ export class GroupPart implements ProgramPart {
     const group = placementGroup(bundles, { strategy: random.pick(["PACK", "SPREAD", "STRICT_PACK"]) });
     const isReadyFirst = random.next() < 0.7;
     if (random.next() < 0.15) {
-      await sleep(this.#around, random.next() * 20);
+      await sleep(this.#context, random.next() * 20);
       await group.remove();
       return;
     }
@@ -53,7 +53,7 @@ export class GroupPart implements ProgramPart {
       const isReady = await group.ready({ timeoutMs: READY_WITHIN_MS }).then(
         () => true,
         (error: unknown) => {
-          this.#around.violate(`group ${key} is not ready: ${(error as Error).message}`);
+          this.#context.violate(`group ${key} is not ready: ${(error as Error).message}`);
           return false;
         },
       );
@@ -81,7 +81,7 @@ export class GroupPart implements ProgramPart {
     const removesEarly = random.next() < 0.3;
     const checks = calls.map(({ spec, ref }) => this.#check(spec, ref, removesEarly));
     if (removesEarly) {
-      await sleep(this.#around, random.next() * 50);
+      await sleep(this.#context, random.next() * 50);
       for (const { spec } of calls) app.cancelled.add(spec.key);
       await group.remove();
       await Promise.all(checks);
@@ -92,16 +92,16 @@ export class GroupPart implements ProgramPart {
   }
 
   async #check(spec: TaskSpec, ref: ObjectRef<Outcome>, isRemovedEarly: boolean): Promise<void> {
-    const { app, hasFaults } = this.#around;
+    const { app, hasFaults } = this.#context;
     try {
       const value = await get(ref);
-      if (!isOutcome(value, app.expected(spec, []))) this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+      if (!isOutcome(value, app.expected(spec, []))) this.#context.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
     } catch (error) {
       const cause = rootOf(error);
       const isExplained =
         (isRemovedEarly && ["PlacementGroupRemovedError", "WorkerCrashedError"].includes(cause.name)) ||
         (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
-      if (!isExplained) this.#around.violate(`${spec.key} in a group failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+      if (!isExplained) this.#context.violate(`${spec.key} in a group failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
     } finally {
       ref[Symbol.dispose]();
     }

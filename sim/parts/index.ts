@@ -8,10 +8,10 @@ import { GroupPart } from "./groups.ts";
 import { MemoryPart } from "./memory.ts";
 import { NamedActorPart } from "./named-actors.ts";
 import { ScarcePart } from "./scarce.ts";
-import type { PartSurroundings, ProgramPart } from "./part.ts";
+import type { PartContext, ProgramPart } from "./part.ts";
 import { StreamPart } from "./streams.ts";
 
-export const PARTS: Readonly<Record<string, new (around: PartSurroundings) => ProgramPart>> = {
+export const PARTS: Readonly<Record<string, new (context: PartContext) => ProgramPart>> = {
   streams: StreamPart,
   cancellations: CancellationPart,
   groups: GroupPart,

@@ -6,20 +6,20 @@
  */
 import { get } from "../../src/index.ts";
 import { isOutcome, type TaskSpec } from "../application.ts";
-import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf } from "./part.ts";
+import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf } from "./part.ts";
 
 /** Of 1000 MB, of which 90 % may be used: one or two fit beside the workers. */
 const USED_BYTES = 400e6;
 
 export class MemoryPart implements ProgramPart {
-  readonly #around: PartSurroundings;
+  readonly #context: PartContext;
 
-  constructor(around: PartSurroundings) {
-    this.#around = around;
+  constructor(context: PartContext) {
+    this.#context = context;
   }
 
   step(): void {
-    const { app, random, newKey, track, driver, hasFaults } = this.#around;
+    const { app, random, newKey, track, driver, hasFaults } = this.#context;
     const isLimited = random.next() < 0.2;
     const maxRetries = random.pick([0, -1, -1]);
     const spec: TaskSpec = {
@@ -40,13 +40,13 @@ export class MemoryPart implements ProgramPart {
       try {
         const value = await get(ref);
         if (!isOutcome(value, app.expected(spec, [])))
-          this.#around.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
+          this.#context.violate(`${spec.key} gave ${value.n} and not ${app.expected(spec, [])}`);
       } catch (error) {
         const cause = rootOf(error);
         const isExplained =
           (spec.maxRetries === 0 && cause.name === "OutOfMemoryError") ||
           (hasFaults && spec.maxRetries !== -1 && CAUSED_BY_FAULTS.has(cause.name));
-        if (!isExplained) this.#around.violate(`${spec.key} with much memory failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+        if (!isExplained) this.#context.violate(`${spec.key} with much memory failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();
       }

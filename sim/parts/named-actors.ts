@@ -8,7 +8,7 @@ import { type ActorOptions, get, getActor, kill, type ObjectRef, remote } from "
 import { currentProcess } from "../ambient.ts";
 import type { Application } from "../application.ts";
 import type { SimulatedProcess } from "../world.ts";
-import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf } from "./part.ts";
+import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf } from "./part.ts";
 
 const NAMES = ["n0", "n1", "n2"] as const;
 const IO_LIMIT = 2;
@@ -95,16 +95,16 @@ interface HeldMember {
 }
 
 export class NamedActorPart implements ProgramPart {
-  readonly #around: PartSurroundings;
+  readonly #context: PartContext;
   readonly #held: HeldMember[] = [];
   #isOver = false;
 
-  constructor(around: PartSurroundings) {
-    this.#around = around;
+  constructor(context: PartContext) {
+    this.#context = context;
   }
 
   step(): void {
-    const draw = this.#around.random.next();
+    const draw = this.#context.random.next();
     if (draw < 0.25 || this.#held.length === 0) this.#create();
     else if (draw < 0.35) this.#find();
     else if (draw < 0.85) this.#call();
@@ -118,7 +118,7 @@ export class NamedActorPart implements ProgramPart {
   }
 
   #create(): void {
-    const { app, random, newKey, driver } = this.#around;
+    const { app, random, newKey, driver } = this.#context;
     const name = random.next() < 0.8 ? random.pick(NAMES) : undefined;
     const getIfExists = name !== undefined && random.next() < 0.7;
     const isDetached = name !== undefined && random.next() < 0.3;
@@ -144,7 +144,7 @@ export class NamedActorPart implements ProgramPart {
   }
 
   #find(): void {
-    const { random, newKey, track } = this.#around;
+    const { random, newKey, track } = this.#context;
     const name = random.pick(NAMES);
     track(newKey(`find ${name} `), async () => {
       try {
@@ -153,13 +153,13 @@ export class NamedActorPart implements ProgramPart {
         else this.#held.push({ name, handle, isKilled: false });
       } catch (error) {
         const cause = rootOf(error);
-        if (cause.name !== "ActorDiedError") this.#around.violate(`looking up ${name} failed with ${cause.name}: ${cause.message}`);
+        if (cause.name !== "ActorDiedError") this.#context.violate(`looking up ${name} failed with ${cause.name}: ${cause.message}`);
       }
     });
   }
 
   #call(): void {
-    const { app, random, newKey, track, hasFaults } = this.#around;
+    const { app, random, newKey, track, hasFaults } = this.#context;
     const member = random.pick(this.#held);
     const { name, handle } = member;
     const call = { key: newKey("c"), ms: random.pick([0, 0, 20]) * random.next() };
@@ -173,7 +173,7 @@ export class NamedActorPart implements ProgramPart {
         const isExplained =
           (isEnded && ["ActorDiedError", "ActorNameTakenError"].includes(cause.name)) || (hasFaults && CAUSED_BY_FAULTS.has(cause.name));
         if (!isExplained)
-          this.#around.violate(`call ${call.key} of ${name ?? "an actor"} failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
+          this.#context.violate(`call ${call.key} of ${name ?? "an actor"} failed with ${cause.name}: ${cause.message.split("\n")[0]}`);
       } finally {
         ref[Symbol.dispose]();
       }
@@ -181,12 +181,12 @@ export class NamedActorPart implements ProgramPart {
   }
 
   #drop(): void {
-    const [member] = this.#held.splice(this.#around.random.below(this.#held.length), 1) as [HeldMember];
+    const [member] = this.#held.splice(this.#context.random.below(this.#held.length), 1) as [HeldMember];
     member.handle[Symbol.dispose]();
   }
 
   #kill(): void {
-    const { app, random, driver } = this.#around;
+    const { app, random, driver } = this.#context;
     const [member] = this.#held.splice(random.below(this.#held.length), 1) as [HeldMember];
     driver.process.say(`kills member ${member.name ?? "without name"}`);
     member.isKilled = true;

@@ -15,7 +15,7 @@ export interface ProgramPart {
   end(): void;
 }
 
-export interface PartSurroundings {
+export interface PartContext {
   readonly app: Application;
   readonly driver: Driver;
   readonly random: Random;
@@ -47,6 +47,6 @@ export function rootOf(error: unknown): Error {
   return cause;
 }
 
-export function sleep(around: PartSurroundings, ms: number): Promise<void> {
-  return new Promise((resolve) => around.driver.process.schedule(ms, resolve));
+export function sleep(context: PartContext, ms: number): Promise<void> {
+  return new Promise((resolve) => context.driver.process.schedule(ms, resolve));
 }

@@ -6,7 +6,7 @@
  */
 import { get, type ObjectRef } from "../../src/index.ts";
 import { isOutcome, type Outcome, type TaskSpec } from "../application.ts";
-import type { PartSurroundings, ProgramPart } from "./part.ts";
+import type { PartContext, ProgramPart } from "./part.ts";
 
 /** What each node has of it, besides its CPUs. */
 export const SCARCE_RESOURCES: Readonly<Record<string, number>> = { GPU: 1, tenth: 1, memory: 1e9 };
@@ -29,15 +29,15 @@ interface Chain {
 const CHAINS_MAX = 3;
 
 export class ScarcePart implements ProgramPart {
-  readonly #around: PartSurroundings;
+  readonly #context: PartContext;
   readonly #chains: Chain[] = [];
 
-  constructor(around: PartSurroundings) {
-    this.#around = around;
+  constructor(context: PartContext) {
+    this.#context = context;
   }
 
   step(): void {
-    const { random } = this.#around;
+    const { random } = this.#context;
     const draw = random.next();
     if (this.#chains.length === 0 || (draw < 0.3 && this.#chains.length < CHAINS_MAX))
       this.#chains.push({ need: random.pick(NEEDS), refs: [], n: 0 });
@@ -54,7 +54,7 @@ export class ScarcePart implements ProgramPart {
   }
 
   #lengthen(chain: Chain): void {
-    const { app } = this.#around;
+    const { app } = this.#context;
     const spec = this.#spec(chain, "large");
     const last = chain.refs.at(-1);
     chain.n = app.expected(spec, last === undefined ? [] : [chain.n]);
@@ -63,7 +63,7 @@ export class ScarcePart implements ProgramPart {
 
   /** A task that reads the end of the chain. */
   #use(chain: Chain): void {
-    const { app, track, violate } = this.#around;
+    const { app, track, violate } = this.#context;
     const last = chain.refs.at(-1);
     if (last === undefined) return;
     const spec = this.#spec(chain, "small");
@@ -82,7 +82,7 @@ export class ScarcePart implements ProgramPart {
   }
 
   #spec({ need }: Chain, size: TaskSpec["size"]): TaskSpec {
-    const { random, newKey, driver } = this.#around;
+    const { random, newKey, driver } = this.#context;
     return {
       ...need,
       key: newKey("s"),

@@ -8,7 +8,7 @@ import { type ObjectRefGenerator, remote } from "../../src/index.ts";
 import { currentProcess } from "../ambient.ts";
 import { type Application, bytesOf, isOutcome, mix, type Outcome } from "../application.ts";
 import type { SimulatedProcess } from "../world.ts";
-import { CAUSED_BY_FAULTS, type PartSurroundings, type ProgramPart, rootOf, sleep } from "./part.ts";
+import { CAUSED_BY_FAULTS, type PartContext, type ProgramPart, rootOf, sleep } from "./part.ts";
 
 interface StreamSpec {
   readonly key: string;
@@ -50,14 +50,14 @@ function streamFunction(app: Application): StreamFunction {
 }
 
 export class StreamPart implements ProgramPart {
-  readonly #around: PartSurroundings;
+  readonly #context: PartContext;
 
-  constructor(around: PartSurroundings) {
-    this.#around = around;
+  constructor(context: PartContext) {
+    this.#context = context;
   }
 
   step(): void {
-    const { app, random, newKey, track, driver } = this.#around;
+    const { app, random, newKey, track, driver } = this.#context;
     const spec: StreamSpec = {
       key: newKey("s"),
       count: random.below(30),
@@ -82,7 +82,7 @@ export class StreamPart implements ProgramPart {
     spec: StreamSpec,
     how: { stopsAfter: number | undefined; manner: "values" | "refs"; isSure: boolean },
   ): Promise<void> {
-    const { hasFaults } = this.#around;
+    const { hasFaults } = this.#context;
     let index = 0;
     try {
       if (how.stopsAfter !== 0) {
@@ -106,22 +106,22 @@ export class StreamPart implements ProgramPart {
         await generator.return?.();
       }
       const expected = how.stopsAfter ?? spec.count;
-      if (index !== Math.min(expected, spec.count)) this.#around.violate(`stream ${spec.key} gave ${index} items, not ${expected}`);
+      if (index !== Math.min(expected, spec.count)) this.#context.violate(`stream ${spec.key} gave ${index} items, not ${expected}`);
     } catch (error) {
       const cause = rootOf(error);
       if (!(hasFaults && !how.isSure && CAUSED_BY_FAULTS.has(cause.name)))
-        this.#around.violate(`stream ${spec.key} failed after ${index} items with ${cause.name}: ${cause.message.split("\n")[0]}`);
+        this.#context.violate(`stream ${spec.key} failed after ${index} items with ${cause.name}: ${cause.message.split("\n")[0]}`);
       await generator.return?.();
     }
   }
 
   #compare(spec: StreamSpec, index: number, value: Outcome): void {
     const n = mix(`${spec.key}/${index}`, []);
-    if (!isOutcome(value, n)) this.#around.violate(`item ${index} of stream ${spec.key} is ${value.n}, not ${n}`);
+    if (!isOutcome(value, n)) this.#context.violate(`item ${index} of stream ${spec.key} is ${value.n}, not ${n}`);
   }
 
   async #pause(): Promise<void> {
-    const { random } = this.#around;
-    if (random.next() < 0.3) await sleep(this.#around, random.next() * 30);
+    const { random } = this.#context;
+    if (random.next() < 0.3) await sleep(this.#context, random.next() * 30);
   }
 }

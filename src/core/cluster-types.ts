@@ -1,5 +1,5 @@
 /**
- * The public types of what a program is told of its surroundings: the context that it runs in, the actors and the nodes of the cluster.
+ * The public types of what a program is told of where it runs: the context that it runs in, the actors and the nodes of the cluster.
  *
  * Decides which facts have a name: all of them can be had without changing anything, and are as old as the answer. With the options of asking for them.
  * No code. The types of calls and references are in `types.ts`.

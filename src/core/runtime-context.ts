@@ -55,7 +55,7 @@ export function currentContext(): RuntimeContext {
     acceleratorIds: context?.place.accelerators ?? {},
     nodeLabels: labels,
     placementGroupId: context === undefined ? undefined : parseLeaseSpec(context.place.shape).bundle?.group,
-    runtimeEnv: writtenRuntimeEnv(environments.surroundings),
+    runtimeEnv: writtenRuntimeEnv(environments.inherited),
     wasCurrentActorReconstructed: (context?.place.incarnation ?? 0) > 0,
   };
   return new ContextView(facts, context) as ContextView & ContextFacts;

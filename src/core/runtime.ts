@@ -256,7 +256,7 @@ export class Runtime implements RefRuntime, WhyRuntime {
       checkLocal: options.checkLocal,
     });
     const here = { node: options.nodeId, hostname: machineName() };
-    this.environments = new Environments({ daemon, surroundings: options.runtimeEnv, mode: options.mode, here });
+    this.environments = new Environments({ daemon, inherited: options.runtimeEnv, mode: options.mode, here });
     if (this.environments.isInherited) placing.isInherited = true;
     this.calls = new Calls({
       environments: this.environments,

@@ -93,7 +93,7 @@ interface SerializerOptions {
 }
 
 /** What a value needs besides its bytes to be read. */
-export interface Surroundings {
+export interface DecodeContext {
   /** The refs inside it, in the order of its list. */
   refs?: readonly ObjectEntry[];
   /** The values of top-level refs among arguments. */
@@ -104,7 +104,7 @@ export interface Surroundings {
   purpose?: number;
 }
 
-const NOTHING_AROUND: Surroundings = {};
+const NO_CONTEXT: DecodeContext = {};
 const NO_VALUES: readonly unknown[] = [];
 
 interface Collected {
@@ -290,9 +290,9 @@ export class Serializer implements ValueCodec {
       const values: unknown[] = [];
       for (const [index, payload] of needed.entries()) {
         const refs = payload === args ? argRefs : (dependencyRefs[index] ?? NO_ENTRIES);
-        const surroundings = { refs, dependencies: payload === args ? values : NO_VALUES, purpose: FETCH_FOR.WAIT };
+        const context = { refs, dependencies: payload === args ? values : NO_VALUES, purpose: FETCH_FOR.WAIT };
         const whenLost = (error: unknown): Promise<void> | undefined => this.#waitForLost(error, needed.slice(index), argumentWait);
-        const { value } = await this.#decodeOf(payload, surroundings, whenLost);
+        const { value } = await this.#decodeOf(payload, context, whenLost);
         if (payload === args) return value as unknown[];
         values.push(value);
       }
@@ -329,11 +329,11 @@ export class Serializer implements ValueCodec {
   /** Decodes a payload that came with a message; where its bytes are lost, the value that its object gets instead. */
   async #decodeOf(
     payload: Payload,
-    surroundings: Surroundings,
+    context: DecodeContext,
     whenLost: (error: unknown) => Promise<void> | undefined,
   ): Promise<{ value: unknown }> {
     try {
-      return await this.decode(payload, surroundings);
+      return await this.decode(payload, context);
     } catch (error) {
       const waited = whenLost(error);
       if (waited === undefined) throw error;
@@ -345,7 +345,7 @@ export class Serializer implements ValueCodec {
       if (entry?.isPrimitive === true) return { value: entry.primitive };
       throw lostFor(payload);
     }
-    const { dependencies } = surroundings;
+    const { dependencies } = context;
     const again = await this.#decodeOf(
       entry.payload,
       {
@@ -365,19 +365,19 @@ export class Serializer implements ValueCodec {
     return !payload.graph && (payload.definitions.length === 0 || this.#options.definitions().areReady(payload.definitions));
   }
 
-  decodeNow(payload: Payload, surroundings: Surroundings = NOTHING_AROUND): unknown {
-    const { inBand, buffers } = this.#bytesOf(payload, surroundings.keeper);
-    return decodeValue(inBand, buffers, this.#hooksWith(surroundings));
+  decodeNow(payload: Payload, context: DecodeContext = NO_CONTEXT): unknown {
+    const { inBand, buffers } = this.#bytesOf(payload, context.keeper);
+    return decodeValue(inBand, buffers, this.#hooksWith(context));
   }
 
   /** The value in a box, as a value may be thenable. */
-  async decode(payload: Payload, surroundings: Surroundings = NOTHING_AROUND): Promise<{ value: unknown }> {
+  async decode(payload: Payload, context: DecodeContext = NO_CONTEXT): Promise<{ value: unknown }> {
     await this.#options.definitions().loadAll(payload.definitions);
-    await this.#bring(payload, surroundings.keeper, surroundings.purpose ?? FETCH_FOR.GET);
-    if (!payload.graph) return { value: this.decodeNow(payload, surroundings) };
-    const { inBand, buffers } = this.#bytesOf(payload, surroundings.keeper);
+    await this.#bring(payload, context.keeper, context.purpose ?? FETCH_FOR.GET);
+    if (!payload.graph) return { value: this.decodeNow(payload, context) };
+    const { inBand, buffers } = this.#bytesOf(payload, context.keeper);
     const value = await reviveValue(inBand, buffers, {
-      hooks: this.#hooksWith(surroundings),
+      hooks: this.#hooksWith(context),
       definition: (id) => this.#options.definitions().load(id),
     });
     return { value };
@@ -435,7 +435,7 @@ export class Serializer implements ValueCodec {
     return this.#hooksWith({ refs });
   }
 
-  #hooksWith({ refs = NO_ENTRIES, dependencies = NO_VALUES }: Surroundings): DecodeHooks {
+  #hooksWith({ refs = NO_ENTRIES, dependencies = NO_VALUES }: DecodeContext): DecodeHooks {
     if (refs.length === 0 && dependencies.length === 0) return this.hooks;
     const group = new HandleGroup(this.#options.table);
     return {

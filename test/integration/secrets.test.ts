@@ -161,7 +161,7 @@ function filesUnder(folder: string): [name: string, text: string][] {
 }
 
 describe("at the address of a head that has died", () => {
-  test("a stranger learns nothing that it can use, is not believed, and reaches nobody in another's name", async () => {
+  test("a impostor learns nothing that it can use, is not believed, and reaches nobody in another's name", async () => {
     await using cluster = await TestCluster.start({ head: { numCpus: 1 } });
     const second = await cluster.addNode({ numCpus: 1 });
     await init({ address: cluster.address });
@@ -170,11 +170,11 @@ describe("at the address of a head that has died", () => {
     expect(token.length).toBe(64);
     const living = (await nodes()).find(({ nodeId }) => nodeId === second.nodeId)?.address ?? "";
     await cluster.killHead();
-    const stranger = new Stranger(parseNetworkAddress(living));
-    await stranger.listen(parseNetworkAddress(cluster.address));
+    const impostor = new Impostor(parseNetworkAddress(living));
+    await impostor.listen(parseNetworkAddress(cluster.address));
     // Each of its ways has been tried twice on the two nodes that look for their head.
-    await until(() => stranger.callers.length >= WAYS.length * 2, "the nodes to look for their head");
-    for (const caller of stranger.callers) {
+    await until(() => impostor.callers.length >= WAYS.length * 2, "the nodes to look for their head");
+    for (const caller of impostor.callers) {
       for (const { type, header } of caller.frames) {
         expect(type).toBe(MESSAGE.OPEN);
         expect(Object.keys(header as object).sort()).toEqual(["nonce", "processId", "token", "version"]);
@@ -182,17 +182,17 @@ describe("at the address of a head that has died", () => {
       }
       expect(Buffer.concat(caller.bytes).includes(token)).toBe(false);
     }
-    expect(stranger.callers.filter(({ frames }) => frames.length > 0).length).toBeGreaterThan(WAYS.length);
+    expect(impostor.callers.filter(({ frames }) => frames.length > 0).length).toBeGreaterThan(WAYS.length);
     // What the living node answered to what was passed on to it: a random number and a proof, and no more.
-    expect(stranger.answers.length).toBeGreaterThan(0);
-    for (const { type, header } of stranger.answers) {
+    expect(impostor.answers.length).toBeGreaterThan(0);
+    for (const { type, header } of impostor.answers) {
       expect(type).toBe(MESSAGE.REPLY);
       expect(Object.keys(header as object).sort()).toEqual(["nodeId", "nonce", "processId", "proof"]);
     }
     // With all that it has been given, in any order, it is nobody to the living node.
-    for (const proof of [...stranger.answers.map(({ header }) => (header as { proof: string }).proof), token.slice(0, 63), ""])
-      expect(await stranger.isLetIn(proof)).toBe(false);
-    await stranger.close();
+    for (const proof of [...impostor.answers.map(({ header }) => (header as { proof: string }).proof), token.slice(0, 63), ""])
+      expect(await impostor.isLetIn(proof)).toBe(false);
+    await impostor.close();
     await cluster.restartHead();
     // Nobody has believed it that it was dead, or where else a head would be.
     await until(async () => (await nodes()).filter(({ alive }) => alive).length === 2, "both nodes to be back");
@@ -207,10 +207,10 @@ describe("at the address of a head that has died", () => {
   }, 60_000);
 });
 
-/** What a stranger may do with a caller: pass it on to a process that lives, tell it lies, give it back what it said, or hang up. */
+/** What a impostor may do with a caller: pass it on to a process that lives, tell it lies, give it back what it said, or hang up. */
 const WAYS = ["passOn", "dead", "elsewhere", "mirror", "hangUp"] as const;
 
-class Stranger {
+class Impostor {
   readonly callers: { bytes: Buffer[]; frames: { type: number; header: unknown }[] }[] = [];
   readonly answers: { type: number; header: unknown }[] = [];
   readonly #living: { host: string; port: number };
@@ -237,7 +237,7 @@ class Stranger {
   #take(socket: net.Socket): void {
     this.#keep(socket);
     const way = WAYS[this.callers.length % WAYS.length];
-    const caller: Stranger["callers"][number] = { bytes: [], frames: [] };
+    const caller: Impostor["callers"][number] = { bytes: [], frames: [] };
     this.callers.push(caller);
     const parser = newParser(caller.frames);
     const far = way === "passOn" ? this.#keep(net.connect(this.#living.port, this.#living.host)) : undefined;

@@ -1,5 +1,5 @@
 /**
- * Strangers at the sockets of a session: without the token nobody is heard, and no bytes, however malformed, end or stop a process of it.
+ * Unauthenticated callers at the sockets of a session: without the token nobody is heard, and no bytes, however malformed, end or stop a process of it.
  */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -52,8 +52,8 @@ afterAll(async () => {
   sandbox.remove();
 });
 
-/** A stranger's connection: what it received, and whether it has been hung up on. */
-class Stranger {
+/** A caller without the token: what it received, and whether it has been hung up on. */
+class UnauthenticatedCaller {
   readonly #socket: net.Socket;
   readonly #address: string;
   readonly replies: { type: number; flags: number; header: Buffer }[] = [];
@@ -149,7 +149,7 @@ test("sockets and their folder are for their owner alone, and no process shows t
 
 describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
   test("answers the right token", async () => {
-    const friend = await new Stranger(addresses[kind]).hello({ kind: "worker" });
+    const friend = await new UnauthenticatedCaller(addresses[kind]).hello({ kind: "worker" });
     expect(await eventually(() => friend.replies.length > 0)).toBe(true);
     expect(friend.replies[0]).toMatchObject({ type: MESSAGE.REPLY });
     expect((friend.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).toBe(0);
@@ -162,12 +162,12 @@ describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
     ["another protocol version", { version: 9999 }, "version"],
     ["a token in the place of a proof, as version 1 has it,", { version: 1, token: "0".repeat(64) }, "version"],
   ])("refuses %s with the reason and hangs up", async (_what, changes, reason) => {
-    const stranger = new Stranger(addresses[kind]).open(changes);
-    expect(await stranger.dropped()).toBe(true);
-    expect(stranger.replies).toHaveLength(1);
-    expect((stranger.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).not.toBe(0);
-    expect(stranger.replies[0]?.header.toString("latin1")).toContain(reason);
-    expect(stranger.replies[0]?.header.toString("latin1")).not.toContain(token);
+    const caller = new UnauthenticatedCaller(addresses[kind]).open(changes);
+    expect(await caller.dropped()).toBe(true);
+    expect(caller.replies).toHaveLength(1);
+    expect((caller.replies[0]?.flags ?? 0) & FRAME_FLAG.ERROR).not.toBe(0);
+    expect(caller.replies[0]?.header.toString("latin1")).toContain(reason);
+    expect(caller.replies[0]?.header.toString("latin1")).not.toContain(token);
   });
 
   test.each([
@@ -176,30 +176,32 @@ describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
     ["a proof that is not text", 7],
     ["the token itself", (): string => token],
   ])("hangs up on %s without a word", async (_what, proof) => {
-    const stranger = new Stranger(addresses[kind]).open();
-    expect(await eventually(() => stranger.replies.length > 0)).toBe(true);
-    stranger.send(MESSAGE.PROOF, typeof proof === "function" ? proof() : proof);
-    expect(await stranger.dropped()).toBe(true);
-    expect(stranger.replies).toHaveLength(1);
+    const caller = new UnauthenticatedCaller(addresses[kind]).open();
+    expect(await eventually(() => caller.replies.length > 0)).toBe(true);
+    caller.send(MESSAGE.PROOF, typeof proof === "function" ? proof() : proof);
+    expect(await caller.dropped()).toBe(true);
+    expect(caller.replies).toHaveLength(1);
   });
 
   test("hangs up on one that says nothing, sends half a hello, or too much", async () => {
-    const silent = new Stranger(addresses[kind]);
-    const half = new Stranger(addresses[kind]).write(Buffer.from([200, 0, 0, 0, MESSAGE.OPEN]));
-    const tooMuch = new Stranger(addresses[kind]).open({ address: "x".repeat(5000) });
-    for (const stranger of [silent, half, tooMuch]) expect(await stranger.dropped()).toBe(true);
+    const silent = new UnauthenticatedCaller(addresses[kind]);
+    const half = new UnauthenticatedCaller(addresses[kind]).write(Buffer.from([200, 0, 0, 0, MESSAGE.OPEN]));
+    const tooMuch = new UnauthenticatedCaller(addresses[kind]).open({ address: "x".repeat(5000) });
+    for (const caller of [silent, half, tooMuch]) expect(await caller.dropped()).toBe(true);
   });
 
   test("does nothing of what is sent before a hello", async () => {
     const types = Object.values(MESSAGE).filter((type) => type !== MESSAGE.OPEN);
-    const strangers = types.map((type) => new Stranger(addresses[kind]).send(type, [1, "x"]));
-    for (const stranger of strangers) expect(await stranger.dropped()).toBe(true);
+    const callers = types.map((type) => new UnauthenticatedCaller(addresses[kind]).send(type, [1, "x"]));
+    for (const caller of callers) expect(await caller.dropped()).toBe(true);
   });
 
   test("hangs up on noise", async () => {
     const source = noise(1);
-    const strangers = Array.from({ length: 60 }, (_, index) => new Stranger(addresses[kind]).write(randomBytes(source, 1 + index * 17)));
-    for (const stranger of strangers) expect(await stranger.dropped()).toBe(true);
+    const callers = Array.from({ length: 60 }, (_, index) =>
+      new UnauthenticatedCaller(addresses[kind]).write(randomBytes(source, 1 + index * 17)),
+    );
+    for (const caller of callers) expect(await caller.dropped()).toBe(true);
   });
 
   test("survives malformed frames of one that knows the token", async () => {
@@ -209,23 +211,23 @@ describe.concurrent.each(["daemon", "worker"] as const)("the %s", (kind) => {
     const headers = [undefined, null, 0, -1, "text", [], {}, [[]], [["x", "y", "z"]], { id: 1 }, { shape: "CPU:-50000", backlog: 3 }];
     let refusedCount = 0;
     for (let round = 0; round < 8; round += 1) {
-      const strangers = await Promise.all(
+      const callers = await Promise.all(
         harmless.map(async (type, index) => {
-          const stranger = await new Stranger(addresses[kind]).hello();
-          expect(await eventually(() => stranger.replies.length > 0)).toBe(true);
-          expect((stranger.replies.shift()?.flags ?? FRAME_FLAG.ERROR) & FRAME_FLAG.ERROR).toBe(0);
-          if (round === 0) return stranger.write(rawFrame(type, randomBytes(source, 30)));
-          return stranger.send(type, headers[(index + round) % headers.length], { callId: round, body: randomBytes(source, round * 5) });
+          const caller = await new UnauthenticatedCaller(addresses[kind]).hello();
+          expect(await eventually(() => caller.replies.length > 0)).toBe(true);
+          expect((caller.replies.shift()?.flags ?? FRAME_FLAG.ERROR) & FRAME_FLAG.ERROR).toBe(0);
+          if (round === 0) return caller.write(rawFrame(type, randomBytes(source, 30)));
+          return caller.send(type, headers[(index + round) % headers.length], { callId: round, body: randomBytes(source, round * 5) });
         }),
       );
       // A worker ignores what it has no use for, and a daemon refuses it with the reason.
-      const isRefused = (stranger: Stranger): boolean => stranger.isClosed || stranger.replies.length > 0;
-      if (kind === "daemon") expect(await eventually(() => strangers.every(isRefused))).toBe(true);
-      const later = await new Stranger(addresses[kind]).hello();
+      const isRefused = (caller: UnauthenticatedCaller): boolean => caller.isClosed || caller.replies.length > 0;
+      if (kind === "daemon") expect(await eventually(() => callers.every(isRefused))).toBe(true);
+      const later = await new UnauthenticatedCaller(addresses[kind]).hello();
       expect(await eventually(() => later.replies.length > 0)).toBe(true);
-      refusedCount += strangers.filter(isRefused).length;
+      refusedCount += callers.filter(isRefused).length;
       later.hangUp();
-      for (const stranger of strangers) stranger.hangUp();
+      for (const caller of callers) caller.hangUp();
     }
     expect(refusedCount).toBeGreaterThan(harmless.length);
   });

@@ -14,7 +14,7 @@ import { entryOf, isObjectRef } from "../objects/object-ref.ts";
 import { isPythonId, refusedByPython } from "../python-code.ts";
 import { DependencyMark, type Encoded, type Serializer } from "../serializer.ts";
 
-export interface ArgumentSurroundings {
+export interface ArgumentContext {
   readonly processId: ProcessId;
   readonly ids: IdSource;
   readonly table: ObjectTable;
@@ -26,7 +26,7 @@ export const ARGUMENTS_LABEL = "the arguments of a call";
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
 
-function encodeList(serializer: ArgumentSurroundings["serializer"], args: readonly unknown[], name: string): Encoded {
+function encodeList(serializer: ArgumentContext["serializer"], args: readonly unknown[], name: string): Encoded {
   try {
     return serializer.encode(args);
   } catch (error) {
@@ -41,7 +41,7 @@ function encodeList(serializer: ArgumentSurroundings["serializer"], args: readon
  */
 export function encodeArguments(
   args: readonly unknown[],
-  surroundings: ArgumentSurroundings,
+  context: ArgumentContext,
   target: Pick<CallTarget, "id" | "name" | "isOpen">,
 ): EncodedArguments {
   let dependencies: ObjectEntry[] | undefined;
@@ -52,11 +52,11 @@ export function encodeArguments(
     dependencies ??= [];
     marked ??= args.slice();
     const entry = entryOf(argument);
-    surroundings.table.requireOfSession(entry);
+    context.table.requireOfSession(entry);
     marked[index] = new DependencyMark(dependencies.length);
     dependencies.push(entry);
   }
-  const { table, serializer } = surroundings;
+  const { table, serializer } = context;
   const encoded = encodeList(serializer, marked ?? args, target.name);
   const { graph } = encoded;
   if (graph && (target.isOpen === true || isPythonId(target.id)))
@@ -69,13 +69,13 @@ export function encodeArguments(
   }
   const pinned = encoded.entries.slice();
   if (dependencies !== undefined) pinned.push(...dependencies);
-  const payload = argumentsPayload(encoded, pinned, surroundings);
+  const payload = argumentsPayload(encoded, pinned, context);
   for (const entry of pinned) table.pin(entry);
   return { chunk: NO_BYTES, start: 0, end: 0, graph, args: payload, dependencies: dependencies ?? NO_ENTRIES, pinned };
 }
 
-function argumentsPayload(encoded: Encoded, pinned: ObjectEntry[], surroundings: ArgumentSurroundings): Payload {
-  const { table, serializer, ids, processId } = surroundings;
+function argumentsPayload(encoded: Encoded, pinned: ObjectEntry[], context: ArgumentContext): Payload {
+  const { table, serializer, ids, processId } = context;
   const payload = serializer.toPayload(encoded, { owner: processId, error: false });
   if (payload.stored === undefined) return payload;
   // Large arguments are an object of their own, which lives as long as the call.

@@ -47,12 +47,12 @@ interface Pursuit {
   readonly link: WorkerLink;
   readonly force: boolean;
   readonly recursive: boolean;
-  /** Since when it is known to have begun, in attended time. */
+  /** Since when it is known to have begun, in event-loop time. */
   begunMs: number | undefined;
   isAbandoned: boolean;
   /** Nobody reads its items any more: it may take its time to clean up, so only what computes on without a pause is interrupted. */
   readonly isStream: boolean;
-  /** When its worker was last asked whether it hears anything, or ended as it did not say so; in attended time. */
+  /** When its worker was last asked whether it hears anything, or ended as it did not say so; in event-loop time. */
   askedMs: number;
   owesAnswer: boolean;
 }
@@ -204,7 +204,7 @@ export class CallCancellation {
     }
     pursuit.owesAnswer = true;
     const question: WhyCallHeader = { callId: link.callIdOf(record), trail: { visited: [], withinMs: 1 } };
-    // Its time is over when as much time was attended to, which no timer knows.
+    // Its time is over when that much event-loop time has passed, which no timer knows.
     link.ask(MESSAGE.WHY_CALL, question, 0).then(
       () => {
         pursuit.owesAnswer = false;

@@ -22,7 +22,7 @@ import {
 import { taskContext } from "../../runtime/worker/task-context.ts";
 import type { ActorClient, LostCall } from "../actors/actor-client.ts";
 import type { CallCancellation } from "./call-cancellation.ts";
-import { type ArgumentSurroundings, encodeArguments } from "./call-arguments.ts";
+import { type ArgumentContext, encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { limitCall } from "./call-limits.ts";
 import { type CallRecord, type CallTarget, failedDependency } from "./call-record.ts";
@@ -39,7 +39,7 @@ import { StreamReceiver } from "../streams/stream-receiver.ts";
 import { StreamReplay } from "../streams/stream-replay.ts";
 import type { TaskSubmitter } from "./task-submitter.ts";
 
-interface CallsOptions extends ArgumentSurroundings {
+interface CallsOptions extends ArgumentContext {
   submitter: () => TaskSubmitter;
   environments: Environments;
   cancellation: () => CallCancellation;
@@ -399,9 +399,9 @@ export class Calls {
       this.#settleFailure(record, payload, contained);
       return;
     }
-    const surroundings = { keeper: record.results[0] as ObjectEntry, refs: contained };
+    const context = { keeper: record.results[0] as ObjectEntry, refs: contained };
     const accepted = this.#options.serializer
-      .decode(payload, surroundings)
+      .decode(payload, context)
       .then(({ value }) => accepts(record.retry.retryOn, value instanceof TaskError ? value.cause : value));
     void accepted.then(
       (isAccepted) => {

@@ -1,7 +1,7 @@
 /**
  * Waiting for refs: `get`, `await ref` and `wait`.
  *
- * Decides what a wait does to its surroundings: it asks the owner of a borrowed ref for the value, keeps a driver alive, parks the task in
+ * Decides what a wait does around itself: it asks the owner of a borrowed ref for the value, keeps a driver alive, parks the task in
  * which it happens, and refuses what could never end (a serial actor that waits for itself). A value is decoded anew for each reader, so
  * no two share a mutable object.
  */
@@ -17,7 +17,7 @@ import type { LongWait, LongWaits } from "../why/long-waits.ts";
 import { afterLimit } from "./waiting-limits.ts";
 import { isObjectRefGenerator, readinessOf } from "../streams/object-ref-generator.ts";
 import type { GetOptions } from "../ref-types.ts";
-import type { Serializer, Surroundings } from "../serializer.ts";
+import type { Serializer, DecodeContext } from "../serializer.ts";
 
 export interface WaitOptionsResolved extends GetOptions {
   numReturns: number;
@@ -106,7 +106,7 @@ export class Waiting {
       if (entry.isPrimitive && entry.state === "ready") values[index] = entry.primitive;
       else if (entry.state === "ready" && entry.payload !== undefined && this.#canReadNow(entry.payload)) {
         try {
-          values[index] = this.#options.serializer.decodeNow(entry.payload, around(entry));
+          values[index] = this.#options.serializer.decodeNow(entry.payload, decodeContextOf(entry));
         } catch (error) {
           values[index] = await this.#readAgain(entry, error, limits);
         }
@@ -393,7 +393,7 @@ export class Waiting {
     if (this.#canReadNow(payload)) {
       try {
         // In a box: resolving with the value itself would call a `then` that it may have.
-        const value = serializer.decodeNow(payload, around(entry));
+        const value = serializer.decodeNow(payload, decodeContextOf(entry));
         return Promise.resolve(value);
       } catch (error) {
         return this.#readAgain(entry, error, limits);
@@ -402,7 +402,7 @@ export class Waiting {
     table.pin(entry);
     const decode = async (): Promise<{ value: unknown }> => {
       if (payload.stored !== undefined && this.#options.isStoreShort()) await turn();
-      return serializer.decode(payload, around(entry));
+      return serializer.decode(payload, decodeContextOf(entry));
     };
     // Definitions may have to be fetched and modules imported: the driver must not end meanwhile.
     return this.holdWhile(decode())
@@ -420,7 +420,7 @@ export class Waiting {
   async #readFailure(entry: ObjectEntry): Promise<never> {
     entry.failureSeen = true;
     if (entry.payload === undefined) throw entry.failure;
-    const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, around(entry)));
+    const { value } = await this.holdWhile(this.#options.serializer.decode(entry.payload, decodeContextOf(entry)));
     throw value;
   }
 }
@@ -451,7 +451,7 @@ function markSeen(entries: readonly ObjectEntry[]): void {
   for (const entry of entries) entry.failureSeen = true;
 }
 
-function around(entry: ObjectEntry): Surroundings {
+function decodeContextOf(entry: ObjectEntry): DecodeContext {
   return entry.contained === undefined ? { keeper: entry } : { keeper: entry, refs: entry.contained };
 }
 

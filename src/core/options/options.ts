@@ -218,7 +218,7 @@ export interface ResolvedTaskOptions {
   readonly shape: string;
   /** It says itself where it runs: a parent's group does not capture it. */
   readonly isPlaced?: true | undefined;
-  /** Undefined: that of the surroundings. */
+  /** Undefined: the inherited one. */
   readonly runtimeEnv?: RuntimeEnvSpec | undefined;
   readonly resources: Record<string, number>;
   readonly retry: RetryPolicy;
@@ -335,7 +335,7 @@ export interface ResolvedActorOptions {
   readonly shape: string;
   readonly isDetached: boolean;
   readonly isPlaced?: true | undefined;
-  /** Undefined: that of the surroundings. */
+  /** Undefined: the inherited one. */
   readonly runtimeEnv?: RuntimeEnvSpec | undefined;
   /** The placement group that it lives in. */
   readonly placementGroupId?: string | undefined;

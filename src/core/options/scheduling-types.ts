@@ -64,7 +64,7 @@ export interface SchedulingOptions {
    * remote(train, { labelSelector: { region: "eu" }, fallbackStrategy: [{ labelSelector: { region: "us" } }, { labelSelector: {} }] });
    */
   fallbackStrategy?: readonly FallbackOption[] | undefined;
-  /** What its worker process has besides the surroundings (the task or actor that submits it, or the job). Default: nothing. */
+  /** What its worker process has besides what it inherits (the task or actor that submits it, or the job). Default: nothing. */
   runtimeEnv?: RuntimeEnv | undefined;
 }
 

@@ -21,7 +21,7 @@ import { MESSAGE } from "../../runtime/wire/messages.ts";
 interface EnvironmentsOptions {
   readonly daemon: Connection;
   /** Of this process: a driver's job, or the environment for which a worker was started. */
-  readonly surroundings: RuntimeEnvSpec | undefined;
+  readonly inherited: RuntimeEnvSpec | undefined;
   /** Of this process' node: folders that are named here lie there. */
   readonly here: NodePlace;
   readonly mode: "process" | "inProcess";
@@ -29,23 +29,23 @@ interface EnvironmentsOptions {
 
 export class Environments {
   /** Of this process. */
-  readonly surroundings: RuntimeEnvSpec;
+  readonly inherited: RuntimeEnvSpec;
   readonly #daemon: Connection;
   readonly #here: NodePlace;
   readonly #mode: "process" | "inProcess";
   readonly #described = new Set<string>();
   readonly #merged = new WeakMap<RuntimeEnvSpec, { readonly spec: RuntimeEnvSpec; readonly shapes: Map<string, string> }>();
 
-  constructor({ daemon, surroundings, mode, here }: EnvironmentsOptions) {
+  constructor({ daemon, inherited, mode, here }: EnvironmentsOptions) {
     this.#daemon = daemon;
     this.#mode = mode;
     this.#here = here;
-    this.surroundings = surroundings ?? NO_ENVIRONMENT;
+    this.inherited = inherited ?? NO_ENVIRONMENT;
   }
 
   /** Whether calls without options of their own need `shapeFor`. */
   get isInherited(): boolean {
-    return this.surroundings !== NO_ENVIRONMENT;
+    return this.inherited !== NO_ENVIRONMENT;
   }
 
   /**
@@ -57,8 +57,8 @@ export class Environments {
     const given = own ?? NO_ENVIRONMENT;
     let merged = this.#merged.get(given);
     if (merged === undefined) {
-      const placed = given === NO_ENVIRONMENT || this.surroundings.job === undefined ? given : placedRuntimeEnv(given, this.#here);
-      merged = { spec: mergeRuntimeEnv(this.surroundings, placed), shapes: new Map() };
+      const placed = given === NO_ENVIRONMENT || this.inherited.job === undefined ? given : placedRuntimeEnv(given, this.#here);
+      merged = { spec: mergeRuntimeEnv(this.inherited, placed), shapes: new Map() };
       this.#merged.set(given, merged);
     }
     let found = merged.shapes.get(shape);

@@ -1,7 +1,7 @@
 /**
  * Functions: by name where Node or a module has them, else their text with the variables that it uses.
  *
- * Decides by reference or by value, and whether what a text needs of its surroundings (`this`, `super`, private names) can be had
+ * Decides by reference or by value, and whether what a text needs of the code around it (`this`, `super`, private names) can be had
  * elsewhere; its free names are bound by `capture-variables`. Called by `capture-value`; classes go on to `capture-class`.
  */
 import { captureClass } from "./capture-class.ts";
@@ -199,7 +199,7 @@ function capturePlainFunction(graph: GraphBuilder, job: FunctionJob, isConstruct
   if (isConstructor) node.identity = identityOf(target);
   const ref = graph.add(target, node);
   graph.later(() => {
-    captureSurroundings(graph, job, node);
+    captureLexicalContext(graph, job, node);
     captureVariables(graph, job);
     fillFunctionObject(graph, job, { node, ref, isConstructor });
   });
@@ -226,7 +226,7 @@ function fillFunctionObject(
 }
 
 /** `this`, `super`, `new.target` and private names of what stands around the text. */
-function captureSurroundings(graph: GraphBuilder, job: FunctionJob, node: FunctionNode): void {
+function captureLexicalContext(graph: GraphBuilder, job: FunctionJob, node: FunctionNode): void {
   const { target, facts, parsed, place, step } = job;
   const revived = revivedCodeOf(target);
   let self: { readonly value: unknown } | null = null;

@@ -197,15 +197,15 @@ export function removedKeys(owner: object, { members, known, isStatic }: MemberS
   return [...new Set(keys)];
 }
 
-interface KeySurroundings {
+interface KeyContext {
   readonly scopes: readonly CapturedScope[];
   /** How often the variable of this name is changed after its declaration. */
   readonly changesOf: (name: string) => number;
 }
 
 /** The key of a field from the expression between its brackets, or `undefined` where that might be another by now. */
-function keyOfExpression(expression: AnyNode, surroundings: KeySurroundings): MemberKey | undefined {
-  const { value } = valueOf(expression, surroundings) ?? {};
+function keyOfExpression(expression: AnyNode, context: KeyContext): MemberKey | undefined {
+  const { value } = valueOf(expression, context) ?? {};
   if (typeof value === "symbol" || typeof value === "string") return value;
   return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean" ? String(value) : undefined;
 }
@@ -214,35 +214,32 @@ interface Known {
   readonly value: unknown;
 }
 
-function valueOf(node: AnyNode, surroundings: KeySurroundings): Known | null {
+function valueOf(node: AnyNode, context: KeyContext): Known | null {
   switch (node.type) {
     case "Literal":
       return { value: node.value };
     case "Identifier":
-      return surroundings.changesOf(node.name) === 0 ? variableOf(node.name, surroundings) : null;
+      return context.changesOf(node.name) === 0 ? variableOf(node.name, context) : null;
     // What a compiler keeps a name in: `[_a = Dir.Up]`, `[(decorators = [...], "name")]`.
     case "SequenceExpression":
-      return valueOf(node.expressions.at(-1) as AnyNode, surroundings);
+      return valueOf(node.expressions.at(-1) as AnyNode, context);
     case "AssignmentExpression":
       if (node.left.type !== "Identifier" || node.operator !== "=") return null;
-      return (
-        (surroundings.changesOf(node.left.name) === 1 ? variableOf(node.left.name, surroundings) : null) ??
-        valueOf(node.right, surroundings)
-      );
+      return (context.changesOf(node.left.name) === 1 ? variableOf(node.left.name, context) : null) ?? valueOf(node.right, context);
     case "MemberExpression":
-      return memberOf(node, surroundings);
+      return memberOf(node, context);
     case "TemplateLiteral": {
       let text = node.quasis[0]?.value.cooked ?? "";
       for (const [index, part] of node.expressions.entries()) {
-        const known = valueOf(part, surroundings);
+        const known = valueOf(part, context);
         if (!known || !isPrimitive(known.value)) return null;
         text += `${String(known.value)}${node.quasis[index + 1]?.value.cooked ?? ""}`;
       }
       return { value: text };
     }
     case "BinaryExpression": {
-      const left = node.operator === "+" ? valueOf(node.left, surroundings) : null;
-      const right = left && valueOf(node.right, surroundings);
+      const left = node.operator === "+" ? valueOf(node.left, context) : null;
+      const right = left && valueOf(node.right, context);
       if (!left || !right || !isPrimitive(left.value) || !isPrimitive(right.value)) return null;
       return {
         value:
@@ -254,7 +251,7 @@ function valueOf(node: AnyNode, surroundings: KeySurroundings): Known | null {
     // TypeScript's helper around decorated names.
     case "CallExpression":
       return node.callee.type === "Identifier" && node.callee.name === "__propKey" && node.arguments[0]
-        ? valueOf(node.arguments[0], surroundings)
+        ? valueOf(node.arguments[0], context)
         : null;
     default:
       return null;
@@ -265,21 +262,21 @@ function isPrimitive(value: unknown): value is string | number | bigint | boolea
   return ["string", "number", "bigint", "boolean"].includes(typeof value);
 }
 
-function variableOf(name: string, { scopes }: KeySurroundings): Known | null {
+function variableOf(name: string, { scopes }: KeyContext): Known | null {
   const scope = scopes.find(({ variables }) => Object.hasOwn(variables, name));
   if (scope) return tryRead(() => ({ value: scope.variables[name] })) ?? null;
   return name === "Symbol" ? { value: Symbol } : null;
 }
 
 /** A data property of what a variable holds: a getter would run the user's code. */
-function memberOf(node: Extract<AnyNode, { type: "MemberExpression" }>, surroundings: KeySurroundings): Known | null {
-  const holder = valueOf(node.object, surroundings)?.value;
+function memberOf(node: Extract<AnyNode, { type: "MemberExpression" }>, context: KeyContext): Known | null {
+  const holder = valueOf(node.object, context)?.value;
   if ((typeof holder !== "object" || holder === null) && typeof holder !== "function") return null;
   const key =
     !node.computed && node.property.type === "Identifier"
       ? node.property.name
       : node.computed
-        ? keyOfExpression(node.property, surroundings)
+        ? keyOfExpression(node.property, context)
         : undefined;
   const descriptor = key === undefined ? undefined : Object.getOwnPropertyDescriptor(holder, key);
   if (descriptor && "value" in descriptor) return { value: descriptor.value as unknown };

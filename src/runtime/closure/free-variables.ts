@@ -1,5 +1,5 @@
 /**
- * Which names a piece of syntax uses but does not declare, and what else of its surroundings it needs (`this`, `super`, private names).
+ * Which names a piece of syntax uses but does not declare, and what else of the code around it it needs (`this`, `super`, private names).
  *
  * Decides scoping by the language's own rules: `var` belongs to the function, the rest to the block; parameters and the
  * function's or class's own name have scopes of their own. Called by `parse-text` for one function or class and by `parse-module` for a whole

@@ -1,5 +1,5 @@
 /**
- * What the text of one function or class (as `Function.prototype.toString` gives it) needs from its surroundings, and where it must be
+ * What the text of one function or class (as `Function.prototype.toString` gives it) needs from the code around it, and where it must be
  * edited before it can be evaluated somewhere else.
  *
  * Decides the form of the text (an expression, a method of an object, a member of a class) and, for classes, which parts never

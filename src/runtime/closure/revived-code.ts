@@ -1,7 +1,7 @@
 /**
  * What this process knows of functions and classes that it revived, so that they can be sent on.
  *
- * Owns two tables: from a revived function or class to its original text and surroundings (its present text may be edited), and from
+ * Owns two tables: from a revived function or class to its original text and lexical context (its present text may be edited), and from
  * the name of an evaluated text to the file that it stands for (closures that revived code creates are found through it). Written by
  * `revive`, read by `capture`: a task that sends its own closures onward, at any depth, needs both.
  */

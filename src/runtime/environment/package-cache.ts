@@ -45,7 +45,7 @@ export class PackageCache {
     for (const { jobs } of this.#packages.values()) jobs.delete(job);
   }
 
-  /** What has to be removed for the rest to fit; it is off the shelf when this returns. */
+  /** What has to be removed for the rest to fit; it is out of the cache when this returns. */
   evict(): string[] {
     let bytes = 0;
     for (const kept of this.#packages.values()) bytes += kept.bytes;

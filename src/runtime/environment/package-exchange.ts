@@ -71,7 +71,7 @@ const EARLIER_MAX = 4;
 export class PackageExchange {
   readonly #options: PackageExchangeOptions;
   readonly #timeouts: { readonly pack: number; readonly piece: number };
-  readonly #shelf: PackageCache;
+  readonly #cache: PackageCache;
   /** What processes of this node have described: nothing else is given away. */
   readonly #described = new Map<string, JobId>();
   readonly #offers = new Map<string, Offer>();
@@ -85,7 +85,7 @@ export class PackageExchange {
   constructor(options: PackageExchangeOptions) {
     this.#options = options;
     this.#timeouts = options.timeoutsMs ?? TIMEOUTS_MS;
-    this.#shelf = new PackageCache(options.cacheBytesMax);
+    this.#cache = new PackageCache(options.cacheBytesMax);
   }
 
   // ---- this node's folders
@@ -152,7 +152,7 @@ export class PackageExchange {
     const isRange = Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(length) && length > 0;
     if (!isPackageHash(hash) || !isRange || length > PACKAGE_PIECE_BYTES) {
       asker.replyError(new WireError("malformed", "what is asked for is no part of a package"));
-    } else if (!this.#shelf.has(hash)) {
+    } else if (!this.#cache.has(hash)) {
       asker.replyError(new WireError("notFound", "it no longer has the package"));
     } else {
       const file = joinPath(this.#options.cacheFolder, hash, part === "manifest" ? MANIFEST_FILE : CONTENTS_FILE);
@@ -195,7 +195,7 @@ export class PackageExchange {
     if (damaged !== undefined) {
       // What is damaged may have been taken from an earlier one.
       this.#distrusted.add(damaged.hash);
-      this.#shelf.removed(damaged.hash);
+      this.#cache.removed(damaged.hash);
       this.#removeFiles([damaged.hash]);
     }
     return this.obtain(place);
@@ -210,7 +210,7 @@ export class PackageExchange {
     const reply = await home.request(MESSAGE.PACKAGE_OFFER, request satisfies PackageOfferHeader, { timeoutMs: this.#timeouts.pack });
     const { hash, manifestBytes, contentsBytes, holders, installed } = reply.header;
     if (!isPackageHash(hash) || !(manifestBytes <= MANIFEST_BYTES_MAX)) throw new Error("what it offers is no package");
-    if (!this.#shelf.has(hash)) {
+    if (!this.#cache.has(hash)) {
       let fetching = this.#fetching.get(hash);
       if (fetching === undefined) {
         const sources = [...holders.filter((holder) => holder !== here), node];
@@ -249,7 +249,7 @@ export class PackageExchange {
   ): Promise<{ offset: number; length: number }[]> {
     const { cacheFolder } = this.#options;
     const earlier = new Map<string, { hash: string; offset: number }>();
-    for (const hash of isTrusted ? this.#shelf.hashes.slice(0, EARLIER_MAX) : []) {
+    for (const hash of isTrusted ? this.#cache.hashes.slice(0, EARLIER_MAX) : []) {
       const known = parseManifest(await readWhole(joinPath(cacheFolder, hash, MANIFEST_FILE)));
       for (const { sha256, offset } of filesWithOffsets(known)) earlier.set(sha256, { hash, offset });
     }
@@ -292,8 +292,8 @@ export class PackageExchange {
   /** No new worker of the job will be started here. */
   forget(job: JobId): void {
     for (const [key, obtained] of this.#obtained) if (obtained.job === job) this.#obtained.delete(key);
-    this.#shelf.jobEnded(job);
-    this.#removeFiles(this.#shelf.evict());
+    this.#cache.jobEnded(job);
+    this.#removeFiles(this.#cache.evict());
   }
 
   /** A node is dead: it is no source, and hears of nothing. */
@@ -303,8 +303,8 @@ export class PackageExchange {
   }
 
   #keep(hash: string, bytes: number, job: JobId): void {
-    this.#shelf.used(hash, { bytes, job });
-    this.#removeFiles(this.#shelf.evict());
+    this.#cache.used(hash, { bytes, job });
+    this.#removeFiles(this.#cache.evict());
   }
 
   #removeFiles(hashes: readonly string[]): void {

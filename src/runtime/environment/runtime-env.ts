@@ -1,7 +1,7 @@
 /**
  * What a runtime environment is: environment variables, a working directory, npm packages; how one is checked, merged and named.
  *
- * `core` checks what a user wrote and merges it into the surroundings' (job, then task or actor); the node's daemon gets the result under its key and starts
+ * `core` checks what a user wrote and merges it into the inherited one (job, then task or actor); the node's daemon gets the result under its key and starts
  * workers for it. Pure, but for looking whether the named folders are there: a wrong path is an error where it was written.
  */
 import { describeValue } from "../base/describe.ts";
@@ -10,7 +10,7 @@ import { sha256Hex } from "../os/digest.ts";
 import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../os/files/paths.ts";
 
 /**
- * What the worker processes of a job, a task or an actor have besides what the node has. Variables are merged into those of the surroundings, everything
+ * What the worker processes of a job, a task or an actor have besides what the node has. Variables are merged into the inherited ones, everything
  * else replaces them. Workers of one environment are kept apart and reused for it; a failure to build it is a `RuntimeEnvError`.
  */
 export interface RuntimeEnvInput {
@@ -70,7 +70,7 @@ interface JobEnvironment extends NodePlace {
   readonly execArgv: readonly string[];
 }
 
-/** Checked, with absolute paths. Nothing set means the surroundings as they are. */
+/** Checked, with absolute paths. Nothing set means what is inherited. */
 export interface RuntimeEnvSpec {
   readonly envVars?: Readonly<Record<string, string>>;
   readonly workingDir?: string;
@@ -319,12 +319,12 @@ export function placedRuntimeEnv(spec: RuntimeEnvSpec, { node, hostname }: NodeP
 /** `${NAME}` in a value stands for the variable of the node's own environment; an unknown one for nothing. */
 export function expandedVariables(
   envVars: Readonly<Record<string, string>>,
-  surroundings: Readonly<Record<string, string | undefined>>,
+  variables: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
   return Object.fromEntries(
     Object.entries(envVars).map(([name, value]) => [
       name,
-      value.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => surroundings[variable] ?? ""),
+      value.replaceAll(/\$\{([^}]+)\}/g, (_, variable: string) => variables[variable] ?? ""),
     ]),
   );
 }

@@ -1,5 +1,5 @@
 /**
- * What a node daemon is made of: its identity, what it offers, and the parts of its surroundings that it may not import.
+ * What a node daemon is made of: its identity, what it offers, and the parts of its host that it may not import.
  *
  * The entry points and the one-process mode fill it; `daemon.ts` reads it. Everything that differs between a process of its own, the one-process mode and a
  * simulation is here.

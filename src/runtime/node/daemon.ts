@@ -92,7 +92,7 @@ export class NodeDaemon {
   readonly #peers = new Map<ProcessId, Peer>();
   readonly #actorWorkers = new Map<ProcessId, PlacedActor>();
   readonly #intendedExits = new Set<ProcessId>();
-  readonly #others: ClusterRouter;
+  readonly #router: ClusterRouter;
   /** Undefined on the only node, which seeks nothing elsewhere. */
   readonly #clusterLeases: ClusterLeases | undefined;
   readonly #routing: LeaseRouting;
@@ -133,18 +133,18 @@ export class NodeDaemon {
       send: (to, type, header) => this.#send(to, type, header),
       actorUnheld: (actor) => this.#head.unheld(actor),
       definitionUnheld: (reference) => this.#head.definitionUnheld(reference, options.nodeId),
-      countElsewhere: (change) => this.#others.count(change),
+      countElsewhere: (change) => this.#router.count(change),
       adoptStored: (location) => {
-        if (!this.#others.adopt(location)) this.#store.adopt(location, options.processId);
+        if (!this.#router.adopt(location)) this.#store.adopt(location, options.processId);
       },
       freeStored: (location, freed) => {
-        if (!this.#others.free(location, freed)) this.#store.free(location, freed);
+        if (!this.#router.free(location, freed)) this.#store.free(location, freed);
       },
       arenaLost: (location) => {
-        if (!this.#others.arenaLost(location)) this.#store.arenaLost(location);
+        if (!this.#router.arenaLost(location)) this.#store.arenaLost(location);
       },
     });
-    this.#others = new ClusterRouter(options.cluster, {
+    this.#router = new ClusterRouter(options.cluster, {
       nodeId: options.nodeId,
       daemonId: options.processId,
       refs: this.#refs,
@@ -162,7 +162,7 @@ export class NodeDaemon {
       build: options.buildEnvironment,
       folders: options.folders,
       // All programs of the only node have described theirs to this daemon.
-      ask: options.isOfDriver ? undefined : (key) => this.#others.environment(key),
+      ask: options.isOfDriver ? undefined : (key) => this.#router.environment(key),
       launch: (key, settings) => this.#workers.spawn(key, settings),
       refuse: (environment, refusal) => this.#lease({ kind: "environmentFailed", environment, refusal }),
       ended: (environment) => this.#lease({ kind: "environmentEnded", environment }),
@@ -181,7 +181,7 @@ export class NodeDaemon {
           ...shared,
           head: () => this.#head,
           send: (to, type, header) => this.#send(to, type, header),
-          tell: (node, type, header) => this.#others.tell(node, type, header),
+          tell: (node, type, header) => this.#router.tell(node, type, header),
         });
     this.#routing = this.#clusterLeases ?? leasesOfOnlyNode((event) => this.#lease(event));
     this.#head = options.createHead(
@@ -192,7 +192,7 @@ export class NodeDaemon {
         refs: this.#refs,
         peer: (id) => this.#peer(id),
         memory: () => this.#memory,
-        others: () => this.#others,
+        router: () => this.#router,
         clusterLeases: () => this.#clusterLeases,
         tellProcesses: (type, header) => this.#tellProcesses(type, header),
         endActor: (worker, how) => this.#endActor(worker, how),
@@ -240,7 +240,7 @@ export class NodeDaemon {
     this.#drain?.close();
     this.#environments.close();
     this.#watch.close();
-    this.#others.close();
+    this.#router.close();
     this.#routing.close();
     this.#store.close();
     this.#memory?.close();
@@ -279,12 +279,12 @@ export class NodeDaemon {
       return;
     }
     this.#processGone(peer.id);
-    for (const node of this.#environments.driverGone(peer.jobId)) this.#others.jobEnded(node, peer.jobId);
+    for (const node of this.#environments.driverGone(peer.jobId)) this.#router.jobEnded(node, peer.jobId);
     if (!Array.from(this.#peers.values()).some((other) => other.kind === "driver")) this.#options.onAbandoned();
   }
 
   #receive(peer: Peer, frame: Frame, header: unknown): void {
-    const part = this.#others.split(peer.id, frame, header);
+    const part = this.#router.split(peer.id, frame, header);
     if (part !== undefined) this.#handle(peer, frame, part.here);
   }
 
@@ -301,10 +301,10 @@ export class NodeDaemon {
       ...this.#store.handlers,
       ...this.#environments.handlers,
       ...this.#environments.folderHandlers,
-      ...this.#others.handlers,
+      ...this.#router.handlers,
       [MESSAGE.NODE_EXTENSION]: (asked, peer, message) => this.#extensions.receive(asked, peer, message),
       [MESSAGE.OBJECT_LOCATE]: (objects, peer, { callId }) =>
-        answerLocate(peer, callId, { objects, store: this.#store, nodeId: this.#options.nodeId, others: this.#others }),
+        answerLocate(peer, callId, { objects, store: this.#store, nodeId: this.#options.nodeId, router: this.#router }),
     };
   }
 
@@ -480,7 +480,7 @@ export class NodeDaemon {
     }
     this.#watch.update();
     this.#routing.review();
-    this.#others.viewChanged();
+    this.#router.viewChanged();
   }
 
   #placed({ actor, worker, accelerators }: Extract<LeaseEffect, { kind: "placeActor" }>): void {
@@ -528,7 +528,7 @@ export class NodeDaemon {
       return;
     }
     this.#tellProcesses(MESSAGE.WORKER_EXITED, exit);
-    this.#others.tellAll(MESSAGE.WORKER_EXITED, exit);
+    this.#router.tellAll(MESSAGE.WORKER_EXITED, exit);
     if (wasActor) this.#head.workerExited(id, exit, { intended });
     this.#processGone(id);
   }
@@ -536,7 +536,7 @@ export class NodeDaemon {
   #processGone(process: ProcessId): void {
     this.#refs.processGone(process);
     this.#store.processGone(process);
-    this.#others.localProcessGone(process);
+    this.#router.localProcessGone(process);
     this.#head.processGone(process);
     this.#extensions.processGone(process);
     this.#lease({ kind: "processGone", process });
@@ -549,11 +549,11 @@ export class NodeDaemon {
 
   /** A process of this node, or what stands for one of another; undefined for one of this node that has gone. */
   #peer(id: ProcessId): HeadPeer | undefined {
-    return this.#isHere(id) ? this.#peers.get(id) : this.#others.peer(id);
+    return this.#isHere(id) ? this.#peers.get(id) : this.#router.peer(id);
   }
 
   #isHere(id: ProcessId): boolean {
-    return this.#others.isHere(id);
+    return this.#router.isHere(id);
   }
 
   #send(to: ProcessId, type: number, header: unknown): void {
@@ -562,17 +562,17 @@ export class NodeDaemon {
 
   /** A frame of another node's daemon, or of the head for a process of this node. */
   receiveRouted(header: RoutedHeader, body: Uint8Array): void {
-    this.#others.receive({ header, body });
+    this.#router.receive({ header, body });
   }
 
   /** The daemon of another node, to be asked things. */
   daemonOf(node: NodeId): PeerConnection | undefined {
-    return this.#others.daemonOf(node);
+    return this.#router.daemonOf(node);
   }
 
   /** Another node comes to fetch objects. */
   acceptTransfer(tag: NodeTag, transport: Transport): void {
-    this.#others.acceptTransfer(tag, transport);
+    this.#router.acceptTransfer(tag, transport);
   }
 
   get digest(): NodeDigestHeader {
@@ -598,7 +598,7 @@ export class NodeDaemon {
   #log(line: LogHeader, environment: string): void {
     const entry: LogHeader = { ...line, job: this.#environments.jobOf(environment) };
     this.#tellDrivers(MESSAGE.LOG, entry, entry.job);
-    this.#others.tellAll(MESSAGE.LOG, entry);
+    this.#router.tellAll(MESSAGE.LOG, entry);
   }
 
   #tellDrivers(type: number, header: unknown, job?: JobId): void {

@@ -26,7 +26,7 @@ interface NodeServicesOptions {
   readonly peer: (id: ProcessId) => HeadPeer | undefined;
   readonly warn: (text: string) => void;
   readonly memory: () => MemoryGuard | undefined;
-  readonly others: () => ClusterRouter;
+  readonly router: () => ClusterRouter;
   /** Undefined on the only node, which asks nobody. */
   readonly clusterLeases: () => ClusterLeases | undefined;
   readonly tellProcesses: (type: number, header: unknown) => void;
@@ -67,7 +67,7 @@ export function nodeServices(options: NodeServicesOptions): NodeServices {
     tellAll: options.tellProcesses,
     endActor: options.endActor,
     drain: options.drain,
-    processGone: (process) => options.others().processGone(process),
-    nodesChanged: (nodes) => options.others().nodesChanged(nodes),
+    processGone: (process) => options.router().processGone(process),
+    nodesChanged: (nodes) => options.router().nodesChanged(nodes),
   };
 }

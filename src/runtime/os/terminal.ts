@@ -1,5 +1,5 @@
 /**
- * Where a command line writes to, and what it reads of its surroundings; and the words of a command line, taken apart.
+ * Where a command line writes to, and what it reads of its environment; and the words of a command line, taken apart.
  *
  * What is secret in the environment is found here alone, and not by what the command starts. A reader that has gone (`shoal ... | head`) ends output without an error. Which words are known is the caller's business: here every option is only given its name and value.
  */

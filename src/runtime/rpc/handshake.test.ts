@@ -144,13 +144,13 @@ test("whoever passes on what both ends say is found out by the channel, at anoth
 });
 
 test("a caller is not told its own proof, nor that which the caller's own node would give", async () => {
-  // The caller's node listens, too, and the stranger has it answer the caller's own question.
+  // The caller's node listens, too, and the impostor has it answer the caller's own question.
   const channel = "tcp one two";
-  const [toStranger, stranger] = pairOver(channel);
+  const [toImpostor, impostor] = pairOver(channel);
   const [toNode, node] = pairOver(channel);
   const { peers } = accepting(node, { nodeId: CALLERS_NODE, processId: CALLER });
   const back = new Connection(toNode, { trusted: true });
-  fakeListener(stranger, (connection, { callId, header }) => {
+  fakeListener(impostor, (connection, { callId, header }) => {
     const mirrored = decodeHeader(header);
     void back.request(MESSAGE.OPEN, mirrored).then(
       // The very proof that it was given is one for the other end of the connection.
@@ -158,7 +158,7 @@ test("a caller is not told its own proof, nor that which the caller's own node w
       () => {},
     );
   });
-  expect((await failure(proving(toStranger))).message).toContain("has not proven");
+  expect((await failure(proving(toImpostor))).message).toContain("has not proven");
   expect(peers).toHaveLength(0);
 
   // A listener's proof is not taken for a caller's.
@@ -183,8 +183,8 @@ test("what was said once is of no use again, at either end", async () => {
   new Connection(near, { trusted: true }).send(MESSAGE.HELLO, HELLO, { callId: 2 });
   await settled();
 
-  const [again, stranger] = pairOver(channel);
-  fakeListener(stranger, (connection, { callId }) => connection.reply(callId, answered.frames[0]?.header));
+  const [again, impostor] = pairOver(channel);
+  fakeListener(impostor, (connection, { callId }) => connection.reply(callId, answered.frames[0]?.header));
   expect((await failure(proving(again))).message).toContain("has not proven");
 
   const [replay, listener] = pairOver(channel);
@@ -202,11 +202,11 @@ test("no proof but the right one is taken, whatever it looks like and whatever e
   await fc.assert(
     fc.asyncProperty(fc.constantFrom("nodeId", "processId", "nonce", "proof"), field, async (name, value) => {
       const [near, far] = pairOver("tcp one two");
-      const [caller, stranger] = pairOver("tcp one two");
+      const [caller, impostor] = pairOver("tcp one two");
       accepting(far);
       // Between the caller and the right listener, over the right channel: all that is left is to change what is said.
       const listener = new Connection(near, { trusted: true });
-      fakeListener(stranger, (connection, { callId, header }) => {
+      fakeListener(impostor, (connection, { callId, header }) => {
         void listener.request(MESSAGE.OPEN, decodeHeader(header)).then(
           (reply) => connection.reply(callId, { ...reply.header, [name]: value }),
           () => connection.close(),
@@ -263,8 +263,8 @@ test("a first word that is none is refused, and neither end reads more than 4 KB
   const large = { version: PROTOCOL_VERSION, processId: CALLER, nonce: "0".repeat(64), more: "x".repeat(5000) };
   expect((await failure(caller.request(MESSAGE.OPEN, large))).message).toBe("the connection was closed");
 
-  const [to, stranger] = pairOver("tcp one two");
-  fakeListener(stranger, (connection, { callId }) => connection.reply(callId, "x".repeat(5000)));
+  const [to, impostor] = pairOver("tcp one two");
+  fakeListener(impostor, (connection, { callId }) => connection.reply(callId, "x".repeat(5000)));
   expect((await failure(proving(to))).message).toContain("the peer broke the protocol");
 });
 
@@ -339,9 +339,9 @@ test("what is written at once goes out behind the proofs, or nowhere", async () 
   await connection.request(MESSAGE.HELLO, HELLO);
   expect(peers).toHaveLength(1);
 
-  const [to, stranger] = pairOver("within this process");
+  const [to, impostor] = pairOver("within this process");
   const heard = new Heard(to);
-  fakeListener(stranger, (other, { callId }) => other.replyError(callId, new Error("no")));
+  fakeListener(impostor, (other, { callId }) => other.replyError(callId, new Error("no")));
   const kept = new Connection(proven(to, { token: TOKEN, processId: CALLER, action: "connect" }), { trusted: true });
   expect((await failure(kept.request(MESSAGE.HELLO, HELLO))).message).toContain("has not proven");
   expect(heard.frames.map(({ type }) => type)).toEqual([MESSAGE.OPEN]);

@@ -280,13 +280,13 @@ test("a message whose handler throws does not end the link, and is not sent agai
 });
 
 test("refuses whoever is another node than the link is for, on both ends", async () => {
-  const stranger = "cccccccccccccccccccccccccccccccc" as NodeId;
-  const { a, b, timers } = pair({ a: { peerNodeId: stranger } });
+  const otherNode = "cccccccccccccccccccccccccccccccc" as NodeId;
+  const { a, b, timers } = pair({ a: { peerNodeId: otherNode } });
   a.link.send(200, 1);
   await timers.pass(10);
-  expect(a.downs[0]).toBe(`this is node ${NODE_B}, not ${stranger}`);
+  expect(a.downs[0]).toBe(`this is node ${NODE_B}, not ${otherNode}`);
   const [, far] = loopbackPair();
-  const strict = new End(NODE_B, "b1").make({ timers, peerNodeId: stranger });
+  const strict = new End(NODE_B, "b1").make({ timers, peerNodeId: otherNode });
   let refusal = "";
   far.write = (chunk) => (refusal += Buffer.from(chunk).toString("latin1"));
   strict.link.accept(far, HELLO);

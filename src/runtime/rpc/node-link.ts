@@ -38,7 +38,7 @@ const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 const ACTION = "link to another node";
 const NO_PARTS: readonly Uint8Array[] = [];
 
-/** Timers of the surroundings; simulations and tests bring their own. */
+/** Timers of the host; simulations and tests bring their own. */
 export interface LinkTimers {
   set(callback: () => void, ms: number): unknown;
   clear(timer: unknown): void;

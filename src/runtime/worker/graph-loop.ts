@@ -17,7 +17,7 @@ import { taskContext } from "./task-context.ts";
 import { isThenable } from "../base/thenable.ts";
 
 /** What the loop needs of the process that it runs in. */
-interface GraphLoopSurroundings {
+interface GraphLoopContext {
   readonly codec: ValueCodec;
   readonly table: Pick<ObjectTable, "holdFor">;
   readonly actors: ActorHost;
@@ -33,11 +33,11 @@ const OPERATIONS_A_CLOCK = 32;
 const QUICK_OPERATION_MS = 0.02;
 
 /** What stands for the reserved method: it is given the actor's part of a graph, and runs until the graph is closed. */
-export function graphMethod(surroundings: GraphLoopSurroundings): (plan: unknown) => Promise<void> {
+export function graphMethod(context: GraphLoopContext): (plan: unknown) => Promise<void> {
   return (plan) =>
     new Promise((resolve, reject) => {
       try {
-        new GraphLoop({ plan: plan as GraphPlan, surroundings, onEnd: resolve }).start(taskContext.current?.cancellation.signal);
+        new GraphLoop({ plan: plan as GraphPlan, context, onEnd: resolve }).start(taskContext.current?.cancellation.signal);
       } catch (error) {
         reject(error);
       }
@@ -62,9 +62,9 @@ class GraphLoop {
   #turnedMs = performance.now();
   #clockMs = performance.now();
 
-  constructor(options: { plan: GraphPlan; surroundings: GraphLoopSurroundings; onEnd: () => void }) {
-    const { plan, surroundings, onEnd } = options;
-    const { codec, table, actors } = surroundings;
+  constructor(options: { plan: GraphPlan; context: GraphLoopContext; onEnd: () => void }) {
+    const { plan, context, onEnd } = options;
+    const { codec, table, actors } = context;
     this.#instance = actors.instance as object;
     this.#onEnd = onEnd;
     this.#memory = new GraphMemory(plan.map, plan.self, () => this.#run());

@@ -62,10 +62,10 @@ export interface Operation {
 export function newOperations(
   instance: object,
   plan: GraphPlan,
-  surroundings: Omit<ValueChannelOptions, "map" | "channel" | "processIds"> & { place: CallPlace },
+  context: Omit<ValueChannelOptions, "map" | "channel" | "processIds"> & { place: CallPlace },
 ): Operation[] {
   const { map, processIds, self } = plan;
-  const channelOptions = (channel: number): ValueChannelOptions => ({ ...surroundings, map, channel, processIds });
+  const channelOptions = (channel: number): ValueChannelOptions => ({ ...context, map, channel, processIds });
   const readers = new Map<number, ValueReader>();
   const readerOf = (channel: number): ValueReader => {
     let reader = readers.get(channel);
@@ -86,7 +86,7 @@ export function newOperations(
     return {
       name,
       method: method as Operation["method"],
-      scope: taskContext.scope(new TaskContext({ name, taskIdPrefix: "", callId: 0, place: surroundings.place })),
+      scope: taskContext.scope(new TaskContext({ name, taskIdPrefix: "", callId: 0, place: context.place })),
       args: operation.args.map((argument) =>
         argument.kind === "channel" ? { kind: "channel", reader: readerOf(argument.channel), path: argument.path } : argument,
       ),

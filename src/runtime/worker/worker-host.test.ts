@@ -85,11 +85,11 @@ class World {
 
 test("a lease is taken back from an owner all of whose connections are idle, and with them closed", async () => {
   const world = new World();
-  const [one, other, stranger] = [await world.connect(OWNER, 3), await world.connect(OWNER), await world.connect(WORKER)];
+  const [one, other, unrelated] = [await world.connect(OWNER, 3), await world.connect(OWNER), await world.connect(WORKER)];
   await vi.advanceTimersByTimeAsync(IDLE_MS);
   await world.reclaim();
   expect(world.told).toEqual([[MESSAGE.LEASE_RECLAIMED, [OWNER, LEASE, [[3, 0]]]]]);
-  expect([one.isClosed, other.isClosed, stranger.isClosed]).toEqual([true, true, false]);
+  expect([one.isClosed, other.isClosed, unrelated.isClosed]).toEqual([true, true, false]);
 });
 
 test("one connection in use keeps all of its owner's: whoever loses one alone waits for an end of the lease that nobody tells", async () => {

@@ -16,7 +16,11 @@ export function slotHeader({ shape, isAnswer, isLeased, accelerators }: Extract<
   return accelerators === undefined ? [shape, isAnswer, isLeased] : [shape, isAnswer, isLeased, accelerators];
 }
 
-type LeaseMessage = typeof MESSAGE.LEASE_RETURN | typeof MESSAGE.WORKER_PARK | typeof MESSAGE.WORKER_UNPARK | typeof MESSAGE.WORKER_RETIRING;
+type LeaseMessage =
+  | typeof MESSAGE.LEASE_RETURN
+  | typeof MESSAGE.WORKER_PARK
+  | typeof MESSAGE.WORKER_UNPARK
+  | typeof MESSAGE.WORKER_RETIRING;
 
 /** @param lease takes the events */
 export function leaseHandlers(

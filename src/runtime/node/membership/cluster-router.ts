@@ -17,7 +17,7 @@ import type { EnvironmentDescription } from "../environments/environment-table.t
 import type { StoreFolders } from "../../objects/transfer/served-object.ts";
 import type { Transport } from "../../os/network/transport.ts";
 import type { LeaseEvent } from "../leases/lease-events.ts";
-import type { OtherStores } from "../objects/object-locations.ts";
+import type { RemoteStores } from "../objects/object-locations.ts";
 import { type CopyMessage, ObjectTransfer } from "../objects/object-transfer.ts";
 import type { RefCount } from "../references/ref-ledger.ts";
 import type { RefService } from "../references/ref-service.ts";
@@ -42,7 +42,7 @@ export interface NodeCluster {
   readonly folders: StoreFolders;
 }
 
-interface OtherNodesOptions {
+interface ClusterRouterOptions {
   readonly nodeId: NodeId;
   readonly daemonId: ProcessId;
   readonly refs: RefService;
@@ -74,14 +74,14 @@ type OfJobs = typeof MESSAGE.JOB_ENDED | typeof MESSAGE.PACKAGE_OFFER | typeof M
 
 export class ClusterRouter {
   readonly #cluster: NodeCluster;
-  readonly #options: OtherNodesOptions;
+  readonly #options: ClusterRouterOptions;
   readonly #remote: RemoteNodes;
   readonly #objects: ObjectTransfer;
   readonly #dead = new Set<NodeTag>();
   readonly #alive = new Set<NodeId>();
   #reportTimer: NodeJS.Timeout | undefined;
 
-  constructor(cluster: NodeCluster, options: OtherNodesOptions) {
+  constructor(cluster: NodeCluster, options: ClusterRouterOptions) {
     this.#cluster = cluster;
     this.#options = options;
     this.#remote = new RemoteNodes({
@@ -125,7 +125,7 @@ export class ClusterRouter {
   }
 
   /** What the others have of which objects, as far as this node knows, and how they are asked. */
-  get stores(): OtherStores {
+  get stores(): RemoteStores {
     return {
       copiesOf: (of) => this.#objects.copiesOf(of),
       isDead: (node) => this.#dead.has(node),

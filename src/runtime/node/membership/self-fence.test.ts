@@ -225,7 +225,7 @@ describe("with two heads, and a store that may be away", () => {
     expect(absences).toBeGreaterThan(100);
   });
 
-  const found: Partial<Record<FencingMutation, number>> = { lapsesForgotten: 2187, awayAtOnce: 54, strangersRefuse: 285 };
+  const found: Partial<Record<FencingMutation, number>> = { lapsesForgotten: 2187, awayAtOnce: 54, unprovenRefuse: 285 };
   for (const [mutation, seed] of Object.entries(found)) {
     test(`without its part of the protocol one does: ${mutation}`, () => {
       const options = { seed, proof: "addresses", hasOutages: true } as const;

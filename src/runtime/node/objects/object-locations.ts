@@ -25,7 +25,7 @@ interface LocatingNode {
 const UNKNOWN: ObjectPlaceHeader = [[], false];
 
 /** Other nodes, as far as they matter here. */
-export type OtherStores = Omit<LocatingNode, "nodeTag" | "isOnDisk">;
+export type RemoteStores = Omit<LocatingNode, "nodeTag" | "isOnDisk">;
 
 /** Answers OBJECT_LOCATE of a process of this node, or of another's daemon. */
 export function answerLocate(
@@ -35,12 +35,12 @@ export function answerLocate(
     objects: ObjectLocateHeader;
     store: StoreService;
     nodeId: NodeId;
-    others: { readonly stores: OtherStores };
+    router: { readonly stores: RemoteStores };
   },
 ): void {
-  const { objects, store, nodeId, others } = asked;
+  const { objects, store, nodeId, router } = asked;
   const node = {
-    ...others.stores,
+    ...router.stores,
     nodeTag: nodeTagOf(nodeId),
     isOnDisk: (location: WireLocation) => store.isOnDisk(location),
   };
@@ -51,10 +51,10 @@ export function answerLocate(
   );
 }
 
-/** @param asksOthers false for what another daemon has asked */
-async function locateObjects(node: LocatingNode, objects: ObjectLocateHeader, asksOthers: boolean): Promise<ObjectPlaceHeader[]> {
+/** @param asksOtherNodes false for what another daemon has asked */
+async function locateObjects(node: LocatingNode, objects: ObjectLocateHeader, asksOtherNodes: boolean): Promise<ObjectPlaceHeader[]> {
   const places: ObjectPlaceHeader[] = objects.map(([id, location]) => knownHere(node, [id, location]));
-  if (!asksOthers) return places;
+  if (!asksOtherNodes) return places;
   const elsewhere = new Map<NodeTag, number[]>();
   for (const [index, [, location, owner]] of objects.entries()) {
     const home = nodeTagOf(location[0]);

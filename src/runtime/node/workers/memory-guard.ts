@@ -22,7 +22,7 @@ export interface MemoryGuardOptions {
 }
 
 /** Parts of the daemon that it looks at. */
-interface MemoryGuardSurroundings {
+interface MemoryGuardPorts {
   workers: WorkerPool;
   leases: LeaseManager;
   peers: ReadonlyMap<ProcessId, { readonly kind: string; readonly pid: number }>;
@@ -44,7 +44,7 @@ interface Limit {
 
 export class MemoryGuard {
   readonly #options: MemoryGuardOptions;
-  readonly #surroundings: MemoryGuardSurroundings;
+  readonly #ports: MemoryGuardPorts;
   readonly #leaseLimits = new Map<number, Limit>();
   readonly #actors = new Map<ProcessId, { name: string; order: number; limitBytes: number | undefined }>();
   /** Under which something runs that may not run twice. */
@@ -54,9 +54,9 @@ export class MemoryGuard {
   #looksToSettle = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: MemoryGuardOptions, surroundings: MemoryGuardSurroundings) {
+  constructor(options: MemoryGuardOptions, ports: MemoryGuardPorts) {
     this.#options = options;
-    this.#surroundings = surroundings;
+    this.#ports = ports;
   }
 
   /** Something begins to run: from now on there is something to look at. */
@@ -82,7 +82,7 @@ export class MemoryGuard {
     this.#wanted.delete(actor);
     this.#placed += 1;
     const limitBytes = memoryBytes === undefined ? undefined : this.#baseOf(worker) + memoryBytes;
-    this.#actors.set(worker, { name: `actor ${this.#surroundings.describe(actor) ?? ""}`, order: this.#placed, limitBytes });
+    this.#actors.set(worker, { name: `actor ${this.#ports.describe(actor) ?? ""}`, order: this.#placed, limitBytes });
     this.#watch();
   }
 
@@ -112,14 +112,14 @@ export class MemoryGuard {
 
   #state(): MemoryState {
     const { probe, threshold, pretendedBytes } = this.#options;
-    const leases = this.#surroundings.leases.leases();
+    const leases = this.#ports.leases.leases();
     const byWorker = Map.groupBy(leases, ({ worker }) => worker);
     const open = new Set(leases.map(({ id }) => id));
     for (const id of this.#leaseLimits.keys()) if (!open.has(id)) this.#leaseLimits.delete(id);
     for (const id of this.#onceLeases) if (!open.has(id)) this.#onceLeases.delete(id);
     const workers: WorkerMemory[] = [];
     const alive = new Set<ProcessId>();
-    for (const { id, pid } of this.#surroundings.workers.readyWorkers) {
+    for (const { id, pid } of this.#ports.workers.readyWorkers) {
       alive.add(id);
       const usedBytes = probe.processBytes(pid);
       if (usedBytes === undefined) continue;
@@ -174,21 +174,21 @@ export class MemoryGuard {
   }
 
   #baseOf(worker: ProcessId): number {
-    const pid = this.#surroundings.workers.readyWorkers.find(({ id }) => id === worker)?.pid;
+    const pid = this.#ports.workers.readyWorkers.find(({ id }) => id === worker)?.pid;
     return Math.max(WORKER_BASE_BYTES, (pid === undefined ? undefined : this.#options.probe.processBytes(pid)) ?? 0);
   }
 
   #end(victim: Victim, state: MemoryState): void {
     const { worker, because } = victim;
     const { probe } = this.#options;
-    const peers = Array.from(this.#surroundings.peers.values()).filter(({ kind }) => kind === "driver");
+    const peers = Array.from(this.#ports.peers.values()).filter(({ kind }) => kind === "driver");
     const drivers = peers.map(({ pid }) => ({ pid, name: "the driver", usedBytes: probe.processBytes(pid) ?? 0 }));
     const own = [...state.workers, ...drivers].sort((a, b) => b.usedBytes - a.usedBytes).slice(0, LISTED_MAX);
     const ownPids = new Set(own.map(({ pid }) => pid));
     const others = probe.largest(LISTED_MAX).filter(({ pid }) => !ownPids.has(pid));
     const largest = [...own, ...others.slice(0, OTHERS_LISTED_MAX)].sort((a, b) => b.usedBytes - a.usedBytes);
     const reason = victimReason(victim, state);
-    this.#surroundings.workers.killForMemory(worker.id, reason, {
+    this.#ports.workers.killForMemory(worker.id, reason, {
       because,
       usedBytes: worker.usedBytes,
       limitBytes: because === "limit" ? (worker.limitBytes ?? 0) : (state.machine?.totalBytes ?? 0) * state.threshold,

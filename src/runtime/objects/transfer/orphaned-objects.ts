@@ -105,7 +105,9 @@ export class OrphanedObjects {
 
   /** A process of this node has ended: what it owned has nobody to free it where its home is dead, too. */
   ownerGone(owner: ProcessId): OrphanEffect[] {
-    const orphans = Array.from(this.#rows.values()).filter((row) => row.owner === owner && row.adopted !== undefined && !this.#isOwned(row));
+    const orphans = Array.from(this.#rows.values()).filter(
+      (row) => row.owner === owner && row.adopted !== undefined && !this.#isOwned(row),
+    );
     return orphans.flatMap((row) => this.#free(row));
   }
 

@@ -48,7 +48,7 @@ export class UnfinishedConnections {
     };
     this.#entries.add(entry);
     this.#silent.add(entry);
-    // Also one that has begun, as strangers can: else they would keep out whoever comes behind them.
+    // Also one that has begun, as unauthenticated callers can: else they would keep out whoever comes behind them.
     if (this.#entries.size > this.#atOnceMax) this.#dropFirst(this.#entries);
     this.#trimLater();
     return entry;

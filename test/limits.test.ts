@@ -116,7 +116,7 @@ test("limits come in the order that their reasons need", () => {
     ],
     "a store makes room before it is full": [store.SPILL_DOWN_TO, store.IDLE_COPIES_UP_TO, store.SPILL_ABOVE, 1],
     "a caller returns an idle lease before it is taken": [leases.LEASE_IDLE_MS, leases.RECLAIM_AFTER_IDLE_MS, leases.WAIT_BEFORE_REVOKE_MS],
-    "a short demand makes nobody give back, a long one does": [leases.REMOTE_WAIT_MS, leases.PATIENT_FROM_MS, leases.KNOCK_WAIT_MS],
+    "a short demand makes nobody give back, a long one does": [leases.REMOTE_WAIT_MS, leases.PATIENT_FROM_MS, leases.PROBE_WAIT_MS],
   };
   const wrong = Object.entries(chains).filter(([, [first = 0, ...rest]]) =>
     rest.some((value, index) => value <= (rest[index - 1] ?? first)),

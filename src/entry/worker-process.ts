@@ -57,7 +57,7 @@ const extensions = await loadExtensions(configuration.extensions);
 const lease = executionLease === undefined ? undefined : new WorkerExecutionLease({ path: executionLease, end: endAtOnce });
 const allowed = (transport: Transport): Transport => (lease === undefined ? transport : leasedTransport(transport, lease));
 lease?.watch();
-// Callers may knock while the worker is being put together.
+// Callers may connect while the worker is being put together.
 let accept: (transport: Transport) => void = () => {};
 const listener = await listen(configuration.address, (transport) => accept(allowed(transport)));
 const onUnauthenticated = (transport: Transport, problem: string | undefined): void => listenForJoin(transport, { problem });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ProcessId } from "../../runtime/base/ids.ts";
 import type { WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import type { CallRecord } from "./call-record.ts";
-import { EndedLinks, type Ending, parted } from "./ended-links.ts";
+import { EndedLinks, type Ending, splitBegun } from "./ended-links.ts";
 
 const WORKER = "w" as ProcessId;
 const WITHIN_MS = 2000;
@@ -13,33 +13,33 @@ function callsOf(count: number, parked: readonly number[] = []): CallRecord[] {
   return Array.from({ length: count }, (_, index) => ({ sequence: index, hasParked: parked.includes(index) }) as unknown as CallRecord);
 }
 
-function sequencesOf({ begun, notBegun }: ReturnType<typeof parted>): [begun: number[], notBegun: number[]] {
+function sequencesOf({ begun, notBegun }: ReturnType<typeof splitBegun>): [begun: number[], notBegun: number[]] {
   return [begun.map(({ sequence }) => sequence), notBegun.map(({ sequence }) => sequence)];
 }
 
 describe("of calls without an answer", () => {
   test("all may have begun where nobody says why the connection ended", () => {
     const link = { worker: WORKER, leaseId: 1, sent: 3, unanswered: callsOf(3), isWhole: true };
-    expect(sequencesOf(parted(link, undefined))).toEqual([[0, 1, 2], []]);
+    expect(sequencesOf(splitBegun(link, undefined))).toEqual([[0, 1, 2], []]);
   });
 
   test("those that parked and the first that had not have begun where the worker has ended", () => {
     const link = { worker: WORKER, leaseId: 1, sent: 9, unanswered: callsOf(4, [0, 2]), isWhole: true };
-    expect(sequencesOf(parted(link, EXIT))).toEqual([[0, 1, 2], [3]]);
+    expect(sequencesOf(splitBegun(link, EXIT))).toEqual([[0, 1, 2], [3]]);
   });
 
   test("all up to the one that the worker had marked as running have begun: their answers may not have been written", () => {
     const link = { worker: WORKER, leaseId: 1, sent: 9, unanswered: callsOf(5, [1]), isWhole: true };
     const ran = (callId: number): WorkerExitedHeader => ({ ...EXIT, running: [WORKER, callId] });
-    expect(sequencesOf(parted(link, ran(3)))).toEqual([[0, 1, 2, 3], [4]]);
-    expect(sequencesOf(parted({ ...link, isWhole: false }, ran(3)))).toEqual([[0, 1, 2, 3], [4]]);
+    expect(sequencesOf(splitBegun(link, ran(3)))).toEqual([[0, 1, 2, 3], [4]]);
+    expect(sequencesOf(splitBegun({ ...link, isWhole: false }, ran(3)))).toEqual([[0, 1, 2, 3], [4]]);
     // One that had parked goes on after others have begun, and one that was answered says nothing.
     for (const callId of [1, 99]) {
-      expect(sequencesOf(parted(link, ran(callId)))).toEqual([
+      expect(sequencesOf(splitBegun(link, ran(callId)))).toEqual([
         [0, 1],
         [2, 3, 4],
       ]);
-      expect(sequencesOf(parted({ ...link, isWhole: false }, ran(callId)))).toEqual([[0, 1, 2, 3, 4], []]);
+      expect(sequencesOf(splitBegun({ ...link, isWhole: false }, ran(callId)))).toEqual([[0, 1, 2, 3, 4], []]);
     }
   });
 
@@ -56,26 +56,26 @@ describe("of calls without an answer", () => {
       };
     };
     for (const isWhole of [true, false]) {
-      expect(sequencesOf(parted({ ...link, isWhole }, began(3, 3)))).toEqual([[0, 1, 2, 3], [4]]);
+      expect(sequencesOf(splitBegun({ ...link, isWhole }, began(3, 3)))).toEqual([[0, 1, 2, 3], [4]]);
       // It had parked, and nothing behind it has begun since.
-      expect(sequencesOf(parted({ ...link, isWhole }, began(3, 1)))).toEqual([
+      expect(sequencesOf(splitBegun({ ...link, isWhole }, began(3, 1)))).toEqual([
         [0, 1],
         [2, 3, 4],
       ]);
-      expect(sequencesOf(parted({ ...link, isWhole, leaseId: 2 ** 32 + 3 }, began(3, 3)))).toEqual([[0, 1, 2, 3], [4]]);
+      expect(sequencesOf(splitBegun({ ...link, isWhole, leaseId: 2 ** 32 + 3 }, began(3, 3)))).toEqual([[0, 1, 2, 3], [4]]);
     }
     // The last that began was answered.
-    expect(sequencesOf(parted(link, began(3, 99)))).toEqual([
+    expect(sequencesOf(splitBegun(link, began(3, 99)))).toEqual([
       [0, 1],
       [2, 3, 4],
     ]);
-    expect(sequencesOf(parted({ ...link, isWhole: false }, began(3, 99)))).toEqual([[0, 1, 2, 3, 4], []]);
+    expect(sequencesOf(splitBegun({ ...link, isWhole: false }, began(3, 99)))).toEqual([[0, 1, 2, 3, 4], []]);
   });
 
   test("all may have begun where the worker has ended and the network, or its node, before it: answers may have been on their way", () => {
     const link = { worker: WORKER, leaseId: 1, sent: 3, unanswered: callsOf(3), isWhole: false };
-    expect(sequencesOf(parted(link, EXIT))).toEqual([[0, 1, 2], []]);
-    expect(sequencesOf(parted(link, { read: 1 }))).toEqual([[0], [1, 2]]);
+    expect(sequencesOf(splitBegun(link, EXIT))).toEqual([[0, 1, 2], []]);
+    expect(sequencesOf(splitBegun(link, { read: 1 }))).toEqual([[0], [1, 2]]);
   });
 
   test.each([
@@ -87,7 +87,7 @@ describe("of calls without an answer", () => {
     { sent: 5, read: 4, begun: [0, 1], notBegun: [2] },
   ])("of $sent that were sent only the last have not begun where a worker that lives has read $read", ({ sent, read, begun, notBegun }) => {
     const link = { worker: WORKER, leaseId: 1, sent, unanswered: callsOf(3), isWhole: true };
-    expect(sequencesOf(parted(link, { read }))).toEqual([begun, notBegun]);
+    expect(sequencesOf(splitBegun(link, { read }))).toEqual([begun, notBegun]);
   });
 });
 

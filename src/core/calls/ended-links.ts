@@ -96,7 +96,7 @@ export class EndedLinks {
  * had marked, whose answers it may not have written; without it, the first that had not parked was running. Where answers may have been lost with the
  * connection, any may have run, unless the worker says how many it had read.
  */
-export function parted(link: EndedLink, ending: Ending | undefined): { begun: CallRecord[]; notBegun: CallRecord[] } {
+export function splitBegun(link: EndedLink, ending: Ending | undefined): { begun: CallRecord[]; notBegun: CallRecord[] } {
   const { sent, unanswered, isWhole } = link;
   if (ending === undefined) return { begun: Array.from(unanswered), notBegun: [] };
   if ("read" in ending) {

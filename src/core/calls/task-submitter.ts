@@ -32,7 +32,7 @@ import {
 } from "../limits.ts";
 import { ArgumentPlaces, placeOf } from "./argument-places.ts";
 import { type CallRecord, failedDependency, lacksDependency } from "./call-record.ts";
-import { type EndedLink, EndedLinks, type Ending, parted } from "./ended-links.ts";
+import { type EndedLink, EndedLinks, type Ending, splitBegun } from "./ended-links.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
 interface SubmitterOptions {
@@ -491,7 +491,7 @@ export class TaskSubmitter {
   }
 
   #recover(link: EndedLink, ending: Ending | undefined): void {
-    const { begun, notBegun } = parted(link, ending);
+    const { begun, notBegun } = splitBegun(link, ending);
     const exit = ending === undefined || "read" in ending ? undefined : ending;
     for (const record of begun) this.#options.onWorkerLost(record, exit);
     this.#queueAgain(notBegun);

@@ -6,7 +6,7 @@
  */
 import { ShoalError } from "../../runtime/base/errors.ts";
 import { nearNames } from "../../runtime/base/near-names.ts";
-import { takeApart, type Terminal } from "../../runtime/os/terminal.ts";
+import { parseWords, type Terminal } from "../../runtime/os/terminal.ts";
 import { type Command, EXIT, UsageError } from "./command.ts";
 import { helpOf, helpOfAll } from "./help.ts";
 
@@ -60,7 +60,7 @@ async function runCommand(command: Command, args: readonly string[], terminal: T
     known[name] = { takesValue: kind === "value", ...(short !== undefined && { short }) };
     options[name] = kind === "flag" ? false : undefined;
   }
-  const given = takeApart(args, known);
+  const given = parseWords(args, known);
   if (given.options.some(({ name }) => name === "help")) {
     terminal.print(helpOf(command));
     return EXIT.SUCCESS;

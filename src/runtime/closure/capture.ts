@@ -12,7 +12,7 @@ import { mainFile } from "./by-value-files.ts";
 import { captureWeakEntries } from "./capture-object.ts";
 import { captureValueNode } from "./capture-value.ts";
 import { describeFunction } from "./capture-variables.ts";
-import { graphToThere } from "./foreign-code.ts";
+import { toDriverGraph } from "./foreign-code.ts";
 import { type AnyFunction, factsOf } from "./function-facts.ts";
 import { GraphBuilder, type Step, trailOf } from "./graph-builder.ts";
 import type { Graph } from "./graph.ts";
@@ -189,7 +189,7 @@ function captureGraph(value: unknown, { mode, hooks, label }: CaptureOptions): {
       referCollections(graph);
     } while (captureWeakEntries(graph, graph.capturedValues()));
     shareContexts(graph);
-    const encoded = encodeGraph(graphToThere(graph.finish(root)), { parent: null, label });
+    const encoded = encodeGraph(toDriverGraph(graph.finish(root)), { parent: null, label });
     checkSize(graph, encoded.sizeBytes, { parent: null, label });
     return { encoded, graph };
   } finally {

@@ -10,7 +10,7 @@ import path from "node:path";
 import type { Scope } from "./free-variables.ts";
 import type { FunctionFacts, ScriptPlace } from "./function-facts.ts";
 import type { BindingNode, Node } from "./graph.ts";
-import { toThere } from "./foreign-code.ts";
+import { toDriverPath } from "./foreign-code.ts";
 import { type ImportForm, isViteDynamicImport, isViteImportMeta } from "./import-forms.ts";
 import { isByValueFile } from "./by-value-files.ts";
 import { isCommonJsModule } from "./known-values.ts";
@@ -161,7 +161,7 @@ class RevivedPlace implements CodePlace {
     const name = start?.source ?? this.file;
     if (!name) return "revived code";
     // Positions name the files where the driver has them.
-    const shown = path.relative(toThere(process.cwd()), name);
+    const shown = path.relative(toDriverPath(process.cwd()), name);
     return start === undefined ? shown : `${shown}:${start.line + 1}`;
   }
 

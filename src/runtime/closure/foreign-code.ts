@@ -37,11 +37,11 @@ export function setForeignCode(code: ForeignCode | undefined): void {
   current = code;
 }
 
-function toHere(path: string): string {
+function toLocalPath(path: string): string {
   return current === undefined ? path : moved(path, current.there, current.here);
 }
 
-export function toThere(path: string): string {
+export function toDriverPath(path: string): string {
   return current === undefined ? path : moved(path, current.here, current.there);
 }
 
@@ -66,26 +66,26 @@ export function withPathsOfDriver(text: string): string {
 }
 
 /** A received graph with the paths of this process. Positions stay as they are: they are for people. */
-export function graphToHere(graph: Graph): Graph {
+export function toLocalGraph(graph: Graph): Graph {
   if (current === undefined) return graph;
   return {
     ...graph,
-    nodes: graph.nodes.map((node) => movedNode(node, toHere)),
-    sources: graph.sources.map((source) => movedSource(source, toHere)),
+    nodes: graph.nodes.map((node) => movedNode(node, toLocalPath)),
+    sources: graph.sources.map((source) => movedSource(source, toLocalPath)),
   };
 }
 
 /** A captured graph as it travels. */
-export function graphToThere(graph: Graph): Graph {
+export function toDriverGraph(graph: Graph): Graph {
   if (current === undefined) return graph;
   return {
     ...graph,
-    base: toThere(graph.base),
+    base: toDriverPath(graph.base),
     nodes: graph.nodes.map((node) => {
-      const placed = movedNode(node, toThere);
+      const placed = movedNode(node, toDriverPath);
       return placed.kind === "function" || placed.kind === "class" ? { ...placed, code: positionedThere(placed.code) } : placed;
     }),
-    sources: graph.sources.map((source) => movedSource(source, toThere)),
+    sources: graph.sources.map((source) => movedSource(source, toDriverPath)),
   };
 }
 
@@ -110,5 +110,5 @@ function movedNode(node: Node, move: (path: string) => string): Node {
 
 function positionedThere(code: Code): Code {
   const { positions } = code;
-  return positions === null ? code : { ...code, positions: { ...positions, sources: positions.sources.map(toThere) } };
+  return positions === null ? code : { ...code, positions: { ...positions, sources: positions.sources.map(toDriverPath) } };
 }

@@ -8,7 +8,7 @@ import { createRequire, isBuiltin, registerHooks } from "node:module";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { RuntimeEnvError } from "../base/errors.ts";
-import { type ForeignCode, foreignCode, type NamedNode, setForeignCode, toThere } from "./foreign-code.ts";
+import { type ForeignCode, foreignCode, type NamedNode, setForeignCode, toDriverPath } from "./foreign-code.ts";
 import { compareVersions, packageNameOf, packageOf } from "./package-version.ts";
 
 type Resolve = Extract<Parameters<typeof registerHooks>[0]["resolve"], (...args: never[]) => unknown>;
@@ -67,8 +67,8 @@ function findFile(code: ForeignCode, { specifier, context, next }: Question): Re
     );
   }
   const asked = isRequire
-    ? path.resolve(path.dirname(toThere(parent)), specifier)
-    : new URL(specifier, toThere(context.parentURL as string)).href;
+    ? path.resolve(path.dirname(toDriverPath(parent)), specifier)
+    : new URL(specifier, toDriverPath(context.parentURL as string)).href;
   return explained(
     () => next(asked, context),
     () => missingFile(code, isRequire ? asked : fileURLToPath(asked), parent),
@@ -131,8 +131,8 @@ function fileOf(specifier: string, parentUrl: string): string {
 
 /** Why a file of the driver is not here; also for files that no file of the folder imported. */
 function missingFile(code: ForeignCode, file: string, importer: string | undefined): string {
-  const there = toThere(file);
-  const by = importer === undefined ? "" : `, which ${toThere(importer)} imports,`;
+  const there = toDriverPath(file);
+  const by = importer === undefined ? "" : `, which ${toDriverPath(importer)} imports,`;
   const isInside = there !== file || file.startsWith(`${code.there}/`);
   if (!isInside) {
     return (
@@ -153,7 +153,7 @@ function missingPackage(code: ForeignCode, name: string, parent: string): string
   const places = [path.dirname(parent), ...code.packageRoots];
   const wanted = version === undefined ? name : `${name}@${version}`;
   return (
-    `${toThere(parent)} of the driver's node ${named(code.driver)} imports the package ${name}, which is not installed on node ${named(code.self)}.${has} ` +
+    `${toDriverPath(parent)} of the driver's node ${named(code.driver)} imports the package ${name}, which is not installed on node ${named(code.self)}.${has} ` +
     `Packages do not travel with the working directory; it was looked for from ${places.join(", ")}. ` +
     `Name it with runtimeEnv: { nodeModules: ["${wanted}"] } (or a folder with package-lock.json), or install it on that node`
   );
@@ -167,7 +167,7 @@ function checkVersion(code: ForeignCode, { name, parent, url }: { name: string; 
   const verdict = compareVersions(there, here.version);
   if (verdict === "same") return;
   const both =
-    `the package ${name}, which ${toThere(parent)} imports, is of version ${there} on the driver's node ${named(code.driver)} ` +
+    `the package ${name}, which ${toDriverPath(parent)} imports, is of version ${there} on the driver's node ${named(code.driver)} ` +
     `and of version ${here.version} on node ${named(code.self)} (${here.folder})`;
   if (verdict === "other") {
     throw new RuntimeEnvError(`Cannot import "${name}": ${both}`, {

@@ -32,7 +32,7 @@ import { adoptIdentity, knownIdentity } from "./identity.ts";
 import { builtinAt, globalAt } from "./known-values.ts";
 import { loadedUrl } from "./loaded-file.ts";
 import { recordCollections, type WeakCollection } from "./lowered-privates.ts";
-import { blankConstruction, constructBlank, doorOf, type PrivateDoor, recordClass } from "./private-state.ts";
+import { blankConstruction, constructBlank, privateAccessOf, type PrivateAccess, recordClass } from "./private-state.ts";
 import { commonJsExport, describeRoot, importInside, requireBinding } from "./revive-imports.ts";
 import { recordRevivedCode, recordRevivedSource, type RevivedSource } from "./revived-code.ts";
 import { wellKnownValue } from "./well-known.ts";
@@ -56,7 +56,7 @@ export class GraphReviver {
   readonly #late: (() => void)[] = [];
   /** What takes no further properties once it has its own. */
   readonly #closed: object[] = [];
-  readonly #doors: Map<Ref, PrivateDoor> = new Map();
+  readonly #privateAccess: Map<Ref, PrivateAccess> = new Map();
 
   constructor(graph: Graph, options: GraphReviverOptions) {
     this.#graph = graph;
@@ -132,12 +132,12 @@ export class GraphReviver {
       [NAMES.blank]: blankConstruction,
       [NAMES.privates]: (
         ref: Ref,
-        setInstance: PrivateDoor["setInstance"],
-        setStatic: PrivateDoor["setStatic"],
-        evaluate: PrivateDoor["evaluate"],
+        setInstance: PrivateAccess["setInstance"],
+        setStatic: PrivateAccess["setStatic"],
+        evaluate: PrivateAccess["evaluate"],
       ) => {
         const { privateFields } = this.#graph.nodes[ref] as ClassNode;
-        this.#doors.set(ref, { names: privateFields, setInstance, setStatic, evaluate });
+        this.#privateAccess.set(ref, { names: privateFields, setInstance, setStatic, evaluate });
       },
     };
   }
@@ -185,13 +185,13 @@ export class GraphReviver {
   }
 
   #finishClass(ref: Ref, target: AnyFunction, node: ClassNode): void {
-    const door = this.#doors.get(ref) ?? null;
-    recordClass(target, { door, constructsBlank: node.constructsBlank });
+    const access = this.#privateAccess.get(ref) ?? null;
+    recordClass(target, { access, constructsBlank: node.constructsBlank });
     recordMembers(target, this.#takeMembers(target, node));
     this.#pending.push(() => {
       this.#finishSide(target, node.statics);
       this.#finishSide(target.prototype as object, node.prototype);
-      for (const [name, value] of node.privateStatics) door?.setStatic(name, this.#valueOf(value));
+      for (const [name, value] of node.privateStatics) access?.setStatic(name, this.#valueOf(value));
     });
   }
 
@@ -351,8 +351,8 @@ export class GraphReviver {
   #makeHomeFunction(ref: Ref, node: FunctionNode): unknown {
     const { code } = node;
     const home = this.#valueOf(node.home as Ref) as AnyFunction;
-    const door = doorOf(home);
-    if (!door) throw new Error(`Cannot revive function ${code.name}: class ${home.name} gives no access to its private names`);
+    const access = privateAccessOf(home);
+    if (!access) throw new Error(`Cannot revive function ${code.name}: class ${home.name} gives no access to its private names`);
     const variables = new Map(
       [...(this.#graph.sources[code.source]?.variables ?? []), ...code.locals].map(([name, value]) => [name, value]),
     );
@@ -361,7 +361,7 @@ export class GraphReviver {
     const names = { ...this.#reviverNames(), ...this.#providedNames(code.source) };
     const assigns = [...variables.keys()].map((name, index) => `${name} = $shoal_values[${index}];`).join(" ");
     const declared = variables.size > 0 ? `let ${[...variables.keys()].join(", ")}; ` : "";
-    const make = door.evaluate(
+    const make = access.evaluate(
       `(function (${Object.keys(names).join(", ")}) { ${declared}return [${expression.text}, ($shoal_values) => { ${assigns} }]; })`,
     ) as (...values: unknown[]) => [target: AnyFunction, assign: (values: unknown[]) => void];
     const [target, assign] = make(...Object.values(names));

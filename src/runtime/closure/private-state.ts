@@ -2,8 +2,8 @@
  * Private members of instances: how an object gets `#fields` without running a constructor.
  *
  * Decides between two ways. A class revived here was given a switch that makes its constructor install private members and do nothing
- * else, and a door through which they are set. A class that lives here by itself (the program's own, or one imported by reference) has
- * neither; its instances come from a twin: its text evaluated again with the door, over the same captured values, with the class itself
+ * else, and accessors that set them. A class that lives here by itself (the program's own, or one imported by reference) has
+ * neither; its instances come from a twin: its text evaluated again with the accessors, over the same captured values, with the class itself
  * behind it in the prototype chain. `instanceof` and all instance members work; a static method of the class that reads private fields does not.
  * Called by `revive`.
  */
@@ -20,7 +20,7 @@ import type { ParsedClass } from "./parse-text.ts";
 import { recordTwin } from "./twin-table.ts";
 
 /** The way into a class that its evaluated text hands out. */
-export interface PrivateDoor {
+export interface PrivateAccess {
   readonly names: readonly string[];
   readonly setInstance: (object: object, name: string, value: unknown) => void;
   readonly setStatic: (name: string, value: unknown) => void;
@@ -31,17 +31,17 @@ export interface PrivateDoor {
 /** While `on`, constructors of revived classes with private members do nothing but install them. */
 export const blankConstruction: { on: boolean } = { on: false };
 
-const doors = new WeakMap<object, PrivateDoor>();
+const accesses = new WeakMap<object, PrivateAccess>();
 const blankClasses = new WeakSet<object>();
 
-export function recordClass(target: object, { door, constructsBlank }: { door: PrivateDoor | null; constructsBlank: boolean }): void {
-  if (door) doors.set(target, door);
+export function recordClass(target: object, { access, constructsBlank }: { access: PrivateAccess | null; constructsBlank: boolean }): void {
+  if (access) accesses.set(target, access);
   if (constructsBlank) blankClasses.add(target);
 }
 
-/** The door of a class, or of the twin that stands in for it. */
-export function doorOf(target: AnyFunction): PrivateDoor | undefined {
-  return doors.get(target) ?? doors.get(twinOf(target));
+/** The accessors of a class, or of the twin that stands in for it. */
+export function privateAccessOf(target: AnyFunction): PrivateAccess | undefined {
+  return accesses.get(target) ?? accesses.get(twinOf(target));
 }
 
 type PrivateField = readonly [name: string, value: unknown];
@@ -98,10 +98,10 @@ function construct(target: AnyFunction, base: () => object): object {
 function setPrivateFields(object: object, { target, fields }: { target: AnyFunction; fields: readonly PrivateField[] }): void {
   const left = [...fields];
   for (const owner of ancestorsOf(target).reverse()) {
-    const door = doors.get(owner);
-    for (const name of door?.names ?? []) {
+    const access = accesses.get(owner);
+    for (const name of access?.names ?? []) {
       const at = left.findIndex(([field]) => field === name);
-      if (at >= 0) door?.setInstance(object, name, (left.splice(at, 1)[0] as PrivateField)[1]);
+      if (at >= 0) access?.setInstance(object, name, (left.splice(at, 1)[0] as PrivateField)[1]);
     }
   }
 }
@@ -175,7 +175,7 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
     twinNode(original, { text: facts.text, parsed: parsed.class, positions: place.positions(), keys }),
     0,
   );
-  let door: PrivateDoor | null = null;
+  let access: PrivateAccess | null = null;
   let made: AnyFunction | null = null;
   const reviverNames = {
     [NAMES.value]: (ref: number) => (ref === 0 ? parent : keys[ref - 1]),
@@ -185,11 +185,11 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
     [NAMES.blank]: blankConstruction,
     [NAMES.privates]: (
       _ref: number,
-      setInstance: PrivateDoor["setInstance"],
-      setStatic: PrivateDoor["setStatic"],
-      evaluate: PrivateDoor["evaluate"],
+      setInstance: PrivateAccess["setInstance"],
+      setStatic: PrivateAccess["setStatic"],
+      evaluate: PrivateAccess["evaluate"],
     ) => {
-      door = { names: parsed.class?.privateFields ?? [], setInstance, setStatic, evaluate };
+      access = { names: parsed.class?.privateFields ?? [], setInstance, setStatic, evaluate };
     },
   };
   const body = `${NAMES.define}(`;
@@ -204,7 +204,7 @@ function evaluateTwin(original: AnyFunction, parent: unknown): AnyFunction {
     .next();
   const twin = made as unknown as AnyFunction;
   takeReplacedMethods(original, twin, { text: facts.text, parsed: parsed.class });
-  recordClass(twin, { door, constructsBlank: true });
+  recordClass(twin, { access, constructsBlank: true });
   return twin;
 }
 

@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { saveCodeCache } from "../os/files/code-cache.ts";
 import { RuntimeEnvError, SerializationError } from "../base/errors.ts";
 import type { FileScope } from "./evaluate-text.ts";
-import { toThere } from "./foreign-code.ts";
+import { toDriverPath } from "./foreign-code.ts";
 import { explainMissingFile, explanationOf } from "./foreign-imports.ts";
 import type { Graph, ImportNode, Node, Ref, RequireNode } from "./graph.ts";
 import { knownIdentity } from "./identity.ts";
@@ -144,7 +144,7 @@ function importFailure(error: unknown, { what, file, user }: ImportPlace): Error
   const isMissing = isMissingModule(error);
   const foreign = explanationOf(error) ?? (isMissing && what.startsWith("file:") ? explainMissingFile(file) : undefined);
   if (foreign !== undefined) {
-    return new RuntimeEnvError(`Cannot import ${toThere(what)} for a function of ${toThere(file)}: ${foreign}`, {
+    return new RuntimeEnvError(`Cannot import ${toDriverPath(what)} for a function of ${toDriverPath(file)}: ${foreign}`, {
       reason: "what the driver's code imports is not on this node",
       cause: error,
     });

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { SerializationError } from "../base/errors.ts";
 import { type DecodeHooks, decodeValue } from "../wire/value/decode.ts";
 import { FileScope } from "./evaluate-text.ts";
-import { graphToHere } from "./foreign-code.ts";
+import { toLocalGraph } from "./foreign-code.ts";
 import { type Graph, GRAPH_VERSION } from "./graph.ts";
 import { GraphReviver } from "./graph-reviver.ts";
 import { importValues } from "./revive-imports.ts";
@@ -58,7 +58,7 @@ async function reviveGraph(
       { reason: "version-mismatch", hint: "Run the same version of shoal everywhere." },
     );
   }
-  const graph = graphToHere(received);
+  const graph = toLocalGraph(received);
   const scopes = graph.sources.map((source) => new FileScope(source));
   const imported = await importValues(graph, { scopes, definition: (id) => context.definition(id) });
   // Stack traces of revived code point into texts of ours; their source maps lead back to the user's lines.

@@ -9,7 +9,7 @@ import { describeValue } from "../base/describe.ts";
 import { type NodeId, nodeTagOf } from "../base/ids.ts";
 import type { Message } from "../rpc/peer-connection.ts";
 import * as shape from "../wire/header-shape.ts";
-import { faultOf, nameOfMessage, saidOf, type Sayings } from "../wire/message-table.ts";
+import { faultOf, nameOfMessage, extractFrom, type HeaderExtractors } from "../wire/message-table.ts";
 import { MESSAGES_OF_PROCESS, type MessagesOfProcess } from "../wire/messages-to-daemon.ts";
 import { MESSAGE, type PayloadHeader } from "../wire/messages.ts";
 
@@ -22,7 +22,7 @@ export function messagesOfProcesses(): number[] {
 export function faultOfMessage({ type, body }: Pick<Message, "type" | "body">, header: unknown): string | undefined {
   const fault = faultOf(MESSAGES_OF_PROCESS, type, header);
   if (fault !== undefined) return fault;
-  const values = saidOf(VALUES, type, header);
+  const values = extractFrom(VALUES, type, header);
   if (values === undefined) return undefined;
   const toldBytes = values.reduce((sum, value) => sum + lengthOf(value), 0);
   if (toldBytes <= body.length) return undefined;
@@ -30,7 +30,7 @@ export function faultOfMessage({ type, body }: Pick<Message, "type" | "body">, h
 }
 
 /** The values that follow in the body. */
-const VALUES: Sayings<MessagesOfProcess, readonly PayloadHeader[]> = {
+const VALUES: HeaderExtractors<MessagesOfProcess, readonly PayloadHeader[]> = {
   [MESSAGE.ACTOR_CREATE]: ({ args, deps }) => [args, ...deps],
   [MESSAGE.ACTOR_START_FAILED]: ({ error }) => [error],
   [MESSAGE.REF_VALUE]: ([, , value]) => (value === undefined || value === null ? [] : [value]),

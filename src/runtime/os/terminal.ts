@@ -43,7 +43,10 @@ interface GivenWords {
 }
 
 /** @param takesValue names of options whose next word is their value; `short`: their one-letter names */
-export function takeApart(args: readonly string[], options: Readonly<Record<string, { takesValue: boolean; short?: string }>>): GivenWords {
+export function parseWords(
+  args: readonly string[],
+  options: Readonly<Record<string, { takesValue: boolean; short?: string }>>,
+): GivenWords {
   const known = Object.entries(options).map(([name, { takesValue, short }]) => [
     name,
     { type: takesValue ? ("string" as const) : ("boolean" as const), ...(short !== undefined && { short }) },

@@ -13,7 +13,7 @@ export class ProtocolViolationError extends Error {
 }
 
 /** @throws ProtocolViolationError unless it holds */
-export function mustHold(holds: boolean, otherwise: string): asserts holds {
+export function assertProtocol(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new ProtocolViolationError(otherwise);
 }
 
@@ -24,8 +24,8 @@ export function readMessage<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame,
 
 /** The same of a header that has been decoded. @throws ProtocolViolationError */
 export function checkedMessage<Headers>(shapes: Shapes<Headers>, type: number, header: unknown): MessageOf<Headers> {
-  mustHold(Object.hasOwn(shapes, type), `it sends ${nameOfMessage(type)}, which is not a node's to send`);
+  assertProtocol(Object.hasOwn(shapes, type), `it sends ${nameOfMessage(type)}, which is not a node's to send`);
   const fault = faultOf(shapes, type, header);
-  mustHold(fault === undefined, fault ?? "");
+  assertProtocol(fault === undefined, fault ?? "");
   return { type, header } as MessageOf<Headers>;
 }

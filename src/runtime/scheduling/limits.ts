@@ -19,9 +19,9 @@ export const REMOTE_WAIT_MS: number = 2 * WAIT_BEFORE_REVOKE_MS;
 /** The head takes what it sent to a node for granted or dropped after this: the node decides in `REMOTE_WAIT_MS`, and the rest is the way there. */
 export const LEASE_DEBIT_MS: number = 10 * REMOTE_WAIT_MS;
 /** Who has found no free node for so long is sent to a full one. */
-export const KNOCK_AFTER_MS: number = 2 * REMOTE_WAIT_MS;
+export const PROBE_AFTER_MS: number = 2 * REMOTE_WAIT_MS;
 /** There it stays for so long, which makes others give back. */
-export const KNOCK_WAIT_MS: number = 5 * PATIENT_FROM_MS;
+export const PROBE_WAIT_MS: number = 5 * PATIENT_FROM_MS;
 
 /** Arguments from this size on are a reason to go to the node where they lie; smaller ones are fetched in less time than it takes to ask. */
 export const NEAR_FROM_BYTES: number = 1024 * 1024;

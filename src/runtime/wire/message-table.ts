@@ -45,10 +45,10 @@ export function faultOf<Headers>(shapes: Shapes<Headers>, type: number, header: 
 }
 
 /** What is read out of the headers of some messages. */
-export type Sayings<Headers, Result> = { readonly [N in keyof Headers]?: (header: Headers[N]) => Result };
+export type HeaderExtractors<Headers, Result> = { readonly [N in keyof Headers]?: (header: Headers[N]) => Result };
 
 /** What the table says of a message whose header has been checked; undefined for one that it does not have. */
-export function saidOf<Headers, Result>(table: Sayings<Headers, Result>, type: number, header: unknown): Result | undefined {
+export function extractFrom<Headers, Result>(table: HeaderExtractors<Headers, Result>, type: number, header: unknown): Result | undefined {
   return (table as Readonly<Record<number, ((header: unknown) => Result) | undefined>>)[type]?.(header);
 }
 

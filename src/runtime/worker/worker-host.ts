@@ -108,7 +108,7 @@ export class WorkerHost {
     });
   }
 
-  /** A caller knocks: it must know the session's token. */
+  /** A caller connects: it must know the session's token. */
   accept(transport: Transport): void {
     const { token, nodeId, processId } = this.#options;
     acceptPeer(transport, { token, nodeId, processId, onPeer: (connection, caller) => this.#serve(connection, caller) });

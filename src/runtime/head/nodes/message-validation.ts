@@ -6,7 +6,7 @@
  * in `runtime/wire/messages-of-nodes.ts`.
  */
 import { type NodeId, nodeTagOf } from "../../base/ids.ts";
-import { checkedMessage, mustHold } from "../../rpc/protocol-violation.ts";
+import { checkedMessage, assertProtocol } from "../../rpc/protocol-violation.ts";
 import type { HeadEvents, RoutedHeader } from "../../wire/cluster-messages.ts";
 import { processId } from "../../wire/header-shape.ts";
 import { faultOf, makeCall, type MessageOf } from "../../wire/message-table.ts";
@@ -35,7 +35,7 @@ export function checkNewNode(node: NodeId, type: number, header: unknown): Messa
   const message = checkedMessage(MESSAGES_OF_NEW_NODE, type, header);
   if (message.type === MESSAGE.CERTIFICATE_RENEW) return message;
   const [facts, report, digest] = message.header;
-  mustHold(facts.nodeId === node, `it registers as node ${facts.nodeId}`);
+  assertProtocol(facts.nodeId === node, `it registers as node ${facts.nodeId}`);
   mustBeOf(node, facts.daemonId, "registers with the daemon");
   for (const process of digest.processes) mustBeOf(node, process, "registers with the process");
   for (const { worker } of digest.actors) for (const one of [worker.id, worker.holderId]) mustBeOf(node, one, "registers with the worker");
@@ -54,12 +54,12 @@ export function checkNode(node: NodeId, type: number, header: unknown): MessageO
 }
 
 function checkQuestion(node: NodeId, [from, , type, , , inner]: RoutedHeader): void {
-  mustHold(processId(from), "it passes on a message of nobody");
+  assertProtocol(processId(from), "it passes on a message of nobody");
   mustBeOf(node, from, "speaks for");
   const fault = faultOf(MESSAGES_TO_HEAD, type, inner);
-  mustHold(fault === undefined, `one of its processes: ${fault}`);
+  assertProtocol(fault === undefined, `one of its processes: ${fault}`);
 }
 
 function mustBeOf(node: NodeId, one: string, what: string): void {
-  mustHold(nodeTagOf(one) === nodeTagOf(node), `it ${what} ${one}, which is another node's`);
+  assertProtocol(nodeTagOf(one) === nodeTagOf(node), `it ${what} ${one}, which is another node's`);
 }

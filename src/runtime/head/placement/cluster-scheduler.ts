@@ -4,14 +4,14 @@
  * A pure state machine: `handle(event)` returns effects, which the head turns into messages. A node asks for leases that it cannot grant itself; the head places
  * them, says that they have to wait, that no node can ever hold them, or that they are refused. Whoever knows that it has to wait is
  * answered when that changes, so nobody polls fast. In a cluster that is always full no room ever shows in a report, because a node grants what comes back at
- * once; so whoever has waited for a moment is sent to a full node ("knock"), whose own fairness makes the owner with the most leases give one back.
+ * once; so whoever has waited for a moment is sent to a full node ("probe"), whose own fairness makes the owner with the most leases give one back.
  *
- * Invariants: what is placed on a node between two of its reports never exceeds what the first one said was free (but for knocks and what can go
+ * Invariants: what is placed on a node between two of its reports never exceeds what the first one said was free (but for probes and what can go
  * nowhere else, which wait at the node); of those that wait for the same shape the first is served first; actors go before leases.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
-import { KNOCK_AFTER_MS, KNOCK_WAIT_MS, REMOTE_WAIT_MS } from "../../scheduling/limits.ts";
+import { PROBE_AFTER_MS, PROBE_WAIT_MS, REMOTE_WAIT_MS } from "../../scheduling/limits.ts";
 import type { ActorRefusal } from "../../wire/messages.ts";
 import { bundlesFor, type GroupPlaces, noSuchNode, whyInfeasible } from "./cluster-obstacles.ts";
 import { ClusterView, type NodeReport, type NodeRow, type NodeState, type Shape } from "./cluster-view.ts";
@@ -63,7 +63,7 @@ export type SchedulerEffect =
   | { kind: "actorInfeasible"; actor: ActorId; text: string }
   | { kind: "actorRefused"; actor: ActorId; refusal: ActorRefusal };
 
-const KNOCKS_PER_TICK = 256;
+const PROBES_PER_TICK = 256;
 const SHAPES_PER_OFFER = 128;
 
 export class ClusterScheduler {
@@ -139,7 +139,7 @@ export class ClusterScheduler {
         return;
       case "tick":
         this.#passed(event.nowMs);
-        this.#knock();
+        this.#probe();
         return;
     }
   }
@@ -196,7 +196,7 @@ export class ClusterScheduler {
       const waitMs = shape.spec.node === undefined ? REMOTE_WAIT_MS : undefined;
       this.#answer(ask, { kind: "nodes", nodes: Array.from(taken, ([row, count]) => this.#placed(row, shape, { count, waitMs })) });
     } else if (pick.kind === "wait") {
-      this.#waitOrKnock(ask, shape);
+      this.#waitOrProbe(ask, shape);
     } else if (pick.kind === "noSuchNode") {
       this.#answer(ask, { kind: "refused", refusal: noSuchNode(pick.nodeId) });
     } else if (ask.knows === "infeasible") {
@@ -212,7 +212,7 @@ export class ClusterScheduler {
   }
 
   /** What can go nowhere else waits at its node, which serves it in turn. */
-  #waitOrKnock(ask: LeaseAsk, shape: Shape): void {
+  #waitOrProbe(ask: LeaseAsk, shape: Shape): void {
     const pinned = shape.spec.node === undefined ? undefined : this.view.row(shape.spec.node.id);
     if (pinned?.state === "alive" && pinned.id !== ask.from && this.#picker.suits(shape, pinned))
       this.#answer(ask, { kind: "nodes", nodes: [{ nodeId: pinned.id, count: ask.count, placement: 0, waitMs: undefined }] });
@@ -229,9 +229,9 @@ export class ClusterScheduler {
 
   #waiter(key: string, what: { ask?: LeaseAsk; actor?: ActorAsk; shape: Shape; isInfeasible?: boolean }): Waiter {
     const { ask, actor, shape, isInfeasible = false } = what;
-    const knockAtMs = this.#nowMs + KNOCK_AFTER_MS;
+    const probeAtMs = this.#nowMs + PROBE_AFTER_MS;
     const shapeKey = ask?.shape ?? actor?.placementShape ?? "";
-    return { key, shapeKey, shape, ask, actor, sinceMs: this.#nowMs, knockAtMs, isInfeasible };
+    return { key, shapeKey, shape, ask, actor, sinceMs: this.#nowMs, probeAtMs, isInfeasible };
   }
 
   #leasesInGroup(ask: LeaseAsk, shape: Shape): void {
@@ -353,20 +353,20 @@ export class ClusterScheduler {
     this.#answer(ask, { kind: "nodes", nodes: [this.#placed(row, shape, { count, waitMs })] });
   }
 
-  #knock(): void {
-    let left = KNOCKS_PER_TICK;
+  #probe(): void {
+    let left = PROBES_PER_TICK;
     for (const waiter of Array.from(this.#waiters.all())) {
       if (left === 0) return;
       const { key, ask, actor, shape } = waiter;
-      if (waiter.knockAtMs > this.#nowMs || waiter.isInfeasible || shape.spec.bundle !== undefined) continue;
+      if (waiter.probeAtMs > this.#nowMs || waiter.isInfeasible || shape.spec.bundle !== undefined) continue;
       left -= 1;
-      waiter.knockAtMs = this.#nowMs + KNOCK_AFTER_MS;
+      waiter.probeAtMs = this.#nowMs + PROBE_AFTER_MS;
       const row = this.#picker.nextSuitable(shape, ask?.isFromFull === true ? ask.from : undefined);
       if (row === undefined) continue;
       this.#waiters.remove(key);
-      if (actor !== undefined) this.#placeActor(actor, row, KNOCK_WAIT_MS);
+      if (actor !== undefined) this.#placeActor(actor, row, PROBE_WAIT_MS);
       else if (ask !== undefined)
-        this.#answer(ask, { kind: "nodes", nodes: [{ nodeId: row.id, count: 1, placement: 0, waitMs: KNOCK_WAIT_MS }] });
+        this.#answer(ask, { kind: "nodes", nodes: [{ nodeId: row.id, count: 1, placement: 0, waitMs: PROBE_WAIT_MS }] });
     }
   }
 }

@@ -39,7 +39,7 @@ export interface Waiter {
   readonly actor: ActorAsk | undefined;
   readonly sinceMs: number;
   /** Not before this is it sent to a full node. */
-  knockAtMs: number;
+  probeAtMs: number;
   isInfeasible: boolean;
 }
 

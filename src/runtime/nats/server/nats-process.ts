@@ -14,7 +14,7 @@ import { natsServerConfig, type NatsRoutes, type NatsServerAuthority } from "./n
 import { isOutOfDisk, type NatsServerFailedError, natsServerFailure } from "./nats-failures.ts";
 import { NatsFolder } from "./nats-folder.ts";
 import { readNatsGreeting } from "./nats-greeting.ts";
-import { howItEnded, OwnedProgram } from "../../os/processes/owned-program.ts";
+import { describeProgramExit, OwnedProgram } from "../../os/processes/owned-program.ts";
 import { writePrivateFile } from "../../os/files/private-files.ts";
 import { RestartBackoff } from "../../os/processes/restart-backoff.ts";
 
@@ -239,7 +239,7 @@ export class NatsProcess implements AsyncDisposable {
     // Before it has read its configuration a server writes to its output.
     const lines = [...this.#lastLines, ...server.lastOutput];
     const { host } = this.#options;
-    return natsServerFailure(lines, what ?? howItEnded(exit), {
+    return natsServerFailure(lines, what ?? describeProgramExit(exit), {
       folder: this.#folder.path,
       logFile: this.#folder.logFile,
       host,

@@ -9,7 +9,7 @@ import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { Message, PeerConnection } from "../../rpc/peer-connection.ts";
 import type { NodeInfoHeader, RoutedHeader } from "../../wire/cluster-messages.ts";
 import { type LeaseGrantHeader, type LeaseNameHeader, type LogHeader, MESSAGE, type WireLocation } from "../../wire/messages.ts";
-import { handle, type Handlers, saidOf, type Sayings } from "../../wire/message-table.ts";
+import { handle, type Handlers, extractFrom, type HeaderExtractors } from "../../wire/message-table.ts";
 import type { MessagesBetweenDaemons, MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 import type { MessagesToProcess } from "../../wire/messages-to-process.ts";
 import type { ClusterLeases } from "../leases/cluster-leases.ts";
@@ -65,7 +65,7 @@ const REPORT_AFTER_MS = 50;
 const REPORTS_PER_SECOND = 20_000;
 const NO_BYTES = new Uint8Array(0);
 
-const FREED: Sayings<MessagesOfProcess, MessagesOfProcess[typeof MESSAGE.STORE_FREED]> = {
+const FREED: HeaderExtractors<MessagesOfProcess, MessagesOfProcess[typeof MESSAGE.STORE_FREED]> = {
   [MESSAGE.STORE_FREED]: (rows) => rows,
 };
 
@@ -164,7 +164,7 @@ export class ClusterRouter {
   }
 
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
-    for (const [location] of saidOf(FREED, message.type, header) ?? [])
+    for (const [location] of extractFrom(FREED, message.type, header) ?? [])
       if (!this.isHere(location[0])) this.#objects.freedElsewhere(location);
     return this.#remote.split(from, message, header);
   }

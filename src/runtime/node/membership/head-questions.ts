@@ -9,7 +9,7 @@ import type { ActorId, ProcessId } from "../../base/ids.ts";
 import { encodeHeader } from "../../wire/header.ts";
 import { type Frame, wholeFrame } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
-import { saidOf, type Sayings } from "../../wire/message-table.ts";
+import { extractFrom, type HeaderExtractors } from "../../wire/message-table.ts";
 import type { MessagesToHead } from "../../wire/messages-to-head.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 
@@ -28,7 +28,7 @@ interface Question {
 }
 
 /** Whoever creates an actor watches it from then on. */
-const WATCHED: Sayings<MessagesToHead, ActorId> = {
+const WATCHED: HeaderExtractors<MessagesToHead, ActorId> = {
   [MESSAGE.ACTOR_WATCH]: (actor) => actor,
   [MESSAGE.ACTOR_CREATE]: ({ actorId }) => actorId,
 };
@@ -43,7 +43,7 @@ export class HeadQuestions {
 
   /** @param frame as it was sent */
   asked([from, { type, callId }, header]: AskedMessage, frame: Buffer): void {
-    const actor = saidOf(WATCHED, type, header);
+    const actor = extractFrom(WATCHED, type, header);
     if (actor !== undefined) this.#watch(from, actor, frame);
     if (callId === 0) return;
     this.#asked += 1;

@@ -6,10 +6,10 @@
  * called by `cluster-membership.ts` for every frame.
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
-import { mustHold } from "../../rpc/protocol-violation.ts";
+import { assertProtocol } from "../../rpc/protocol-violation.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import { processId } from "../../wire/header-shape.ts";
-import { faultOf, nameOfMessage, saidOf, type Sayings, type Shapes } from "../../wire/message-table.ts";
+import { faultOf, nameOfMessage, extractFrom, type HeaderExtractors, type Shapes } from "../../wire/message-table.ts";
 import {
   MESSAGES_BETWEEN_DAEMONS,
   MESSAGES_OF_PROCESS,
@@ -57,13 +57,13 @@ const OF_OWN_PROCESSES: ReadonlySet<number> = new Set([
 ]);
 
 /** The ids in messages that have to be of the node that says them. */
-const OWN_TO_DAEMON: Sayings<MessagesBetweenDaemons, ProcessId> = {
+const OWN_TO_DAEMON: HeaderExtractors<MessagesBetweenDaemons, ProcessId> = {
   [MESSAGE.WORKER_EXITED]: ({ workerId }) => workerId,
   [MESSAGE.STORE_ADOPT]: ([, owner]) => owner,
   [MESSAGE.LEASE_SPILL]: ({ owner }) => owner,
 };
 
-const OWN_TO_PROCESS: Sayings<MessagesToProcess, ProcessId> = {
+const OWN_TO_PROCESS: HeaderExtractors<MessagesToProcess, ProcessId> = {
   [MESSAGE.LEASE_GRANT]: ({ workerId }) => workerId,
   [MESSAGE.LEASE_REVOKE]: ([worker]) => worker,
   [MESSAGE.LEASE_TAKEN]: ([worker]) => worker,
@@ -84,14 +84,14 @@ export function checkRouted(
 ): void {
   const isHead = source === HEAD;
   const isOwn = (one: ProcessId): boolean => one.startsWith(source);
-  if (isHead) mustHold(from === HEAD, `it speaks for ${from}, and it is the head`);
-  else mustHold(processId(from) && isOwn(from), `it speaks for ${from}, which is another node's`);
+  if (isHead) assertProtocol(from === HEAD, `it speaks for ${from}, and it is the head`);
+  else assertProtocol(processId(from) && isOwn(from), `it speaks for ${from}, which is another node's`);
   if (type === MESSAGE.REPLY) return;
   const isToDaemon = to === "" || to === daemonId;
   const isNotTheirs = isToDaemon ? OF_OWN_PROCESSES.has(type) || type in MESSAGES_TO_HEAD : !isHead && NOT_FROM_NODES.has(type);
-  mustHold(!isNotTheirs, `it sends ${nameOfMessage(type)}, which is not another node's to send`);
+  assertProtocol(!isNotTheirs, `it sends ${nameOfMessage(type)}, which is not another node's to send`);
   const fault = isToDaemon ? faultOf(TO_DAEMON, type, inner) : faultOf(MESSAGES_TO_PROCESS, type, inner);
-  mustHold(fault === undefined, fault ?? "");
-  const own = isToDaemon ? saidOf(OWN_TO_DAEMON, type, inner) : saidOf(OWN_TO_PROCESS, type, inner);
-  mustHold(isHead || own === undefined || isOwn(own), `its message ${type} is about ${own}, which is another node's`);
+  assertProtocol(fault === undefined, fault ?? "");
+  const own = isToDaemon ? extractFrom(OWN_TO_DAEMON, type, inner) : extractFrom(OWN_TO_PROCESS, type, inner);
+  assertProtocol(isHead || own === undefined || isOwn(own), `its message ${type} is about ${own}, which is another node's`);
 }

@@ -21,7 +21,7 @@ import {
 import { REQUEST_TIMEOUT_MS } from "../../rpc/limits.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
 import type { RoutedHeader } from "../../wire/cluster-messages.ts";
-import { saidOf, type Sayings } from "../../wire/message-table.ts";
+import { extractFrom, type HeaderExtractors } from "../../wire/message-table.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import type { ReplyTo } from "../../wire/replies.ts";
 import { WireError, wireErrorHeader } from "../../wire/wire-error.ts";
@@ -53,7 +53,7 @@ const ALL = Symbol("all nodes");
 type Route = string | readonly string[] | typeof ALL;
 
 /** Messages that are not here are this node's, or the head's. */
-const ROUTES: Sayings<MessagesOfProcess, Route> = {
+const ROUTES: HeaderExtractors<MessagesOfProcess, Route> = {
   // A ref counts where its owner is.
   [MESSAGE.REF_HOLD]: (rows) => rows.map(([, owner]) => owner),
   [MESSAGE.REF_RELEASE]: (rows) => rows.map(([, , owner]) => owner),
@@ -74,7 +74,7 @@ const ROUTES: Sayings<MessagesOfProcess, Route> = {
 };
 
 /** The ref whose value somebody waits for. */
-const WATCHED_REF: Sayings<MessagesOfProcess, ObjectId> = {
+const WATCHED_REF: HeaderExtractors<MessagesOfProcess, ObjectId> = {
   [MESSAGE.REF_WATCH]: ([id]) => id,
   [MESSAGE.REF_LOST]: ([id]) => id,
 };
@@ -147,7 +147,7 @@ export class RemoteNodes {
    * @returns what of it is this node's: the message's header, a part of it, or nothing
    */
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
-    const route = saidOf(ROUTES, message.type, header);
+    const route = extractFrom(ROUTES, message.type, header);
     if (route === undefined) return { here: header };
     if (typeof route === "string") return this.#splitOne(from, message, header, route);
     if (route !== ALL) return Array.isArray(header) ? this.#splitRows(from, message, header, route) : undefined;
@@ -174,7 +174,7 @@ export class RemoteNodes {
 
   /** The node is gone: who waits for an answer gets the one that a process gives which is gone. */
   #refuse(from: ProcessId, { type, callId }: Message, header: unknown): void {
-    const ref = saidOf(WATCHED_REF, type, header);
+    const ref = extractFrom(WATCHED_REF, type, header);
     if (ref !== undefined) {
       const answer: Message = { type: MESSAGE.REF_VALUE, callId: 0, flags: 0, body: NO_BYTES };
       this.#options.deliver(from, answer, [ref, undefined, "node"]);

@@ -7,7 +7,7 @@
 import { ShoalError } from "../../base/errors.ts";
 import { readNetworkAddresses, formatAddresses } from "../network/network-address.ts";
 import { clustersOfNodes, formatClusters } from "./local-clusters.ts";
-import { hasNodesOfOthers, type NodeFile, readNodeFiles } from "./node-file.ts";
+import { hasNodesOfOtherUsers, type NodeFile, readNodeFiles } from "./node-file.ts";
 
 /**
  * The oldest node of this machine that belongs to the cluster, and that is not about to leave it. `"auto"` is the only cluster that there is.
@@ -58,7 +58,7 @@ function onlyDraining(action: string, nodes: readonly NodeFile[]): ShoalError {
 function whyNoNode(nodes: readonly NodeFile[]): string {
   const known = new Set(nodes.map(({ clusterAddress }) => formatAddresses(clusterAddress.split(","))));
   if (known.size > 0) return `no node of it runs on this machine, but of ${Array.from(known).join(", ")}`;
-  return hasNodesOfOthers()
+  return hasNodesOfOtherUsers()
     ? "no node of this user runs on this machine; there are nodes of other users, which only they can use"
     : "no node runs on this machine";
 }

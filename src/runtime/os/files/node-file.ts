@@ -49,7 +49,7 @@ function folder(): string {
 }
 
 /** Whether another user of this machine has, or had, nodes. */
-export function hasNodesOfOthers(): boolean {
+export function hasNodesOfOtherUsers(): boolean {
   return namesIn(temporaryRoot()).some((name) => name.startsWith(FOLDER) && name !== FOLDER + userInfo().uid);
 }
 

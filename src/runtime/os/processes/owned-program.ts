@@ -87,7 +87,7 @@ export class OwnedProgram {
 }
 
 /** The end of a sentence. */
-export function howItEnded({ exitCode, signal }: ProgramExit): string {
+export function describeProgramExit({ exitCode, signal }: ProgramExit): string {
   if (signal !== undefined) return `it was ended by ${signal}`;
   return exitCode === undefined ? "it could not be started" : `it ended with code ${exitCode}`;
 }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { collectGarbage } from "./garbage.ts";
 import { dieWithParent, loadNativePart, nativeUnavailableReason, type SharedMemory, sharedMemory } from "./shared-memory.ts";
 
-const PREBUILDS = new URL("../../prebuilds/", import.meta.url);
+const PREBUILDS = new URL("../../../prebuilds/", import.meta.url);
 const PAGE = 4096;
 /** Of the native part itself, not of the engine. */
 const REFUSED = /^Cannot (map|copy): /;

@@ -22,7 +22,9 @@ function failureOf(value: unknown): unknown {
 test("a result is named with its call and its place in a file", () => {
   const value = train();
   const error = unsentResult(failureOf(value), value, context) as Error & { path: string; hint: string };
-  expect(error.message).toMatch(/^the result of train \(src\/worker\/unsent-result\.test\.ts:\d+\) cannot be sent to another process:\n/);
+  expect(error.message).toMatch(
+    /^the result of train \(src\/runtime\/worker\/unsent-result\.test\.ts:\d+\) cannot be sent to another process:\n/,
+  );
   expect(error.path).toMatch(/^the result of train \(.*\) → \.at \(WeakRef\) cannot be sent$/);
   expect(error.hint).toContain("A WeakRef is tied to this process: create it inside the function");
   expect((unsentItem(failureOf(value), 2, context) as Error).message).toMatch(/^item 3 of train \(/);

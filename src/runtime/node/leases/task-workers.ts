@@ -99,7 +99,7 @@ export class TaskWorkers {
     this.#retiring.add(worker);
   }
 
-  /** Lets those retiring ones go that nobody needs any more. */
+  /** Ends the retiring workers that are idle. */
   endRetiring(): void {
     if (this.#retiring.size === 0) return;
     for (const worker of this.#retiring) {

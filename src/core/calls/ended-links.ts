@@ -1,10 +1,10 @@
 /**
- * What became of calls whose worker was no longer reached before it had answered them.
+ * What became of calls whose worker could no longer be reached before it had answered them.
  *
- * A connection ends for one of three reasons, which is told by somebody else, before its end or after it: the worker has ended, the worker has given up the
- * lease for which the connection was made and says how many calls it had read of it, or the network broke, which nobody tells. A connection is named by its worker and
- * the lease it was made for, as there may be another one to the same worker by then. Owned by the submitter, which decides what happens to the calls. Invariant: a call counts as
- * not begun only where that is certain.
+ * A connection ends for one of three reasons, and the news of it may come before or after the end: the worker has ended; the worker has given up the connection's
+ * lease, and says how many of its calls it had read; or the network broke, which nobody reports. A connection is identified by its worker and its lease, because
+ * there may be another one to the same worker by then. Owned by the submitter, which decides what happens to the calls. Invariant: a call counts as not begun only
+ * where that is certain.
  */
 import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
 import type { ProcessId } from "../../runtime/base/ids.ts";

@@ -1,7 +1,7 @@
 /**
- * Whether something that costs where it fails is worth a try: after failures in a row it is tried seldom, until it succeeds again.
+ * Decides whether to spin: after failures in a row it allows a try only rarely, until one succeeds again.
  *
- * A pure counter. Used by those that wait awake for a moment before they sleep (runtime/objects/spin-wait.ts, runtime/rpc/busy-poll.ts).
+ * A pure counter, used by what spins for a moment before it sleeps (runtime/objects/spin-wait.ts, runtime/rpc/busy-poll.ts).
  */
 const BUDGET_MAX = 16;
 const BUDGET_OF_SUCCESS = 4;

@@ -1,8 +1,7 @@
 /**
- * Which packages a node keeps, for which jobs, and which of them go when it has too many.
+ * Which packages a node keeps for which jobs, and which ones are evicted when there are too many.
  *
- * Pure. A package that a job may still need stays; of the others the one that nobody has used for longest goes first. A job that is run again and again so finds its
- * folder where it was.
+ * Pure. A package that a job may still need stays; of the others the least recently used one goes first. So a job that runs repeatedly finds its folder in place.
  */
 import type { JobId } from "../base/ids.ts";
 

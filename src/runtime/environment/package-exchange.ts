@@ -1,9 +1,9 @@
 /**
- * How a node gets the folders of jobs whose drivers are on other nodes, and offers its own drivers' folders to them.
+ * Fetches the folders of jobs whose drivers are on other nodes, and offers the folders of this node's drivers to them.
  *
- * The node of a folder makes a package of it when another node first asks, once a job; that node fetches it by its hash, once for all who wait, from the node of the
- * folder or from another that has it. What it has of the same files from earlier packages is taken from those. A source that is silent or gone is left for the
- * next one, and the fetch goes on where it was. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is unpacked.
+ * The node of a folder packs it when another node first asks, once a job. The other node fetches the package by its hash, once for all waiters, from the node of
+ * the folder or from any node that has it, and takes files that it already has from earlier packages. When a source is silent or dead the fetch continues from the
+ * next one. Owned by the daemon's process (`entry/daemon.ts`); hashes of files are checked where the package is unpacked.
  */
 import type { JobId, NodeId } from "../base/ids.ts";
 import { CONTENTS_FILE, makeFolder, MANIFEST_FILE, PackageWriter, readRange, readWhole, removeTree } from "../os/files/package-files.ts";

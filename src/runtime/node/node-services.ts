@@ -1,7 +1,7 @@
 /**
- * What the head can have done on this node, as calls of the daemon's parts.
+ * What the head can ask of this node, as calls of the daemon's parts.
  *
- * The same object serves the head that a daemon hosts and the one of a cluster, whose commands `remote-head.ts` makes into these calls.
+ * The same object serves a head inside the daemon and the head of a cluster, whose commands `remote-head.ts` turns into these calls.
  */
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import { resourceVector } from "../base/resources.ts";

@@ -1,9 +1,9 @@
 /**
- * The holds of what one end of a link sends to the other: registers them, and numbers the messages that come with some.
+ * The borrows in flight from one end of a link to the other: registers their holds, and numbers the messages that carry them.
  *
- * When this process ends between the two, or the link does, nobody would release what a message that was never read was to hold; by the numbers the daemon finds out
- * (`runtime/node/references/unacknowledged-borrows.ts`). Messages without refs, which most are, have no number. One for each direction of a link: the worker's has its results and
- * its streams, the caller's its calls and definitions.
+ * If this process or the link ends between registering and reading, nobody would release those holds. The numbers tell the daemon which messages were never read
+ * (`runtime/node/references/unacknowledged-borrows.ts`). Messages without refs, which are the most, have no number. There is one of these for each direction of
+ * a link: the worker's for results and streams, the caller's for calls and definitions.
  */
 import type { ProcessId } from "../base/ids.ts";
 import type { ObjectTable } from "./object-table.ts";

@@ -1,11 +1,11 @@
 /**
- * A short wait for what is expected, before a sleep in the event loop: that costs 17 us of processor time and 30 us until the process runs again, while a
- * peer that is at it answers within a few microseconds.
+ * A short wait for something expected, before a sleep in the event loop. A sleep costs 17 us of processor time and 30 us until the process runs again, while a
+ * running peer answers within a few microseconds.
  *
- * Decides how to wait: first by looking again and again, for a moment with nothing else, then offering the processor to others between looks: where the peer
- * has a processor of its own nobody takes the offer, and where it has not it runs at once, for a tenth of what waking it costs; the next wait begins with
- * offers then. Then blocked in the system. Looking and blocking are each given up after failures in a row, but for a try now and then, until it succeeds
- * again. Where somebody else takes an offer and keeps the processor, none is made for a while.
+ * The wait first spins: for a moment alone, then offering the processor to others between looks. A peer with its own processor ignores the offer; one without runs
+ * at once, for a tenth of the cost of waking it, and then the next wait begins with offers. After spinning it blocks in the system. Spinning and blocking are each
+ * given up after failures in a row, except for a rare try, until one succeeds again. When another process takes an offer and keeps the processor, no offer is made
+ * for a while.
  */
 import { ProcessorOffers } from "../base/processor-offers.ts";
 import { SpinBudget } from "../base/spin-budget.ts";

@@ -1,7 +1,8 @@
 /**
- * Where a command line writes to, and what it reads of its environment; and the words of a command line, taken apart.
+ * The terminal of a command line: its output, its environment, and its arguments split into words and options.
  *
- * What is secret in the environment is found here alone, and not by what the command starts. A reader that has gone (`shoal ... | head`) ends output without an error. Which words are known is the caller's business: here every option is only given its name and value.
+ * Secrets in the environment are read here only, and are not passed on to what the command starts. A reader that has gone (`shoal ... | head`) ends the output
+ * without an error. Here every option only gets its name and value; the caller knows which words are valid.
  */
 import { parseArgs } from "node:util";
 import { takeSecrets } from "./processes/child-environment.ts";

@@ -1,12 +1,12 @@
 /**
- * An event loop that does not sleep while the next frame of a conversation is about to come.
+ * Busy polling: keeps the event loop from sleeping while the next frame of a conversation is about to arrive.
  *
- * Decides when this process looks for a frame again and again (a turn of the loop that does not block, 3 us) instead of sleeping until it comes: a
- * processor that has gone idle takes 20 us and more to wake, on virtual machines most of a call's time, and a call one at a time needs two of them. It
- * looks for a moment after it has sent something to whoever answers at once, offers the processor to others meanwhile, and gives up where that has
- * failed some times in a row: where calls take long, where they are rare, and where others need the processors.
+ * After it has sent something to a peer that answers at once, this process polls for a moment (a turn of the event loop that does not block, 3 us) instead of
+ * sleeping. An idle processor takes 20 us and more to wake, on virtual machines most of a call's time, and calls made one at a time need two wakeups each. While
+ * it polls it offers the processor to other processes. It stops after failures in a row: where calls take long, where they are rare, and where other processes
+ * need the processors.
  *
- * One to a process, shared by its connections to workers or callers (`Connection.busyPoll`). See docs/decisions/0040.
+ * There is one per process, shared by its connections to workers or callers (`Connection.busyPoll`). See docs/decisions/0040.
  */
 import { ProcessorOffers } from "../base/processor-offers.ts";
 import { SpinBudget } from "../base/spin-budget.ts";

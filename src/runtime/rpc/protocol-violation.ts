@@ -1,8 +1,8 @@
 /**
- * What the other end of a link may not say: it is malformed, or another's to say.
+ * Violations of the protocol: a message that is malformed, or that the other end of a link may not send.
  *
- * Thrown where it is found out; the link then ends the connection, says so to people, and takes what follows from the next one. No honest node says such a thing, so it is not worth
- * more than that: the message counts as handled, or the next connection would bring it again.
+ * Thrown where the violation is found. The link then ends the connection, logs why, and continues on the next one. No correct node sends such a message, so it
+ * gets no more effort than that: the message counts as handled, or the next connection would deliver it again.
  */
 import { decodeHeader } from "../wire/header.ts";
 import type { Frame } from "../wire/frame.ts";

@@ -1,8 +1,8 @@
 /**
- * The interruption guard around the calls of one caller: names each to it, with what it was made for, and says why one was stopped. It also marks each call as it begins.
+ * The interruption guard for the calls of one caller: names each call and its ancestors in the interrupt slot, and says why a call was stopped.
  *
- * Made by a `CallServer` for tasks; calls of actors are never interrupted. A call of the worker's own runtime was made for a call that is here, too, and waits: stopping
- * that one must stop what runs for it. Around a generator it is each item that is guarded, as the call itself only makes the generator.
+ * Made by a `CallServer` for tasks; calls of actors are never interrupted. A call made by the worker's own runtime belongs to a call that waits on this worker:
+ * stopping the waiting call must stop the nested one. For a generator each item is guarded, because the call itself only creates the generator.
  */
 import { TaskCancelledError } from "../base/errors.ts";
 import type { BegunCalls, MarkedCall, InterruptRequest } from "../os/processes/interrupt-slot.ts";

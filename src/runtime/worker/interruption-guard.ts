@@ -1,9 +1,9 @@
 /**
  * Decides which calls run so that they can be interrupted, and what an interruption means for the worker.
  *
- * A frame that SIGINT can stop costs about 20 us, too much for the short functions that most are. So it is around those whose synchronous part takes 5 ms or
- * more in the mean, or has never been measured; a short one that once does not end costs its worker instead (core/calls/call-cancellation.ts).
- * The signal is meant for one call: through the interrupt slot (runtime/os/processes/interrupt-slot.ts) it cannot meet another, which this file sees to on the worker's side.
+ * A frame that SIGINT can stop costs about 20 us, too much for most functions, which are short. So only calls run in one whose synchronous part takes 5 ms or
+ * more on average, or has never been measured. A short function that does not end costs its worker instead (core/calls/call-cancellation.ts).
+ * The interrupt slot (runtime/os/processes/interrupt-slot.ts) keeps a signal from reaching any other call; this file is the worker's side of that protocol.
  */
 import { libraryCode } from "../base/library-code.ts";
 import { blockFor, runInterruptible } from "../os/processes/interruptible.ts";

@@ -1,8 +1,8 @@
 /**
- * How often the functions with a limit have run in this process, and that it takes no call any more once one of them has reached its limit (`maxCalls`).
+ * Counts how often functions with a limit (`maxCalls`) have run in this process, and retires the worker once one of them has reached its limit.
  *
- * A call is counted when it begins, so that no more begin than the limit says, also where a call waits for references and others could run meanwhile. From then on calls
- * that have not begun go back to their callers, which send them elsewhere; those that have begun end here. Counted by function over all callers. Owned by
+ * A call is counted when it begins, so that no more begin than the limit allows, even when a call waits for refs and others could run meanwhile. From then on calls
+ * that have not begun go back to their callers, which send them to another worker; those that have begun end here. Counted per function over all callers. Owned by
  * the worker host, which tells the daemon and the callers.
  */
 export class RetiringWorker {

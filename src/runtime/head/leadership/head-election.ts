@@ -1,10 +1,11 @@
 /**
- * Which of the heads leads, and when a standby takes over.
+ * Leader election among the heads: which one leads, and when a standby takes over.
  *
- * The leader announces itself on the bus; a standby that hears nothing for a while, and whose own way to the bus works, claims the next term in the store, where one of several
- * gets it. A leader that is fenced or hears of a higher term steps down: it drops what it knows and is a standby. So does one that cannot prove for `GIVES_UP_AFTER_MS` that it leads, since its nodes stay with it
- * for as long as it keeps their links, and another head may wait for them. Invariants: of two heads at most one commits (the store's fence, not a clock, decides that); what a leader answered to nodes is older than `PROOF_GOOD_MS` when the next head
- * may declare a node dead (`takeoverGraceMs` of the failure detector).
+ * The leader announces itself on the bus. A standby that hears nothing for a while, although its own connection to the bus works, claims the next term in the
+ * store; one claim wins. A leader that is fenced or hears of a higher term steps down: it drops its state and becomes a standby. So does a leader that cannot
+ * prove its leadership for `GIVES_UP_AFTER_MS`: its nodes stay as long as it keeps their links, and another head may be waiting for them. Invariants: at most one
+ * head commits (the store's fence decides that, not a clock); what a leader has answered to nodes is older than `PROOF_GOOD_MS` before the next head may
+ * declare a node dead (`takeoverGraceMs` of the failure detector).
  */
 import { PROOF_GOOD_MS, PROVE_EVERY_MS } from "../../base/limits.ts";
 import type { Bus, BusSubscription } from "../../control-plane/bus.ts";

@@ -1,8 +1,8 @@
 /**
- * The life of a head's process: a standby, then a leading head, then a standby again.
+ * The lifecycle of a head process: standby, leader, standby again.
  *
- * While it leads it has a server for the nodes and tables that are kept; when it leads no more both are dropped, with all links, and nodes that come are told who leads and
- * turned away. A head without rivals leads at once, and again as soon as it can. Made by the head's entry point.
+ * A leader has a server for the nodes and durable tables. When it steps down it drops both, with all links, and then turns nodes away and names the leader.
+ * A head without rivals leads at once, and again as soon as it can. Made by the head's entry point.
  */
 import type { NodeId, ProcessId } from "../../base/ids.ts";
 import type { Extension } from "../../extension/extension.ts";

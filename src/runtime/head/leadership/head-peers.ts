@@ -1,8 +1,8 @@
 /**
- * Which heads there are on a control plane: the addresses that nodes are told, and the rule that a head that is meant to be alone is alone.
+ * The heads that share a control plane: the addresses that nodes are told, and the rule that a head started to be alone is alone.
  *
- * Heads that may take over from each other say so each second; one that has not been heard for a while is left out. Each head answers who it is, so that another one can be refused before it claims
- * anything: two heads of which one does not know that there are others would both be believed. Used by a head's process from its start to its end.
+ * Heads that may take over from each other announce themselves each second; a silent one is dropped from the list. Each head answers with its identity, so that
+ * a second head is refused before it claims anything: if either did not know of the other, nodes would believe both. Lives as long as the head's process.
  */
 import { ShoalError } from "../../base/errors.ts";
 import { formatAddress } from "../../os/network/network-address.ts";

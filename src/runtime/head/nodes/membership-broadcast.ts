@@ -1,9 +1,9 @@
 /**
- * What every node is told: which nodes come and go, and which processes have ended.
+ * Broadcasts to every node which nodes join and leave, and which processes have ended.
  *
- * Told one by one, a cluster of N nodes that comes up would cost the head N² messages. So changes are gathered for a moment that grows with the number of nodes, written once, and
- * the same bytes are sent to all. Invariant: a node has heard of all nodes by the time it is told anything else, as that may name one of them.
- * That a process has ended is told after all that was said before it, and may come later. Owned by the head's server.
+ * Sent one by one, the start of a cluster of N nodes would cost the head N² messages. So changes are gathered for a moment that grows with the number of nodes,
+ * encoded once, and the same bytes go to all nodes. Invariant: before a node is sent anything else it knows all nodes, because the message may name one of them.
+ * The end of a process is sent after everything said before it, and may arrive later. Owned by the head's server.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { NodeCommandHeader, NodeInfoHeader } from "../../wire/cluster-messages.ts";

@@ -1,8 +1,8 @@
 /**
- * Watches over the nodes of a head: what it sees of them goes to the failure detector (`failure-detector.ts`), and what that concludes is done.
+ * Watches the nodes of a head: feeds the failure detector (`failure-detector.ts`) and carries out what it decides.
  *
- * The shell around it: a timer, and questions whether the address of a node whose link is down still answers, which is the second witness of an end: a process that ended closed its connections and
- * refuses new ones, one that was cut off does neither. A suspicion counts from when it is kept. Made by the head's server for each term.
+ * Owns the timer and the probes of nodes whose link is down. A probe is the second witness of a death: a process that ended closed its connections and refuses
+ * new ones, a node that was cut off does neither. A suspicion counts from when it is committed. Made by the head's server for each term.
  */
 import type { NodeId } from "../../base/ids.ts";
 import { PROOF_GOOD_MS } from "../../base/limits.ts";

@@ -2,12 +2,12 @@
  * Decides on which nodes leases and actors go: the only place in the cluster that sees all nodes.
  *
  * A pure state machine: `handle(event)` returns effects, which the head turns into messages. A node asks for leases that it cannot grant itself; the head places
- * them, says that they have to wait, that no node can ever hold them, or that they are refused. Whoever knows that it has to wait is
- * answered when that changes, so nobody polls fast. In a cluster that is always full no room ever shows in a report, because a node grants what comes back at
- * once; so whoever has waited for a moment is sent to a full node ("probe"), whose own fairness makes the owner with the most leases give one back.
+ * them, or answers that they have to wait, that no node can ever hold them, or that they are refused. A waiting owner is answered when that changes, so nobody
+ * polls fast. In a full cluster reports never show free room, because a node grants at once what is returned to it. So after a moment a waiting owner is sent to
+ * a full node (a "probe"), whose own fairness makes the owner with the most leases give one back.
  *
- * Invariants: what is placed on a node between two of its reports never exceeds what the first one said was free (but for probes and what can go
- * nowhere else, which wait at the node); of those that wait for the same shape the first is served first; actors go before leases.
+ * Invariants: between two reports of a node no more is placed on it than the first one said was free (except probes and what can go nowhere else, which wait at
+ * the node); owners that wait for the same shape are served in order; actors go before leases.
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";

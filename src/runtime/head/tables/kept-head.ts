@@ -1,8 +1,8 @@
 /**
- * A head whose memory outlives it: the head, its recorded tables, the journal that keeps them and the gate that holds back its words.
+ * A head whose state outlives it: the head, its recorded tables, the journal that keeps them, and the gate that holds back output until it is committed.
  *
- * One term of a leading head. What comes from nodes goes through `run`, nodes are added through `addNode`, which makes good what an earlier head left undone there. Used by the head's
- * server; `open` reads what is there.
+ * Lasts for one term of a leader. Messages of nodes go through `run`. `addNode` adds a node and completes what an earlier leader left unfinished there. Used by
+ * the head's server; `open` reads the tables.
  */
 import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";

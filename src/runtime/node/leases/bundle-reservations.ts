@@ -1,9 +1,10 @@
 /**
  * The bundles of placement groups on this node: resources taken out of the node's pool as a whole, each bundle a pool of its own.
  *
- * A group waits until all of its bundles fit at once, then has them until it is released; what runs in it takes from its bundles and never from
- * the node. In a cluster the head prepares a group on all of its nodes and then commits it: what is prepared is held, and nothing runs in it yet. Groups are served in the order in which they came, but one that does not fit yet holds nobody back by itself: whether others may
- * overtake it is `lease-fairness.ts`'. Pure state inside the lease manager.
+ * A group waits until all of its bundles fit at once, then has them until it is released. What runs in the group takes from its bundles, never from the node. In a
+ * cluster the head prepares a group on all of its nodes and then commits it: prepared resources are held, and nothing runs in them yet. Groups are served in order
+ * of arrival; a group that does not fit does not block others by itself: `lease-fairness.ts` decides whether they may overtake it. Pure state inside the lease
+ * manager.
  */
 import type { ResourceVector } from "../../base/resources.ts";
 import { type Allocation, ResourcePool } from "../../scheduling/resource-pool.ts";

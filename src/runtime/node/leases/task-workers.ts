@@ -1,9 +1,9 @@
 /**
- * The task workers of a node: which of them is given to whom, how many are started, and which have to go.
+ * The task workers of a node: which one is leased to whom, how many are started, and which have to end.
  *
- * A part of the lease manager, which decides about leases and resources. A worker that is *retiring*, because it has run some function as often as that may run in one process,
- * is leased no more and counts no more, so that another is started for it at once; what it has begun goes on, and it leaves the pool when nobody has a
- * lease on it and nothing is parked there. Pure. Invariant: a worker leaves the pool before it is told to end.
+ * A part of the lease manager, which decides about leases and resources. A worker *retires* when it has run some function as often as a process may run it. A
+ * retiring worker is not leased and not counted any more, so another one is started at once. It finishes what it has begun, and leaves the pool when it has no
+ * lease and nothing is parked there. Pure. Invariant: a worker leaves the pool before it is told to end.
  */
 import type { ProcessId } from "../../base/ids.ts";
 import type { LeaseEffect } from "./lease-events.ts";

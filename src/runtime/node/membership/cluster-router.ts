@@ -1,8 +1,8 @@
 /**
- * What the other nodes of a cluster mean for this node's tables: where refs and bytes of others are told of, and what ends with a node that is dead.
+ * Routes between this node's tables and the rest of the cluster: refs and bytes that belong to other nodes, and what ends with a dead node.
  *
- * Part of the daemon; on one machine there is none. `remote-nodes.ts` carries the messages, this decides which of them change the refs, the store and the leases
- * here. Each of `count`, `adopt`, `free` and `arenaLost` tells whether the matter was another node's.
+ * Part of every daemon; on one machine there are no other nodes to route to. `remote-nodes.ts` carries the messages; this file decides which of them change refs,
+ * store and leases here. `count`, `adopt`, `free` and `arenaLost` return whether the matter was another node's.
  */
 import { type JobId, type NodeId, type NodeTag, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";

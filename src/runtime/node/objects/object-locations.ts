@@ -1,8 +1,9 @@
 /**
  * Where objects are: which nodes have their bytes, and whether those lie on disk.
  *
- * Decides who is asked: an object's home knows all copies and its own disk; when it is dead, the node of the owner knows the copies. A process asks its own daemon, which asks at most one other for each
- * object; what another daemon asks is answered from what is known here. A node that does not answer counts as one that has nothing.
+ * Decides which daemon to ask. An object's home knows all copies and its own disk; once the home is dead, the owner's node knows the copies. A process asks its own
+ * daemon, which asks at most one other per object; a question of another daemon is answered from local state. A node that does not answer counts as one without
+ * a copy.
  */
 import { type NodeId, nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";

@@ -1,8 +1,8 @@
 /**
  * Fetches objects from other nodes: the shell around the plan of pulls.
  *
- * Turns requests and what comes over connections into events of the plan, and its effects into messages, room in the store, and answers. Events are handled one after the other,
- * never inside an effect. Owns what is coming and who waits for it. Keeps no copies: what is whole is handed on.
+ * Turns requests and received data into events of the plan, and the plan's effects into messages, space in the store, and answers. Handles events one after the
+ * other, never inside an effect. Owns the incoming objects and their waiters. Complete objects are passed on: it keeps no copies.
  */
 import { ObjectLostError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";

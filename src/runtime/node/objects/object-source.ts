@@ -1,9 +1,9 @@
 /**
- * Serves the bytes of this node's objects, and of its copies, to other nodes: the shell around the directory of copies.
+ * Serves the bytes of this node's objects and copies to other nodes: the shell around the directory of copies.
  *
- * Decides nothing about who is served: the directory does for objects of this node, `OrphanedObjects` for those of a dead one, and of other copies whatever is here is given. Owns what is open for each pull and holds the pages
- * until it has ended, be it by a broken connection. Chunks are read one after the other for each connection and sent while the next is read; a chunk of a copy that is
- * itself still coming waits for its bytes.
+ * The directory decides who is served for objects of this node, `OrphanedObjects` for those of a dead one; of other copies everything available is served. Owns
+ * what is open for each pull and holds its pages until the pull has ended, also by a broken connection. Each connection reads one chunk while it sends the
+ * previous one; a chunk of a copy that is still arriving waits for its bytes.
  */
 import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import { CHUNK_BYTES } from "../../objects/limits.ts";

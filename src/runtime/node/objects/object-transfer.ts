@@ -1,9 +1,10 @@
 /**
- * Objects between nodes, for a node daemon: what its processes fetch from elsewhere, and what it serves of its own.
+ * Object transfer in a node daemon: fetches what its processes need from other nodes, and serves this node's objects.
  *
- * Puts the parts together (receiver, source, copies, store) and answers the processes: a process that asks for an object of another node gets a location on this one,
- * and counts as a reader of the copy until it lets go of it or ends. For objects that this node's processes own it stands in for their homes when those are dead (`orphaned-objects.ts`). Called by the node daemon with messages of its processes and of other nodes, with transfer connections that others
- * open, and with the ends of processes and nodes. What it needs of them it is given: `connect` and `tell`.
+ * Joins the parts (receiver, source, copies, store) and answers the processes. A process that asks for an object of another node gets a location on this one, and
+ * counts as a reader of the copy until it releases it or ends. For objects that processes of this node own, it replaces their homes once these are dead
+ * (`orphaned-objects.ts`). The daemon calls it with messages, with transfer connections from other nodes, and with the ends of processes and nodes; it is
+ * given `connect` and `tell`.
  */
 import { ObjectLostError, ObjectStoreFullError, OutOfDiskError, ShoalError } from "../../base/errors.ts";
 import { nodeTagOf, type NodeTag, type ProcessId } from "../../base/ids.ts";

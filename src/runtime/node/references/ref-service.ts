@@ -1,9 +1,9 @@
 /**
- * References in the node daemon: the shell around who holds which (`ref-ledger.ts`) and the values of refs that the node owns (`ref-values.ts`).
+ * References in the node daemon: the shell around the ledger of holds (`ref-ledger.ts`) and the values of refs that the node owns (`ref-values.ts`).
  *
- * Turns what processes tell of their holds into frees, and passes questions for a value and the values themselves on to the process that
- * owns the ref; for refs that the daemon owns it answers itself. Called by `runtime/node/daemon.ts` with messages and ends of processes.
- * Whoever is given a value holds what the value contains from the moment it is sent.
+ * Turns what processes report of their holds into frees. Routes requests for a value, and the values, to and from the process that owns the ref, and answers
+ * for refs that the daemon owns. Called by `runtime/node/daemon.ts` with messages and with the ends of processes. Whoever is sent a value holds what the value
+ * contains from the moment of sending.
  */
 import { copyBytes } from "../../base/bytes.ts";
 import { type ActorId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";

@@ -1,10 +1,10 @@
 /**
- * The holds of messages that may never have arrived: what is given back when a connection ends, or a process, between registering them and reading the message.
+ * Holds whose message may never have arrived: what to give back when a connection or process ends between registering a hold and reading its message.
  *
- * A pure table in the node daemon, beside the ledger that counts those holds. On each link between a caller and a worker, either end numbers what it sends with holds: the
- * caller its calls, the worker its answers and items. The receiver says from time to time how far it has read, and for good once the link has ended. What is above that
- * number was never read, and nobody else would release it. Links are numbered by the caller; calls are kept under the negative number. Plain messages have no holds,
- * and no entry.
+ * A pure table in the node daemon, beside the ledger that counts the holds. On each link between a caller and a worker both ends number the messages that carry
+ * holds: the caller its calls, the worker its answers and items. The receiver acknowledges from time to time how far it has read, and finally once the link has
+ * ended. Messages above that number were never read, and nobody else would release their holds. The caller numbers the links; its calls are kept under the
+ * negative number. Messages without holds have no entry.
  */
 import { type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
 import { Fifo } from "../../base/fifo.ts";

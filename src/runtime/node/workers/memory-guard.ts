@@ -1,8 +1,8 @@
 /**
  * Watches the memory of the node and of its workers, and ends workers before the machine runs out of it.
  *
- * The shell around `memory-policy.ts`: it knows which worker runs what under which limit, looks a few times a second while anything runs, and has the chosen ones
- * ended with a reason that names who used what. An idle node is not looked at. On systems that do not tell the memory of processes it does nothing.
+ * The shell around `memory-policy.ts`: it knows what each worker runs under which limit, looks a few times a second while anything runs, and ends the chosen
+ * workers with a reason that names who used what. It does not look at an idle node, and does nothing on systems that do not report the memory of processes.
  */
 import type { MemoryProbe } from "../../os/machine/memory-usage.ts";
 import type { ActorId, ProcessId } from "../../base/ids.ts";

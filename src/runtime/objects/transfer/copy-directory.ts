@@ -1,9 +1,9 @@
 /**
- * Who has, or is receiving, copies of the objects whose bytes were written on this node; and from whom the next receiver has them.
+ * Which nodes have, or are receiving, copies of the objects written on this node, and which source the next receiver uses.
  *
- * A pure table at the home of the objects. Hands out sources as a tree: a source serves few at once (two, of a large object), receivers serve what they have so far, and the next receiver
- * goes to the source that has had room for the longest time, so that the tree fills in breadth. Nobody is sent to a node that waits, by whatever way, for what it
- * itself is to receive. What is told of a pull that was replaced is ignored, by its number.
+ * A pure table on the home of the objects. Sources form a tree: a source serves few receivers at once (two, for a large object), receivers serve what they have
+ * so far, and the next receiver goes to the source that has had room for the longest time, so that the tree grows in breadth. No node is directed to one that
+ * waits, directly or indirectly, for what it is itself to receive. Reports about a replaced pull are recognized by its number and ignored.
  */
 import type { NodeTag } from "../../base/ids.ts";
 

@@ -1,9 +1,10 @@
 /**
- * Who has copies of the objects that processes of this node own and whose bytes lie on other nodes; and, once such a node is dead, who has an object in its stead.
+ * Copies of objects whose owner is on this node and whose bytes lie on other nodes; and, once the home of such an object is dead, which copy replaces it.
  *
- * A pure table at the node of the owners: events in, effects out. While an object's home lives it only notes the copies that are whole. At the home's death this node stands in for it: one copy is kept
- * (this node's own where it has one: with the owner's node the object ends anyway), the others stay what they were, a cache, and receivers are sent to sources as a home sends them. A copy is kept
- * again when its keeper dies or loses it. What its owner has freed, or whose owner has ended, is nobody's: its copies go. A row lives as long as there is a whole copy.
+ * A pure table on the owners' node: events in, effects out. While the home lives the table only notes complete copies. When the home dies this node adopts the
+ * object: it keeps one copy (its own, if it has one: the object ends with the owner's node anyway), leaves the other copies as a cache, and directs receivers to
+ * sources as a home does. When the keeper dies or loses its copy, another copy is kept. When the owner frees the object or ends, all copies are freed. A row
+ * lives as long as there is a complete copy.
  */
 import type { NodeTag, ProcessId } from "../../base/ids.ts";
 import type { CopyKey } from "../../wire/transfer-messages.ts";

@@ -1,10 +1,11 @@
 /**
- * Which objects a node fetches when, from where, and how far each has come: the receiver's side of transfers.
+ * The receiver's side of transfers: which objects a node fetches when, from which node, and how far each pull has come.
  *
- * A pure state machine: events in, effects out, no clock and no socket; `runtime/node/objects/object-receiver.ts` is its shell. Decides the order (a `get` before a wait, that before a prefetch, then
- * first come first served) within a budget of memory, asks for chunks a window ahead, resumes at the byte that is missing when a source stalls or goes, and asks the
- * object's home for another. Any number of readers of an object are one pull. The home (the node where the object's bytes were written) is asked first, always; it
- * serves or names a node that does. Once it is dead, the adopting node (the node of the object's owner) is what the home was. Invariant: chunks of a pull come in order, so what is there is a prefix.
+ * A pure state machine: events in, effects out, no clock and no socket; `runtime/node/objects/object-receiver.ts` is its shell. It orders pulls (a `get` before a
+ * wait before a prefetch, then first come first served) within a memory budget, requests chunks a window ahead, resumes at the missing byte when a source stalls
+ * or dies, and asks the object's home for another source. All readers of an object share one pull. The home (the node that wrote the object's bytes) is always
+ * asked first: it serves, or names a node that does. Once the home is dead, the owner's node takes its place. Invariant: the chunks of a pull arrive in order, so
+ * what has arrived is a prefix.
  */
 import type { NodeTag } from "../../base/ids.ts";
 import { FETCH_FOR } from "../../wire/transfer-messages.ts";

@@ -1,10 +1,10 @@
 /**
- * A small file by which the daemon of a cluster's node tells its workers until when they may run: nobody else runs their actors until then.
+ * A small file in which the daemon of a cluster node tells its workers until when they may run. Until then no other node runs their actors.
  *
- * A daemon that is stopped (SIGSTOP, a debugger) cannot end its workers before others take over their work, so they look themselves: a worker whose time is over stands still, with its thread blocked, until the
- * daemon has had an answer again, and ends after `EXECUTION_LEASE_GIVES_UP_MS`. It looks when the time that it knows is over and before it reads anything; in between this costs a comparison for each
- * chunk. One file for all workers: a heartbeat that was answered is one write, however many there are. Daemon and workers share the machine's monotonic clock. Invariant: without
- * a limit in the file (no head has taken the node in yet) workers run.
+ * A stopped daemon (SIGSTOP, a debugger) cannot end its workers before other nodes take over their work, so workers check for themselves. A worker whose lease
+ * has expired blocks its thread until the daemon renews the lease, and ends after `EXECUTION_LEASE_GIVES_UP_MS`. It checks when the lease expires and before it
+ * reads anything; otherwise a check costs one comparison per chunk. All workers share the file, so a renewal is one write. Daemon and workers use the machine's
+ * monotonic clock. Invariant: workers run while the file holds no limit, which is so until a head has admitted the node.
  */
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { WORKER_GRACE_MS } from "../../base/limits.ts";

@@ -1,15 +1,15 @@
 /**
- * A small file between the node daemon and one worker, by which a signal meets the call that it is meant for and no other.
+ * A small file shared by the node daemon and one worker, so that an interrupt reaches the call it is meant for and no other.
  *
- * The worker writes which call it runs (`enter`, `leave`); the daemon writes which call is to be stopped, and only then looks whether that one runs.
- * The worker, in turn, first says that its call has ended and only then looks whether it was to be stopped. So of the two at least one sees the other:
- * either the daemon sends no signal, or the worker knows that one is coming and waits for it before it runs anything else. The file lies in
- * shared memory, where a read or write of it takes about a microsecond; both sides block for no longer.
+ * The worker writes which call it runs (`enter`, `leave`). The daemon first writes which call to stop, then checks whether that call runs. The worker first
+ * writes that its call has ended, then checks whether it was to be stopped. So at least one side sees the other: either the daemon sends no signal, or the
+ * worker knows that a signal is coming and waits for it before it runs anything else. The file lies in shared memory, where a read or a write takes about a
+ * microsecond; neither side blocks for longer.
  *
- * A nested call that runs on the worker of its own parent keeps the worker from hearing that the parent is cancelled. So with the call that runs stand those
- * that it was made for, and a recursive request for one of these stops it. One signal is under way at a time: a second could meet the next call.
+ * A nested call that runs on its parent's worker keeps that worker from hearing that the parent is cancelled. So the slot also names the ancestors of the
+ * running call, and a recursive request for one of them stops it. Only one signal is in flight at a time: a second one could hit the next call.
  *
- * For each connection the worker also marks the task of it that began last, be it ever so short. The daemon reads that when the worker has ended, for the callers.
+ * For each connection the slot also names the task that began last, however short. The daemon reads it when the worker has ended and tells the callers.
  */
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { sharedMemory } from "../shared-memory.ts";

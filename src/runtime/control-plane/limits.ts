@@ -8,7 +8,7 @@ import { STORE_ELECTION_MS } from "../base/limits.ts";
 /** Of a message, headers included. */
 export const NATS_MESSAGE_BYTES_MAX: number = 1024 * 1024;
 /** In one atomic batch. */
-export const NATS_BATCH_MESSAGES_MAX = 1_000;
+const NATS_BATCH_MESSAGES_MAX = 1_000;
 /** Either end asks so often whether the other is there, and gives a connection up when several questions were not answered. */
 export const NATS_PING_EVERY_MS = 1_000;
 /** What the state may take of the disk. Not a share of what is free, NATS's default: on a full disk that is less than the stream of a store asks for. */

@@ -64,7 +64,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "const table = { unpin: (_: unknown): void => {} };\n    const waited",
   },
   exitBeforeLastMessages: {
-    file: "runtime/node/daemon.ts",
+    file: "runtime/node/workers/node-workers.ts",
     text: "if (connection === undefined || this.#isClosing) {",
     becomes: "if (connection !== undefined) connection.onClose = () => {};\n    connection?.drop('');\n    if (connection !== null) {",
   },
@@ -84,9 +84,10 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     becomes: "this.#options.failDependency(record, failed);",
   },
   placedInGoneWorker: {
-    file: "runtime/node/daemon.ts",
-    text: "this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
-    becomes: "if (this.#peers.has(worker)) this.#head.placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
+    file: "runtime/node/workers/node-workers.ts",
+    text: "this.#around.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
+    becomes:
+      "if (this.#around.peers.local.has(worker)) this.#around.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
   },
   parkedNotTold: {
     file: "runtime/worker/result-sender.ts",
@@ -110,8 +111,8 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   grantOfDeadKept: {
     file: "runtime/node/membership/cluster-router.ts",
-    text: "if (this.#options.local(to) === undefined) this.#returnUnwanted",
-    becomes: "if (this.#options.local(to) === null) this.#returnUnwanted",
+    text: "if (!this.#around.peers.local.has(to)) this.#returnUnwanted",
+    becomes: "if (to === null) this.#returnUnwanted",
   },
   adopterIsAsked: {
     file: "runtime/objects/store-ledger.ts",

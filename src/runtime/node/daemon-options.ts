@@ -4,16 +4,37 @@
  * The entry points and the one-process mode fill it; `daemon.ts` reads it. Everything that differs between a process of its own, the one-process mode and a
  * simulation is here.
  */
-import type { NodeId, ProcessId } from "../base/ids.ts";
+import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
 import type { Extension } from "../extension/extension.ts";
 import type { SpillDisk } from "../objects/spill-disk.ts";
+import type { StoreFolders } from "../objects/transfer/served-object.ts";
+import type { Transport } from "../os/network/transport.ts";
 import type { HeadService, NodeServices } from "../rpc/head-service.ts";
+import type { PeerConnection } from "../rpc/peer-connection.ts";
 import type { UnitShares } from "../scheduling/resource-pool.ts";
+import type { NodeInfoHeader } from "../wire/cluster-messages.ts";
 import type { JobFolders } from "./environments/environment-service.ts";
 import type { EnvironmentDescription, EnvironmentResult } from "./environments/environment-table.ts";
-import type { NodeCluster } from "./membership/cluster-router.ts";
 import type { MemoryGuardOptions } from "./workers/memory-guard.ts";
 import type { WorkerLauncher } from "./workers/worker-pool.ts";
+
+/** How a daemon reaches the rest of its cluster; made by the entry point. */
+export interface NodeCluster {
+  /** The link to the daemon of another node; undefined for one that is not known, or dead. */
+  readonly linkTo: (tag: NodeTag) => PeerConnection | undefined;
+  /** The nodes to which there is a link. */
+  readonly linked: () => Iterable<NodeTag>;
+  /** Which nodes there are. */
+  readonly nodesChanged: (nodes: readonly NodeInfoHeader[]) => void;
+  /** What is free has changed: the head is to be told. */
+  readonly viewChanged: () => void;
+  /** The node leaves: the head is told, and then it ends. */
+  readonly leave: (reason: string) => void;
+  /** An authenticated stream to the transfer address of another node. */
+  readonly openTransfer: (tag: NodeTag) => Promise<Transport>;
+  /** Where the store's files are. */
+  readonly folders: StoreFolders;
+}
 
 export interface NodeDaemonOptions {
   nodeId: NodeId;

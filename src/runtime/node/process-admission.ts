@@ -13,7 +13,7 @@ import { decodeHeader } from "../wire/header.ts";
 import { nameOfMessage } from "../wire/message-table.ts";
 import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
-import type { Peer } from "./local-peer.ts";
+import type { Peer } from "./node-peers.ts";
 import { faultOfHello, faultOfMessage } from "./process-messages.ts";
 
 interface Admission {

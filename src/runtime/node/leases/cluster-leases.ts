@@ -22,15 +22,29 @@ interface ClusterLeasesOptions {
   readonly lease: (event: LeaseEvent) => void;
   /** A message for a process of this node. */
   readonly send: (to: ProcessId, type: number, header: unknown) => void;
-  /** A message for the daemon of another node. */
-  readonly tell: (node: NodeTag, type: number, header: unknown) => void;
+  readonly remote: LeaseNodes;
   readonly warn: (text: string) => void;
+  /** What is free has changed: the head is to be told. */
+  readonly viewChanged: () => void;
 }
+
+/** The daemons of other nodes. */
+interface LeaseNodes {
+  tell(node: NodeTag, type: number, header: unknown): void;
+}
+
+/** What is free changes with each grant; the head needs it some twenty times a second. */
+const REPORT_AFTER_MS = 50;
+/** What the head takes of all nodes together: of more than a thousand, each reports less often. */
+const REPORTS_PER_SECOND = 20_000;
 
 export class ClusterLeases implements LeaseRouting {
   readonly #options: ClusterLeasesOptions;
   readonly #spillback: Spillback;
   #timer: NodeJS.Timeout | undefined;
+  #reportTimer: NodeJS.Timeout | undefined;
+  /** How many report to the head. */
+  nodeCount = 0;
   #isReviewing = false;
   #isChanged = false;
   #isClosed = false;
@@ -98,11 +112,11 @@ export class ClusterLeases implements LeaseRouting {
 
   /** What the lease manager has decided for others. */
   decided(effect: Extract<LeaseEffect, { kind: "spillDropped" | "actorFull" | "groupPrepared" }>): void {
-    const { nodeId, tell, head } = this.#options;
+    const { nodeId, remote, head } = this.#options;
     switch (effect.kind) {
       case "spillDropped": {
         const dropped: LeaseSpillDroppedHeader = [effect.owner, effect.spec.key, effect.count];
-        tell(nodeTagOf(effect.owner), MESSAGE.LEASE_SPILL_DROPPED, dropped);
+        remote.tell(nodeTagOf(effect.owner), MESSAGE.LEASE_SPILL_DROPPED, dropped);
         return;
       }
       case "actorFull":
@@ -112,11 +126,6 @@ export class ClusterLeases implements LeaseRouting {
         head().groupPrepared(effect.group, { attempt: effect.attempt, isHeld: effect.isHeld, nodeId });
         return;
     }
-  }
-
-  /** Whether a report would tell the head anything. */
-  get hasNews(): boolean {
-    return this.#options.leases.hasSettled || this.#reported !== amountsKey(this.#options.leases);
   }
 
   /** What is free here, for the head. */
@@ -148,11 +157,27 @@ export class ClusterLeases implements LeaseRouting {
     }
     this.#isReviewing = false;
     this.#wakeLater();
+    this.#reportLater();
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#reportTimer);
+  }
+
+  /** The head's view follows what is free here, in one message for all that changes together. */
+  #reportLater(): void {
+    if (this.#reportTimer !== undefined) return;
+    const { leases, viewChanged } = this.#options;
+    this.#reportTimer = setTimeout(
+      () => {
+        this.#reportTimer = undefined;
+        if (leases.hasSettled || this.#reported !== amountsKey(leases)) viewChanged();
+      },
+      Math.max(REPORT_AFTER_MS, (1000 * this.nodeCount) / REPORTS_PER_SECOND),
+    );
+    this.#reportTimer.unref();
   }
 
   #wakeLater(): void {
@@ -168,7 +193,7 @@ export class ClusterLeases implements LeaseRouting {
   }
 
   #apply(effect: SpillEffect): void {
-    const { nodeId, head, lease, tell, send, warn, nowMs } = this.#options;
+    const { nodeId, head, lease, remote, send, warn, nowMs } = this.#options;
     const { owner, spec } = effect.kind === "ask" ? effect.question : effect;
     switch (effect.kind) {
       case "ask": {
@@ -179,7 +204,7 @@ export class ClusterLeases implements LeaseRouting {
       case "demand": {
         const { count, nested, placement, waitMs } = effect;
         const spill: LeaseSpillHeader = { owner, shape: spec.key, count, nested, placement, waitMs };
-        tell(effect.nodeId, MESSAGE.LEASE_SPILL, spill);
+        remote.tell(effect.nodeId, MESSAGE.LEASE_SPILL, spill);
         return;
       }
       case "elsewhere":

@@ -36,7 +36,7 @@ import { Heartbeat } from "./heartbeat.ts";
 import { ANSWERS_WITHIN_MS } from "./limits.ts";
 import { checkRouted } from "./message-validation.ts";
 import { NodeLinks } from "./node-links.ts";
-import type { NodeCluster } from "./cluster-router.ts";
+import type { NodeCluster } from "../daemon-options.ts";
 import { RemoteHead } from "./remote-head.ts";
 import type { FenceEffect } from "./self-fence.ts";
 import { openTransferStream } from "../objects/transfer-streams.ts";

@@ -4,7 +4,7 @@
  * The daemon asks it as it asks any cluster, so it has no second way for one machine.
  */
 import type { StoreFolders } from "../../objects/transfer/served-object.ts";
-import type { NodeCluster } from "./cluster-router.ts";
+import type { NodeCluster } from "../daemon-options.ts";
 
 export function onlyNode(folders: StoreFolders): NodeCluster {
   return {

@@ -24,19 +24,14 @@ import type { RoutedHeader } from "../../wire/cluster-messages.ts";
 import { extractFrom, type HeaderExtractors } from "../../wire/message-table.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import type { ReplyTo } from "../../wire/replies.ts";
+import type { NodeCluster } from "../daemon-options.ts";
 import { WireError, wireErrorHeader } from "../../wire/wire-error.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
 
 interface RemoteNodesOptions {
-  daemonId: ProcessId;
-  /** The link to the daemon of a node; undefined for one that is not known, or dead. */
-  linkTo: (tag: NodeTag) => PeerConnection | undefined;
-  /** The nodes to which there is a link. */
-  linked: () => Iterable<NodeTag>;
-  /** A message for a process of this node. */
-  deliver: (to: ProcessId, message: Message, header: unknown) => void;
-  /** A message for this daemon. */
-  receive: (from: HeadPeer, message: Message, header: unknown) => void;
+  readonly cluster: Pick<NodeCluster, "linkTo" | "linked">;
+  /** The processes of this node. */
+  readonly local: ReadonlyMap<ProcessId, HeadPeer>;
 }
 
 interface PendingRequest extends OpenRequest {
@@ -44,7 +39,6 @@ interface PendingRequest extends OpenRequest {
   readonly takeBack: (() => void) | undefined;
 }
 
-const NO_BYTES = new Uint8Array(0);
 /** How the head signs what it says. */
 const HEAD = "head";
 
@@ -80,14 +74,17 @@ const WATCHED_REF: HeaderExtractors<MessagesOfProcess, ObjectId> = {
 };
 
 export class RemoteNodes {
+  readonly #daemonId: ProcessId;
   readonly #options: RemoteNodesOptions;
   readonly #tag: NodeTag;
+  readonly #dead = new Set<NodeTag>();
   readonly #requests = new Map<number, PendingRequest>();
   #nextRequestId = 1;
 
-  constructor(options: RemoteNodesOptions) {
+  constructor(daemonId: ProcessId, options: RemoteNodesOptions) {
+    this.#daemonId = daemonId;
     this.#options = options;
-    this.#tag = nodeTagOf(options.daemonId);
+    this.#tag = nodeTagOf(daemonId);
   }
 
   isHere(id: ProcessId | string): boolean {
@@ -114,25 +111,21 @@ export class RemoteNodes {
 
   /** A message of this daemon to the one of another node. */
   tell(tag: NodeTag, type: number, header: unknown): void {
-    this.#send(tag, [this.#options.daemonId, "", type, 0, 0, header]);
+    this.#send(tag, [this.#daemonId, "", type, 0, 0, header]);
   }
 
   /** The same to all nodes with which this one has spoken. */
   tellAll(type: number, header: unknown): void {
-    for (const tag of this.#options.linked()) this.tell(tag, type, header);
+    for (const tag of this.#options.cluster.linked()) this.tell(tag, type, header);
   }
 
-  /** A frame came from another node, or from the head. */
-  receive({ header, body }: { header: RoutedHeader; body: Uint8Array }): void {
-    const [from, to, type, callId, flags, inner] = header;
-    const message: Message = { type, callId, flags, body };
-    if (to !== "" && to !== this.#options.daemonId) this.#options.deliver(to, message, inner);
-    else if (type === MESSAGE.REPLY) this.#answered(from, message, inner);
-    else this.#options.receive(this.peer(from), message, inner);
+  isDead(tag: NodeTag): boolean {
+    return this.#dead.has(tag);
   }
 
   /** It is dead: nothing that was asked there is answered. */
   nodeGone(tag: NodeTag, reason: string): void {
+    this.#dead.add(tag);
     for (const [id, pending] of this.#requests) {
       if (pending.tag !== tag) continue;
       this.#requests.delete(id);
@@ -151,7 +144,7 @@ export class RemoteNodes {
     if (route === undefined) return { here: header };
     if (typeof route === "string") return this.#splitOne(from, message, header, route);
     if (route !== ALL) return Array.isArray(header) ? this.#splitRows(from, message, header, route) : undefined;
-    for (const tag of this.#options.linked()) this.#send(tag, [from, "", message.type, 0, 0, header]);
+    for (const tag of this.#options.cluster.linked()) this.#send(tag, [from, "", message.type, 0, 0, header]);
     return { here: header };
   }
 
@@ -174,19 +167,15 @@ export class RemoteNodes {
 
   /** The node is gone: who waits for an answer gets the one that a process gives which is gone. */
   #refuse(from: ProcessId, { type, callId }: Message, header: unknown): void {
+    const connection = this.#options.local.get(from)?.connection;
     const ref = extractFrom(WATCHED_REF, type, header);
-    if (ref !== undefined) {
-      const answer: Message = { type: MESSAGE.REF_VALUE, callId: 0, flags: 0, body: NO_BYTES };
-      this.#options.deliver(from, answer, [ref, undefined, "node"]);
-    } else if (callId !== 0) {
-      const answer: Message = { type: MESSAGE.REPLY, callId, flags: FRAME_FLAG.ERROR, body: NO_BYTES };
-      this.#options.deliver(from, answer, wireErrorHeader(new WireError("failed", "its node is gone")));
-    }
+    if (ref !== undefined) connection?.send(MESSAGE.REF_VALUE, [ref, undefined, "node"]);
+    else if (callId !== 0) connection?.replyError(callId, new WireError("failed", "its node is gone"));
   }
 
   #connectionTo(id: ProcessId): PeerConnection {
     const tag = nodeTagOf(id);
-    const { daemonId } = this.#options;
+    const daemonId = this.#daemonId;
     const send = (type: number, header: unknown, { callId = 0, flags = 0, parts }: SendOptions = {}): void => {
       this.#send(tag, [daemonId, id, type, callId, flags, header], ...(parts ?? []));
     };
@@ -222,7 +211,8 @@ export class RemoteNodes {
     });
   }
 
-  #answered(from: ProcessId, message: Message, header: unknown): void {
+  /** A REPLY came from another node, or from the head. */
+  answered(from: ProcessId, message: Message, header: unknown): void {
     const { callId } = message;
     const pending = this.#requests.get(callId);
     // What went to the head is pending under this node. Whoever was not asked has nothing to answer.
@@ -233,7 +223,7 @@ export class RemoteNodes {
   }
 
   #send(tag: NodeTag, header: RoutedHeader, ...parts: readonly Uint8Array[]): boolean {
-    const link = this.#options.linkTo(tag);
+    const link = this.#options.cluster.linkTo(tag);
     link?.send(MESSAGE.ROUTED, header, { parts });
     return link !== undefined;
   }

@@ -5,14 +5,13 @@
  * daemon, which asks at most one other per object; a question of another daemon is answered from local state. A node that does not answer counts as one without
  * a copy.
  */
-import { type NodeId, nodeTagOf, type NodeTag } from "../../base/ids.ts";
+import { nodeTagOf, type NodeTag } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import type { WireLocation } from "../../wire/messages.ts";
 import type { CopyKey, ObjectLocateHeader, ObjectPlaceHeader } from "../../wire/transfer-messages.ts";
 import { isCopyKey } from "./copy-key.ts";
-import type { StoreService } from "./store-service.ts";
 
-interface LocatingNode {
+export interface LocatingNode {
   readonly nodeTag: NodeTag;
   /** Of an object of this node. */
   readonly isOnDisk: (location: WireLocation) => boolean;
@@ -25,26 +24,12 @@ interface LocatingNode {
 
 const UNKNOWN: ObjectPlaceHeader = [[], false];
 
-/** Other nodes, as far as they matter here. */
-export type RemoteStores = Omit<LocatingNode, "nodeTag" | "isOnDisk">;
-
 /** Answers OBJECT_LOCATE of a process of this node, or of another's daemon. */
 export function answerLocate(
-  { id, connection }: HeadPeer,
-  callId: number,
-  asked: {
-    objects: ObjectLocateHeader;
-    store: StoreService;
-    nodeId: NodeId;
-    router: { readonly stores: RemoteStores };
-  },
+  node: LocatingNode,
+  objects: ObjectLocateHeader,
+  { peer: { id, connection }, callId }: { peer: HeadPeer; callId: number },
 ): void {
-  const { objects, store, nodeId, router } = asked;
-  const node = {
-    ...router.stores,
-    nodeTag: nodeTagOf(nodeId),
-    isOnDisk: (location: WireLocation) => store.isOnDisk(location),
-  };
   const isOwn = nodeTagOf(id) === node.nodeTag;
   locateObjects(node, objects, isOwn).then(
     (places) => connection.reply(callId, places),

@@ -1,9 +1,10 @@
 /** What the daemon holds of what its values contain: nothing is counted for a value that it does not keep. */
 import { expect, test } from "vitest";
-import type { ObjectId, ProcessId } from "../../base/ids.ts";
+import type { NodeId, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import { MESSAGE, type PayloadHeader, type WireLocation } from "../../wire/messages.ts";
 import { RefService } from "./ref-service.ts";
+import { RefValues } from "./ref-values.ts";
 import { handle } from "../../wire/message-table.ts";
 
 const daemon = "daemon" as ProcessId;
@@ -26,16 +27,17 @@ function world(): World {
   for (const id of [maker, driver]) peers.set(id, { id, connection: { send: () => {} } } as unknown as HeadPeer);
   const service = new RefService({
     processId: daemon,
-    peer: (id) => peers.get(id),
-    send: (to, type, header) => {
-      if (to === driver && type === MESSAGE.REF_FREE) freed.push(...(header as ObjectId[]));
+    nodeId: "" as NodeId,
+    values: new RefValues(),
+    peers: {
+      peer: (id) => peers.get(id),
+      send: (to, type, header) => {
+        if (to === driver && type === MESSAGE.REF_FREE) freed.push(...(header as ObjectId[]));
+      },
+      remote: { isHere: () => true, tell: () => {} },
     },
-    actorUnheld: () => {},
-    definitionUnheld: () => {},
-    countElsewhere: () => false,
-    adoptStored: () => {},
-    freeStored: () => {},
-    arenaLost: () => {},
+    objects: { adopt: () => {}, free: () => {}, arenaLost: () => {} },
+    head: () => ({ unheld: () => {}, definitionUnheld: () => {} }),
   });
   const from: World["from"] = (process, type, header) => {
     const message = { type, callId: 0, flags: 0, body: new Uint8Array(0) };

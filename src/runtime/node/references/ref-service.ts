@@ -6,13 +6,13 @@
  * contains from the moment of sending.
  */
 import { copyBytes } from "../../base/bytes.ts";
-import { type ActorId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
-import type { HeadPeer } from "../../rpc/head-service.ts";
+import { type ActorId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../../base/ids.ts";
+import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
 import { MESSAGE, type WireLocation } from "../../wire/messages.ts";
 import { DefinitionHolds } from "./definition-holds.ts";
 import { RefLedger, type FreedRef, type RefCount } from "./ref-ledger.ts";
-import { type RefValue, RefValues } from "./ref-values.ts";
+import type { RefValue, RefValues } from "./ref-values.ts";
 import { type MessageLink, UnacknowledgedBorrows } from "./unacknowledged-borrows.ts";
 import type { Handlers } from "../../wire/message-table.ts";
 import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
@@ -21,20 +21,28 @@ import type { Message } from "../../rpc/peer-connection.ts";
 interface RefServiceOptions {
   /** The daemon: the owner of record of refs made in workers. */
   processId: ProcessId;
-  peer: (id: ProcessId) => HeadPeer | undefined;
-  send: (to: ProcessId, type: number, header: unknown) => void;
-  /** Nobody holds a handle of the actor any more. */
-  actorUnheld: (actor: ActorId) => void;
-  /** Nobody holds this reference of a definition any more. */
-  definitionUnheld: (reference: ObjectId) => void;
-  /** Counts a ref of which another node's process is the owner there. @returns false where it is this node's */
-  countElsewhere: (change: RefCount) => boolean;
-  /** The bytes at a place are this daemon's to free, from now on. */
-  adoptStored: (location: WireLocation) => void;
-  /** Nobody needs the bytes at a place, on whatever node. `reused`: its writer has the pages back already. */
-  freeStored: (location: WireLocation, options: { reused: boolean }) => void;
-  /** The bytes of a place are gone. */
-  arenaLost: (location: WireLocation) => void;
+  nodeId: NodeId;
+  values: RefValues;
+  peers: RefPeers;
+  objects: RefObjects;
+  head: () => Pick<HeadService, "unheld" | "definitionUnheld">;
+}
+
+/** Processes, of whichever node. */
+interface RefPeers {
+  peer(id: ProcessId): HeadPeer | undefined;
+  send(to: ProcessId, type: number, header: unknown): void;
+  readonly remote: { isHere(id: ProcessId): boolean; tell(node: NodeTag, type: number, header: unknown): void };
+}
+
+/** The bytes of values, on whichever node. */
+interface RefObjects {
+  /** They are this daemon's to free, from now on. */
+  adopt(location: WireLocation): void;
+  /** Nobody needs them. `reused`: their writer has the pages back already. */
+  free(location: WireLocation, options: { reused: boolean }): void;
+  /** They are gone. */
+  arenaLost(location: WireLocation): void;
 }
 
 type ReferenceMessage =
@@ -50,13 +58,15 @@ type ReferenceMessage =
 export class RefService {
   readonly #options: RefServiceOptions;
   readonly #ledger = new RefLedger();
-  readonly #values = new RefValues();
+  readonly #values: RefValues;
   readonly #unacknowledged = new UnacknowledgedBorrows();
   readonly #definitions: DefinitionHolds;
 
   constructor(options: RefServiceOptions) {
     this.#options = options;
-    const { processId, definitionUnheld: forget } = options;
+    this.#values = options.values;
+    const { processId, nodeId, head } = options;
+    const forget = (reference: ObjectId): void => head().definitionUnheld(reference, nodeId);
     this.#definitions = new DefinitionHolds({ processId, count: (change) => this.count(change), forget });
   }
 
@@ -96,11 +106,6 @@ export class RefService {
     this.#definitions.defined(header);
   }
 
-  /** Whether the daemon is responsible for the value of an object. */
-  keeps(id: ObjectId): boolean {
-    return this.#values.has(id);
-  }
-
   /** The process whose call makes the object, be the daemon its owner of record or not. */
   makerOf({ id, owner }: { id: ObjectId; owner: ProcessId }): ProcessId | undefined {
     return owner === this.#options.processId ? this.#values.makerOf(id) : owner;
@@ -109,7 +114,7 @@ export class RefService {
   /** Values that it was to make do not come, and what only it held is freed. */
   processGone(process: ProcessId): void {
     for (const { id, watchers } of this.#values.makerGone(process)) {
-      for (const watcher of watchers) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
+      for (const watcher of watchers) this.#options.peers.send(watcher, MESSAGE.REF_VALUE, [id, undefined]);
     }
     this.#freeAll(this.#ledger.processGone(process).freed);
     this.#unacknowledged.receiversGone((receiver) => receiver === process);
@@ -122,8 +127,8 @@ export class RefService {
     for (const at of links) {
       const { sender, receiver, link } = at;
       if (!this.#unacknowledged.has(at)) continue;
-      if (this.#options.peer(receiver) === undefined) this.#giveBack(at, 0);
-      else this.#options.send(receiver, MESSAGE.HELD_ENDED, [sender, link, this.#options.processId]);
+      if (this.#options.peers.peer(receiver) === undefined) this.#giveBack(at, 0);
+      else this.#options.peers.send(receiver, MESSAGE.HELD_ENDED, [sender, link, this.#options.processId]);
     }
   }
 
@@ -144,9 +149,12 @@ export class RefService {
     for (const ref of refs) this.#freed(ref);
   }
 
-  /** A process holds a ref once more, or once less; where that is counted is known from its owner. */
-  count(change: RefCount): void {
-    if (!this.#options.countElsewhere(change)) this.#add(change);
+  /** A process holds a ref once more, or once less; it is counted on the node of its owner. */
+  count({ id, owner, holder, count }: RefCount): void {
+    const { remote } = this.#options.peers;
+    if (remote.isHere(owner)) this.#add({ id, owner, holder, count });
+    else if (count > 0) remote.tell(nodeTagOf(owner), MESSAGE.REF_HOLD, [[id, owner, holder]]);
+    else remote.tell(nodeTagOf(owner), MESSAGE.REF_RELEASE, [[id, -count, owner]]);
   }
 
   #add(change: { id: ObjectId; owner: ProcessId | undefined; holder: ProcessId; count: number }): void {
@@ -156,21 +164,22 @@ export class RefService {
 
   #freed(ref: FreedRef): void {
     if (ref.owner !== this.#options.processId) {
-      this.#options.send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
+      this.#options.peers.send(ref.owner, MESSAGE.REF_FREE, [ref.id]);
       return;
     }
     if (ref.id.endsWith("ffffffff")) {
-      this.#options.actorUnheld(ref.id.slice(0, -8) as ActorId);
+      this.#options.head().unheld(ref.id.slice(0, -8) as ActorId);
       return;
     }
     if (this.#definitions.unheld(ref.id)) return;
     const freed = this.#values.free(ref.id);
     const value = freed?.value;
     if (freed === undefined || value === undefined) return;
-    for (const location of freed.spare) this.#options.freeStored(location, { reused: false });
+    for (const location of freed.spare) this.#options.objects.free(location, { reused: false });
     // Its maker keeps how it was made.
-    if (value.header.stored !== undefined || value.header.refs.length > 0) this.#options.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
-    if (value.header.stored !== undefined) this.#options.freeStored(value.header.stored.location, { reused: false });
+    if (value.header.stored !== undefined || value.header.refs.length > 0)
+      this.#options.peers.send(freed.maker, MESSAGE.REF_FREE, [ref.id]);
+    if (value.header.stored !== undefined) this.#options.objects.free(value.header.stored.location, { reused: false });
     this.#letGoOf(value);
   }
 
@@ -181,7 +190,7 @@ export class RefService {
 
   #watch(peer: HeadPeer, [id, owner]: [ObjectId, ProcessId]): void {
     if (owner !== this.#options.processId) {
-      const target = this.#options.peer(owner);
+      const target = this.#options.peers.peer(owner);
       if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
       else target.connection.send(MESSAGE.REF_WATCH, [id, peer.id]);
       return;
@@ -194,7 +203,7 @@ export class RefService {
   /** The bytes of a value are gone: whoever made it makes it again, and who asks gets the new value. */
   #lost(peer: HeadPeer, [id, owner, location]: [ObjectId, ProcessId, WireLocation]): void {
     if (owner !== this.#options.processId) {
-      const target = this.#options.peer(owner);
+      const target = this.#options.peers.peer(owner);
       if (target === undefined) peer.connection.send(MESSAGE.REF_VALUE, [id, undefined]);
       else target.connection.send(MESSAGE.REF_LOST, [id, peer.id, location]);
       return;
@@ -204,23 +213,24 @@ export class RefService {
     if (effect.kind === "deliver") this.#deliver(id, peer.id, effect.value);
     else if (effect.kind === "lost") peer.connection.send(MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
     else if (effect.kind === "remake") {
-      this.#options.arenaLost(effect.location);
-      this.#options.freeStored(effect.location, { reused: true });
-      if (effect.maker !== peer.id) this.#options.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
+      this.#options.objects.arenaLost(effect.location);
+      this.#options.objects.free(effect.location, { reused: true });
+      if (effect.maker !== peer.id)
+        this.#options.peers.send(effect.maker, MESSAGE.REF_LOST, [id, this.#options.processId, effect.location]);
     }
   }
 
   #provided(peer: HeadPeer, [id, receiver, header]: MessagesOfProcess[typeof MESSAGE.REF_VALUE], body: Uint8Array): void {
     if (receiver !== this.#options.processId) {
-      this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
+      this.#options.peers.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, header], { parts: [body] });
       return;
     }
     if (header === undefined) {
-      for (const watcher of this.#values.giveUp(id)) this.#options.send(watcher, MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
+      for (const watcher of this.#values.giveUp(id)) this.#options.peers.send(watcher, MESSAGE.REF_VALUE, [id, undefined, "bytes"]);
       return;
     }
     const value: RefValue = { header, body: copyBytes(body) };
-    if (header.stored !== undefined) this.#options.adoptStored(header.stored.location);
+    if (header.stored !== undefined) this.#options.objects.adopt(header.stored.location);
     const { watchers, isSpare } = this.#values.provide(id, peer.id, value);
     if (isSpare) this.#letGoOf(value);
     for (const watcher of watchers) this.#deliver(id, watcher, value);
@@ -229,6 +239,6 @@ export class RefService {
   /** What the value contains is held for the reader from now on. */
   #deliver(id: ObjectId, receiver: ProcessId, value: RefValue): void {
     for (const [inner, owner] of value.header.refs) this.count({ id: inner, owner, holder: receiver, count: 1 });
-    this.#options.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
+    this.#options.peers.peer(receiver)?.connection.send(MESSAGE.REF_VALUE, [id, value.header], { parts: [value.body] });
   }
 }

@@ -1,9 +1,10 @@
 /** Holds for messages that did not arrive, in the daemon that counts them: whom it asks when, and what it gives back. */
 import { expect, test } from "vitest";
-import type { NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
+import type { NodeId, NodeTag, ObjectId, ProcessId } from "../../base/ids.ts";
 import type { HeadPeer } from "../../rpc/head-service.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { RefService } from "./ref-service.ts";
+import { RefValues } from "./ref-values.ts";
 import { handle } from "../../wire/message-table.ts";
 
 const HERE = "a".repeat(16);
@@ -32,17 +33,18 @@ function world(): World {
   const peerOf = (id: ProcessId): HeadPeer => ({ id, connection: { send: () => {} } }) as unknown as HeadPeer;
   const service = new RefService({
     processId: daemon,
-    peer: (id) => (all.gone.has(id) ? undefined : peerOf(id)),
-    send: (to, type, header) => {
-      if (to === owner && type === MESSAGE.REF_FREE) all.freed.push(...(header as ObjectId[]));
-      if (to === worker && type === MESSAGE.HELD_ENDED) all.asked.push(header);
+    nodeId: "" as NodeId,
+    values: new RefValues(),
+    peers: {
+      peer: (id) => (all.gone.has(id) ? undefined : peerOf(id)),
+      send: (to, type, header) => {
+        if (to === owner && type === MESSAGE.REF_FREE) all.freed.push(...(header as ObjectId[]));
+        if (to === worker && type === MESSAGE.HELD_ENDED) all.asked.push(header);
+      },
+      remote: { isHere: () => true, tell: () => {} },
     },
-    actorUnheld: () => {},
-    definitionUnheld: () => {},
-    countElsewhere: () => false,
-    adoptStored: () => {},
-    freeStored: () => {},
-    arenaLost: () => {},
+    objects: { adopt: () => {}, free: () => {}, arenaLost: () => {} },
+    head: () => ({ unheld: () => {}, definitionUnheld: () => {} }),
   });
   const from: World["from"] = (process, type, header) => {
     handle(service.handlers, type, header, peerOf(process), { type, callId: 0, flags: 0, body: new Uint8Array(0) });

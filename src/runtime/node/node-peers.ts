@@ -1,0 +1,52 @@
+/**
+ * Everybody that a node daemon sends to: the processes of its node, and, by their daemons, those of other nodes.
+ *
+ * The lowest part of the daemon: the others send through it and never ask where a process is. The daemon adds a process at its hello and removes it when its
+ * connection or the process has ended. The methods are bound, so that parts can be given one of them.
+ */
+import type { JobId, ProcessId } from "../base/ids.ts";
+import type { Connection } from "../rpc/connection.ts";
+import type { HeadPeer } from "../rpc/head-service.ts";
+import { type HelloHeader, MESSAGE } from "../wire/messages.ts";
+import type { NodeDaemonOptions } from "./daemon-options.ts";
+import { RemoteNodes } from "./membership/remote-nodes.ts";
+
+/** A process of this node as its daemon knows it: a driver or a worker. */
+export interface Peer extends HeadPeer {
+  readonly kind: HelloHeader["kind"];
+  readonly pid: number;
+  readonly address: string;
+  readonly remoteAddress: string;
+  readonly jobId: JobId;
+  readonly connection: Connection;
+}
+
+export class NodePeers {
+  readonly local: Map<ProcessId, Peer> = new Map();
+  readonly remote: RemoteNodes;
+
+  constructor({ processId, cluster }: NodeDaemonOptions) {
+    this.remote = new RemoteNodes(processId, { cluster, local: this.local });
+  }
+
+  get drivers(): Peer[] {
+    return Array.from(this.local.values()).filter(({ kind }) => kind === "driver");
+  }
+
+  /** A process of this node, or what stands for one of another; undefined for one of this node that has gone. */
+  readonly peer = (id: ProcessId): HeadPeer | undefined => (this.remote.isHere(id) ? this.local.get(id) : this.remote.peer(id));
+
+  readonly send = (to: ProcessId, type: number, header: unknown): void => {
+    this.peer(to)?.connection.send(type, header);
+  };
+
+  readonly tellProcesses = (type: number, header: unknown): void => {
+    for (const { connection } of this.local.values()) connection.send(type, header);
+  };
+
+  readonly tellDrivers = (type: number, header: unknown, job?: JobId): void => {
+    for (const { jobId, connection } of this.drivers) if (job === undefined || job === jobId) connection.send(type, header);
+  };
+
+  readonly warn = (text: string): void => this.tellDrivers(MESSAGE.WARNING, text);
+}

@@ -1,0 +1,180 @@
+/**
+ * The workers of a node and what they are started for: runtime environments, and the actors that were given a worker of their own.
+ *
+ * Joins `worker-pool.ts` and `environment-service.ts`. Decides when the end of a worker is believed: when what it wrote before has been read. What that means for leases
+ * goes up as their events; everything else that ends with a process is the daemon's (`processGone`).
+ */
+import { timeoutAfterIo } from "../../base/timeout-after-io.ts";
+import type { ProcessId } from "../../base/ids.ts";
+import type { HeadPeer, HeadService } from "../../rpc/head-service.ts";
+import type { Message } from "../../rpc/peer-connection.ts";
+import type { Handlers } from "../../wire/message-table.ts";
+import type { MessagesOfProcess } from "../../wire/messages-to-daemon.ts";
+import { type CancelRunningHeader, type LogHeader, MESSAGE, type WorkerExitedHeader } from "../../wire/messages.ts";
+import type { NodeDaemonOptions } from "../daemon-options.ts";
+import type { EnvironmentDescription } from "../environments/environment-table.ts";
+import { EnvironmentService } from "../environments/environment-service.ts";
+import type { LeaseEffect, LeaseEvent } from "../leases/lease-events.ts";
+import type { PlacedActor } from "../membership/node-digest.ts";
+import type { NodePeers } from "../node-peers.ts";
+import { describeExit, WorkerPool } from "./worker-pool.ts";
+
+/** The system closes a dead process' sockets at once, unless another process has them, too. */
+const CLOSE_AFTER_EXIT_MS = 1000;
+const NO_BYTES = new Uint8Array(0);
+/** What is said of a worker that ended before it was heard of. */
+const GONE = { pid: 0, address: "", remoteAddress: "" };
+
+interface WorkerSurroundings {
+  readonly peers: NodePeers;
+  readonly head: () => HeadService;
+  readonly lease: (event: LeaseEvent) => void;
+  /** A worker that had said hello has ended. */
+  readonly processGone: (worker: ProcessId) => void;
+}
+
+export class NodeWorkers {
+  readonly pool: WorkerPool;
+  readonly environments: EnvironmentService;
+  /** By their workers. */
+  readonly actors: Map<ProcessId, PlacedActor> = new Map();
+  readonly #around: WorkerSurroundings;
+  readonly #intendedExits = new Set<ProcessId>();
+  #isClosing = false;
+
+  constructor(options: NodeDaemonOptions, around: WorkerSurroundings) {
+    this.#around = around;
+    const { lease } = around;
+    const pool = new WorkerPool({
+      launcher: options.launcher,
+      newId: options.newProcessId,
+      events: {
+        onOutput: ({ text, environment, ...line }) => this.#log({ ...line, lines: [text] }, environment),
+        onExit: (exit, worker) => this.#exited(exit, worker),
+      },
+    });
+    this.pool = pool;
+    this.environments = new EnvironmentService({
+      build: options.buildEnvironment,
+      folders: options.folders,
+      // All programs of the only node have described theirs to this daemon.
+      ask: options.isOfDriver ? undefined : (key) => this.#askHead(options.processId, key),
+      launch: (key, settings) => pool.spawn(key, settings),
+      refuse: (environment, refusal) => lease({ kind: "environmentFailed", environment, refusal }),
+      ended: (environment) => lease({ kind: "environmentEnded", environment }),
+      workers: (environment) => pool.countOf(environment),
+    });
+  }
+
+  get handlers(): Handlers<
+    Pick<MessagesOfProcess, typeof MESSAGE.WORKER_EXIT | typeof MESSAGE.CANCEL_RUNNING>,
+    [peer: HeadPeer, message: Message]
+  > {
+    return {
+      [MESSAGE.WORKER_EXIT]: (leaving, { id }) => {
+        // An actor that ends by its own decision (terminate, exitActor) says so first.
+        this.#intendedExits.add(id);
+        this.#around.head().workerLeaves(id, leaving);
+      },
+      [MESSAGE.CANCEL_RUNNING]: (header, peer) => this.#cancelRunning(peer, header),
+    };
+  }
+
+  wanted(environment: string): void {
+    if (this.#isClosing) return;
+    if (environment === "") this.pool.spawn("", undefined);
+    else this.environments.workerWanted(environment);
+  }
+
+  /** A process has said hello as a worker. */
+  joined(worker: ProcessId): void {
+    const environment = this.pool.ready(worker);
+    if (environment === undefined) return;
+    if (environment !== "") this.environments.workerStarted(environment);
+    this.#around.lease({ kind: "workerReady", worker, environment });
+  }
+
+  placed(placement: Extract<LeaseEffect, { kind: "placeActor" }>): void {
+    const { actor, worker, accelerators } = placement;
+    this.actors.set(worker, placement);
+    // Reported even if the worker has just disconnected: its exit then counts as the actor's.
+    const { holderId, pid, address, remoteAddress } = this.#around.peers.local.get(worker) ?? { ...GONE, holderId: worker };
+    this.#around.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);
+  }
+
+  endActor(worker: ProcessId, { afterPending, reason }: { afterPending: boolean; reason: string }): void {
+    if (afterPending) {
+      this.#intendedExits.add(worker);
+      this.#around.peers.send(worker, MESSAGE.WORKER_EXIT, reason);
+    } else {
+      this.pool.kill(worker, reason);
+    }
+  }
+
+  /** Nothing is started any more, and no end is told. */
+  beginClose(): void {
+    this.#isClosing = true;
+    this.environments.close();
+  }
+
+  #cancelRunning(peer: HeadPeer, { worker, callId, recursive, kill }: CancelRunningHeader): void {
+    if (this.actors.has(worker)) return;
+    const call = { caller: peer.id, callId, recursive };
+    if (kill && worker === peer.id) this.pool.killForCancellation(worker);
+    else if (kill) this.pool.killFor(worker, call);
+    else this.pool.interrupt(worker, call);
+  }
+
+  /** What a key of a runtime environment means, as the process that described it told the head. */
+  async #askHead(daemonId: ProcessId, key: string): Promise<EnvironmentDescription> {
+    const { peers, head } = this.#around;
+    const reply = await peers.remote.asked(MESSAGE.ENVIRONMENT_FETCH, (callId) => {
+      head().receive(peers.remote.peer(daemonId), { type: MESSAGE.ENVIRONMENT_FETCH, callId, flags: 0, body: NO_BYTES }, key);
+    });
+    return reply.header;
+  }
+
+  /** What it wrote before it ended is read first: holds among it are of refs that others have already, as they have its answers. */
+  #exited(exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }): void {
+    const connection = this.#around.peers.local.get(exit.workerId)?.connection;
+    if (connection === undefined || this.#isClosing) {
+      this.#ended(exit, worker);
+      return;
+    }
+    const takeBack = timeoutAfterIo(CLOSE_AFTER_EXIT_MS, () => connection.drop("the process ended"));
+    connection.onClose = () => {
+      takeBack();
+      this.#ended(exit, worker);
+    };
+  }
+
+  #ended(exit: WorkerExitedHeader, { wasReady, environment }: { wasReady: boolean; environment: string }): void {
+    const { peers, head, lease, processGone } = this.#around;
+    const id = exit.workerId;
+    const wasActor = this.actors.delete(id);
+    const intended = this.#intendedExits.delete(id);
+    if (this.#isClosing) return;
+    peers.local.delete(id);
+    if (environment !== "") this.environments.workerExited(environment);
+    if (wasReady) {
+      peers.tellProcesses(MESSAGE.WORKER_EXITED, exit);
+      peers.remote.tellAll(MESSAGE.WORKER_EXITED, exit);
+      if (wasActor) head().workerExited(id, exit, { intended });
+      processGone(id);
+      return;
+    }
+    if (environment !== "") this.environments.workerStartFailed(environment, exit.lastOutput);
+    lease({ kind: "workerStartFailed", environment });
+    if (exit.reason !== undefined) return;
+    const lines = [`A worker could not start (${describeExit(exit)}).`];
+    this.#log({ pid: exit.pid, source: "worker", stream: "stderr", lines }, environment);
+  }
+
+  /** For the driver of the worker's job, which may be on another node, or have gone. */
+  #log(line: LogHeader, environment: string): void {
+    const { peers } = this.#around;
+    const entry: LogHeader = { ...line, job: this.environments.jobOf(environment) };
+    peers.tellDrivers(MESSAGE.LOG, entry, entry.job);
+    peers.remote.tellAll(MESSAGE.LOG, entry);
+  }
+}

@@ -11,7 +11,8 @@ import { join } from "node:path";
 import { IdSource, type JobId, newProcessId, type NodeId, type ProcessId } from "../src/runtime/base/ids.ts";
 import { Head } from "../src/runtime/head/head.ts";
 import { setCurrentRuntime } from "../src/core/current-runtime.ts";
-import type { Runtime, RuntimeOptions } from "../src/core/runtime.ts";
+import type { RuntimeOptions } from "../src/core/runtime-options.ts";
+import type { Runtime } from "../src/core/runtime.ts";
 import { createRuntime } from "../src/core/session/create-runtime.ts";
 import { startWorkerRuntime } from "../src/core/session/worker-runtime.ts";
 import type { ClusterMembership } from "../src/runtime/node/membership/cluster-membership.ts";
@@ -298,7 +299,7 @@ export class SimulatedNode {
 
   #functionOf(id: string): ((...args: unknown[]) => unknown) | undefined {
     for (const runtime of this.#context.runtimes) {
-      const found = runtime.functions.localFunction(id);
+      const found = runtime.values.functions.localFunction(id);
       if (found !== undefined) return found;
     }
     return undefined;

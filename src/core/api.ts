@@ -127,7 +127,7 @@ export const getActor: GetActorFunction = (async (name: string, options?: GetAct
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
   const namespace = options === undefined ? undefined : resolveGetActorOptions(options).namespace;
   const runtime = requireRuntime();
-  return runtime.namedActors.find(name, namespace ?? runtime.options.namespace, (found) => anotherHandle({ ...found, runtime }));
+  return runtime.actors.named.find(name, namespace ?? runtime.options.namespace, (found) => anotherHandle({ ...found, runtime }));
 }) as GetActorFunction;
 
 /** Resolves when the actor's constructor has run. @throws ActorDiedError when it failed */
@@ -136,7 +136,7 @@ export const ready: ReadyFunction = async (actor, options) => {
   requireSessionOf(state.runtime, `${state.interface.className}.constructor`);
   const { timeoutMs, signal } = resolveGetOptions(options);
   const started = state.client.ready().catch((phase: ActorStateHeader) => {
-    throw state.runtime.actorFailure(state.client.resolved, phase);
+    throw state.runtime.actors.failureOf(state.client.resolved, phase);
   });
   const isReady = await state.runtime.holdWhile(
     within(
@@ -155,7 +155,7 @@ export const ready: ReadyFunction = async (actor, options) => {
 /** Ends an actor after the calls that were made before; resolves when it has ended. */
 export const terminate: TerminateFunction = async (actor) => {
   const state = requireHandle(actor, "terminate an actor");
-  state.runtime.namedActors.forget(state.client.resolved.id);
+  state.runtime.actors.named.forget(state.client.resolved.id);
   // With its session it has ended.
   if (state.runtime.isClosed) return;
   const target = {
@@ -191,7 +191,7 @@ export const kill: KillFunction = async (actor, options) => {
   const { client, runtime } = requireHandle(actor, "kill an actor");
   const { noRestart } = resolveKillOptions(options);
   if (runtime.isClosed) return;
-  runtime.namedActors.forget(client.resolved.id);
+  runtime.actors.named.forget(client.resolved.id);
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
   await runtime.holdWhile(noRestart ? client.ended() : client.left());
 };

@@ -78,16 +78,17 @@ const REFERENCE_AT: ReadonlyMap<number, number> = new Map([
   [KIND.ACTOR_CLASS, 5],
 ]);
 
+const NO_REDUCER: Reducer = { reduce: () => undefined, revive: () => undefined };
+
 interface SerializerOptions {
   processId: ProcessId;
   nodeId: string;
   pid: number;
   table: ObjectTable;
   store: LocalStore;
-  definitions: () => DefinitionCache;
+  definitions: DefinitionCache;
   /** Sends a definition to the node daemon, once. @returns its reference, which goes with the value */
   publishDefinition: (definition: Definition) => ObjectEntry;
-  reducer: Reducer;
   /** Brings back an object whose bytes a read found gone: what to wait for, or undefined when the error is about something else. */
   recover: (error: unknown) => Promise<void> | undefined;
 }
@@ -144,6 +145,8 @@ function userStack(error: unknown): string | undefined {
 const BRIEF_CHARACTERS = 4000;
 
 export class Serializer implements ValueCodec {
+  /** Set by whoever makes what is built on the runtime. */
+  reducer: Reducer = NO_REDUCER;
   readonly #options: SerializerOptions;
   /** Why nothing is read from the store any more. */
   #storeEnded: Error | undefined;
@@ -362,7 +365,7 @@ export class Serializer implements ValueCodec {
   /** Whether `decodeNow` can read it. */
   canDecodeNow(payload: Payload): boolean {
     if (payload.stored !== undefined && !this.#options.store.copies.isOfNode(payload.stored.location)) return false;
-    return !payload.graph && (payload.definitions.length === 0 || this.#options.definitions().areReady(payload.definitions));
+    return !payload.graph && (payload.definitions.length === 0 || this.#options.definitions.areReady(payload.definitions));
   }
 
   decodeNow(payload: Payload, context: DecodeContext = NO_CONTEXT): unknown {
@@ -372,13 +375,13 @@ export class Serializer implements ValueCodec {
 
   /** The value in a box, as a value may be thenable. */
   async decode(payload: Payload, context: DecodeContext = NO_CONTEXT): Promise<{ value: unknown }> {
-    await this.#options.definitions().loadAll(payload.definitions);
+    await this.#options.definitions.loadAll(payload.definitions);
     await this.#bring(payload, context.keeper, context.purpose ?? FETCH_FOR.GET);
     if (!payload.graph) return { value: this.decodeNow(payload, context) };
     const { inBand, buffers } = this.#bytesOf(payload, context.keeper);
     const value = await reviveValue(inBand, buffers, {
       hooks: this.#hooksWith(context),
-      definition: (id) => this.#options.definitions().load(id),
+      definition: (id) => this.#options.definitions.load(id),
     });
     return { value };
   }
@@ -494,7 +497,7 @@ export class Serializer implements ValueCodec {
     for (const target of captured.classes) {
       const definition = definitionOf(target);
       const reference =
-        definition === undefined ? this.#options.definitions().referenceOf(target) : this.#options.publishDefinition(definition);
+        definition === undefined ? this.#options.definitions.referenceOf(target) : this.#options.publishDefinition(definition);
       if (reference !== undefined) this.collect(this.#options.table.publish(reference), reference);
     }
     encoded.bytes = captured.bytes;
@@ -521,7 +524,7 @@ export class Serializer implements ValueCodec {
     }
     if (value instanceof DependencyMark) return { kind: KIND.DEPENDENCY, payload: value.index };
     if (isRegisteredError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
-    return this.#options.reducer.reduce(value);
+    return this.reducer.reduce(value);
   }
 
   /** For handles, which are counted like refs. */
@@ -549,7 +552,7 @@ export class Serializer implements ValueCodec {
       case KIND.SHOAL_ERROR:
         return fromWire(payload);
       default:
-        return this.#options.reducer.revive(kind, payload, held);
+        return this.reducer.revive(kind, payload, held);
     }
   }
 }

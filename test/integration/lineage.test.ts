@@ -119,7 +119,7 @@ describe("on two CPUs", () => {
 
   test("lost and freed arguments are made again first, through several tasks", async () => {
     const log = new Log(folder);
-    const { lineage } = driverRuntime();
+    const { lineage } = driverRuntime().objects;
     const before = lineage.size;
     let ref = make.remote(log.file, 1);
     for (let step = 1; step <= 4; step += 1) {
@@ -290,7 +290,7 @@ describe("on two CPUs", () => {
     });
 
     test("are forgotten with their refs", async () => {
-      const { lineage } = driverRuntime();
+      const { lineage } = driverRuntime().objects;
       await until(async () => {
         await collectGarbage();
         return lineage.size === 0;

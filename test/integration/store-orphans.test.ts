@@ -11,7 +11,7 @@ useSession({ numCpus: 2 });
 interface WorkerInside {
   options: { memoryDirectory: string; spillDirectory: string; processId: string };
   store: { write: (inBand: Uint8Array, buffers: readonly Uint8Array[], storedFor: { owner: string }) => unknown };
-  channel: { flush: () => void };
+  objects: { channel: { flush: () => void } };
   daemon: { flush: () => void };
 }
 
@@ -20,7 +20,7 @@ const dieUnanswered = remote(
   (owner: string): void => {
     const runtime = (globalThis as unknown as Record<symbol, WorkerInside>)[Symbol.for("shoal.runtime.1")] as WorkerInside;
     runtime.store.write(new Uint8Array(1_000_000), [], { owner });
-    runtime.channel.flush();
+    runtime.objects.channel.flush();
     runtime.daemon.flush();
     process.kill(process.pid, "SIGKILL");
   },

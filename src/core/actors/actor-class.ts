@@ -53,7 +53,7 @@ export function actorClassState(value: object): ActorClassState | undefined {
 }
 
 export function actorClassRow(state: ActorClassState): FunctionRow {
-  const { functions } = requireRuntime();
+  const { functions } = requireRuntime().values;
   if (state.source !== undefined) return functions.own(state.source, state.name);
   return functions.foreign(state.id as string, state.name, state.held);
 }
@@ -111,17 +111,17 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const runtime = requireRuntime();
   const { table, serializer } = runtime;
   const row = actorClassRow(state);
-  runtime.functions.prepare(row);
-  const reference = runtime.referenceOf(row);
+  runtime.values.functions.prepare(row);
+  const reference = runtime.values.referenceOf(row);
   const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
   const actorId = runtime.options.ids.actorId();
-  const client = runtime.actor(actorId, state.name, { watch: false });
+  const client = runtime.actors.client(actorId, state.name, { watch: false });
   const { options, interface: face } = state;
   const shape = placing.isInherited ? inheritedShape(options, runtime.environments) : options.shape;
   const group = shape === options.shape ? options.placementGroupId : parseLeaseSpec(shape).bundle?.group;
   const handle = createdHandle(runtime, client, face);
   // A handle may be let go of while the arguments are pending; that must not overtake the creation.
-  const held = runtime.heldActors.entryOf(actorId);
+  const held = runtime.actors.held.entryOf(actorId);
   table.pin(held);
   // The node holds what an incarnation needs from the answer on.
   if (reference !== undefined) table.pin(reference.entry);
@@ -132,7 +132,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
   const send = (): void => {
     const failed = encoded.dependencies.find((entry) => entry.state === "failed");
     if (failed !== undefined) {
-      void runtime.failureOf(failed).then((failure) => {
+      void runtime.values.failureOf(failed).then((failure) => {
         client.constructorError = failure;
         client.stateChanged(neverCreated(actorId, "notCreated", "an argument of its constructor failed"));
         unpin();
@@ -180,10 +180,10 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
 }
 
 /** `getIfExists` found one: this handle's calls go to it. */
-function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, asked: ActorId, found: ActorLookupReply): void {
+function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actors"]["client"]>, asked: ActorId, found: ActorLookupReply): void {
   if (found.actorId === asked) return;
-  client.redirectTo(runtime.foundActor(found));
-  runtime.heldActors.redirected(asked, found.actorId);
+  client.redirectTo(runtime.actors.found(found));
+  runtime.actors.held.redirected(asked, found.actorId);
 }
 
 function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback: () => void): void {

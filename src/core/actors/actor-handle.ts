@@ -53,12 +53,12 @@ export function actorIdOf(handle: unknown, action: string): string {
 
 /** A handle for an actor that this process creates: the actor is held until it is disposed of. */
 export function createdHandle(runtime: Runtime, client: ActorClient, face: ActorInterface): object {
-  return newHandle({ client, interface: face, entry: runtime.heldActors.hold(client), runtime });
+  return newHandle({ client, interface: face, entry: runtime.actors.held.hold(client), runtime });
 }
 
 /** A handle that came from elsewhere; the hold for it has been received. */
 export function receivedHandle(runtime: Runtime, client: ActorClient, face: ActorInterface): object {
-  return anotherHandle({ client, interface: face, entry: runtime.heldActors.entryOf(client.id), runtime });
+  return anotherHandle({ client, interface: face, entry: runtime.actors.held.entryOf(client.id), runtime });
 }
 
 /** One more handle of an actor whose entry this process has. */
@@ -77,7 +77,7 @@ function newHandle(state: ActorHandleState): object {
 
 function dispose(handle: object): void {
   const state = states.get(handle);
-  if (state !== undefined && !state.runtime.heldActors.letGo(state.client)) state.runtime.table.disposeHandle(state.entry, handle);
+  if (state !== undefined && !state.runtime.actors.held.letGo(state.client)) state.runtime.table.disposeHandle(state.entry, handle);
 }
 
 const prototypes = new Map<string, object>();

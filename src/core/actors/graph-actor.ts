@@ -38,7 +38,7 @@ export class GraphActorOfClient implements GraphActor {
 
   ready(): Promise<void> {
     const ready = this.#client.ready().catch((state: ActorStateHeader) => {
-      throw this.#runtime.actorFailure(this.#client.resolved, state);
+      throw this.#runtime.actors.failureOf(this.#client.resolved, state);
     });
     return this.#runtime.holdWhile(ready);
   }

@@ -6,11 +6,12 @@
  * (a dead worker) count against `maxRetries`, what the task threw only where `retryOn` accepts it.
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
-import type { ActorId } from "../../runtime/base/ids.ts";
+import { type ActorId, nodeTagOf } from "../../runtime/base/ids.ts";
 import { TaskError } from "../../runtime/base/errors.ts";
 import { libraryCode } from "../../runtime/base/library-code.ts";
 import { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
 import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import {
   type ActorStateHeader,
@@ -21,32 +22,40 @@ import {
 } from "../../runtime/wire/messages.ts";
 import { taskContext } from "../../runtime/worker/task-context.ts";
 import type { ActorClient, LostCall } from "../actors/actor-client.ts";
-import type { CallCancellation } from "./call-cancellation.ts";
+import { CallCancellation } from "./call-cancellation.ts";
 import { type ArgumentContext, encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { limitCall } from "./call-limits.ts";
 import { type CallRecord, type CallTarget, failedDependency } from "./call-record.ts";
-import type { OutOfMemoryRetries } from "./out-of-memory.ts";
+import { OutOfMemoryRetries } from "./out-of-memory.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
+import type { ProcessObjects } from "../objects/process-objects.ts";
+import type { Serializer } from "../serializer.ts";
 import { ObjectRefGeneratorHandle, type StreamReader } from "../streams/object-ref-generator.ts";
 import type { ResolvedTaskOptions, RetryPolicy, StreamLimits } from "../options/options.ts";
 import { settlePlain } from "../objects/plain-value.ts";
-import { notGivenError } from "./recovery.ts";
+import { notGivenError, type Recovery } from "./recovery.ts";
+import type { RuntimeOptions } from "../runtime-options.ts";
+import type { ConnectWorker } from "./worker-connections.ts";
 import type { Environments } from "../session/environments.ts";
 import { inheritedShape, placing } from "./inherited-place.ts";
 import { StreamReceiver } from "../streams/stream-receiver.ts";
 import { StreamReplay } from "../streams/stream-replay.ts";
-import type { TaskSubmitter } from "./task-submitter.ts";
+import { TaskSubmitter } from "./task-submitter.ts";
 
-interface CallsOptions extends ArgumentContext {
-  submitter: () => TaskSubmitter;
-  environments: Environments;
-  cancellation: () => CallCancellation;
-  lineage: Lineage;
-  streamReader: StreamReader;
-  /** How often a task runs again that was ended as the machine was full. */
-  outOfMemory: OutOfMemoryRetries;
+interface CallParts {
+  readonly daemon: Connection;
+  readonly objects: ProcessObjects;
+  readonly serializer: Serializer;
+  readonly environments: Environments;
+  readonly recovery: Recovery;
+  readonly streamReader: StreamReader;
+  readonly connectWorker: ConnectWorker;
+}
+
+interface CallContext extends ArgumentContext, Pick<CallParts, "environments" | "streamReader"> {
+  readonly lineage: Lineage;
 }
 
 const NO_ENTRIES: readonly ObjectEntry[] = [];
@@ -55,15 +64,65 @@ const NO_ENTRIES: readonly ObjectEntry[] = [];
 const REMOVED_GROUPS_MAX = 1000;
 
 export class Calls {
-  readonly #options: CallsOptions;
-  readonly #actorOf = new Map<ActorId, ActorClient>();
+  readonly submitter: TaskSubmitter;
+  readonly cancellation: CallCancellation;
+  /** The clients of actors. */
+  readonly actors: Map<ActorId, ActorClient> = new Map();
+  readonly #options: CallContext;
+  readonly #outOfMemory: OutOfMemoryRetries;
   readonly #failing: { record: CallRecord; dependency: ObjectEntry }[] = [];
   readonly #held = new Set<CallRecord>();
   readonly #removedGroups = new Map<string, string>();
   #endedBy: ((call: string) => Error) | undefined;
 
-  constructor(options: CallsOptions) {
-    this.#options = options;
+  constructor(options: RuntimeOptions, parts: CallParts) {
+    const { processId, ids, nodeId, ownWorker, taskOomRetries } = options;
+    const { daemon, objects, serializer, environments, recovery, streamReader, connectWorker } = parts;
+    const { table, lineage } = objects;
+    this.#options = { processId, ids, table, serializer, environments, lineage, streamReader };
+    const nowMs = (): number => performance.now();
+    this.#outOfMemory = new OutOfMemoryRetries(taskOomRetries);
+    const submitter = new TaskSubmitter({
+      daemon,
+      node: nodeTagOf(nodeId),
+      connectWorker,
+      ownWorker,
+      onPlainResult: this.onPlainResult,
+      onResult: this.onResult,
+      onWorkerLost: this.onWorkerLost,
+      onRefused: this.onRefused,
+      failDependency: (record, entry) => this.failWithDependency(record, entry),
+      awaitDependencies: this.submitWhenReady,
+      onArgumentsLost: (record, lost) => {
+        for (const [id, location] of lost) recovery.reported(id, location);
+        this.submitWhenReady(record);
+      },
+      nowMs,
+    });
+    this.submitter = submitter;
+    this.cancellation = new CallCancellation({
+      processId,
+      daemon,
+      nowMs,
+      fail: (record, error) => this.fail(record, error),
+      linkOf: (record) => submitter.whereIs(record)?.link,
+      withdraw: (record) => (record.actor === undefined ? submitter : this.actors.get(record.actor))?.withdraw(record),
+      openCalls: () => this.openCalls(),
+    });
+  }
+
+  get pendingCount(): number {
+    let count = this.submitter.pendingCount;
+    for (const actor of this.actors.values()) count += actor.pendingCount;
+    return count;
+  }
+
+  /** All that have not been answered. */
+  *openCalls(): Generator<CallRecord> {
+    // Some are with nobody: they wait for arguments, or for their next try.
+    yield* this.#held;
+    yield* this.submitter.openCalls();
+    for (const actor of this.actors.values()) yield* actor.openCalls();
   }
 
   /** @returns one ref, several, nothing, or a stream, by `numReturns`. */
@@ -97,13 +156,8 @@ export class Calls {
       return false;
     }
     if (options.limits === undefined) return true;
-    limitCall(record, options.limits, (error) => this.#options.cancellation().end(record, error, { force: false, recursive: true }));
+    limitCall(record, options.limits, (error) => this.cancellation.end(record, error, { force: false, recursive: true }));
     return !record.isEnded;
-  }
-
-  /** Calls that are with nobody: they wait for arguments, or for their next try. */
-  get heldCalls(): Iterable<CallRecord> {
-    return this.#held;
   }
 
   /** Runs a call again whose results were lost. Its arguments are pinned already, and those that were freed are being made. */
@@ -124,7 +178,7 @@ export class Calls {
       table,
       serializer,
       discard: (payload) => this.#discard(payload),
-      stopped: () => this.#options.cancellation().streamStopped(replay),
+      stopped: () => this.cancellation.streamStopped(replay),
       notGiven: notGivenError,
     });
     const replay: CallRecord = { ...record, sequence, results: [completion], stream };
@@ -133,7 +187,7 @@ export class Calls {
   }
 
   #runAgain(record: CallRecord): void {
-    const client = this.#actorOf.get(record.actor as ActorId);
+    const client = this.actors.get(record.actor as ActorId);
     record.isEnded = false;
     record.isRemade = true;
     record.hasParked = false;
@@ -148,13 +202,13 @@ export class Calls {
     }
   }
 
-  /** The session is over: from now on every call fails at once. */
-  end(failure: (call: string) => Error): void {
+  /** The session is over: from now on every call fails at once. @returns those that were sent or queued and have no answer */
+  end(failure: (call: string) => Error): CallRecord[] {
     this.#endedBy = failure;
-  }
-
-  registerActor(client: ActorClient): void {
-    this.#actorOf.set(client.id, client);
+    this.cancellation.close();
+    const unanswered = this.submitter.close();
+    for (const actor of this.actors.values()) unanswered.push(...actor.close());
+    return unanswered.filter((record) => !record.isEnded);
   }
 
   #newRecord(target: CallTarget, actor: ActorId | undefined, args: readonly unknown[], options: ResolvedTaskOptions): CallRecord {
@@ -209,11 +263,11 @@ export class Calls {
       serializer,
       withdraw: () => {
         const record = completion.maker as CallRecord | undefined;
-        if (record !== undefined) this.#options.cancellation().cancelRecord(record, { force: false, recursive: true });
+        if (record !== undefined) this.cancellation.cancelRecord(record, { force: false, recursive: true });
       },
       stopped: () => {
         const record = completion.maker as CallRecord | undefined;
-        if (record !== undefined) this.#options.cancellation().streamStopped(record);
+        if (record !== undefined) this.cancellation.streamStopped(record);
       },
       onStored: (item) => {
         const record = completion.maker as CallRecord | undefined;
@@ -231,7 +285,7 @@ export class Calls {
   /** Once all dependencies have settled; a failed one fails the call. */
   readonly submitWhenReady = (record: CallRecord): void => {
     const { dependencies } = record;
-    if (dependencies.length === 0) this.#options.submitter().submit(record);
+    if (dependencies.length === 0) this.submitter.submit(record);
     else this.#waitForDependencies(record, dependencies);
   };
 
@@ -241,7 +295,7 @@ export class Calls {
       if (record.isEnded) return;
       this.#held.delete(record);
       const failed = failedDependency(record);
-      if (failed === undefined) this.#options.submitter().submit(record);
+      if (failed === undefined) this.submitter.submit(record);
       else this.failWithDependency(record, failed);
     };
     const waiter = {
@@ -338,7 +392,7 @@ export class Calls {
       this.#fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
       return;
     }
-    const delayMs = this.#options.outOfMemory.delayMs(record, exit);
+    const delayMs = this.#outOfMemory.delayMs(record, exit);
     if (delayMs !== undefined) {
       // These retries are counted for themselves.
       if (record.retriesLeft > 0) record.retriesLeft += 1;
@@ -464,8 +518,8 @@ export class Calls {
         this.#fail(record, this.#endedBy(record.target.name));
         return;
       }
-      const client = record.actor === undefined ? undefined : this.#actorOf.get(record.actor);
-      if (client === undefined) this.#options.submitter().submit(record);
+      const client = record.actor === undefined ? undefined : this.actors.get(record.actor);
+      if (client === undefined) this.submitter.submit(record);
       else client.submit(record);
     };
     if (delayMs > 0) {

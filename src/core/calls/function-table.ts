@@ -8,6 +8,7 @@
  */
 import { STORE_FROM_BYTES } from "../../runtime/objects/limits.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { Definition } from "../../runtime/closure/capture.ts";
 import { type ContainedRef, inBandPayload, NO_BYTES, type Payload } from "../../runtime/objects/payload.ts";
 import type { DefinitionHeader } from "../../runtime/wire/definition-messages.ts";
@@ -42,9 +43,7 @@ interface FunctionTableOptions {
   capture: (target: (...args: unknown[]) => unknown) => CapturedDefinition;
   /** A new counted reference for a definition, pinned. */
   newReference: () => ObjectEntry;
-  pin: (entry: ObjectEntry) => void;
-  unpin: (entry: ObjectEntry) => void;
-  refOf: (entry: ObjectEntry) => ContainedRef;
+  table: Pick<ObjectTable, "pin" | "unpin" | "publish">;
   publish: (message: Captured) => void;
   /** No call of the function is made any more: workers can let go of it. */
   onGone: (id: string) => void;
@@ -225,7 +224,7 @@ export class FunctionTable {
       if (row.name === ANONYMOUS && definition.name !== "") row.name = definition.name;
       for (const note of definition.notes) this.#options.onNote(note);
       // A function may be called as long as it can be reached, so what it captured is kept as long.
-      for (const entry of captured.entries) this.#options.pin(entry);
+      for (const entry of captured.entries) this.#options.table.pin(entry);
       const message = this.#toMessage(row, captured, capturing);
       row.captured = message;
       this.#gone.register(row, { id: row.id, pinned: message.pinned });
@@ -240,7 +239,7 @@ export class FunctionTable {
   #letGo({ id, pinned }: Remains): void {
     // One that came from elsewhere may have come again.
     if (this.#rows.get(id)?.deref() === undefined) this.#options.onGone(id);
-    for (const entry of pinned) this.#options.unpin(entry);
+    for (const entry of pinned) this.#options.table.unpin(entry);
   }
 
   #toMessage(
@@ -250,7 +249,7 @@ export class FunctionTable {
   ): Captured {
     const { bytes, buffers, dependencies } = definition;
     const reference = this.#options.newReference();
-    const own = this.#options.refOf(reference);
+    const own = this.#options.table.publish(reference);
     // Workers hold the reference of what they pass on: instances of classes of the definition, or the function itself.
     const isOwnNeeded = definition.hasClasses || isMet;
     const needed = isOwnNeeded ? [...refs, own] : refs;

@@ -10,11 +10,10 @@ import { ObjectReconstructionFailedError } from "../../runtime/base/errors.ts";
 import type { ObjectId, ProcessId } from "../../runtime/base/ids.ts";
 import { isSameLocation, lostObjectOf } from "../../runtime/objects/lost-object.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
-import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { WireLocation } from "../../runtime/wire/messages.ts";
 import { ARGUMENTS_LABEL } from "./call-arguments.ts";
 import type { CallRecord } from "./call-record.ts";
-import type { Lineage } from "./lineage.ts";
+import type { ProcessObjects } from "../objects/process-objects.ts";
 
 /** Why an object cannot be made again: the `reason` of an ObjectReconstructionFailedError. */
 export const RECONSTRUCTION_REASON = {
@@ -43,12 +42,7 @@ const ACTOR_INDEX = "ffffffff";
 
 interface RecoveryOptions {
   processId: ProcessId;
-  table: ObjectTable;
-  lineage: Lineage;
-  /** Tells the node that these bytes are gone, and gives up their place. */
-  dropLocation: (location: WireLocation) => void;
-  canRead: (location: WireLocation) => boolean;
-  askOwner: (id: ObjectId, owner: ProcessId, location: WireLocation) => void;
+  objects: ProcessObjects;
   isActorDead: (record: CallRecord) => boolean;
   rerun: (record: CallRecord) => void;
 }
@@ -65,14 +59,14 @@ export class Recovery {
     const lost = lostObjectOf(error);
     if (lost === undefined) return undefined;
     // The files of an ended session are gone with it.
-    this.#options.table.requireOfSession(lost.entry);
+    this.#options.objects.table.requireOfSession(lost.entry);
     this.#lost(lost.entry, lost.location, error);
     return lost.entry;
   }
 
   /** Another process that holds an object of this one found its bytes gone. */
   reported(id: ObjectId, location: WireLocation): ObjectEntry | undefined {
-    const { table, lineage } = this.#options;
+    const { table, lineage } = this.#options.objects;
     const entry = table.lookup(id);
     if (entry !== undefined) {
       this.#lost(entry, location);
@@ -93,8 +87,9 @@ export class Recovery {
   }
 
   #askOwner(entry: ObjectEntry, location: WireLocation): void {
-    this.#options.table.reopen(entry);
-    this.#options.askOwner(entry.id as ObjectId, entry.owner as ProcessId, location);
+    const { table, channel } = this.#options.objects;
+    table.reopen(entry);
+    channel.lost(entry.id as ObjectId, entry.owner as ProcessId, location);
   }
 
   /**
@@ -102,7 +97,8 @@ export class Recovery {
    * instead of recursion: a chain of calls may be long.
    */
   #remake(first: ObjectEntry, cause?: unknown): void {
-    const { table, rerun } = this.#options;
+    const { rerun, objects } = this.#options;
+    const { table } = objects;
     const wanted = [first];
     const calls: CallRecord[] = [];
     const opened: ObjectEntry[] = [];
@@ -133,7 +129,8 @@ export class Recovery {
 
   /** The entry waits for a value again, and is pinned. */
   #open(entry: ObjectEntry, opened: ObjectEntry[]): void {
-    const { table, lineage, dropLocation, askOwner, processId } = this.#options;
+    const { processId, objects } = this.#options;
+    const { table, lineage, store, channel } = objects;
     opened.push(entry);
     if (entry.state === "freed") {
       lineage.revived(entry);
@@ -143,8 +140,8 @@ export class Recovery {
     const location = entry.payload?.stored?.location;
     if (location !== undefined) {
       // What the daemon owns, it gives up itself: it is told, and waits for the new value from here.
-      if (entry.owner === undefined || entry.owner === processId) dropLocation(location);
-      else askOwner(entry.id as ObjectId, entry.owner, location);
+      if (entry.owner === undefined || entry.owner === processId) store.lost(location);
+      else channel.lost(entry.id as ObjectId, entry.owner, location);
     }
     table.pin(entry);
     table.reopen(entry);
@@ -152,12 +149,12 @@ export class Recovery {
 
   #isLost(entry: ObjectEntry): boolean {
     const location = entry.payload?.stored?.location;
-    return entry.state === "ready" && location !== undefined && !this.#options.canRead(location);
+    return entry.state === "ready" && location !== undefined && !this.#options.objects.store.canRead(location);
   }
 
   #callFor(entry: ObjectEntry): CallRecord | Reason {
     if (entry.index < 0) return entry.label === ARGUMENTS_LABEL ? RECONSTRUCTION_REASON.ARGUMENT_GONE : RECONSTRUCTION_REASON.PUT;
-    const call = this.#options.lineage.callOf(entry);
+    const call = this.#options.objects.lineage.callOf(entry);
     if (call === "evicted") return RECONSTRUCTION_REASON.LINEAGE_EVICTED;
     if (call === undefined) return RECONSTRUCTION_REASON.NOT_OWNED;
     if (call.actor !== undefined && this.#options.isActorDead(call)) return RECONSTRUCTION_REASON.ACTOR_DIED;

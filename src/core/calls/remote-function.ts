@@ -32,7 +32,7 @@ export function remoteFunctionState(value: object): RemoteFunctionState | undefi
 
 /** The row of the runtime's function table for it. */
 export function rowOf(state: RemoteFunctionState): FunctionRow {
-  const { functions } = requireRuntime();
+  const { functions } = requireRuntime().values;
   if (state.source !== undefined) return functions.own(state.source, state.name);
   return functions.foreign(state.id as string, state.name, state.held);
 }
@@ -50,8 +50,9 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
     const current = requireRuntime();
     if (row === undefined || runtime !== current) {
       const found = rowOf(state);
-      current.functions.prepare(found);
-      row = current.functions.limited(found, state.options.maxCalls);
+      const { functions } = current.values;
+      functions.prepare(found);
+      row = functions.limited(found, state.options.maxCalls);
       runtime = current;
     }
     return current.calls.callTask(row, args, state.options);

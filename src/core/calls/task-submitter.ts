@@ -35,13 +35,19 @@ import { type CallRecord, failedDependency, lacksDependency } from "./call-recor
 import { type EndedLink, EndedLinks, type Ending, splitBegun } from "./ended-links.ts";
 import { WorkerLink, type WorkerLinkEvents, type WorkerTarget } from "./worker-link.ts";
 
+/** A worker as the one that its own nested tasks may run on. */
+export interface OwnWorker {
+  link(events: WorkerLinkEvents): WorkerLink;
+  isFree(shape: string): boolean;
+}
+
 interface SubmitterOptions {
   daemon: Connection;
   /** This process' node, where arguments need not be followed to. */
   node: NodeTag;
   connectWorker: (target: WorkerTarget, events: WorkerLinkEvents) => Promise<WorkerLink>;
   /** This worker itself, for its nested tasks; undefined in a driver. */
-  ownWorker: { link: () => WorkerLink; isFree: (shape: string) => boolean } | undefined;
+  ownWorker: OwnWorker | undefined;
   onPlainResult: WorkerLinkEvents["onPlainResult"];
   onResult: (record: CallRecord, returns: readonly Payload[]) => void;
   /** The worker under the task died; decides whether it is tried again. */
@@ -188,7 +194,7 @@ export class TaskSubmitter {
         id: 0,
         pid: process.pid,
         group,
-        link: own.link(),
+        link: own.link({ ...this.linkEvents, onClosed: () => {} }),
         accelerators: undefined,
         inFlight: 0,
         queuedMs: 0,

@@ -55,7 +55,7 @@ export function createReducer(runtime: Runtime): Reducer {
       switch (kind) {
         case KIND.ACTOR: {
           const [id, header] = payload as [ActorId, ActorInterfaceHeader];
-          const client = runtime.actor(id, header.className, { watch: true });
+          const client = runtime.actors.client(id, header.className, { watch: true });
           return receivedHandle(runtime, client, interfaceFromWire(header));
         }
         case KIND.REMOTE_FUNCTION: {
@@ -68,7 +68,7 @@ export function createReducer(runtime: Runtime): Reducer {
         }
         case KIND.REGISTERED: {
           const [id, data] = payload as [string, unknown];
-          const deserialize = runtime.definitions.ready(id) as ((data: unknown) => unknown) | undefined;
+          const deserialize = runtime.values.definitions.ready(id) as ((data: unknown) => unknown) | undefined;
           if (deserialize === undefined) throw new Error("Cannot read a value: the deserializer of its class has not arrived");
           return deserialize(data);
         }
@@ -127,7 +127,7 @@ function reduceHandle(runtime: Runtime, handle: NonNullable<ReturnType<typeof ac
       hint: "Create the actor again after init().",
     });
   }
-  runtime.serializer.collect(runtime.actorRef(client.resolved.id), entry);
+  runtime.serializer.collect(runtime.actors.refOf(client.resolved.id), entry);
   return { kind: KIND.ACTOR, payload: [client.resolved.id, interfaceToWire(face)] };
 }
 
@@ -148,10 +148,10 @@ function reduceData(value: object): Reduced | undefined {
 function reduceRegistered(runtime: Runtime, value: object): Reduced | undefined {
   const registered = registeredFor(value);
   if (registered === undefined) return undefined;
-  const row = runtime.functions.own(registered.deserialize, `deserialize ${registered.name}`);
-  const reference = runtime.referenceOf(row);
+  const row = runtime.values.functions.own(registered.deserialize, `deserialize ${registered.name}`);
+  const reference = runtime.values.referenceOf(row);
   if (runtime.serializer.collectDefinition(row.id) && reference !== undefined) runtime.serializer.collect(reference.ref, reference.entry);
-  runtime.definitions.provide(row.id, registered.deserialize);
+  runtime.values.definitions.provide(row.id, registered.deserialize);
   return { kind: KIND.REGISTERED, payload: [row.id, registered.serialize(value)] };
 }
 
@@ -173,7 +173,7 @@ function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
 
 /** The value in which a function is holds its definition: the place of its reference among the refs of the value. */
 function referenceIn(runtime: Runtime, row: FunctionRow): [reference?: number] {
-  const reference = runtime.referenceOf(row);
+  const reference = runtime.values.referenceOf(row);
   return reference === undefined ? [] : [runtime.serializer.collect(reference.ref, reference.entry)];
 }
 

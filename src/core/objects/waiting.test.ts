@@ -18,9 +18,9 @@ class World {
   readonly watched: ObjectEntry[] = [];
   readonly #waiting = new Waiting({
     table: { pin: () => {}, unpin: () => {}, watch: (entry) => this.watched.push(entry) } as Partial<ObjectTable>,
-    isStoreShort: () => false,
+    store: { isShort: false },
     onWaiting: () => {},
-    recover: () => undefined,
+    recovery: { begin: () => undefined },
   } as unknown as WaitingOptions);
 
   get(timeoutMs?: number): Promise<unknown> {

@@ -30,11 +30,11 @@ export interface WaitingOptions {
   serializer: Serializer;
   longWaits: LongWaits;
   /** Whether the object store is nearly full: whoever reads from it gives way to what frees it. */
-  isStoreShort: () => boolean;
+  store: { readonly isShort: boolean };
   /** Called with true when the first wait begins and with false when the last has ended. */
   onWaiting: (waiting: boolean) => void;
   /** An object's bytes are gone: the entry to wait for, or undefined when the error is about something else. */
-  recover: (error: unknown) => ObjectEntry | undefined;
+  recovery: { begin(error: unknown): ObjectEntry | undefined };
 }
 
 export class Waiting {
@@ -355,13 +355,13 @@ export class Waiting {
 
   /** Resolves once an object whose bytes a read found gone has a value again. @returns undefined when the error is about something else */
   recovered(error: unknown): Promise<void> | undefined {
-    const entry = this.#options.recover(error);
+    const entry = this.#options.recovery.begin(error);
     return entry === undefined ? undefined : this.#until([entry], 1, {});
   }
 
   /** The bytes are gone: the value that the object gets instead, within the limits of the read. */
   async #readAgain(entry: ObjectEntry, error: unknown, limits: GetOptions): Promise<unknown> {
-    const lost = this.#options.recover(error);
+    const lost = this.#options.recovery.begin(error);
     if (lost === undefined) throw error;
     this.#options.table.pin(entry);
     try {
@@ -401,7 +401,7 @@ export class Waiting {
     }
     table.pin(entry);
     const decode = async (): Promise<{ value: unknown }> => {
-      if (payload.stored !== undefined && this.#options.isStoreShort()) await turn();
+      if (payload.stored !== undefined && this.#options.store.isShort) await turn();
       return serializer.decode(payload, decodeContextOf(entry));
     };
     // Definitions may have to be fetched and modules imported: the driver must not end meanwhile.
@@ -414,7 +414,7 @@ export class Waiting {
   }
 
   #canReadNow(payload: Payload): boolean {
-    return this.#options.serializer.canDecodeNow(payload) && (payload.stored === undefined || !this.#options.isStoreShort());
+    return this.#options.serializer.canDecodeNow(payload) && (payload.stored === undefined || !this.#options.store.isShort);
   }
 
   async #readFailure(entry: ObjectEntry): Promise<never> {

@@ -4,7 +4,7 @@
  * Answers those who ask for the value of a ref that this process owns, and hands values and actors' states that arrive to whoever waits for them. It keeps nothing
  * itself. The runtime gives it every frame of the daemon's connection; what concerns a worker's own work it passes on.
  */
-import { type ActorId, type NodeId, nodeTagOf, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
+import { type NodeId, nodeTagOf, type ObjectId, type ProcessId } from "../../runtime/base/ids.ts";
 import { OwnerDiedError } from "../../runtime/base/errors.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import { PayloadReader } from "../../runtime/objects/payload.ts";
@@ -13,22 +13,9 @@ import type { Frame } from "../../runtime/wire/frame.ts";
 import { handle, type Handlers, readHeader } from "../../runtime/wire/message-table.ts";
 import { MESSAGES_TO_PROCESS, type MessagesToProcess } from "../../runtime/wire/messages-to-process.ts";
 import { type ActorStateHeader, MESSAGE, type WorkerExitedHeader } from "../../runtime/wire/messages.ts";
-import type { ActorClient } from "../actors/actor-client.ts";
-import type { OpenLinks } from "../calls/open-links.ts";
-import type { Recovery } from "../calls/recovery.ts";
 import type { Runtime } from "../runtime.ts";
 
 type ProcessHandlers = Handlers<MessagesToProcess, [frame: Frame]>;
-
-interface DaemonMessagesOptions {
-  runtime: Runtime;
-  recovery: Recovery;
-  links: OpenLinks;
-  /** The client of an actor, if this process has one. */
-  actor: (id: ActorId) => ActorClient | undefined;
-  /** What is for a worker alone, already checked. */
-  onWorkerMessage: ((frame: Frame, header: unknown) => void) | undefined;
-}
 
 /** Why a value does not come, by what REF_VALUE says of it. */
 const WHY_LOST = {
@@ -38,13 +25,11 @@ const WHY_LOST = {
 };
 
 export class DaemonMessages {
-  readonly #options: DaemonMessagesOptions;
   readonly #runtime: Runtime;
   readonly #handlers: Partial<ProcessHandlers>;
 
-  constructor(options: DaemonMessagesOptions) {
-    this.#options = options;
-    this.#runtime = options.runtime;
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
     this.#handlers = {
       ...this.#leaseHandlers(),
       ...this.#referenceHandlers(),
@@ -57,16 +42,17 @@ export class DaemonMessages {
   /** Which call of somebody else it ran says nothing of those of this process. */
   #workerExited({ running, ...exit }: WorkerExitedHeader): void {
     const isOwn = running?.[0] === this.#runtime.options.processId;
-    this.#runtime.submitter.workerExited(isOwn ? { ...exit, running } : exit);
+    this.#runtime.calls.submitter.workerExited(isOwn ? { ...exit, running } : exit);
   }
 
   receive(frame: Frame): void {
     const header = readHeader(MESSAGES_TO_PROCESS, frame);
-    if (!handle(this.#handlers, frame.type, header, frame)) this.#options.onWorkerMessage?.(frame, header);
+    if (!handle(this.#handlers, frame.type, header, frame)) this.#runtime.options.onWorkerMessage?.(frame, header);
   }
 
   #leaseHandlers(): Partial<ProcessHandlers> {
-    const { submitter, calls } = this.#runtime;
+    const { calls } = this.#runtime;
+    const { submitter } = calls;
     return {
       [MESSAGE.LEASE_GRANT]: (grant) => submitter.granted(grant),
       [MESSAGE.LEASE_REFUSED]: (refusal) => submitter.refused(refusal),
@@ -79,8 +65,8 @@ export class DaemonMessages {
   }
 
   #referenceHandlers(): Partial<ProcessHandlers> {
-    const { table, lineage, options, channel } = this.#runtime;
-    const { recovery, links } = this.#options;
+    const { objects, options, recovery, links } = this.#runtime;
+    const { table, lineage, channel } = objects;
     return {
       [MESSAGE.REF_FREE]: (ids) => {
         for (const id of ids) {
@@ -99,15 +85,14 @@ export class DaemonMessages {
       [MESSAGE.HELD_ENDED]: (ended, frame) => {
         const [sender, link, asker] = ended;
         // How far calls were read is for the worker to say.
-        if (link < 0) this.#options.onWorkerMessage?.(frame, ended);
+        if (link < 0) this.#runtime.options.onWorkerMessage?.(frame, ended);
         else void links.readOver(sender, link).then((number) => channel.heldRead({ sender, link, number, asker }));
       },
     };
   }
 
   #storeHandlers(): Partial<ProcessHandlers> {
-    const { store } = this.#runtime;
-    const { links } = this.#options;
+    const { store, links } = this.#runtime;
     return {
       ...store.handlers,
       [MESSAGE.ARENA_LOST]: (location) => store.abandon(location),
@@ -119,13 +104,13 @@ export class DaemonMessages {
   }
 
   #callHandlers(): Partial<ProcessHandlers> {
-    const { cancellation, table, why, actorOwners } = this.#runtime;
+    const { cancellation, table, why, actors } = this.#runtime;
     return {
       [MESSAGE.ACTOR_STATE]: (state, { body }) => this.#actorState(state, body),
       [MESSAGE.ACTOR_REDIRECT]: ([from, to, owner]) => {
-        actorOwners.set(to, owner);
-        const client = this.#options.actor(from);
-        client?.redirectTo(this.#runtime.actor(to, client.className, { watch: true }));
+        actors.owners.set(to, owner);
+        const client = actors.known(from);
+        client?.redirectTo(actors.client(to, client.className, { watch: true }));
       },
       [MESSAGE.CANCEL_REF]: ({ id, force, recursive }) => cancellation.cancelForOther(table.lookup(id), { force, recursive }),
       [MESSAGE.WHY_REF]: (asked, { callId }) => why.answer(callId, asked),
@@ -145,7 +130,7 @@ export class DaemonMessages {
   /** A node is dead: its workers have ended, and values that its processes owed do not come. */
   #nodeGone(nodeId: NodeId, reason: string): void {
     const tag = nodeTagOf(nodeId);
-    this.#runtime.submitter.nodeGone(tag, reason);
+    this.#runtime.calls.submitter.nodeGone(tag, reason);
     for (const entry of this.#runtime.table.ownedBy(tag)) {
       entry.fail(
         new OwnerDiedError(`Cannot get an object: its node died: ${reason}`, {
@@ -163,7 +148,7 @@ export class DaemonMessages {
     }
     const answer = (): void => {
       entry.failureSeen = true;
-      this.#runtime.channel.answer(id, receiver, this.#runtime.table.payloadFor(entry));
+      this.#runtime.objects.channel.answer(id, receiver, this.#runtime.table.payloadFor(entry));
     };
     if (entry.isSettled) answer();
     else entry.addWaiter({ entrySettled: answer });
@@ -184,7 +169,7 @@ export class DaemonMessages {
   }
 
   #actorState(state: ActorStateHeader, body: Uint8Array): void {
-    const client = this.#options.actor(state.actorId);
+    const client = this.#runtime.actors.known(state.actorId);
     if (client === undefined) return;
     if (state.phase === "dead" && state.error !== undefined) {
       const payload = new PayloadReader(body, { copy: true }).next(state.error);

@@ -4,6 +4,7 @@
  * The result is a key in the shape of the call, under which the node keeps workers of their own. The node daemon is told once what a key means, before the first
  * call that carries it. Processes in the default environment whose program names none pay one flag a call.
  */
+import type { NodeId } from "../../runtime/base/ids.ts";
 import { RuntimeEnvError } from "../../runtime/base/errors.ts";
 import {
   DEFAULT_ENVIRONMENT_KEY,
@@ -15,32 +16,31 @@ import {
   type RuntimeEnvSpec,
 } from "../../runtime/environment/runtime-env.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
+import { machineName } from "../../runtime/os/machine/machine.ts";
 import { leaseKey, parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 
-interface EnvironmentsOptions {
-  readonly daemon: Connection;
-  /** Of this process: a driver's job, or the environment for which a worker was started. */
-  readonly inherited: RuntimeEnvSpec | undefined;
-  /** Of this process' node: folders that are named here lie there. */
-  readonly here: NodePlace;
+interface ProcessPlace {
+  readonly nodeId: NodeId;
   readonly mode: "process" | "inProcess";
+  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
 }
 
 export class Environments {
-  /** Of this process. */
+  /** Of this process: a driver's job, or the environment for which a worker was started. */
   readonly inherited: RuntimeEnvSpec;
   readonly #daemon: Connection;
+  /** Of this process' node: folders that are named here lie there. */
   readonly #here: NodePlace;
   readonly #mode: "process" | "inProcess";
   readonly #described = new Set<string>();
   readonly #merged = new WeakMap<RuntimeEnvSpec, { readonly spec: RuntimeEnvSpec; readonly shapes: Map<string, string> }>();
 
-  constructor({ daemon, inherited, mode, here }: EnvironmentsOptions) {
+  constructor(daemon: Connection, { nodeId, mode, runtimeEnv = NO_ENVIRONMENT }: ProcessPlace) {
     this.#daemon = daemon;
     this.#mode = mode;
-    this.#here = here;
-    this.inherited = inherited ?? NO_ENVIRONMENT;
+    this.#here = { node: nodeId, hostname: machineName() };
+    this.inherited = runtimeEnv;
   }
 
   /** Whether calls without options of their own need `shapeFor`. */

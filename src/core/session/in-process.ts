@@ -110,10 +110,10 @@ function createInProcessLauncher(
         daemon: connection,
         observers: CallObservers.of(registeredExtensions().extensions, options.jobId),
         codec: runtime.serializer,
-        definitions: runtime.definitions,
+        definitions: runtime.values.definitions,
         table: runtime.table,
         runOwn: () => false,
-        localFunction: (id) => runtime.functions.localFunction(id),
+        localFunction: (id) => runtime.values.functions.localFunction(id),
         cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
         // Nested calls have workers of their own here.
         parentOf: () => undefined,

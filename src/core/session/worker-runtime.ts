@@ -15,7 +15,8 @@ import type { CallObservers } from "../../runtime/worker/call-observers.ts";
 import type { InterruptionGuard } from "../../runtime/worker/interruption-guard.ts";
 import { WorkerHost } from "../../runtime/worker/worker-host.ts";
 import { setCurrentRuntime } from "../current-runtime.ts";
-import type { Runtime, RuntimeOptions } from "../runtime.ts";
+import type { RuntimeOptions } from "../runtime-options.ts";
+import type { Runtime } from "../runtime.ts";
 import { WorkerLink, type WorkerLinkEvents } from "../calls/worker-link.ts";
 import { createRuntime } from "./create-runtime.ts";
 
@@ -83,9 +84,9 @@ export function startWorkerRuntime(options: WorkerRuntimeOptions): WorkerHost {
     token,
     daemon: runtime.daemon,
     codec: runtime.serializer,
-    definitions: runtime.definitions,
+    definitions: runtime.values.definitions,
     table: runtime.table,
-    runOwn: (shape) => runtime.submitter.runOwn(shape),
+    runOwn: (shape) => runtime.calls.submitter.runOwn(shape),
     localFunction: options.localFunction ?? (() => undefined),
     cancelChildren: (parent) => runtime.cancellation.cancelChildren(parent),
     parentOf: (callId) => own?.recordOf(callId)?.parent,

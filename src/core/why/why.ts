@@ -35,9 +35,9 @@ export interface WhyRuntime {
   readonly options: { readonly processId: ProcessId; readonly nodeId: NodeId; readonly jobId: JobId; readonly ids: IdSource };
   readonly table: ObjectTable;
   readonly daemon: Connection;
-  readonly submitter: TaskSubmitter;
+  readonly calls: { readonly submitter: TaskSubmitter };
   readonly longWaits: LongWaits;
-  actor(id: ActorId, className: string, options: { watch: boolean }): ActorClient;
+  readonly actors: { client(id: ActorId, className: string, options: { watch: boolean }): ActorClient };
 }
 
 export class WhyExplainer {
@@ -139,14 +139,14 @@ export class WhyExplainer {
   }
 
   async #task(what: string, record: CallRecord, trail: WhyTrail): Promise<WhyHeader> {
-    const sent = this.#runtime.submitter.whereIs(record);
+    const sent = this.#runtime.calls.submitter.whereIs(record);
     if (sent !== undefined) return await this.#sent(what, record, trail, sent);
     if (!record.isQueued) return node({ what, state: "waits for its turn", reason: "it failed and waits for its next try" });
     return await this.#lease(what, { shape: record.shape }, trail);
   }
 
   async #actorCall(what: string, record: CallRecord, trail: WhyTrail): Promise<WhyHeader> {
-    const client = this.#runtime.actor(record.actor as NonNullable<CallRecord["actor"]>, "", { watch: false }).resolved;
+    const client = this.#runtime.actors.client(record.actor as NonNullable<CallRecord["actor"]>, "", { watch: false }).resolved;
     const { state } = client;
     if (state?.phase === "restarting") return node({ what, state: "waits for the actor", reason: `actor ${client.className} restarts` });
     if (state?.phase !== "alive") {

@@ -4,13 +4,14 @@
  * Decides how a stored object is kept while somebody reads it: a mapped view pins the object's entry until the memory is unreachable, so an
  * extent is never reused under a reader. How much of the quota is left comes from the daemon and is corrected by what was written since.
  */
-import type { ObjectId, ProcessId } from "../base/ids.ts";
+import type { ProcessId } from "../base/ids.ts";
 import { MESSAGE, type WireLocation } from "../wire/messages.ts";
 import { ArenaReader } from "./arena-reader.ts";
 import { ArenaWriter, arenaBytesFor } from "./arena-writer.ts";
 import type { DaemonChannel } from "./daemon-channel.ts";
 import { COLLECT_ABOVE } from "./limits.ts";
 import type { ObjectEntry } from "./object-entry.ts";
+import type { ObjectTable } from "./object-table.ts";
 import { RemoteCopies } from "./remote-copies.ts";
 import type { Handlers } from "../wire/message-table.ts";
 import type { MessagesToProcess } from "../wire/messages-to-process.ts";
@@ -20,12 +21,10 @@ interface LocalStoreOptions {
   memoryDirectory: string;
   spillDirectory: string;
   processId: ProcessId;
-  idOf: (entry: ObjectEntry) => ObjectId;
+  table: Pick<ObjectTable, "idOf" | "pin" | "unpin">;
   quotaBytes: number;
   channel: DaemonChannel;
   collectGarbage: () => void;
-  pin: (entry: ObjectEntry) => void;
-  unpin: (entry: ObjectEntry) => void;
   /** Nothing was read for a while, and mapped views are left. */
   onQuiet: () => void;
 }
@@ -88,11 +87,11 @@ export class LocalStore {
 
   constructor(options: LocalStoreOptions) {
     this.#options = options;
-    const { processId, idOf, channel } = options;
+    const { processId, table, channel } = options;
     this.#processTag = storeTagOf(processId);
     this.copies = new RemoteCopies({
       processId,
-      idOf,
+      idOf: (entry) => table.idOf(entry),
       fetch: (object, purpose) => channel.fetch(object, purpose),
       release: (location) => channel.copyReleased(location),
     });
@@ -137,7 +136,7 @@ export class LocalStore {
       this.#tellUse();
     }
     if (object.mapped && keeper !== undefined) {
-      this.#options.pin(keeper);
+      this.#options.table.pin(keeper);
       const arena = location[3] === "memory" && !object.restored ? location[0] : undefined;
       this.#mapped.set(token, { keeper, arena });
       this.#countMapped(arena, 1);
@@ -226,7 +225,7 @@ export class LocalStore {
       this.#mapped.delete(token);
       if (mapped === undefined) continue;
       this.#countMapped(mapped.arena, -1);
-      this.#options.unpin(mapped.keeper);
+      this.#options.table.unpin(mapped.keeper);
     }
     if (this.#mapped.size === 0) this.#stopWatching();
   }

@@ -1,0 +1,70 @@
+/**
+ * The objects of this process: their entries, their bytes in the store, how they were made, and what the daemon is told of them.
+ *
+ * Joins table, store and lineage, each of which has to hear what happens in the others; what stands above it reads and writes objects and never joins these again.
+ */
+import { DaemonChannel } from "../../runtime/objects/daemon-channel.ts";
+import { LINEAGE_PART_OF_STORE } from "../../runtime/objects/limits.ts";
+import { LocalStore } from "../../runtime/objects/local-store.ts";
+import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import { ObjectTable } from "../../runtime/objects/object-table.ts";
+import type { Payload } from "../../runtime/objects/payload.ts";
+import type { Connection } from "../../runtime/rpc/connection.ts";
+import { Lineage } from "../calls/lineage.ts";
+import type { RuntimeOptions } from "../runtime-options.ts";
+
+interface ObjectEvents {
+  /** Somebody is sent a settled entry: its serialized form. */
+  readonly payloadOf: (entry: ObjectEntry) => Payload;
+  /** The last ref of a failed entry has gone, and nobody has awaited it. */
+  readonly onUnseenFailure: (entry: ObjectEntry) => void;
+}
+
+export class ProcessObjects {
+  readonly channel: DaemonChannel;
+  readonly table: ObjectTable;
+  readonly lineage: Lineage;
+  readonly store: LocalStore;
+
+  constructor(options: RuntimeOptions, daemon: Connection, events: ObjectEvents) {
+    const { processId, daemonId, role, ids, memoryDirectory, spillDirectory, storeQuotaBytes: quotaBytes } = options;
+    const channel = new DaemonChannel({ connection: daemon, daemonId, processId });
+    const letCopyGo = (entry: ObjectEntry): void => {
+      if (this.store.copies.size > 0) this.store.copies.letGo(entry);
+    };
+    const table = new ObjectTable({
+      ...events,
+      processId,
+      ownerOfRecord: role === "driver" ? processId : daemonId,
+      ids,
+      channel,
+      freeStored: (location) => this.store.freed(location),
+      onReleased: (entry) => {
+        this.lineage.released(entry);
+        letCopyGo(entry);
+      },
+      onUnkept: letCopyGo,
+      onHandedOver: (location) => this.store.handedOver(location),
+    });
+    const lineage = new Lineage({ table, processId, storedBytesMax: quotaBytes * LINEAGE_PART_OF_STORE });
+    this.channel = channel;
+    this.table = table;
+    this.lineage = lineage;
+    this.store = new LocalStore({
+      memoryDirectory,
+      spillDirectory,
+      processId,
+      quotaBytes,
+      channel,
+      table,
+      collectGarbage: () => {
+        lineage.dropStored();
+        options.collectGarbage();
+      },
+      // A worker's heap is small and its pause nobody's; a driver's may be neither.
+      onQuiet: () => {
+        if (role === "worker") options.collectGarbage();
+      },
+    });
+  }
+}

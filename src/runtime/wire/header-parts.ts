@@ -10,9 +10,11 @@ import type { DefinitionHeader } from "./definition-messages.ts";
 import * as shape from "./header-shape.ts";
 import type {
   AcceleratorIds,
+  ActorEnding,
   ActorInterfaceHeader,
   ActorLeavingHeader,
   ActorOptionsHeader,
+  ActorPhase,
   ActorRefusal,
   EnvironmentHeader,
   GroupCreateHeader,
@@ -172,6 +174,19 @@ export const actorFacts: shape.Shape<ActorFactsHeader> = fields<ActorFactsHeader
   creator: processId,
   options: actorOptions,
 });
+
+export const actorPhase: shape.Shape<ActorPhase> = exactly("pending", "alive", "restarting", "dead");
+export const actorEnding: shape.Shape<ActorEnding> = exactly(
+  "terminated",
+  "exited",
+  "killed",
+  "unheld",
+  "creatorGone",
+  "constructorFailed",
+  "crashed",
+  "nameTaken",
+  "notCreated",
+);
 
 /** From an actor that ends by itself. */
 export const actorLeaving: shape.Shape<ActorLeavingHeader> = fields<ActorLeavingHeader>({

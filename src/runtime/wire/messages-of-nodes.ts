@@ -172,7 +172,12 @@ const actorToPlace = fields<ActorToPlace>({
   facts: optional(actorFacts),
 });
 const preparation = fields<GroupPreparation>({ attempt: number, bundles, mayWait: flag, placement: number, facts: optional(group) });
-const nodeInfo = fields<NodeInfoHeader>({ ...nodeFacts, alive: flag, reason: optional(text), goneMs: optional(number) });
+export const nodeInfo: shape.Shape<NodeInfoHeader> = fields<NodeInfoHeader>({
+  ...nodeFacts,
+  alive: flag,
+  reason: optional(text),
+  goneMs: optional(number),
+});
 
 const NODE_COMMANDS: Shapes<NodeCommands> = {
   hold: held,

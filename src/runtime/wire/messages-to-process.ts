@@ -5,7 +5,19 @@
  * taken from other nodes (`runtime/node/membership/message-validation.ts`).
  */
 import type { ActorId, NodeId, ObjectId, ProcessId } from "../base/ids.ts";
-import { accelerators, callsRead, groupState, leaseName, location, payload, refusal, whyRef, workerExit } from "./header-parts.ts";
+import {
+  accelerators,
+  actorEnding,
+  actorPhase,
+  callsRead,
+  groupState,
+  leaseName,
+  location,
+  payload,
+  refusal,
+  whyRef,
+  workerExit,
+} from "./header-parts.ts";
 import * as shape from "./header-shape.ts";
 import type { Shapes } from "./message-table.ts";
 import {
@@ -127,15 +139,13 @@ interface CertificateHeader {
 
 const actorState = fields<ActorStateHeader>({
   actorId,
-  phase: exactly("pending", "alive", "restarting", "dead"),
+  phase: actorPhase,
   incarnation: number,
   processId: optional(processId),
   address: optional(text),
   pid: optional(number),
   reason: optional(text),
-  ending: optional(
-    exactly("terminated", "exited", "killed", "unheld", "creatorGone", "constructorFailed", "crashed", "nameTaken", "notCreated"),
-  ),
+  ending: optional(actorEnding),
   exit: optional(workerExit),
   refusal: optional(refusal),
   error: optional(payload),

@@ -10,7 +10,8 @@ import { RecordedTables } from "./recorded-tables.ts";
 import type { StoreWrite } from "../../control-plane/control-store.ts";
 import { MemoryStore } from "../../control-plane/memory-store.ts";
 
-const creator = "creator" as ProcessId;
+const idOf = (digit: string): string => digit.repeat(32);
+const creator = idOf("c") as ProcessId;
 const args: PayloadHeader = { inBand: 3, buffers: [], graph: false, error: false, definitions: [], refs: [], stored: undefined };
 
 function options(more: Partial<ActorOptionsHeader> = {}): ActorOptionsHeader {
@@ -57,7 +58,7 @@ class Bench {
   }
 }
 
-const facts = { id: "w" as ProcessId, holderId: "w" as ProcessId, pid: 1, address: "a", remoteAddress: "r" };
+const facts = { id: idOf("e") as ProcessId, holderId: idOf("e") as ProcessId, pid: 1, address: "a", remoteAddress: "r" };
 
 describe("records of the head", () => {
   test("an actor comes back as it was: its options, its arguments, its name and its place", async () => {
@@ -143,10 +144,11 @@ describe("records of the head", () => {
 
   test("ids for which another actor was found mean it also after a restart", async () => {
     const bench = new Bench();
-    bench.create("a", { name: "x" });
-    bench.tables.actors.handle({ kind: "found", id: "other" as ActorId, existing: "a" as ActorId, creator });
+    const existing = idOf("a") as ActorId;
+    bench.create(existing, { name: "x" });
+    bench.tables.actors.handle({ kind: "found", id: "other" as ActorId, existing, creator });
     await bench.keep();
-    expect((await bench.next()).actors.aliasOf("other" as ActorId)).toEqual({ existing: "a", creator });
+    expect((await bench.next()).actors.aliasOf("other" as ActorId)).toEqual({ existing, creator });
     bench.tables.actors.handle({ kind: "unheld", id: "other" as ActorId });
     await bench.keep();
     expect((await bench.next()).actors.aliasOf("other" as ActorId)).toBeUndefined();
@@ -182,14 +184,14 @@ describe("records of the head", () => {
       ["a", 3],
       ["d", undefined],
     ] as const)
-      bench.tables.node({ nodeId: name as NodeId, incarnation: "1", state: "dead", reason: "so", info: undefined, goneMs });
+      bench.tables.node({ nodeId: idOf(name) as NodeId, incarnation: "1", state: "dead", reason: "so", info: undefined, goneMs });
     await bench.keep();
     const { nodes } = new RecordedTables().restore(await bench.store.list(HEAD_PREFIX));
     expect(nodes.map(({ nodeId, goneMs }) => [nodeId, goneMs])).toEqual([
-      ["d", undefined],
-      ["c", 1],
-      ["b", 2],
-      ["a", 3],
+      [idOf("d"), undefined],
+      [idOf("c"), 1],
+      [idOf("b"), 2],
+      [idOf("a"), 3],
     ]);
   });
 
@@ -239,16 +241,24 @@ describe("records of the head", () => {
       isDetached: true,
       owner: undefined,
     };
-    const nodeIds = ["node" as NodeId, "other" as NodeId];
+    const nodeIds = [idOf("a") as NodeId, idOf("b") as NodeId];
     bench.tables.groups.handle({ kind: "create", header: { ...header, id: "1" } });
     bench.tables.groups.handle({ kind: "reserved", id: "1", nodeIds });
     bench.tables.groups.handle({ kind: "lost", id: "1", indices: [1] });
     bench.tables.groups.handle({ kind: "create", header: { ...header, id: "2", name: undefined } });
     await bench.keep();
     const { groups } = await bench.next();
-    expect(groups.named("g", "n")).toMatchObject({ header: { state: "rescheduling", nodeIds: ["node", undefined] } });
+    expect(groups.named("g", "n")).toMatchObject({ header: { state: "rescheduling", nodeIds: [nodeIds[0], undefined] } });
     expect(groups.get("2")?.header.state).toBe("pending");
   });
+});
+
+test("a record that no head has written is not taken for one", () => {
+  const node = { nodeId: "not an id" as NodeId, incarnation: "1", state: "dead" as const, reason: "so", info: undefined };
+  const bench = new Bench();
+  bench.tables.node(node);
+  const entries = bench.tables.takeWrites().flatMap(({ key, value }) => (value === undefined ? [] : [{ key, value, revision: 1 }]));
+  expect(() => new RecordedTables().restore(entries)).toThrow(/^Cannot read the record head\.node\..*nodeId is not an id/);
 });
 
 test("what is too long for a record is refused before it is one", () => {

@@ -9,8 +9,13 @@ import { copyBytes } from "../../base/bytes.ts";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
+import * as parts from "../../wire/header-parts.ts";
+import * as shapes from "../../wire/header-shape.ts";
+import { nodeInfo } from "../../wire/messages-of-nodes.ts";
+import type { Shapes } from "../../wire/message-table.ts";
+import { DecodeError } from "../../wire/value/decode-error.ts";
 import type { DefinitionHeader } from "../../wire/definition-messages.ts";
-import type { ActorOptionsHeader, EnvironmentHeader, PayloadHeader } from "../../wire/messages.ts";
+import type { ActorOptionsHeader, EnvironmentHeader, GroupHeader, PayloadHeader } from "../../wire/messages.ts";
 import type { ActorRecord, Alias } from "../actors/actor-table.ts";
 import type { StoredDefinition } from "../definition-table.ts";
 import { type ExtensionRecord, recordId } from "../extension-records.ts";
@@ -22,9 +27,9 @@ import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
 import { storeKey } from "../../control-plane/store-keys.ts";
 
-export const HEAD_PREFIX = "head";
+const { actorId, either, exactly, fields, flag, list, number, optional, problemOf, processId, text, unchecked } = shapes;
 
-type RecordKind = "actor" | "spec" | "alias" | "group" | "definition" | "name" | "environment" | "node" | "value" | "extension";
+export const HEAD_PREFIX = "head";
 
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
 export interface NodeRecord {
@@ -61,6 +66,73 @@ type StateHeader = Pick<
   ActorRecord,
   "phase" | "incarnation" | "restartsLeft" | "deathsInARow" | "worker" | "isEnding" | "ending" | "reason" | "exit" | "refusal"
 > & { error: PayloadHeader | undefined; order: number };
+
+interface Headers {
+  readonly actor: StateHeader;
+  readonly spec: SpecHeader;
+  readonly alias: Alias;
+  readonly group: GroupRecord;
+  readonly definition: DefinitionHeader;
+  /** The same by another id of the definition. */
+  readonly name: DefinitionHeader;
+  readonly environment: EnvironmentHeader;
+  readonly node: NodeRecord;
+  readonly value: Omit<KeyValue, "body">;
+  readonly extension: ExtensionRecord;
+}
+
+type RecordKind = keyof Headers;
+
+interface StoredRecord<Header> {
+  readonly id: string;
+  readonly header: Header;
+  readonly body: Uint8Array;
+}
+
+const SHAPES: Shapes<Headers> = {
+  actor: fields<StateHeader>({
+    phase: parts.actorPhase,
+    incarnation: number,
+    restartsLeft: number,
+    deathsInARow: number,
+    worker: optional(parts.workerFacts),
+    isEnding: flag,
+    ending: optional(parts.actorEnding),
+    reason: optional(text),
+    exit: optional(parts.workerExit),
+    refusal: optional(parts.refusal),
+    error: optional(parts.payload),
+    order: number,
+  }),
+  spec: fields<SpecHeader>({
+    creator: processId,
+    options: parts.actorOptions,
+    start: optional(fields({ definition: text, args: parts.payload, deps: list(parts.payload) })),
+  }),
+  alias: fields<Alias>({ existing: actorId, creator: processId }),
+  group: fields<GroupRecord>({
+    header: fields<GroupHeader>({
+      ...parts.groupFields,
+      state: exactly("pending", "created", "rescheduling", "removed"),
+      nodeIds: list(optional(shapes.nodeId)),
+    }),
+    owner: optional(either(processId, actorId)),
+    reason: optional(text),
+  }),
+  definition: parts.definition,
+  name: parts.definition,
+  environment: parts.environment,
+  node: fields<NodeRecord>({
+    nodeId: shapes.nodeId,
+    incarnation: text,
+    state: exactly("alive", "suspect", "dead"),
+    reason: optional(text),
+    info: optional(nodeInfo),
+    goneMs: optional(number),
+  }),
+  value: fields<Headers["value"]>({ namespace: text, key: text, form: exactly("bytes", "json"), by: text }),
+  extension: fields<ExtensionRecord>({ extension: text, table: text, key: text, value: unchecked() }),
+};
 
 const NOTHING = new Uint8Array(0);
 
@@ -153,44 +225,30 @@ export class HeadRecords {
   read(entries: readonly StoreEntry[]): HeadTables {
     const values = new Map<string, Uint8Array>();
     for (const { key, value } of entries) values.set(key, value);
-    const kinds = {
-      actor: [],
-      spec: [],
-      alias: [],
-      group: [],
-      definition: [],
-      name: [],
-      environment: [],
-      node: [],
-      value: [],
-      extension: [],
-    } as Record<RecordKind, [id: string, header: unknown, body: Uint8Array][]>;
-    for (const { key, value } of entries) {
-      const [prefix, kind, id, part] = key.split(".");
-      if (prefix !== HEAD_PREFIX || part !== undefined || id === undefined || !((kind as string) in kinds)) continue;
-      const { header, body } = this.#join(key, value, values);
-      kinds[kind as RecordKind].push([id, header, body]);
-    }
+    const keys = Map.groupBy(values.keys(), kindOf);
+    const read = <K extends RecordKind>(kind: K): StoredRecord<Headers[K]>[] =>
+      (keys.get(kind) ?? []).map((key) => this.#readRecord(SHAPES[kind], key, values));
+    const headers = <K extends RecordKind>(kind: K): Headers[K][] => read(kind).map(({ header }) => header);
     return {
-      actors: this.#readActors(kinds.spec, kinds.actor),
-      aliases: new Map(kinds.alias.map(([id, header]) => [id as ActorId, header as Alias])),
-      groups: kinds.group.map(([, header]) => header as GroupRecord),
-      definitions: readDefinitions(kinds.definition, kinds.name),
-      environments: kinds.environment.map(([, header]) => header as EnvironmentHeader),
+      actors: this.#readActors(read("spec"), read("actor")),
+      aliases: new Map(read("alias").map(({ id, header }) => [id as ActorId, header])),
+      groups: headers("group"),
+      definitions: readDefinitions(read("definition"), headers("name")),
+      environments: headers("environment"),
       // The dead in the order in which they died: the oldest are forgotten first.
-      nodes: kinds.node.map(([, header]) => header as NodeRecord).sort((a, b) => (a.goneMs ?? 0) - (b.goneMs ?? 0)),
-      values: kinds.value.map(([, header, body]) => ({ ...(header as Omit<KeyValue, "body">), body })),
-      extensions: kinds.extension.map(([, header]) => header as ExtensionRecord),
+      nodes: headers("node").sort((a, b) => (a.goneMs ?? 0) - (b.goneMs ?? 0)),
+      values: read("value").map(({ header, body }) => ({ ...header, body })),
+      extensions: headers("extension"),
     };
   }
 
-  #readActors(specs: readonly [string, unknown, Uint8Array][], states: readonly [string, unknown, Uint8Array][]): ActorRecord[] {
-    const bodies = new Map(specs.map(([id, header, body]) => [id, { header: header as SpecHeader, body }]));
+  #readActors(specs: readonly StoredRecord<SpecHeader>[], states: readonly StoredRecord<StateHeader>[]): ActorRecord[] {
+    const specOf = new Map(specs.map((spec) => [spec.id, spec]));
     const found: { order: number; record: ActorRecord }[] = [];
-    for (const [id, read, errorBody] of states) {
-      const spec = bodies.get(id);
+    for (const { id, header, body: errorBody } of states) {
+      const spec = specOf.get(id);
       if (spec === undefined) continue;
-      const { error, order, ...state } = read as StateHeader;
+      const { error, order, ...state } = header;
       const { creator, options, start } = spec.header;
       this.#order = Math.max(this.#order, order + 1);
       this.#orders.set(id as ActorId, order);
@@ -246,13 +304,17 @@ export class HeadRecords {
     else this.#furtherParts.delete(key);
   }
 
-  #join(key: string, first: Uint8Array, values: ReadonlyMap<string, Uint8Array>): { header: unknown; body: Uint8Array } {
-    const parts = [first];
-    for (let part = values.get(`${key}.1`); part !== undefined; part = values.get(`${key}.${parts.length}`)) parts.push(part);
-    this.#remember(key, parts.length - 1);
-    const bytes = parts.length === 1 ? first : new Uint8Array(Buffer.concat(parts));
+  /** @throws DecodeError for what no head has written: nothing is decided on half of what was kept */
+  #readRecord<Header>(shape: shapes.Shape<Header>, key: string, values: ReadonlyMap<string, Uint8Array>): StoredRecord<Header> {
+    const first = values.get(key) ?? NOTHING;
+    const pieces = [first];
+    for (let piece = values.get(`${key}.1`); piece !== undefined; piece = values.get(`${key}.${pieces.length}`)) pieces.push(piece);
+    this.#remember(key, pieces.length - 1);
+    const bytes = pieces.length === 1 ? first : new Uint8Array(Buffer.concat(pieces));
     const headerBytes = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-    return { header: decodeHeader(bytes.subarray(4, 4 + headerBytes)), body: copyBytes(bytes, 4 + headerBytes) };
+    const header = decodeHeader(bytes.subarray(4, 4 + headerBytes));
+    if (!shape(header)) throw new DecodeError(`Cannot read the record ${key} of the head: ${problemOf(shape, header)}`);
+    return { id: key.split(".")[2] ?? "", header, body: copyBytes(bytes, 4 + headerBytes) };
   }
 }
 
@@ -266,19 +328,20 @@ export function recordObstacle(kind: "actor" | "definition", { name, bytes }: { 
   );
 }
 
-function readDefinitions(
-  contents: readonly [string, unknown, Uint8Array][],
-  names: readonly [string, unknown, Uint8Array][],
-): StoredDefinition[] {
-  const bodies = new Map(contents.map(([, header, body]) => [(header as DefinitionHeader).contentId, body]));
-  const named = names.flatMap(([, read]) => {
-    const header = read as DefinitionHeader;
+function readDefinitions(contents: readonly StoredDefinition[], names: readonly DefinitionHeader[]): StoredDefinition[] {
+  const bodies = new Map(contents.map(({ header, body }) => [header.contentId, body]));
+  const named = names.flatMap((header) => {
     const body = bodies.get(header.contentId);
     return body === undefined ? [] : [{ header, body }];
   });
   const withName = new Set(named.map(({ header }) => header.contentId));
-  const nameless = contents.map(([, header, body]) => ({ header: header as DefinitionHeader, body }));
-  return [...named, ...nameless.filter(({ header }) => !withName.has(header.contentId))];
+  return [...named, ...contents.filter(({ header }) => !withName.has(header.contentId)).map(({ header, body }) => ({ header, body }))];
+}
+
+/** Undefined for the further parts of a record, and for what is none. */
+function kindOf(key: string): string | undefined {
+  const [prefix, kind, id, part] = key.split(".");
+  return prefix === HEAD_PREFIX && part === undefined && id !== undefined ? kind : undefined;
 }
 
 function keyOf(kind: RecordKind, id: string): string {

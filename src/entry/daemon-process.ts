@@ -13,7 +13,7 @@ import { PREWARMED_MAX } from "../runtime/node/leases/limits.ts";
 import { ClusterMembership, workerListenAddress } from "../runtime/node/membership/cluster-membership.ts";
 import { type Joined, joinCluster } from "../runtime/node/membership/join.ts";
 import { onlyNode } from "../runtime/node/membership/only-node.ts";
-import { createProcessLauncher } from "../runtime/node/workers/process-launcher.ts";
+import { ProcessLauncher } from "../runtime/node/workers/process-launcher.ts";
 import { createSpillDisk } from "../runtime/objects/spill-disk.ts";
 import { listen } from "../runtime/os/network/endpoint.ts";
 import { createMemoryProbe, pretendedMemoryBytes } from "../runtime/os/machine/memory-usage.ts";
@@ -114,7 +114,7 @@ const environments = nodeEnvironments({
   peer: (node) => daemon.daemonOf(node),
 });
 
-const launcher = createProcessLauncher({
+const launcher = new ProcessLauncher({
   entry: workerEntry,
   pythonFolder: pathOfFileUrl(new URL("python", PACKAGE_URL)),
   execArgv: configuration.workerExecArgv,

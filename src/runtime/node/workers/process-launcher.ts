@@ -53,18 +53,7 @@ export interface WorkerConfiguration {
   workingDirectory?: string | undefined;
 }
 
-/** A launcher that may have processes which nobody has been given. */
-interface ProcessLauncher extends WorkerLauncher {
-  /** Starts the spare ones. */
-  start(): void;
-  /** Resolves when the spare ones have ended. */
-  close(): Promise<void>;
-}
-
-/** Spare processes are started so long after one was taken. */
-const SPARES_AFTER_MS = 1000;
-
-export function createProcessLauncher(options: {
+interface ProcessLauncherOptions {
   entry: string;
   /** The folder of the programs of workers that speak Python. */
   pythonFolder: string;
@@ -77,97 +66,109 @@ export function createProcessLauncher(options: {
   spares: number;
   /** Processes that have been started already, for workers of the default environment. */
   early?: EarlyWorkers<SpareProcess> | undefined;
-}): ProcessLauncher {
-  const memoryBytes = usableMemoryBytes();
-  const withHeapLimit = (execArgv: readonly string[], settings: LaunchSettings | undefined): string[] => {
-    const nodeOptions = settings?.envVars["NODE_OPTIONS"] ?? process.env["NODE_OPTIONS"];
-    return [...execArgv, ...workerHeapFlags({ memoryBytes, cpus: options.cpus, execArgv, nodeOptions })];
+}
+
+interface Start {
+  readonly environment: string;
+  readonly settings: LaunchSettings | undefined;
+  readonly configuration: WorkerConfiguration;
+}
+
+/** Spare processes are started so long after one was taken. */
+const SPARES_AFTER_MS = 1000;
+
+export class ProcessLauncher implements WorkerLauncher {
+  readonly #options: ProcessLauncherOptions;
+  readonly #memoryBytes = usableMemoryBytes();
+  readonly #spares: SpareWorkers<SpareProcess>;
+  readonly #python: PythonWorkers;
+
+  constructor(options: ProcessLauncherOptions) {
+    this.#options = options;
+    const { spares: count, pythonFolder, onSpawned } = options;
+    this.#spares = new SpareWorkers({
+      count,
+      start: (gone) => startSpareProcess(options, gone),
+      end: ({ child }) => child.kill("SIGKILL"),
+      later: (callback) => {
+        const timer = setTimeout(callback, SPARES_AFTER_MS).unref();
+        return () => clearTimeout(timer);
+      },
+    });
+    this.#python = new PythonWorkers({ entry: `${pythonFolder}/worker.py`, zygoteEntry: `${pythonFolder}/zygote.py`, onSpawned });
+  }
+
+  /** Starts the spare ones. */
+  start(): void {
+    this.#spares.fill();
+  }
+
+  /** Resolves when the spare ones have ended. */
+  async close(): Promise<void> {
+    this.#python.close();
+    await Promise.all([this.#spares.close(), this.#options.early?.close()]);
+  }
+
+  readonly launch: WorkerLauncher["launch"] = ({ workerId, environment, settings, onLine, onExit }) => {
+    const configuration = this.#options.configure(workerId, settings);
+    const slot = new DaemonInterruptSlot(configuration.interruptSlot);
+    let isGone = false;
+    const child = this.#start(
+      { environment, settings, configuration },
+      {
+        onLine,
+        onExit: (exit) => {
+          const lastCalls = { running: slot.running(), begun: slot.begun() };
+          slot.remove();
+          isGone = true;
+          onExit({ ...exit, ...lastCalls });
+        },
+      },
+    );
+    return {
+      get pid() {
+        return child.pid;
+      },
+      kill: () => child.kill("SIGKILL"),
+      interrupt: (call) => {
+        if (!isGone && slot.requestInterrupt(call)) child.kill("SIGINT");
+      },
+      runsOther: (call) => !isGone && slot.runsOther(call),
+    };
   };
-  const spares = new SpareWorkers({
-    count: options.spares,
-    start: (gone) => startSpareProcess(options, gone),
-    end: ({ child }) => child.kill("SIGKILL"),
-    later: (callback) => {
-      const timer = setTimeout(callback, SPARES_AFTER_MS).unref();
-      return () => clearTimeout(timer);
-    },
-  });
-  const spareFor = (settings: LaunchSettings | undefined): SpareProcess | undefined => {
-    if (settings === undefined) return options.early?.take();
-    return canTakeSpare(settings, options.execArgv) ? spares.take() : undefined;
-  };
-  const startFor = (settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child => {
-    const spare = spareFor(settings);
-    if (spare === undefined) {
-      // Of a job's driver: what it loads has to be loaded in the same way.
-      const flags = [...(settings?.description.job?.execArgv ?? options.execArgv), ...(settings?.description.execArgv ?? [])];
-      return new Child({
-        entry: options.entry,
-        program: settings?.program,
-        execArgv: withHeapLimit(flags, settings),
-        configuration,
-        ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
-        ...listeners,
-        onMessage: () => {},
-      });
-    }
-    spare.take(listeners);
-    spare.child.configure({ ...configuration, workingDirectory: settings?.workingDirectory });
-    return spare.child;
-  };
-  const python = new PythonWorkers({
-    entry: `${options.pythonFolder}/worker.py`,
-    zygoteEntry: `${options.pythonFolder}/zygote.py`,
-    onSpawned: options.onSpawned,
-  });
-  const start = (
-    {
-      environment,
-      settings,
-      configuration,
-    }: { environment: string; settings: LaunchSettings | undefined; configuration: WorkerConfiguration },
-    listeners: Listeners,
-  ): StartedWorker => {
+
+  #start({ environment, settings, configuration }: Start, listeners: Listeners): StartedWorker {
     if (settings?.interpreter !== undefined)
-      return python.start({ environment, settings: { ...settings, interpreter: settings.interpreter }, configuration, listeners });
-    const child = startFor(settings, configuration, listeners);
-    options.onSpawned(child.pid);
+      return this.#python.start({ environment, settings: { ...settings, interpreter: settings.interpreter }, configuration, listeners });
+    const child = this.#takeSpare(settings, configuration, listeners) ?? this.#startNode(settings, configuration, listeners);
+    this.#options.onSpawned(child.pid);
     return child;
-  };
-  return {
-    start: () => spares.fill(),
-    close: async () => {
-      python.close();
-      await Promise.all([spares.close(), options.early?.close()]);
-    },
-    launch: ({ workerId, environment, settings, onLine, onExit }) => {
-      const configuration = options.configure(workerId, settings);
-      const slot = new DaemonInterruptSlot(configuration.interruptSlot);
-      let isGone = false;
-      const child = start(
-        { environment, settings, configuration },
-        {
-          onLine,
-          onExit: (exit) => {
-            const lastCalls = { running: slot.running(), begun: slot.begun() };
-            slot.remove();
-            isGone = true;
-            onExit({ ...exit, ...lastCalls });
-          },
-        },
-      );
-      return {
-        get pid() {
-          return child.pid;
-        },
-        kill: () => child.kill("SIGKILL"),
-        interrupt: (call) => {
-          if (!isGone && slot.requestInterrupt(call)) child.kill("SIGINT");
-        },
-        runsOther: (call) => !isGone && slot.runsOther(call),
-      };
-    },
-  };
+  }
+
+  #takeSpare(settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child | undefined {
+    const { early, execArgv } = this.#options;
+    const isOther = settings !== undefined && !canTakeSpare(settings, execArgv);
+    const spare = settings === undefined ? early?.take() : isOther ? undefined : this.#spares.take();
+    spare?.take(listeners);
+    spare?.child.configure({ ...configuration, workingDirectory: settings?.workingDirectory });
+    return spare?.child;
+  }
+
+  #startNode(settings: LaunchSettings | undefined, configuration: WorkerConfiguration, listeners: Listeners): Child {
+    const { entry, cpus, execArgv: ownFlags } = this.#options;
+    // Of a job's driver: what it loads has to be loaded in the same way.
+    const execArgv = [...(settings?.description.job?.execArgv ?? ownFlags), ...(settings?.description.execArgv ?? [])];
+    const nodeOptions = settings?.envVars["NODE_OPTIONS"] ?? process.env["NODE_OPTIONS"];
+    return new Child({
+      entry,
+      program: settings?.program,
+      execArgv: [...execArgv, ...workerHeapFlags({ memoryBytes: this.#memoryBytes, cpus, execArgv, nodeOptions })],
+      configuration,
+      ...(settings === undefined ? {} : { env: settings.envVars, cwd: settings.workingDirectory }),
+      ...listeners,
+      onMessage: () => {},
+    });
+  }
 }
 
 /** Variables and flags have to be there when a process starts: libraries and Node itself look at them then. */

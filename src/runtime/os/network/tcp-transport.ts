@@ -108,79 +108,8 @@ export function connectTcp(address: string, options: ConnectOptions = {}): Promi
 /** Resolves with the address that it really listens at: the port is known, the host is as given. */
 export function listenTcp(address: string, onTransport: (transport: Transport) => void, options: ListenOptions = {}): Promise<Listener> {
   const { host, port } = parseNetworkAddress(address);
-  let identity = options.identity ?? tlsIdentity();
-  const all = new UnfinishedConnections({ atOnceMax: UNFINISHED_AT_PORT_MAX });
-  /** By the other end: TLS gives another socket than the one that came. */
-  const unfinished = new Map<string, UnfinishedConnection>();
-  let secureServer: tls.Server | undefined;
-  const secure = (): tls.Server => {
-    if (secureServer !== undefined) return secureServer;
-    secureServer = process.getBuiltinModule("node:tls").createServer({
-      ...contextOf(identity),
-      requestCert: true,
-      rejectUnauthorized: false,
-      handshakeTimeout: HANDSHAKE_WITHIN_MS,
-    });
-    secureServer.on("tlsClientError", (_, socket) => socket.destroy());
-    secureServer.on("secureConnection", (socket) => {
-      const entry = unfinished.get(keyOf(socket));
-      if (entry !== undefined) entry.drop = () => socket.destroy();
-      const certifiedNodeId = socket.authorized ? nodeOf(socket) : undefined;
-      if (certifiedNodeId !== undefined) onTransport(transportOf(socket, { certifiedNodeId, unfinished: entry }));
-      else if (options.onUnauthenticated === undefined) socket.destroy();
-      else options.onUnauthenticated(new SocketTransport(socket, { channel: TLS_CHANNEL, unfinished: entry }), problemOf(socket));
-    });
-    return secureServer;
-  };
-  // A certificate that cannot be used is refused here, not at the first caller.
-  if (identity !== undefined) secure();
-  const unwatch = watchTlsIdentity((later) => {
-    if (options.identity !== undefined) return;
-    identity = later;
-    secureServer?.setSecureContext(contextOf(later));
-  });
-  const begin = (socket: net.Socket, first: Buffer): void => {
-    socket.unshift(first);
-    if (first[0] === TLS_HANDSHAKE && first[1] === TLS_MAJOR_VERSION && identity !== undefined) {
-      secure().emit("connection", socket);
-      return;
-    }
-    if (isLoopbackHost(socket.remoteAddress ?? "") && identity?.alsoOnLoopback !== true)
-      onTransport(transportOf(socket, { unfinished: unfinished.get(keyOf(socket)) }));
-    else socket.destroy();
-  };
-  const server = net.createServer((socket) => {
-    const faults = networkFaults();
-    const peer = socket.remoteAddress ?? "";
-    if (faults?.isConnected(peer) === false) {
-      // It was on its way when the network was cut: nobody answers it.
-      socket.on("error", () => {});
-      socket.pause();
-      const give = (): void => void socket.destroy();
-      faults.afterCut(peer, CONNECT_WITHIN_MS).then(give, give);
-      return;
-    }
-    const key = keyOf(socket);
-    tune(socket);
-    const entry = all.begin(() => socket.destroy());
-    unfinished.set(key, entry);
-    const timer = setTimeout(() => socket.destroy(), HANDSHAKE_WITHIN_MS);
-    timer.unref();
-    const onReadable = (): void => {
-      const first = socket.read(FIRST_BYTES) as Buffer | null;
-      if (first === null) return;
-      clearTimeout(timer);
-      socket.off("readable", onReadable);
-      begin(socket, first);
-    };
-    socket.on("readable", onReadable);
-    socket.on("error", () => socket.destroy());
-    socket.on("close", () => {
-      clearTimeout(timer);
-      entry.finish();
-      if (unfinished.get(key) === entry) unfinished.delete(key);
-    });
-  });
+  const callers = new TcpCallers(onTransport, options);
+  const server = net.createServer((socket) => callers.came(socket));
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port, backlog: BACKLOG }, () => {
@@ -194,13 +123,108 @@ export function listenTcp(address: string, onTransport: (transport: Transport) =
           else server.unref();
         },
         close: () => {
-          unwatch();
           server.close();
-          all.close();
+          callers.close();
         },
       });
     });
   });
+}
+
+/** Who connects to a listener, until it is a transport: told apart by the first bytes, TLS and its certificate, dropped where it does not get on. */
+class TcpCallers {
+  readonly #onTransport: (transport: Transport) => void;
+  readonly #options: ListenOptions;
+  readonly #all = new UnfinishedConnections({ atOnceMax: UNFINISHED_AT_PORT_MAX });
+  /** By the other end: TLS gives another socket than the one that came. */
+  readonly #unfinished = new Map<string, UnfinishedConnection>();
+  readonly #unwatch: () => void;
+  #identity: TlsIdentity | undefined;
+  /** Undefined until the first caller that speaks TLS, where there was no certificate at first. */
+  #secureServer: tls.Server | undefined;
+
+  constructor(onTransport: (transport: Transport) => void, options: ListenOptions) {
+    this.#onTransport = onTransport;
+    this.#options = options;
+    this.#identity = options.identity ?? tlsIdentity();
+    // A certificate that cannot be used is refused here, not at the first caller.
+    if (this.#identity !== undefined) this.#secureServer = this.#startSecure();
+    this.#unwatch = watchTlsIdentity((later) => {
+      if (options.identity !== undefined) return;
+      this.#identity = later;
+      this.#secureServer?.setSecureContext(contextOf(later));
+    });
+  }
+
+  came(socket: net.Socket): void {
+    const faults = networkFaults();
+    const peer = socket.remoteAddress ?? "";
+    if (faults?.isConnected(peer) === false) {
+      // It was on its way when the network was cut: nobody answers it.
+      socket.on("error", () => {});
+      socket.pause();
+      const give = (): void => void socket.destroy();
+      faults.afterCut(peer, CONNECT_WITHIN_MS).then(give, give);
+      return;
+    }
+    const key = keyOf(socket);
+    tune(socket);
+    const entry = this.#all.begin(() => socket.destroy());
+    this.#unfinished.set(key, entry);
+    const timer = setTimeout(() => socket.destroy(), HANDSHAKE_WITHIN_MS);
+    timer.unref();
+    const onReadable = (): void => {
+      const first = socket.read(FIRST_BYTES) as Buffer | null;
+      if (first === null) return;
+      clearTimeout(timer);
+      socket.off("readable", onReadable);
+      this.#begin(socket, first);
+    };
+    socket.on("readable", onReadable);
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => {
+      clearTimeout(timer);
+      entry.finish();
+      if (this.#unfinished.get(key) === entry) this.#unfinished.delete(key);
+    });
+  }
+
+  close(): void {
+    this.#unwatch();
+    this.#all.close();
+  }
+
+  #begin(socket: net.Socket, first: Buffer): void {
+    socket.unshift(first);
+    if (first[0] === TLS_HANDSHAKE && first[1] === TLS_MAJOR_VERSION && this.#identity !== undefined) {
+      this.#secureServer ??= this.#startSecure();
+      this.#secureServer.emit("connection", socket);
+    } else if (isLoopbackHost(socket.remoteAddress ?? "") && this.#identity?.alsoOnLoopback !== true)
+      this.#onTransport(transportOf(socket, { unfinished: this.#unfinished.get(keyOf(socket)) }));
+    else socket.destroy();
+  }
+
+  #startSecure(): tls.Server {
+    const server = process.getBuiltinModule("node:tls").createServer({
+      ...contextOf(this.#identity),
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: HANDSHAKE_WITHIN_MS,
+    });
+    server.on("tlsClientError", (_, socket) => socket.destroy());
+    server.on("secureConnection", (socket) => this.#secured(socket));
+    return server;
+  }
+
+  #secured(socket: tls.TLSSocket): void {
+    const { onUnauthenticated } = this.#options;
+    const unfinished = this.#unfinished.get(keyOf(socket));
+    if (unfinished !== undefined) unfinished.drop = () => socket.destroy();
+    const certifiedNodeId = socket.authorized ? nodeOf(socket) : undefined;
+    if (certifiedNodeId !== undefined) this.#onTransport(transportOf(socket, { certifiedNodeId, unfinished }));
+    else if (onUnauthenticated === undefined) socket.destroy();
+    else onUnauthenticated(new SocketTransport(socket, { channel: TLS_CHANNEL, unfinished }), problemOf(socket));
+  }
 }
 
 function contextOf(identity: TlsIdentity | undefined): tls.SecureContextOptions {

@@ -92,22 +92,16 @@ class OutboundCalls:
             worker.interrupts.resume(marked)
 
     def when_settled(self, call):
-        missing = [entry for entry in call.deps if not entry.is_settled]
-        if not missing:
+        if not call.deps:
             self._proceed(call)
             return
+
+        def proceed():
+            self.held.discard(call)
+            self._proceed(call)
+
         self.held.add(call)
-        left = [len(missing)]
-
-        def settled():
-            left[0] -= 1
-            if left[0] == 0:
-                self.held.discard(call)
-                self._proceed(call)
-
-        for entry in missing:
-            entry.when_settled(settled)
-            self._worker.refs.watch(entry)
+        self._worker.refs.when_all_settled(call.deps, proceed)
 
     def _proceed(self, call):
         if call.is_ended:

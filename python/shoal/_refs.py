@@ -183,6 +183,23 @@ class RefTable:
         self.flush()
         self._daemon.send(message.REF_WATCH, [entry.id, entry.owner])
 
+    def when_all_settled(self, entries, callback):
+        """Calls back once all of them have settled; at once where they have."""
+        missing = [entry for entry in entries if not entry.is_settled]
+        left = len(missing)
+
+        def settled():
+            nonlocal left
+            left -= 1
+            if left == 0:
+                callback()
+
+        for entry in missing:
+            entry.when_settled(settled)
+            self.watch(entry)
+        if not missing:
+            callback()
+
     def hold(self, id_, owner, holder, number=None):
         """One more hold for another process; ``number``: ``(link, number)`` of the message that it comes with."""
         self.holds.append([id_, owner, holder] if number is None else [id_, owner, holder, number[0], number[1]])

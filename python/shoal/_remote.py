@@ -151,92 +151,96 @@ def submit(worker, target, name, args, options, environment=None, definition=Non
 
 
 def _create(worker, remote_class, args):
-    options = remote_class._options
     definition = remote_class._place(worker)
     payload, deps = worker.calls.encode(args)
     id_ = worker.new_object_id(worker.new_sequence(), 0)[:-8]
+    options = _creation_options(worker, remote_class)
+    # It is held before it is created, and let go of after that.
+    entry = worker.refs.hold_new(id_ + _ACTOR_SUFFIX)
+    header = {"actorId": id_, "definition": definition, "options": options}
+    creation = _Creation(worker, worker.actor_client(id_, remote_class.__name__, watch=False), header, payload, deps, entry)
+    worker.refs.when_all_settled(deps, creation.begin)
+    worker.calls.sent()
+    if options["getIfExists"]:
+        Waiter(worker, lambda: creation.answer, None).run()
+        found, error = creation.answer
+        if error is not None:
+            raise ActorDiedError("Cannot get or create actor %s: %s" % (options.get("name"), error), {"reason": str(error)})
+        if found["actorId"] != id_:
+            existing = worker.refs.receive(found["actorId"] + _ACTOR_SUFFIX, found["owner"])
+            return ActorHandle(worker, found["actorId"], found["interface"], existing)
+    return ActorHandle(worker, id_, options["interface"], entry)
+
+
+def _creation_options(worker, remote_class):
+    """What the head is told of an actor that is to be created."""
+    options = remote_class._options
     resources = _amounts(options)
     if options["num_cpus"] is not None:
         resources = {"CPU": options["num_cpus"], **resources}
     shape = shape_of(worker, resources, options)
-    place = _place_part(shape)
-    interface = {
-        "className": remote_class.__name__,
-        "methods": {},
-        "groups": {"default": options["max_concurrency"], **options["concurrency_groups"]},
-        "maxTaskRetries": options["max_task_retries"],
-        "maxPendingCalls": -1,
-        "allowOutOfOrderExecution": False,
-        "isOpen": True,
-    }
     sent = {
         "namespace": options["namespace"] if options["namespace"] is not None else worker.configuration["namespace"],
         "getIfExists": options["get_if_exists"],
-        "resources": {name: amount for name, amount in resources.items()},
+        "resources": resources,
         "shape": shape,
         "maxRestarts": options["max_restarts"],
         "isDetached": options["lifetime"] == "detached",
-        "interface": interface,
+        "interface": {
+            "className": remote_class.__name__,
+            "methods": {},
+            "groups": {"default": options["max_concurrency"], **options["concurrency_groups"]},
+            "maxTaskRetries": options["max_task_retries"],
+            "maxPendingCalls": -1,
+            "allowOutOfOrderExecution": False,
+            "isOpen": True,
+        },
     }
     if options["name"] is not None:
         sent["name"] = options["name"]
-    if place.get("bundle") is not None:
-        sent["group"] = place["bundle"][0]
-    client = worker.actor_client(id_, remote_class.__name__, watch=False)
-    # It is held before it is created, and let go of after that.
-    entry = worker.refs.hold_new(id_ + _ACTOR_SUFFIX)
-    answer = []
+    bundle = _place_part(shape).get("bundle")
+    if bundle is not None:
+        sent["group"] = bundle[0]
+    return sent
 
-    def created(header, _body, error):
-        answer.append((header, error))
-        if error is not None:
-            client.state_changed({"actorId": id_, "phase": "dead", "incarnation": 0, "reason": str(error)}, b"")
 
-    def create():
+class _Creation:
+    """An actor that is being created: the head is asked once the arguments are there, and what they refer to and the actor itself are kept until it has answered."""
+
+    def __init__(self, worker, client, header, payload, deps, entry):
+        self._worker = worker
+        self._client = client
+        self._header = header
+        self._payload = payload
+        self._deps = deps
+        self._entry = entry
+        #: The head's answer and why it refused, once it is there.
+        self.answer = None
+
+    def begin(self):
+        worker, payload, deps = self._worker, self._payload, self._deps
         failed = next((dep for dep in deps if dep.payload is None or dep.payload.error), None)
         if failed is not None:
-            answer.append((None, "an argument of its constructor failed"))
-            client.constructor_error = failed.failure or worker.codec.decode(failed.payload)
-            client.state_changed({"actorId": id_, "phase": "dead", "incarnation": 0, "reason": "an argument of its constructor failed"}, b"")
+            self._client.constructor_error = failed.failure or worker.codec.decode(failed.payload)
+            self._end(None, "an argument of its constructor failed")
             return
-        values = []
+        values = [payload]
         for dep in deps:
             if dep.payload.location is not None:
                 worker.refs.publish(dep)
             values.append(dep.payload if dep.payload.location is None else dep.payload.held_by(dep))
-        for value in (payload, *values):
+        for value in values:
             for inner in value.refs:
                 worker.refs.publish(inner)
         worker.refs.flush()
-        header = {"actorId": id_, "definition": definition, "options": sent, "args": payload.header(), "deps": [value.header() for value in values]}
-        parts = [part for value in (payload, *values) for part in value.parts()]
-        # Until the answer is there, what the arguments refer to and the actor itself are kept by this function.
-        kept = (entry, payload, deps)
-        worker.daemon.request(message.ACTOR_CREATE, header, parts=parts, on_reply=lambda *reply: (kept, created(*reply)))
+        header = {**self._header, "args": payload.header(), "deps": [value.header() for value in values[1:]]}
+        parts = [part for value in values for part in value.parts()]
+        worker.daemon.request(message.ACTOR_CREATE, header, parts=parts, on_reply=lambda header, _body, error: self._end(header, error))
 
-    missing = [dep for dep in deps if not dep.is_settled]
-    left = [len(missing)]
-
-    def settled():
-        left[0] -= 1
-        if left[0] == 0:
-            create()
-
-    for dep in missing:
-        dep.when_settled(settled)
-        worker.refs.watch(dep)
-    if not missing:
-        create()
-    worker.calls.sent()
-    if options["get_if_exists"]:
-        Waiter(worker, lambda: answer, None).run()
-        header, error = answer[0]
+    def _end(self, header, error):
+        self.answer = (header, error)
         if error is not None:
-            raise ActorDiedError("Cannot get or create actor %s: %s" % (options["name"], error), {"reason": str(error)})
-        if header["actorId"] != id_:
-            found = worker.refs.receive(header["actorId"] + _ACTOR_SUFFIX, header["owner"])
-            return ActorHandle(worker, header["actorId"], header["interface"], found)
-    return ActorHandle(worker, id_, interface, entry)
+            self._client.state_changed({"actorId": self._header["actorId"], "phase": "dead", "incarnation": 0, "reason": str(error)}, b"")
 
 
 # ---- places

@@ -85,9 +85,9 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   placedInGoneWorker: {
     file: "runtime/node/workers/node-workers.ts",
-    text: "this.#around.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
+    text: "this.#ports.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
     becomes:
-      "if (this.#around.peers.local.has(worker)) this.#around.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
+      "if (this.#ports.peers.local.has(worker)) this.#ports.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);",
   },
   parkedNotTold: {
     file: "runtime/worker/result-sender.ts",
@@ -111,7 +111,7 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   grantOfDeadKept: {
     file: "runtime/node/membership/cluster-router.ts",
-    text: "if (!this.#around.peers.local.has(to)) this.#returnUnwanted",
+    text: "if (!this.#ports.peers.local.has(to)) this.#returnUnwanted",
     becomes: "if (to === null) this.#returnUnwanted",
   },
   adopterIsAsked: {

@@ -19,7 +19,7 @@ import { Serializer } from "../serializer.ts";
 import { entryOf } from "./object-ref.ts";
 import type { ProcessObjects } from "./process-objects.ts";
 
-interface ValueSurroundings {
+interface ValuePorts {
   readonly daemon: Connection;
   readonly objects: ProcessObjects;
   /** Brings back an object whose bytes a read found gone: what to wait for, or undefined when the error is about something else. */
@@ -35,7 +35,7 @@ export class ProcessValues {
   readonly #options: RuntimeOptions;
   readonly #objects: ProcessObjects;
 
-  constructor(options: RuntimeOptions, { daemon, objects, recover, onFunctionGone }: ValueSurroundings) {
+  constructor(options: RuntimeOptions, { daemon, objects, recover, onFunctionGone }: ValuePorts) {
     this.#options = options;
     this.#objects = objects;
     const { processId, nodeId, daemonId, ids } = options;

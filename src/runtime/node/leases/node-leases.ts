@@ -24,7 +24,7 @@ import { leaseReport } from "./lease-report.ts";
 import { type LeaseRouting, leasesOfOnlyNode } from "./lease-routing.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 
-interface LeaseSurroundings {
+interface LeasePorts {
   readonly peers: NodePeers;
   readonly workers: NodeWorkers;
   readonly head: () => HeadService;
@@ -46,15 +46,15 @@ export class NodeLeases {
   readonly cluster: ClusterLeases | undefined;
   readonly memory: MemoryGuard | undefined;
   readonly #options: NodeDaemonOptions;
-  readonly #around: LeaseSurroundings;
+  readonly #ports: LeasePorts;
   readonly #watch: LeaseWatch;
   readonly #routing: LeaseRouting;
 
-  constructor(options: NodeDaemonOptions, around: LeaseSurroundings) {
+  constructor(options: NodeDaemonOptions, ports: LeasePorts) {
     this.#options = options;
-    this.#around = around;
+    this.#ports = ports;
     const { nodeId, nowMs, labels, accelerators, isOfDriver } = options;
-    const { peers, workers, head } = around;
+    const { peers, workers, head } = ports;
     const manager = new LeaseManager({
       total: resourceVector(options.resources),
       cpuCount: options.resources["CPU"] ?? 0,
@@ -97,7 +97,7 @@ export class NodeLeases {
       [MESSAGE.WORKER_UNPARK]: (shape, { id }) => this.handle({ kind: "unpark", worker: id, spec: parseLeaseSpec(shape) }),
       [MESSAGE.WORKER_RETIRING]: (_nothing, { id }) => this.handle({ kind: "workerRetiring", worker: id }),
       [MESSAGE.WHY_LEASE]: (asked, { connection }, { callId }) => {
-        const { peers, head, workers } = this.#around;
+        const { peers, head, workers } = this.#ports;
         const environments = this.#options.isOfDriver ? undefined : workers.environments;
         connection.reply(callId, leaseReport(asked, { leases: this.manager, head: head(), peers: peers.local, environments }));
       },
@@ -121,12 +121,12 @@ export class NodeLeases {
   }
 
   #reclaimed(worker: ProcessId, [owner, leaseId, read]: ReclaimedHeader): void {
-    this.#around.peers.send(owner, MESSAGE.LEASE_TAKEN, [worker, leaseId, read]);
+    this.#ports.peers.send(owner, MESSAGE.LEASE_TAKEN, [worker, leaseId, read]);
     this.handle({ kind: "leaseReclaimed", worker, owner, leaseId });
   }
 
   #apply(effects: readonly LeaseEffect[]): void {
-    const { peers, workers, head } = this.#around;
+    const { peers, workers, head } = this.#ports;
     const { send } = peers;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -182,7 +182,7 @@ export class NodeLeases {
   }
 
   #grant(effect: Extract<LeaseEffect, { kind: "grant" }>): void {
-    const { peers } = this.#around;
+    const { peers } = this.#ports;
     const { leaseId, owner, worker: workerId, accelerators } = effect;
     const worker = peers.local.get(workerId);
     peers.send(owner, MESSAGE.LEASE_GRANT, {

@@ -21,7 +21,7 @@ import type { CopyMessage } from "../objects/object-transfer.ts";
 import type { RefService } from "../references/ref-service.ts";
 
 /** Parts of the daemon that other nodes concern. */
-interface RouterSurroundings {
+interface RouterPorts {
   readonly peers: NodePeers;
   readonly objects: NodeObjects;
   readonly refs: RefService;
@@ -42,24 +42,24 @@ type OfJobs = typeof MESSAGE.JOB_ENDED | typeof MESSAGE.PACKAGE_OFFER | typeof M
 
 export class ClusterRouter {
   readonly #options: NodeDaemonOptions;
-  readonly #around: RouterSurroundings;
+  readonly #ports: RouterPorts;
   readonly #alive = new Set<NodeId>();
 
-  constructor(options: NodeDaemonOptions, around: RouterSurroundings) {
+  constructor(options: NodeDaemonOptions, ports: RouterPorts) {
     this.#options = options;
-    this.#around = around;
+    this.#ports = ports;
   }
 
   /** Passes on what is another node's business. @returns what of it is this node's */
   split(from: ProcessId, message: Message, header: unknown): { here: unknown } | undefined {
-    const { objects, peers } = this.#around;
+    const { objects, peers } = this.#ports;
     for (const [location] of extractFrom(FREED, message.type, header) ?? []) objects.freedByProcess(location);
     return peers.remote.split(from, message, header);
   }
 
   /** A frame of another node's daemon, or of the head. */
   receive([from, to, type, callId, flags, header]: RoutedHeader, body: Uint8Array): void {
-    const { remote } = this.#around.peers;
+    const { remote } = this.#ports.peers;
     const message: Message = { type, callId, flags, body };
     if (to !== "" && to !== this.#options.processId) this.#deliver(to, message, header);
     else if (type === MESSAGE.REPLY) remote.answered(from, message, header);
@@ -68,7 +68,7 @@ export class ClusterRouter {
 
   /** A process of another node has ended. */
   processGone(process: ProcessId): void {
-    const { refs, objects, leases } = this.#around;
+    const { refs, objects, leases } = this.#ports;
     refs.processGone(process);
     objects.processGone(process);
     leases.processGone(process);
@@ -76,7 +76,7 @@ export class ClusterRouter {
 
   /** A process of this node has ended: the others hear it behind all that it had said. */
   localProcessGone(process: ProcessId): void {
-    this.#around.peers.remote.split(process, { type: MESSAGE.HELD_ENDED, callId: 0, flags: 0, body: NO_BYTES }, []);
+    this.#ports.peers.remote.split(process, { type: MESSAGE.HELD_ENDED, callId: 0, flags: 0, body: NO_BYTES }, []);
   }
 
   nodesChanged(nodes: readonly NodeInfoHeader[]): void {
@@ -85,49 +85,49 @@ export class ClusterRouter {
       if (alive) this.#alive.add(nodeId);
       else this.#alive.delete(nodeId);
     }
-    const { cluster } = this.#around.leases;
+    const { cluster } = this.#ports.leases;
     if (cluster !== undefined) cluster.nodeCount = this.#alive.size;
     for (const { nodeId, alive, reason } of nodes) if (!alive) this.#nodeGone(nodeId, reason ?? "it is dead");
   }
 
   #deliver(to: ProcessId, { type, callId, flags, body }: Message, header: unknown): void {
     handle(this.#passing, type, header, to);
-    this.#around.peers.local.get(to)?.connection.send(type, header, { callId, flags, parts: [body] });
+    this.#ports.peers.local.get(to)?.connection.send(type, header, { callId, flags, parts: [body] });
   }
 
   #receive(from: HeadPeer, message: Message, header: unknown): void {
-    const { objects, handle: handleHere } = this.#around;
+    const { objects, handle: handleHere } = this.#ports;
     if (handle(objects.copyHandlers, message.type, header, nodeTagOf(from.id))) return;
     if (!handle(this.#ofDaemons, message.type, header, from.id)) handleHere(from, message, header);
   }
 
   /** What the daemons of other nodes say that no process of this node does; the rest of it is the daemon's. */
   readonly #ofDaemons: Handlers<Omit<MessagesBetweenDaemons, OfJobs | CopyMessage>, [from: ProcessId]> = {
-    [MESSAGE.WORKER_EXITED]: (exit) => this.#around.peers.tellProcesses(MESSAGE.WORKER_EXITED, exit),
-    [MESSAGE.LOG]: (entry) => this.#around.peers.tellDrivers(MESSAGE.LOG, entry, entry.job),
-    [MESSAGE.STORE_ADOPT]: ([location, owner]) => this.#around.objects.store.adopt(location, owner),
-    [MESSAGE.LEASE_SPILL]: (asked) => this.#around.leases.cluster?.spilled(asked),
-    [MESSAGE.LEASE_SPILL_DROPPED]: (dropped, from) => this.#around.leases.cluster?.spillDropped(from, dropped),
+    [MESSAGE.WORKER_EXITED]: (exit) => this.#ports.peers.tellProcesses(MESSAGE.WORKER_EXITED, exit),
+    [MESSAGE.LOG]: (entry) => this.#ports.peers.tellDrivers(MESSAGE.LOG, entry, entry.job),
+    [MESSAGE.STORE_ADOPT]: ([location, owner]) => this.#ports.objects.store.adopt(location, owner),
+    [MESSAGE.LEASE_SPILL]: (asked) => this.#ports.leases.cluster?.spilled(asked),
+    [MESSAGE.LEASE_SPILL_DROPPED]: (dropped, from) => this.#ports.leases.cluster?.spillDropped(from, dropped),
   };
 
   /** Messages for processes of this node that concern its leases, too. */
   readonly #passing: Handlers<Pick<MessagesToProcess, typeof MESSAGE.LEASE_GRANT | typeof MESSAGE.LEASE_REFUSED>, [to: ProcessId]> = {
     [MESSAGE.LEASE_GRANT]: (grant, to) => {
-      this.#around.leases.cluster?.granted(to, grant);
-      if (!this.#around.peers.local.has(to)) this.#returnUnwanted(to, grant);
+      this.#ports.leases.cluster?.granted(to, grant);
+      if (!this.#ports.peers.local.has(to)) this.#returnUnwanted(to, grant);
     },
-    [MESSAGE.LEASE_REFUSED]: (refused, to) => this.#around.leases.cluster?.refused(to, refused),
+    [MESSAGE.LEASE_REFUSED]: (refused, to) => this.#ports.leases.cluster?.refused(to, refused),
   };
 
   /** Who asked for it has ended. The other node may have heard of that before the question, which it then answered all the same. */
   #returnUnwanted(owner: ProcessId, { workerId, leaseId }: LeaseGrantHeader): void {
     const header: LeaseNameHeader = [workerId, leaseId];
-    this.#around.peers.remote.split(owner, { type: MESSAGE.LEASE_RETURN, callId: 0, flags: 0, body: NO_BYTES }, header);
+    this.#ports.peers.remote.split(owner, { type: MESSAGE.LEASE_RETURN, callId: 0, flags: 0, body: NO_BYTES }, header);
   }
 
   #nodeGone(nodeId: NodeId, reason: string): void {
     const tag = nodeTagOf(nodeId);
-    const { peers, refs, objects, leases, environments } = this.#around;
+    const { peers, refs, objects, leases, environments } = this.#ports;
     if (tag === nodeTagOf(this.#options.nodeId) || peers.remote.isDead(tag)) return;
     peers.remote.nodeGone(tag, reason);
     refs.nodeGone(tag);

@@ -25,7 +25,7 @@ const NO_BYTES = new Uint8Array(0);
 /** What is said of a worker that ended before it was heard of. */
 const GONE = { pid: 0, address: "", remoteAddress: "" };
 
-interface WorkerSurroundings {
+interface WorkerPorts {
   readonly peers: NodePeers;
   readonly head: () => HeadService;
   readonly lease: (event: LeaseEvent) => void;
@@ -38,13 +38,13 @@ export class NodeWorkers {
   readonly environments: EnvironmentService;
   /** By their workers. */
   readonly actors: Map<ProcessId, PlacedActor> = new Map();
-  readonly #around: WorkerSurroundings;
+  readonly #ports: WorkerPorts;
   readonly #intendedExits = new Set<ProcessId>();
   #isClosing = false;
 
-  constructor(options: NodeDaemonOptions, around: WorkerSurroundings) {
-    this.#around = around;
-    const { lease } = around;
+  constructor(options: NodeDaemonOptions, ports: WorkerPorts) {
+    this.#ports = ports;
+    const { lease } = ports;
     const pool = new WorkerPool({
       launcher: options.launcher,
       newId: options.newProcessId,
@@ -74,7 +74,7 @@ export class NodeWorkers {
       [MESSAGE.WORKER_EXIT]: (leaving, { id }) => {
         // An actor that ends by its own decision (terminate, exitActor) says so first.
         this.#intendedExits.add(id);
-        this.#around.head().workerLeaves(id, leaving);
+        this.#ports.head().workerLeaves(id, leaving);
       },
       [MESSAGE.CANCEL_RUNNING]: (header, peer) => this.#cancelRunning(peer, header),
     };
@@ -91,21 +91,21 @@ export class NodeWorkers {
     const environment = this.pool.ready(worker);
     if (environment === undefined) return;
     if (environment !== "") this.environments.workerStarted(environment);
-    this.#around.lease({ kind: "workerReady", worker, environment });
+    this.#ports.lease({ kind: "workerReady", worker, environment });
   }
 
   placed(placement: Extract<LeaseEffect, { kind: "placeActor" }>): void {
     const { actor, worker, accelerators } = placement;
     this.actors.set(worker, placement);
     // Reported even if the worker has just disconnected: its exit then counts as the actor's.
-    const { holderId, pid, address, remoteAddress } = this.#around.peers.local.get(worker) ?? { ...GONE, holderId: worker };
-    this.#around.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);
+    const { holderId, pid, address, remoteAddress } = this.#ports.peers.local.get(worker) ?? { ...GONE, holderId: worker };
+    this.#ports.head().placed(actor, { id: worker, holderId, pid, address, remoteAddress }, accelerators);
   }
 
   endActor(worker: ProcessId, { afterPending, reason }: { afterPending: boolean; reason: string }): void {
     if (afterPending) {
       this.#intendedExits.add(worker);
-      this.#around.peers.send(worker, MESSAGE.WORKER_EXIT, reason);
+      this.#ports.peers.send(worker, MESSAGE.WORKER_EXIT, reason);
     } else {
       this.pool.kill(worker, reason);
     }
@@ -127,7 +127,7 @@ export class NodeWorkers {
 
   /** What a key of a runtime environment means, as the process that described it told the head. */
   async #askHead(daemonId: ProcessId, key: string): Promise<EnvironmentDescription> {
-    const { peers, head } = this.#around;
+    const { peers, head } = this.#ports;
     const reply = await peers.remote.asked(MESSAGE.ENVIRONMENT_FETCH, (callId) => {
       head().receive(peers.remote.peer(daemonId), { type: MESSAGE.ENVIRONMENT_FETCH, callId, flags: 0, body: NO_BYTES }, key);
     });
@@ -136,7 +136,7 @@ export class NodeWorkers {
 
   /** What it wrote before it ended is read first: holds among it are of refs that others have already, as they have its answers. */
   #exited(exit: WorkerExitedHeader, worker: { wasReady: boolean; environment: string }): void {
-    const connection = this.#around.peers.local.get(exit.workerId)?.connection;
+    const connection = this.#ports.peers.local.get(exit.workerId)?.connection;
     if (connection === undefined || this.#isClosing) {
       this.#ended(exit, worker);
       return;
@@ -149,7 +149,7 @@ export class NodeWorkers {
   }
 
   #ended(exit: WorkerExitedHeader, { wasReady, environment }: { wasReady: boolean; environment: string }): void {
-    const { peers, head, lease, processGone } = this.#around;
+    const { peers, head, lease, processGone } = this.#ports;
     const id = exit.workerId;
     const wasActor = this.actors.delete(id);
     const intended = this.#intendedExits.delete(id);
@@ -172,7 +172,7 @@ export class NodeWorkers {
 
   /** For the driver of the worker's job, which may be on another node, or have gone. */
   #log(line: LogHeader, environment: string): void {
-    const { peers } = this.#around;
+    const { peers } = this.#ports;
     const entry: LogHeader = { ...line, job: this.environments.jobOf(environment) };
     peers.tellDrivers(MESSAGE.LOG, entry, entry.job);
     peers.remote.tellAll(MESSAGE.LOG, entry);

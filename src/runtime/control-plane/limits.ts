@@ -20,7 +20,7 @@ export const TRANSACTION_TIMEOUT_MS: number = 1.5 * STORE_ELECTION_MS;
 export const STORE_ATTEMPT_MS: number = 3 * NATS_PING_EVERY_MS;
 
 /** A transaction needs one message for each write and at most one for each check. */
-export const TRANSACTION_WRITES_MAX: number = NATS_BATCH_MESSAGES_MAX / 2;
+export const TRANSACTION_WRITES_MAX = NATS_BATCH_MESSAGES_MAX / 2;
 /** Of a value in the store, as part of a message. Records are small; packages and logs have other places. */
 export const VALUE_BYTES_MAX: number = NATS_MESSAGE_BYTES_MAX / 2;
 /** Of a message on the bus: the rest is for its headers. Control messages are small, and bytes of objects go directly between nodes. */

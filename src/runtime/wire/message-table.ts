@@ -1,17 +1,18 @@
 /**
  * Tables of messages: for each number the shape of its header, and what handles it.
  *
- * An interface says which header belongs to which number in one direction; the table of shapes and the table of handlers are typed by it, so the compiler finds a
- * message without a shape or a handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
+ * A table of shapes says which header belongs to which number in one direction; the table of handlers is typed by it, so the compiler finds a message without a
+ * handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
  */
 import { describeValue } from "../base/describe.ts";
 import type { Frame } from "./frame.ts";
 import { decodeHeader } from "./header.ts";
-import { problemOf, type Shape } from "./header-shape.ts";
+import { type Of, problemOf, type Shape } from "./header-shape.ts";
 import { MESSAGE } from "./messages.ts";
 import { DecodeError } from "./value/decode-error.ts";
 
-/** `Headers`: an interface of header types by the numbers of their messages. */
+/** The headers that a table of shapes is of, by the numbers of their messages or the names of their methods. */
+export type HeadersOf<Table> = { [N in keyof Table]: Of<Table[N]> };
 export type Shapes<Headers> = { readonly [N in keyof Headers]: Shape<Headers[N]> };
 
 /** What handles each message, with whatever the receiver passes besides the header. */

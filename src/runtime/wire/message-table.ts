@@ -6,7 +6,7 @@
  */
 import { describeValue } from "../base/describe.ts";
 import type { Frame } from "./frame.ts";
-import { decodeHeader } from "./header.ts";
+import { headerOf } from "./header.ts";
 import { type Of, problemOf, type Shape } from "./header-shape.ts";
 import { MESSAGE } from "./messages.ts";
 import { DecodeError } from "./value/decode-error.ts";
@@ -25,7 +25,7 @@ type Arguments<Calls> = { readonly [N in keyof Calls]: readonly unknown[] };
 /** A call of one of them. */
 export type CallOf<Calls extends Arguments<Calls>> = { [N in keyof Calls]: [name: N, ...args: Calls[N]] }[keyof Calls];
 /** Who has these methods. */
-type Methods<Calls extends Arguments<Calls>, Result> = { readonly [N in keyof Calls]: (...args: Calls[N]) => Result };
+export type Methods<Calls extends Arguments<Calls>, Result = void> = { readonly [N in keyof Calls]: (...args: Calls[N]) => Result };
 
 /** A message of a table. */
 export type MessageOf<Headers> = { [N in keyof Headers]: { readonly type: N; readonly header: Headers[N] } }[keyof Headers];
@@ -64,7 +64,7 @@ function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefi
  * @throws DecodeError for a message that is malformed, or not of the table: a connection ends by it
  */
 export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, "type" | "header">): unknown {
-  const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  const header = headerOf(frame);
   if (!Object.hasOwn(shapes, frame.type)) throw new DecodeError(`${nameOfMessage(frame.type)} is not for this end of the connection`);
   const fault = faultOf(shapes, frame.type, header);
   if (fault !== undefined) throw new DecodeError(fault);
@@ -73,7 +73,7 @@ export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, 
 
 /** The header of a message whose number is known already. @throws DecodeError for one that is malformed */
 export function readAs<Headers, N extends keyof Headers>(shapes: Shapes<Headers>, type: N, frame: Pick<Frame, "header">): Headers[N] {
-  const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  const header = headerOf(frame);
   const shape = shapes[type];
   if (!shape(header)) throw new DecodeError(`${nameOfMessage(Number(type))} is malformed: ${problemOf(shape, header)}`);
   return header;

@@ -26,7 +26,7 @@ import type {
   RoutedHeader,
 } from "../../wire/cluster-messages.ts";
 import { type Frame, wholeFrame } from "../../wire/frame.ts";
-import { decodeHeader, encodeHeader } from "../../wire/header.ts";
+import { encodeHeader, headerOf } from "../../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../../wire/messages.ts";
 import type { PlaceReportHeader } from "../../wire/why-messages.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
@@ -432,10 +432,6 @@ export class HeadServer {
     }
     return { total, available };
   }
-}
-
-function headerOf(frame: Frame): unknown {
-  return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
 }
 
 function infoOf({ info }: RemoteNode): NodeInfoHeader {

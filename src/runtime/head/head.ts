@@ -479,9 +479,11 @@ export class Head implements HeadService {
           for (const watcher of effect.watchers)
             this.#peer(watcher)?.connection.send(MESSAGE.ACTOR_REDIRECT, [effect.from, actor.id, this.#refOf(actor).owner]);
           break;
-        case "end":
-          this.#nodeOf(effect.worker)?.endActor(effect.worker, effect);
+        case "end": {
+          const { worker, afterPending, reason } = effect;
+          this.#nodeOf(worker)?.endActor(worker, { afterPending, reason });
           break;
+        }
         case "gone":
           this.#placement.gone(actor);
           break;

@@ -186,10 +186,8 @@ const actorToPlace = fields({
 });
 export type ActorToPlace = Of<typeof actorToPlace>;
 
-/** A bundle of a placement group. */
-const bundleToHold = fields({ index: count, resources: numbers });
-export type BundleToHold = Of<typeof bundleToHold>;
-const bundles = readonlyList(bundleToHold);
+/** Some of the bundles of a placement group. */
+const bundles = readonlyList(fields({ index: count, resources: numbers }));
 
 /** Bundles of a placement group that a node is to hold; it may wait for room where nodes collect for the group. */
 const groupPreparation = fields({
@@ -263,17 +261,27 @@ export type LeaseSpillDroppedHeader = Of<typeof leaseSpillDropped>;
 
 /** What a node tells the head (HEAD_EVENT): methods of `HeadService` (`runtime/rpc/head-service.ts`), and that it leaves. */
 export const HEAD_EVENTS = {
+  /** It has a process for an actor. */
   placed: tuple(actorId, workerFacts, orUndefined(accelerators)),
+  /** An actor can never be placed. */
   refused: tuple(actorId, refusal),
+  /** All bundles of a placement group that were asked of the node have been reserved there. */
   groupReserved: tuple(text, nodeId),
+  /** It holds the bundles of this attempt, or has no room for them. */
   groupPrepared: tuple(text, fields({ attempt: number, isHeld: flag, nodeId })),
+  /** It had no room for an actor after all. */
   actorFull: tuple(actorId, nodeId),
+  /** It has no room for leases that its processes want: answered by `leasesPlaced`. */
   leasesWanted: tuple(nodeId, leaseAsk),
   workerExited: tuple(processId, workerExit, fields({ intended: flag })),
+  /** A worker is about to end by its own decision. */
   workerLeaves: tuple(processId, orUndefined(actorLeaving)),
   processGone: tuple(processId),
+  /** Nobody holds a handle of the actor any more. */
   unheld: tuple(actorId),
+  /** Nobody holds this reference of a definition any more, which the node counts. */
   definitionUnheld: tuple(objectId, nodeId),
+  /** For this reason. */
   left: tuple(text),
 };
 export type HeadEvents = HeadersOf<typeof HEAD_EVENTS>;
@@ -281,26 +289,42 @@ export type HeadEventHeader = CallOf<HeadEvents>;
 
 /** A ref, and who holds it. */
 const held = tuple(fields({ id: objectId, owner: anyProcess }), anyProcess);
+/** A placement group, and the attempt. */
 const attempt = tuple(text, number);
 
 /** What the head wants of a node (NODE_COMMAND): methods of `NodeServices`; of processes, several may be named at once. */
 export const NODE_COMMANDS = {
+  /** One more hold of a reference for a process. */
   hold: held,
+  /** One hold less. */
   release: held,
+  /** Tells people, through the drivers. */
   warn: tuple(text),
+  /** Finds a worker for an actor and reports it with `placed`. */
   placeActor: tuple(actorId, actorToPlace),
+  /** Its resources are free again. */
   actorGone: tuple(actorId),
+  /** It is to leave the cluster: no new work, and it goes when what it has has ended, or the time is over. */
   drain: tuple(orUndefined(number)),
+  /** Takes the bundles of a placement group out of the node when they fit, and reports that with `groupReserved`. */
   reserveGroup: tuple(text, bundles),
+  /** Ends the tasks that run in it, and gives its resources back. */
   releaseGroup: tuple(text),
+  /** Holds bundles of a group now, or refuses, and says which by `groupPrepared`. */
   prepareGroup: tuple(text, groupPreparation),
+  /** Work may run in what was prepared. */
   commitGroup: attempt,
+  /** What was prepared is given back. */
   abortGroup: attempt,
+  /** Where the leases may be had that it asked for, by the number of the question. */
   leasesPlaced: tuple(number, leaseAnswer),
-  // Each process checks what it is told.
+  /** A message for every process of the node, by its number. Each process checks what it is told. */
   tellAll: tuple(number, unchecked<unknown>()),
+  /** `afterPending`: it may finish the calls that it has. */
   endActor: tuple(processId, fields({ afterPending: flag, reason: text })),
+  /** Processes of other nodes have ended: what they held and owed here ends. */
   processGone: list(processId),
+  /** Which nodes there are; those that are not alive have ended for good. */
   nodesChanged: tuple(readonlyList(nodeInfo)),
 };
 export type NodeCommands = HeadersOf<typeof NODE_COMMANDS>;

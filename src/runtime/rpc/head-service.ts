@@ -7,7 +7,8 @@
 import type { ActorId, NodeId, ProcessId } from "../base/ids.ts";
 import type { NodeView } from "../base/resources.ts";
 import type { HeadEvents, NodeCommands } from "../wire/cluster-messages.ts";
-import type { Methods } from "../wire/message-table.ts";
+import type { Handlers, Methods } from "../wire/message-table.ts";
+import type { MessagesToHead } from "../wire/messages-to-head.ts";
 import type { NodeHeader } from "../wire/messages.ts";
 import type { Message, PeerConnection } from "./peer-connection.ts";
 
@@ -18,6 +19,12 @@ export interface HeadPeer {
   readonly holderId: ProcessId;
   readonly connection: PeerConnection;
 }
+
+/** What a part of the head does with some of the messages of processes, whose numbers these are. */
+export type HeadHandlers<Numbers extends keyof MessagesToHead> = Handlers<
+  Pick<MessagesToHead, Numbers>,
+  [peer: HeadPeer, message: Message]
+>;
 
 /** What the head can have done on the node. */
 export interface NodeServices extends Methods<Omit<NodeCommands, "processGone">> {

@@ -233,11 +233,19 @@ const leaseAsk = fields({
 });
 export type LeaseAskHeader = Of<typeof leaseAsk>;
 
+/** Leases for one node. */
+const placedLeases = fields({
+  nodeId,
+  count: number,
+  /** The node names it in its reports once it has dealt with it. */
+  placement: number,
+  /** How long the demand stays at a node that has no room; undefined for as long as it takes. */
+  waitMs: orUndefined(number),
+});
+export type PlacedLeases = Of<typeof placedLeases>;
+
 const leaseAnswer = either(
-  fields({
-    kind: exactly("nodes"),
-    nodes: readonlyList(fields({ nodeId, count: number, placement: number, waitMs: orUndefined(number) })),
-  }),
+  fields({ kind: exactly("nodes"), nodes: readonlyList(placedLeases) }),
   fields({ kind: exactly("wait") }),
   fields({ kind: exactly("infeasible"), text }),
   fields({ kind: exactly("refused"), refusal }),

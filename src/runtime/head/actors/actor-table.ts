@@ -230,25 +230,8 @@ export class ActorTable {
   #create(event: EventOf<"create">): ActorEffect[] {
     const { id, options, creator, spec } = event;
     if (this.#actors.has(id)) return [];
-    const actor: ActorRecord = {
-      id,
-      options,
-      creator,
-      spec,
-      watchers: new Set([creator, ...this.#awaited.take(id)]),
-      phase: "pending",
-      incarnation: 0,
-      restartsLeft: options.maxRestarts,
-      deathsInARow: 0,
-      startedMs: 0,
-      worker: undefined,
-      isEnding: false,
-      ending: undefined,
-      reason: undefined,
-      exit: undefined,
-      refusal: undefined,
-      error: undefined,
-    };
+    const watchers = new Set([creator, ...this.#awaited.take(id)]);
+    const actor = newActor({ id, options, creator, spec, watchers, restartsLeft: options.maxRestarts });
     this.#actors.set(id, actor);
     this.#byCreator.add(creator, actor);
     for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
@@ -445,6 +428,26 @@ export class ActorTable {
     const actor = this.#actors.get(id);
     return actor === undefined || actor.phase === "dead" ? undefined : actor;
   }
+}
+
+/** An actor that is pending and to which nothing has happened, but for what is given. */
+export function newActor(known: Pick<ActorRecord, "id" | "options" | "creator" | "spec"> & Partial<ActorRecord>): ActorRecord {
+  return {
+    watchers: new Set(),
+    phase: "pending",
+    incarnation: 0,
+    restartsLeft: 0,
+    deathsInARow: 0,
+    startedMs: 0,
+    worker: undefined,
+    isEnding: false,
+    ending: undefined,
+    reason: undefined,
+    exit: undefined,
+    refusal: undefined,
+    error: undefined,
+    ...known,
+  };
 }
 
 function nameKey(name: string, namespace: string): string {

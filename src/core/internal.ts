@@ -50,7 +50,6 @@ export {
   type Extension,
   type ExtensionCaller,
   type ExtensionContext,
-  type ExtensionMessage,
   type HeadContext,
   type HeadParts,
   type NodeContext,

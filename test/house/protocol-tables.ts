@@ -1,13 +1,13 @@
 /**
  * Makes PROTOCOL.md's tables of messages from their definitions, so that the page and the code say the same.
  *
- * A table is made of an interface of headers, whose comments say what its messages mean, and of the table of shapes with the same numbers, which describe
- * themselves. What follows "Body:" in a comment becomes the column of bodies. The prose of the page stays: only what stands between markers is replaced.
+ * A table is made of a table of shapes, which describe themselves, and of the comments of its lines, which say what its messages mean. What follows "Body:" in a comment becomes the column of bodies. The prose of the page stays: only what stands between markers is replaced.
  * Pure; called by `test/protocol-tables.test.ts`.
  */
 import { MESSAGES_TO_CALLER, MESSAGES_TO_WORKER } from "../../src/runtime/wire/call-messages.ts";
-import * as headerParts from "../../src/runtime/wire/header-parts.ts";
+import * as definitionMessages from "../../src/runtime/wire/definition-messages.ts";
 import type { Shape } from "../../src/runtime/wire/header-shape.ts";
+import * as messages from "../../src/runtime/wire/messages.ts";
 import { MESSAGE } from "../../src/runtime/wire/messages.ts";
 import { MESSAGES_BETWEEN_DAEMONS, MESSAGES_OF_PROCESS } from "../../src/runtime/wire/messages-to-daemon.ts";
 import {
@@ -20,12 +20,13 @@ import {
 import { MESSAGES_TO_HEAD } from "../../src/runtime/wire/messages-to-head.ts";
 import { MESSAGES_TO_PROCESS } from "../../src/runtime/wire/messages-to-process.ts";
 import { REPLIES } from "../../src/runtime/wire/replies.ts";
+import * as whyMessages from "../../src/runtime/wire/why-messages.ts";
 
 type ShapesByNumber = Readonly<Record<number, Shape>>;
 
 interface Direction {
   readonly title: string;
-  /** File below `src/runtime/wire`, and the interface in it. */
+  /** File below `src/runtime/wire`, and the table of shapes in it. */
   readonly from: readonly [file: string, name: string];
   readonly shapes: ShapesByNumber;
   /** Shapes that the table takes over from another, where their rows are. */
@@ -35,40 +36,40 @@ interface Direction {
 const DIRECTIONS: readonly Direction[] = [
   {
     title: "From a driver or worker to its daemon",
-    from: ["messages-to-daemon.ts", "MessagesOfProcess"],
+    from: ["messages-to-daemon.ts", "MESSAGES_OF_PROCESS"],
     shapes: MESSAGES_OF_PROCESS,
     rowsElsewhere: MESSAGES_TO_HEAD,
   },
   {
     title: "From a driver or worker to the head, through its daemon",
-    from: ["messages-to-head.ts", "MessagesToHead"],
+    from: ["messages-to-head.ts", "MESSAGES_TO_HEAD"],
     shapes: MESSAGES_TO_HEAD,
   },
   {
     title: "To a driver or worker from its daemon, and through it from the head and from other nodes",
-    from: ["messages-to-process.ts", "MessagesToProcess"],
+    from: ["messages-to-process.ts", "MESSAGES_TO_PROCESS"],
     shapes: MESSAGES_TO_PROCESS,
   },
   {
     title: "From a caller to a worker",
-    from: ["call-messages.ts", "MessagesToWorker"],
+    from: ["call-messages.ts", "MESSAGES_TO_WORKER"],
     shapes: MESSAGES_TO_WORKER,
   },
   {
     title: "From a worker to a caller",
-    from: ["call-messages.ts", "MessagesToCaller"],
+    from: ["call-messages.ts", "MESSAGES_TO_CALLER"],
     shapes: MESSAGES_TO_CALLER,
   },
   {
     title: "From a daemon to the daemon of another node, in ROUTED",
-    from: ["messages-to-daemon.ts", "MessagesBetweenDaemons"],
+    from: ["messages-to-daemon.ts", "MESSAGES_BETWEEN_DAEMONS"],
     shapes: MESSAGES_BETWEEN_DAEMONS,
   },
-  { title: "From a node that joins to the head", from: ["messages-of-nodes.ts", "MessagesOfNewNode"], shapes: MESSAGES_OF_NEW_NODE },
-  { title: "From a node to the head", from: ["messages-of-nodes.ts", "MessagesOfNode"], shapes: MESSAGES_OF_NODE },
-  { title: "From the head to a node", from: ["messages-of-nodes.ts", "MessagesOfHead"], shapes: MESSAGES_OF_HEAD },
-  { title: "From a node to another", from: ["messages-of-nodes.ts", "MessagesOfNeighbour"], shapes: MESSAGES_OF_NEIGHBOUR },
-  { title: "On transfer connections", from: ["messages-of-nodes.ts", "MessagesOfReceiver"], shapes: MESSAGES_OF_RECEIVER },
+  { title: "From a node that joins to the head", from: ["messages-of-nodes.ts", "MESSAGES_OF_NEW_NODE"], shapes: MESSAGES_OF_NEW_NODE },
+  { title: "From a node to the head", from: ["messages-of-nodes.ts", "MESSAGES_OF_NODE"], shapes: MESSAGES_OF_NODE },
+  { title: "From the head to a node", from: ["messages-of-nodes.ts", "MESSAGES_OF_HEAD"], shapes: MESSAGES_OF_HEAD },
+  { title: "From a node to another", from: ["messages-of-nodes.ts", "MESSAGES_OF_NEIGHBOUR"], shapes: MESSAGES_OF_NEIGHBOUR },
+  { title: "On transfer connections", from: ["messages-of-nodes.ts", "MESSAGES_OF_RECEIVER"], shapes: MESSAGES_OF_RECEIVER },
 ];
 
 const BEGIN = "<!-- The tables from here on are made from src/runtime/wire: `npm test -- test/protocol-tables.test.ts -u` -->";
@@ -115,14 +116,23 @@ function rowText(number: number, { name, comment }: Row, shape: Shape | undefine
 
 /** What several headers hold, in one table under their names. */
 async function partsTable(read: Read): Promise<string> {
-  const source = await read("header-parts.ts");
-  const rows = Object.entries(headerParts as Readonly<Record<string, Shape | object>>).flatMap(([name, part]) => {
-    if (!("describeWhole" in part) || part.describeWhole === undefined) return [];
-    const comment = new RegExp(`^${COMMENT}export const ${name}:`, "m").exec(source)?.groups?.["comment"];
-    if (comment === undefined) throw new Error(`Cannot make the table of parts: ${name} has no comment`);
-    return [`| ${part.describe()} | \`${part.describeWhole().replaceAll("|", "\\|")}\` | ${textOf(comment)} |`];
-  });
+  const rows = [
+    ...partRows(await read("messages.ts"), messages),
+    ...partRows(await read("definition-messages.ts"), definitionMessages),
+    ...partRows(await read("why-messages.ts"), whyMessages),
+  ];
   return `### Parts of headers\n\n| part | what it is | meaning |\n|---|---|---|\n${rows.sort().join("\n")}\n`;
+}
+
+/** The shapes of a module that have names. */
+function partRows(source: string, exported: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(exported).flatMap(([name, part]) => {
+    const { describe, describeWhole } = part as Partial<Shape>;
+    if (describe === undefined || describeWhole === undefined) return [];
+    const comment = new RegExp(`^${COMMENT}export const ${name}\\b`, "m").exec(source)?.groups?.["comment"];
+    if (comment === undefined) throw new Error(`Cannot make the table of parts: ${name} has no comment`);
+    return [`| ${describe()} | \`${describeWhole().replaceAll("|", "\\|")}\` | ${textOf(comment)} |`];
+  });
 }
 
 function described(shape: Shape): string {
@@ -131,17 +141,13 @@ function described(shape: Shape): string {
   return shape.isOptional === true ? `${written}, or nothing` : written;
 }
 
-/** The messages of an interface. @throws Error for one without a comment, and for anything else in it, so that none is left out silently */
+/** The messages of a table of shapes that it has lines for. @throws Error for one without a comment */
 function rowsOf(source: string, name: string): Map<number, Row> {
-  const body = new RegExp(`^(?:export )?interface ${name}\\b[^{]*\\{\\n(?<body>[\\s\\S]*?)\\n\\}$`, "m").exec(source)?.groups?.["body"];
-  if (body === undefined) throw new Error(`Cannot make a table of messages: there is no interface ${name}`);
-  const row = new RegExp(String.raw`\s*(?: {2}${COMMENT})? {2}\[MESSAGE\.(?<message>\w+)\]: [^\n]*;(?:\n|$)`, "y");
+  const body = new RegExp(`^export const ${name} = \\{\\n(?<body>[\\s\\S]*?)\\n\\};$`, "m").exec(source)?.groups?.["body"];
+  if (body === undefined) throw new Error(`Cannot make a table of messages: there is no table ${name}`);
   const rows = new Map<number, Row>();
-  while (row.lastIndex < body.length) {
-    const at = row.lastIndex;
-    const { message = "", comment } = row.exec(body)?.groups ?? {};
-    if (message === "")
-      throw new Error(`Cannot make the table of ${name}: it cannot be read from ${JSON.stringify(body.slice(at, at + 80))} on`);
+  const line = new RegExp(String.raw`^(?: {2}${COMMENT})? {2}\[MESSAGE\.(?<message>\w+)\]: `, "gm");
+  for (const { groups: { message = "", comment } = {} } of body.matchAll(line)) {
     const number = (MESSAGE as Readonly<Record<string, number>>)[message];
     if (number === undefined || comment === undefined) throw new Error(`Cannot make the table of ${name}: ${message} has no comment`);
     rows.set(number, { name: message, comment: textOf(comment) });

@@ -22,6 +22,11 @@ export interface NodeView {
   readonly free: ReadonlyMap<string, number>;
 }
 
+/** As people give and read them. */
+export function amountsOf(units: Iterable<readonly [name: string, units: number]>): Record<string, number> {
+  return Object.fromEntries(Array.from(units, ([name, amount]) => [name, amount / RESOURCE_UNIT]));
+}
+
 export function resourceVector(resources: Readonly<Record<string, number>>): ResourceVector {
   const amounts = new Map<string, number>();
   for (const name of Object.keys(resources).sort()) {

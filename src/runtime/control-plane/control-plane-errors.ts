@@ -7,22 +7,22 @@ import { ShoalError } from "../base/errors.ts";
 
 /** The store or the bus did not answer in time. Nothing was changed. */
 export class ControlPlaneUnavailableError extends ShoalError {
-  static override readonly code: string = "CONTROL_PLANE_UNAVAILABLE";
+  static override readonly code = "CONTROL_PLANE_UNAVAILABLE";
 }
 
 /** A transaction was sent, the answer did not come, and the keys do not tell whether it was applied. It is not applied twice. */
 export class UnknownOutcomeError extends ShoalError {
-  static override readonly code: string = "OUTCOME_UNKNOWN";
+  static override readonly code = "OUTCOME_UNKNOWN";
 }
 
 /** Another head leads under a higher term; nothing that this one has not committed will ever be. */
 export class FencedError extends ShoalError {
-  static override readonly code: string = "LEADER_FENCED";
+  static override readonly code = "LEADER_FENCED";
 }
 
 /** A request over the bus had nobody to answer it, or not in time, or the handler threw. `reason` tells which. */
 export class BusRequestError extends ShoalError {
-  static override readonly code: string = "BUS_REQUEST_FAILED";
+  static override readonly code = "BUS_REQUEST_FAILED";
 }
 
 export function closedError(): ControlPlaneUnavailableError {

@@ -5,12 +5,10 @@ import type { Message } from "../rpc/peer-connection.ts";
 import { fields, number, text } from "../wire/header-shape.ts";
 import type { WireError } from "../wire/wire-error.ts";
 import { answerQuestion } from "./answer-question.ts";
-import { answering, type ExtensionMessage, type ExtensionTable, requireExtension } from "./extension.ts";
+import { answering, type ExtensionTable, requireExtension } from "./extension.ts";
 import { loadExtensions, registerExtension } from "./load-extensions.ts";
 
-const messages: { readonly add: ExtensionMessage<{ name: string; amount: number }, number> } = {
-  add: { asks: fields<{ name: string; amount: number }>({ name: text, amount: number }), answers: number },
-};
+const messages = { add: { asks: fields({ name: text, amount: number }), answers: number } };
 const table = answering(messages, {
   add: ({ name, amount }, { question }) => {
     if (name !== "known") throw Object.assign(new RangeError(`no ${name}`), { details: { name: "other", wanted: name } });

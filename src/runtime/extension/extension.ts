@@ -8,13 +8,7 @@ import { describeValue } from "../base/describe.ts";
 import type { JobId, NodeId, ProcessId } from "../base/ids.ts";
 import type { Shape } from "../wire/header-shape.ts";
 
-/** A message and its answer, by their shapes. Headers are plain data of less than 4 KB of bytes each. */
-export interface ExtensionMessage<Asked, Answered> {
-  readonly asks: Shape<Asked>;
-  readonly answers: Shape<Answered>;
-}
-
-/** The messages of an extension by their names. */
+/** The messages of an extension by their names, each with its answer, by their shapes. Headers are plain data of less than 4 KB of bytes each. */
 export type ExtensionMessages = Readonly<Record<string, { readonly asks: Shape; readonly answers: Shape }>>;
 
 export type AskedOf<M> = M extends { asks: Shape<infer Asked> } ? Asked : never;

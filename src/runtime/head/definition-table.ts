@@ -7,6 +7,7 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import { type NodeTag, nodeTagOf, type ObjectId } from "../base/ids.ts";
+import { SetMap } from "../base/set-map.ts";
 import type { DefinitionHeader } from "../wire/definition-messages.ts";
 
 export interface StoredDefinition {
@@ -23,7 +24,7 @@ interface Row {
 export class DefinitionTable {
   readonly #rows = new Map<string, Row>();
   /** By content hash, the rows with that content. */
-  readonly #byContent = new Map<string, Set<Row>>();
+  readonly #byContent = new SetMap<string, Row>();
   readonly #byReference = new Map<ObjectId, Row>();
   readonly #waiting = new Map<string, ((definition: StoredDefinition) => void)[]>();
 
@@ -35,10 +36,10 @@ export class DefinitionTable {
     const { id, contentId, reference, owner } = header;
     let row = this.#rows.get(id);
     if (row === undefined) {
-      const [same] = this.#byContent.get(contentId) ?? [];
+      const [same] = this.#byContent.get(contentId);
       row = { definition: { header: { ...header, number: 0 }, body: same?.definition.body ?? copyBytes(body) }, keepers: new Map() };
       this.#rows.set(id, row);
-      this.#byContent.set(contentId, (this.#byContent.get(contentId) ?? new Set()).add(row));
+      this.#byContent.add(contentId, row);
     }
     if (reference === undefined) row.keepers = null;
     else if (row.keepers !== null && !this.#byReference.has(reference)) {
@@ -53,7 +54,7 @@ export class DefinitionTable {
   }
 
   has(id: string): boolean {
-    return this.#rows.has(id) || this.#byContent.has(id);
+    return this.find(id) !== undefined;
   }
 
   /** Nobody holds this reference any more. A node tells it of those that it counts itself. */
@@ -94,15 +95,13 @@ export class DefinitionTable {
   }
 
   protected find(id: string): StoredDefinition | undefined {
-    const [same] = this.#byContent.get(id) ?? [];
+    const [same] = this.#byContent.get(id);
     return (this.#rows.get(id) ?? same)?.definition;
   }
 
   #drop(row: Row): void {
     const { id, contentId } = row.definition.header;
     this.#rows.delete(id);
-    const same = this.#byContent.get(contentId);
-    same?.delete(row);
-    if (same?.size === 0) this.#byContent.delete(contentId);
+    this.#byContent.delete(contentId, row);
   }
 }

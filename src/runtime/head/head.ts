@@ -8,9 +8,9 @@
 import { type ActorId, actorObjectId, type NodeId, type NodeTag, nodeTagOf, type ObjectId, type ProcessId } from "../base/ids.ts";
 import { copyBytes } from "../base/bytes.ts";
 import type { Extension } from "../extension/extension.ts";
-import type { HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
+import type { HeadHandlers, HeadPeer, HeadService, NodeServices } from "../rpc/head-service.ts";
 import type { Message } from "../rpc/peer-connection.ts";
-import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
+import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader, WorkerFactsHeader } from "../wire/cluster-messages.ts";
 import {
   type AcceleratorIds,
   type ActorCreateHeader,
@@ -39,7 +39,7 @@ import { keyValueHandlers, KeyValues } from "./key-values.ts";
 import { onlyNodeQuestions } from "./only-node-questions.ts";
 import { describeCycle, WaitGraph } from "./wait-graph.ts";
 import { WireError } from "../wire/wire-error.ts";
-import { handle, type Handlers } from "../wire/message-table.ts";
+import { handle } from "../wire/message-table.ts";
 import type { MessagesToCluster, MessagesToHead } from "../wire/messages-to-head.ts";
 
 interface Tables {
@@ -60,7 +60,7 @@ interface HeadOptions {
   tellProcessGone?: (process: ProcessId) => void;
   extensions?: readonly Extension[];
   /** What it answers as the one that knows all nodes. Default: nothing, as another part of the head does (`nodes/head-server.ts`). */
-  questions?: Partial<Handlers<MessagesToCluster, [peer: HeadPeer, message: Message]>>;
+  questions?: Partial<HeadHandlers<keyof MessagesToCluster>>;
   /** One event that comes from no message: what a timer of an extension does. Default: nothing is to be kept, and it just runs. */
   run?: (body: () => void) => void;
 }
@@ -68,8 +68,7 @@ interface HeadOptions {
 /** Of the names that somebody may have meant: a cluster has tens of thousands. */
 const NAMES_SHOWN = 20;
 
-type ActorMessages = Pick<
-  MessagesToHead,
+type ActorMessages =
   | typeof MESSAGE.ACTOR_CREATE
   | typeof MESSAGE.ACTOR_LOOKUP
   | typeof MESSAGE.ACTOR_WATCH
@@ -77,14 +76,14 @@ type ActorMessages = Pick<
   | typeof MESSAGE.ACTOR_LIST
   | typeof MESSAGE.ACTOR_STARTED
   | typeof MESSAGE.ACTOR_START_FAILED
-  | typeof MESSAGE.WAITS
->;
-type DescriptionMessages = Pick<
-  MessagesToHead,
-  typeof MESSAGE.DEFINE | typeof MESSAGE.FETCH_DEFINITION | typeof MESSAGE.ENVIRONMENT | typeof MESSAGE.ENVIRONMENT_FETCH
->;
+  | typeof MESSAGE.WAITS;
+type DescriptionMessages =
+  | typeof MESSAGE.DEFINE
+  | typeof MESSAGE.FETCH_DEFINITION
+  | typeof MESSAGE.ENVIRONMENT
+  | typeof MESSAGE.ENVIRONMENT_FETCH;
 /** All but what only a head of a cluster is asked (`nodes/head-server.ts`). */
-type MessagesToTables = Omit<MessagesToHead, keyof MessagesToCluster>;
+type MessagesToTables = Exclude<keyof MessagesToHead, keyof MessagesToCluster>;
 
 export class Head implements HeadService {
   readonly #nodes = new Map<NodeTag, NodeServices>();
@@ -100,7 +99,7 @@ export class Head implements HeadService {
   #hasWarnedOfDetached = false;
   readonly #groups: PlacementGroups;
   readonly #extensions: HeadExtensions;
-  readonly #handlers: Handlers<MessagesToTables, [peer: HeadPeer, message: Message]> & HeadOptions["questions"];
+  readonly #handlers: HeadHandlers<MessagesToTables> & HeadOptions["questions"];
 
   constructor(options: HeadOptions) {
     const { actors, groups, definitions, environments, values, extensionRecords } = options.tables ?? plainTables();
@@ -198,7 +197,7 @@ export class Head implements HeadService {
     this.#placement.actorFull(actor, nodeId);
   }
 
-  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void {
+  groupPrepared(group: string, prepared: HeadEvents["groupPrepared"][1]): void {
     this.#placement.groupPrepared(group, prepared);
   }
 
@@ -270,7 +269,7 @@ export class Head implements HeadService {
     handle(this.#handlers, message.type, header, peer, message);
   }
 
-  #actorHandlers(): Handlers<ActorMessages, [peer: HeadPeer, message: Message]> {
+  #actorHandlers(): HeadHandlers<ActorMessages> {
     return {
       [MESSAGE.ACTOR_CREATE]: (header, peer, message) => this.#create(peer, message, header),
       [MESSAGE.ACTOR_LOOKUP]: (name, peer, { callId }) => this.#lookup(peer, callId, name),
@@ -292,7 +291,7 @@ export class Head implements HeadService {
     };
   }
 
-  #descriptionHandlers(): Handlers<DescriptionMessages, [peer: HeadPeer, message: Message]> {
+  #descriptionHandlers(): HeadHandlers<DescriptionMessages> {
     return {
       [MESSAGE.DEFINE]: (header, peer, { body }) => this.#definitions.define({ ...header, owner: peer.id }, body),
       [MESSAGE.FETCH_DEFINITION]: (id, peer, { callId }) =>
@@ -479,9 +478,11 @@ export class Head implements HeadService {
           for (const watcher of effect.watchers)
             this.#peer(watcher)?.connection.send(MESSAGE.ACTOR_REDIRECT, [effect.from, actor.id, this.#refOf(actor).owner]);
           break;
-        case "end":
-          this.#nodeOf(effect.worker)?.endActor(effect.worker, effect);
+        case "end": {
+          const { worker, afterPending, reason } = effect;
+          this.#nodeOf(worker)?.endActor(worker, { afterPending, reason });
           break;
+        }
         case "gone":
           this.#placement.gone(actor);
           break;

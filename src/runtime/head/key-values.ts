@@ -6,16 +6,13 @@
  */
 import { copyBytes } from "../base/bytes.ts";
 import { SetMap } from "../base/set-map.ts";
-import type { HeadPeer } from "../rpc/head-service.ts";
-import type { Message } from "../rpc/peer-connection.ts";
+import type { HeadHandlers } from "../rpc/head-service.ts";
 import type { KeyValueForm, KeyValueReply } from "../wire/key-value-messages.ts";
 import { KEY_VALUE_BYTES_MAX } from "../wire/limits.ts";
 import { MESSAGE } from "../wire/messages.ts";
 import { STORED_NAME_MAX } from "../control-plane/limits.ts";
 import { storeKey } from "../control-plane/store-keys.ts";
 import { WireError } from "../wire/wire-error.ts";
-import type { Handlers } from "../wire/message-table.ts";
-import type { MessagesToHead } from "../wire/messages-to-head.ts";
 
 export interface KeyValue {
   readonly namespace: string;
@@ -81,10 +78,7 @@ export function idOf({ namespace, key }: { namespace: string; key: string }): st
 /** What processes ask about values, and how they are answered. */
 export function keyValueHandlers(
   values: KeyValues,
-): Handlers<
-  Pick<MessagesToHead, typeof MESSAGE.KV_PUT | typeof MESSAGE.KV_GET | typeof MESSAGE.KV_DELETE | typeof MESSAGE.KV_LIST>,
-  [peer: HeadPeer, message: Message]
-> {
+): HeadHandlers<typeof MESSAGE.KV_PUT | typeof MESSAGE.KV_GET | typeof MESSAGE.KV_DELETE | typeof MESSAGE.KV_LIST> {
   return {
     [MESSAGE.KV_PUT]: ({ namespace, key, form, overwrite }, peer, { callId, body }) => {
       const obstacle = keyObstacle({ namespace, key }) ?? sizeObstacle(body.byteLength);

@@ -9,23 +9,23 @@ import { RECORD_BYTES_MAX } from "../wire/limits.ts";
 /** The head that leads says so on the bus. */
 export const ANNOUNCE_EVERY_MS = 200;
 /** Who hears no leader for so long claims the next term: six announcements did not come. */
-export const CLAIM_AFTER_MS: number = 6 * ANNOUNCE_EVERY_MS;
+export const CLAIM_AFTER_MS = 6 * ANNOUNCE_EVERY_MS;
 /** Who would claim and does not reach the bus in this time cannot hear a leader either, and leaves it. */
-export const FLUSH_WITHIN_MS: number = 2 * ANNOUNCE_EVERY_MS;
+export const FLUSH_WITHIN_MS = 2 * ANNOUNCE_EVERY_MS;
 /** A leader that can prove nothing for so long leads no more: the servers had time for an election once the next proof was due, with two seconds to spare. Its nodes then have time to find another head before they end (`PROOF_GOOD_MS` + `FENCE_AFTER_MS` after the proof). */
-export const GIVES_UP_AFTER_MS: number = PROVE_EVERY_MS + STORE_ELECTION_MS + 2_000;
+export const GIVES_UP_AFTER_MS = PROVE_EVERY_MS + STORE_ELECTION_MS + 2_000;
 
 /** Larger commits do not make a transaction cheaper and make all in it wait. */
 export const COMMIT_WRITES_MAX = 200;
 /** Enough for 200 records of actors. */
-export const COMMIT_BYTES_MAX: number = 2 * 1024 * 1024;
+export const COMMIT_BYTES_MAX = 2 * 1024 * 1024;
 
 /** What arguments, or what a definition captured, may take of a record, which lies in several values: the rest is for its header. */
-export const RECORD_BODY_BYTES_MAX: number = RECORD_BYTES_MAX - 64 * 1024;
+export const RECORD_BODY_BYTES_MAX = RECORD_BYTES_MAX - 64 * 1024;
 /** Dead lives of nodes are remembered, by the detector and in the store, so that none returns; the oldest are forgotten. */
 export const DEAD_NODES_MAX = 10_000;
 
 /** After a head has taken over, nothing that waits is placed for so long: in a cluster of which half is here every group would be placed on that half. */
 export const NODES_COME_WITHIN_MS = 1000;
 /** Without a store: how long nodes may take to come with the other bundles of a group that only they know. As long as nodes may stay away before they are dead. */
-export const BUNDLES_COME_WITHIN_MS: number = DEAD_AFTER_MS;
+export const BUNDLES_COME_WITHIN_MS = DEAD_AFTER_MS;

@@ -6,6 +6,7 @@
  * runs there has ended, so it leads on to that one.
  */
 import { type ActorId, type NodeTag, nodeTagOf, type ProcessId } from "../base/ids.ts";
+import { SetMap } from "../base/set-map.ts";
 import type { LongWaitHeader, WaitsHeader } from "../wire/messages.ts";
 
 /** One step of a cycle: the call `name` waits for the result of the call `for`. */
@@ -21,7 +22,7 @@ interface Row extends LongWaitHeader {
 
 export class WaitGraph {
   readonly #rows = new Map<string, Row>();
-  readonly #byTask = new Map<string, Set<Row>>();
+  readonly #byTask = new SetMap<string, Row>();
   /** The calls that run in serial actors, where they wait. */
   readonly #running = new Map<ActorId, string>();
   /** Calls of cycles that have been returned. */
@@ -57,26 +58,21 @@ export class WaitGraph {
 
   /** What a call waits for, as far as that has been told. */
   waitsOf(task: string): readonly LongWaitHeader[] {
-    return Array.from(this.#byTask.get(task) ?? []);
+    return Array.from(this.#byTask.get(task));
   }
 
-  #add(row: Row): Row {
+  #add(row: Row): void {
     this.#rows.set(row.key, row);
-    const known = this.#byTask.get(row.task);
-    if (known === undefined) this.#byTask.set(row.task, new Set([row]));
-    else known.add(row);
+    this.#byTask.add(row.task, row);
     if (row.actor !== undefined) this.#running.set(row.actor, row.task);
-    return row;
   }
 
   #remove(key: string): void {
     const row = this.#rows.get(key);
     if (row === undefined) return;
     this.#rows.delete(key);
-    const others = this.#byTask.get(row.task);
-    others?.delete(row);
-    if (others === undefined || others.size > 0) return;
-    this.#byTask.delete(row.task);
+    this.#byTask.delete(row.task, row);
+    if (this.#byTask.get(row.task).size > 0) return;
     this.#named.delete(row.task);
     if (row.actor !== undefined && this.#running.get(row.actor) === row.task) this.#running.delete(row.actor);
   }
@@ -111,9 +107,9 @@ export class WaitGraph {
 
   #edgesOf(task: string): Edge[] {
     const edges: Edge[] = [];
-    for (const row of this.#byTask.get(task) ?? []) {
+    for (const row of this.#byTask.get(task)) {
       for (const target of row.for) {
-        const next = this.#byTask.has(target.task) ? target.task : target.actor && this.#running.get(target.actor);
+        const next = this.#byTask.get(target.task).size > 0 ? target.task : target.actor && this.#running.get(target.actor);
         if (next !== undefined) edges.push({ next, step: { task, name: row.name, for: target.name === "" ? "a result" : target.name } });
       }
     }

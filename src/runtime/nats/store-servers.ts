@@ -5,7 +5,7 @@
  * (`runtime/node/membership/store-absence.ts`). Where one of them is not found nobody is told anything: it might live. Servers that speak TLS from the first byte greet nobody who does not.
  */
 import { NATS_GREETS_WITHIN_MS } from "./server/limits.ts";
-import { readNatsGreeting } from "./server/nats-greeting.ts";
+import { serverNameAt } from "./server/nats-greeting.ts";
 import type { StoreServer } from "../wire/cluster-messages.ts";
 import type { StreamApi } from "./stream-api.ts";
 
@@ -35,8 +35,8 @@ export async function findStoreServers(api: StreamApi, { urls, known }: WhereToL
     places.map(async (address): Promise<StoreServer> => {
       const { hostname, port } = new URL(address);
       const host = hostname.replace(/^\[|\]$/g, "");
-      const greeting = readNatsGreeting({ host, port: Number(port), timeoutMs: NATS_GREETS_WITHIN_MS });
-      return { name: (await greeting.catch(() => undefined))?.serverName ?? "", address };
+      const name = await serverNameAt({ host, port: Number(port), timeoutMs: NATS_GREETS_WITHIN_MS }).catch(() => "");
+      return { name, address };
     }),
   );
   const servers = Array.from(names, (name) => [...greeted, ...known].find((found) => found.name === name));

@@ -13,7 +13,7 @@ import { LOOP_BYTES_MAX } from "../base/limits.ts";
 import { sharedMemory } from "../os/shared-memory.ts";
 import { storeFiles } from "../os/files/store-file.ts";
 import { decodeHeader, encodeHeader } from "../wire/header.ts";
-import { payload as payloadShape } from "../wire/header-parts.ts";
+import { payload as payloadShape } from "../wire/messages.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { bodyBytesMax, ChannelReader, ChannelWriter } from "./channel.ts";
 import { type GraphMap, type GraphMemory, valueFileOf } from "./graph-memory.ts";

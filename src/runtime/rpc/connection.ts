@@ -7,7 +7,7 @@
  */
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import { type Frame, FrameError, FrameParser, FRAME_FLAG, FrameWriter } from "../wire/frame.ts";
-import { decodeHeader, encodeHeader } from "../wire/header.ts";
+import { encodeHeader, headerOf } from "../wire/header.ts";
 import { FRAME_SIZE_MAX } from "../wire/limits.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { MESSAGE } from "../wire/messages.ts";
@@ -201,7 +201,7 @@ export class Connection implements PeerConnection {
     if (pending === undefined) return;
     this.#requests.delete(frame.callId);
     pending.takeBack?.();
-    pending.answer(frame, frame.header.length === 0 ? undefined : decodeHeader(frame.header));
+    pending.answer(frame, headerOf(frame));
   }
 
   #closed(reason: string, isWhole = false): void {

@@ -14,10 +14,9 @@ import { connect } from "../os/network/endpoint.ts";
 import type { ConnectOptions } from "../os/network/tcp-transport.ts";
 import type { Transport } from "../os/network/transport.ts";
 import type { Frame } from "../wire/frame.ts";
-import { decodeHeader } from "../wire/header.ts";
-import { type HelloHeader, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
-import type { OpenHeader, OpenReply } from "../wire/open-messages.ts";
-import { hello as helloShape, linkHello, named, opened, opening, versioned } from "../wire/opening-shapes.ts";
+import { headerOf } from "../wire/header.ts";
+import { hello as helloShape, type HelloHeader, linkHello, type LinkHelloHeader, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { named, opened, type OpenHeader, opening, type OpenReply, versioned } from "../wire/open-messages.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection, ConnectionClosedError } from "./connection.ts";
 import { HELLO_WITHIN_MS, OPEN_WITHIN_MS, REFUSAL_READ_WITHIN_MS } from "./limits.ts";
@@ -90,10 +89,6 @@ export function acceptPeer(transport: Transport, options: AcceptOptions): void {
     const reply: OpenReply = { nodeId, processId, nonce: listenerNonce, proof: proofOf(token, "listener", transcript) };
     connection.reply(first.callId, reply);
   };
-}
-
-function headerOf(frame: Frame): unknown {
-  return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
 }
 
 /** @returns why it is none */

@@ -6,8 +6,8 @@
 import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import type { Transport } from "../os/network/transport.ts";
 import { decodeHeader } from "../wire/header.ts";
-import { joining, versioned } from "../wire/opening-shapes.ts";
-import { type JoinHeader, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { type JoinHeader, joining, type JoinReply, MESSAGE, PROTOCOL_VERSION } from "../wire/messages.ts";
+import { versioned } from "../wire/open-messages.ts";
 import { WireError, wrongVersion } from "../wire/wire-error.ts";
 import { Connection } from "./connection.ts";
 import { OPEN_WITHIN_MS } from "./limits.ts";

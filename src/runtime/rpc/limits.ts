@@ -7,19 +7,19 @@ import { HEARTBEAT_EVERY_MS } from "../base/limits.ts";
 export const OPEN_WITHIN_MS = 5_000;
 /** A caller that computes reads the listener's proof when it gets round to it. As long as a caller waits for an answer. */
 export const REQUEST_TIMEOUT_MS = 30_000;
-export const HELLO_WITHIN_MS: number = REQUEST_TIMEOUT_MS;
+export const HELLO_WITHIN_MS = REQUEST_TIMEOUT_MS;
 /** How long who was refused has to read why. */
 export const REFUSAL_READ_WITHIN_MS = 1000;
 
 /** A link between nodes is asked so often whether it is still there. */
-export const PING_EVERY_MS: number = HEARTBEAT_EVERY_MS;
+export const PING_EVERY_MS = HEARTBEAT_EVERY_MS;
 /** Its connection is given up, and another one opened, when three of these were not answered. */
-export const BROKEN_AFTER_MS: number = 3 * PING_EVERY_MS;
+export const BROKEN_AFTER_MS = 3 * PING_EVERY_MS;
 
 /** What a peer may send in one frame before it has said who it is. */
 export const HELLO_SIZE_MAX = 4096;
 /** Smaller frames of a tick are joined up to this size; larger ones are written as they are. */
-export const JOINED_BYTES_MAX: number = 64 * 1024;
+export const JOINED_BYTES_MAX = 64 * 1024;
 
 /** Who expects an answer stays awake for so long: longer than a peer takes that has to be woken (8 us where it is blocked, 20 where its processor has gone idle), and a short call. Once one side is awake for so long, both meet. */
 export const AWAKE_MS = 0.1;

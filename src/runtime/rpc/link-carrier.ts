@@ -13,7 +13,6 @@ interface CarrierEvents {
   /** Valid during the call only. */
   onFrame(frame: Frame): void;
   onChunk(): void;
-  onDrain(): void;
   onClose(reason: string): void;
 }
 
@@ -46,13 +45,6 @@ export class LinkCarrier {
       }
     };
     transport.onClose = (reason) => this.#end(reason);
-    transport.onDrain = () => {
-      if (!this.#isOver) events.onDrain();
-    };
-  }
-
-  get pendingBytes(): number {
-    return this.#transport.pendingBytes;
   }
 
   trust(): void {

@@ -11,9 +11,8 @@ import { timeoutAfterIo } from "../base/timeout-after-io.ts";
 import type { NodeId, ProcessId } from "../base/ids.ts";
 import type { Transport } from "../os/network/transport.ts";
 import { type Frame, FRAME_FLAG, kindOf, wholeFrame } from "../wire/frame.ts";
-import { decodeHeader, encodeHeader } from "../wire/header.ts";
-import { type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
-import { linkHello } from "../wire/opening-shapes.ts";
+import { encodeHeader, headerOf } from "../wire/header.ts";
+import { linkHello, type LinkHelloHeader, MESSAGE } from "../wire/messages.ts";
 import type { ReplyTo } from "../wire/replies.ts";
 import { DecodeError } from "../wire/value/decode-error.ts";
 import { readWireError, WireError, wireErrorHeader } from "../wire/wire-error.ts";
@@ -30,8 +29,6 @@ const ACK_FRAMES = 256;
 const ACK_WITHIN_MS = 50;
 const BACK_OFF_MS = 50;
 const BACK_OFF_MAX_MS = 1000;
-/** Above it senders with a backlog wait: what a 10 Gbit/s network carries until an acknowledgement comes, with room to spare. */
-const CONGESTION_BYTES = 16 * 1024 * 1024;
 /** What a link keeps for an absent peer before it gives up: an absence of 10 s at 25 MB/s. */
 const KEPT_BYTES_MAX = 256 * 1024 * 1024;
 /** What an attempt is called in the messages of its errors. */
@@ -63,8 +60,6 @@ export interface NodeLinkOptions {
   onDown?: (error: Error) => void;
   /** The link gave itself up and dropped what it kept. Not called for `close`. */
   onGivenUp?: (reason: string) => void;
-  /** No longer congested. */
-  onDrain?: () => void;
   /** A message made its handler throw. */
   onDefect?: (error: Error) => void;
   /** Why the other end is not to be listened to, although it may speak. */
@@ -72,8 +67,6 @@ export interface NodeLinkOptions {
   /** How long the other end has to answer, and the longest pause between two attempts. Default: 5,000 and 1,000. */
   openWithinMs?: () => number | undefined;
   backOffMaxMs?: () => number | undefined;
-  pingEveryMs?: number;
-  brokenAfterMs?: number;
   keptBytesMax?: number;
   timers?: LinkTimers;
 }
@@ -118,7 +111,6 @@ export class NodeLink implements PeerConnection {
   #ackSent = 0;
   /** While `onUp` runs for a new incarnation: what is sent goes before everything that is kept. */
   #first: Buffer[] | undefined;
-  #wasCongested = false;
   #closeReason: string | undefined;
   /** Who is at the other end now. */
   #peerId: NodeId | undefined;
@@ -151,12 +143,6 @@ export class NodeLink implements PeerConnection {
   /** What was sent and is not known to be safe at the other end: a new incarnation is sent it again, in its order. */
   get kept(): ReadonlySet<Buffer> {
     return new Set(this.#ledger.after(0));
-  }
-
-  get isCongested(): boolean {
-    if (this.#ledger.keptBytes <= CONGESTION_BYTES) return false;
-    this.#wasCongested = true;
-    return true;
   }
 
   /** Connects now rather than when there is something to send. */
@@ -322,7 +308,7 @@ export class NodeLink implements PeerConnection {
     const carrier = this.#carry(
       transport,
       (frame) => {
-        const header = frame.type === MESSAGE.LINK_HELLO && frame.header.length > 0 ? decodeHeader(frame.header) : undefined;
+        const header = frame.type === MESSAGE.LINK_HELLO ? headerOf(frame) : undefined;
         if ((frame.flags & FRAME_FLAG.ERROR) !== 0) return fail(readWireError(header));
         if (!linkHello(header)) return fail(new Error("the answer is not a hello of a node link"));
         const problem = problemOf(header, this.#options.peerNodeId, listener.nodeId) ?? this.#options.refusesPeer?.(header);
@@ -378,7 +364,6 @@ export class NodeLink implements PeerConnection {
       onChunk: () => {
         if (this.#carrier === carrier) this.#silentPings = 0;
       },
-      onDrain: () => this.#checkDrain(),
       onClose: (reason) => {
         const error = new ConnectionClosedError(reason);
         if (this.#carrier === carrier) this.#down(error);
@@ -442,7 +427,6 @@ export class NodeLink implements PeerConnection {
   #receive(frame: Frame): void {
     if (frame.type === MESSAGE.LINK_ACK) {
       this.#ledger.acknowledged(frame.callId * 2 ** 32 + frame.number);
-      this.#checkDrain();
       return;
     }
     const receipt = this.#ledger.deliver();
@@ -476,7 +460,7 @@ export class NodeLink implements PeerConnection {
     if (pending === undefined) return;
     this.#requests.delete(frame.callId);
     this.#timers.clear(pending.timer);
-    pending.answer(frame, frame.header.length === 0 ? undefined : decodeHeader(frame.header));
+    pending.answer(frame, headerOf(frame));
   }
 
   #settle(receipt: { number: number; epoch: number }): void {
@@ -499,33 +483,26 @@ export class NodeLink implements PeerConnection {
   }
 
   #pingLater(): void {
-    const everyMs = this.#options.pingEveryMs ?? PING_EVERY_MS;
     this.#isQuiet = true;
     this.#pingTimer = this.#timers.set(() => {
       const carrier = this.#carrier;
       if (carrier === undefined) return;
       // Counted in timers and not in time: a process that was stopped for a while has not listened meanwhile.
       this.#silentPings += 1;
-      if (this.#silentPings * everyMs >= (this.#options.brokenAfterMs ?? BROKEN_AFTER_MS)) {
+      if (this.#silentPings * PING_EVERY_MS >= BROKEN_AFTER_MS) {
         carrier.drop();
-        this.#down(new ConnectionClosedError(`nothing was heard for ${this.#silentPings * everyMs} ms`));
+        this.#down(new ConnectionClosedError(`nothing was heard for ${this.#silentPings * PING_EVERY_MS} ms`));
         return;
       }
       if (this.#isQuiet) this.#acknowledge();
       this.#pingLater();
-    }, everyMs);
+    }, PING_EVERY_MS);
   }
 
   #rest(): void {
     this.#timers.clear(this.#pingTimer);
     this.#timers.clear(this.#ackTimer);
     this.#ackTimer = undefined;
-  }
-
-  #checkDrain(): void {
-    if (!this.#wasCongested || this.#ledger.keptBytes > CONGESTION_BYTES / 2) return;
-    this.#wasCongested = false;
-    this.#options.onDrain?.();
   }
 
   /** The other end says what it may not. */

@@ -4,7 +4,7 @@
  * Thrown where the violation is found. The link then ends the connection, logs why, and continues on the next one. No correct node sends such a message, so it
  * gets no more effort than that: the message counts as handled, or the next connection would deliver it again.
  */
-import { decodeHeader } from "../wire/header.ts";
+import { headerOf } from "../wire/header.ts";
 import type { Frame } from "../wire/frame.ts";
 import { faultOf, type MessageOf, nameOfMessage, type Shapes } from "../wire/message-table.ts";
 
@@ -19,7 +19,7 @@ export function assertProtocol(holds: boolean, otherwise: string): asserts holds
 
 /** A frame of a link, which is of this table and well formed. @throws ProtocolViolationError, DecodeError */
 export function readMessage<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, "type" | "header">): MessageOf<Headers> {
-  return checkedMessage(shapes, frame.type, frame.header.length === 0 ? undefined : decodeHeader(frame.header));
+  return checkedMessage(shapes, frame.type, headerOf(frame));
 }
 
 /** The same of a header that has been decoded. @throws ProtocolViolationError */

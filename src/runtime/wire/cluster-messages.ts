@@ -1,282 +1,339 @@
 /**
  * The headers of the messages between nodes, and between a node and the head's process; their numbers are in `messages.ts`.
  *
- * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `runtime/rpc/head-service.ts`; the shapes are in `messages-of-nodes.ts`. What goes between a process and the head
- * travels inside ROUTED.
+ * What the two want of each other (HEAD_EVENT, NODE_COMMAND) names methods of `runtime/rpc/head-service.ts`. What goes between a process and the head travels inside ROUTED.
+ * The tables of these messages are in `messages-of-nodes.ts`.
  */
-import type { ActorId, NodeId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
-import type { CallOf } from "./message-table.ts";
-import type {
-  AcceleratorIds,
-  ActorLeavingHeader,
-  ActorOptionsHeader,
-  ActorRefusal,
-  EnvironmentHeader,
-  GroupCreateHeader,
-  WorkerExitedHeader,
-} from "./messages.ts";
+import type { NodeId, NodeTag, ProcessId } from "../base/ids.ts";
+import {
+  actorId,
+  count,
+  either,
+  exactly,
+  fields,
+  flag,
+  leaseSpec,
+  list,
+  nodeId,
+  nodeTag,
+  number,
+  objectId,
+  type Of,
+  optional,
+  orUndefined,
+  processId,
+  readonlyList,
+  record,
+  text,
+  textOf,
+  tuple,
+  unchecked,
+} from "./header-shape.ts";
+import type { CallOf, HeadersOf } from "./message-table.ts";
+import { accelerators, actorLeaving, actorOptions, anyProcess, environment, group, nodePlace, refusal, workerExit } from "./messages.ts";
+import { nodeState } from "./why-messages.ts";
+
+const numbers = record(number);
 
 /**
- * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be
- * on a connection of the two. The body is the message's.
+ * A message between a process and another node, or the head: who says it, to whom ("" is the daemon, or the head, itself), and what it would be on a connection of the two: its
+ * number, call id, flags and header. The body is the message's. Who says it, and what it is, the receiver checks.
  */
-export type RoutedHeader = [from: ProcessId, to: ProcessId | "", type: number, callId: number, flags: number, header: unknown];
+export const routed = tuple(anyProcess, textOf<ProcessId | "">("process id"), number, number, number, unchecked<unknown>());
+export type RoutedHeader = Of<typeof routed>;
 
 /** A worker as whoever is to talk to it has to know it. */
-export interface WorkerFactsHeader {
-  id: ProcessId;
-  holderId: ProcessId;
-  pid: number;
-  address: string;
-  remoteAddress: string;
-}
+export const workerFacts = fields({ id: processId, holderId: processId, pid: number, address: text, remoteAddress: text });
+export type WorkerFactsHeader = Of<typeof workerFacts>;
+
+const nodeFacts = {
+  nodeId,
+  daemonId: processId,
+  hostname: text,
+  /** Where its daemon listens for other nodes. */
+  address: text,
+  resources: numbers,
+  labels: record(text),
+  objectStoreMemoryBytes: number,
+};
 
 /** A node of the cluster, as the head tells it to the others. */
-export interface NodeInfoHeader {
-  nodeId: NodeId;
-  daemonId: ProcessId;
-  hostname: string;
-  /** Where its daemon listens for other nodes. */
-  address: string;
-  resources: Record<string, number>;
-  labels: Record<string, string>;
-  objectStoreMemoryBytes: number;
-  alive: boolean;
+export const nodeInfo = fields({
+  ...nodeFacts,
+  alive: flag,
   /** Why it is not alive. */
-  reason?: string | undefined;
+  reason: optional(text),
   /** When it was found to be gone, in milliseconds since 1970 by the head's clock. */
-  goneMs?: number | undefined;
-}
+  goneMs: optional(number),
+});
+export type NodeInfoHeader = Of<typeof nodeInfo>;
 
-/** What a node that registers is told: the head's `FailureDetector` takes it for dead after these, so it has to fence itself before. */
-export interface DeathTimesHeader {
-  deadAfterMs: number;
-  closedAfterMs: number;
-  /** Undefined where the head is alone. */
-  later?: HeartbeatReply | undefined;
-}
+/** A server of the control store: as it calls itself, and where it greets. */
+const storeServer = fields({ name: text, address: text });
+export type StoreServer = Of<typeof storeServer>;
 
 /** What a head that others may take over from answers to HEARTBEAT. */
-export interface HeartbeatReply {
+export const heartbeatReply = fields({
   /** How long ago it was proven that no other head led. */
-  provenAgoMs: number;
+  provenAgoMs: number,
   /** How much longer than `deadAfterMs` the next head waits, from its beginning on. */
-  takeoverGraceMs: number;
+  takeoverGraceMs: number,
   /** Where heads are, this one among them. */
-  heads: string[];
+  heads: list(text),
   /** Those that keep what heads write, all of them, and only by most of which anything is written. Undefined where they are not known. */
-  storeServers?: readonly StoreServer[] | undefined;
-}
+  storeServers: optional(readonlyList(storeServer)),
+});
+export type HeartbeatReply = Of<typeof heartbeatReply>;
 
-/** A server of the control store, and where it greets. */
-export interface StoreServer {
-  /** As it calls itself. */
-  name: string;
-  address: string;
-}
+/** What a node that registers is told: the head's `FailureDetector` takes it for dead after these, so it has to fence itself before. */
+export const deathTimes = fields({
+  deadAfterMs: number,
+  closedAfterMs: number,
+  /** Undefined where the head is alone. */
+  later: optional(heartbeatReply),
+});
+export type DeathTimesHeader = Of<typeof deathTimes>;
 
-/** What an operator is told of the cluster. */
-export interface ClusterStatusHeader {
-  /** Where heads are, the one that leads first; undefined where no other may take over. */
-  heads?: string[] | undefined;
-  /** When this head began, in milliseconds since 1970. */
-  startedMs: number;
-  nodes: NodeStatusHeader[];
-  /** The newest of the nodes that have gone; when, where a head has kept that. */
-  gone: { nodeId: NodeId; hostname: string; reason: string; goneMs: number | undefined }[];
-  waiting: WaitingHeader[];
-}
-
-export interface NodeStatusHeader {
-  nodeId: NodeId;
-  hostname: string;
-  address: string;
-  /** Of its daemon. */
-  pid: number;
-  /** `suspect`: its connection is down; `draining`: it ends what it has. */
-  state: "alive" | "suspect" | "draining";
-  labels: Record<string, string>;
-  total: Record<string, number>;
-  free: Record<string, number>;
-}
-
-/** A node is to leave: named by its id, or by the first digits of it. */
-export interface NodeDrainHeader {
-  node: string;
-  /** Undefined: as long as it takes. */
-  deadlineMs: number | undefined;
-}
+/** `pid`: of its daemon. */
+const nodeStatus = fields({ ...nodePlace, pid: number, state: nodeState, total: numbers, free: numbers });
+export type NodeStatusHeader = Of<typeof nodeStatus>;
 
 /** Calls and actors that find no room, by what they need. */
-export interface WaitingHeader {
-  resources: Record<string, number>;
-  count: number;
-  isInfeasible: boolean;
-}
+const waiting = fields({ resources: numbers, count, isInfeasible: flag });
+export type WaitingHeader = Of<typeof waiting>;
 
-/** What a node tells the head when it joins, and again when the head is another. */
-export interface NodeRegisterHeader extends Omit<NodeInfoHeader, "alive" | "reason" | "goneMs"> {
-  version: number;
-  pid: number;
-  /** A random string for each life of the daemon. */
-  incarnation: string;
-}
+/** What an operator is told of the cluster. */
+export const clusterStatus = fields({
+  /** Where heads are, the one that leads first; undefined where no other may take over. */
+  heads: optional(list(text)),
+  /** When this head began, in milliseconds since 1970. */
+  startedMs: number,
+  nodes: list(nodeStatus),
+  /** The newest of the nodes that have gone; when, where a head has kept that. */
+  gone: list(fields({ nodeId, hostname: text, reason: text, goneMs: orUndefined(number) })),
+  waiting: list(waiting),
+});
+export type ClusterStatusHeader = Of<typeof clusterStatus>;
+
+/** A node is to leave: named by its id, or by the first digits of it. Without a deadline, as long as it takes. */
+export const nodeDrain = fields({ node: text, deadlineMs: orUndefined(number) });
+export type NodeDrainHeader = Of<typeof nodeDrain>;
+
+/** What a node tells the head when it joins, and again when the head is another. `incarnation`: a random string for each life of the daemon. */
+export const nodeRegister = fields({ ...nodeFacts, version: number, pid: number, incarnation: text });
+export type NodeRegisterHeader = Of<typeof nodeRegister>;
+
+const actorFacts = fields({ incarnation: number, creator: processId, options: actorOptions });
+
+/** A bundle that is held there: group, index, and the attempt of the head that had it prepared, 0 once it was committed. */
+const digestBundle = tuple(text, number, number);
+export type DigestBundleHeader = Of<typeof digestBundle>;
+
+const digestActor = fields({
+  actorId,
+  /** A process is one incarnation: it never becomes another. */
+  worker: workerFacts,
+  accelerators: orUndefined(accelerators),
+  /** For a head that has lost its tables. */
+  facts: optional(actorFacts),
+});
+export type DigestActorHeader = Of<typeof digestActor>;
 
 /** What runs on a node, as it says when it registers. Places for actors that it was only asked for it forgets with that. */
-export interface NodeDigestHeader {
-  nodeId: NodeId;
+export const nodeDigest = fields({
+  nodeId: unchecked<NodeId>(),
   /** How many heads it has registered with, this one among them. Events carry the number as their call id, so that one from before is told from what was said to this head. */
-  heads: number;
+  heads: number,
   /** The drivers and workers that are connected to its daemon. */
-  processes: ProcessId[];
-  actors: DigestActorHeader[];
+  processes: list(processId),
+  actors: list(digestActor),
   /** What placement groups have there. */
-  bundles: DigestBundleHeader[];
+  bundles: list(digestBundle),
   /** Of the groups of those bundles, for a head that has lost its tables. */
-  groups?: GroupCreateHeader[] | undefined;
+  groups: optional(list(group)),
   /** Those of jobs that go on, also for such a head. */
-  environments?: EnvironmentHeader[] | undefined;
-}
+  environments: optional(list(environment)),
+});
+export type NodeDigestHeader = Of<typeof nodeDigest>;
 
-/** A bundle that is held there; the attempt of the head that had it prepared, 0 once it was committed. */
-export type DigestBundleHeader = [group: string, index: number, attempt: number];
-
-export interface DigestActorHeader {
-  actorId: ActorId;
-  /** A process is one incarnation: it never becomes another. */
-  worker: WorkerFactsHeader;
-  accelerators: AcceleratorIds | undefined;
-  /** For a head that has lost its tables. */
-  facts?: ActorFactsHeader | undefined;
-}
-
-export interface ActorFactsHeader {
-  incarnation: number;
-  creator: ProcessId;
-  options: ActorOptionsHeader;
-}
+const amounts = list(tuple(text, number));
+/** What is free on a node: amounts are units by name. */
+export const nodeReport = fields({
+  // The link's node is believed, whatever the report says.
+  nodeId: unchecked<NodeId>(),
+  /** Grows with each report of the daemon's life. */
+  sequence: number,
+  total: amounts,
+  free: amounts,
+  /** What would be free if all tasks ended. */
+  freeOfActors: amounts,
+  /** The head's numbers of what it placed there and `free` takes into account. */
+  settled: list(number),
+  /** It is to leave, which a head that has not told it to does not know. */
+  isDraining: optional(flag),
+});
+export type NodeReportHeader = Of<typeof nodeReport>;
 
 /** An actor that is to be started on a node. */
-export interface ActorToPlace {
-  shape: string;
-  resources: Record<string, number>;
-  className: string;
+const actorToPlace = fields({
+  shape: leaseSpec,
+  resources: numbers,
+  className: text,
   /** The head's number for it, and how long it may wait for room before it goes elsewhere; absent on the only node. */
-  sent?: { placement: number; waitMs: number | undefined } | undefined;
+  sent: optional(fields({ placement: number, waitMs: orUndefined(number) })),
   /** What the node tells a head that has lost its tables; absent on the only node. */
-  facts?: ActorFactsHeader | undefined;
-}
+  facts: optional(actorFacts),
+});
+export type ActorToPlace = Of<typeof actorToPlace>;
 
-/** A bundle of a placement group. */
-export interface BundleToHold {
-  index: number;
-  resources: Record<string, number>;
-}
+/** Some of the bundles of a placement group. */
+const bundles = readonlyList(fields({ index: count, resources: numbers }));
 
 /** Bundles of a placement group that a node is to hold; it may wait for room where nodes collect for the group. */
-export interface GroupPreparation {
-  attempt: number;
-  bundles: readonly BundleToHold[];
-  mayWait: boolean;
-  placement: number;
+const groupPreparation = fields({
+  attempt: number,
+  bundles,
+  mayWait: flag,
+  placement: number,
   /** What the node tells a head that has lost its tables. */
-  facts?: GroupCreateHeader | undefined;
-}
-
-/** What a node tells the head (HEAD_EVENT): methods of `HeadService` (`runtime/rpc/head-service.ts`), and that it leaves. */
-export interface HeadEvents {
-  placed: [actor: ActorId, worker: WorkerFactsHeader, accelerators: AcceleratorIds | undefined];
-  refused: [actor: ActorId, refusal: ActorRefusal];
-  groupReserved: [group: string, node: NodeId];
-  groupPrepared: [group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }];
-  actorFull: [actor: ActorId, node: NodeId];
-  leasesWanted: [node: NodeId, ask: LeaseAskHeader];
-  workerExited: [worker: ProcessId, exit: WorkerExitedHeader, options: { intended: boolean }];
-  workerLeaves: [worker: ProcessId, leaving: ActorLeavingHeader | undefined];
-  processGone: [process: ProcessId];
-  unheld: [actor: ActorId];
-  definitionUnheld: [reference: ObjectId, node: NodeId];
-  left: [reason: string];
-}
-export type HeadEventHeader = CallOf<HeadEvents>;
-
-/** What the head wants of a node (NODE_COMMAND): methods of `NodeServices`; of processes, several may be named at once. */
-export interface NodeCommands {
-  hold: [ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId];
-  release: [ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId];
-  warn: [text: string];
-  placeActor: [actor: ActorId, options: ActorToPlace];
-  actorGone: [actor: ActorId];
-  drain: [deadlineMs: number | undefined];
-  reserveGroup: [group: string, bundles: readonly BundleToHold[]];
-  releaseGroup: [group: string];
-  prepareGroup: [group: string, preparation: GroupPreparation];
-  commitGroup: [group: string, attempt: number];
-  abortGroup: [group: string, attempt: number];
-  leasesPlaced: [question: number, answer: LeaseAnswerHeader];
-  tellAll: [type: number, header: unknown];
-  endActor: [worker: ProcessId, options: { afterPending: boolean; reason: string }];
-  processGone: ProcessId[];
-  nodesChanged: [nodes: readonly NodeInfoHeader[]];
-}
-export type NodeCommandHeader = CallOf<NodeCommands>;
-
-/** What is free on a node. */
-export interface NodeReportHeader {
-  nodeId: NodeId;
-  /** Grows with each report of the daemon's life. */
-  sequence: number;
-  free: [name: string, units: number][];
-  total: [name: string, units: number][];
-  /** What would be free if all tasks ended. */
-  freeOfActors: [name: string, units: number][];
-  /** The head's numbers of what it placed there and `free` takes into account. */
-  settled: number[];
-  /** It is to leave, which a head that has not told it to does not know. */
-  isDraining?: boolean;
-}
+  facts: optional(group),
+});
+export type GroupPreparation = Of<typeof groupPreparation>;
 
 /** To the head: a new join token, one that nobody is to use any more, or all of them. */
-export type JoinTokensHeader = { do: "new"; ageMaxMs?: number | undefined } | { do: "revoke"; id: string } | { do: "list" };
+export const joinTokens = either(
+  fields({ do: exactly("new"), ageMaxMs: optional(number) }),
+  fields({ do: exactly("revoke"), id: text }),
+  fields({ do: exactly("list") }),
+);
+export type JoinTokensHeader = Of<typeof joinTokens>;
 
-export type JoinTokensReply =
-  | { kind: "new"; id: string; joinToken: string; expiresAtMs: number | undefined }
-  | { kind: "revoked"; wasKnown: boolean }
-  | {
-      kind: "list";
-      tokens: { id: string; createdAtMs: number; expiresAtMs: number | undefined; revokedAtMs: number | undefined }[];
-    };
+export const joinTokensReply = either(
+  fields({ kind: exactly("new"), id: text, joinToken: text, expiresAtMs: orUndefined(number) }),
+  fields({ kind: exactly("revoked"), wasKnown: flag }),
+  fields({
+    kind: exactly("list"),
+    tokens: list(fields({ id: text, createdAtMs: number, expiresAtMs: orUndefined(number), revokedAtMs: orUndefined(number) })),
+  }),
+);
+export type JoinTokensReply = Of<typeof joinTokensReply>;
 
 /** Leases that a node asks the head for; a count of 0 withdraws the question. */
-export interface LeaseAskHeader {
-  number: number;
-  owner: ProcessId;
-  shape: string;
-  count: number;
+const leaseAsk = fields({
+  number,
+  owner: processId,
+  shape: leaseSpec,
+  count,
   /** The node has no room for them itself. */
-  isFromFull: boolean;
+  isFromFull: flag,
   /** Bytes of their arguments, by the first half of the ids of the nodes that have them. */
-  argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
+  argumentBytes: optional(readonlyList<readonly [node: NodeTag, bytes: number]>(tuple(nodeTag, number))),
   /** What it has been told already: it is answered when there is something else to say. */
-  knows?: "wait" | "infeasible" | undefined;
-}
+  knows: optional(exactly("wait", "infeasible")),
+});
+export type LeaseAskHeader = Of<typeof leaseAsk>;
 
-export type LeaseAnswerHeader =
-  | { kind: "nodes"; nodes: readonly { nodeId: NodeId; count: number; placement: number; waitMs: number | undefined }[] }
-  | { kind: "wait" }
-  | { kind: "infeasible"; text: string }
-  | { kind: "refused"; refusal: ActorRefusal };
+/** Leases for one node. */
+const placedLeases = fields({
+  nodeId,
+  count: number,
+  /** The node names it in its reports once it has dealt with it. */
+  placement: number,
+  /** How long the demand stays at a node that has no room; undefined for as long as it takes. */
+  waitMs: orUndefined(number),
+});
+export type PlacedLeases = Of<typeof placedLeases>;
 
-/** So many more leases for a process of the sender's node; 0 withdraws those that have not been granted. */
-export interface LeaseSpillHeader {
-  owner: ProcessId;
-  shape: string;
-  count: number;
-  nested: boolean;
-  placement: number;
-  /** Without it they wait as long as it takes. */
-  waitMs: number | undefined;
-}
+const leaseAnswer = either(
+  fields({ kind: exactly("nodes"), nodes: readonlyList(placedLeases) }),
+  fields({ kind: exactly("wait") }),
+  fields({ kind: exactly("infeasible"), text }),
+  fields({ kind: exactly("refused"), refusal }),
+);
+export type LeaseAnswerHeader = Of<typeof leaseAnswer>;
 
-/** So many of them got no worker in their time. */
-export type LeaseSpillDroppedHeader = [owner: ProcessId, shape: string, count: number];
+/** So many more leases for a process of the sender's node; 0 withdraws those that have not been granted. Without `waitMs` they wait as long as it takes. */
+export const leaseSpill = fields({
+  owner: processId,
+  shape: leaseSpec,
+  count: number,
+  nested: flag,
+  placement: number,
+  waitMs: orUndefined(number),
+});
+export type LeaseSpillHeader = Of<typeof leaseSpill>;
+
+/** Of that owner and shape, so many leases got no worker in their time. */
+export const leaseSpillDropped = tuple(processId, leaseSpec, number);
+export type LeaseSpillDroppedHeader = Of<typeof leaseSpillDropped>;
+
+/** What a node tells the head (HEAD_EVENT): methods of `HeadService` (`runtime/rpc/head-service.ts`), and that it leaves. */
+export const HEAD_EVENTS = {
+  /** It has a process for an actor. */
+  placed: tuple(actorId, workerFacts, orUndefined(accelerators)),
+  /** An actor can never be placed. */
+  refused: tuple(actorId, refusal),
+  /** All bundles of a placement group that were asked of the node have been reserved there. */
+  groupReserved: tuple(text, nodeId),
+  /** It holds the bundles of this attempt, or has no room for them. */
+  groupPrepared: tuple(text, fields({ attempt: number, isHeld: flag, nodeId })),
+  /** It had no room for an actor after all. */
+  actorFull: tuple(actorId, nodeId),
+  /** It has no room for leases that its processes want: answered by `leasesPlaced`. */
+  leasesWanted: tuple(nodeId, leaseAsk),
+  workerExited: tuple(processId, workerExit, fields({ intended: flag })),
+  /** A worker is about to end by its own decision. */
+  workerLeaves: tuple(processId, orUndefined(actorLeaving)),
+  processGone: tuple(processId),
+  /** Nobody holds a handle of the actor any more. */
+  unheld: tuple(actorId),
+  /** Nobody holds this reference of a definition any more, which the node counts. */
+  definitionUnheld: tuple(objectId, nodeId),
+  /** For this reason. */
+  left: tuple(text),
+};
+export type HeadEvents = HeadersOf<typeof HEAD_EVENTS>;
+export type HeadEventHeader = CallOf<HeadEvents>;
+
+/** A ref, and who holds it. */
+const held = tuple(fields({ id: objectId, owner: anyProcess }), anyProcess);
+/** A placement group, and the attempt. */
+const attempt = tuple(text, number);
+
+/** What the head wants of a node (NODE_COMMAND): methods of `NodeServices`; of processes, several may be named at once. */
+export const NODE_COMMANDS = {
+  /** One more hold of a reference for a process. */
+  hold: held,
+  /** One hold less. */
+  release: held,
+  /** Tells people, through the drivers. */
+  warn: tuple(text),
+  /** Finds a worker for an actor and reports it with `placed`. */
+  placeActor: tuple(actorId, actorToPlace),
+  /** Its resources are free again. */
+  actorGone: tuple(actorId),
+  /** It is to leave the cluster: no new work, and it goes when what it has has ended, or the time is over. */
+  drain: tuple(orUndefined(number)),
+  /** Takes the bundles of a placement group out of the node when they fit, and reports that with `groupReserved`. */
+  reserveGroup: tuple(text, bundles),
+  /** Ends the tasks that run in it, and gives its resources back. */
+  releaseGroup: tuple(text),
+  /** Holds bundles of a group now, or refuses, and says which by `groupPrepared`. */
+  prepareGroup: tuple(text, groupPreparation),
+  /** Work may run in what was prepared. */
+  commitGroup: attempt,
+  /** What was prepared is given back. */
+  abortGroup: attempt,
+  /** Where the leases may be had that it asked for, by the number of the question. */
+  leasesPlaced: tuple(number, leaseAnswer),
+  /** A message for every process of the node, by its number. Each process checks what it is told. */
+  tellAll: tuple(number, unchecked<unknown>()),
+  /** `afterPending`: it may finish the calls that it has. */
+  endActor: tuple(processId, fields({ afterPending: flag, reason: text })),
+  /** Processes of other nodes have ended: what they held and owed here ends. */
+  processGone: list(processId),
+  /** Which nodes there are; those that are not alive have ended for good. */
+  nodesChanged: tuple(readonlyList(nodeInfo)),
+};
+export type NodeCommands = HeadersOf<typeof NODE_COMMANDS>;
+export type NodeCommandHeader = CallOf<NodeCommands>;

@@ -3,10 +3,9 @@
  *
  * Sent by the call server of the worker in place of an answer, read by the caller's link to it. The task has not begun.
  */
-import type { ObjectId } from "../base/ids.ts";
-import type { WireLocation } from "./messages.ts";
+import { fields, list, objectId, type Of, tuple } from "./header-shape.ts";
+import { location } from "./messages.ts";
 
-export interface DeclinedHeader {
-  /** Dependencies of the task, and where their bytes were looked for in vain. */
-  readonly lost: readonly (readonly [id: ObjectId, location: WireLocation])[];
-}
+/** `lost`: dependencies of the task, and where their bytes were looked for in vain. */
+export const declined = fields({ lost: list(tuple(objectId, location)) });
+export type DeclinedHeader = Of<typeof declined>;

@@ -53,10 +53,6 @@ export class FrameWriter {
     this.#write = write;
   }
 
-  get hasBytes(): boolean {
-    return this.#end > this.#start;
-  }
-
   /** The hot form: a numbered header (or none) and one range of bytes. */
   numbered(type: number, flags: number, callId: number, number: number, body: Uint8Array, start: number, end: number): void {
     const bodySize = end - start;

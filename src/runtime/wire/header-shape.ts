@@ -2,7 +2,8 @@
  * Shapes of headers: whether what came from another process is what its type says, before anything is done with it.
  *
  * A decoded header can be any plain data. Code that passes it on by its declared type would find out late that it is not, in a timer or in the middle of
- * a change. A shape is a type guard of the header's type, so no header is cast. Fields that it does not name may be there, as a later version may have more.
+ * a change. A shape is a type guard, and the type of a header is that of its shape (`Of`): each is written once, and no header is cast. Fields that a shape
+ * does not name may be there, as a later version may have more.
  * `problemOf` says which part of a header that was refused is wrong.
  */
 import { describeValue } from "../base/describe.ts";
@@ -22,6 +23,28 @@ export interface Shape<T = unknown> {
   /** Of a shape that PROTOCOL.md has a name for: what is behind the name. */
   readonly describeWhole?: () => string;
 }
+
+/** Of a field, or of a place at the end of a list, that its sender may leave out. */
+interface Optional<T = unknown> extends Shape<T | undefined> {
+  readonly isOptional: true;
+}
+
+/** The type that a shape is a guard of. */
+export type Of<S> = S extends Shape<infer T> ? T : never;
+
+type Parts = Readonly<Record<string, Shape>>;
+type FieldsOf<S extends Parts> = Flat<
+  { -readonly [K in keyof S as S[K] extends Optional ? never : K]: Of<S[K]> } & {
+    -readonly [K in keyof S as S[K] extends Optional ? K : never]?: Of<S[K]>;
+  }
+>;
+/** An intersection as one type, for messages of the compiler. */
+type Flat<T> = { [K in keyof T]: T[K] };
+type PlacesOf<S extends readonly Shape[]> = S extends readonly [infer First, ...infer Rest extends readonly Shape[]]
+  ? First extends Optional<infer T>
+    ? [T?, ...PlacesOf<Rest>]
+    : [Of<First>, ...PlacesOf<Rest>]
+  : [];
 
 /** A shape that PROTOCOL.md describes once, under a name. */
 export function named<T>(name: string, shape: Shape<T>): Shape<T> {
@@ -45,18 +68,14 @@ export function unchecked<T>(): Shape<T> {
 }
 
 /** Messages without a header. */
-export const nothing: Shape<undefined> = leaf("absent", (value) => value === undefined || value === null, "–");
-export const text: Shape<string> = textOf("text");
-export const flag: Shape<boolean> = leaf("a boolean", (value) => typeof value === "boolean", "boolean");
-export const number: Shape<number> = leaf("a finite number", (value) => typeof value === "number" && Number.isFinite(value), "number");
+export const nothing = leaf<undefined>("absent", (value) => value === undefined || value === null, "–");
+export const text = textOf("text");
+export const flag = leaf<boolean>("a boolean", (value) => typeof value === "boolean", "boolean");
+export const number = leaf<number>("a finite number", (value) => typeof value === "number" && Number.isFinite(value), "number");
 /** A number of things or bytes. */
-export const count: Shape<number> = leaf(
-  "a whole number from 0 on",
-  (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  "count",
-);
+export const count = leaf<number>("a whole number from 0 on", (value) => Number.isSafeInteger(value) && (value as number) >= 0, "count");
 
-export function textOf<T extends string>(word: string): Shape<T> {
+export function textOf<T extends string = string>(word: string): Shape<T> {
   return leaf("a string", (value) => typeof value === "string", word);
 }
 
@@ -64,22 +83,28 @@ function idOf<T extends string>(word: string): Shape<T> {
   return leaf("an id of 32 hexadecimal digits", (value) => typeof value === "string" && /^[0-9a-f]{32}$/.test(value), word);
 }
 
-export const processId: Shape<ProcessId> = idOf("process id");
-export const nodeId: Shape<NodeId> = idOf("node id");
-export const actorId: Shape<ActorId> = idOf("actor id");
-export const objectId: Shape<ObjectId> = textOf("object id");
-export const jobId: Shape<JobId> = textOf("job id");
-export const nodeTag: Shape<NodeTag> = textOf("node tag");
-export const leaseSpec: Shape<string> = leaf("the text of a lease's shape", isLeaseSpec, "lease shape");
-export const environmentKey: Shape<string> = leaf("the key of a runtime environment", isEnvironmentKey, "environment key");
+export const processId = idOf<ProcessId>("process id");
+export const nodeId = idOf<NodeId>("node id");
+export const actorId = idOf<ActorId>("actor id");
+export const objectId = textOf<ObjectId>("object id");
+export const jobId = textOf<JobId>("job id");
+export const nodeTag = textOf<NodeTag>("node tag");
+export const leaseSpec = leaf<string>("the text of a lease's shape", isLeaseSpec, "lease shape");
+export const environmentKey = leaf<string>("the key of a runtime environment", isEnvironmentKey, "environment key");
 
-export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
+/** What may be undefined, which its sender has to say. */
+export function orUndefined<T>(shape: Shape<T>): Shape<T | undefined> {
   const problem = (value: unknown, path: string): string => problemOf(shape, value, path);
   return Object.assign((value: unknown): value is T | undefined => value === undefined || shape(value), {
     problem,
     describe: shape.describe,
     isOptional: true as const,
   });
+}
+
+/** The same of a field, or of a place at the end of a list, that its sender may leave out. */
+export function optional<T>(shape: Shape<T>): Optional<T> {
+  return orUndefined(shape) as Optional<T>;
 }
 
 /** With a question mark where it may be absent. */
@@ -115,15 +140,18 @@ export function list<T>(shape: Shape<T>): Shape<T[]> {
   return Object.assign(test, { problem, describe: () => `[${describePlace(shape)}, ...]` });
 }
 
+/** A list that nobody changes who has it. */
+export const readonlyList = list as <T>(shape: Shape<T>) => Shape<readonly T[]>;
+
 /** What is behind the last shape may be there or not. */
-export function tuple<T extends readonly unknown[]>(...shapes: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {
+export function tuple<S extends readonly Shape[]>(...shapes: S): Shape<PlacesOf<S>> {
   const problem = (value: unknown, path: string): string => {
     if (!Array.isArray(value)) return `${path} is not a list: received ${describeValue(value)}`;
     const at = shapes.findIndex((shape, index) => !shape(value[index]));
     return problemOf(shapes[at] as Shape, value[at], `${path}[${at}]`);
   };
   // A loop: batches have thousands of rows.
-  const test = (value: unknown): value is T => {
+  const test = (value: unknown): value is PlacesOf<S> => {
     if (!Array.isArray(value)) return false;
     for (let index = 0; index < shapes.length; index += 1) if (!(shapes[index] as Shape)(value[index])) return false;
     return true;
@@ -141,7 +169,7 @@ export function record<T>(shape: Shape<T>): Shape<Record<string, T>> {
   return Object.assign(test, { problem, describe: () => `{ [name]: ${shape.describe()} }` });
 }
 
-export function fields<T extends object>(shapes: { readonly [K in keyof T]-?: Shape<T[K]> }): Shape<T> {
+export function fields<S extends Parts>(shapes: S): Shape<FieldsOf<S>> {
   const entries = Object.entries<Shape>(shapes);
   const names = entries.map(([name]) => name);
   const parts = entries.map(([, part]) => part);
@@ -154,7 +182,7 @@ export function fields<T extends object>(shapes: { readonly [K in keyof T]-?: Sh
     return problemOf(shape, value[name], `${path}.${name}`);
   };
   // A loop over two lists: calls with references are checked here, one by one.
-  const test = (value: unknown): value is T => {
+  const test = (value: unknown): value is FieldsOf<S> => {
     if (!isObject(value)) return false;
     for (let index = 0; index < parts.length; index += 1) if (!(parts[index] as Shape)(value[names[index] as string])) return false;
     return true;

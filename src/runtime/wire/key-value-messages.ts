@@ -1,33 +1,30 @@
 /**
- * The headers of questions about values that programs keep by name at the head, and their limits; the numbers are in `messages.ts`.
+ * The headers of questions about values that programs keep by name at the head; the numbers are in `messages.ts`.
  *
  * They go from a process to the head as other questions do. A value is the body of the question or the answer.
  */
+import { exactly, fields, flag, type Of, orUndefined, text } from "./header-shape.ts";
 
 /** Bytes as they are, or JSON text. */
-export type KeyValueForm = "bytes" | "json";
+const form = exactly("bytes", "json");
+export type KeyValueForm = Of<typeof form>;
 
-export interface KeyValueNameHeader {
-  namespace: string;
-  key: string;
-}
+const name = { namespace: text, key: text };
+export const keyValueName = fields(name);
+export type KeyValueNameHeader = Of<typeof keyValueName>;
 
 /** A question for a value; without `withValue` only whether it is there is wanted. */
-export interface KeyValueGetHeader extends KeyValueNameHeader {
-  withValue: boolean;
-}
+export const keyValueGet = fields({ ...name, withValue: flag });
+export type KeyValueGetHeader = Of<typeof keyValueGet>;
 
 /** Answered with whether it was put. */
-export interface KeyValuePutHeader extends KeyValueNameHeader {
-  form: KeyValueForm;
-  overwrite: boolean;
-}
+export const keyValuePut = fields({ ...name, form, overwrite: flag });
+export type KeyValuePutHeader = Of<typeof keyValuePut>;
 
 /** To a question for a value: its form; undefined where there is none. */
-export type KeyValueReply = KeyValueForm | undefined;
+export const keyValueReply = orUndefined(form);
+export type KeyValueReply = Of<typeof keyValueReply>;
 
 /** Answered with the keys. */
-export interface KeyValueListHeader {
-  namespace: string;
-  prefix: string;
-}
+export const keyValueList = fields({ namespace: text, prefix: text });
+export type KeyValueListHeader = Of<typeof keyValueList>;

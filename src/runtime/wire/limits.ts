@@ -3,8 +3,8 @@
  */
 
 /** Larger values travel through the object store; what is left is definitions and lists of refs. */
-export const FRAME_SIZE_MAX: number = 256 * 1024 * 1024;
+export const FRAME_SIZE_MAX = 256 * 1024 * 1024;
 /** What one record of the head may take. Larger arguments and captured buffers lie in the object store, and are only named in it. */
-export const RECORD_BYTES_MAX: number = 8 * 1024 * 1024;
+export const RECORD_BYTES_MAX = 8 * 1024 * 1024;
 /** What a value of a program's table may take: it is kept in the head's memory, and in its store. */
-export const KEY_VALUE_BYTES_MAX: number = 1024 * 1024;
+export const KEY_VALUE_BYTES_MAX = 1024 * 1024;

@@ -1,17 +1,18 @@
 /**
  * Tables of messages: for each number the shape of its header, and what handles it.
  *
- * An interface says which header belongs to which number in one direction; the table of shapes and the table of handlers are typed by it, so the compiler finds a
- * message without a shape or a handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
+ * A table of shapes says which header belongs to which number in one direction; the table of handlers is typed by it, so the compiler finds a message without a
+ * handler, and no handler casts. One table of each for every direction; a process has one table of handlers.
  */
 import { describeValue } from "../base/describe.ts";
 import type { Frame } from "./frame.ts";
-import { decodeHeader } from "./header.ts";
-import { problemOf, type Shape } from "./header-shape.ts";
+import { headerOf } from "./header.ts";
+import { type Of, problemOf, type Shape } from "./header-shape.ts";
 import { MESSAGE } from "./messages.ts";
 import { DecodeError } from "./value/decode-error.ts";
 
-/** `Headers`: an interface of header types by the numbers of their messages. */
+/** The headers that a table of shapes is of, by the numbers of their messages or the names of their methods. */
+export type HeadersOf<Table> = { [N in keyof Table]: Of<Table[N]> };
 export type Shapes<Headers> = { readonly [N in keyof Headers]: Shape<Headers[N]> };
 
 /** What handles each message, with whatever the receiver passes besides the header. */
@@ -24,7 +25,7 @@ type Arguments<Calls> = { readonly [N in keyof Calls]: readonly unknown[] };
 /** A call of one of them. */
 export type CallOf<Calls extends Arguments<Calls>> = { [N in keyof Calls]: [name: N, ...args: Calls[N]] }[keyof Calls];
 /** Who has these methods. */
-type Methods<Calls extends Arguments<Calls>, Result> = { readonly [N in keyof Calls]: (...args: Calls[N]) => Result };
+export type Methods<Calls extends Arguments<Calls>, Result = void> = { readonly [N in keyof Calls]: (...args: Calls[N]) => Result };
 
 /** A message of a table. */
 export type MessageOf<Headers> = { [N in keyof Headers]: { readonly type: N; readonly header: Headers[N] } }[keyof Headers];
@@ -63,7 +64,7 @@ function shapeOf<Headers>(shapes: Shapes<Headers>, type: number): Shape | undefi
  * @throws DecodeError for a message that is malformed, or not of the table: a connection ends by it
  */
 export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, "type" | "header">): unknown {
-  const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  const header = headerOf(frame);
   if (!Object.hasOwn(shapes, frame.type)) throw new DecodeError(`${nameOfMessage(frame.type)} is not for this end of the connection`);
   const fault = faultOf(shapes, frame.type, header);
   if (fault !== undefined) throw new DecodeError(fault);
@@ -72,7 +73,7 @@ export function readHeader<Headers>(shapes: Shapes<Headers>, frame: Pick<Frame, 
 
 /** The header of a message whose number is known already. @throws DecodeError for one that is malformed */
 export function readAs<Headers, N extends keyof Headers>(shapes: Shapes<Headers>, type: N, frame: Pick<Frame, "header">): Headers[N] {
-  const header = frame.header.length === 0 ? undefined : decodeHeader(frame.header);
+  const header = headerOf(frame);
   const shape = shapes[type];
   if (!shape(header)) throw new DecodeError(`${nameOfMessage(Number(type))} is malformed: ${problemOf(shape, header)}`);
   return header;

@@ -1,10 +1,41 @@
 /**
- * The catalogue of messages: one number and one header type each. PROTOCOL.md tells the same to readers of other languages.
+ * The catalogue of messages: a number each, and the shapes and types of headers that several files need. PROTOCOL.md tells the same to readers of other languages.
+ *
+ * What each message means is said in the tables of its direction (`messages-to-daemon.ts` and its neighbours). Shapes know nothing of who may say what.
  *
  * Groups: who is speaking (1-9), leases (10-19), workers (20-29), definitions (30-39), references (40-49), the object store (50-59),
  * actors (60-69), the node (70-79), calls, which go directly between the caller and a worker (80-89), cancellation (90-93), and the folders of jobs, which travel as packages (170-179).
  */
-import type { ActorId, JobId, NodeId, NodeTag, ObjectId, ProcessId } from "../base/ids.ts";
+import type { ActorId, ProcessId } from "../base/ids.ts";
+import {
+  actorId,
+  count,
+  either,
+  environmentKey,
+  exactly,
+  fields,
+  flag,
+  jobId,
+  leaf,
+  leaseSpec,
+  list,
+  named,
+  nodeId,
+  nodeTag,
+  number,
+  objectId,
+  type Of,
+  optional,
+  orUndefined,
+  processId,
+  readonlyList,
+  record,
+  type Shape,
+  text,
+  textOf,
+  tuple,
+  unchecked,
+} from "./header-shape.ts";
 
 /** Raised with every incompatible change; peers of another version are refused by name. */
 export const PROTOCOL_VERSION = 2;
@@ -149,451 +180,509 @@ export const MESSAGE = {
   OBJECT_LOCATE: 169,
 } as const;
 
-/** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */
-type ProcessKind = "driver" | "worker" | "daemon" | "head" | "transfer";
+/** A process, be it named by more than its id: the daemon of a node that has gone, or nobody. */
+export const anyProcess = textOf<ProcessId>("process id");
 
 /** Who calls. The first frame after the proofs. */
-export interface HelloHeader {
-  processId: ProcessId;
+export const hello = fields({
+  processId: anyProcess,
   /** Under which process references are counted: itself, except for workers that share a process with their driver. */
-  holderId: ProcessId;
-  kind: ProcessKind;
-  pid: number;
+  holderId: anyProcess,
+  /** `transfer`: a daemon that comes to fetch objects; after the hello come no frames but those of a transfer. */
+  kind: exactly("driver", "worker", "daemon", "head", "transfer"),
+  pid: number,
   /** Where this process listens for direct calls; empty where it does not. */
-  address: string;
+  address: text,
   /** The same for processes of other nodes. */
-  remoteAddress?: string | undefined;
+  remoteAddress: optional(text),
   /** Completes call ids to task ids on the other side. */
-  taskIdPrefix: string;
-  jobId: JobId;
+  taskIdPrefix: text,
+  jobId,
   /** To a worker that runs tasks: the lease for which the connection is made. */
-  leaseId?: number | undefined;
+  leaseId: optional(number),
   /** To a worker: the caller's number of this connection, by which answers with holds are told from those of others. */
-  link?: number | undefined;
-}
+  link: optional(number),
+});
+export type HelloHeader = Of<typeof hello>;
 
-/** One more hold of a ref; of what an answer holds for its receiver, the link and the answer's number on it. */
-export type RefHoldHeader = [id: ObjectId, owner: ProcessId, holder: ProcessId, link?: number, message?: number];
+/** The first frame of both ends of a node link's connection after the proofs; see `runtime/rpc/node-link.ts`. */
+export const linkHello = fields({
+  nodeId,
+  processId: anyProcess,
+  kind: exactly("daemon", "head"),
+  /** Of a head: how many have led before it, and itself. Nodes answer none with a smaller one than they have met. */
+  term: optional(number),
+  /** A random string per life of the process, for a head per term. */
+  incarnation: text,
+  /** Whom the caller wants to reach, if it minds. */
+  to: orUndefined(nodeId),
+  /** The incarnation of the other end that the caller had a connection with last. */
+  peerIncarnation: orUndefined(text),
+  /** How many frames of that incarnation have been handled. */
+  delivered: count,
+  /** The number of the first frame that the caller has not been told to be safe. */
+  oldest: count,
+});
+export type LinkHelloHeader = Of<typeof linkHello>;
 
-/** The receiver has read this process' messages with holds up to this number; to the daemon that asked: and nothing more comes over the link. */
-export type HeldReadHeader = [sender: ProcessId, link: number, message: number, asker?: ProcessId];
+/** From a machine that is not of the cluster yet, over TLS to a head that it knows by the hash of its authority. */
+export const joining = fields({
+  version: number,
+  /** Of the join token. */
+  secret: text,
+  nodeId,
+  /** PEM; the private half stays where it is. */
+  publicKey: text,
+});
+export type JoinHeader = Of<typeof joining>;
 
-/** From the sender: the link to this receiver has ended, or, without one, the sender itself. To the receiver: that of this sender has, how far has it read? */
-export type HeldEndedHeader = [process?: ProcessId, link?: number, asker?: ProcessId];
+export const joined = fields({
+  headNodeId: nodeId,
+  /** PEM. */
+  certificate: text,
+  /** The cluster's, with which its processes prove to each other that they belong to it. */
+  token: text,
+  /** Plain TCP is refused also between processes of one machine. */
+  tlsOnLoopback: flag,
+  /** What the node needs to use the cluster's NATS. */
+  nats: unchecked<unknown>(),
+});
+export type JoinReply = Of<typeof joined>;
+
+/** The name of a file of the store: no path. */
+export const arenaName = leaf<string>(
+  "the name of a file of the store",
+  (value) => typeof value === "string" && /^[\w-]{1,128}$/.test(value),
+  "arena",
+);
+
+/** Where an object's bytes lie: the file of the store, the offset in it, the size, and on which kind of file system. */
+export const location = named("location", tuple(arenaName, count, count, exactly("memory", "disk")));
+export type WireLocation = Of<typeof location>;
+
+export const stored = fields({ id: objectId, owner: anyProcess, location });
+export type StoredHeader = Of<typeof stored>;
+
+/** References, with their owners. */
+export const refs = list(tuple(objectId, anyProcess));
+
+/** A value that follows in the body, or lies in a store: see Payloads in headers. */
+export const payload = named(
+  "payload",
+  fields({
+    /** In-band bytes, at the beginning of the value's part of the body. */
+    inBand: count,
+    /** Lengths of the out-of-band buffers that follow. */
+    buffers: list(count),
+    /** The closure graph form rather than the plain form. */
+    graph: flag,
+    /** An error rather than a value. */
+    error: flag,
+    /** Definitions of classes that must be known before the value can be read. */
+    definitions: list(text),
+    /** References inside the value: each is held for the receiver by the sender. */
+    refs,
+    /** The value lies in the store instead of in the body; the object is held for the receiver too. */
+    stored: orUndefined(stored),
+  }),
+);
+export type PayloadHeader = Of<typeof payload>;
+
+/** One more hold of a ref: the object, its owner, the holder; of what an answer holds for its receiver, the link and the answer's number on it. */
+export const refHold = tuple(objectId, processId, processId, optional(number), optional(number));
+export type RefHoldHeader = Of<typeof refHold>;
 
 /** What its writer stored for its owner and the owner has never heard of; the link over which that would have been told, of a writer that lives. */
-export type DisownedRow = [location: WireLocation, link?: number];
+export const disownedRow = tuple(location, optional(number));
+export type DisownedRow = Of<typeof disownedRow>;
 
 /** Nothing runs in the worker, and so many tasks wait. `isReport`: it has heard that its last lease has ended; without it that may be on the way. */
-export interface ParkHeader {
-  left: number;
-  isReport: boolean;
-}
+export const park = fields({ left: count, isReport: flag });
+export type ParkHeader = Of<typeof park>;
 
-/** How often the sender lets go of each; the owner tells whose ledger has it. */
-export type RefReleaseHeader = [id: ObjectId, count: number, owner: ProcessId][];
-
-/** A lease: ids are counted by the node of the worker. */
-export type LeaseNameHeader = [worker: ProcessId, leaseId: number];
+/** A lease: the worker, and the lease's id, which is counted by the node of the worker. */
+export const leaseName = tuple(processId, number);
+export type LeaseNameHeader = Of<typeof leaseName>;
 
 /** To a worker: are the leases of that owner up to this number in use? */
-export type ReclaimHeader = [owner: ProcessId, leaseId: number];
+export const reclaim = tuple(processId, number);
+export type ReclaimHeader = Of<typeof reclaim>;
 
 /**
  * From a worker, and to the owner: the leases of that owner on that worker up to this number have ended; of each connection that ends with them, for which lease it was made, and how
  * many calls the worker has read of it and answered: those behind them were never begun.
  */
-export type ReclaimedHeader = [process: ProcessId, leaseId: number, read: [madeFor: number, calls: number][]];
+export const reclaimed = tuple(processId, number, list(tuple(number, number)));
+export type ReclaimedHeader = Of<typeof reclaimed>;
 
-/** The first frame of both ends of a node link's connection after the proofs; see `runtime/rpc/node-link.ts`. */
-export interface LinkHelloHeader {
-  nodeId: NodeId;
-  processId: ProcessId;
-  kind: "daemon" | "head";
-  /** Of a head: how many have led before it, and itself. Nodes answer none with a smaller one than they have met. */
-  term?: number | undefined;
-  /** A random string per life of the process, for a head per term. */
-  incarnation: string;
-  /** Whom the caller wants to reach, if it minds. */
-  to: NodeId | undefined;
-  /** The incarnation of the other end that the caller had a connection with last. */
-  peerIncarnation: string | undefined;
-  /** How many frames of that incarnation have been handled. */
-  delivered: number;
-  /** The number of the first frame that the caller has not been told to be safe. */
-  oldest: number;
-}
-
-/** From a machine that is not of the cluster yet, over TLS to a head that it knows by the hash of its authority. */
-export interface JoinHeader {
-  version: number;
-  /** Of the join token. */
-  secret: string;
-  nodeId: NodeId;
-  /** PEM; the private half stays where it is. */
-  publicKey: string;
-}
-
-export interface JoinReply {
-  headNodeId: NodeId;
-  /** PEM. */
-  certificate: string;
-  /** The cluster's, with which its processes prove to each other that they belong to it. */
-  token: string;
-  /** Plain TCP is refused also between processes of one machine. */
-  tlsOnLoopback: boolean;
-  /** What the node needs to use the cluster's NATS. */
-  nats: unknown;
-}
-
-/** How a value travels: lengths of its parts in the body, and what it needs to be read. */
-export interface PayloadHeader {
-  /** In-band bytes, at the beginning of the value's part of the body. */
-  inBand: number;
-  /** Lengths of the out-of-band buffers that follow. */
-  buffers: number[];
-  /** The closure graph form rather than the plain form. */
-  graph: boolean;
-  /** An error rather than a value. */
-  error: boolean;
-  /** Definitions of classes that must be known before the value can be read. */
-  definitions: string[];
-  /** References inside the value: each is held for the receiver by the sender. */
-  refs: [id: ObjectId, owner: ProcessId][];
-  /** The value lies in the store instead of in the body; the object is held for the receiver too. */
-  stored: StoredHeader | undefined;
-}
-
-export interface StoredHeader {
-  id: ObjectId;
-  owner: ProcessId;
-  location: WireLocation;
-}
-
-export type WireLocation = [arena: string, offset: number, sizeBytes: number, kind: "memory" | "disk"];
-
-export interface LeaseDemandHeader {
-  /** Of the backlog, so many tasks have most of their arguments' bytes on that node. */
-  near?: readonly (readonly [node: NodeTag, tasks: number, bytes: number])[] | undefined;
+export const leaseDemand = fields({
   /** Canonical text of what is asked for: resources, and where (`runtime/scheduling/lease-spec.ts`). */
-  shape: string;
+  shape: leaseSpec,
   /** How many tasks of this shape wait here now; replaces the last number. */
-  backlog: number;
-}
-
-export interface LeaseGrantHeader {
-  leaseId: number;
-  shape: string;
-  workerId: ProcessId;
-  address: string;
-  pid: number;
-  /** Which accelerators its tasks may use, by resource; undefined where none were asked for. */
-  accelerators: AcceleratorIds | undefined;
-}
+  backlog: count,
+  /** Of the backlog, so many tasks have most of their arguments' bytes on that node: node, tasks, bytes. */
+  near: optional(readonlyList(tuple(nodeTag, number, number))),
+});
+export type LeaseDemandHeader = Of<typeof leaseDemand>;
 
 /** By resource name, such as `GPU`: ids. */
-export type AcceleratorIds = Record<string, string[]>;
+export const accelerators = record(list(text));
+export type AcceleratorIds = Of<typeof accelerators>;
+
+export const leaseGrant = fields({
+  leaseId: number,
+  shape: leaseSpec,
+  workerId: processId,
+  address: text,
+  pid: number,
+  /** Which accelerators its tasks may use, by resource; undefined where none were asked for. */
+  accelerators: orUndefined(accelerators),
+});
+export type LeaseGrantHeader = Of<typeof leaseGrant>;
+
+const refusalFields = { code: exactly("unschedulable", "groupRemoved", "environmentFailed"), reason: text, hint: text };
+/** Why an actor can never be placed. */
+export const refusal = fields(refusalFields);
+export type ActorRefusal = Of<typeof refusal>;
 
 /** No worker will ever be granted for what waits under this shape. */
-export interface LeaseRefusedHeader {
-  shape: string;
-  code: "unschedulable" | "groupRemoved" | "environmentFailed";
-  reason: string;
-  hint: string;
-}
+export const leaseRefused = fields({ shape: leaseSpec, ...refusalFields });
+export type LeaseRefusedHeader = Of<typeof leaseRefused>;
 
-/** A runtime environment as whoever asks for its workers describes it: `runtime/environment/runtime-env.ts` reads it. */
-export interface EnvironmentHeader {
-  key: string;
-  description: object;
-}
+const texts = list(text);
+const folderPlace = fields({ node: nodeId, hostname: text });
+export const environmentDescription: Shape<object> = fields({
+  envVars: optional(record(text)),
+  workingDir: optional(text),
+  excludes: optional(texts),
+  nodeModules: optional(either(text, texts)),
+  python: optional(either(text, texts)),
+  pythonPreload: optional(texts),
+  execPath: optional(text),
+  execArgv: optional(texts),
+  language: optional(exactly("python")),
+  setupTimeoutMs: optional(number),
+  job: optional(
+    fields({
+      node: nodeId,
+      hostname: text,
+      jobId: text,
+      namespace: text,
+      directory: text,
+      directoryIdentity: optional(text),
+      execArgv: texts,
+    }),
+  ),
+  workingDirAt: optional(folderPlace),
+  nodeModulesAt: optional(folderPlace),
+});
 
-export interface WorkerExitedHeader {
-  workerId: ProcessId;
-  pid: number;
-  exitCode: number | undefined;
-  signal: string | undefined;
-  lastOutput: string[];
-  /** Why the daemon ended it, when it did. */
-  reason: string | undefined;
-  /** The call that it ran then, by its caller and its id there. Absent where it ran none that it had marked: short ones of JavaScript are not. */
-  running?: [caller: ProcessId, callId: number];
-  /** By connection, named by the lease it was made for: the task of it that began last. Absent where none had begun, and of workers that do not mark it. */
-  begun?: readonly (readonly [leaseId: number, callId: number])[];
-  /** It was ended for a cancelled call: what else was there uses up no retry. */
-  isForCancellation?: boolean;
-  /** It was ended for its memory. */
-  outOfMemory?: OutOfMemoryHeader;
-}
+/**
+ * A runtime environment: the key that later shapes name, and what it means, all paths absolute. In a cluster `job` has the driver's node, folder and Node's flags, and
+ * `workingDirAt` and `nodeModulesAt` the nodes where those folders lie.
+ */
+export const environment = named(
+  "environment",
+  fields({
+    key: environmentKey,
+    /** As whoever asks for its workers describes it: `runtime/environment/runtime-env.ts` reads it. */
+    description: environmentDescription,
+  }),
+);
+export type EnvironmentHeader = Of<typeof environment>;
 
-export interface OutOfMemoryHeader {
+const outOfMemory = fields({
   /** Its own limit, or the machine's. */
-  because: "limit" | "machine";
-  usedBytes: number;
-  limitBytes: number;
+  because: exactly("limit", "machine"),
+  usedBytes: number,
+  limitBytes: number,
   /** The largest processes of the machine then, as text. */
-  processes: string;
-}
+  processes: text,
+});
+export type OutOfMemoryHeader = Of<typeof outOfMemory>;
+
+/**
+ * How a worker ended. `running`: the caller and the call id in the worker's interrupt slot; `begun`: for each connection, named by the lease it was made for, the call of it that began
+ * last; `reason`: why the daemon ended it, when it did; `isForCancellation`: it was ended for a cancelled call; `outOfMemory`: it was ended for its memory, with the limit and the
+ * largest processes then.
+ */
+export const workerExit = named(
+  "worker exit",
+  fields({
+    workerId: processId,
+    pid: number,
+    exitCode: orUndefined(number),
+    signal: orUndefined(text),
+    lastOutput: list(text),
+    reason: orUndefined(text),
+    /** Absent where it ran no call that it had marked: short ones of JavaScript are not. */
+    running: optional(tuple(processId, number)),
+    /** Absent where none had begun, and of workers that do not mark it. */
+    begun: optional(readonlyList(tuple(number, number))),
+    /** What else was there uses up no retry. */
+    isForCancellation: optional(flag),
+    outOfMemory: optional(outOfMemory),
+  }),
+);
+export type WorkerExitedHeader = Of<typeof workerExit>;
 
 /** The options of one method, by name; classes of errors in `retryOn` by their names. */
-export type MethodHeader = Record<string, string | number | boolean | string[]>;
+const method = record(unchecked<string | number | boolean | string[]>());
+export type MethodHeader = Of<typeof method>;
 
-/** What a caller must know of an actor to call it. */
-export interface ActorInterfaceHeader {
-  className: string;
-  methods: Record<string, MethodHeader>;
-  /** The concurrency groups with their limits, "default" among them. */
-  groups: Record<string, number>;
-  maxTaskRetries: number;
-  /** -1: without limit. */
-  maxPendingCalls: number;
-  allowOutOfOrderExecution: boolean;
-  /** The methods are known to the actor alone (one in Python): any name may be called. */
-  isOpen?: boolean;
-}
+/**
+ * What callers know of an actor: the options of its methods by name, and the concurrency groups with their limits. `maxPendingCalls`: -1 for any number; `isOpen`: only the actor
+ * knows its methods, as in Python, and any name may be called.
+ */
+export const actorInterface = named(
+  "actor interface",
+  fields({
+    className: text,
+    methods: record(method),
+    /** "default" is among them. */
+    groups: record(number),
+    maxTaskRetries: unchecked<number>(),
+    maxPendingCalls: unchecked<number>(),
+    allowOutOfOrderExecution: unchecked<boolean>(),
+    isOpen: optional(unchecked<boolean>()),
+  }),
+);
+export type ActorInterfaceHeader = Of<typeof actorInterface>;
 
-export interface ActorOptionsHeader {
-  name: string | undefined;
-  namespace: string;
-  getIfExists: boolean;
-  resources: Record<string, number>;
-  /** As in a lease: resources and where. */
-  shape: string;
-  /** The placement group that it lives in. */
-  group: string | undefined;
-  maxRestarts: number;
-  /** Neither the end of its creator nor that of its handles ends it. */
-  isDetached: boolean;
-  interface: ActorInterfaceHeader;
-}
+/** `shape`: as in a lease; `group`: the placement group that the actor lives in; `isDetached`: it outlives its creator and its handles. */
+export const actorOptions = named(
+  "actor options",
+  fields({
+    name: orUndefined(text),
+    namespace: text,
+    getIfExists: flag,
+    resources: record(number),
+    shape: leaseSpec,
+    group: orUndefined(text),
+    maxRestarts: number,
+    isDetached: flag,
+    interface: actorInterface,
+  }),
+);
+export type ActorOptionsHeader = Of<typeof actorOptions>;
 
-export interface ActorCreateHeader {
-  actorId: ActorId;
-  definition: string;
-  options: ActorOptionsHeader;
-  args: PayloadHeader;
-  deps: PayloadHeader[];
-}
+export const actorCreate = fields({ actorId, definition: text, args: payload, deps: list(payload), options: actorOptions });
+export type ActorCreateHeader = Of<typeof actorCreate>;
 
-export interface ActorStartHeader {
-  actorId: ActorId;
-  incarnation: number;
-  definition: string;
+export const actorStart = fields({
+  actorId,
+  incarnation: number,
+  definition: text,
   /** Class name, for messages. */
-  name: string;
+  name: text,
   /** The name under which it can be looked up. */
-  actorName: string | undefined;
-  resources: Record<string, number>;
+  actorName: orUndefined(text),
+  resources: record(number),
   /** The concurrency groups with their limits, "default" among them. */
-  groups: Record<string, number>;
+  groups: record(number),
   /** Under which it was placed: its group, its environment. */
-  shape: string;
-  accelerators: AcceleratorIds | undefined;
-  args: PayloadHeader;
-  deps: PayloadHeader[];
-}
+  shape: leaseSpec,
+  accelerators: orUndefined(accelerators),
+  args: payload,
+  deps: list(payload),
+});
+export type ActorStartHeader = Of<typeof actorStart>;
 
-/** Why an actor can never be placed. */
-export type ActorRefusal = Omit<LeaseRefusedHeader, "shape">;
-
-export type ActorPhase = "pending" | "alive" | "restarting" | "dead";
+export const actorPhase = exactly("pending", "alive", "restarting", "dead");
+export type ActorPhase = Of<typeof actorPhase>;
 
 /** How an actor came to its end. The last two: another has its name; it was refused or its arguments failed, so there was never a process. */
-export type ActorEnding =
-  | "terminated"
-  | "exited"
-  | "killed"
-  | "unheld"
-  | "creatorGone"
-  | "constructorFailed"
-  | "crashed"
-  | "nameTaken"
-  | "notCreated";
+export const actorEnding = exactly(
+  "terminated",
+  "exited",
+  "killed",
+  "unheld",
+  "creatorGone",
+  "constructorFailed",
+  "crashed",
+  "nameTaken",
+  "notCreated",
+);
+export type ActorEnding = Of<typeof actorEnding>;
 
 /** From an actor that ends by itself, before it does. */
-export interface ActorLeavingHeader {
-  ending: "terminated" | "exited";
-  reason: string;
-}
+export const actorLeaving = fields({ ending: exactly("terminated", "exited"), reason: text });
+export type ActorLeavingHeader = Of<typeof actorLeaving>;
 
-export interface ActorStateHeader {
-  actorId: ActorId;
-  phase: ActorPhase;
-  incarnation: number;
-  processId: ProcessId | undefined;
-  address: string | undefined;
-  pid: number | undefined;
+export const actorState = fields({
+  actorId,
+  phase: actorPhase,
+  incarnation: number,
+  processId: orUndefined(processId),
+  address: orUndefined(text),
+  pid: orUndefined(number),
   /** For the dead: why. */
-  reason: string | undefined;
+  reason: orUndefined(text),
   /** Of the dead; absent for those that died under a head of version 0.1.0. */
-  ending?: ActorEnding | undefined;
-  exit: WorkerExitedHeader | undefined;
-  refusal?: ActorRefusal | undefined;
+  ending: optional(actorEnding),
+  exit: orUndefined(workerExit),
+  refusal: optional(refusal),
   /** The constructor's, whose bytes are the body. */
-  error?: PayloadHeader | undefined;
-}
+  error: optional(payload),
+});
+export type ActorStateHeader = Of<typeof actorState>;
 
-export interface ActorLookupReply {
-  actorId: ActorId;
+export const actorFound = fields({
+  actorId,
   /** The daemon that counts who holds it. */
-  owner: ProcessId;
-  interface: ActorInterfaceHeader;
-}
+  owner: processId,
+  interface: actorInterface,
+});
+export type ActorLookupReply = Of<typeof actorFound>;
+
+/** Ids of actors that are looked for may be anything that somebody was given. */
+export const anyActor = textOf<ActorId>("actor id");
 
 /** A wait of a task or an actor that has lasted. */
-export interface LongWaitHeader {
+const longWait = fields({
   /** Within its process. */
-  number: number;
+  number,
   /** The call that waits, and its name. */
-  task: string;
-  name: string;
+  task: text,
+  name: text,
   /** The serial actor that it runs in. */
-  actor: ActorId | undefined;
+  actor: orUndefined(anyActor),
   /** The calls whose results it needs, all of them, and the actors that they were made to. */
-  for: { task: string; name: string; actor: ActorId | undefined }[];
-}
+  for: list(fields({ task: text, name: text, actor: orUndefined(anyActor) })),
+});
+export type LongWaitHeader = Of<typeof longWait>;
 
-export interface WaitsHeader {
-  began: LongWaitHeader[];
-  /** Numbers of those that were told and have ended. */
-  ended: number[];
-}
+/** `ended`: numbers of those that were told and have ended. */
+export const waits = fields({ began: list(longWait), ended: list(number) });
+export type WaitsHeader = Of<typeof waits>;
 
 /** One actor in the answer to ACTOR_LIST. */
-export interface ActorInfoHeader {
-  actorId: ActorId;
-  className: string;
-  name: string | undefined;
-  namespace: string;
-  phase: ActorPhase;
-  isDetached: boolean;
-  incarnation: number;
-  pid: number | undefined;
-  nodeId: NodeId | undefined;
-  reason: string | undefined;
-}
+export const actorInfo = fields({
+  actorId,
+  className: text,
+  name: orUndefined(text),
+  namespace: text,
+  phase: actorPhase,
+  isDetached: flag,
+  incarnation: count,
+  pid: orUndefined(number),
+  nodeId: orUndefined(nodeId),
+  reason: orUndefined(text),
+});
+export type ActorInfoHeader = Of<typeof actorInfo>;
 
-export interface CallHeader {
-  /** Number of the definition or method on this connection. */
-  target: number;
-  /** For tasks: the shape whose CPU it runs under; for actors empty. */
-  shape: string;
-  sequenceHigh: number;
-  /** Per caller and actor incarnation, from 0: a repeated or stale call is seen. */
-  args: PayloadHeader;
-  deps: PayloadHeader[];
-  numReturns: number;
-  name: string | undefined;
-  actorId: ActorId | undefined;
-  incarnation: number;
-  /** Of an actor's method: it makes a lost object again, and comes before calls that wait for their turn. */
-  isRemade?: true | undefined;
-  /** For tasks with accelerators: those of the lease. */
-  accelerators: AcceleratorIds | undefined;
-  stream: StreamHeader | undefined;
-  /** With refs in it: its number among the messages of this direction that have some. */
-  held?: number | undefined;
-}
+const limit = leaf<number>("a number", (value) => typeof value === "number" && !Number.isNaN(value), "number or infinity");
+/** What the producer of a stream needs to know of its consumer. The limits are infinite where there is none. */
+const stream = fields({
+  /** Items that the caller has from an earlier attempt: they are made again and not sent. */
+  skip: number,
+  /** Items that have been consumed; STREAM_CREDIT raises it. */
+  consumed: number,
+  /** How many items, and how many bytes, may be sent ahead of consumption; one item always may. */
+  itemsAhead: limit,
+  bytesAhead: limit,
+});
+export type StreamHeader = Of<typeof stream>;
 
 /** `numReturns` of a call whose items are a stream. */
 export const STREAMING = -1;
 
-/** What the producer of a stream needs to know of its consumer. The limits are infinite where there is none. */
-export interface StreamHeader {
-  /** Items that the caller has from an earlier attempt: they are made again and not sent. */
-  skip: number;
-  /** Items that have been consumed; STREAM_CREDIT raises it. */
-  consumed: number;
-  /** How many items, and how many bytes, may be sent ahead of consumption; one item always may. */
-  itemsAhead: number;
-  bytesAhead: number;
-}
+export const call = fields({
+  /** Number of the definition or method on this connection. */
+  target: number,
+  /** For tasks: the shape whose CPU it runs under, read by the executor's table of shapes; for actors empty. */
+  shape: text,
+  /** Per caller and actor incarnation, from 0: a repeated or stale call is seen. */
+  sequenceHigh: number,
+  args: payload,
+  deps: list(payload),
+  numReturns: number,
+  name: orUndefined(text),
+  actorId: orUndefined(actorId),
+  incarnation: number,
+  /** Of an actor's method: it makes a lost object again, and comes before calls that wait for their turn. */
+  isRemade: optional(exactly(true)),
+  /** For tasks with accelerators: those of the lease. */
+  accelerators: orUndefined(accelerators),
+  stream: orUndefined(stream),
+  /** With refs in it: its number among the messages of this direction that have some. */
+  held: optional(number),
+});
+export type CallHeader = Of<typeof call>;
 
-export interface StreamItemHeader {
-  index: number;
-  item: PayloadHeader;
-  /** As in ResultHeader. */
-  held?: number;
-}
-
-export interface ResultHeader {
-  durationUs: number;
-  /** One per return value, in order; their parts follow one another in the body. */
-  returns: PayloadHeader[];
-  /** Of an answer with holds: its number among those on this connection, from 1. */
-  held?: number;
-}
+/** `held`: as in RESULT. */
+export const streamItem = fields({ index: number, item: payload, held: optional(number) });
+export type StreamItemHeader = Of<typeof streamItem>;
 
 /** To the worker that has the call: nobody waits for its result any more. */
-export interface CancelHeader {
+export const cancel = fields({
   /** Cancel the calls that it made, too. */
-  recursive: boolean;
+  recursive: flag,
   /** It had its time to end by itself: answer without it, if others would suffer from the end of the worker. */
-  abandon: boolean;
-}
+  abandon: flag,
+});
+export type CancelHeader = Of<typeof cancel>;
 
 /** To the process that made the call behind a ref, by way of the daemon. */
-export interface CancelRefHeader {
-  id: ObjectId;
-  owner: ProcessId;
-  force: boolean;
-  recursive: boolean;
-}
+export const cancelRef = fields({ id: objectId, owner: processId, force: flag, recursive: flag });
+export type CancelRefHeader = Of<typeof cancelRef>;
 
 /** The shape under which a worker may run, whether it asked for it, and whether a lease of that shape lasts. With accelerators for the constructor of an actor. */
-export type SlotHeader = [shape: string, isAnswer: boolean, isLeased: boolean, accelerators?: AcceleratorIds];
+export const slot = tuple(leaseSpec, flag, flag, optional(accelerators));
+export type SlotHeader = Of<typeof slot>;
 
 /** To the daemon: a cancelled call has begun and goes on. */
-export interface CancelRunningHeader {
-  worker: ProcessId;
-  callId: number;
-  recursive: boolean;
+export const cancelRunning = fields({
+  worker: processId,
+  callId: number,
+  recursive: flag,
   /** End the worker rather than interrupt it. */
-  kill: boolean;
-}
+  kill: flag,
+});
+export type CancelRunningHeader = Of<typeof cancelRunning>;
 
-export interface LogHeader {
-  pid: number;
-  source: string;
-  stream: "stdout" | "stderr";
-  lines: string[];
+export const log = fields({
+  pid: number,
+  source: text,
+  stream: exactly("stdout", "stderr"),
+  lines: list(text),
   /** Whose drivers it is for; undefined where there is one job. */
-  job?: JobId | undefined;
-}
+  job: optional(jobId),
+});
+export type LogHeader = Of<typeof log>;
 
-export interface NodeHeader {
-  nodeId: NodeId;
-  alive: boolean;
-  hostname: string;
-  address: string;
-  resources: Record<string, number>;
-  labels: Record<string, string>;
-  objectStoreMemoryBytes: number;
-}
+/** A node as the head tells of it: to processes, and to an operator. */
+export const nodePlace = { nodeId, hostname: text, address: text, labels: record(text) };
 
-/** A placement group as the head keeps it, and as its creator asks for it. */
-export interface GroupHeader {
-  id: string;
-  name: string | undefined;
-  namespace: string;
-  strategy: "PACK" | "SPREAD" | "STRICT_PACK" | "STRICT_SPREAD";
-  bundles: Record<string, number>[];
+export const nodeEntry = fields({ ...nodePlace, alive: flag, resources: record(number), objectStoreMemoryBytes: number });
+export type NodeHeader = Of<typeof nodeEntry>;
+
+const groupFields = {
+  id: text,
+  name: orUndefined(text),
+  namespace: text,
+  strategy: exactly("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"),
+  bundles: list(record(number)),
   /** A label selector for each bundle. */
-  labels: Record<string, string>[];
-  isDetached: boolean;
-  state: "pending" | "created" | "rescheduling" | "removed";
-  /** The node of each bundle. */
-  nodeIds: (NodeId | undefined)[];
-}
+  labels: list(record(text)),
+  isDetached: flag,
+};
+/**
+ * A placement group as its creator asks for it: resources and a label selector for each bundle. `owner`: the driver or actor with whose end the group ends; without it, the group
+ * lives as long as the session.
+ */
+export const group = named("group", fields({ ...groupFields, owner: orUndefined(either(processId, actorId)) }));
+export type GroupCreateHeader = Of<typeof group>;
 
-export interface GroupCreateHeader extends Omit<GroupHeader, "state" | "nodeIds"> {
-  /** The driver or the actor with whose end it ends; undefined for one that lives as long as the session. */
-  owner: ProcessId | ActorId | undefined;
-}
+/** A placement group as the head keeps it. */
+export const groupEntry = fields({
+  ...groupFields,
+  state: exactly("pending", "created", "rescheduling", "removed"),
+  /** The node of each bundle. */
+  nodeIds: list(orUndefined(nodeId)),
+});
+export type GroupHeader = Of<typeof groupEntry>;
 
 /** The answer to GROUP_WATCH: a group is no longer pending. */
-export interface GroupStateHeader {
-  id: string;
-  state: "created" | "removed";
-  reason: string | undefined;
-}
+export const groupState = fields({ id: text, state: exactly("created", "removed"), reason: orUndefined(text) });
+export type GroupStateHeader = Of<typeof groupState>;

@@ -1,24 +1,33 @@
 /**
  * The first words of a connection, with which its ends prove to each other that they are of one session (`runtime/rpc/handshake.ts`).
  *
- * Read by whoever comes, before anything is known of him: both are small and of plain fields.
+ * Read by whoever comes, before anything is known of him: all are small and of plain fields. Versions are compared before anything else is looked at, as another
+ * version may have other fields.
  */
-import type { NodeId, ProcessId } from "../base/ids.ts";
+import { fields, leaf, nodeId, number, type Of, processId, text, unchecked } from "./header-shape.ts";
+import { anyProcess } from "./messages.ts";
+
+export const versioned = leaf<{ version: unknown }>("an object", (value) => typeof value === "object" && value !== null);
 
 /** The first frame of every connection. It proves nothing and gives nothing away: the caller does not know yet who listens. */
-export interface OpenHeader {
-  version: number;
+export const opening = fields({
+  version: number,
   /** Always empty. Version 1 has its token here; where the field is, its listeners answer with their version. */
-  token: "";
-  processId: ProcessId;
+  token: unchecked<"">(),
+  processId: anyProcess,
   /** 64 random hex digits, for this connection alone. */
-  nonce: string;
-}
+  nonce: text,
+});
+export type OpenHeader = Of<typeof opening>;
 
-export interface OpenReply {
-  nodeId: NodeId;
-  processId: ProcessId;
-  nonce: string;
+export const opened = fields({
+  nodeId,
+  processId,
+  nonce: text,
   /** That the listener knows the token; see `runtime/rpc/proof.ts`. The caller's own is the header of the PROOF that follows. */
-  proof: string;
-}
+  proof: text,
+});
+export type OpenReply = Of<typeof opened>;
+
+/** Whoever says hello says who it is. */
+export const named = fields({ processId: anyProcess });

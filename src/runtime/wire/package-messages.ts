@@ -3,37 +3,36 @@
  *
  * What is asked and answered is in `runtime/environment/package-exchange.ts`. The bytes go in the body.
  */
-import type { JobId, NodeId } from "../base/ids.ts";
+import type { NodeId } from "../base/ids.ts";
+import { count, exactly, fields, jobId, list, number, type Of, optional, readonlyList, text, textOf, tuple } from "./header-shape.ts";
 
-/** A folder of the asked node, of which a package is wanted. */
-export interface PackageOfferHeader {
-  job: JobId;
-  directory: string;
-  excludes: readonly string[];
+const folder = {
+  job: jobId,
+  directory: text,
+  excludes: readonlyList(text),
   /** Nothing but these files of it. */
-  only?: readonly string[] | undefined;
-}
+  only: optional(readonlyList(text)),
+};
+/** A folder of the asked node, of which a package is wanted. */
+export const packageOffer = fields(folder);
+export type PackageOfferHeader = Of<typeof packageOffer>;
 
-export interface PackageOfferedHeader {
+export const packageOffered = fields({
   /** SHA-256 of the manifest. */
-  hash: string;
-  manifestBytes: number;
-  contentsBytes: number;
+  hash: text,
+  manifestBytes: count,
+  contentsBytes: count,
   /** Other nodes that have it, by the first halves of their ids, which is enough to ask them. */
-  holders: NodeId[];
-  /** Versions of packages that the folder's package.json files name and the asked node has: for which folder in it, name, version. */
-  installed: readonly (readonly [folder: string, name: string, version: string])[];
-}
+  holders: list(textOf<NodeId>("node tag")),
+  /** Versions of packages that the folder's package.json files name and the asked node has. */
+  installed: readonlyList<readonly [folder: string, name: string, version: string]>(tuple(text, text, text)),
+});
+export type PackageOfferedHeader = Of<typeof packageOffered>;
 
 /** A range of one of the two files of a package; the answer's body has the bytes. */
-export interface PackageReadHeader {
-  hash: string;
-  part: "manifest" | "contents";
-  offset: number;
-  length: number;
-}
+export const packageRead = fields({ hash: text, part: exactly("manifest", "contents"), offset: number, length: number });
+export type PackageReadHeader = Of<typeof packageRead>;
 
 /** The sender has the whole package now, and gives it to others. */
-export interface PackageHeldHeader extends PackageOfferHeader {
-  hash: string;
-}
+export const packageHeld = fields({ ...folder, hash: text });
+export type PackageHeldHeader = Of<typeof packageHeld>;

@@ -4,40 +4,67 @@
  * Between a process and its daemon: OBJECT_FETCH, COPY_RELEASE, OBJECT_LOCATE. On transfer connections: TRANSFER_OPEN, READ, CHUNK and END. On node links: COPY_STATE, COPY_FREED and COPY_KEEP. PROTOCOL.md tells
  * the same to readers of other languages.
  */
-import type { ObjectId, ProcessId } from "../base/ids.ts";
-import type { WireLocation } from "./messages.ts";
+import {
+  exactly,
+  either,
+  fields,
+  flag,
+  list,
+  number,
+  objectId,
+  type Of,
+  optional,
+  processId,
+  text,
+  textOf,
+  tuple,
+} from "./header-shape.ts";
+import { location } from "./messages.ts";
 
 /** What an object is fetched for: the first comes first. */
 export const FETCH_FOR = { GET: 0, WAIT: 1, PREFETCH: 2 } as const;
 
 /** One object at one place: what a copy is of. The place alone may be another object's by now, and the id may have been made again elsewhere. */
-export type CopyKey = [id: ObjectId, location: WireLocation];
+export const copyKey = tuple(objectId, location);
+export type CopyKey = Of<typeof copyKey>;
 
-/** To the process' daemon, which answers with a location on this node, or with the error `objectLost`, `objectStoreFull` or `outOfDisk`. Without its owner nobody but the object's node is asked. */
-export type ObjectFetchHeader = [id: ObjectId, location: WireLocation, purpose: number, owner?: ProcessId];
+/**
+ * The object, its place, and the purpose. To the process' daemon, which answers with a location on this node, or with the error `objectLost`, `objectStoreFull` or `outOfDisk`.
+ * Without its owner nobody but the object's node is asked.
+ */
+export const objectFetch = tuple(objectId, location, number, optional(processId));
+export type ObjectFetchHeader = Of<typeof objectFetch>;
 
-/** To the process' daemon, or from that to another: where these objects are. Answered with one place for each. */
-export type ObjectLocateHeader = (readonly [id: ObjectId, location: WireLocation, owner: ProcessId])[];
+/** To the process' daemon, or from that to another: where these objects are, each with its place and owner. Answered with one place for each. */
+export const objectLocate = list(tuple(objectId, location, processId));
+export type ObjectLocateHeader = Of<typeof objectLocate>;
 
 /** Nodes that have all of an object's bytes, by the first halves of their ids, the object's own first; and whether it lies on disk there. */
-export type ObjectPlaceHeader = [nodes: string[], isOnDisk: boolean];
+export const objectPlace = tuple(list(textOf("node tag")), flag);
+export type ObjectPlaceHeader = Of<typeof objectPlace>;
 
-/** Begins a pull: the number that names it is the frame's call id. `avoid`: nodes whose copies could not be had. */
-export interface TransferOpenHeader {
-  key: CopyKey;
-  avoid: string[];
+/** Begins a pull: the number that names it is the frame's call id. */
+export const transferOpen = fields({
+  key: copyKey,
+  /** Nodes whose copies could not be had. */
+  avoid: list(text),
   /** Whether chunks carry checksums. */
-  checks: boolean;
-}
+  checks: flag,
+});
+export type TransferOpenHeader = Of<typeof transferOpen>;
 
-/** Of the pull that is the frame's call id. */
-export type TransferReadHeader = [offset: number, sizeBytes: number];
+/** Of the pull that is the frame's call id: the offset and the size in bytes. */
+export const transferRead = tuple(number, number);
+export type TransferReadHeader = Of<typeof transferRead>;
 
 /** A pull is over. From the receiver: it has everything, or wants no more. From the source: it has it not, or that node is to be asked. */
-export type TransferEndHeader = [how: "done" | "cancelled" | "gone"] | [how: "elsewhere", node: string];
+export const transferEnd = either(tuple(exactly("done", "cancelled", "gone")), tuple(exactly("elsewhere"), text));
+export type TransferEndHeader = Of<typeof transferEnd>;
 
 /** To the node where an object's bytes are, and to its owner's: its copy at the sender is whole, or is no more. The number is that of the pull. */
-export type CopyStateHeader = [key: CopyKey, pull: number, state: "whole" | "gone", owner?: ProcessId];
+export const copyState = tuple(copyKey, number, exactly("whole", "gone"), optional(processId));
+export type CopyStateHeader = Of<typeof copyState>;
 
 /** From an owner's node, to one with a copy of an object whose own node is dead: the copy is the object from now on, or one that may go. */
-export type CopyKeepHeader = [key: CopyKey, isKept: boolean];
+export const copyKeep = tuple(copyKey, flag);
+export type CopyKeepHeader = Of<typeof copyKeep>;

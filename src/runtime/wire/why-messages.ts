@@ -2,17 +2,33 @@
  * The headers of questions about what a call waits for, and of their answers; the numbers are in `messages.ts`.
  *
  * They go from process to process along the calls that wait for each other (`core/why/why.ts`), and at the end to the node, which knows what a lease waits for.
+ * The node asks the head in turn, where there are others.
  */
-import type { ObjectId, ProcessId } from "../base/ids.ts";
+import {
+  count,
+  exactly,
+  fields,
+  flag,
+  leaf,
+  list,
+  named,
+  number,
+  objectId,
+  type Of,
+  optional,
+  orUndefined,
+  processId,
+  record,
+  type Shape,
+  text,
+  unchecked,
+} from "./header-shape.ts";
 
-/** The way that a question of `why` has come, and how long its answer may take. */
-export interface WhyTrail {
-  /** Task id and name of each call on the way. */
-  visited: [task: string, name: string][];
-  withinMs: number;
-}
+/** The calls that a question of `why` has come by, task id and name of each, and how long the answer may take. */
+export const trail = named("trail", fields({ visited: list(unchecked<[task: string, name: string]>()), withinMs: number }));
+export type WhyTrail = Of<typeof trail>;
 
-/** What a call waits for; see `Why` in core/options/scheduling-types.ts. */
+/** See `Why` in core/options/scheduling-types.ts. Written down, as it is of itself. */
 export interface WhyHeader {
   what: string;
   state: string;
@@ -21,48 +37,57 @@ export interface WhyHeader {
   details: Record<string, unknown>;
 }
 
-export interface WhyRefHeader {
-  id: ObjectId;
-  owner: ProcessId;
-  trail: WhyTrail;
-}
+/** What a call waits for: who waits, how, why, and what that waits for in turn. */
+export const why: Shape<WhyHeader> = named(
+  "why answer",
+  fields({
+    what: text,
+    state: text,
+    reason: text,
+    causes: list(leaf<WhyHeader>("such an answer", (value) => why(value), "why answer")),
+    details: record(unchecked<unknown>()),
+  }),
+);
 
-export interface WhyCallHeader {
-  callId: number;
-  trail: WhyTrail;
-}
+export const whyRef = fields({ id: objectId, owner: processId, trail });
+export type WhyRefHeader = Of<typeof whyRef>;
+
+export const whyCall = fields({ callId: number, trail });
+export type WhyCallHeader = Of<typeof whyCall>;
+
+const numbers = record(number);
 
 /** What a demand waits for on the node. */
-export interface LeaseReportHeader {
-  refusal: string | undefined;
-  obstacle: string | undefined;
-  pendingGroup: string | undefined;
-  lacking: { name: string; wanted: number; free: number }[];
-  holders: { kind: "tasks" | "actor" | "group"; id: string; name: string; resources: Record<string, number> }[];
-  workersStarting: number;
+export const leaseReport = fields({
+  refusal: orUndefined(text),
+  obstacle: orUndefined(text),
+  pendingGroup: orUndefined(text),
+  lacking: list(fields({ name: text, wanted: number, free: number })),
+  holders: list(fields({ kind: exactly("tasks", "actor", "group"), id: text, name: text, resources: numbers })),
+  workersStarting: count,
   /** Whether the head knows of other nodes, and is to be asked what it waits for there (WHY_PLACE). */
-  isClustered?: boolean | undefined;
+  isClustered: optional(flag),
   /** Its runtime environment is not ready here. */
-  environment?: "asked" | "building" | undefined;
-}
+  environment: optional(exactly("asked", "building")),
+});
+export type LeaseReportHeader = Of<typeof leaseReport>;
+
+/** `suspect`: the node's connection is down; `draining`: it ends what it has. */
+export const nodeState = exactly("alive", "suspect", "draining");
+
+/** `total` and `free`: of what the demand needs. */
+const placeNode = fields({ nodeId: text, hostname: text, state: nodeState, total: numbers, free: numbers });
+export type PlaceNodeHeader = Of<typeof placeNode>;
 
 /** What a demand waits for in the cluster, as the head sees it. */
-export interface PlaceReportHeader {
-  needs: Record<string, number>;
+export const placeReport = fields({
+  needs: numbers,
   /** The end of a sentence that begins with who waits. */
-  infeasible: string | undefined;
+  infeasible: orUndefined(text),
   /** The label selectors that it may go by, in the order in which they are tried, and how many nodes meet each; absent where there is only one. */
-  selectors?: { text: string; nodeCount: number }[] | undefined;
+  selectors: optional(list(fields({ text, nodeCount: count }))),
   /** Of the nodes that it could be on; the first of many. */
-  nodes: PlaceNodeHeader[];
-  nodeCount: number;
-}
-
-export interface PlaceNodeHeader {
-  nodeId: string;
-  hostname: string;
-  state: "alive" | "suspect" | "draining";
-  /** Of what it needs. */
-  total: Record<string, number>;
-  free: Record<string, number>;
-}
+  nodes: list(placeNode),
+  nodeCount: count,
+});
+export type PlaceReportHeader = Of<typeof placeReport>;

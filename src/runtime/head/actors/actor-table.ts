@@ -122,7 +122,7 @@ export class ActorTable {
   readonly #byCreator = new SetMap<ProcessId, ActorRecord>();
   readonly #byWatcher = new SetMap<ProcessId, ActorRecord>();
   /** Who asked for an actor before its creation arrived: a handle may travel faster, as creation waits for its arguments. */
-  readonly #awaited = new Map<ActorId, Set<ProcessId>>();
+  readonly #awaited = new SetMap<ActorId, ProcessId>();
   /** Ids of handles for which `getIfExists` found another actor. */
   readonly #aliases = new Map<ActorId, Alias>();
 
@@ -230,25 +230,8 @@ export class ActorTable {
   #create(event: EventOf<"create">): ActorEffect[] {
     const { id, options, creator, spec } = event;
     if (this.#actors.has(id)) return [];
-    const actor: ActorRecord = {
-      id,
-      options,
-      creator,
-      spec,
-      watchers: new Set([creator, ...this.#takeAwaited(id)]),
-      phase: "pending",
-      incarnation: 0,
-      restartsLeft: options.maxRestarts,
-      deathsInARow: 0,
-      startedMs: 0,
-      worker: undefined,
-      isEnding: false,
-      ending: undefined,
-      reason: undefined,
-      exit: undefined,
-      refusal: undefined,
-      error: undefined,
-    };
+    const watchers = new Set([creator, ...this.#awaited.take(id)]);
+    const actor = newActor({ id, options, creator, spec, watchers, restartsLeft: options.maxRestarts });
     this.#actors.set(id, actor);
     this.#byCreator.add(creator, actor);
     for (const watcher of actor.watchers) this.#byWatcher.add(watcher, actor);
@@ -317,7 +300,7 @@ export class ActorTable {
   }
 
   #unheld(event: EventOf<"unheld">): ActorEffect[] {
-    this.#awaited.delete(event.id);
+    this.#awaited.take(event.id);
     const alias = this.#aliases.get(event.id);
     if (alias !== undefined) {
       this.#aliases.delete(event.id);
@@ -335,7 +318,7 @@ export class ActorTable {
 
   #processGone(event: EventOf<"processGone">): ActorEffect[] {
     const effects: ActorEffect[] = [];
-    for (const [id, waiting] of this.#awaited) if (waiting.delete(event.process) && waiting.size === 0) this.#awaited.delete(id);
+    for (const id of this.#awaited.keys()) this.#awaited.delete(id, event.process);
     for (const actor of this.#byWatcher.take(event.process)) actor.watchers.delete(event.process);
     for (const actor of Array.from(this.#byCreator.get(event.process))) {
       if (!actor.options.isDetached) effects.push(...this.#die(actor, "creatorGone", "the process that had created it ended"));
@@ -347,7 +330,7 @@ export class ActorTable {
     const alias = this.#aliases.get(event.id);
     const actor = this.#actors.get(alias?.existing ?? event.id);
     if (actor === undefined) {
-      this.#await(event.id, event.process);
+      this.#awaited.add(event.id, event.process);
       return [];
     }
     if (alias !== undefined) return [{ kind: "redirect", actor, from: event.id, watchers: [event.process] }];
@@ -363,7 +346,7 @@ export class ActorTable {
     // Other processes may already hold a handle with this id, and know no other id of the actor.
     return [
       { kind: "hold", actor },
-      { kind: "redirect", actor, from: event.id, watchers: this.#takeAwaited(event.id) },
+      { kind: "redirect", actor, from: event.id, watchers: this.#awaited.take(event.id) },
     ];
   }
 
@@ -441,22 +424,30 @@ export class ActorTable {
     for (const watcher of actor?.watchers ?? []) this.#byWatcher.delete(watcher, actor as ActorRecord);
   }
 
-  #await(id: ActorId, process: ProcessId): void {
-    const waiting = this.#awaited.get(id);
-    if (waiting === undefined) this.#awaited.set(id, new Set([process]));
-    else waiting.add(process);
-  }
-
-  #takeAwaited(id: ActorId): Iterable<ProcessId> {
-    const waiting = this.#awaited.get(id) ?? [];
-    this.#awaited.delete(id);
-    return waiting;
-  }
-
   #live(id: ActorId): ActorRecord | undefined {
     const actor = this.#actors.get(id);
     return actor === undefined || actor.phase === "dead" ? undefined : actor;
   }
+}
+
+/** An actor that is pending and to which nothing has happened, but for what is given. */
+export function newActor(known: Pick<ActorRecord, "id" | "options" | "creator" | "spec"> & Partial<ActorRecord>): ActorRecord {
+  return {
+    watchers: new Set(),
+    phase: "pending",
+    incarnation: 0,
+    restartsLeft: 0,
+    deathsInARow: 0,
+    startedMs: 0,
+    worker: undefined,
+    isEnding: false,
+    ending: undefined,
+    reason: undefined,
+    exit: undefined,
+    refusal: undefined,
+    error: undefined,
+    ...known,
+  };
 }
 
 function nameKey(name: string, namespace: string): string {

@@ -104,7 +104,7 @@ export class HeadSecurity {
   async joinTokens(asked: JoinTokensHeader): Promise<JoinTokensReply> {
     if (asked?.do === "new") {
       const { ageMaxMs } = asked;
-      if (ageMaxMs !== undefined && !(typeof ageMaxMs === "number" && ageMaxMs > 0))
+      if (ageMaxMs !== undefined && !(ageMaxMs > 0))
         throw new Error(`Cannot make a join token: its age is a number of milliseconds above 0: received ${String(ageMaxMs)}`);
       const { id, joinToken, expiresAtMs } = await this.#joining.newJoinToken(ageMaxMs === undefined ? {} : { ageMaxMs });
       return { kind: "new", id, joinToken, expiresAtMs };

@@ -25,8 +25,6 @@ interface LeadershipOptions {
   readonly id: string;
   /** Whether others may take over from it. Default: false. */
   readonly hasRivals?: boolean;
-  /** Default: `LEADER_KEY`. */
-  readonly key?: string;
 }
 
 export const LEADER_KEY = "leader";
@@ -34,19 +32,16 @@ export const LEADER_KEY = "leader";
 const WAITING_WRITES_MAX = 100_000;
 
 /** Tries to become leader, whoever leads now: whether the old leader is dead is for the caller to judge. @returns undefined when another head was faster. */
-export async function claimLeadership(
-  store: ControlStore,
-  { id, hasRivals = false, key = LEADER_KEY }: LeadershipOptions,
-): Promise<Leadership | undefined> {
-  const found = await store.get(key);
+export async function claimLeadership(store: ControlStore, { id, hasRivals = false }: LeadershipOptions): Promise<Leadership | undefined> {
+  const found = await store.get(LEADER_KEY);
   const before = found && decode(found.value);
   const record: LeaderRecord = { id, term: (before?.term ?? 0) + 1, batch: 0, ...(hasRivals && { hasRivals }) };
   const result = await store.transaction({
-    checks: [{ key, revision: found?.revision ?? 0 }],
-    writes: [{ key, value: encode(record) }],
+    checks: [{ key: LEADER_KEY, revision: found?.revision ?? 0 }],
+    writes: [{ key: LEADER_KEY, value: encode(record) }],
   });
   return result.committed
-    ? new Leadership({ store, key, record, revision: result.revisions[0] as number, hadRivals: before?.hasRivals === true })
+    ? new Leadership({ store, record, revision: result.revisions[0] as number, hadRivals: before?.hasRivals === true })
     : undefined;
 }
 
@@ -58,7 +53,6 @@ interface Commit {
 
 interface LeadershipStart {
   readonly store: ControlStore;
-  readonly key: string;
   readonly record: LeaderRecord;
   readonly revision: number;
   readonly hadRivals?: boolean;
@@ -66,7 +60,6 @@ interface LeadershipStart {
 
 export class Leadership {
   readonly #store: ControlStore;
-  readonly #key: string;
   /** The leader before it was one that may go on for a while without knowing that it was replaced. */
   readonly hadRivals: boolean;
   readonly #fenced = new AbortController();
@@ -76,10 +69,9 @@ export class Leadership {
   #waitingWrites = 0;
   #isCommitting = false;
 
-  constructor({ store, key, record, revision, hadRivals = false }: LeadershipStart) {
+  constructor({ store, record, revision, hadRivals = false }: LeadershipStart) {
     this.hadRivals = hadRivals;
     this.#store = store;
-    this.#key = key;
     this.#record = record;
     this.#revision = revision;
   }
@@ -104,7 +96,7 @@ export class Leadership {
     if (writes.length === 0 || writes.length > COMMIT_WRITES_MAX) {
       throw new RangeError(`Cannot commit: a commit has 1 to ${COMMIT_WRITES_MAX} writes: received ${writes.length}`);
     }
-    if (writes.some(({ key }) => key === this.#key)) throw new RangeError(`Cannot commit: ${this.#key} is the leader's own key`);
+    if (writes.some(({ key }) => key === LEADER_KEY)) throw new RangeError(`Cannot commit: ${LEADER_KEY} is the leader's own key`);
     if (this.#waitingWrites + writes.length > WAITING_WRITES_MAX) {
       throw new RangeError(
         `Cannot commit: ${WAITING_WRITES_MAX} writes may wait for the store: received ${this.#waitingWrites + writes.length}`,
@@ -153,8 +145,8 @@ export class Leadership {
     const next: LeaderRecord = { ...this.#record, batch: this.#record.batch + 1 };
     try {
       const result = await this.#store.transaction({
-        checks: [{ key: this.#key, revision: this.#revision }],
-        writes: [{ key: this.#key, value: encode(next) }, ...group.flatMap(({ writes }) => writes)],
+        checks: [{ key: LEADER_KEY, revision: this.#revision }],
+        writes: [{ key: LEADER_KEY, value: encode(next) }, ...group.flatMap(({ writes }) => writes)],
       });
       if (!result.committed) {
         this.#fence("another head has written the leader's key");

@@ -3,7 +3,7 @@
  *
  * Made from what the head knows at that moment; asked by `shoal status` through the node of its machine.
  */
-import { RESOURCE_UNIT } from "../../base/resources.ts";
+import { amountsOf } from "../../base/resources.ts";
 import type { ClusterStatusHeader, NodeInfoHeader, NodeStatusHeader, WaitingHeader } from "../../wire/cluster-messages.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { NodeState } from "../placement/cluster-view.ts";
@@ -35,13 +35,9 @@ export function clusterStatus({ nodes, stateOf, gone, waiting, startedMs, heads 
 function nodeStatus(node: RemoteNode, state: NodeState): NodeStatusHeader {
   const { nodeId, hostname, address, pid } = node.facts;
   const { total, free, labels } = node.view();
-  return { nodeId, hostname, address, pid, state, labels, total: amounts(total), free: amounts(free) };
+  return { nodeId, hostname, address, pid, state, labels, total: amountsOf(total), free: amountsOf(free) };
 }
 
 function waitingHeader({ shape, count, isInfeasible }: WaitingDemand): WaitingHeader {
-  return { resources: amounts(parseLeaseSpec(shape).resources.amounts), count, isInfeasible };
-}
-
-function amounts(units: Iterable<readonly [string, number]>): Record<string, number> {
-  return Object.fromEntries(Array.from(units, ([name, amount]) => [name, amount / RESOURCE_UNIT]));
+  return { resources: amountsOf(parseLeaseSpec(shape).resources.amounts), count, isInfeasible };
 }

@@ -5,27 +5,25 @@
  * says what nodes report and when one is gone. Invariant: each answer is given once.
  */
 import type { NodeId } from "../../base/ids.ts";
+import { SetMap } from "../../base/set-map.ts";
 
 const KNOWS_WITHIN_MS = 2_000;
 
 export class DrainAnswers {
   readonly #known = new Set<NodeId>();
-  readonly #waiting = new Map<NodeId, Set<() => void>>();
+  readonly #waiting = new SetMap<NodeId, () => void>();
 
   /** Calls `answer` when the node knows, or is gone, or has not said so in time. */
   wait(node: NodeId, answer: () => void): void {
     if (this.#known.has(node)) return answer();
-    const waiting = this.#waiting.get(node) ?? new Set();
-    this.#waiting.set(node, waiting);
     const once = (): void => {
       clearTimeout(timer);
-      waiting.delete(once);
-      if (waiting.size === 0) this.#waiting.delete(node);
+      this.#waiting.delete(node, once);
       answer();
     };
     const timer = setTimeout(once, KNOWS_WITHIN_MS);
     timer.unref();
-    waiting.add(once);
+    this.#waiting.add(node, once);
   }
 
   /** It has said that it takes nothing new. */
@@ -40,6 +38,6 @@ export class DrainAnswers {
   }
 
   #answer(node: NodeId): void {
-    for (const answer of this.#waiting.get(node) ?? []) answer();
+    for (const answer of this.#waiting.get(node)) answer();
   }
 }

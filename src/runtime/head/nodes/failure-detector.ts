@@ -91,7 +91,7 @@ interface Node {
 }
 
 /** With less, workers that their daemon does not end could still run when the death of their node is kept. */
-const DEAD_AFTER_MS_MIN: number = Math.ceil(WORKER_GRACE_MS / (MARKED_FRACTION - FENCE_FRACTION));
+const DEAD_AFTER_MS_MIN = Math.ceil(WORKER_GRACE_MS / (MARKED_FRACTION - FENCE_FRACTION));
 
 export class FailureDetector {
   readonly #deadAfterMs: number;

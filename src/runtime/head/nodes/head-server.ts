@@ -26,7 +26,7 @@ import type {
   RoutedHeader,
 } from "../../wire/cluster-messages.ts";
 import { type Frame, wholeFrame } from "../../wire/frame.ts";
-import { decodeHeader, encodeHeader } from "../../wire/header.ts";
+import { encodeHeader, headerOf } from "../../wire/header.ts";
 import { type LinkHelloHeader, MESSAGE } from "../../wire/messages.ts";
 import type { PlaceReportHeader } from "../../wire/why-messages.ts";
 import { parseLeaseSpec } from "../../scheduling/lease-spec.ts";
@@ -219,8 +219,8 @@ export class HeadServer {
     const node = new RemoteNode(link, facts, report);
     this.#nodes.set(nodeTagOf(facts.nodeId), node);
     node.beforeSend = () => this.#broadcast.catchUp(node);
-    this.#broadcast.joined(node, infoOf(node));
-    this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: infoOf(node) });
+    this.#broadcast.joined(node, node.info);
+    this.#kept.addNode(node, digest, { incarnation: facts.incarnation, info: node.info });
     this.#watch.registered(facts);
     this.#kept.run(() => {
       // What it has settled was another head's.
@@ -259,7 +259,7 @@ export class HeadServer {
     if (!this.#nodes.delete(nodeTagOf(node.nodeId))) return;
     this.#watch.left(node.nodeId);
     this.#draining.delete(node.nodeId);
-    this.#died(infoOf(node), reason, then);
+    this.#died(node.info, reason, then);
   }
 
   #forget(link: NodeLink, nodeId: NodeId, reason: string): void {
@@ -273,7 +273,7 @@ export class HeadServer {
     const link = this.#links.get(tag);
     if (link !== undefined) this.#forget(link, nodeId, reason);
     const node = this.#nodes.get(tag);
-    const info = node === undefined ? this.#kept.missing.find((record) => record.nodeId === nodeId)?.info : infoOf(node);
+    const info = node === undefined ? this.#kept.missing.find((record) => record.nodeId === nodeId)?.info : node.info;
     this.#nodes.delete(tag);
     this.#draining.delete(nodeId);
     if (info === undefined) this.#kept.nodeGone(nodeId, { reason, goneMs: Date.now() });
@@ -326,7 +326,7 @@ export class HeadServer {
   /** All nodes, the dead among them, and those of an earlier head that are still to come: a node that another is not told of is gone for it, with all that lies there. */
   list(): NodeInfoHeader[] {
     const missing = this.#kept.missing.flatMap(({ info }) => info ?? []);
-    return [...Array.from(this.#nodes.values(), infoOf), ...missing, ...this.#dead];
+    return [...Array.from(this.#nodes.values(), ({ info }) => info), ...missing, ...this.#dead];
   }
 
   /**
@@ -432,12 +432,4 @@ export class HeadServer {
     }
     return { total, available };
   }
-}
-
-function headerOf(frame: Frame): unknown {
-  return frame.header.length === 0 ? undefined : decodeHeader(frame.header);
-}
-
-function infoOf({ info }: RemoteNode): NodeInfoHeader {
-  return info;
 }

@@ -4,22 +4,13 @@
  * The other end is `runtime/node/membership/remote-head.ts`. What is free there is known from the node's last report. A process of the node is reached by name; that it lives
  * is not known here, and what is said to one that has gone is dropped there.
  */
-import type { ActorId, NodeId, ObjectId, ProcessId } from "../../base/ids.ts";
+import type { NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
 import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import type { NodeLink } from "../../rpc/node-link.ts";
 import type { PeerConnection, SendOptions } from "../../rpc/peer-connection.ts";
 import { FRAME_FLAG } from "../../wire/frame.ts";
-import type {
-  ActorToPlace,
-  GroupPreparation,
-  LeaseAnswerHeader,
-  NodeCommandHeader,
-  NodeInfoHeader,
-  NodeRegisterHeader,
-  NodeReportHeader,
-  RoutedHeader,
-} from "../../wire/cluster-messages.ts";
+import type { NodeCommands, NodeInfoHeader, NodeRegisterHeader, NodeReportHeader, RoutedHeader } from "../../wire/cluster-messages.ts";
 import { MESSAGE } from "../../wire/messages.ts";
 import { wireErrorHeader } from "../../wire/wire-error.ts";
 
@@ -32,6 +23,22 @@ export class RemoteNode implements NodeServices {
   readonly facts: NodeRegisterHeader;
   /** Called before anything is sent there. */
   beforeSend: () => void = () => {};
+  readonly hold = this.#command("hold");
+  readonly release = this.#command("release");
+  readonly warn = this.#command("warn");
+  readonly placeActor = this.#command("placeActor");
+  readonly actorGone = this.#command("actorGone");
+  readonly drain = this.#command("drain");
+  readonly reserveGroup = this.#command("reserveGroup");
+  readonly releaseGroup = this.#command("releaseGroup");
+  readonly prepareGroup = this.#command("prepareGroup");
+  readonly commitGroup = this.#command("commitGroup");
+  readonly abortGroup = this.#command("abortGroup");
+  readonly leasesPlaced = this.#command("leasesPlaced");
+  readonly tellAll = this.#command("tellAll");
+  readonly endActor = this.#command("endActor");
+  readonly processGone = this.#command("processGone");
+  readonly nodesChanged = this.#command("nodesChanged");
   readonly #link: Pick<NodeLink, "send" | "sendWhole">;
   #view: NodeView;
 
@@ -67,84 +74,23 @@ export class RemoteNode implements NodeServices {
     return { id, holderId: id, connection };
   }
 
-  hold(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void {
-    this.#command("hold", ref, holder);
-  }
-
-  release(ref: { id: ObjectId; owner: ProcessId }, holder: ProcessId): void {
-    this.#command("release", ref, holder);
-  }
-
-  warn(text: string): void {
-    this.#command("warn", text);
-  }
-
-  placeActor(actor: ActorId, { shape, resources, className, sent, facts }: ActorToPlace): void {
-    this.#command("placeActor", actor, { shape, resources, className, sent, facts });
-  }
-
-  leasesPlaced(question: number, answer: LeaseAnswerHeader): void {
-    this.#command("leasesPlaced", question, answer);
-  }
-
-  prepareGroup(group: string, preparation: GroupPreparation): void {
-    this.#command("prepareGroup", group, preparation);
-  }
-
-  commitGroup(group: string, attempt: number): void {
-    this.#command("commitGroup", group, attempt);
-  }
-
-  abortGroup(group: string, attempt: number): void {
-    this.#command("abortGroup", group, attempt);
-  }
-
-  actorGone(actor: ActorId): void {
-    this.#command("actorGone", actor);
-  }
-
   view(): NodeView {
     return this.#view;
-  }
-
-  reserveGroup(group: string, bundles: readonly { index: number; resources: Record<string, number> }[]): void {
-    this.#command("reserveGroup", group, bundles);
-  }
-
-  releaseGroup(group: string): void {
-    this.#command("releaseGroup", group);
-  }
-
-  tellAll(type: number, header: unknown): void {
-    this.#command("tellAll", type, header);
-  }
-
-  endActor(worker: ProcessId, { afterPending, reason }: { afterPending: boolean; reason: string }): void {
-    this.#command("endActor", worker, { afterPending, reason });
-  }
-
-  drain(deadlineMs: number | undefined): void {
-    this.#command("drain", deadlineMs);
-  }
-
-  processGone(process: ProcessId): void {
-    this.#command("processGone", process);
-  }
-
-  nodesChanged(nodes: readonly NodeInfoHeader[]): void {
-    this.#command("nodesChanged", nodes);
-  }
-
-  #viewOf({ total, free }: NodeReportHeader): NodeView {
-    return { id: this.nodeId, labels: this.facts.labels, total: new Map(total), free: new Map(free) };
   }
 
   sendWhole(frame: Buffer): void {
     this.#link.sendWhole(frame);
   }
 
-  #command(...command: NodeCommandHeader): void {
-    this.beforeSend();
-    this.#link.send(MESSAGE.NODE_COMMAND, command);
+  #viewOf({ total, free }: NodeReportHeader): NodeView {
+    return { id: this.nodeId, labels: this.facts.labels, total: new Map(total), free: new Map(free) };
+  }
+
+  /** What the node is to do is a message of that name. */
+  #command<Name extends keyof NodeCommands>(name: Name): (...args: NodeCommands[Name]) => void {
+    return (...args) => {
+      this.beforeSend();
+      this.#link.send(MESSAGE.NODE_COMMAND, [name, ...args]);
+    };
   }
 }

@@ -6,7 +6,7 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { resourceVector } from "../../base/resources.ts";
-import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
+import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
 import { leaseKey, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import type { ActorRecord } from "../actors/actor-table.ts";
@@ -123,7 +123,7 @@ export class ClusterPlacement implements Placement {
     this.#groupChanged(id);
   }
 
-  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void {
+  groupPrepared(group: string, prepared: HeadEvents["groupPrepared"][1]): void {
     this.#reserve({ kind: "prepared", group, ...prepared, nowMs: this.#events.nowMs() });
   }
 

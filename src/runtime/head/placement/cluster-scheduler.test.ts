@@ -6,7 +6,8 @@ import { type NodeView, resourceVector } from "../../base/resources.ts";
 import { leaseKey, type LeasePlace, parseLeaseSpec } from "../../scheduling/lease-spec.ts";
 import { chooseNode } from "../../../../test/oracles/node-choice.ts";
 import type { GroupPlace } from "./cluster-obstacles.ts";
-import { ClusterScheduler, type LeaseAnswer, type PlacedLeases, type SchedulerEffect } from "./cluster-scheduler.ts";
+import type { LeaseAnswerHeader, PlacedLeases } from "../../wire/cluster-messages.ts";
+import { ClusterScheduler, type SchedulerEffect } from "./cluster-scheduler.ts";
 import type { LeaseAsk } from "./placement-waiters.ts";
 
 type Amounts = Record<string, number>;
@@ -53,17 +54,17 @@ function clusterOf(nodes: readonly NodeView[], groups: Map<string, GroupPlace> =
   };
 }
 
-function answerOf(effects: readonly SchedulerEffect[]): LeaseAnswer | undefined {
+function answerOf(effects: readonly SchedulerEffect[]): LeaseAnswerHeader | undefined {
   return effects.find((effect) => effect.kind === "answer")?.answer;
 }
 
-function countsOf(answer: LeaseAnswer | undefined): Record<string, number> {
+function countsOf(answer: LeaseAnswerHeader | undefined): Record<string, number> {
   const counts: Record<string, number> = {};
   if (answer?.kind === "nodes") for (const { nodeId, count } of answer.nodes) counts[nodeId] = count;
   return counts;
 }
 
-function placedOf(answer: LeaseAnswer | undefined): readonly PlacedLeases[] {
+function placedOf(answer: LeaseAnswerHeader | undefined): readonly PlacedLeases[] {
   return answer?.kind === "nodes" ? answer.nodes : [];
 }
 

@@ -12,6 +12,7 @@
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeView } from "../../base/resources.ts";
 import { PROBE_AFTER_MS, PROBE_WAIT_MS, REMOTE_WAIT_MS } from "../../scheduling/limits.ts";
+import type { LeaseAnswerHeader, PlacedLeases } from "../../wire/cluster-messages.ts";
 import type { ActorRefusal } from "../../wire/messages.ts";
 import { bundlesFor, type GroupPlaces, noSuchNode, whyInfeasible } from "./cluster-obstacles.ts";
 import { ClusterView, type NodeReport, type NodeRow, type NodeState, type Shape } from "./cluster-view.ts";
@@ -25,22 +26,6 @@ import {
   type Waiter,
   type WaitingDemand,
 } from "./placement-waiters.ts";
-
-/** Leases for one node. */
-export interface PlacedLeases {
-  readonly nodeId: NodeId;
-  readonly count: number;
-  /** The node names it in its reports once it has dealt with it. */
-  readonly placement: number;
-  /** How long the demand stays at a node that has no room; undefined for as long as it takes. */
-  readonly waitMs: number | undefined;
-}
-
-export type LeaseAnswer =
-  | { kind: "nodes"; nodes: readonly PlacedLeases[] }
-  | { kind: "wait" }
-  | { kind: "infeasible"; text: string }
-  | { kind: "refused"; refusal: ActorRefusal };
 
 export type SchedulerEvent =
   | { kind: "nodeJoined"; node: NodeView }
@@ -58,7 +43,7 @@ export type SchedulerEvent =
   | { kind: "tick"; nowMs: number };
 
 export type SchedulerEffect =
-  | { kind: "answer"; ask: LeaseAsk; answer: LeaseAnswer }
+  | { kind: "answer"; ask: LeaseAsk; answer: LeaseAnswerHeader }
   | { kind: "placeActor"; actor: ActorId; nodeId: NodeId; placement: number; waitMs: number | undefined }
   | { kind: "actorInfeasible"; actor: ActorId; text: string }
   | { kind: "actorRefused"; actor: ActorId; refusal: ActorRefusal };
@@ -267,7 +252,7 @@ export class ClusterScheduler {
     }
   }
 
-  #answer(ask: LeaseAsk, answer: LeaseAnswer): void {
+  #answer(ask: LeaseAsk, answer: LeaseAnswerHeader): void {
     this.#effects.push({ kind: "answer", ask, answer });
   }
 

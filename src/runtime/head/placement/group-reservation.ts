@@ -11,6 +11,7 @@ import type { NodeId } from "../../base/ids.ts";
 import { type ResourceVector } from "../../base/resources.ts";
 import type { BundleRequest, BundleStrategy } from "../../scheduling/bundle-placement.ts";
 import { REFUSED_WAIT_MAX_MS, REFUSED_WAIT_MIN_MS } from "../../scheduling/limits.ts";
+import type { DigestBundleHeader } from "../../wire/cluster-messages.ts";
 import { placeMissing } from "./bundle-candidates.ts";
 import type { ClusterView } from "./cluster-view.ts";
 
@@ -18,8 +19,6 @@ interface BundleToPrepare {
   readonly index: number;
   readonly resources: ResourceVector;
 }
-
-type HeldBundle = readonly [group: string, index: number, attempt: number];
 
 export type ReservationEvent =
   /** `earlier`: where its bundles are already, for a group that is taken over; what is missing may be on nodes that are still to come. */
@@ -35,7 +34,7 @@ export type ReservationEvent =
   | { kind: "prepared"; group: string; attempt: number; nodeId: NodeId; isHeld: boolean; nowMs: number }
   | { kind: "nodeGone"; nodeId: NodeId; nowMs: number }
   /** What a node that has registered says it holds, and for which attempt of an earlier head; 0 for what is committed. */
-  | { kind: "nodeHas"; nodeId: NodeId; bundles: readonly HeldBundle[]; nowMs: number }
+  | { kind: "nodeHas"; nodeId: NodeId; bundles: readonly DigestBundleHeader[]; nowMs: number }
   | { kind: "tick"; nowMs: number };
 
 export type ReservationEffect =
@@ -251,7 +250,7 @@ export class GroupReservation {
    * What a node holds of a group: a place that is kept is committed, in case the earlier head died over that; a bundle that was committed and has no place in the tables,
    * as they are lost, is where it is; the rest was of an attempt that nobody goes on with. @returns what it has of it now
    */
-  #keep(group: Group, nodeId: NodeId, { held, nowMs }: { held: readonly HeldBundle[]; nowMs: number }): Set<number> {
+  #keep(group: Group, nodeId: NodeId, { held, nowMs }: { held: readonly DigestBundleHeader[]; nowMs: number }): Set<number> {
     const { id, nodeIds } = group;
     const kept = new Set<number>();
     const committed = held.filter(([, , attempt]) => attempt === 0).map(([, index]) => index);

@@ -4,7 +4,7 @@
  * Made when `why` asks, from the reports of nodes, so nothing of it is kept. Who holds what on a node only that node knows. Pure; called by the head's server.
  */
 import type { NodeId } from "../../base/ids.ts";
-import { type NodeView, RESOURCE_UNIT } from "../../base/resources.ts";
+import { amountsOf, type NodeView, RESOURCE_UNIT } from "../../base/resources.ts";
 import { meetsAnySelector, selectorsOf, selectorText, selectorsText } from "../../scheduling/fallbacks.ts";
 import { matchesLabels } from "../../scheduling/label-selector.ts";
 import type { LeaseSpec } from "../../scheduling/lease-spec.ts";
@@ -39,7 +39,7 @@ export function placeReport(
   const isInfeasible = bundle === undefined && !found.some(isLarge);
   const candidates = isInfeasible ? found : found.filter((candidate) => bundle !== undefined || isLarge(candidate));
   return {
-    needs: Object.fromEntries(Array.from(resources.amounts, ([name, units]) => [name, units / RESOURCE_UNIT])),
+    needs: amountsOf(resources.amounts),
     infeasible: isInfeasible ? infeasibleText(spec, found.length) : undefined,
     selectors:
       fallbacks === undefined

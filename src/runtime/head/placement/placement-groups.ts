@@ -5,23 +5,18 @@
  * it is the actor table's matter, which the head joins to this.
  */
 import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
-import type { HeadPeer, NodeServices } from "../../rpc/head-service.ts";
-import type { Message } from "../../rpc/peer-connection.ts";
-import type { Handlers } from "../../wire/message-table.ts";
-import type { MessagesToHead } from "../../wire/messages-to-head.ts";
+import type { HeadHandlers, HeadPeer, NodeServices } from "../../rpc/head-service.ts";
 import { type GroupStateHeader, MESSAGE } from "../../wire/messages.ts";
 import { NODES_COME_WITHIN_MS } from "../limits.ts";
 import type { Placement } from "./placement.ts";
 import { type GroupEffect, type GroupRecord, type PlacementGroupTable } from "./placement-group-table.ts";
 
-type GroupMessages = Pick<
-  MessagesToHead,
+type GroupMessages =
   | typeof MESSAGE.GROUP_CREATE
   | typeof MESSAGE.GROUP_WATCH
   | typeof MESSAGE.GROUP_REMOVE
   | typeof MESSAGE.GROUP_LOOKUP
-  | typeof MESSAGE.GROUPS
->;
+  | typeof MESSAGE.GROUPS;
 
 interface PlacementGroupsOptions {
   nodes: () => Iterable<NodeServices>;
@@ -44,7 +39,7 @@ export class PlacementGroups {
   }
 
   /** What processes ask of groups. */
-  get handlers(): Handlers<GroupMessages, [peer: HeadPeer, message: Message]> {
+  get handlers(): HeadHandlers<GroupMessages> {
     return {
       [MESSAGE.GROUP_CREATE]: (header) => this.#apply(this.#table.handle({ kind: "create", header })),
       [MESSAGE.GROUP_WATCH]: (id, peer, { callId }) => this.#watch(peer, callId, id),

@@ -5,23 +5,15 @@
  * when it is full has to ask again. Owned by the cluster scheduler, which decides; this remembers. The sums by shape are what an
  * autoscaler and `status` read.
  */
-import type { ActorId, NodeId, NodeTag, ProcessId } from "../../base/ids.ts";
+import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import { SetMap } from "../../base/set-map.ts";
+import type { LeaseAskHeader } from "../../wire/cluster-messages.ts";
 import type { Shape } from "./cluster-view.ts";
 
-export interface LeaseAsk {
+export interface LeaseAsk extends Omit<LeaseAskHeader, "number"> {
   /** The node's number for its question. */
   readonly id: number;
   readonly from: NodeId;
-  readonly owner: ProcessId;
-  readonly shape: string;
-  readonly count: number;
-  /** The asker has no room itself. */
-  readonly isFromFull: boolean;
-  /** Bytes of the arguments on other nodes. */
-  readonly argumentBytes?: readonly (readonly [node: NodeTag, bytes: number])[] | undefined;
-  /** What it has been told already: the answer is held back until there is another. */
-  readonly knows?: "wait" | "infeasible" | undefined;
 }
 
 export interface ActorAsk {

@@ -5,7 +5,7 @@
  */
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
 import type { NodeServices } from "../../rpc/head-service.ts";
-import type { DigestBundleHeader, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
+import type { DigestBundleHeader, HeadEvents, LeaseAskHeader, NodeReportHeader } from "../../wire/cluster-messages.ts";
 import type { ActorRefusal } from "../../wire/messages.ts";
 import type { ActorRecord } from "../actors/actor-table.ts";
 import type { NodeState } from "./cluster-view.ts";
@@ -48,6 +48,6 @@ export interface Placement {
   /** With a time for one that an earlier head has known: it is where that head put it, and what is missing is not sought before that, as nodes that may have it are still to come. */
   reserveGroup(group: GroupRecord, notWithinMs?: number): void;
   releaseGroup(group: GroupRecord): void;
-  groupPrepared(group: string, prepared: { attempt: number; isHeld: boolean; nodeId: NodeId }): void;
+  groupPrepared(group: string, prepared: HeadEvents["groupPrepared"][1]): void;
   groupReserved(group: string, nodeId: NodeId): void;
 }

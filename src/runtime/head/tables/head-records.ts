@@ -7,15 +7,23 @@
  */
 import { copyBytes } from "../../base/bytes.ts";
 import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
-import type { NodeInfoHeader } from "../../wire/cluster-messages.ts";
+import { nodeInfo, workerFacts } from "../../wire/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
-import * as parts from "../../wire/header-parts.ts";
-import * as shapes from "../../wire/header-shape.ts";
-import { nodeInfo } from "../../wire/messages-of-nodes.ts";
-import type { Shapes } from "../../wire/message-table.ts";
+import * as shape from "../../wire/header-shape.ts";
+import type { HeadersOf, Shapes } from "../../wire/message-table.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";
-import type { DefinitionHeader } from "../../wire/definition-messages.ts";
-import type { ActorOptionsHeader, EnvironmentHeader, GroupHeader, PayloadHeader } from "../../wire/messages.ts";
+import { type DefinitionHeader, definition } from "../../wire/definition-messages.ts";
+import {
+  actorEnding,
+  actorOptions,
+  actorPhase,
+  type EnvironmentHeader,
+  environment,
+  groupEntry,
+  payload,
+  refusal,
+  workerExit,
+} from "../../wire/messages.ts";
 import type { ActorRecord, Alias } from "../actors/actor-table.ts";
 import type { StoredDefinition } from "../definition-table.ts";
 import { type ExtensionRecord, recordId } from "../extension-records.ts";
@@ -27,20 +35,55 @@ import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
 import { storeKey } from "../../control-plane/store-keys.ts";
 
-const { actorId, either, exactly, fields, flag, list, number, optional, problemOf, processId, text, unchecked } = shapes;
+const { actorId, either, exactly, fields, flag, list, nodeId, number, optional, orUndefined, problemOf, processId, text, unchecked } =
+  shape;
 
 export const HEAD_PREFIX = "head";
 
+const RECORDS = {
+  actor: fields({
+    phase: actorPhase,
+    incarnation: number,
+    restartsLeft: number,
+    deathsInARow: number,
+    worker: orUndefined(workerFacts),
+    isEnding: flag,
+    ending: orUndefined(actorEnding),
+    reason: orUndefined(text),
+    exit: orUndefined(workerExit),
+    refusal: orUndefined(refusal),
+    error: orUndefined(payload),
+    order: number,
+  }),
+  spec: fields({
+    creator: processId,
+    options: actorOptions,
+    /** Undefined for the dead. */
+    start: orUndefined(fields({ definition: text, args: payload, deps: list(payload) })),
+  }),
+  alias: fields({ existing: actorId, creator: processId }),
+  group: fields({ header: groupEntry, owner: orUndefined(either(processId, actorId)), reason: orUndefined(text) }),
+  definition,
+  /** The same by another id of the definition. */
+  name: definition,
+  environment,
+  node: fields({
+    nodeId,
+    incarnation: text,
+    state: exactly("alive", "suspect", "dead"),
+    reason: orUndefined(text),
+    info: orUndefined(nodeInfo),
+    /** Of a dead one: when a head found that, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
+    goneMs: optional(number),
+  }),
+  value: fields({ namespace: text, key: text, form: exactly("bytes", "json"), by: text }),
+  extension: fields({ extension: text, table: text, key: text, value: unchecked<unknown>() }),
+};
+type Headers = HeadersOf<typeof RECORDS>;
+type RecordKind = keyof Headers;
+
 /** A life of a node's daemon. The dead ones are kept, so that none returns. */
-export interface NodeRecord {
-  readonly nodeId: NodeId;
-  readonly incarnation: string;
-  readonly state: "alive" | "suspect" | "dead";
-  readonly reason: string | undefined;
-  readonly info: NodeInfoHeader | undefined;
-  /** Of a dead one: when a head found that, in milliseconds since 1970 by its clock. Records of version 0.1.0 lack it. */
-  readonly goneMs?: number | undefined;
-}
+export type NodeRecord = Headers["node"];
 
 /** What an earlier head has kept. */
 export interface HeadTables {
@@ -55,84 +98,11 @@ export interface HeadTables {
   readonly extensions: ExtensionRecord[];
 }
 
-interface SpecHeader {
-  creator: ProcessId;
-  options: ActorOptionsHeader;
-  /** Undefined for the dead. */
-  start: { definition: string; args: PayloadHeader; deps: PayloadHeader[] } | undefined;
-}
-
-type StateHeader = Pick<
-  ActorRecord,
-  "phase" | "incarnation" | "restartsLeft" | "deathsInARow" | "worker" | "isEnding" | "ending" | "reason" | "exit" | "refusal"
-> & { error: PayloadHeader | undefined; order: number };
-
-interface Headers {
-  readonly actor: StateHeader;
-  readonly spec: SpecHeader;
-  readonly alias: Alias;
-  readonly group: GroupRecord;
-  readonly definition: DefinitionHeader;
-  /** The same by another id of the definition. */
-  readonly name: DefinitionHeader;
-  readonly environment: EnvironmentHeader;
-  readonly node: NodeRecord;
-  readonly value: Omit<KeyValue, "body">;
-  readonly extension: ExtensionRecord;
-}
-
-type RecordKind = keyof Headers;
-
 interface StoredRecord<Header> {
   readonly id: string;
   readonly header: Header;
   readonly body: Uint8Array;
 }
-
-const SHAPES: Shapes<Headers> = {
-  actor: fields<StateHeader>({
-    phase: parts.actorPhase,
-    incarnation: number,
-    restartsLeft: number,
-    deathsInARow: number,
-    worker: optional(parts.workerFacts),
-    isEnding: flag,
-    ending: optional(parts.actorEnding),
-    reason: optional(text),
-    exit: optional(parts.workerExit),
-    refusal: optional(parts.refusal),
-    error: optional(parts.payload),
-    order: number,
-  }),
-  spec: fields<SpecHeader>({
-    creator: processId,
-    options: parts.actorOptions,
-    start: optional(fields({ definition: text, args: parts.payload, deps: list(parts.payload) })),
-  }),
-  alias: fields<Alias>({ existing: actorId, creator: processId }),
-  group: fields<GroupRecord>({
-    header: fields<GroupHeader>({
-      ...parts.groupFields,
-      state: exactly("pending", "created", "rescheduling", "removed"),
-      nodeIds: list(optional(shapes.nodeId)),
-    }),
-    owner: optional(either(processId, actorId)),
-    reason: optional(text),
-  }),
-  definition: parts.definition,
-  name: parts.definition,
-  environment: parts.environment,
-  node: fields<NodeRecord>({
-    nodeId: shapes.nodeId,
-    incarnation: text,
-    state: exactly("alive", "suspect", "dead"),
-    reason: optional(text),
-    info: optional(nodeInfo),
-    goneMs: optional(number),
-  }),
-  value: fields<Headers["value"]>({ namespace: text, key: text, form: exactly("bytes", "json"), by: text }),
-  extension: fields<ExtensionRecord>({ extension: text, table: text, key: text, value: unchecked() }),
-};
 
 const NOTHING = new Uint8Array(0);
 
@@ -149,10 +119,10 @@ export class HeadRecords {
     const writes: StoreWrite[] = [];
     if (isNew || phase === "dead") {
       const start = spec && { definition: spec.definition, args: spec.args, deps: spec.deps };
-      writes.push(...this.#put("spec", id, { header: { creator, options, start } satisfies SpecHeader, body: spec?.body ?? NOTHING }));
+      writes.push(...this.#put("spec", id, { header: { creator, options, start } satisfies Headers["spec"], body: spec?.body ?? NOTHING }));
     }
     const order = this.#orderOf(id);
-    const header: StateHeader = {
+    const header: Headers["actor"] = {
       phase,
       incarnation,
       restartsLeft,
@@ -227,7 +197,7 @@ export class HeadRecords {
     for (const { key, value } of entries) values.set(key, value);
     const keys = Map.groupBy(values.keys(), kindOf);
     const read = <K extends RecordKind>(kind: K): StoredRecord<Headers[K]>[] =>
-      (keys.get(kind) ?? []).map((key) => this.#readRecord(SHAPES[kind], key, values));
+      (keys.get(kind) ?? []).map((key) => this.#readRecord((RECORDS as Shapes<Headers>)[kind], key, values));
     const headers = <K extends RecordKind>(kind: K): Headers[K][] => read(kind).map(({ header }) => header);
     return {
       actors: this.#readActors(read("spec"), read("actor")),
@@ -242,7 +212,7 @@ export class HeadRecords {
     };
   }
 
-  #readActors(specs: readonly StoredRecord<SpecHeader>[], states: readonly StoredRecord<StateHeader>[]): ActorRecord[] {
+  #readActors(specs: readonly StoredRecord<Headers["spec"]>[], states: readonly StoredRecord<Headers["actor"]>[]): ActorRecord[] {
     const specOf = new Map(specs.map((spec) => [spec.id, spec]));
     const found: { order: number; record: ActorRecord }[] = [];
     for (const { id, header, body: errorBody } of states) {
@@ -305,7 +275,7 @@ export class HeadRecords {
   }
 
   /** @throws DecodeError for what no head has written: nothing is decided on half of what was kept */
-  #readRecord<Header>(shape: shapes.Shape<Header>, key: string, values: ReadonlyMap<string, Uint8Array>): StoredRecord<Header> {
+  #readRecord<Header>(shape: shape.Shape<Header>, key: string, values: ReadonlyMap<string, Uint8Array>): StoredRecord<Header> {
     const first = values.get(key) ?? NOTHING;
     const pieces = [first];
     for (let piece = values.get(`${key}.1`); piece !== undefined; piece = values.get(`${key}.${pieces.length}`)) pieces.push(piece);

@@ -18,67 +18,46 @@ import { type GroupEffect, type GroupEvent, type GroupRecord, PlacementGroupTabl
 import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
 
 export class RecordedTables {
-  readonly actors: ActorTable;
-  readonly groups: PlacementGroupTable;
-  readonly definitions: DefinitionTable;
-  readonly environments: EnvironmentDescriptions;
-  readonly values: KeyValues;
-  readonly extensionRecords: ExtensionRecords;
+  readonly actors = new RecordedActors();
+  readonly groups = new RecordedGroups();
+  readonly definitions = new RecordedDefinitions();
+  readonly environments = new RecordedEnvironments();
+  readonly values = new RecordedValues();
+  readonly extensionRecords = new RecordedExtensions();
   readonly #records = new HeadRecords();
-  readonly #actors: RecordedActors;
-  readonly #groups: RecordedGroups;
-  readonly #definitions: RecordedDefinitions;
-  readonly #environments: RecordedEnvironments;
-  readonly #values: RecordedValues;
-  readonly #extensionRecords: RecordedExtensions;
   readonly #deadNodes: NodeRecord[] = [];
-  #writes: StoreWrite[] = [];
-
-  constructor() {
-    this.#actors = new RecordedActors();
-    this.#groups = new RecordedGroups();
-    this.#definitions = new RecordedDefinitions();
-    this.#environments = new RecordedEnvironments();
-    this.#values = new RecordedValues();
-    this.#extensionRecords = new RecordedExtensions();
-    this.actors = this.#actors;
-    this.groups = this.#groups;
-    this.definitions = this.#definitions;
-    this.environments = this.#environments;
-    this.values = this.#values;
-    this.extensionRecords = this.#extensionRecords;
-  }
+  readonly #writes: StoreWrite[] = [];
 
   /** Takes over what an earlier head has kept: a listing of everything under `HEAD_PREFIX`. @returns it, for what has to be done about it */
   restore(entries: readonly StoreEntry[]): HeadTables {
     const tables = this.#records.read(entries);
-    this.#actors.restore(tables.actors, tables.aliases);
-    this.#actors.dead.push(...tables.actors.filter(({ phase }) => phase === "dead").map(({ id }) => id));
-    this.#groups.restore(tables.groups);
-    this.#definitions.restore(tables.definitions);
-    this.#definitions.take();
-    for (const description of tables.environments) this.#environments.described(description);
-    this.#environments.take();
-    for (const value of tables.values) this.#values.put(value, { overwrite: true });
-    this.#values.take();
-    for (const record of tables.extensions) this.#extensionRecords.put(record);
-    this.#extensionRecords.take();
+    this.actors.restore(tables.actors, tables.aliases);
+    this.actors.dead.push(...tables.actors.filter(({ phase }) => phase === "dead").map(({ id }) => id));
+    this.groups.restore(tables.groups);
+    this.definitions.restore(tables.definitions);
+    this.definitions.take();
+    for (const description of tables.environments) this.environments.described(description);
+    this.environments.take();
+    for (const value of tables.values) this.values.put(value, { overwrite: true });
+    this.values.take();
+    for (const record of tables.extensions) this.extensionRecords.put(record);
+    this.extensionRecords.take();
     this.#deadNodes.push(...tables.nodes.filter(({ state }) => state === "dead"));
     return tables;
   }
 
   /** Actors of which no table is left, as a node that runs them tells; those that are known stay as they are known. */
   adopt(actors: readonly ActorRecord[]): void {
-    const unknown = actors.filter(({ id }) => this.#actors.get(id) === undefined);
-    this.#actors.restore(unknown, new Map());
-    for (const { id } of unknown) this.#actors.note(id, true);
+    const unknown = actors.filter(({ id }) => this.actors.get(id) === undefined);
+    this.actors.restore(unknown, new Map());
+    for (const { id } of unknown) this.actors.note(id, true);
   }
 
   /** Groups of which no table is left. @returns those that were not known */
   adoptGroups(groups: readonly GroupRecord[]): GroupRecord[] {
-    const unknown = groups.filter(({ header: { id } }) => this.#groups.get(id) === undefined && !this.#groups.isRemoved(id));
-    this.#groups.restore(unknown);
-    for (const { header } of unknown) this.#groups.note(header.id);
+    const unknown = groups.filter(({ header: { id } }) => this.groups.get(id) === undefined && !this.groups.isRemoved(id));
+    this.groups.restore(unknown);
+    for (const { header } of unknown) this.groups.note(header.id);
     return unknown;
   }
 
@@ -92,20 +71,19 @@ export class RecordedTables {
 
   /** What has changed since the last call. */
   takeWrites(): StoreWrite[] {
-    const writes = this.#writes;
-    this.#writes = [];
-    for (const [id, change] of this.#actors.take()) {
-      const actor = this.#actors.get(id);
+    const writes = this.#writes.splice(0);
+    for (const [id, change] of this.actors.take()) {
+      const actor = this.actors.get(id);
       if (actor !== undefined) writes.push(...this.#records.actor(actor, { isNew: change === "new" }));
     }
-    for (const id of this.#actors.takeForgotten()) writes.push(...this.#records.actorForgotten(id));
-    for (const [id, alias] of this.#actors.takeAliases()) writes.push(...this.#records.alias(id, alias));
-    for (const id of this.#groups.take()) writes.push(...this.#records.group(id, this.#groups.get(id)));
-    for (const description of this.#environments.take()) writes.push(...this.#records.environment(description));
-    for (const [id, value] of this.#values.take()) writes.push(...this.#records.value(id, value));
-    for (const { value, ...name } of this.#extensionRecords.take()) writes.push(...this.#records.extensionRecord(name, value));
-    for (const definition of this.#definitions.take()) writes.push(...this.#records.definition(definition));
-    for (const [reference, contentId] of this.#definitions.takeUnheld())
+    for (const id of this.actors.takeForgotten()) writes.push(...this.#records.actorForgotten(id));
+    for (const [id, alias] of this.actors.takeAliases()) writes.push(...this.#records.alias(id, alias));
+    for (const id of this.groups.take()) writes.push(...this.#records.group(id, this.groups.get(id)));
+    for (const description of this.environments.take()) writes.push(...this.#records.environment(description));
+    for (const [id, value] of this.values.take()) writes.push(...this.#records.value(id, value));
+    for (const { value, ...name } of this.extensionRecords.take()) writes.push(...this.#records.extensionRecord(name, value));
+    for (const definition of this.definitions.take()) writes.push(...this.#records.definition(definition));
+    for (const [reference, contentId] of this.definitions.takeUnheld())
       writes.push(...this.#records.definitionUnheld(reference, contentId));
     return writes;
   }
@@ -114,8 +92,8 @@ export class RecordedTables {
 class RecordedActors extends ActorTable {
   /** In the order of their deaths, until the table has forgotten them. */
   readonly dead: ActorId[] = [];
-  #changed = new Map<ActorId, "new" | "old">();
-  #aliases = new Map<ActorId, Alias | undefined>();
+  readonly #changed = new Map<ActorId, "new" | "old">();
+  readonly #aliases = new Map<ActorId, Alias | undefined>();
 
   override handle(event: ActorEvent): ActorEffect[] {
     const touched = "id" in event ? event.id : "worker" in event ? this.byWorker(event.worker)?.id : undefined;
@@ -134,15 +112,11 @@ class RecordedActors extends ActorTable {
   }
 
   take(): ReadonlyMap<ActorId, "new" | "old"> {
-    const changed = this.#changed;
-    this.#changed = new Map();
-    return changed;
+    return drained(this.#changed);
   }
 
   takeAliases(): ReadonlyMap<ActorId, Alias | undefined> {
-    const aliases = this.#aliases;
-    this.#aliases = new Map();
-    return aliases;
+    return drained(this.#aliases);
   }
 
   takeForgotten(): ActorId[] {
@@ -160,7 +134,7 @@ class RecordedActors extends ActorTable {
 }
 
 class RecordedGroups extends PlacementGroupTable {
-  #changed = new Set<string>();
+  readonly #changed = new Set<string>();
   readonly #removed: string[] = [];
 
   override handle(event: GroupEvent): GroupEffect[] {
@@ -185,8 +159,8 @@ class RecordedGroups extends PlacementGroupTable {
 
   /** Those that the table has forgotten are among them. */
   take(): ReadonlySet<string> {
-    const changed = this.#changed;
-    this.#changed = new Set();
+    const changed = new Set(this.#changed);
+    this.#changed.clear();
     for (let oldest = this.#removed[0]; oldest !== undefined && this.get(oldest) === undefined; oldest = this.#removed[0]) {
       changed.add(oldest);
       this.#removed.shift();
@@ -198,7 +172,7 @@ class RecordedGroups extends PlacementGroupTable {
 class RecordedDefinitions extends DefinitionTable {
   #defined: StoredDefinition[] = [];
   /** By reference, with the content that nobody needs any more. */
-  #unheld = new Map<ObjectId, string | undefined>();
+  readonly #unheld = new Map<ObjectId, string | undefined>();
 
   override define(header: DefinitionHeader, body: Uint8Array): void {
     const { id, reference } = header;
@@ -217,20 +191,16 @@ class RecordedDefinitions extends DefinitionTable {
   }
 
   take(): StoredDefinition[] {
-    const defined = this.#defined;
-    this.#defined = [];
-    return defined;
+    return this.#defined.splice(0);
   }
 
   takeUnheld(): ReadonlyMap<ObjectId, string | undefined> {
-    const unheld = this.#unheld;
-    this.#unheld = new Map();
-    return unheld;
+    return drained(this.#unheld);
   }
 }
 
 class RecordedEnvironments extends EnvironmentDescriptions {
-  #described: EnvironmentHeader[] = [];
+  readonly #described: EnvironmentHeader[] = [];
 
   override described(description: EnvironmentHeader): void {
     if (!this.has(description.key)) this.#described.push(description);
@@ -238,14 +208,12 @@ class RecordedEnvironments extends EnvironmentDescriptions {
   }
 
   take(): EnvironmentHeader[] {
-    const described = this.#described;
-    this.#described = [];
-    return described;
+    return this.#described.splice(0);
   }
 }
 
 class RecordedValues extends KeyValues {
-  #changed = new Map<string, KeyValue | undefined>();
+  readonly #changed = new Map<string, KeyValue | undefined>();
 
   override put(value: KeyValue, how: { overwrite: boolean }): boolean {
     const before = this.get(value);
@@ -262,14 +230,12 @@ class RecordedValues extends KeyValues {
   }
 
   take(): ReadonlyMap<string, KeyValue | undefined> {
-    const changed = this.#changed;
-    this.#changed = new Map();
-    return changed;
+    return drained(this.#changed);
   }
 }
 
 class RecordedExtensions extends ExtensionRecords {
-  #changed = new Map<string, ExtensionRecord>();
+  readonly #changed = new Map<string, ExtensionRecord>();
 
   override put(record: ExtensionRecord): void {
     super.put(record);
@@ -283,8 +249,13 @@ class RecordedExtensions extends ExtensionRecords {
   }
 
   take(): Iterable<ExtensionRecord> {
-    const changed = this.#changed;
-    this.#changed = new Map();
-    return changed.values();
+    return drained(this.#changed).values();
   }
+}
+
+/** Takes all out of a map. */
+function drained<Key, Value>(map: Map<Key, Value>): ReadonlyMap<Key, Value> {
+  const all = new Map(map);
+  map.clear();
+  return all;
 }

@@ -8,7 +8,7 @@
 import { type ActorId, type NodeId, nodeTagOf, type ProcessId } from "../../base/ids.ts";
 import type { DigestActorHeader, NodeDigestHeader, WorkerFactsHeader } from "../../wire/cluster-messages.ts";
 import type { AcceleratorIds, GroupCreateHeader } from "../../wire/messages.ts";
-import type { ActorRecord, ActorTable } from "../actors/actor-table.ts";
+import { type ActorRecord, type ActorTable, newActor } from "../actors/actor-table.ts";
 import type { GroupRecord } from "../placement/placement-group-table.ts";
 
 export type NodeDigest = Omit<NodeDigestHeader, "heads">;
@@ -88,25 +88,8 @@ export function actorsOfDigests(digests: readonly NodeDigest[]): ActorRecord[] {
   const found = new Map<ActorId, ActorRecord>();
   for (const { actorId, worker, facts } of digests.flatMap(({ actors }) => actors)) {
     if (facts === undefined || facts.incarnation <= (found.get(actorId)?.incarnation ?? -1)) continue;
-    found.set(actorId, {
-      id: actorId,
-      options: facts.options,
-      creator: facts.creator,
-      spec: undefined,
-      watchers: new Set(),
-      phase: "alive",
-      incarnation: facts.incarnation,
-      restartsLeft: 0,
-      deathsInARow: 0,
-      startedMs: 0,
-      worker,
-      isEnding: false,
-      ending: undefined,
-      reason: undefined,
-      exit: undefined,
-      refusal: undefined,
-      error: undefined,
-    });
+    const { options, creator, incarnation } = facts;
+    found.set(actorId, newActor({ id: actorId, options, creator, spec: undefined, phase: "alive", incarnation, worker }));
   }
   return Array.from(found.values());
 }

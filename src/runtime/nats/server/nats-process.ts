@@ -13,7 +13,7 @@ import { FREE_BYTES_MIN, NATS_GREETS_WITHIN_MS } from "./limits.ts";
 import { natsServerConfig, type NatsRoutes, type NatsServerAuthority } from "./nats-config.ts";
 import { isOutOfDisk, type NatsServerFailedError, natsServerFailure } from "./nats-failures.ts";
 import { NatsFolder } from "./nats-folder.ts";
-import { readNatsGreeting } from "./nats-greeting.ts";
+import { serverNameAt } from "./nats-greeting.ts";
 import { describeProgramExit, OwnedProgram } from "../../os/processes/owned-program.ts";
 import { writePrivateFile } from "../../os/files/private-files.ts";
 import { RestartBackoff } from "../../os/processes/restart-backoff.ts";
@@ -175,8 +175,7 @@ export class NatsProcess implements AsyncDisposable {
     const url = new URL(this.url);
     try {
       const place = { host: url.hostname.replace(/^\[|\]$/g, ""), port: this.#port, caPem: tls?.ca, timeoutMs: NATS_GREETS_WITHIN_MS };
-      const { serverName } = await readNatsGreeting(place);
-      return serverName === name;
+      return (await serverNameAt(place)) === name;
     } catch {
       return false;
     }

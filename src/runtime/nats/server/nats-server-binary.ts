@@ -19,7 +19,7 @@ export interface NatsServerBinary {
 
 /** A head was to start a NATS server, and there is none on this machine. `hint` has every way to get one. */
 export class NatsServerNotFoundError extends ShoalError {
-  static override readonly code: string = "NATS_SERVER_NOT_FOUND";
+  static override readonly code = "NATS_SERVER_NOT_FOUND";
 }
 
 interface NatsSearch {

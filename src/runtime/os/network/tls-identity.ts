@@ -14,7 +14,7 @@ export interface TlsIdentity {
   cert: string;
   key: string;
   /** Refuse plain TCP also from this machine; for tests, and for machines whose users are not trusted. */
-  alsoOnLoopback?: boolean;
+  alsoOnLoopback?: boolean | undefined;
 }
 
 export const HEAD_NAME = "head.shoal";

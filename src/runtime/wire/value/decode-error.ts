@@ -8,7 +8,7 @@ import { registerErrorClass, ShoalError } from "../../base/errors.ts";
 
 /** Bytes from another process or from the store are not a value. */
 export class DecodeError extends ShoalError {
-  static override readonly code: string = "DECODE_FAILED";
+  static override readonly code = "DECODE_FAILED";
 }
 
 registerErrorClass(DecodeError);

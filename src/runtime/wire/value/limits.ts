@@ -19,13 +19,13 @@ export const OUT_OF_BAND_BYTES = 4096;
 export const DEPTH_MAX = 500;
 
 /** The decoder counts the parts of some forms as levels of their own, and must read all that was written. */
-export const DECODE_DEPTH_MAX: number = DEPTH_MAX * 2;
+export const DECODE_DEPTH_MAX = DEPTH_MAX * 2;
 
 /** In-band bytes of one value: what is larger belongs into buffers. Above it V8's strings and Node's buffers come to their own limits. */
-export const IN_BAND_BYTES_MAX: number = 1024 * 1024 * 1024;
+export const IN_BAND_BYTES_MAX = 1024 * 1024 * 1024;
 
 /** Scratch memory that one large value left behind is given back when it exceeds this. */
-export const SCRATCH_KEPT_BYTES: number = 4 * 1024 * 1024;
+export const SCRATCH_KEPT_BYTES = 4 * 1024 * 1024;
 
 /** Kinds of custom forms: one byte would do for 256, the rest is kept for later versions. */
 export const CUSTOM_KINDS_MAX = 64;

@@ -28,7 +28,7 @@ export const EXTENSION = {
   TIMESTAMP: 255,
 } as const;
 
-export const FIRST_MARKER: number = EXTENSION.FORM;
+export const FIRST_MARKER = EXTENSION.FORM;
 
 /** The payload byte of a FORM marker. */
 export const FORM = {

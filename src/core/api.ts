@@ -18,14 +18,8 @@ import { entryOf, isObjectRef } from "./objects/object-ref.ts";
 import { ANONYMOUS } from "./calls/function-table.ts";
 import { completionOf, isObjectRefGenerator } from "./streams/object-ref-generator.ts";
 import { generatorOptions, resolveActorOptions, resolveMethodOptions, resolveTaskOptions } from "./options/options.ts";
-import {
-  resolveActorsOptions,
-  resolveCancelOptions,
-  resolveGetActorOptions,
-  resolveGetOptions,
-  resolveKillOptions,
-  resolveWaitOptions,
-} from "./options/operation-options.ts";
+import { readOptions } from "./options/option-kinds.ts";
+import { ACTORS, CANCEL, GET_ACTOR, KILL, resolveGetOptions, resolveWaitOptions } from "./options/operation-options.ts";
 import type { Resources, WhyFunction } from "./options/scheduling-types.ts";
 import { whyFrom } from "./why/why-reason.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./calls/remote-function.ts";
@@ -125,7 +119,7 @@ export const wait: WaitFunction = (async (refs: readonly object[], options?: Wai
 export const getActor: GetActorFunction = (async (name: string, options?: GetActorOptions) => {
   if (typeof name !== "string" || name === "")
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
-  const namespace = options === undefined ? undefined : resolveGetActorOptions(options).namespace;
+  const { namespace } = readOptions(options, GET_ACTOR);
   const runtime = requireRuntime();
   return runtime.namedActors.find(name, namespace ?? runtime.options.namespace, (found) => anotherHandle({ ...found, runtime }));
 }) as GetActorFunction;
@@ -179,7 +173,7 @@ export const cancel: CancelFunction = (ref, options) => {
       typeof ref === "object" && ref !== null && actorHandleState(ref) !== undefined ? ": use kill or terminate to end an actor" : "";
     throw new TypeError(`Cannot cancel: an ObjectRef is needed${remedy}: received ${describeValue(ref)}`);
   }
-  const manner = resolveCancelOptions(options);
+  const manner = readOptions(options, CANCEL);
   const runtime = requireRuntime();
   const entry = isObjectRef(ref) ? entryOf(ref) : completionOf(ref);
   runtime.table.requireOfSession(entry);
@@ -189,7 +183,7 @@ export const cancel: CancelFunction = (ref, options) => {
 /** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. Resolves when its process is gone. */
 export const kill: KillFunction = async (actor, options) => {
   const { client, runtime } = requireHandle(actor, "kill an actor");
-  const { noRestart } = resolveKillOptions(options);
+  const { noRestart } = readOptions(options, KILL);
   if (runtime.isClosed) return;
   runtime.namedActors.forget(client.resolved.id);
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
@@ -215,7 +209,7 @@ export function exitActor(): never {
 
 /** The actors of the session, in the order of their creation; the dead only on request. */
 export const actors: ActorsFunction = async (options) => {
-  const { namespace, includeDead } = resolveActorsOptions(options);
+  const { namespace, includeDead } = readOptions(options, ACTORS);
   const runtime = requireRuntime();
   const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.ACTOR_LIST, { namespace, includeDead }));
   return reply.header.map(({ isDetached, ...info }) => ({

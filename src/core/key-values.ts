@@ -11,7 +11,8 @@ import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValu
 import { MESSAGE } from "../runtime/wire/messages.ts";
 import type { ReplyTo } from "../runtime/wire/replies.ts";
 import { requireRuntime } from "./current-runtime.ts";
-import { resolveKvOptions, resolveKvPutOptions } from "./options/operation-options.ts";
+import { readOptions } from "./options/option-kinds.ts";
+import { KV, KV_PUT } from "./options/operation-options.ts";
 import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
 
 /**
@@ -26,7 +27,7 @@ import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
  * await kvGet("model/version"); // { name: "v7", at: 1763... }
  */
 export async function kvPut(key: string, value: KvValue, options?: KvPutOptions): Promise<boolean> {
-  const { namespace, overwrite } = resolveKvPutOptions(options);
+  const { namespace, overwrite } = readOptions(options, KV_PUT);
   const name = nameOf("put", key, namespace);
   const isBytes = value instanceof Uint8Array;
   const bytes = isBytes ? value : new TextEncoder().encode(jsonOf(value, key));
@@ -43,7 +44,7 @@ export async function kvPut(key: string, value: KvValue, options?: KvPutOptions)
  * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
  */
 export async function kvGet<T = unknown>(key: string, options?: KvOptions): Promise<T | undefined> {
-  const header: KeyValueGetHeader = { ...nameOf("get", key, resolveKvOptions(options).namespace), withValue: true };
+  const header: KeyValueGetHeader = { ...nameOf("get", key, readOptions(options, KV).namespace), withValue: true };
   const { header: form, body } = await ask(MESSAGE.KV_GET, header);
   if (form === undefined) return undefined;
   return (form === "bytes" ? new Uint8Array(body) : JSON.parse(new TextDecoder().decode(body))) as T;
@@ -55,7 +56,7 @@ export async function kvGet<T = unknown>(key: string, options?: KvOptions): Prom
  * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
  */
 export async function kvExists(key: string, options?: KvOptions): Promise<boolean> {
-  const header: KeyValueGetHeader = { ...nameOf("look for", key, resolveKvOptions(options).namespace), withValue: false };
+  const header: KeyValueGetHeader = { ...nameOf("look for", key, readOptions(options, KV).namespace), withValue: false };
   return (await ask(MESSAGE.KV_GET, header)).header !== undefined;
 }
 
@@ -66,7 +67,7 @@ export async function kvExists(key: string, options?: KvOptions): Promise<boolea
  * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
  */
 export async function kvDelete(key: string, options?: KvOptions): Promise<boolean> {
-  const header: KeyValueNameHeader = nameOf("delete", key, resolveKvOptions(options).namespace);
+  const header: KeyValueNameHeader = nameOf("delete", key, readOptions(options, KV).namespace);
   return (await ask(MESSAGE.KV_DELETE, header)).header;
 }
 
@@ -77,7 +78,7 @@ export async function kvDelete(key: string, options?: KvOptions): Promise<boolea
  */
 export async function kvList(prefix = "", options?: KvOptions): Promise<string[]> {
   if (typeof prefix !== "string") throw new TypeError(`Cannot list keys: a prefix is text: received ${describeValue(prefix)}`);
-  const header: KeyValueListHeader = { namespace: namespaceOf(resolveKvOptions(options).namespace), prefix };
+  const header: KeyValueListHeader = { namespace: namespaceOf(readOptions(options, KV).namespace), prefix };
   return (await ask(MESSAGE.KV_LIST, header)).header;
 }
 

@@ -30,12 +30,12 @@ interface Submitted {
   isSettled: boolean;
 }
 
-const NEXT_OPTIONS = { timeoutMs: timeLimit(), ignoreIfTimedOut: flag(false) };
 const NEXT = {
-  set: "set",
   of: "getNext",
   otherNames: { timeout: "it is timeoutMs, in milliseconds", ignore_if_timedout: "it is ignoreIfTimedOut" },
+  options: { timeoutMs: timeLimit() },
 };
+const NEXT_IN_ORDER = { ...NEXT, options: { ...NEXT.options, ignoreIfTimedOut: flag(false) } };
 
 /**
  * Spreads calls over actors: one call at a time for each, the next value to whichever is free.
@@ -111,7 +111,7 @@ export class ActorPool<H extends AnyActorHandle> {
    * @throws RangeError when there is none. GetTimeoutError when `timeoutMs` is over; the result stays the next one, unless `ignoreIfTimedOut`.
    */
   async getNext<R = any>(options?: NextInOrderOptions): Promise<R> {
-    const { timeoutMs, ignoreIfTimedOut } = readOptions(options, NEXT_OPTIONS, NEXT);
+    const { timeoutMs, ignoreIfTimedOut } = readOptions(options, NEXT_IN_ORDER);
     // Taken out before the wait: another getNext meanwhile is for the one after it.
     const next = this.#submitted.shift();
     if (next === undefined) throw noneLeft();
@@ -128,7 +128,7 @@ export class ActorPool<H extends AnyActorHandle> {
    * @throws RangeError when there is none. GetTimeoutError when `timeoutMs` is over.
    */
   async getNextUnordered<R = any>(options?: NextOptions): Promise<R> {
-    const { timeoutMs } = readOptions(options, { timeoutMs: NEXT_OPTIONS.timeoutMs }, NEXT);
+    const { timeoutMs } = readOptions(options, NEXT);
     const end = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
     for (;;) {
       if (this.#submitted.length === 0) throw noneLeft();

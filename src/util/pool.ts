@@ -54,29 +54,22 @@ export interface ChunkOptions {
   chunkSize?: number | undefined;
 }
 
-const POOL_OPTIONS = {
-  processes: optionalCount(),
-  initializer: custom<AnyFunction | undefined>("a function is needed", undefined, (value) =>
-    typeof value === "function" ? "ok" : "wrong type",
-  ),
-  initializerArgs: custom<readonly unknown[]>("an array is needed", [], (value) => (Array.isArray(value) ? "ok" : "wrong type")),
-  maxTasksPerChild: optionalCount(),
-  actorOptions: custom<ActorOptions>("an object is needed", {}, (value) =>
-    typeof value === "object" && value !== null ? "ok" : "wrong type",
-  ),
-};
 const POOL = {
-  set: "set",
   of: "a pool",
   otherNames: { maxtasksperchild: "it is maxTasksPerChild", initargs: "it is initializerArgs", ray_remote_args: "it is actorOptions" },
+  options: {
+    processes: count({ min: 1 }, undefined),
+    initializer: custom<AnyFunction | undefined>("a function is needed", undefined, (value) =>
+      typeof value === "function" ? "ok" : "wrong type",
+    ),
+    initializerArgs: custom<readonly unknown[]>("an array is needed", [], (value) => (Array.isArray(value) ? "ok" : "wrong type")),
+    maxTasksPerChild: count({ min: 1 }, undefined),
+    actorOptions: custom<ActorOptions>("an object is needed", {}, (value) =>
+      typeof value === "object" && value !== null ? "ok" : "wrong type",
+    ),
+  },
 };
-const CHUNK_OPTIONS = { chunkSize: optionalCount() };
-const CHUNK = { set: "set", of: "a pool's map", otherNames: {} };
-
-function optionalCount(): ReturnType<typeof custom<number | undefined>> {
-  const { allowed, check } = count({ min: 1 }, 1);
-  return custom<number | undefined>(allowed, undefined, check);
-}
+const CHUNK = { of: "a pool's map", options: { chunkSize: count({ min: 1 }, undefined) } };
 
 /**
  * A fixed number of processes that run functions on values. All results are promises: what is `map_async` elsewhere is `map` without an `await`.
@@ -106,7 +99,7 @@ export class Pool implements AsyncDisposable {
 
   /** @throws TypeError for an unknown option or a value of a wrong type, RangeError for one out of range */
   constructor(options?: PoolOptions) {
-    const { processes, actorOptions, ...rest } = readOptions(options, POOL_OPTIONS, POOL);
+    const { processes, actorOptions, ...rest } = readOptions(options, POOL);
     this.#options = rest;
     const workerClass = remote(PoolWorker, actorOptions);
     this.#newWorker = (initializer, args) => workerClass.remote(initializer, args);
@@ -220,7 +213,7 @@ export class Pool implements AsyncDisposable {
     requireIterable(values, "map in a pool");
     const items = Array.from(values);
     // Checked before the wait, and cut after it: the size of a chunk depends on the processes.
-    const { chunkSize } = readOptions(options, CHUNK_OPTIONS, CHUNK);
+    const { chunkSize } = readOptions(options, CHUNK);
     const mapped = this.#started.then(() => {
       const size = chunkSize ?? Math.max(1, Math.ceil(items.length / (this.#processes * CHUNKS_PER_PROCESS)));
       const tickets: Ticket<unknown[]>[] = [];
@@ -241,7 +234,7 @@ export class Pool implements AsyncDisposable {
     const { fn, ordered } = call;
     this.#requireOpen("map in a pool", fn);
     requireIterable(values, "map in a pool");
-    const { chunkSize } = readOptions(options, CHUNK_OPTIONS, CHUNK);
+    const { chunkSize } = readOptions(options, CHUNK);
     const chunks = readAhead<unknown, unknown[]>(chunkSize === undefined ? values : inChunks(values, chunkSize), {
       begin: (item) => this.#run({ fn, form: "one" }, chunkSize === undefined ? [item] : (item as unknown[])),
       window: () => this.#processes * AHEAD_PER_PROCESS,

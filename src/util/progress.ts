@@ -6,7 +6,7 @@
  * one bar: what is counted there is added here.
  */
 import { getRuntimeContext } from "../core/index.ts";
-import { custom, describeValue, isWorker, readOptions, registerSerializer, sendSignal, setSignalSink } from "../core/internal.ts";
+import { custom, describeValue, isWorker, number, readOptions, registerSerializer, sendSignal, setSignalSink } from "../core/internal.ts";
 import { type BarState, ProgressDisplay, type ProgressOutput } from "./progress-display.ts";
 
 /** The options of a bar. */
@@ -21,14 +21,15 @@ export interface ProgressOptions {
 
 const textOption = (fallback: string): ReturnType<typeof custom<string>> =>
   custom("text is needed", fallback, (value) => (typeof value === "string" ? "ok" : "wrong type"));
-const OPTIONS = {
-  description: textOption(""),
-  total: custom<number | undefined>("a number from 0 is needed", undefined, (value) =>
-    typeof value !== "number" ? "wrong type" : value >= 0 ? "ok" : "out of range",
-  ),
-  unit: textOption("it"),
+const PROGRESS_BAR = {
+  of: "a progress bar",
+  otherNames: { desc: "it is description" },
+  options: {
+    description: textOption(""),
+    total: number("a number from 0 is needed", undefined, (value) => value >= 0),
+    unit: textOption("it"),
+  },
 };
-const SUBJECT = { set: "set", of: "a progress bar", otherNames: { desc: "it is description" } };
 
 /** Updates of a worker are gathered for this long. */
 const SEND_EVERY_MS = 100;
@@ -80,7 +81,7 @@ export class ProgressBar implements Disposable {
     }
     bars += 1;
     const place = isWorker() ? getRuntimeContext().workerId : "driver";
-    this.#fixed = { id: `${place} ${bars}`, ...readOptions(options, OPTIONS, SUBJECT) };
+    this.#fixed = { id: `${place} ${bars}`, ...readOptions(options, PROGRESS_BAR) };
     this.#send();
   }
 

@@ -425,21 +425,6 @@ export interface GetActorOptions {
   namespace?: string | undefined;
 }
 
-/**
- * The handle of a named actor; the type is the caller's word.
- *
- * @throws ActorDiedError when no living actor has the name.
- * @example
- * const counter = await getActor<Counter>("counter");
- */
-export type GetActorFunction = <I>(name: string, options?: GetActorOptions) => Promise<ActorHandle<I>>;
-
-/** Resolves when the actor's constructor has run. @throws ActorDiedError when it threw, with the error as its cause. @throws GetTimeoutError */
-export type ReadyFunction = (actor: AnyActorHandle, options?: GetOptions) => Promise<void>;
-
-/** Ends an actor after the calls that it has already received. Resolves when its process is gone. */
-export type TerminateFunction = (actor: AnyActorHandle) => Promise<void>;
-
 /** The options of `cancel`. */
 export interface CancelOptions {
   /** End the worker process at once if the task has begun, instead of telling it, interrupting it, and ending it after 3 seconds. Not for calls of actors. Default: false. */
@@ -448,26 +433,8 @@ export interface CancelOptions {
   recursive?: boolean | undefined;
 }
 
-/**
- * Cancels the call behind a reference or a stream: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
- *
- * A call that has not begun never will. One that has sees the `signal` of its `getRuntimeContext()` abort, and what it awaits of Shoal rejects.
- * A task that computes without a pause is interrupted where it stands; one that has not ended after 3 seconds loses its worker process. A call of an actor
- * is told and no more: a method that computes without a pause runs to its end.
- *
- * @throws TypeError for what is no reference of a call, and for `force` with a call of an actor: `kill` ends actors.
- * @example
- * const ref = search.remote(data);
- * cancel(ref);
- * await ref; // TaskCancelledError
- */
-export type CancelFunction = (ref: AnyRef | ObjectRefGenerator<unknown>, options?: CancelOptions) => void;
-
 /** The options of `kill`. */
 export interface KillOptions {
   /** End it for good, whatever its `maxRestarts`. Default: true. */
   noRestart?: boolean | undefined;
 }
-
-/** Ends an actor's process at once: calls under way fail with `ActorDiedError`. Resolves when the process is gone. */
-export type KillFunction = (actor: AnyActorHandle, options?: KillOptions) => Promise<void>;

@@ -516,17 +516,12 @@ export class Serializer implements ValueCodec {
       const entry = entryOf(value);
       const { table } = this.#options;
       if (!entry.tracked) table.track(entry, value);
-      const index = this.#collect(table.publish(entry), entry);
+      const index = this.collect(table.publish(entry), entry);
       return { kind: KIND.REF, payload: index };
     }
     if (value instanceof DependencyMark) return { kind: KIND.DEPENDENCY, payload: value.index };
     if (isRegisteredError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
     return this.#options.reducer.reduce(value);
-  }
-
-  /** For handles, which are counted like refs. */
-  collect(ref: ContainedRef, entry: ObjectEntry): number {
-    return this.#collect(ref, entry);
   }
 
   /** A definition that must be known before the value that is being encoded can be read. @returns whether it is the first time */
@@ -537,20 +532,15 @@ export class Serializer implements ValueCodec {
     return true;
   }
 
-  /** @returns its place in the list that travels beside the value, which is how the value refers to it */
-  #collect(ref: ContainedRef, entry: ObjectEntry): number {
+  /** Also for handles, which are counted like refs. @returns its place in the list that travels beside the value, which is how the value refers to it */
+  collect(ref: ContainedRef, entry: ObjectEntry): number {
     this.#collected ??= { refs: [], entries: [], definitions: [] };
     this.#collected.refs.push(ref);
     return this.#collected.entries.push(entry) - 1;
   }
 
   #revive(kind: number, payload: unknown, held?: object): unknown {
-    switch (kind) {
-      case KIND.SHOAL_ERROR:
-        return fromWire(payload);
-      default:
-        return this.#options.reducer.revive(kind, payload, held);
-    }
+    return kind === KIND.SHOAL_ERROR ? fromWire(payload) : this.#options.reducer.revive(kind, payload, held);
   }
 }
 

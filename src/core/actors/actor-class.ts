@@ -7,8 +7,8 @@
  */
 import { libraryCode } from "../../runtime/base/library-code.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
-import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
-import { inBandPayload, payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import { payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import { argumentsOf, whenSettled } from "../calls/call-record.ts";
 import {
   type ActorCreateHeader,
   type ActorEnding,
@@ -22,7 +22,6 @@ import { encodeArguments } from "../calls/call-arguments.ts";
 import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { inheritedShape, placing } from "../calls/inherited-place.ts";
 import { requireRuntime } from "../current-runtime.ts";
-import type { FunctionRow } from "../calls/function-table.ts";
 import { isGeneratorFunction } from "../calls/generators.ts";
 import { bindNode } from "../graph-binder.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "../options/options.ts";
@@ -50,12 +49,6 @@ const states = new WeakMap<object, ActorClassState>();
 
 export function actorClassState(value: object): ActorClassState | undefined {
   return states.get(value);
-}
-
-export function actorClassRow(state: ActorClassState): FunctionRow {
-  const { functions } = requireRuntime();
-  if (state.source !== undefined) return functions.own(state.source, state.name);
-  return functions.foreign(state.id as string, state.name, state.held);
 }
 
 /** The methods of a class and its base classes; `Object.prototype`'s and the constructor are not among them. */
@@ -110,7 +103,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     throw new TypeError(`Cannot create actor ${state.name}: with lifetime "detached" it needs the option name, by which it is found again`);
   const runtime = requireRuntime();
   const { table, serializer } = runtime;
-  const row = actorClassRow(state);
+  const row = runtime.functions.rowOf(state);
   runtime.functions.prepare(row);
   const reference = runtime.referenceOf(row);
   const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
@@ -140,7 +133,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       table.unpin(held);
       return;
     }
-    const given = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
+    const given = argumentsOf(encoded);
     // As long as the actor may start again it holds its class, as it does what is in its arguments.
     const payload = reference === undefined ? given : { ...given, refs: [...given.refs, reference.ref] };
     const deps = encoded.dependencies.map((entry) => runtime.table.payloadFor(entry));
@@ -175,7 +168,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     void created.then(unpin);
     table.unpin(held);
   };
-  whenSettled(runtime, encoded.dependencies, send);
+  whenSettled(encoded.dependencies, table, send);
   return handle;
 }
 
@@ -184,22 +177,6 @@ function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actor"]>, a
   if (found.actorId === asked) return;
   client.redirectTo(runtime.foundActor(found));
   runtime.heldActors.redirected(asked, found.actorId);
-}
-
-function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback: () => void): void {
-  let missing = 0;
-  for (const entry of entries) {
-    if (entry.isSettled) continue;
-    missing += 1;
-    runtime.table.watch(entry);
-    entry.addWaiter({
-      entrySettled: () => {
-        missing -= 1;
-        if (missing === 0) callback();
-      },
-    });
-  }
-  if (missing === 0) callback();
 }
 
 function nameTakenWarning(className: string, { reason }: ActorStateHeader): string {

@@ -30,13 +30,6 @@ export function remoteFunctionState(value: object): RemoteFunctionState | undefi
   return states.get(value);
 }
 
-/** The row of the runtime's function table for it. */
-export function rowOf(state: RemoteFunctionState): FunctionRow {
-  const { functions } = requireRuntime();
-  if (state.source !== undefined) return functions.own(state.source, state.name);
-  return functions.foreign(state.id as string, state.name, state.held);
-}
-
 export function makeRemoteFunction(given: RemoteFunctionState): object {
   const state = isPythonId(given.id) ? { ...given, options: inPython(given.options) } : given;
   const { name } = state;
@@ -49,7 +42,7 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
   const submit = (...args: unknown[]): unknown => {
     const current = requireRuntime();
     if (row === undefined || runtime !== current) {
-      const found = rowOf(state);
+      const found = current.functions.rowOf(state);
       current.functions.prepare(found);
       row = current.functions.limited(found, state.options.maxCalls);
       runtime = current;

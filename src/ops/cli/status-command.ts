@@ -10,8 +10,8 @@ export const statusCommand: Command = defineCommand({
   summary: "show the nodes of the cluster, what is used, and what waits",
   description: "Shows the cluster that this machine is a node of.",
   options: {
-    address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of its head, where this machine is a node of several clusters" },
-    json: { kind: "flag", help: "print JSON" },
+    address: { short: "a", valueName: "HOST:PORT", help: "of its head, where this machine is a node of several clusters" },
+    json: { help: "print JSON" },
   },
   run: async ({ options, terminal }) => {
     using cluster = await connectToCluster(options.address);

@@ -15,7 +15,7 @@ const ID_DIGITS_SHOWN = 12;
 const ID_DIGITS_MIN = 4;
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const ADDRESS = {
-  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine is a node of several clusters" },
+  address: { short: "a", valueName: "HOST:PORT", help: "of the head, where this machine is a node of several clusters" },
 } as const;
 
 export const tokenCreateCommand: Command = defineCommand({
@@ -24,9 +24,9 @@ export const tokenCreateCommand: Command = defineCommand({
   description: `Prints a new join token. Whoever has it can join the cluster until it expires or is revoked, and whoever has
 joined can run programs on all nodes. A node needs its token again when its supervisor starts it anew.`,
   options: {
-    "expires-after": { kind: "value", valueName: "TIME", help: "how long it is good: 90s, 30m, 12h, 7d (default: until it is revoked)" },
+    "expires-after": { valueName: "TIME", help: "how long it is good: 90s, 30m, 12h, 7d (default: until it is revoked)" },
     ...ADDRESS,
-    json: { kind: "flag", help: "print the token as JSON" },
+    json: { help: "print the token as JSON" },
   },
   run: async ({ options, terminal }) => {
     const ageMaxMs = duration(options["expires-after"]);
@@ -43,7 +43,7 @@ export const tokenListCommand: Command = defineCommand({
   name: "token list",
   summary: "show the tokens with which machines may join the cluster",
   description: "Shows the first digits of each token's id, when it was made, and how long it is good. No secrets.",
-  options: { ...ADDRESS, json: { kind: "flag", help: "print them as JSON" } },
+  options: { ...ADDRESS, json: { help: "print them as JSON" } },
   run: async ({ options, terminal }) => {
     const { tokens } = await ask("list", { do: "list" }, options.address);
     if (options.json) terminal.print(JSON.stringify({ tokens }));
@@ -57,7 +57,7 @@ export const tokenRevokeCommand: Command = defineCommand({
   description: `Nobody joins with it from now on. Nodes that joined with it stay, but are not started again with it when they
 end. ID is the token's id as \`shoal token list\` shows it, or its first digits, ${ID_DIGITS_MIN} at least.`,
   words: ["ID"],
-  options: { ...ADDRESS, json: { kind: "flag", help: "print the result as JSON" } },
+  options: { ...ADDRESS, json: { help: "print the result as JSON" } },
   run: async ({ options, words, terminal }) => {
     const wanted = words[0] ?? "";
     if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(wanted))

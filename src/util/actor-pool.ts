@@ -4,10 +4,10 @@
  * Decides the order in which results are given out: `map` and `getNext` in the order of the values, `mapUnordered` and `getNextUnordered` as they
  * come. Which actor works and which is free is the roster's; the actors stay the caller's, and the pool ends none.
  */
-import { type AnyActorHandle, GetTimeoutError, ready } from "../core/index.ts";
-import { flag, readOptions, timeLimit } from "../core/internal.ts";
+import { type AnyActorHandle, GetTimeoutError } from "../core/index.ts";
+import { flag, readOptions, timeLimit, within } from "../core/internal.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
-import { Roster, type Ticket } from "./roster.ts";
+import { hasDied, Roster, type Ticket } from "./roster.ts";
 
 /** Values that `map` begins ahead of the results that were taken, for each actor: it hides uneven run times and bounds what is held. */
 const AHEAD_PER_ACTOR = 4;
@@ -173,15 +173,6 @@ export class ActorPool<H extends AnyActorHandle> {
   }
 }
 
-async function hasDied(actor: AnyActorHandle): Promise<boolean> {
-  try {
-    await ready(actor);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
 function requireFunction(call: unknown, action: string): void {
   if (typeof call !== "function")
     throw new TypeError(
@@ -201,20 +192,8 @@ function timedOut(timeoutMs: number | undefined, what: string): GetTimeoutError 
   });
 }
 
-/** Whether the promise settled, either way, before the time was over; without a limit, once it has. No timer is left when it settles first. */
+/** Whether the promise settled, either way, before the time was over; without a limit, once it has. */
 async function settledWithin(promise: PromiseLike<unknown>, timeoutMs: number | undefined): Promise<boolean> {
-  const settled = promise.then(
-    () => true,
-    () => true,
-  );
-  if (timeoutMs === undefined) return settled;
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, false);
-  });
-  try {
-    return await Promise.race([settled, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const settled = Promise.allSettled([promise]);
+  return (await within(settled, { timeoutMs, signal: undefined })) !== undefined;
 }

@@ -12,7 +12,6 @@ import {
   kill,
   type ObjectRef,
   put,
-  ready,
   remote,
   ShoalError,
   terminate,
@@ -20,7 +19,7 @@ import {
 import { count, custom, describeValue, readOptions } from "../core/internal.ts";
 import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
-import { Roster, type Ticket } from "./roster.ts";
+import { hasDied, Roster, type Ticket } from "./roster.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 type Worker = ActorHandle<PoolWorker>;
@@ -320,15 +319,6 @@ export class Pool implements AsyncDisposable {
 
 async function* flattened<R>(chunks: AsyncGenerator<R[], void, undefined>): AsyncGenerator<R, void, undefined> {
   for await (const results of chunks) yield* results;
-}
-
-async function hasDied(worker: Worker): Promise<boolean> {
-  try {
-    await ready(worker);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 async function* inChunks(values: AnyIterable<unknown>, size: number): AsyncGenerator<unknown[], void, undefined> {

@@ -98,17 +98,7 @@ export class CollectiveGroup {
   async allreduce<A extends NumericArray>(array: A, options?: ReduceOptions): Promise<A> {
     const { op, timeoutMs } = readOptions(options, REDUCE);
     requireReducible(array, op);
-    const step = this.#next(`allreduce ${op} of`, array, timeoutMs);
-    if (array.byteLength < REFERENCE_FROM_BYTES) {
-      await this.#reduceInOrder(array, op, await this.#exchange(step, [inline(array)]));
-      return array;
-    }
-    const [start, end] = partOf(array.length, this.rank, this.worldSize);
-    const own = array.subarray(start, end);
-    await this.#reduceScatter(array, own, { op, step });
-    const parts = await this.#exchange(second(step), [partFor(own)]);
-    await this.#eachPart(parts, (part, rank) => array.set(part as never, partOf(array.length, rank, this.worldSize)[0]));
-    return array;
+    return this.#combine(array, { op, step: this.#next(`allreduce ${op} of`, array, timeoutMs) });
   }
 
   /** Combines the arrays of all members into that of the rank `root`, in place; the others keep theirs. Returns the array. */
@@ -116,19 +106,7 @@ export class CollectiveGroup {
     const { op, root, timeoutMs } = readOptions(options, REDUCE_TO_ROOT);
     requireReducible(array, op);
     this.#requireRank(root, "root");
-    const isRoot = this.rank === root;
-    const step = this.#next(`reduce ${op} to ${root} of`, array, timeoutMs);
-    if (array.byteLength < REFERENCE_FROM_BYTES) {
-      const parts = await this.#exchange(step, isRoot ? [] : this.#only(root, inline(array)));
-      if (isRoot) await this.#reduceInOrder(array, op, parts);
-      return array;
-    }
-    const [start, end] = partOf(array.length, this.rank, this.worldSize);
-    const own = isRoot ? array.subarray(start, end) : array.slice(start, end);
-    await this.#reduceScatter(array, own, { op, step });
-    const parts = await this.#exchange(second(step), isRoot ? [] : this.#only(root, partFor(own)));
-    await this.#eachPart(parts, (part, rank) => array.set(part as never, partOf(array.length, rank, this.worldSize)[0]));
-    return array;
+    return this.#combine(array, { op, root, step: this.#next(`reduce ${op} to ${root} of`, array, timeoutMs) });
   }
 
   /** Combines the arrays of all members and returns the part of this rank: lengths differ by one at most, the longer parts first. */
@@ -185,6 +163,24 @@ export class CollectiveGroup {
     requireArray(array);
     const step = this.#direct({ from, to: this.rank, counts: this.#received }, array, timeoutOf(options));
     await this.#eachPart(await this.#exchange(step, []), (part) => array.set(part as never));
+    return array;
+  }
+
+  /** Into the array of `root`, or of each member where there is none. */
+  async #combine<A extends NumericArray>(array: A, how: { op: ReduceOperation; step: Step; root?: number }): Promise<A> {
+    const { op, step, root } = how;
+    const isResult = root === undefined || root === this.rank;
+    const brought = (part: Part): Part[] => (root === undefined ? [part] : isResult ? [] : this.#only(root, part));
+    if (array.byteLength < REFERENCE_FROM_BYTES) {
+      const parts = await this.#exchange(step, brought({ inline: array }));
+      if (isResult) await this.#reduceInOrder(array, op, parts);
+      return array;
+    }
+    const [start, end] = partOf(array.length, this.rank, this.worldSize);
+    const own = isResult ? array.subarray(start, end) : array.slice(start, end);
+    await this.#reduceScatter(array, own, { op, step });
+    const parts = await this.#exchange({ ...step, key: `${step.key} gather` }, brought(partFor(own)));
+    await this.#eachPart(parts, (part, rank) => array.set(part as never, partOf(array.length, rank, this.worldSize)[0]));
     return array;
   }
 
@@ -270,14 +266,6 @@ export class CollectiveGroup {
         `Cannot do a collective operation: ${name} must be a rank from 0 to ${this.worldSize - 1}: received ${describeValue(rank)}`,
       );
   }
-}
-
-function second(step: Step): Step {
-  return { ...step, key: `${step.key} gather` };
-}
-
-function inline(array: NumericArray): Part {
-  return { inline: array };
 }
 
 function partFor(array: NumericArray): Part {

@@ -67,9 +67,7 @@ export async function initCollectiveGroup(options: InitGroupOptions): Promise<Co
     throw new RangeError(`Cannot make a collective group: worldSize must be at least 1: received ${describeValue(worldSize)}`);
   if (rank === undefined || rank >= worldSize)
     throw new RangeError(`Cannot make a collective group: rank must be from 0 to ${worldSize - 1}: received ${describeValue(rank)}`);
-  const newRendezvous = (): ActorHandle<Rendezvous> =>
-    remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
-  return join({ groupName, worldSize, rank, timeoutMs: values.timeoutMs, find: async () => newRendezvous() });
+  return join({ groupName, worldSize, rank, timeoutMs: values.timeoutMs, find: async () => rendezvousOf(groupName) });
 }
 
 /**
@@ -97,7 +95,7 @@ export async function createCollectiveGroup(actors: readonly AnyActorHandle[], o
   for (const [index, actor] of actors.entries()) {
     byActor.set(actorIdOf(actor, "create a collective group"), all[index] as number);
   }
-  const rendezvous = remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
+  const rendezvous = rendezvousOf(groupName);
   try {
     await rendezvous.declare.remote(byActor);
   } catch (error) {
@@ -181,6 +179,10 @@ async function seatAt(find: JoinOptions["find"], joining: Joining): Promise<{ re
       await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS));
     }
   }
+}
+
+function rendezvousOf(groupName: string): ActorHandle<Rendezvous> {
+  return remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
 }
 
 function nameOf(groupName: string): string {

@@ -191,8 +191,8 @@ export interface ResourceOptions {
 /** Decides after which errors of its own a task is run again. */
 export type RetryOn = boolean | readonly (abstract new (...args: any) => Error)[] | ((error: unknown) => boolean);
 
-/** The options of a task: of `remote(fn, options)` and of `f.options(options)`. */
-export interface TaskOptions<N extends ReturnCount = ReturnCount> extends ResourceOptions, SchedulingOptions {
+/** The options of single calls, of tasks as of methods. */
+interface CallOptions<N extends ReturnCount> {
   /**
    * Into how many references the result is split: 0 to 1,000. For more than 1 the function returns a tuple. `"streaming"`: its items are a stream, for
    * what returns an iterator or iterable without being a native generator. Default: 1, and `"streaming"` for generators.
@@ -203,12 +203,28 @@ export interface TaskOptions<N extends ReturnCount = ReturnCount> extends Resour
    * 64 MB of them.
    */
   highWaterMark?: number | undefined;
+  /**
+   * Which errors that the function throws are retried, as often as `maxRetries` or, for methods, `maxTaskRetries` says: none, all, those of some classes, or those
+   * that a predicate in the caller accepts. The predicate of a method stays with the process that gave it. Default: false.
+   */
+  retryOn?: RetryOn | undefined;
+  /** Time before each retry, in milliseconds; of a method before those because of `retryOn`. Default: 0. */
+  retryDelayMs?: number | undefined;
+  /**
+   * How long it may take from its submission on, in milliseconds, waiting for arguments and for a worker included. Then it is cancelled and its
+   * references fail with `TaskTimeoutError`. Default: no limit.
+   */
+  timeoutMs?: number | undefined;
+  /** Cancels it, as `cancel` does, when it aborts. Stays in this process: it does not travel with the remote function. Default: none. */
+  signal?: AbortSignal | undefined;
+  /** The name in errors, logs and tools. Default: that of the function, or `Class.method`. */
+  name?: string | undefined;
+}
+
+/** The options of a task: of `remote(fn, options)` and of `f.options(options)`. */
+export interface TaskOptions<N extends ReturnCount = ReturnCount> extends CallOptions<N>, ResourceOptions, SchedulingOptions {
   /** How often it is run again when its worker or node dies, or `retryOn` says so; -1 is without end. Default: 3. */
   maxRetries?: number | undefined;
-  /** Which errors that the function throws are retried: none, all, those of some classes, or those that a predicate in the caller accepts. Default: false. */
-  retryOn?: RetryOn | undefined;
-  /** Time before each retry, in milliseconds. Default: 0. */
-  retryDelayMs?: number | undefined;
   /**
    * How many calls of the function one worker process takes: with the last one it takes no other task, and another worker takes its place, which
    * gives back what the function's libraries leak. It belongs to the function, so `f.options()` does not take it. Without effect in in-process mode. Default: 0,
@@ -218,46 +234,14 @@ export interface TaskOptions<N extends ReturnCount = ReturnCount> extends Resour
    * const convert = remote(convertWithALeak, { maxCalls: 100 });
    */
   maxCalls?: number | undefined;
-  /**
-   * How long it may take from its submission on, in milliseconds, waiting for arguments and for a worker included. Then it is cancelled and its
-   * references fail with `TaskTimeoutError`. Default: no limit.
-   */
-  timeoutMs?: number | undefined;
-  /** Cancels it, as `cancel` does, when it aborts. Stays in this process: it does not travel with the remote function. Default: none. */
-  signal?: AbortSignal | undefined;
-  /** The name in errors, logs and tools. Default: that of the function. */
-  name?: string | undefined;
 }
 
 /** The options of one actor method: `handle.method.options(options)`. */
-export interface MethodOptions<N extends ReturnCount = ReturnCount> {
-  /**
-   * Into how many references the result is split: 0 to 1,000. For more than 1 the method returns a tuple. `"streaming"`: its items are a stream, for
-   * what returns an iterator or iterable without being a native generator. Default: 1, and `"streaming"` for generators.
-   */
-  numReturns?: N | undefined;
-  /**
-   * For streams: how many items may be produced ahead of their consumption, from 1; `Infinity` is no limit. Default: 256, and no more than
-   * 64 MB of them.
-   */
-  highWaterMark?: number | undefined;
-  /** How long it may take from its submission on, in milliseconds. Then it is cancelled and its references fail with `TaskTimeoutError`. Default: no limit. */
-  timeoutMs?: number | undefined;
-  /** Cancels it, as `cancel` does, when it aborts. Default: none. */
-  signal?: AbortSignal | undefined;
-  /** The name in errors, logs and tools. Default: `Class.method`. */
-  name?: string | undefined;
+export interface MethodOptions<N extends ReturnCount = ReturnCount> extends CallOptions<N> {
   /** In which of the actor's `concurrencyGroups` it runs, or `"default"`. Default: `"default"`. */
   concurrencyGroup?: string | undefined;
   /** How often a call that was under way at a restart is sent again; -1 is without end. Default: that of the actor. */
   maxTaskRetries?: number | undefined;
-  /**
-   * Which errors that the method throws are retried, as often as `maxTaskRetries` says: none, all, those of some classes, or those that a
-   * predicate in the caller accepts. A predicate stays with the process that gave it. Default: false.
-   */
-  retryOn?: RetryOn | undefined;
-  /** Time before each retry because of `retryOn`, in milliseconds. Default: 0. */
-  retryDelayMs?: number | undefined;
 }
 
 /** The options of an actor's methods, by their names. */

@@ -112,6 +112,11 @@ export function lacksDependency({ dependencies }: CallRecord): boolean {
   return dependencies.some(({ state }) => state === "pending");
 }
 
+/** Its name in messages: what its options say, or that of the function or method. */
+export function callName({ name, target }: CallRecord): string {
+  return name ?? target.name;
+}
+
 /** The arguments of a call as they are sent. */
 export function argumentsOf({ args, chunk: bytes, start, end, graph }: EncodedArguments): Payload {
   return args ?? inBandPayload(bytes.subarray(start, end), { graph, error: false });

@@ -25,7 +25,7 @@ import type { CallCancellation } from "./call-cancellation.ts";
 import { type ArgumentContext, encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { limitCall } from "./call-limits.ts";
-import { type CallRecord, type CallTarget, failedDependency, whenSettled } from "./call-record.ts";
+import { callName, type CallRecord, type CallTarget, failedDependency, whenSettled } from "./call-record.ts";
 import type { OutOfMemoryRetries } from "./out-of-memory.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
@@ -117,7 +117,7 @@ export class Calls {
     const wanted = record.results.filter((entry) => !entry.isSettled);
     const sequence = ids.nextSequence();
     const completion = new ObjectEntry(sequence, 0);
-    completion.label = record.name ?? record.target.name;
+    completion.label = callName(record);
     const stream = new StreamReplay({
       wanted,
       completion,

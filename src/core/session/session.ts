@@ -161,20 +161,20 @@ export class Session {
     await runtime.reportUnseenFailures();
     await this.#node.ended();
     // Until here: the process may be ended meanwhile.
-    this.#hooks.remove();
     runtime.daemon.drop("the session was shut down");
-    if (currentRuntime() === runtime) setCurrentRuntime(undefined);
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#hooks.remove();
+    if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);
     if (session === this) session = undefined;
   }
 
   #daemonLost(reason: string): void {
     if (this.#ending !== undefined) return;
     printWarning(`The connection to the node daemon ended (${reason}); everything that was pending fails with NodeDiedError.`);
-    this.#ending = this.#node.ended().then(() => {
-      this.#hooks.remove();
-      if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);
-      if (session === this) session = undefined;
-    });
+    this.#ending = this.#node.ended().then(() => this.#leave());
   }
 }
 

@@ -36,7 +36,6 @@ import type {
   KillOptions,
   PutFunction,
   RemoteType,
-  WaitFunction,
   WaitOptions,
 } from "./types.ts";
 import type { ObjectRefGenerator } from "./streams/stream-types.ts";
@@ -109,12 +108,22 @@ export const put: PutFunction = ((value: unknown): unknown => {
   return requireRuntime().put(value);
 }) as PutFunction;
 
-/** Splits refs into those that are ready and those that are not, in the order in which they were given. */
-export const wait: WaitFunction = (async (refs: readonly object[], options?: WaitOptions): Promise<unknown> => {
+/**
+ * Waits until `numReturns` of the references are ready or `timeoutMs` is over, and splits them; both parts keep their order. A failed
+ * task is ready, and so is a stream whose next item or end has come.
+ *
+ * @throws RangeError when `numReturns` is more than there are references, or one is given twice.
+ * @example
+ * const [ready, pending] = await wait(refs, { numReturns: 2, timeoutMs: 1000 });
+ */
+export async function wait<R extends AnyRef | ObjectRefGenerator<unknown>>(
+  refs: readonly R[],
+  options?: WaitOptions,
+): Promise<[ready: R[], pending: R[]]> {
   if (!Array.isArray(refs)) throw new TypeError(`Cannot wait: an array of ObjectRefs is needed: received ${describeValue(refs)}`);
   const resolved = resolveWaitOptions(options, refs.length);
-  return (refs.length === 0 ? requireRuntime() : requireRunning()).wait(refs as object[], resolved);
-}) as WaitFunction;
+  return (refs.length === 0 ? requireRuntime() : requireRunning()).wait(refs, resolved);
+}
 
 /**
  * The handle of a named actor; the type is the caller's word.

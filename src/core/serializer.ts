@@ -34,7 +34,7 @@ import type { ByteRange } from "../runtime/wire/value/byte-reader.ts";
 import { type DecodeHooks, decodeRange, decodeValue } from "../runtime/wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../runtime/wire/value/encode.ts";
 import { ERROR_BYTES_MAX } from "./limits.ts";
-import { HandleGroup } from "./objects/handle-group.ts";
+import { handleGroup } from "./objects/handle-group.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
 
 /** Application types inside a value; the numbers are part of the protocol. */
@@ -437,14 +437,14 @@ export class Serializer implements ValueCodec {
 
   #hooksWith({ refs = NO_ENTRIES, dependencies = NO_VALUES }: DecodeContext): DecodeHooks {
     if (refs.length === 0 && dependencies.length === 0) return this.hooks;
-    const group = new HandleGroup(this.#options.table);
+    const newHandle = handleGroup(this.#options.table);
     return {
       revive: (kind, payload) => {
         if (kind === KIND.DEPENDENCY) return dependencies[payload as number];
-        if (kind === KIND.REF) return group.newHandle(refs[payload as number]);
+        if (kind === KIND.REF) return newHandle(refs[payload as number]);
         const at = REFERENCE_AT.get(kind);
         const place = at === undefined ? undefined : (payload as unknown[])[at];
-        return this.#revive(kind, payload, place === undefined ? undefined : group.newHandle(refs[place as number]));
+        return this.#revive(kind, payload, place === undefined ? undefined : newHandle(refs[place as number]));
       },
     };
   }

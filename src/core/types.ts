@@ -369,19 +369,6 @@ export type PutFunction = <T>(
 ) => ObjectRef<T>;
 
 /**
- * Waits until `numReturns` of the references are ready or `timeoutMs` is over, and splits them; both parts keep their order. A failed
- * task is ready, and so is a stream whose next item or end has come.
- *
- * @throws RangeError when `numReturns` is more than there are references, or one is given twice.
- * @example
- * const [ready, pending] = await wait(refs, { numReturns: 2, timeoutMs: 1000 });
- */
-export type WaitFunction = <R extends AnyRef | ObjectRefGenerator<unknown>>(
-  refs: readonly R[],
-  options?: WaitOptions,
-) => Promise<[ready: R[], pending: R[]]>;
-
-/**
  * Makes a function or a class remote. What it captures is taken at the first `.remote()` and travels with it.
  *
  * @throws TypeError for what is neither, for an unknown option or a value of a wrong type; RangeError for one out of range.

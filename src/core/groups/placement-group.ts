@@ -53,22 +53,17 @@ function removedError(id: string, reason: string): PlacementGroupRemovedError {
   return new PlacementGroupRemovedError(`Cannot use placement group ${id}: ${reason}`, { reason, hint: "Create another one." });
 }
 
-/** Per runtime, the questions under way: however often `ready` is called, the head is asked once. */
-const questions = new WeakMap<Runtime, Map<string, Promise<GroupStateHeader>>>();
+/** The questions under way, by the ids of their groups: however often `ready` is called, the head is asked once. */
+const questions = new Map<string, Promise<GroupStateHeader>>();
 
 function stateOf(runtime: Runtime, id: string): Promise<GroupStateHeader> {
-  let asked = questions.get(runtime);
-  if (asked === undefined) {
-    asked = new Map();
-    questions.set(runtime, asked);
-  }
-  const open = asked.get(id);
+  const open = questions.get(id);
   if (open !== undefined) return open;
   const question = runtime.daemon
     .request(MESSAGE.GROUP_WATCH, id, { timeoutMs: 0 })
     .then((reply) => reply.header)
-    .finally(() => asked.delete(id));
-  asked.set(id, question);
+    .finally(() => questions.delete(id));
+  questions.set(id, question);
   return question;
 }
 

@@ -24,7 +24,7 @@ import { attachTo } from "./attached-node.ts";
 import { currentRuntime, setCurrentRuntime } from "../current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "../daemon-process.ts";
 import { createRuntime } from "./create-runtime.ts";
-import { ExitHooks } from "./exit-hooks.ts";
+import { listenForExit } from "./exit-hooks.ts";
 import { jobEnvironment } from "./job-environment.ts";
 import { offerOf } from "../../runtime/node/node-offer.ts";
 import { newCaptureCheck } from "../objects/in-process-check.ts";
@@ -44,7 +44,7 @@ export class Session {
   readonly runtime: Runtime;
   readonly options: ResolvedInitOptions;
   readonly #node: LocalNode;
-  readonly #hooks: ExitHooks;
+  readonly #ignoreExit: () => void;
   #ending: Promise<void> | undefined;
 
   /**
@@ -108,7 +108,7 @@ export class Session {
     setCurrentRuntime(this.runtime);
     session = this;
     if (options.mode === "process") sayWhatIsSlower();
-    this.#hooks = new ExitHooks({
+    this.#ignoreExit = listenForExit({
       onIdle: () => void this.close({ failsPending: false }),
       onExit: () => {
         this.runtime.exit(EXIT_WAITS_MS);
@@ -166,7 +166,7 @@ export class Session {
   }
 
   #leave(): void {
-    this.#hooks.remove();
+    this.#ignoreExit();
     if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);
     if (session === this) session = undefined;
   }

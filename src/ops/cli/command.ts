@@ -51,3 +51,10 @@ export function defineCommand<const Specs extends OptionSpecs>(command: Command<
 export class UsageError extends Error {}
 
 export const EXIT = { SUCCESS: 0, FAILURE: 1, USAGE: 2 } as const;
+
+/** What a command takes that asks a cluster of this machine. */
+export const ADDRESS: { readonly short: string; readonly valueName: string; readonly help: string } = {
+  short: "a",
+  valueName: "HOST:PORT",
+  help: "of the head, where this machine is a node of several clusters",
+};

@@ -7,7 +7,7 @@
 import type { NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
-import { type Command, defineCommand, UsageError } from "./command.ts";
+import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 
 const LOOK_EVERY_MS = 500;
 const GONE = "it has left";
@@ -23,7 +23,7 @@ not be lost has to be elsewhere by then: objects that only it has are made again
   options: {
     "deadline-ms": { valueName: "MS", help: "leave after this time whatever runs then (default: wait as long as it takes)" },
     "no-wait": { help: "return at once; the node leaves when it has ended what it has" },
-    address: { short: "a", valueName: "HOST:PORT", help: "of the head, where this machine is a node of several clusters" },
+    address: ADDRESS,
     json: { help: "print the result as JSON" },
   },
   run: async ({ options, words, terminal }) => {

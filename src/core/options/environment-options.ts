@@ -4,7 +4,7 @@
 import { describeValue } from "../../runtime/base/describe.ts";
 import { errorOf, wrongType } from "../../runtime/base/fault.ts";
 import { faultOfRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
-import { placing } from "../calls/inherited-place.ts";
+import { placing } from "../../runtime/worker/task-context.ts";
 import { custom, type Option } from "./option-kinds.ts";
 
 /** What is given of a runtime environment; from now on, calls of this process have to be looked at. */

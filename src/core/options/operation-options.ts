@@ -28,7 +28,7 @@ const NAMESPACE = text(undefined);
 
 /** Undefined: no limit, no signal. */
 type ResolvedGetOptions = Required<GetOptions>;
-type ResolvedWaitOptions = ResolvedGetOptions & WithDefaults<Omit<WaitOptions, keyof GetOptions>>;
+type ResolvedWaitOptions = WithDefaults<WaitOptions, keyof GetOptions>;
 
 const GET: OptionSet<ResolvedGetOptions> = { of: "get", otherNames: OTHER_NAMES, options: { timeoutMs: timeLimit(), signal: SIGNAL } };
 
@@ -48,7 +48,7 @@ export const CANCEL: OptionSet<WithDefaults<CancelOptions>> = { of: "cancel", op
 
 export const KILL: OptionSet<WithDefaults<KillOptions>> = { of: "kill", options: { noRestart: flag(true) } };
 
-export const ACTORS: OptionSet<Required<ActorsOptions> & { includeDead: boolean }> = {
+export const ACTORS: OptionSet<WithDefaults<ActorsOptions, "namespace">> = {
   of: "actors",
   otherNames: { all_namespaces: "without namespace all are listed" },
   options: { namespace: NAMESPACE, includeDead: flag(false) },
@@ -62,7 +62,7 @@ export const KV: OptionSet<Required<KvOptions>> = {
   options: { namespace: NAMESPACE },
 };
 
-export const KV_PUT: OptionSet<Required<KvPutOptions> & { overwrite: boolean }> = {
+export const KV_PUT: OptionSet<WithDefaults<KvPutOptions, "namespace">> = {
   of: "kvPut",
   options: { ...KV.options, overwrite: flag(true) },
 };

@@ -35,8 +35,10 @@ export interface OptionSet<Values extends object> {
 
 type AnyOptionSet = OptionSet<Readonly<Record<string, unknown>>>;
 
-/** The values of options that all have a default. */
-export type WithDefaults<Options> = { readonly [K in keyof Options]-?: Exclude<Options[K], undefined> };
+/** The values of options, all of which have a default, but for those that may be undefined. */
+export type WithDefaults<Options, MayBeUndefined = never> = {
+  readonly [K in keyof Options]-?: K extends MayBeUndefined ? Options[K] | undefined : Exclude<Options[K], undefined>;
+};
 
 /** `true` or `false`. */
 export function flag(fallback: boolean): Option<boolean> {

@@ -33,6 +33,7 @@ import {
   text,
   timeLimit,
   type Verdict,
+  type WithDefaults,
   withDefaults,
 } from "./option-kinds.ts";
 import { SIGNAL } from "./operation-options.ts";
@@ -206,19 +207,26 @@ export interface CallLimits {
   readonly timeoutMs: number | undefined;
 }
 
-/** What every call of a task or method goes by. */
-export interface ResolvedTaskOptions {
-  /** `STREAMING` for a stream. */
-  readonly numReturns: number;
-  readonly stream: StreamLimits;
+/** What tasks, methods and actors go by alike. */
+export interface ResolvedOptions {
   readonly name: string | undefined;
-  /** The key of the lease spec: calls of one shape share leases. */
+  /** The key of the lease spec: what has one shape shares leases. */
   readonly shape: string;
   /** It says itself where it runs: a parent's group does not capture it. */
   readonly isPlaced?: true | undefined;
   /** Undefined: the inherited one. */
   readonly runtimeEnv?: RuntimeEnvSpec | undefined;
+  /** Of an actor, what it holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
   readonly resources: Record<string, number>;
+  /** What was set, in the terms of the user. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+/** What every call of a task or method goes by. */
+export interface ResolvedTaskOptions extends ResolvedOptions {
+  /** `STREAMING` for a stream. */
+  readonly numReturns: number;
+  readonly stream: StreamLimits;
   readonly retry: RetryPolicy;
   /** How many calls of the function one worker takes; undefined for any number. */
   readonly maxCalls?: number | undefined;
@@ -226,14 +234,12 @@ export interface ResolvedTaskOptions {
   readonly group?: string | undefined;
   /** Undefined: the call has neither a signal nor a time limit. */
   readonly limits: CallLimits | undefined;
-  /** What was set, in the terms of the user. */
-  readonly given: Readonly<Record<string, unknown>>;
 }
 
 /** @throws TypeError, RangeError */
 export function resolveTaskOptions(
   options?: TaskOptions | Record<string, unknown>,
-  base?: Pick<ResolvedTaskOptions, "given">,
+  base?: Pick<ResolvedOptions, "given">,
 ): ResolvedTaskOptions {
   const given = merged(base, checkedOptions(options, TASK));
   const values = withDefaults(given, TASK);
@@ -261,7 +267,7 @@ export function resolveTaskOptions(
  */
 export function resolveMethodOptions(
   options?: MethodOptions | Record<string, unknown>,
-  actor: { maxRetries?: number; base?: Pick<ResolvedTaskOptions, "given"> | undefined } = {},
+  actor: { maxRetries?: number; base?: Pick<ResolvedOptions, "given"> | undefined } = {},
 ): ResolvedTaskOptions {
   const given = merged(actor.base, checkedOptions(options, METHOD));
   const values = withDefaults(given, METHOD);
@@ -321,19 +327,11 @@ function isErrorClass(value: unknown): value is new () => Error {
 // ---------------------------------------------------------------------------------------------------------------------
 // Actors
 
-export interface ResolvedActorOptions {
-  readonly name: string | undefined;
+export interface ResolvedActorOptions extends ResolvedOptions {
   /** Undefined: that of the session. */
   readonly namespace: string | undefined;
   readonly getIfExists: boolean;
-  /** What the actor holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
-  readonly resources: Record<string, number>;
-  /** The key of the lease spec. */
-  readonly shape: string;
   readonly isDetached: boolean;
-  readonly isPlaced?: true | undefined;
-  /** Undefined: the inherited one. */
-  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
   /** The placement group that it lives in. */
   readonly placementGroupId?: string | undefined;
   readonly maxRestarts: number;
@@ -345,14 +343,12 @@ export interface ResolvedActorOptions {
   readonly methods: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly maxPendingCalls: number;
   readonly allowOutOfOrderExecution: boolean;
-  /** What was set, in the terms of the user. */
-  readonly given: Readonly<Record<string, unknown>>;
 }
 
 /** @throws TypeError, RangeError */
 export function resolveActorOptions(
   options?: ActorOptions | Record<string, unknown>,
-  base?: Pick<ResolvedActorOptions, "given">,
+  base?: Pick<ResolvedOptions, "given">,
 ): ResolvedActorOptions {
   const given = merged(base, checkedOptions(options, ACTOR));
   const values = withDefaults(given, ACTOR);
@@ -404,31 +400,11 @@ function checkGroups(value: unknown): Verdict {
 // ---------------------------------------------------------------------------------------------------------------------
 // init
 
-export interface ResolvedInitOptions {
-  /** Undefined: a node of its own. */
-  readonly address: string | undefined;
-  /** Undefined: as many as the process may use. */
-  readonly numCpus: number | undefined;
-  /** Undefined: as many as are found. */
-  readonly numGpus: number | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Custom resources alone. */
-  readonly resources: Readonly<Record<string, number>>;
-  /** Undefined: by the machine's memory. */
-  readonly objectStoreMemoryBytes: number | undefined;
-  readonly memoryUsageThreshold: number;
-  readonly taskOomRetries: number;
-  /** Undefined: in the system's folder for temporary files. */
-  readonly spillDirectory: string | undefined;
-  /** Undefined: one of its own. */
-  readonly namespace: string | undefined;
-  readonly logToDriver: boolean;
-  readonly mode: "process" | "inProcess";
-  readonly checkCaptures: boolean;
-  /** Undefined: nothing but the node's own. */
-  readonly runtimeEnv: RuntimeEnvInput | undefined;
-  readonly ignoreReinitError: boolean;
-}
+/** Where one is undefined, whoever starts the node or the session finds what stands for it. */
+export type ResolvedInitOptions = WithDefaults<
+  InitOptions,
+  "address" | "numCpus" | "numGpus" | "objectStoreMemoryBytes" | "spillDirectory" | "namespace" | "runtimeEnv"
+>;
 
 /** A program that starts a node of its own connects to a cluster instead where its environment says so; what it says of its node is then without effect. */
 function withAddressOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -465,10 +441,7 @@ export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-function merged(
-  base: { readonly given: Readonly<Record<string, unknown>> } | undefined,
-  set: Record<string, unknown>,
-): Readonly<Record<string, unknown>> {
+function merged(base: Pick<ResolvedOptions, "given"> | undefined, set: Record<string, unknown>): Readonly<Record<string, unknown>> {
   // Paths are those of the process that named them.
   const environment = set["runtimeEnv"] === undefined ? {} : { runtimeEnv: resolveRuntimeEnv(set["runtimeEnv"] as RuntimeEnvInput) };
   return Object.freeze({ ...base?.given, ...set, ...environment });

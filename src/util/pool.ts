@@ -88,8 +88,6 @@ export class Pool implements AsyncDisposable {
   readonly #kept = new WeakMap<Worker, Set<string>>();
   /** Chunks that each process has answered. */
   readonly #answered = new WeakMap<Worker, number>();
-  /** The ends of processes that were replaced. */
-  readonly #ending = new Set<Promise<void>>();
   readonly #open = new Set<Promise<unknown>>();
   readonly #started: Promise<void>;
   #processes = 1;
@@ -175,7 +173,6 @@ export class Pool implements AsyncDisposable {
     await this.#started.catch(() => {});
     while (this.#open.size > 0) await Promise.allSettled(this.#open);
     await Promise.all([...this.#roster].map((worker) => terminate(worker)));
-    await Promise.all(this.#ending);
   }
 
   /** The end of `await using`: like `terminate` and `join`. */
@@ -299,9 +296,7 @@ export class Pool implements AsyncDisposable {
     this.#answered.set(worker, answered === undefined ? 0 : answered + 1);
     if (answered !== undefined) this.#deaths = 0;
     if (answered === undefined || answered + 1 < (this.#options.maxTasksPerChild ?? Number.POSITIVE_INFINITY)) return true;
-    const ending = terminate(worker);
-    this.#ending.add(ending);
-    void ending.finally(() => this.#ending.delete(ending));
+    void this.#track(terminate(worker));
     if (this.#phase !== "terminated") this.#addWorker();
     return false;
   }

@@ -30,17 +30,13 @@ interface EnvironmentsOptions {
 export class Environments {
   /** Of this process. */
   readonly inherited: RuntimeEnvSpec;
-  readonly #daemon: Connection;
-  readonly #here: NodePlace;
-  readonly #mode: "process" | "inProcess";
+  readonly #options: EnvironmentsOptions;
   readonly #described = new Set<string>();
   readonly #merged = new WeakMap<RuntimeEnvSpec, { readonly spec: RuntimeEnvSpec; readonly shapes: Map<string, string> }>();
 
-  constructor({ daemon, inherited, mode, here }: EnvironmentsOptions) {
-    this.#daemon = daemon;
-    this.#mode = mode;
-    this.#here = here;
-    this.inherited = inherited ?? NO_ENVIRONMENT;
+  constructor(options: EnvironmentsOptions) {
+    this.#options = options;
+    this.inherited = options.inherited ?? NO_ENVIRONMENT;
   }
 
   /** Whether calls without options of their own need `shapeFor`. */
@@ -57,7 +53,7 @@ export class Environments {
     const given = own ?? NO_ENVIRONMENT;
     let merged = this.#merged.get(given);
     if (merged === undefined) {
-      const placed = given === NO_ENVIRONMENT || this.inherited.job === undefined ? given : placedRuntimeEnv(given, this.#here);
+      const placed = given === NO_ENVIRONMENT || this.inherited.job === undefined ? given : placedRuntimeEnv(given, this.#options.here);
       merged = { spec: mergeRuntimeEnv(this.inherited, placed), shapes: new Map() };
       this.#merged.set(given, merged);
     }
@@ -74,7 +70,7 @@ export class Environments {
 
   #describe(key: string, spec: RuntimeEnvSpec): void {
     if (key === DEFAULT_ENVIRONMENT_KEY || this.#described.has(key)) return;
-    if (this.#mode === "inProcess") {
+    if (this.#options.mode === "inProcess") {
       if (spec.language === "python") {
         throw new RuntimeEnvError("Cannot run Python in this session: everything runs in one process, and Python needs one of its own", {
           reason: 'the session was started with mode: "inProcess"',
@@ -87,6 +83,6 @@ export class Environments {
       });
     }
     this.#described.add(key);
-    this.#daemon.send(MESSAGE.ENVIRONMENT, { key, description: spec });
+    this.#options.daemon.send(MESSAGE.ENVIRONMENT, { key, description: spec });
   }
 }

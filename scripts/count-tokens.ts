@@ -18,6 +18,10 @@ Counts the tokens of src, tests and comments left out, by folder and in all.
   --help          prints this
 `;
 
+/** Bands whose folders are as large as other bands: each has a row of its own. */
+const BANDS_OF_FOLDERS: ReadonlySet<string> = new Set(["runtime", "ops"]);
+
+const NAME_COLUMNS = 24;
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 
 /** By path, relative to the repository. */
@@ -41,15 +45,15 @@ function row(name: string, now: number, before: number | undefined): string {
   const columns = [now];
   if (before !== undefined) columns.unshift(before);
   const difference = before === undefined ? "" : `${now > before ? "+" : ""}${now - before}`.padStart(10);
-  return name.padEnd(14) + columns.map((count) => String(count).padStart(10)).join("") + difference;
+  return name.padEnd(NAME_COLUMNS) + columns.map((count) => String(count).padStart(10)).join("") + difference;
 }
 
 /** The tokens of each folder of `src`; its own files are under "src". */
 function countsOf(sources: Sources): Map<string, number> {
   const counts = new Map<string, number>();
   for (const [path, text] of sources) {
-    const [, folder = "", ...rest] = path.split("/");
-    const name = rest.length === 0 ? "src" : folder;
+    const folders = path.split("/").slice(1, -1);
+    const name = folders.slice(0, BANDS_OF_FOLDERS.has(folders[0] ?? "") ? 2 : 1).join("/") || "src";
     counts.set(name, (counts.get(name) ?? 0) + countTokens(text));
   }
   return counts;

@@ -40,9 +40,9 @@ export class SlotError extends ShoalError {
 }
 registerErrorClass(SlotError);
 
-const OPTIONS = { slots: count({ min: 1 }, 4) };
+const SAMPLE = { of: "a sample", options: { slots: count({ min: 1 }, 4) } };
 export function takeSlot(options) {
-  const { slots } = readOptions(options, OPTIONS, { set: "set", of: "a sample", otherNames: {} });
+  const { slots } = readOptions(options, SAMPLE);
   if (slots > 4) throw new SlotError(slots + " are not free in " + (isWorker() ? "a worker" : "a driver"));
   return slots;
 }

@@ -1,8 +1,8 @@
 /**
  * The calls of the programming model, as users import them: `remote`, `get`, `put`, `wait`, actors, and facts of the cluster.
  *
- * Decides what is bad input and says so before anything is sent; the rest is the runtime's. Each function has the type that `types.ts` gives it, which is
- * where users read what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
+ * Decides what is bad input and says so before anything is sent; the rest is the runtime's. Of an overloaded function `types.ts`
+ * has the type and what it promises. A function that returns a promise rejects and does not throw; the others throw at once.
  */
 import { actorClassState, generatorMethodsOf, makeActorClass, methodsOf } from "./actors/actor-class.ts";
 import { actorHandleState, anotherHandle, requireHandle } from "./actors/actor-handle.ts";
@@ -12,39 +12,33 @@ import { type ActorStateHeader, MESSAGE } from "../runtime/wire/messages.ts";
 import { ActorExit } from "../runtime/worker/actor-exit.ts";
 import { TERMINATE_METHOD } from "../runtime/worker/reserved-methods.ts";
 import { taskContext } from "../runtime/worker/task-context.ts";
-import { requireRunning, requireRuntime, requireSessionOf } from "./current-runtime.ts";
+import { askNode, requireRunning, requireRuntime, requireSessionOf } from "./current-runtime.ts";
 import { isGeneratorFunction } from "./calls/generators.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
 import { ANONYMOUS } from "./calls/function-table.ts";
 import { completionOf, isObjectRefGenerator } from "./streams/object-ref-generator.ts";
 import { generatorOptions, resolveActorOptions, resolveMethodOptions, resolveTaskOptions } from "./options/options.ts";
-import {
-  resolveActorsOptions,
-  resolveCancelOptions,
-  resolveGetActorOptions,
-  resolveGetOptions,
-  resolveKillOptions,
-  resolveWaitOptions,
-} from "./options/operation-options.ts";
-import type { Resources, WhyFunction } from "./options/scheduling-types.ts";
+import { readOptions } from "./options/option-kinds.ts";
+import { ACTORS, CANCEL, GET_ACTOR, KILL, resolveGetOptions, resolveWaitOptions } from "./options/operation-options.ts";
+import type { Resources, Why } from "./options/scheduling-types.ts";
 import { whyFrom } from "./why/why-reason.ts";
 import { makeRemoteFunction, remoteFunctionState } from "./calls/remote-function.ts";
 import { currentContext } from "./runtime-context.ts";
-import type { ActorsFunction, NodeInfo, RuntimeContext } from "./cluster-types.ts";
+import type { ActorInfo, ActorsOptions, NodeInfo, RuntimeContext } from "./cluster-types.ts";
 import type {
-  CancelFunction,
-  GetActorFunction,
+  ActorHandle,
+  AnyActorHandle,
+  AnyRef,
+  CancelOptions,
   GetActorOptions,
   GetFunction,
   GetOptions,
-  KillFunction,
+  KillOptions,
   PutFunction,
-  ReadyFunction,
   RemoteType,
-  TerminateFunction,
-  WaitFunction,
   WaitOptions,
 } from "./types.ts";
+import type { ObjectRefGenerator } from "./streams/stream-types.ts";
 import { within } from "./objects/waiting-limits.ts";
 
 function isClass(value: (...args: never[]) => unknown): boolean {
@@ -114,24 +108,43 @@ export const put: PutFunction = ((value: unknown): unknown => {
   return requireRuntime().put(value);
 }) as PutFunction;
 
-/** Splits refs into those that are ready and those that are not, in the order in which they were given. */
-export const wait: WaitFunction = (async (refs: readonly object[], options?: WaitOptions): Promise<unknown> => {
+/**
+ * Waits until `numReturns` of the references are ready or `timeoutMs` is over, and splits them; both parts keep their order. A failed
+ * task is ready, and so is a stream whose next item or end has come.
+ *
+ * @throws RangeError when `numReturns` is more than there are references, or one is given twice.
+ * @example
+ * const [ready, pending] = await wait(refs, { numReturns: 2, timeoutMs: 1000 });
+ */
+export async function wait<R extends AnyRef | ObjectRefGenerator<unknown>>(
+  refs: readonly R[],
+  options?: WaitOptions,
+): Promise<[ready: R[], pending: R[]]> {
   if (!Array.isArray(refs)) throw new TypeError(`Cannot wait: an array of ObjectRefs is needed: received ${describeValue(refs)}`);
   const resolved = resolveWaitOptions(options, refs.length);
-  return (refs.length === 0 ? requireRuntime() : requireRunning()).wait(refs as object[], resolved);
-}) as WaitFunction;
+  return (refs.length === 0 ? requireRuntime() : requireRunning()).wait(refs, resolved);
+}
 
-/** @throws ActorDiedError when no living actor has that name in the namespace */
-export const getActor: GetActorFunction = (async (name: string, options?: GetActorOptions) => {
+/**
+ * The handle of a named actor; the type is the caller's word.
+ *
+ * @throws ActorDiedError when no living actor has the name.
+ * @example
+ * const counter = await getActor<Counter>("counter");
+ */
+export async function getActor<I>(name: string, options?: GetActorOptions): Promise<ActorHandle<I>> {
   if (typeof name !== "string" || name === "")
     throw new TypeError(`Cannot look up an actor: a name is needed: received ${describeValue(name)}`);
-  const namespace = options === undefined ? undefined : resolveGetActorOptions(options).namespace;
+  const { namespace } = readOptions(options, GET_ACTOR);
   const runtime = requireRuntime();
-  return runtime.actors.named.find(name, namespace ?? runtime.options.namespace, (found) => anotherHandle({ ...found, runtime }));
-}) as GetActorFunction;
+  const handle = await runtime.actors.named.find(name, namespace ?? runtime.options.namespace, (found) =>
+    anotherHandle({ ...found, runtime }),
+  );
+  return handle as ActorHandle<I>;
+}
 
-/** Resolves when the actor's constructor has run. @throws ActorDiedError when it failed */
-export const ready: ReadyFunction = async (actor, options) => {
+/** Resolves when the actor's constructor has run. @throws ActorDiedError when it threw, with the error as its cause. @throws GetTimeoutError */
+export async function ready(actor: AnyActorHandle, options?: GetOptions): Promise<void> {
   const state = requireHandle(actor, "wait for an actor");
   requireSessionOf(state.runtime, `${state.interface.className}.constructor`);
   const { timeoutMs, signal } = resolveGetOptions(options);
@@ -150,10 +163,10 @@ export const ready: ReadyFunction = async (actor, options) => {
       hint: "The actor goes on starting; raise timeoutMs, or ask for fewer resources.",
     });
   }
-};
+}
 
-/** Ends an actor after the calls that were made before; resolves when it has ended. */
-export const terminate: TerminateFunction = async (actor) => {
+/** Ends an actor after the calls that it has already received. Resolves when its process is gone. */
+export async function terminate(actor: AnyActorHandle): Promise<void> {
   const state = requireHandle(actor, "terminate an actor");
   state.runtime.actors.named.forget(state.client.resolved.id);
   // With its session it has ended.
@@ -170,31 +183,43 @@ export const terminate: TerminateFunction = async (actor) => {
   // It may have died already, or die under the call: either way it has ended.
   await Promise.allSettled([ref]);
   await ended;
-};
+}
 
-/** Cancels the call behind a ref; its refs fail with TaskCancelledError at once. @throws TypeError for what is no ref of a call */
-export const cancel: CancelFunction = (ref, options) => {
+/**
+ * Cancels the call behind a reference or a stream: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
+ *
+ * A call that has not begun never will. One that has sees the `signal` of its `getRuntimeContext()` abort, and what it awaits of Shoal rejects.
+ * A task that computes without a pause is interrupted where it stands; one that has not ended after 3 seconds loses its worker process. A call of an actor
+ * is told and no more: a method that computes without a pause runs to its end.
+ *
+ * @throws TypeError for what is no reference of a call, and for `force` with a call of an actor: `kill` ends actors.
+ * @example
+ * const ref = search.remote(data);
+ * cancel(ref);
+ * await ref; // TaskCancelledError
+ */
+export function cancel(ref: AnyRef | ObjectRefGenerator<unknown>, options?: CancelOptions): void {
   if (!isObjectRef(ref) && !isObjectRefGenerator(ref)) {
     const remedy =
       typeof ref === "object" && ref !== null && actorHandleState(ref) !== undefined ? ": use kill or terminate to end an actor" : "";
     throw new TypeError(`Cannot cancel: an ObjectRef is needed${remedy}: received ${describeValue(ref)}`);
   }
-  const manner = resolveCancelOptions(options);
+  const manner = readOptions(options, CANCEL);
   const runtime = requireRuntime();
   const entry = isObjectRef(ref) ? entryOf(ref) : completionOf(ref);
   runtime.table.requireOfSession(entry);
   runtime.cancellation.cancelEntry(entry, manner);
-};
+}
 
 /** Ends an actor at once, with `noRestart: false` to let it restart. Its pending calls fail with ActorDiedError. Resolves when its process is gone. */
-export const kill: KillFunction = async (actor, options) => {
+export async function kill(actor: AnyActorHandle, options?: KillOptions): Promise<void> {
   const { client, runtime } = requireHandle(actor, "kill an actor");
-  const { noRestart } = resolveKillOptions(options);
+  const { noRestart } = readOptions(options, KILL);
   if (runtime.isClosed) return;
   runtime.actors.named.forget(client.resolved.id);
   runtime.daemon.send(MESSAGE.ACTOR_KILL, { actorId: client.resolved.id, restart: !noRestart });
   await runtime.holdWhile(noRestart ? client.ended() : client.left());
-};
+}
 
 /**
  * Ends the actor that this code runs in, from inside one of its methods, and does not return. The call fails with ActorDiedError, as do those that wait; the
@@ -213,17 +238,22 @@ export function exitActor(): never {
   throw new ActorExit("exitActor() was called: let this pass, as the actor ends");
 }
 
-/** The actors of the session, in the order of their creation; the dead only on request. */
-export const actors: ActorsFunction = async (options) => {
-  const { namespace, includeDead } = resolveActorsOptions(options);
-  const runtime = requireRuntime();
-  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.ACTOR_LIST, { namespace, includeDead }));
-  return reply.header.map(({ isDetached, ...info }) => ({
+/**
+ * The actors of the session, in the order of their creation.
+ *
+ * @throws TypeError for an unknown option or a value of a wrong type.
+ * @example
+ * for (const { className, pid, phase } of await actors()) console.log(className, pid, phase);
+ */
+export async function actors(options?: ActorsOptions): Promise<ActorInfo[]> {
+  const { namespace, includeDead } = readOptions(options, ACTORS);
+  const { header } = await askNode(MESSAGE.ACTOR_LIST, { namespace, includeDead });
+  return header.map(({ isDetached, ...info }) => ({
     ...info,
     lifetime: isDetached ? "detached" : "non_detached",
     restarts: info.incarnation,
   }));
-};
+}
 
 /**
  * What the call behind a ref waits for: arguments, resources and who holds them, a worker, its turn in an actor, or further refs; and cycles.
@@ -232,38 +262,27 @@ export const actors: ActorsFunction = async (options) => {
  * @example
  * console.log(String(await why(ref))); // task train waits for resources: it needs 1 GPU, of which 0 is free; held by actor Model (1 GPU)
  */
-export const why: WhyFunction = async (ref) => {
+export async function why(ref: AnyRef): Promise<Why> {
   if (!isObjectRef(ref)) throw new TypeError(`Cannot tell why: an ObjectRef is needed: received ${describeValue(ref)}`);
   const runtime = requireRuntime();
   return whyFrom(await runtime.holdWhile(runtime.why.explain(entryOf(ref))));
-};
+}
 
 /** The nodes of the cluster. */
 export async function nodes(): Promise<NodeInfo[]> {
-  const runtime = requireRuntime();
-  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.NODES, undefined));
-  return reply.header;
-}
-
-async function resources(): Promise<{ total: Resources; available: Resources }> {
-  const runtime = requireRuntime();
-  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.RESOURCES, undefined));
-  const { total, available, store } = reply.header;
-  const { usedBytes, quotaBytes } = store;
-  return {
-    total: { ...total, object_store_memory: quotaBytes },
-    available: { ...available, object_store_memory: Math.max(0, quotaBytes - usedBytes) },
-  };
+  return (await askNode(MESSAGE.NODES, undefined)).header;
 }
 
 /** All logical resources of the cluster, by name; `object_store_memory` is what the object store may have in shared memory, in bytes. */
 export async function clusterResources(): Promise<Resources> {
-  return (await resources()).total;
+  const { total, store } = (await askNode(MESSAGE.RESOURCES, undefined)).header;
+  return { ...total, object_store_memory: store.quotaBytes };
 }
 
 /** What of the logical resources is free now, by name; those that are used up are 0. */
 export async function availableResources(): Promise<Resources> {
-  return (await resources()).available;
+  const { available, store } = (await askNode(MESSAGE.RESOURCES, undefined)).header;
+  return { ...available, object_store_memory: Math.max(0, store.quotaBytes - store.usedBytes) };
 }
 
 /** Who and where this code is: the driver, a task, or an actor. */

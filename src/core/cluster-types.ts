@@ -85,15 +85,6 @@ export interface ActorInfo {
   readonly reason: string | undefined;
 }
 
-/**
- * The actors of the session, in the order of their creation.
- *
- * @throws TypeError for an unknown option or a value of a wrong type.
- * @example
- * for (const { className, pid, phase } of await actors()) console.log(className, pid, phase);
- */
-export type ActorsFunction = (options?: ActorsOptions) => Promise<ActorInfo[]>;
-
 /** One machine of the cluster, as `nodes()` lists it. */
 export interface NodeInfo {
   readonly nodeId: NodeId;

@@ -4,6 +4,8 @@
  * Starts one with defaults where a call comes before `init`. Refs, which the runtime itself makes, find it in `runtime-slot.ts`.
  */
 import { ShoalError } from "../runtime/base/errors.ts";
+import type { Reply, RequestOptions } from "../runtime/rpc/peer-connection.ts";
+import type { ReplyTo } from "../runtime/wire/replies.ts";
 import type { Runtime } from "./runtime.ts";
 import { RuntimeSlot } from "./runtime-slot.ts";
 
@@ -29,6 +31,12 @@ export function requireRuntime(): Runtime {
   if (runtime !== undefined) return runtime;
   if (start === undefined) throw new Error('Cannot start Shoal: import it from "shoal"');
   return start();
+}
+
+/** What the node answers; a driver lives until then. @throws NodeDiedError when the node ends before */
+export function askNode<N extends number>(type: N, header: unknown, options: RequestOptions = {}): Promise<Reply<ReplyTo<N>>> {
+  const runtime = requireRuntime();
+  return runtime.holdWhile(runtime.daemon.request(type, header, options));
 }
 
 /** @throws ShoalError when Shoal does not run any more: see `RuntimeSlot` */

@@ -51,10 +51,7 @@ export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessI
   const { onLine, spillRoot, ...configuration } = options;
   const directories = createSessionDirectories(randomHex(6), spillRoot);
   let hasExited = false;
-  let onExited: () => void = () => {};
-  const exited = new Promise<void>((resolve) => {
-    onExited = resolve;
-  });
+  const { promise: exited, resolve: onExited } = Promise.withResolvers<void>();
   const child = new Child({
     entry: ownModule("entry/daemon"),
     execArgv: ["--disable-warning=ExperimentalWarning"],
@@ -62,10 +59,7 @@ export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessI
     onLine: (_stream, line) => onLine(line),
     // It says one thing: that it listens.
     onMessage: () => {
-      connectProven(`${directories.sockets}/daemon`, { token: options.token, processId: driverId }).then(
-        (socket) => transport.connected(socket),
-        (error: unknown) => transport.failed((error as Error).message),
-      );
+      connectLater(transport, `${directories.sockets}/daemon`, { token: options.token, processId: driverId });
     },
     onExit: (exit) => {
       hasExited = true;
@@ -92,4 +86,11 @@ export function startDaemonProcess(options: LocalNodeOptions, driverId: ProcessI
     // The daemon hears of it and removes everything.
     abandon: () => {},
   };
+}
+
+export function connectLater(transport: DeferredTransport, path: string, identity: { token: string; processId: ProcessId }): void {
+  connectProven(path, identity).then(
+    (socket) => transport.connected(socket),
+    (error: unknown) => transport.failed((error as Error).message),
+  );
 }

@@ -40,22 +40,21 @@ export interface GraphRuntime {
   holdWhile<T>(promise: Promise<T>): Promise<T>;
 }
 
-/** A call of a task in a graph. */
-export interface TaskBinding {
-  readonly kind: "task";
+interface CallBinding {
   readonly name: string;
   readonly numReturns: number;
   readonly args: readonly unknown[];
   readonly submit: (...args: unknown[]) => unknown;
 }
 
+/** A call of a task in a graph. */
+export interface TaskBinding extends CallBinding {
+  readonly kind: "task";
+}
+
 /** A call of a method of an actor that exists. */
-export interface MethodBinding {
+export interface MethodBinding extends CallBinding {
   readonly kind: "method";
-  readonly name: string;
-  readonly numReturns: number;
-  readonly args: readonly unknown[];
-  readonly submit: (...args: unknown[]) => unknown;
   /** The actor, and the method's own name. */
   readonly actor: GraphActor;
   readonly method: string;

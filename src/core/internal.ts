@@ -12,9 +12,10 @@ export {
   flag,
   isPlainObject,
   milliseconds,
+  number,
   oneOf,
   type Option,
-  type OptionSubject,
+  type OptionSet,
   readOptions,
   text,
   timeLimit,
@@ -36,6 +37,8 @@ export { inspectSerializability, type SerializabilityReport } from "./objects/in
 // This process, actors and references.
 export { actorIdOf } from "./actors/actor-handle.ts";
 export { isWorker } from "./runtime-slot.ts";
+export { within } from "./objects/waiting-limits.ts";
+export { isThenable } from "../runtime/base/thenable.ts";
 export { isObjectRef } from "./objects/object-ref.ts";
 
 // Python code.

@@ -6,12 +6,11 @@
  */
 import { describeValue } from "../runtime/base/describe.ts";
 import { keyObstacle, sizeObstacle } from "../runtime/head/key-values.ts";
-import type { Reply } from "../runtime/rpc/peer-connection.ts";
 import type { KeyValueGetHeader, KeyValueListHeader, KeyValueNameHeader, KeyValuePutHeader } from "../runtime/wire/key-value-messages.ts";
 import { MESSAGE } from "../runtime/wire/messages.ts";
-import type { ReplyTo } from "../runtime/wire/replies.ts";
-import { requireRuntime } from "./current-runtime.ts";
-import { resolveKvOptions, resolveKvPutOptions } from "./options/operation-options.ts";
+import { askNode, requireRuntime } from "./current-runtime.ts";
+import { readOptions } from "./options/option-kinds.ts";
+import { KV, KV_PUT } from "./options/operation-options.ts";
 import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
 
 /**
@@ -26,8 +25,8 @@ import type { KvOptions, KvPutOptions, KvValue } from "./cluster-types.ts";
  * await kvGet("model/version"); // { name: "v7", at: 1763... }
  */
 export async function kvPut(key: string, value: KvValue, options?: KvPutOptions): Promise<boolean> {
-  const { namespace, overwrite } = resolveKvPutOptions(options);
-  const name = nameOf("put", key, namespace);
+  const { namespace, overwrite } = readOptions(options, KV_PUT);
+  const name = nameOf("put", key, { namespace });
   const isBytes = value instanceof Uint8Array;
   const bytes = isBytes ? value : new TextEncoder().encode(jsonOf(value, key));
   const obstacle = sizeObstacle(bytes.byteLength);
@@ -43,7 +42,7 @@ export async function kvPut(key: string, value: KvValue, options?: KvPutOptions)
  * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
  */
 export async function kvGet<T = unknown>(key: string, options?: KvOptions): Promise<T | undefined> {
-  const header: KeyValueGetHeader = { ...nameOf("get", key, resolveKvOptions(options).namespace), withValue: true };
+  const header: KeyValueGetHeader = { ...nameOf("get", key, options), withValue: true };
   const { header: form, body } = await ask(MESSAGE.KV_GET, header);
   if (form === undefined) return undefined;
   return (form === "bytes" ? new Uint8Array(body) : JSON.parse(new TextDecoder().decode(body))) as T;
@@ -55,7 +54,7 @@ export async function kvGet<T = unknown>(key: string, options?: KvOptions): Prom
  * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
  */
 export async function kvExists(key: string, options?: KvOptions): Promise<boolean> {
-  const header: KeyValueGetHeader = { ...nameOf("look for", key, resolveKvOptions(options).namespace), withValue: false };
+  const header: KeyValueGetHeader = { ...nameOf("look for", key, options), withValue: false };
   return (await ask(MESSAGE.KV_GET, header)).header !== undefined;
 }
 
@@ -66,7 +65,7 @@ export async function kvExists(key: string, options?: KvOptions): Promise<boolea
  * @throws TypeError, RangeError for what can be no key, NodeDiedError when the node ends before the answer
  */
 export async function kvDelete(key: string, options?: KvOptions): Promise<boolean> {
-  const header: KeyValueNameHeader = nameOf("delete", key, resolveKvOptions(options).namespace);
+  const header: KeyValueNameHeader = nameOf("delete", key, options);
   return (await ask(MESSAGE.KV_DELETE, header)).header;
 }
 
@@ -77,23 +76,22 @@ export async function kvDelete(key: string, options?: KvOptions): Promise<boolea
  */
 export async function kvList(prefix = "", options?: KvOptions): Promise<string[]> {
   if (typeof prefix !== "string") throw new TypeError(`Cannot list keys: a prefix is text: received ${describeValue(prefix)}`);
-  const header: KeyValueListHeader = { namespace: namespaceOf(resolveKvOptions(options).namespace), prefix };
+  const header: KeyValueListHeader = { namespace: namespaceOf(options), prefix };
   return (await ask(MESSAGE.KV_LIST, header)).header;
 }
 
 /** A head that is away answers when it, or another one, is there. */
-async function ask<N extends number>(type: N, header: unknown, parts: readonly Uint8Array[] = []): Promise<Reply<ReplyTo<N>>> {
-  const runtime = requireRuntime();
-  return await runtime.holdWhile(runtime.daemon.request(type, header, { parts, timeoutMs: 0 }));
+function ask<N extends number>(type: N, header: unknown, parts: readonly Uint8Array[] = []): ReturnType<typeof askNode<N>> {
+  return askNode(type, header, { parts, timeoutMs: 0 });
 }
 
-function namespaceOf(given: string | undefined): string {
-  return given ?? requireRuntime().options.namespace;
+function namespaceOf(options: KvOptions | undefined): string {
+  return readOptions(options, KV).namespace ?? requireRuntime().options.namespace;
 }
 
-function nameOf(what: string, key: string, given: string | undefined): KeyValueNameHeader {
+function nameOf(what: string, key: string, options: KvOptions | undefined): KeyValueNameHeader {
   if (typeof key !== "string") throw new TypeError(`Cannot ${what} a value: its key is text: received ${describeValue(key)}`);
-  const name = { namespace: namespaceOf(given), key };
+  const name = { namespace: namespaceOf(options), key };
   const obstacle = keyObstacle(name);
   if (obstacle !== undefined) throw new RangeError(`Cannot ${what} a value: ${obstacle}`);
   return name;

@@ -34,7 +34,7 @@ import type { ByteRange } from "../runtime/wire/value/byte-reader.ts";
 import { type DecodeHooks, decodeRange, decodeValue } from "../runtime/wire/value/decode.ts";
 import { encodeValue, type Reduced, UnsupportedValueError } from "../runtime/wire/value/encode.ts";
 import { ERROR_BYTES_MAX } from "./limits.ts";
-import { HandleGroup } from "./objects/handle-group.ts";
+import { handleGroup } from "./objects/handle-group.ts";
 import { entryOf, isObjectRef } from "./objects/object-ref.ts";
 
 /** Application types inside a value; the numbers are part of the protocol. */
@@ -440,14 +440,14 @@ export class Serializer implements ValueCodec {
 
   #hooksWith({ refs = NO_ENTRIES, dependencies = NO_VALUES }: DecodeContext): DecodeHooks {
     if (refs.length === 0 && dependencies.length === 0) return this.hooks;
-    const group = new HandleGroup(this.#options.table);
+    const newHandle = handleGroup(this.#options.table);
     return {
       revive: (kind, payload) => {
         if (kind === KIND.DEPENDENCY) return dependencies[payload as number];
-        if (kind === KIND.REF) return group.newHandle(refs[payload as number]);
+        if (kind === KIND.REF) return newHandle(refs[payload as number]);
         const at = REFERENCE_AT.get(kind);
         const place = at === undefined ? undefined : (payload as unknown[])[at];
-        return this.#revive(kind, payload, place === undefined ? undefined : group.newHandle(refs[place as number]));
+        return this.#revive(kind, payload, place === undefined ? undefined : newHandle(refs[place as number]));
       },
     };
   }
@@ -519,17 +519,12 @@ export class Serializer implements ValueCodec {
       const entry = entryOf(value);
       const { table } = this.#options;
       if (!entry.tracked) table.track(entry, value);
-      const index = this.#collect(table.publish(entry), entry);
+      const index = this.collect(table.publish(entry), entry);
       return { kind: KIND.REF, payload: index };
     }
     if (value instanceof DependencyMark) return { kind: KIND.DEPENDENCY, payload: value.index };
     if (isRegisteredError(value)) return { kind: KIND.SHOAL_ERROR, payload: toWire(value) };
     return this.reducer.reduce(value);
-  }
-
-  /** For handles, which are counted like refs. */
-  collect(ref: ContainedRef, entry: ObjectEntry): number {
-    return this.#collect(ref, entry);
   }
 
   /** A definition that must be known before the value that is being encoded can be read. @returns whether it is the first time */
@@ -540,20 +535,15 @@ export class Serializer implements ValueCodec {
     return true;
   }
 
-  /** @returns its place in the list that travels beside the value, which is how the value refers to it */
-  #collect(ref: ContainedRef, entry: ObjectEntry): number {
+  /** Also for handles, which are counted like refs. @returns its place in the list that travels beside the value, which is how the value refers to it */
+  collect(ref: ContainedRef, entry: ObjectEntry): number {
     this.#collected ??= { refs: [], entries: [], definitions: [] };
     this.#collected.refs.push(ref);
     return this.#collected.entries.push(entry) - 1;
   }
 
   #revive(kind: number, payload: unknown, held?: object): unknown {
-    switch (kind) {
-      case KIND.SHOAL_ERROR:
-        return fromWire(payload);
-      default:
-        return this.reducer.revive(kind, payload, held);
-    }
+    return kind === KIND.SHOAL_ERROR ? fromWire(payload) : this.reducer.revive(kind, payload, held);
   }
 }
 

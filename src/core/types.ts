@@ -191,8 +191,8 @@ export interface ResourceOptions {
 /** Decides after which errors of its own a task is run again. */
 export type RetryOn = boolean | readonly (abstract new (...args: any) => Error)[] | ((error: unknown) => boolean);
 
-/** The options of a task: of `remote(fn, options)` and of `f.options(options)`. */
-export interface TaskOptions<N extends ReturnCount = ReturnCount> extends ResourceOptions, SchedulingOptions {
+/** The options of single calls, of tasks as of methods. */
+interface CallOptions<N extends ReturnCount> {
   /**
    * Into how many references the result is split: 0 to 1,000. For more than 1 the function returns a tuple. `"streaming"`: its items are a stream, for
    * what returns an iterator or iterable without being a native generator. Default: 1, and `"streaming"` for generators.
@@ -203,12 +203,28 @@ export interface TaskOptions<N extends ReturnCount = ReturnCount> extends Resour
    * 64 MB of them.
    */
   highWaterMark?: number | undefined;
+  /**
+   * Which errors that the function throws are retried, as often as `maxRetries` or, for methods, `maxTaskRetries` says: none, all, those of some classes, or those
+   * that a predicate in the caller accepts. The predicate of a method stays with the process that gave it. Default: false.
+   */
+  retryOn?: RetryOn | undefined;
+  /** Time before each retry, in milliseconds; of a method before those because of `retryOn`. Default: 0. */
+  retryDelayMs?: number | undefined;
+  /**
+   * How long it may take from its submission on, in milliseconds, waiting for arguments and for a worker included. Then it is cancelled and its
+   * references fail with `TaskTimeoutError`. Default: no limit.
+   */
+  timeoutMs?: number | undefined;
+  /** Cancels it, as `cancel` does, when it aborts. Stays in this process: it does not travel with the remote function. Default: none. */
+  signal?: AbortSignal | undefined;
+  /** The name in errors, logs and tools. Default: that of the function, or `Class.method`. */
+  name?: string | undefined;
+}
+
+/** The options of a task: of `remote(fn, options)` and of `f.options(options)`. */
+export interface TaskOptions<N extends ReturnCount = ReturnCount> extends CallOptions<N>, ResourceOptions, SchedulingOptions {
   /** How often it is run again when its worker or node dies, or `retryOn` says so; -1 is without end. Default: 3. */
   maxRetries?: number | undefined;
-  /** Which errors that the function throws are retried: none, all, those of some classes, or those that a predicate in the caller accepts. Default: false. */
-  retryOn?: RetryOn | undefined;
-  /** Time before each retry, in milliseconds. Default: 0. */
-  retryDelayMs?: number | undefined;
   /**
    * How many calls of the function one worker process takes: with the last one it takes no other task, and another worker takes its place, which
    * gives back what the function's libraries leak. It belongs to the function, so `f.options()` does not take it. Without effect in in-process mode. Default: 0,
@@ -218,46 +234,14 @@ export interface TaskOptions<N extends ReturnCount = ReturnCount> extends Resour
    * const convert = remote(convertWithALeak, { maxCalls: 100 });
    */
   maxCalls?: number | undefined;
-  /**
-   * How long it may take from its submission on, in milliseconds, waiting for arguments and for a worker included. Then it is cancelled and its
-   * references fail with `TaskTimeoutError`. Default: no limit.
-   */
-  timeoutMs?: number | undefined;
-  /** Cancels it, as `cancel` does, when it aborts. Stays in this process: it does not travel with the remote function. Default: none. */
-  signal?: AbortSignal | undefined;
-  /** The name in errors, logs and tools. Default: that of the function. */
-  name?: string | undefined;
 }
 
 /** The options of one actor method: `handle.method.options(options)`. */
-export interface MethodOptions<N extends ReturnCount = ReturnCount> {
-  /**
-   * Into how many references the result is split: 0 to 1,000. For more than 1 the method returns a tuple. `"streaming"`: its items are a stream, for
-   * what returns an iterator or iterable without being a native generator. Default: 1, and `"streaming"` for generators.
-   */
-  numReturns?: N | undefined;
-  /**
-   * For streams: how many items may be produced ahead of their consumption, from 1; `Infinity` is no limit. Default: 256, and no more than
-   * 64 MB of them.
-   */
-  highWaterMark?: number | undefined;
-  /** How long it may take from its submission on, in milliseconds. Then it is cancelled and its references fail with `TaskTimeoutError`. Default: no limit. */
-  timeoutMs?: number | undefined;
-  /** Cancels it, as `cancel` does, when it aborts. Default: none. */
-  signal?: AbortSignal | undefined;
-  /** The name in errors, logs and tools. Default: `Class.method`. */
-  name?: string | undefined;
+export interface MethodOptions<N extends ReturnCount = ReturnCount> extends CallOptions<N> {
   /** In which of the actor's `concurrencyGroups` it runs, or `"default"`. Default: `"default"`. */
   concurrencyGroup?: string | undefined;
   /** How often a call that was under way at a restart is sent again; -1 is without end. Default: that of the actor. */
   maxTaskRetries?: number | undefined;
-  /**
-   * Which errors that the method throws are retried, as often as `maxTaskRetries` says: none, all, those of some classes, or those that a
-   * predicate in the caller accepts. A predicate stays with the process that gave it. Default: false.
-   */
-  retryOn?: RetryOn | undefined;
-  /** Time before each retry because of `retryOn`, in milliseconds. Default: 0. */
-  retryDelayMs?: number | undefined;
 }
 
 /** The options of an actor's methods, by their names. */
@@ -385,19 +369,6 @@ export type PutFunction = <T>(
 ) => ObjectRef<T>;
 
 /**
- * Waits until `numReturns` of the references are ready or `timeoutMs` is over, and splits them; both parts keep their order. A failed
- * task is ready, and so is a stream whose next item or end has come.
- *
- * @throws RangeError when `numReturns` is more than there are references, or one is given twice.
- * @example
- * const [ready, pending] = await wait(refs, { numReturns: 2, timeoutMs: 1000 });
- */
-export type WaitFunction = <R extends AnyRef | ObjectRefGenerator<unknown>>(
-  refs: readonly R[],
-  options?: WaitOptions,
-) => Promise<[ready: R[], pending: R[]]>;
-
-/**
  * Makes a function or a class remote. What it captures is taken at the first `.remote()` and travels with it.
  *
  * @throws TypeError for what is neither, for an unknown option or a value of a wrong type; RangeError for one out of range.
@@ -425,21 +396,6 @@ export interface GetActorOptions {
   namespace?: string | undefined;
 }
 
-/**
- * The handle of a named actor; the type is the caller's word.
- *
- * @throws ActorDiedError when no living actor has the name.
- * @example
- * const counter = await getActor<Counter>("counter");
- */
-export type GetActorFunction = <I>(name: string, options?: GetActorOptions) => Promise<ActorHandle<I>>;
-
-/** Resolves when the actor's constructor has run. @throws ActorDiedError when it threw, with the error as its cause. @throws GetTimeoutError */
-export type ReadyFunction = (actor: AnyActorHandle, options?: GetOptions) => Promise<void>;
-
-/** Ends an actor after the calls that it has already received. Resolves when its process is gone. */
-export type TerminateFunction = (actor: AnyActorHandle) => Promise<void>;
-
 /** The options of `cancel`. */
 export interface CancelOptions {
   /** End the worker process at once if the task has begun, instead of telling it, interrupting it, and ending it after 3 seconds. Not for calls of actors. Default: false. */
@@ -448,26 +404,8 @@ export interface CancelOptions {
   recursive?: boolean | undefined;
 }
 
-/**
- * Cancels the call behind a reference or a stream: each of its references fails with `TaskCancelledError` at once, and it is not retried. One that has ended is left alone.
- *
- * A call that has not begun never will. One that has sees the `signal` of its `getRuntimeContext()` abort, and what it awaits of Shoal rejects.
- * A task that computes without a pause is interrupted where it stands; one that has not ended after 3 seconds loses its worker process. A call of an actor
- * is told and no more: a method that computes without a pause runs to its end.
- *
- * @throws TypeError for what is no reference of a call, and for `force` with a call of an actor: `kill` ends actors.
- * @example
- * const ref = search.remote(data);
- * cancel(ref);
- * await ref; // TaskCancelledError
- */
-export type CancelFunction = (ref: AnyRef | ObjectRefGenerator<unknown>, options?: CancelOptions) => void;
-
 /** The options of `kill`. */
 export interface KillOptions {
   /** End it for good, whatever its `maxRestarts`. Default: true. */
   noRestart?: boolean | undefined;
 }
-
-/** Ends an actor's process at once: calls under way fail with `ActorDiedError`. Resolves when the process is gone. */
-export type KillFunction = (actor: AnyActorHandle, options?: KillOptions) => Promise<void>;

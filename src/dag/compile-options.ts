@@ -1,19 +1,10 @@
 /** The options of `compile`: what is allowed, and the defaults. */
 import type { CompileOptions } from "../core/index.ts";
-import { count, milliseconds, type Option, type OptionSubject, readOptions } from "../core/internal.ts";
+import { count, milliseconds, type OptionSet } from "../core/internal.ts";
 
 export type ResolvedCompileOptions = { readonly [K in keyof Required<CompileOptions>]: number };
 
-const COMPILE_OPTIONS = {
-  // Positions in a ring are 32 bits wide, and a ring has twice the room.
-  bufferSizeBytes: count({ min: 1, max: 2 ** 29 }, 1024 * 1024),
-  // Ray's default of 10 makes a program that begins a batch and then awaits it an error; what is under way costs a few hundred bytes here.
-  maxInflightExecutions: count({ min: 1, max: 1_000_000 }, 1000),
-  submitTimeoutMs: milliseconds(10_000),
-} satisfies { readonly [K in keyof Required<CompileOptions>]: Option<number> };
-
-const COMPILE: OptionSubject = {
-  set: "set",
+export const COMPILE: OptionSet<ResolvedCompileOptions> = {
   of: "a compiled graph",
   otherNames: {
     _buffer_size_bytes: "it is bufferSizeBytes",
@@ -22,9 +13,11 @@ const COMPILE: OptionSubject = {
     _max_buffered_results: "results are kept as long as somebody holds their reference",
     enable_asyncio: "execute never blocks; executeAsync waits for room",
   },
+  options: {
+    // Positions in a ring are 32 bits wide, and a ring has twice the room.
+    bufferSizeBytes: count({ min: 1, max: 2 ** 29 }, 1024 * 1024),
+    // Ray's default of 10 makes a program that begins a batch and then awaits it an error; what is under way costs a few hundred bytes here.
+    maxInflightExecutions: count({ min: 1, max: 1_000_000 }, 1000),
+    submitTimeoutMs: milliseconds(10_000),
+  },
 };
-
-/** @throws TypeError, RangeError */
-export function resolveCompileOptions(options: CompileOptions | undefined): ResolvedCompileOptions {
-  return readOptions(options, COMPILE_OPTIONS, COMPILE);
-}

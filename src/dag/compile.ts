@@ -5,18 +5,18 @@
  * channel. An actor is part of one compiled graph at a time.
  */
 import type { CompileOptions } from "../core/index.ts";
-import { graphRuntime, isObjectRef } from "../core/internal.ts";
+import { graphRuntime, isObjectRef, readOptions } from "../core/internal.ts";
 import { channelsUnavailableReason } from "../runtime/objects/graph-memory.ts";
 import { CallEngine } from "./call-engine.ts";
 import { ChannelEngine } from "./channel-engine.ts";
-import { resolveCompileOptions } from "./compile-options.ts";
+import { COMPILE } from "./compile-options.ts";
 import { CompiledGraphHandle, type GraphSignature } from "./compiled-graph.ts";
 import { GraphClosedError } from "./graph-errors.ts";
 import { planGraph, type PlannedGraph } from "./graph-plan.ts";
 import { type CallState, type NodeState, nodesOf } from "./node-state.ts";
 
 export async function compileGraph(root: NodeState, options: CompileOptions | undefined): Promise<CompiledGraphHandle> {
-  const resolved = resolveCompileOptions(options);
+  const resolved = readOptions(options, COMPILE);
   const nodes = nodesOf(root);
   checkCalls(nodes);
   const runtime = graphRuntime();

@@ -49,9 +49,9 @@ function evaluate(node: NodeState, input: unknown, valueOf: (state: NodeState) =
     case "attribute":
       return partAt(input, pathOf(node));
     case "call":
-      return node.binding.submit(...withValues(node.binding.args, { hasNestedNodes: node.hasNestedNodes, valueOf }));
+      return node.binding.submit(...withValues(node.binding.args, node, valueOf));
     case "actor":
-      return node.binding.create(...withValues(node.binding.args, { hasNestedNodes: node.hasNestedNodes, valueOf }));
+      return node.binding.create(...withValues(node.binding.args, node, valueOf));
     case "actorCall":
       return callActor(node, valueOf);
     case "outputs":
@@ -62,5 +62,5 @@ function evaluate(node: NodeState, input: unknown, valueOf: (state: NodeState) =
 function callActor(node: ActorCallState, valueOf: (state: NodeState) => unknown): unknown {
   const handle = valueOf(node.actor) as Record<string, { remote(...args: unknown[]): unknown }>;
   const method = handle[node.method] as { remote(...args: unknown[]): unknown };
-  return method.remote(...withValues(node.args, { hasNestedNodes: node.hasNestedNodes, valueOf }));
+  return method.remote(...withValues(node.args, node, valueOf));
 }

@@ -97,13 +97,14 @@ export function findNodes(args: readonly unknown[]): { dependencies: NodeState[]
 /** The arguments with `valueOf` in place of each node; what holds none is not copied. */
 export function withValues(
   args: readonly unknown[],
-  options: { hasNestedNodes: boolean; valueOf: (state: NodeState) => unknown },
+  { hasNestedNodes }: { readonly hasNestedNodes: boolean },
+  valueOf: (state: NodeState) => unknown,
 ): unknown[] {
   const copies = new Map<object, unknown>();
   const replace = (value: unknown): unknown => {
     const state = nodeState(value);
-    if (state !== undefined) return options.valueOf(state);
-    if (!options.hasNestedNodes || !(Array.isArray(value) || isPlainObject(value))) return value;
+    if (state !== undefined) return valueOf(state);
+    if (!hasNestedNodes || !(Array.isArray(value) || isPlainObject(value))) return value;
     const known = copies.get(value);
     if (known !== undefined) return known;
     // Registered before its items are looked at: data may lead back to itself.

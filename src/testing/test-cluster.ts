@@ -71,7 +71,6 @@ export interface PartitionOptions {
 }
 
 interface Parts {
-  heads: readonly LocalHead[];
   token: string;
   network: TestNetwork;
   folder: string;
@@ -88,10 +87,7 @@ export class TestCluster implements AsyncDisposable {
   readonly address: string;
   /** With it more nodes could join from elsewhere; undefined without TLS. */
   readonly joinToken: string | undefined;
-  readonly #token: string;
-  readonly #network: TestNetwork;
-  readonly #folder: string;
-  readonly #options: TestClusterOptions;
+  readonly #parts: Parts;
   readonly #nodes = new Map<string, RunningNode>();
   readonly #hosts = new Map<TestNode, string>();
   /** By their addresses; those that were killed are not there. */
@@ -100,13 +96,10 @@ export class TestCluster implements AsyncDisposable {
   #start: LocalHead;
   #addresses: readonly string[];
 
-  private constructor({ heads, token, network, folder, options }: Parts) {
+  private constructor(parts: Parts, heads: readonly LocalHead[]) {
+    this.#parts = parts;
     for (const head of heads) this.#keepHead(head);
     this.#start = heads[0] as LocalHead;
-    this.#token = token;
-    this.#network = network;
-    this.#folder = folder;
-    this.#options = options;
     this.#addresses = heads.map(({ address }) => address);
     this.address = this.#addresses.join(",");
     this.joinToken = this.#start.joinToken;
@@ -131,12 +124,12 @@ export class TestCluster implements AsyncDisposable {
     const folder = newProgramFolder("shoal-test-");
     const network = new TestNetwork(folder);
     const token = newToken();
-    const parts: Omit<Parts, "heads"> = { token, network, folder, options };
+    const parts: Parts = { token, network, folder, options };
     const heads: LocalHead[] = [];
     let cluster: TestCluster | undefined;
     try {
       for (let number = 0; number < count; number += 1) heads.push(await startTestHead(parts, `tcp://${network.newHost()}:0`));
-      cluster = new TestCluster({ ...parts, heads });
+      cluster = new TestCluster(parts, heads);
       await cluster.addNode(options.head);
       return cluster;
     } catch (error) {
@@ -149,15 +142,16 @@ export class TestCluster implements AsyncDisposable {
   /** Resolves when the node has joined. */
   async addNode(options: NodeOptions = {}): Promise<TestNode> {
     const { joinToken, needsCertificates } = this.#start;
-    const host = this.#network.newHost();
+    const { network, options: ofCluster, token } = this.#parts;
+    const host = network.newHost();
     const started = await startNode({
-      extensions: extensionsOf(this.#options),
+      extensions: extensionsOf(ofCluster),
       ...options,
-      ...(needsCertificates ? { joinToken } : { token: this.#token }),
+      ...(needsCertificates ? { joinToken } : { token }),
       headAddress: this.#addresses,
       listenAddress: `tcp://${host}:0`,
-      networkFaults: this.#network.placeOf(host),
-      onLine: onLineOf(this.#options),
+      networkFaults: network.placeOf(host),
+      onLine: onLineOf(ofCluster),
     });
     const { nodeId, pid } = started;
     const node: TestNode = {
@@ -213,8 +207,7 @@ export class TestCluster implements AsyncDisposable {
     if (this.#addresses.length === 1) await this.killHead();
     const address = this.#addresses.find((one) => !this.#heads.has(one));
     if (address === undefined) return;
-    const parts = { token: this.#token, network: this.#network, folder: this.#folder, options: this.#options };
-    const head = await startTestHead(parts, address);
+    const head = await startTestHead(this.#parts, address);
     this.#keepHead(head);
     this.#start = head;
   }
@@ -256,19 +249,19 @@ export class TestCluster implements AsyncDisposable {
    */
   async partition(from: TestSide, to?: TestSide, { oneWay = false }: PartitionOptions = {}): Promise<void> {
     const others = to ?? (["head", ...this.nodes] as const).filter((member) => !from.includes(member));
-    await this.#network.cut(this.#hostsOf(from), this.#hostsOf(others), { oneWay });
+    await this.#parts.network.cut(this.#hostsOf(from), this.#hostsOf(others), { oneWay });
   }
 
   /** Ends all cuts. */
   async heal(): Promise<void> {
-    await this.#network.heal();
+    await this.#parts.network.heal();
   }
 
   /** Ends all of it; nothing is left. */
   async shutdown(): Promise<void> {
     await Promise.all(this.nodes.map((node) => this.removeNode(node)));
     await Promise.all(Array.from(this.#heads.values(), endHead));
-    removeProgramFolder(this.#folder);
+    removeProgramFolder(this.#parts.folder);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -300,7 +293,7 @@ function controlPlaneOf({ urls, token, tls, replicas = 1 }: TestNats, folder: st
   return { kind: "nats", urls, cluster, name: "head of a test", replicas, ...(token !== undefined && { token }), ...(tls && { tls }) };
 }
 
-function startTestHead({ token, network, folder, options }: Omit<Parts, "heads">, address: string): Promise<LocalHead> {
+function startTestHead({ token, network, folder, options }: Parts, address: string): Promise<LocalHead> {
   return startHead({
     address,
     hasRivals: (options.heads ?? 1) > 1,

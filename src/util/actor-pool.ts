@@ -4,10 +4,10 @@
  * Decides the order in which results are given out: `map` and `getNext` in the order of the values, `mapUnordered` and `getNextUnordered` as they
  * come. Which actor works and which is free is the roster's; the actors stay the caller's, and the pool ends none.
  */
-import { type AnyActorHandle, GetTimeoutError, ready } from "../core/index.ts";
-import { flag, readOptions, timeLimit } from "../core/internal.ts";
+import { type AnyActorHandle, GetTimeoutError } from "../core/index.ts";
+import { flag, readOptions, timeLimit, within } from "../core/internal.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
-import { Roster, type Ticket } from "./roster.ts";
+import { hasDied, Roster, type Ticket } from "./roster.ts";
 
 /** Values that `map` begins ahead of the results that were taken, for each actor: it hides uneven run times and bounds what is held. */
 const AHEAD_PER_ACTOR = 4;
@@ -30,12 +30,12 @@ interface Submitted {
   isSettled: boolean;
 }
 
-const NEXT_OPTIONS = { timeoutMs: timeLimit(), ignoreIfTimedOut: flag(false) };
 const NEXT = {
-  set: "set",
   of: "getNext",
   otherNames: { timeout: "it is timeoutMs, in milliseconds", ignore_if_timedout: "it is ignoreIfTimedOut" },
+  options: { timeoutMs: timeLimit() },
 };
+const NEXT_IN_ORDER = { ...NEXT, options: { ...NEXT.options, ignoreIfTimedOut: flag(false) } };
 
 /**
  * Spreads calls over actors: one call at a time for each, the next value to whichever is free.
@@ -111,7 +111,7 @@ export class ActorPool<H extends AnyActorHandle> {
    * @throws RangeError when there is none. GetTimeoutError when `timeoutMs` is over; the result stays the next one, unless `ignoreIfTimedOut`.
    */
   async getNext<R = any>(options?: NextInOrderOptions): Promise<R> {
-    const { timeoutMs, ignoreIfTimedOut } = readOptions(options, NEXT_OPTIONS, NEXT);
+    const { timeoutMs, ignoreIfTimedOut } = readOptions(options, NEXT_IN_ORDER);
     // Taken out before the wait: another getNext meanwhile is for the one after it.
     const next = this.#submitted.shift();
     if (next === undefined) throw noneLeft();
@@ -128,7 +128,7 @@ export class ActorPool<H extends AnyActorHandle> {
    * @throws RangeError when there is none. GetTimeoutError when `timeoutMs` is over.
    */
   async getNextUnordered<R = any>(options?: NextOptions): Promise<R> {
-    const { timeoutMs } = readOptions(options, { timeoutMs: NEXT_OPTIONS.timeoutMs }, NEXT);
+    const { timeoutMs } = readOptions(options, NEXT);
     const end = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
     for (;;) {
       if (this.#submitted.length === 0) throw noneLeft();
@@ -173,15 +173,6 @@ export class ActorPool<H extends AnyActorHandle> {
   }
 }
 
-async function hasDied(actor: AnyActorHandle): Promise<boolean> {
-  try {
-    await ready(actor);
-    return false;
-  } catch {
-    return true;
-  }
-}
-
 function requireFunction(call: unknown, action: string): void {
   if (typeof call !== "function")
     throw new TypeError(
@@ -201,20 +192,8 @@ function timedOut(timeoutMs: number | undefined, what: string): GetTimeoutError 
   });
 }
 
-/** Whether the promise settled, either way, before the time was over; without a limit, once it has. No timer is left when it settles first. */
+/** Whether the promise settled, either way, before the time was over; without a limit, once it has. */
 async function settledWithin(promise: PromiseLike<unknown>, timeoutMs: number | undefined): Promise<boolean> {
-  const settled = promise.then(
-    () => true,
-    () => true,
-  );
-  if (timeoutMs === undefined) return settled;
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, false);
-  });
-  try {
-    return await Promise.race([settled, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const settled = Promise.allSettled([promise]);
+  return (await within(settled, { timeoutMs, signal: undefined })) !== undefined;
 }

@@ -5,6 +5,7 @@
  * decides which functions are kept: it names those to forget. The initializer runs in the constructor; what it returns is awaited before the first
  * chunk. Called by `pool.ts` alone.
  */
+import { isThenable } from "../core/internal.ts";
 import type { ObjectRef } from "../core/index.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
@@ -42,8 +43,4 @@ export class PoolWorker {
     }
     return results;
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }

@@ -12,7 +12,6 @@ import {
   kill,
   type ObjectRef,
   put,
-  ready,
   remote,
   ShoalError,
   terminate,
@@ -20,7 +19,7 @@ import {
 import { count, custom, describeValue, readOptions } from "../core/internal.ts";
 import { type ChunkCall, PoolWorker } from "./pool-worker.ts";
 import { type AnyIterable, readAhead, requireIterable } from "./read-ahead.ts";
-import { Roster, type Ticket } from "./roster.ts";
+import { hasDied, Roster, type Ticket } from "./roster.ts";
 
 type AnyFunction = (...args: never[]) => unknown;
 type Worker = ActorHandle<PoolWorker>;
@@ -54,29 +53,22 @@ export interface ChunkOptions {
   chunkSize?: number | undefined;
 }
 
-const POOL_OPTIONS = {
-  processes: optionalCount(),
-  initializer: custom<AnyFunction | undefined>("a function is needed", undefined, (value) =>
-    typeof value === "function" ? "ok" : "wrong type",
-  ),
-  initializerArgs: custom<readonly unknown[]>("an array is needed", [], (value) => (Array.isArray(value) ? "ok" : "wrong type")),
-  maxTasksPerChild: optionalCount(),
-  actorOptions: custom<ActorOptions>("an object is needed", {}, (value) =>
-    typeof value === "object" && value !== null ? "ok" : "wrong type",
-  ),
-};
 const POOL = {
-  set: "set",
   of: "a pool",
   otherNames: { maxtasksperchild: "it is maxTasksPerChild", initargs: "it is initializerArgs", ray_remote_args: "it is actorOptions" },
+  options: {
+    processes: count({ min: 1 }, undefined),
+    initializer: custom<AnyFunction | undefined>("a function is needed", undefined, (value) =>
+      typeof value === "function" ? "ok" : "wrong type",
+    ),
+    initializerArgs: custom<readonly unknown[]>("an array is needed", [], (value) => (Array.isArray(value) ? "ok" : "wrong type")),
+    maxTasksPerChild: count({ min: 1 }, undefined),
+    actorOptions: custom<ActorOptions>("an object is needed", {}, (value) =>
+      typeof value === "object" && value !== null ? "ok" : "wrong type",
+    ),
+  },
 };
-const CHUNK_OPTIONS = { chunkSize: optionalCount() };
-const CHUNK = { set: "set", of: "a pool's map", otherNames: {} };
-
-function optionalCount(): ReturnType<typeof custom<number | undefined>> {
-  const { allowed, check } = count({ min: 1 }, 1);
-  return custom<number | undefined>(allowed, undefined, check);
-}
+const CHUNK = { of: "a pool's map", options: { chunkSize: count({ min: 1 }, undefined) } };
 
 /**
  * A fixed number of processes that run functions on values. All results are promises: what is `map_async` elsewhere is `map` without an `await`.
@@ -96,8 +88,6 @@ export class Pool implements AsyncDisposable {
   readonly #kept = new WeakMap<Worker, Set<string>>();
   /** Chunks that each process has answered. */
   readonly #answered = new WeakMap<Worker, number>();
-  /** The ends of processes that were replaced. */
-  readonly #ending = new Set<Promise<void>>();
   readonly #open = new Set<Promise<unknown>>();
   readonly #started: Promise<void>;
   #processes = 1;
@@ -106,7 +96,7 @@ export class Pool implements AsyncDisposable {
 
   /** @throws TypeError for an unknown option or a value of a wrong type, RangeError for one out of range */
   constructor(options?: PoolOptions) {
-    const { processes, actorOptions, ...rest } = readOptions(options, POOL_OPTIONS, POOL);
+    const { processes, actorOptions, ...rest } = readOptions(options, POOL);
     this.#options = rest;
     const workerClass = remote(PoolWorker, actorOptions);
     this.#newWorker = (initializer, args) => workerClass.remote(initializer, args);
@@ -183,7 +173,6 @@ export class Pool implements AsyncDisposable {
     await this.#started.catch(() => {});
     while (this.#open.size > 0) await Promise.allSettled(this.#open);
     await Promise.all([...this.#roster].map((worker) => terminate(worker)));
-    await Promise.all(this.#ending);
   }
 
   /** The end of `await using`: like `terminate` and `join`. */
@@ -220,7 +209,7 @@ export class Pool implements AsyncDisposable {
     requireIterable(values, "map in a pool");
     const items = Array.from(values);
     // Checked before the wait, and cut after it: the size of a chunk depends on the processes.
-    const { chunkSize } = readOptions(options, CHUNK_OPTIONS, CHUNK);
+    const { chunkSize } = readOptions(options, CHUNK);
     const mapped = this.#started.then(() => {
       const size = chunkSize ?? Math.max(1, Math.ceil(items.length / (this.#processes * CHUNKS_PER_PROCESS)));
       const tickets: Ticket<unknown[]>[] = [];
@@ -241,7 +230,7 @@ export class Pool implements AsyncDisposable {
     const { fn, ordered } = call;
     this.#requireOpen("map in a pool", fn);
     requireIterable(values, "map in a pool");
-    const { chunkSize } = readOptions(options, CHUNK_OPTIONS, CHUNK);
+    const { chunkSize } = readOptions(options, CHUNK);
     const chunks = readAhead<unknown, unknown[]>(chunkSize === undefined ? values : inChunks(values, chunkSize), {
       begin: (item) => this.#run({ fn, form: "one" }, chunkSize === undefined ? [item] : (item as unknown[])),
       window: () => this.#processes * AHEAD_PER_PROCESS,
@@ -307,9 +296,7 @@ export class Pool implements AsyncDisposable {
     this.#answered.set(worker, answered === undefined ? 0 : answered + 1);
     if (answered !== undefined) this.#deaths = 0;
     if (answered === undefined || answered + 1 < (this.#options.maxTasksPerChild ?? Number.POSITIVE_INFINITY)) return true;
-    const ending = terminate(worker);
-    this.#ending.add(ending);
-    void ending.finally(() => this.#ending.delete(ending));
+    void this.#track(terminate(worker));
     if (this.#phase !== "terminated") this.#addWorker();
     return false;
   }
@@ -327,15 +314,6 @@ export class Pool implements AsyncDisposable {
 
 async function* flattened<R>(chunks: AsyncGenerator<R[], void, undefined>): AsyncGenerator<R, void, undefined> {
   for await (const results of chunks) yield* results;
-}
-
-async function hasDied(worker: Worker): Promise<boolean> {
-  try {
-    await ready(worker);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 async function* inChunks(values: AnyIterable<unknown>, size: number): AsyncGenerator<unknown[], void, undefined> {

@@ -6,7 +6,7 @@
  */
 
 /** What is needed of an output stream; `process.stderr` is one. */
-export interface ProgressOutput {
+interface ProgressOutput {
   isTTY?: boolean;
   columns?: number;
   write(text: string): unknown;

@@ -6,8 +6,8 @@
  * one bar: what is counted there is added here.
  */
 import { getRuntimeContext } from "../core/index.ts";
-import { custom, describeValue, isWorker, readOptions, registerSerializer, sendSignal, setSignalSink } from "../core/internal.ts";
-import { type BarState, ProgressDisplay, type ProgressOutput } from "./progress-display.ts";
+import { custom, describeValue, isWorker, number, readOptions, registerSerializer, sendSignal, setSignalSink } from "../core/internal.ts";
+import { type BarState, ProgressDisplay } from "./progress-display.ts";
 
 /** The options of a bar. */
 export interface ProgressOptions {
@@ -21,14 +21,15 @@ export interface ProgressOptions {
 
 const textOption = (fallback: string): ReturnType<typeof custom<string>> =>
   custom("text is needed", fallback, (value) => (typeof value === "string" ? "ok" : "wrong type"));
-const OPTIONS = {
-  description: textOption(""),
-  total: custom<number | undefined>("a number from 0 is needed", undefined, (value) =>
-    typeof value !== "number" ? "wrong type" : value >= 0 ? "ok" : "out of range",
-  ),
-  unit: textOption("it"),
+const PROGRESS_BAR = {
+  of: "a progress bar",
+  otherNames: { desc: "it is description" },
+  options: {
+    description: textOption(""),
+    total: number("a number from 0 is needed", undefined, (value) => value >= 0),
+    unit: textOption("it"),
+  },
 };
-const SUBJECT = { set: "set", of: "a progress bar", otherNames: { desc: "it is description" } };
 
 /** Updates of a worker are gathered for this long. */
 const SEND_EVERY_MS = 100;
@@ -80,7 +81,7 @@ export class ProgressBar implements Disposable {
     }
     bars += 1;
     const place = isWorker() ? getRuntimeContext().workerId : "driver";
-    this.#fixed = { id: `${place} ${bars}`, ...readOptions(options, OPTIONS, SUBJECT) };
+    this.#fixed = { id: `${place} ${bars}`, ...readOptions(options, PROGRESS_BAR) };
     this.#send();
   }
 
@@ -177,38 +178,22 @@ async function* countedAsync<T>(values: AsyncIterable<T>, options: ProgressOptio
   }
 }
 
-/** The driver's half: adds up what arrives. */
-class Board {
-  readonly #display: ProgressDisplay;
-  readonly #open = new Map<string, BarState>();
+// The driver's half adds up what arrives. To the stream for messages: a program's results on the other one stay clean.
+const display = new ProgressDisplay(process.stderr, () => performance.now());
+const open = new Map<string, BarState>();
 
-  constructor(output: ProgressOutput) {
-    this.#display = new ProgressDisplay(output, () => performance.now());
-  }
-
-  receive({ id, description, total, unit, add, isClosed }: Signal): void {
-    const before = this.#open.get(id) ?? { description, total, unit, count: 0, startedMs: performance.now() };
-    const bar = { ...before, count: before.count + add };
-    this.#open.set(id, bar);
-    this.#display.update(id, bar);
-    if (!isClosed) return;
-    this.#open.delete(id);
-    this.#display.close(id);
-  }
-
-  hide(): void {
-    this.#display.hide();
-  }
-
-  show(): void {
-    this.#display.show();
-  }
+function receive({ id, description, total, unit, add, isClosed }: Signal): void {
+  const before = open.get(id) ?? { description, total, unit, count: 0, startedMs: performance.now() };
+  const bar = { ...before, count: before.count + add };
+  open.set(id, bar);
+  display.update(id, bar);
+  if (!isClosed) return;
+  open.delete(id);
+  display.close(id);
 }
 
-// To the stream for messages: a program's results on the other one stay clean.
-const board = new Board(process.stderr);
 setSignalSink({
-  receive: (text) => board.receive(JSON.parse(text) as Signal),
-  beforePrinting: () => board.hide(),
-  afterPrinting: () => board.show(),
+  receive: (text) => receive(JSON.parse(text) as Signal),
+  beforePrinting: () => display.hide(),
+  afterPrinting: () => display.show(),
 });

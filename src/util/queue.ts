@@ -72,21 +72,25 @@ export interface QueueShutdownOptions {
   gracePeriodMs?: number | undefined;
 }
 
-const QUEUE_OPTIONS = {
-  maxSize: count({ min: 0 }, 0),
-  actorOptions: custom<QueueActorOptions>("an object is needed", {}, (value) =>
-    typeof value === "object" && value !== null ? "ok" : "wrong type",
-  ),
+const QUEUE = {
+  of: "a queue",
+  options: {
+    maxSize: count({ min: 0 }, 0),
+    actorOptions: custom<QueueActorOptions>("an object is needed", {}, (value) =>
+      typeof value === "object" && value !== null ? "ok" : "wrong type",
+    ),
+  },
 };
-const QUEUE = { set: "set", of: "a queue", otherNames: {} };
-const WAIT_OPTIONS = { timeoutMs: timeLimit() };
 const WAIT = {
-  set: "set",
   of: "a queue's put or get",
   otherNames: { timeout: "it is timeoutMs, in milliseconds", block: "use putNowait or getNowait" },
+  options: { timeoutMs: timeLimit() },
 };
-const SHUTDOWN_OPTIONS = { force: flag(false), gracePeriodMs: milliseconds(5000) };
-const SHUTDOWN = { set: "set", of: "a queue's shutdown", otherNames: { grace_period_s: "it is gracePeriodMs, in milliseconds" } };
+const SHUTDOWN = {
+  of: "a queue's shutdown",
+  otherNames: { grace_period_s: "it is gracePeriodMs, in milliseconds" },
+  options: { force: flag(false), gracePeriodMs: milliseconds(5000) },
+};
 
 /** An item as the actor holds it: itself, or a reference to it. */
 type Held<T> = readonly [item: T] | { readonly reference: ObjectRef<T> };
@@ -134,7 +138,7 @@ export class Queue<T> implements Disposable {
       this.#holder = options.holder as Holder<T>;
       return;
     }
-    const { maxSize, actorOptions } = readOptions(options, QUEUE_OPTIONS, QUEUE);
+    const { maxSize, actorOptions } = readOptions(options, QUEUE);
     this.maxSize = maxSize;
     const holderClass = remote(QueueActor<Held<T>>, { numCpus: 0, maxConcurrency: WAITERS_MAX, ...actorOptions });
     this.#holder = holderClass.remote(maxSize);
@@ -205,7 +209,7 @@ export class Queue<T> implements Disposable {
    * when its process has ended. With `force` at once.
    */
   async shutdown(options?: QueueShutdownOptions): Promise<void> {
-    const { force, gracePeriodMs } = readOptions(options, SHUTDOWN_OPTIONS, SHUTDOWN);
+    const { force, gracePeriodMs } = readOptions(options, SHUTDOWN);
     if (force) {
       await kill(this.#holder);
       return;
@@ -286,9 +290,7 @@ export function adoptQueue([maxSize, holder]: readonly [number, Holder<unknown>]
 }
 
 function timeLimitOf(options: QueueWaitOptions | undefined): number | undefined {
-  if (options === undefined) return undefined;
-  const { timeoutMs } = readOptions(options, WAIT_OPTIONS, WAIT);
-  return timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs;
+  return readOptions(options, WAIT).timeoutMs;
 }
 
 function held<T>(item: T): Held<T> {

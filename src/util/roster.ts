@@ -5,7 +5,7 @@
  * for good; its job fails once, and the others go on. When the last one has left so, all that waits fails with the cause, as nobody would ever
  * come; new members bring it back to life. Pure: actors are opaque here, and a job is what its caller does with one.
  */
-import { ActorDiedError } from "../core/index.ts";
+import { ActorDiedError, type AnyActorHandle, ready } from "../core/index.ts";
 import { Fifo } from "../core/internal.ts";
 
 /** One job in line, running, or over. */
@@ -146,5 +146,15 @@ export class Roster<H extends object> {
         cause: error,
       }),
     );
+  }
+}
+
+/** For actors: whether one that a call named as dead has died. */
+export async function hasDied(actor: AnyActorHandle): Promise<boolean> {
+  try {
+    await ready(actor);
+    return false;
+  } catch {
+    return true;
   }
 }

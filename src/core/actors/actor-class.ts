@@ -7,8 +7,8 @@
  */
 import { libraryCode } from "../../runtime/base/library-code.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
-import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
-import { inBandPayload, payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import { payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import { argumentsOf, whenSettled } from "../calls/call-record.ts";
 import {
   type ActorCreateHeader,
   type ActorEnding,
@@ -22,7 +22,6 @@ import { encodeArguments } from "../calls/call-arguments.ts";
 import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { inheritedShape, placing } from "../calls/inherited-place.ts";
 import { requireRuntime } from "../current-runtime.ts";
-import type { FunctionRow } from "../calls/function-table.ts";
 import { isGeneratorFunction } from "../calls/generators.ts";
 import { bindNode } from "../graph-binder.ts";
 import { type ResolvedActorOptions, resolveActorOptions } from "../options/options.ts";
@@ -33,7 +32,7 @@ import { isWireError } from "../../runtime/wire/wire-error.ts";
 
 type AnyClass = new (...args: never[]) => object;
 
-export interface ActorClassState {
+interface ActorClassState {
   readonly source: AnyClass | undefined;
   id: string | undefined;
   readonly name: string;
@@ -50,12 +49,6 @@ const states = new WeakMap<object, ActorClassState>();
 
 export function actorClassState(value: object): ActorClassState | undefined {
   return states.get(value);
-}
-
-export function actorClassRow(state: ActorClassState): FunctionRow {
-  const { functions } = requireRuntime().values;
-  if (state.source !== undefined) return functions.own(state.source, state.name);
-  return functions.foreign(state.id as string, state.name, state.held);
 }
 
 /** The methods of a class and its base classes; `Object.prototype`'s and the constructor are not among them. */
@@ -110,8 +103,9 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     throw new TypeError(`Cannot create actor ${state.name}: with lifetime "detached" it needs the option name, by which it is found again`);
   const runtime = requireRuntime();
   const { table, serializer } = runtime;
-  const row = actorClassRow(state);
-  runtime.values.functions.prepare(row);
+  const { functions } = runtime.values;
+  const row = functions.rowOf(state);
+  functions.prepare(row);
   const reference = runtime.values.referenceOf(row);
   const encoded = encodeArguments(args, { ...runtime.options, table, serializer }, row);
   const actorId = runtime.options.ids.actorId();
@@ -140,7 +134,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
       table.unpin(held);
       return;
     }
-    const given = encoded.args ?? inBandPayload(encoded.chunk.subarray(encoded.start, encoded.end), { graph: encoded.graph, error: false });
+    const given = argumentsOf(encoded);
     // As long as the actor may start again it holds its class, as it does what is in its arguments.
     const payload = reference === undefined ? given : { ...given, refs: [...given.refs, reference.ref] };
     const deps = encoded.dependencies.map((entry) => runtime.table.payloadFor(entry));
@@ -175,7 +169,7 @@ function createActor(state: ActorClassState, args: readonly unknown[]): object {
     void created.then(unpin);
     table.unpin(held);
   };
-  whenSettled(runtime, encoded.dependencies, send);
+  whenSettled(encoded.dependencies, table, send);
   return handle;
 }
 
@@ -184,22 +178,6 @@ function adoptExisting(runtime: Runtime, client: ReturnType<Runtime["actors"]["c
   if (found.actorId === asked) return;
   client.redirectTo(runtime.actors.found(found));
   runtime.actors.held.redirected(asked, found.actorId);
-}
-
-function whenSettled(runtime: Runtime, entries: readonly ObjectEntry[], callback: () => void): void {
-  let missing = 0;
-  for (const entry of entries) {
-    if (entry.isSettled) continue;
-    missing += 1;
-    runtime.table.watch(entry);
-    entry.addWaiter({
-      entrySettled: () => {
-        missing -= 1;
-        if (missing === 0) callback();
-      },
-    });
-  }
-  if (missing === 0) callback();
 }
 
 function nameTakenWarning(className: string, { reason }: ActorStateHeader): string {

@@ -235,10 +235,7 @@ export class ActorClient {
   async #open(state: ActorStateHeader, target: WorkerTarget): Promise<void> {
     const { incarnation } = state;
     const before = this.#last;
-    let onClosed: () => void = () => {};
-    const closed = new Promise<void>((resolve) => {
-      onClosed = resolve;
-    });
+    const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
     const link = await this.#options.connectWorker(target, {
       ...this.#options.linkEvents,
       // Only tasks are sent back.

@@ -82,22 +82,18 @@ export function methodDefaults(of: ActorInterface, method: string): ResolvedTask
   return options;
 }
 
-export function interfaceToWire(of: ActorInterface): ActorInterfaceHeader {
-  const methods: Record<string, MethodHeader> = {};
-  for (const [name, given] of Object.entries(of.methods)) methods[name] = methodToWire(given);
-  const { className, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution, isOpen } = of;
-  const header = { className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution };
-  return isOpen ? { ...header, isOpen } : header;
+export function interfaceToWire({ isOpen, methods, ...header }: ActorInterface): ActorInterfaceHeader {
+  const wired = Object.fromEntries(Object.entries(methods).map(([name, given]) => [name, methodToWire(given)]));
+  return { ...header, methods: wired, ...(isOpen && { isOpen }) };
 }
 
-export function interfaceFromWire(header: ActorInterfaceHeader): ActorInterface {
+export function interfaceFromWire({ isOpen = false, methods: wired, ...header }: ActorInterfaceHeader): ActorInterface {
   const methods: Record<string, Readonly<Record<string, unknown>>> = {};
-  for (const [name, given] of Object.entries(header.methods)) {
+  for (const [name, given] of Object.entries(wired)) {
     const { retryOn } = given;
     methods[name] = Array.isArray(retryOn) ? { ...given, retryOn: retryOn.map(errorClassNamed) } : given;
   }
-  const { className, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution, isOpen = false } = header;
-  return Object.freeze({ className, methods, groups, maxTaskRetries, maxPendingCalls, allowOutOfOrderExecution, isOpen });
+  return Object.freeze({ ...header, methods, isOpen });
 }
 
 function methodToWire(given: Readonly<Record<string, unknown>>): MethodHeader {

@@ -12,6 +12,7 @@ import {
   OutOfMemoryError,
   PlacementGroupRemovedError,
   RuntimeEnvError,
+  ShoalError,
   type ShoalErrorOptions,
   TaskError,
   TaskUnschedulableError,
@@ -19,7 +20,7 @@ import {
 } from "../../runtime/base/errors.ts";
 import type { ActorEnding, ActorStateHeader, LeaseRefusedHeader, WorkerExitedHeader } from "../../runtime/wire/messages.ts";
 import type { LostCall } from "../actors/actor-client.ts";
-import type { CallRecord } from "./call-record.ts";
+import { callName, type CallRecord } from "./call-record.ts";
 import { outOfMemoryError } from "./out-of-memory.ts";
 
 function exitFields(exit: WorkerExitedHeader | undefined): ShoalErrorOptions {
@@ -59,7 +60,7 @@ function ranOutOfMemory(exit: WorkerExitedHeader | undefined): boolean {
 
 /** Why a task failed with its worker. */
 export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | undefined): Error {
-  const what = `Task ${record.name ?? record.target.name} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
+  const what = `Task ${callName(record)} failed: its worker (pid ${exit?.pid ?? "unknown"}) died: ${describeExit(exit)}${lastWords(exit)}`;
   const reason = describeExit(exit);
   if (exit?.outOfMemory !== undefined) return outOfMemoryError(what, exit.outOfMemory, { ...exitFields(exit), reason });
   if (ranOutOfMemory(exit)) {
@@ -76,37 +77,37 @@ export function workerLostError(record: CallRecord, exit: WorkerExitedHeader | u
   return new WorkerCrashedError(what, { ...exitFields(exit), reason, hint });
 }
 
+/** By the code of a refusal; others are about resources. */
+const REFUSALS: Readonly<Partial<Record<string, typeof ShoalError>>> = {
+  environmentFailed: RuntimeEnvError,
+  groupRemoved: PlacementGroupRemovedError,
+};
+
 /** Why a task can never run. */
 export function taskRefusedError(record: CallRecord, { code, reason, hint }: LeaseRefusedHeader): Error {
-  const text = `Task ${record.name ?? record.target.name} cannot run: ${reason}`;
-  if (code === "environmentFailed") return new RuntimeEnvError(text, { reason, hint });
-  return code === "groupRemoved"
-    ? new PlacementGroupRemovedError(text, { reason, hint })
-    : new TaskUnschedulableError(text, { reason, hint });
+  const text = `Task ${callName(record)} cannot run: ${reason}`;
+  return new (REFUSALS[code] ?? TaskUnschedulableError)(text, { reason, hint });
 }
 
 /** Why a task ended with its placement group. */
 export function groupRemovedError(record: CallRecord, group: string, reason: string): Error {
-  return new PlacementGroupRemovedError(
-    `Task ${record.name ?? record.target.name} failed: its placement group ${group} was removed: ${reason}`,
-    {
-      reason: `placement group ${group} was removed`,
-      hint: "Submit it again in another group, or let it end before remove().",
-    },
-  );
+  return new PlacementGroupRemovedError(`Task ${callName(record)} failed: its placement group ${group} was removed: ${reason}`, {
+    reason: `placement group ${group} was removed`,
+    hint: "Submit it again in another group, or let it end before remove().",
+  });
 }
 
 /** Why a call of an actor, or its creation, failed with its process. */
-export function actorLostError(callName: string, state: ActorStateHeader, options: LostCall): Error {
+export function actorLostError(call: string, state: ActorStateHeader, options: LostCall): Error {
   const reason = state.reason ?? (state.exit === undefined ? "its process ended" : describeExit(state.exit));
   const isTold = state.reason !== undefined && state.exit?.reason === state.reason;
   const { actorId, incarnation, ending } = state;
-  const details = { call: callName, actorId, incarnation, ...(ending !== undefined && { ending }) };
+  const details = { call, actorId, incarnation, ...(ending !== undefined && { ending }) };
   const ended = state.exit === undefined || isTold ? "" : ` (${describeExit(state.exit)})`;
   if (state.phase !== "dead") {
     const what = state.exit === undefined ? "the connection to the actor broke" : "the actor's process died";
     const next = state.exit === undefined ? `: ${options.whyClosed}` : "; the actor restarts";
-    return new ActorUnavailableError(`Call ${callName} failed: ${what} while it ran${ended}${next}`, {
+    return new ActorUnavailableError(`Call ${call} failed: ${what} while it ran${ended}${next}`, {
       ...exitFields(state.exit),
       reason: state.exit === undefined ? `its connection broke: ${options.whyClosed}` : reason,
       details,
@@ -116,7 +117,7 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   if (options.constructorError !== undefined) {
     const cause = options.constructorError instanceof TaskError ? options.constructorError.cause : options.constructorError;
     return new ActorDiedError(
-      `Call ${callName} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `Call ${call} failed: the actor's constructor failed: ${cause instanceof Error ? cause.message : String(cause)}`,
       {
         reason: "its constructor failed",
         hint: "See the cause; create the actor again once it is mended.",
@@ -127,24 +128,20 @@ export function actorLostError(callName: string, state: ActorStateHeader, option
   }
   if (state.refusal !== undefined) {
     const { code, hint } = state.refusal;
-    const text = `Call ${callName} failed: the actor cannot run: ${reason}`;
-    if (code === "environmentFailed") return new RuntimeEnvError(text, { reason, hint });
-    return code === "groupRemoved"
-      ? new PlacementGroupRemovedError(text, { reason, hint })
-      : new ActorUnschedulableError(text, { reason, hint });
+    return new (REFUSALS[code] ?? ActorUnschedulableError)(`Call ${call} failed: the actor cannot run: ${reason}`, { reason, hint });
   }
   const behind = options.behind === undefined ? "" : `, behind ${options.behind}`;
   const when = options.sent ? `while the call was with it${behind}` : "before the call was sent";
   if (options.sent && state.exit?.outOfMemory !== undefined) {
     const why = describeExit(state.exit);
-    const what = `Call ${callName} failed: the actor died while the call was with it: ${why}${lastWords(state.exit)}`;
+    const what = `Call ${call} failed: the actor died while the call was with it: ${why}${lastWords(state.exit)}`;
     return outOfMemoryError(what, state.exit.outOfMemory, { ...exitFields(state.exit), reason: why });
   }
   if (ending === "nameTaken") {
     const hint = "Choose another name, or set getIfExists to get the actor that has it.";
-    return new ActorNameTakenError(`Call ${callName} failed: the actor was not created: ${reason}`, { reason, details, hint });
+    return new ActorNameTakenError(`Call ${call} failed: the actor was not created: ${reason}`, { reason, details, hint });
   }
-  return new ActorDiedError(`Call ${callName} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
+  return new ActorDiedError(`Call ${call} failed: the actor died ${when}: ${reason}${ended}${lastWords(state.exit)}`, {
     ...exitFields(state.exit),
     reason,
     details,

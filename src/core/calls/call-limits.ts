@@ -7,7 +7,7 @@
 import { timeoutAfterIo } from "../../runtime/base/timeout-after-io.ts";
 import { TaskCancelledError, TaskTimeoutError } from "../../runtime/base/errors.ts";
 import type { CallLimits } from "../options/options.ts";
-import type { CallRecord } from "./call-record.ts";
+import { callName, type CallRecord } from "./call-record.ts";
 
 /** Calls back with the error when the first limit is reached; at once where the signal has aborted already. */
 export function limitCall(record: CallRecord, limits: CallLimits, onEnd: (error: Error) => void): void {
@@ -26,20 +26,16 @@ export function limitCall(record: CallRecord, limits: CallLimits, onEnd: (error:
   };
 }
 
-function nameOf(record: CallRecord): string {
-  return record.name ?? record.target.name;
-}
-
 /** The failure of a call that `cancel` ended. */
 export function cancelledError(record: CallRecord): TaskCancelledError {
-  return new TaskCancelledError(`Call ${nameOf(record)} was cancelled`, {
+  return new TaskCancelledError(`Call ${callName(record)} was cancelled`, {
     reason: "cancel was called with its reference",
     hint: "Submit it again if its result is needed after all.",
   });
 }
 
 function abortedError(record: CallRecord, cause: unknown): TaskCancelledError {
-  return new TaskCancelledError(`Call ${nameOf(record)} was cancelled: the signal of its options aborted`, {
+  return new TaskCancelledError(`Call ${callName(record)} was cancelled: the signal of its options aborted`, {
     reason: "its signal aborted",
     hint: "Submit it again, with a signal that has not aborted, if its result is needed after all.",
     cause,
@@ -47,7 +43,7 @@ function abortedError(record: CallRecord, cause: unknown): TaskCancelledError {
 }
 
 function timeoutError(record: CallRecord, timeoutMs: number): TaskTimeoutError {
-  return new TaskTimeoutError(`Call ${nameOf(record)} had not ended ${timeoutMs} ms after its submission and was cancelled`, {
+  return new TaskTimeoutError(`Call ${callName(record)} had not ended ${timeoutMs} ms after its submission and was cancelled`, {
     reason: "its time limit was reached",
     hint: "Raise timeoutMs: waiting for arguments and for a free worker counts.",
     details: { timeoutMs },

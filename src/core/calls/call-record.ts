@@ -8,7 +8,8 @@
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
-import type { Payload } from "../../runtime/objects/payload.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
+import { inBandPayload, type Payload } from "../../runtime/objects/payload.ts";
 import type { DefinitionHeader } from "../../runtime/wire/definition-messages.ts";
 import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import type { RetryPolicy } from "../options/options.ts";
@@ -109,4 +110,34 @@ export function failedDependency({ dependencies }: CallRecord): ObjectEntry | un
 /** Whether something that a call needs is not there: it is made for the first time, or again after its bytes were lost. */
 export function lacksDependency({ dependencies }: CallRecord): boolean {
   return dependencies.some(({ state }) => state === "pending");
+}
+
+/** Its name in messages: what its options say, or that of the function or method. */
+export function callName({ name, target }: CallRecord): string {
+  return name ?? target.name;
+}
+
+/** The arguments of a call as they are sent. */
+export function argumentsOf({ args, chunk: bytes, start, end, graph }: EncodedArguments): Payload {
+  return args ?? inBandPayload(bytes.subarray(start, end), { graph, error: false });
+}
+
+/** Calls back once all of them have settled. @returns whether they had, and it was at once */
+export function whenSettled(entries: readonly ObjectEntry[], table: Pick<ObjectTable, "watch">, callback: () => void): boolean {
+  let missing = 0;
+  const waiter = {
+    entrySettled: (): void => {
+      missing -= 1;
+      if (missing === 0) callback();
+    },
+  };
+  for (const entry of entries) {
+    if (entry.isSettled) continue;
+    missing += 1;
+    entry.addWaiter(waiter);
+    table.watch(entry);
+  }
+  if (missing > 0) return false;
+  callback();
+  return true;
 }

@@ -26,7 +26,7 @@ import { CallCancellation } from "./call-cancellation.ts";
 import { type ArgumentContext, encodeArguments } from "./call-arguments.ts";
 import { actorLostError, groupRemovedError, taskRefusedError, workerLostError } from "./call-failures.ts";
 import { limitCall } from "./call-limits.ts";
-import { type CallRecord, type CallTarget, failedDependency } from "./call-record.ts";
+import { callName, type CallRecord, type CallTarget, failedDependency, whenSettled } from "./call-record.ts";
 import { OutOfMemoryRetries } from "./out-of-memory.ts";
 import type { Lineage } from "./lineage.ts";
 import { isDisposed, ObjectRefHandle } from "../objects/object-ref.ts";
@@ -152,7 +152,7 @@ export class Calls {
 
   #mayBegin(record: CallRecord, options: ResolvedTaskOptions): boolean {
     if (this.#endedBy !== undefined) {
-      this.#fail(record, this.#endedBy(record.target.name));
+      this.fail(record, this.#endedBy(record.target.name));
       return false;
     }
     if (options.limits === undefined) return true;
@@ -171,7 +171,7 @@ export class Calls {
     const wanted = record.results.filter((entry) => !entry.isSettled);
     const sequence = ids.nextSequence();
     const completion = new ObjectEntry(sequence, 0);
-    completion.label = record.name ?? record.target.name;
+    completion.label = callName(record);
     const stream = new StreamReplay({
       wanted,
       completion,
@@ -193,7 +193,7 @@ export class Calls {
     record.hasParked = false;
     for (const entry of record.results) if (!entry.isSettled) entry.maker = record;
     if (this.#endedBy !== undefined) {
-      this.#fail(record, this.#endedBy(record.target.name));
+      this.fail(record, this.#endedBy(record.target.name));
     } else if (client === undefined) {
       this.submitWhenReady(record);
     } else {
@@ -255,24 +255,19 @@ export class Calls {
 
   #newStream(completion: ObjectEntry, limits: StreamLimits): StreamReceiver {
     const { table, serializer } = this.#options;
+    const withRecord = (use: (record: CallRecord) => void): void => {
+      const record = completion.maker as CallRecord | undefined;
+      if (record !== undefined) use(record);
+    };
     return new StreamReceiver({
       completion,
       completionHandle: completion.returned as object,
       limits,
       table,
       serializer,
-      withdraw: () => {
-        const record = completion.maker as CallRecord | undefined;
-        if (record !== undefined) this.cancellation.cancelRecord(record, { force: false, recursive: true });
-      },
-      stopped: () => {
-        const record = completion.maker as CallRecord | undefined;
-        if (record !== undefined) this.cancellation.streamStopped(record);
-      },
-      onStored: (item) => {
-        const record = completion.maker as CallRecord | undefined;
-        if (record !== undefined) this.#options.lineage.retainItem(record, item);
-      },
+      withdraw: () => withRecord((record) => this.cancellation.cancelRecord(record, { force: false, recursive: true })),
+      stopped: () => withRecord((record) => this.cancellation.streamStopped(record)),
+      onStored: (item) => withRecord((record) => this.#options.lineage.retainItem(record, item)),
     });
   }
 
@@ -290,7 +285,6 @@ export class Calls {
   };
 
   #waitForDependencies(record: CallRecord, dependencies: readonly ObjectEntry[]): void {
-    let missing = 0;
     const proceed = (): void => {
       if (record.isEnded) return;
       this.#held.delete(record);
@@ -298,20 +292,7 @@ export class Calls {
       if (failed === undefined) this.submitter.submit(record);
       else this.failWithDependency(record, failed);
     };
-    const waiter = {
-      entrySettled: (): void => {
-        missing -= 1;
-        if (missing === 0) proceed();
-      },
-    };
-    for (const entry of dependencies) {
-      if (entry.isSettled) continue;
-      missing += 1;
-      entry.addWaiter(waiter);
-      this.#options.table.watch(entry);
-    }
-    if (missing === 0) proceed();
-    else this.#held.add(record);
+    if (!whenSettled(dependencies, this.#options.table, proceed)) this.#held.add(record);
   }
 
   // ---- answers
@@ -384,12 +365,12 @@ export class Calls {
     if (record.isEnded) return;
     if (record.stream?.isStopped === true) {
       // Nobody reads it: there is nothing to make again.
-      this.#fail(record, workerLostError(record, exit));
+      this.fail(record, workerLostError(record, exit));
       return;
     }
     const group = this.#removedGroups.size === 0 ? undefined : parseLeaseSpec(record.shape).bundle?.group;
     if (group !== undefined && this.#removedGroups.has(group)) {
-      this.#fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
+      this.fail(record, groupRemovedError(record, group, this.#removedGroups.get(group) ?? ""));
       return;
     }
     const delayMs = this.#outOfMemory.delayMs(record, exit);
@@ -405,17 +386,17 @@ export class Calls {
       this.#again(record);
       return;
     }
-    this.#fail(record, workerLostError(record, exit));
+    this.fail(record, workerLostError(record, exit));
   };
 
   /** It asked for what will never be. */
   readonly onRefused = (record: CallRecord, refusal: LeaseRefusedHeader): void => {
-    this.#fail(record, taskRefusedError(record, refusal));
+    this.fail(record, taskRefusedError(record, refusal));
   };
 
   /** The actor is gone, or was gone while the call was with it. */
   readonly onActorLost = (record: CallRecord, state: ActorStateHeader, how: LostCall): void => {
-    this.#fail(record, actorLostError(record.target.name, state, how));
+    this.fail(record, actorLostError(record.target.name, state, how));
   };
 
   /** Ends all that depends on a failure, one call after the other: nested, a chain of some thousand calls would overflow the stack. */
@@ -441,10 +422,6 @@ export class Calls {
       this.#watchFailure(record, entry);
     }
     this.#ended(record);
-  }
-
-  fail(record: CallRecord, error: unknown): void {
-    this.#fail(record, error);
   }
 
   /** `contained`: the refs inside the failure, pinned once for all results. */
@@ -492,7 +469,7 @@ export class Calls {
     this.#watchFailure(record, entry);
   }
 
-  #fail(record: CallRecord, error: unknown): void {
+  fail(record: CallRecord, error: unknown): void {
     if (record.isEnded) return;
     for (const entry of record.results) {
       entry.fail(error);
@@ -515,7 +492,7 @@ export class Calls {
       this.#held.delete(record);
       if (record.isEnded) return;
       if (this.#endedBy !== undefined) {
-        this.#fail(record, this.#endedBy(record.target.name));
+        this.fail(record, this.#endedBy(record.target.name));
         return;
       }
       const client = record.actor === undefined ? undefined : this.actors.get(record.actor);

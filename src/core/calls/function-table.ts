@@ -116,9 +116,20 @@ export class FunctionTable {
     return row;
   }
 
-  /** The row of a function that another process made; `held` keeps its definition. */
-  foreign(id: string, name: string, held: object | undefined): FunctionRow {
-    const row = this.#rows.get(id)?.deref() ?? this.#newRow(id, name, undefined);
+  /** Of what was made remote here by its source, of what was made elsewhere by its id. */
+  rowOf({
+    source,
+    id,
+    name,
+    held,
+  }: {
+    source: object | undefined;
+    id: string | undefined;
+    name: string;
+    held?: object | undefined;
+  }): FunctionRow {
+    if (source !== undefined) return this.own(source, name);
+    const row = this.#rows.get(id as string)?.deref() ?? this.#newRow(id as string, name, undefined);
     row.held ??= held;
     return row;
   }

@@ -3,19 +3,14 @@
  *
  * Only processes in which something can be taken over look at the context of each call (`placing.isInherited`): for all others this costs one flag.
  */
-import type { RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
+import type { ResolvedOptions } from "../options/options.ts";
 import { leaseKey, parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { placing, taskContext } from "../../runtime/worker/task-context.ts";
 import type { Environments } from "../session/environments.ts";
 
 export { placing };
 
-interface PlaceOptions {
-  readonly shape: string;
-  /** It says itself where it runs: a parent's group does not capture it. */
-  readonly isPlaced?: true | undefined;
-  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
-}
+type PlaceOptions = Pick<ResolvedOptions, "shape" | "isPlaced" | "runtimeEnv">;
 
 const shapes = new Map<string, string>();
 /** Programs use few shapes and groups; a program that makes groups without end must not fill memory. */

@@ -47,10 +47,7 @@ interface LineageOptions {
 }
 
 export class Lineage {
-  readonly #table: LineageOptions["table"];
-  readonly #processId: ProcessId;
-  readonly #bytesMax: number;
-  readonly #storedBytesMax: number;
+  readonly #options: Required<LineageOptions>;
   /** Rows with an argument in the store, the oldest first. */
   readonly #withStored = new Set<Row>();
   #storedBytes = 0;
@@ -64,10 +61,7 @@ export class Lineage {
   #bytes = 0;
 
   constructor(options: LineageOptions) {
-    this.#table = options.table;
-    this.#processId = options.processId;
-    this.#bytesMax = options.bytesMax ?? LINEAGE_BYTES_MAX;
-    this.#storedBytesMax = options.storedBytesMax ?? 0;
+    this.#options = { bytesMax: LINEAGE_BYTES_MAX, storedBytesMax: 0, ...options };
   }
 
   get bytes(): number {
@@ -123,7 +117,7 @@ export class Lineage {
     const row = this.#rowOf.get(entry);
     if (row?.record === undefined) return;
     row.items?.delete(entry);
-    if (entry.owner === undefined || entry.owner === this.#processId) this.#unuse(row);
+    if (entry.owner === undefined || entry.owner === this.#options.processId) this.#unuse(row);
     else this.#abroad.set(entry.id as ObjectId, entry);
   }
 
@@ -170,7 +164,7 @@ export class Lineage {
         source.uses += 1;
         row.sources.push(source);
       } else if (isSmallValue(entry)) {
-        this.#table.pin(entry);
+        this.#options.table.pin(entry);
         row.values.push(entry);
       }
     }
@@ -180,12 +174,12 @@ export class Lineage {
   }
 
   #store(row: Row, entry: ObjectEntry): void {
-    this.#table.pin(entry);
+    this.#options.table.pin(entry);
     row.stored = entry;
     this.#withStored.add(row);
     this.#storedBytes += storedBytesOf(entry);
     for (const oldest of this.#withStored) {
-      if (this.#storedBytes <= this.#storedBytesMax) return;
+      if (this.#storedBytes <= this.#options.storedBytesMax) return;
       this.#unstore(oldest);
     }
   }
@@ -196,7 +190,7 @@ export class Lineage {
     row.stored = undefined;
     this.#withStored.delete(row);
     this.#storedBytes -= storedBytesOf(entry);
-    this.#table.unpin(entry);
+    this.#options.table.unpin(entry);
   }
 
   #unuse(row: Row): void {
@@ -218,13 +212,13 @@ export class Lineage {
     row.sources = [];
     row.values = [];
     this.#unstore(row);
-    for (const entry of values) this.#table.unpin(entry);
+    for (const entry of values) this.#options.table.unpin(entry);
     return sources;
   }
 
   #evict(): void {
     for (const row of this.#rows) {
-      if (this.#bytes <= this.#bytesMax) return;
+      if (this.#bytes <= this.#options.bytesMax) return;
       row.wasEvicted = true;
       for (const source of this.#forget(row)) this.#unuse(source);
     }

@@ -5,6 +5,7 @@
  * is known once that has ended. Each link has a number, under which the worker counts its answers with holds. Owned by the runtime, which makes the links.
  */
 import type { ProcessId } from "../../runtime/base/ids.ts";
+import { SetMap } from "../../runtime/base/set-map.ts";
 import { ReadLinks } from "../../runtime/objects/read-links.ts";
 
 interface Link {
@@ -19,7 +20,7 @@ interface Link {
 }
 
 export class OpenLinks {
-  readonly #links = new Map<ProcessId, Set<Link>>();
+  readonly #links = new SetMap<ProcessId, Link>();
   readonly #read = new ReadLinks();
   #lastNumber = 0;
 
@@ -30,22 +31,18 @@ export class OpenLinks {
 
   opened(link: Link): void {
     if (link.isClosed) return;
-    const links = this.#links.get(link.processId) ?? new Set();
-    this.#links.set(link.processId, links.add(link));
+    this.#links.add(link.processId, link);
     if (link.number !== undefined) this.#read.opened(link.processId, link.number, link);
-    void link.closed.then(() => {
-      links.delete(link);
-      if (links.size === 0 && this.#links.get(link.processId) === links) this.#links.delete(link.processId);
-    });
+    void link.closed.then(() => this.#links.delete(link.processId, link));
   }
 
   forgetFunction(id: string): void {
-    for (const links of this.#links.values()) for (const link of links) link.forgetFunction(id);
+    for (const process of this.#links.keys()) for (const link of this.#links.get(process)) link.forgetFunction(id);
   }
 
   /** Resolves when all that a process has sent has been read: its connections here have ended, or there is none. */
   async ended(process: ProcessId): Promise<void> {
-    await Promise.all(Array.from(this.#links.get(process) ?? [], (link) => link.closed));
+    await Promise.all(Array.from(this.#links.get(process), (link) => link.closed));
   }
 
   /** How many answers with holds of a worker have been read over a link, once it has ended. */

@@ -13,7 +13,7 @@ import { generatorOptions, type ResolvedTaskOptions, resolveTaskOptions } from "
 import { inPython, isPythonId } from "../python-code.ts";
 import type { TaskOptions } from "../types.ts";
 
-export interface RemoteFunctionState {
+interface RemoteFunctionState {
   /** The function itself, in the process that made it. */
   readonly source: ((...args: never[]) => unknown) | undefined;
   /** Its id, once known: given at the first use, or received. */
@@ -30,13 +30,6 @@ export function remoteFunctionState(value: object): RemoteFunctionState | undefi
   return states.get(value);
 }
 
-/** The row of the runtime's function table for it. */
-export function rowOf(state: RemoteFunctionState): FunctionRow {
-  const { functions } = requireRuntime().values;
-  if (state.source !== undefined) return functions.own(state.source, state.name);
-  return functions.foreign(state.id as string, state.name, state.held);
-}
-
 export function makeRemoteFunction(given: RemoteFunctionState): object {
   const state = isPythonId(given.id) ? { ...given, options: inPython(given.options) } : given;
   const { name } = state;
@@ -49,8 +42,8 @@ export function makeRemoteFunction(given: RemoteFunctionState): object {
   const submit = (...args: unknown[]): unknown => {
     const current = requireRuntime();
     if (row === undefined || runtime !== current) {
-      const found = rowOf(state);
       const { functions } = current.values;
+      const found = functions.rowOf(state);
       functions.prepare(found);
       row = functions.limited(found, state.options.maxCalls);
       runtime = current;

@@ -156,6 +156,11 @@ export class TaskSubmitter {
     }
   }
 
+  #takeHead(group: Group): void {
+    this.#dequeue(group);
+    if (group.dropped > 0) this.#dropHead(group);
+  }
+
   #dequeue(group: Group): void {
     const record = group.queue.shift();
     if (record === undefined) return;
@@ -203,8 +208,7 @@ export class TaskSubmitter {
         isOnce: false,
       };
     }
-    this.#dequeue(group);
-    this.#dropHead(group);
+    this.#takeHead(group);
     this.#push(this.#ownLease, record);
     return true;
   }
@@ -345,8 +349,7 @@ export class TaskSubmitter {
       const node = group.places.isEmpty ? undefined : group.places.nodeOf(record);
       const lease = (node === undefined ? undefined : this.#idleLeaseOn(group, node)) ?? this.#leaseFor(group, record);
       if (lease === undefined) break;
-      this.#dequeue(group);
-      if (group.dropped > 0) this.#dropHead(group);
+      this.#takeHead(group);
       this.#push(lease, record);
     }
     this.#scheduleDemand();
@@ -362,8 +365,7 @@ export class TaskSubmitter {
   /** What it needs was there when it was submitted, and has been lost since. */
   #leavesHead(group: Group, record: CallRecord): boolean {
     if (record.dependencies.length === 0 || (failedDependency(record) === undefined && !lacksDependency(record))) return false;
-    this.#dequeue(group);
-    if (group.dropped > 0) this.#dropHead(group);
+    this.#takeHead(group);
     return this.#isHeldBack(record);
   }
 

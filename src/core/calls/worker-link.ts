@@ -8,12 +8,12 @@ import type { ProcessId } from "../../runtime/base/ids.ts";
 import { InFlightBorrows } from "../../runtime/objects/in-flight-borrows.ts";
 import { TELL_HELD_EVERY } from "../../runtime/objects/limits.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
-import { inBandPayload, NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
+import { NO_BYTES, type Payload, PayloadReader, payloadHeader, payloadParts } from "../../runtime/objects/payload.ts";
 import type { Connection } from "../../runtime/rpc/connection.ts";
 import { type Frame, FRAME_FLAG } from "../../runtime/wire/frame.ts";
 import type { DeclinedHeader } from "../../runtime/wire/declined-header.ts";
 import { type AcceleratorIds, type CallHeader, type CancelHeader, MESSAGE, type WireLocation } from "../../runtime/wire/messages.ts";
-import { CALL_ID_RANGE, type CallRecord, type CallTarget, callIdOf } from "./call-record.ts";
+import { argumentsOf, CALL_ID_RANGE, type CallRecord, type CallTarget, callIdOf } from "./call-record.ts";
 import { MESSAGES_TO_CALLER } from "../../runtime/wire/call-messages.ts";
 import { readAs } from "../../runtime/wire/message-table.ts";
 import type { ReplyTo } from "../../runtime/wire/replies.ts";
@@ -65,12 +65,8 @@ export class WorkerLink {
   /** Resolves when nothing more comes from the worker. */
   readonly closed: Promise<void>;
   readonly #held: InFlightBorrows;
-  /** For actors: which life of it this is. */
-  readonly #incarnation: number;
+  readonly #options: WorkerLinkOptions;
   readonly #connection: Connection;
-  readonly #table: ObjectTable;
-  readonly #onStored: ((location: WireLocation) => void) | undefined;
-  readonly #onHeldRead: ((answer: number) => void) | undefined;
   #heldRead = 0;
   #sent = 0;
   readonly #inFlight = new Map<number, CallRecord>();
@@ -83,16 +79,12 @@ export class WorkerLink {
   #lastNumber = 0;
 
   constructor(options: WorkerLinkOptions) {
-    const { connection, events } = options;
-    this.processId = options.processId;
-    const { table, holderId, number } = options;
+    const { connection, events, processId, table, holderId, number } = options;
+    this.#options = options;
+    this.processId = processId;
     this.#held = new InFlightBorrows({ table, receiverId: holderId, link: number === undefined ? undefined : -number });
-    this.#incarnation = options.incarnation;
     this.#connection = connection;
-    this.#table = options.table;
-    this.#onStored = options.onStored;
-    this.#onHeldRead = options.onHeldRead;
-    this.number = options.number;
+    this.number = number;
     connection.onFrame = (frame) => this.#receive(frame, events);
     connection.onBatchEnd = () => events.onBatchEnd();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -145,8 +137,8 @@ export class WorkerLink {
       this.#connection.sendNumbered(type, record.graph ? FRAME_FLAG.GRAPH : 0, callId, number, record.chunk, record.start, record.end);
       return;
     }
-    const args = record.args ?? inBandPayload(record.chunk.subarray(record.start, record.end), { graph: record.graph, error: false });
-    const deps = record.dependencies.map((entry) => this.#payloadOf(entry));
+    const args = argumentsOf(record);
+    const deps = record.dependencies.map((entry) => this.#options.table.payloadFor(entry));
     const parts: Uint8Array[] = [];
     const payloads = [args, ...deps];
     for (const payload of payloads) parts.push(...payloadParts(payload));
@@ -159,7 +151,7 @@ export class WorkerLink {
       numReturns: record.numReturns,
       name: record.name,
       actorId: record.actor,
-      incarnation: this.#incarnation,
+      incarnation: this.#options.incarnation,
       ...(record.isRemade && record.target.kind === "method" ? { isRemade: true } : {}),
       accelerators,
       stream: record.stream?.header(),
@@ -263,10 +255,6 @@ export class WorkerLink {
     return number;
   }
 
-  #payloadOf(entry: CallRecord["dependencies"][number]): Payload {
-    return this.#table.payloadFor(entry);
-  }
-
   /** What comes before a call's answer. */
   #receiveAhead(frame: Frame): void {
     const record = this.#inFlight.get(frame.callId);
@@ -280,7 +268,7 @@ export class WorkerLink {
       }
       const header = readAs(MESSAGES_TO_CALLER, MESSAGE.STREAM_ITEM, frame);
       const payload = new PayloadReader(frame.body, { copy: true }).next(header.item);
-      if (payload.stored !== undefined) this.#onStored?.(payload.stored.location);
+      if (payload.stored !== undefined) this.#options.onStored?.(payload.stored.location);
       record.stream?.arrivedPayload(header.index, payload);
       this.#read(header.held);
     }
@@ -297,7 +285,7 @@ export class WorkerLink {
   #read(held: number | undefined): void {
     if (held === undefined) return;
     this.#heldRead = held;
-    if (held % TELL_HELD_EVERY === 0) this.#onHeldRead?.(held);
+    if (held % TELL_HELD_EVERY === 0) this.#options.onHeldRead?.(held);
   }
 
   #receive(frame: Frame, events: WorkerLinkEvents): void {
@@ -317,7 +305,7 @@ export class WorkerLink {
     const header = readAs(MESSAGES_TO_CALLER, MESSAGE.RESULT, frame);
     const reader = new PayloadReader(frame.body, { copy: true });
     const returns = header.returns.map((part) => reader.next(part));
-    for (const { stored } of returns) if (stored !== undefined) this.#onStored?.(stored.location);
+    for (const { stored } of returns) if (stored !== undefined) this.#options.onStored?.(stored.location);
     events.onResult(record, returns, header.durationUs);
     this.#read(header.held);
   }

@@ -10,13 +10,13 @@ import { resourceVector } from "../../runtime/base/resources.ts";
 import { parseLeaseSpec } from "../../runtime/scheduling/lease-spec.ts";
 import { type GroupCreateHeader, type GroupStateHeader, MESSAGE } from "../../runtime/wire/messages.ts";
 import { taskContext } from "../../runtime/worker/task-context.ts";
-import { requireRuntime } from "../current-runtime.ts";
+import { askNode, requireRuntime } from "../current-runtime.ts";
 import { resolvePlacementGroupOptions } from "../options/group-options.ts";
 import { nearNames } from "../../runtime/base/near-names.ts";
 import { resolveGetOptions } from "../options/operation-options.ts";
 import { type GroupFacts, groupFacts, registerGroup } from "./placement-group-facts.ts";
 import type { Runtime } from "../runtime.ts";
-import type { PlacementGroup, PlacementGroupFunction, PlacementGroupInfo } from "../options/scheduling-types.ts";
+import type { PlacementGroup, PlacementGroupInfo, PlacementGroupOptions, Resources } from "../options/scheduling-types.ts";
 import type { GetOptions } from "../types.ts";
 import { within } from "../objects/waiting-limits.ts";
 
@@ -45,8 +45,7 @@ class PlacementGroupHandle implements PlacementGroup {
   }
 
   async remove(): Promise<void> {
-    const runtime = requireRuntime();
-    await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUP_REMOVE, this.id));
+    await askNode(MESSAGE.GROUP_REMOVE, this.id);
   }
 }
 
@@ -54,22 +53,17 @@ function removedError(id: string, reason: string): PlacementGroupRemovedError {
   return new PlacementGroupRemovedError(`Cannot use placement group ${id}: ${reason}`, { reason, hint: "Create another one." });
 }
 
-/** Per runtime, the questions under way: however often `ready` is called, the head is asked once. */
-const questions = new WeakMap<Runtime, Map<string, Promise<GroupStateHeader>>>();
+/** The questions under way, by the ids of their groups: however often `ready` is called, the head is asked once. */
+const questions = new Map<string, Promise<GroupStateHeader>>();
 
 function stateOf(runtime: Runtime, id: string): Promise<GroupStateHeader> {
-  let asked = questions.get(runtime);
-  if (asked === undefined) {
-    asked = new Map();
-    questions.set(runtime, asked);
-  }
-  const open = asked.get(id);
+  const open = questions.get(id);
   if (open !== undefined) return open;
   const question = runtime.daemon
     .request(MESSAGE.GROUP_WATCH, id, { timeoutMs: 0 })
     .then((reply) => reply.header)
-    .finally(() => asked.delete(id));
-  asked.set(id, question);
+    .finally(() => questions.delete(id));
+  questions.set(id, question);
   return question;
 }
 
@@ -80,7 +74,7 @@ function stateOf(runtime: Runtime, id: string): Promise<GroupStateHeader> {
  * @example
  * const group = await placementGroup([{ CPU: 1 }, { CPU: 1 }], { strategy: "PACK" }).ready();
  */
-export const placementGroup: PlacementGroupFunction = (bundles, options) => {
+export function placementGroup(bundles: readonly Resources[], options?: PlacementGroupOptions): PlacementGroup {
   const runtime = requireRuntime();
   const { strategy, name, isDetached, labels } = resolvePlacementGroupOptions(bundles, options);
   const id = runtime.options.ids.actorId() as string;
@@ -98,7 +92,7 @@ export const placementGroup: PlacementGroupFunction = (bundles, options) => {
   };
   runtime.daemon.send(MESSAGE.GROUP_CREATE, header);
   return new PlacementGroupHandle({ id, bundles: header.bundles.map(resourceVector) });
-};
+}
 
 /**
  * The placement group of a name in this program's namespace.
@@ -108,10 +102,8 @@ export const placementGroup: PlacementGroupFunction = (bundles, options) => {
 export async function getPlacementGroup(name: string): Promise<PlacementGroup> {
   if (typeof name !== "string" || name === "")
     throw new TypeError(`Cannot look up a placement group: a name is needed: received ${describeValue(name)}`);
-  const runtime = requireRuntime();
-  const { namespace } = runtime.options;
-  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUP_LOOKUP, { name, namespace }));
-  const found = reply.header;
+  const { namespace } = requireRuntime().options;
+  const { header: found } = await askNode(MESSAGE.GROUP_LOOKUP, { name, namespace });
   if (found === undefined) throw unknownGroup(name, namespace, await placementGroupTable());
   return new PlacementGroupHandle({ id: found.id, bundles: found.bundles.map(resourceVector) });
 }
@@ -138,9 +130,8 @@ function unknownGroup(name: string, namespace: string, groups: readonly Placemen
 
 /** All placement groups of the cluster, and those that were removed last. */
 export async function placementGroupTable(): Promise<PlacementGroupInfo[]> {
-  const runtime = requireRuntime();
-  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.GROUPS, undefined));
-  return reply.header.map(({ id, name, namespace, strategy, state, bundles, nodeIds }) => ({
+  const { header } = await askNode(MESSAGE.GROUPS, undefined);
+  return header.map(({ id, name, namespace, strategy, state, bundles, nodeIds }) => ({
     id,
     name,
     namespace,

@@ -12,23 +12,16 @@ import { ObjectRefHandle } from "./object-ref.ts";
 
 const GROUP_MAX = 64;
 
-export class HandleGroup {
-  readonly #table: ObjectTable;
-  #token: HandleToken | undefined;
-
-  constructor(table: ObjectTable) {
-    this.#table = table;
-  }
-
-  newHandle(entry: ObjectEntry | undefined): ObjectRefHandle {
+/** Makes handles of one group. */
+export function handleGroup(table: ObjectTable): (entry: ObjectEntry | undefined) => ObjectRefHandle {
+  let token: HandleToken | undefined;
+  return (entry) => {
     if (entry === undefined) throw new SerializationError("Cannot read a value: a ref inside it was not announced with it");
-    let token = this.#token;
     if (token === undefined || token.entries.length >= GROUP_MAX) {
       token = { entries: [] };
-      this.#token = token;
-      this.#table.watchToken(token);
+      table.watchToken(token);
     }
-    this.#table.addToToken(token, entry);
+    table.addToToken(token, entry);
     return new ObjectRefHandle(entry, token);
-  }
+  };
 }

@@ -11,7 +11,8 @@ import { payloadSize } from "../../runtime/objects/payload.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import type { ObjectLocateHeader, ObjectPlaceHeader } from "../../runtime/wire/transfer-messages.ts";
 import { requireRunning } from "../current-runtime.ts";
-import { resolveLocationsOptions } from "../options/operation-options.ts";
+import { readOptions } from "../options/option-kinds.ts";
+import { LOCATIONS } from "../options/operation-options.ts";
 import type { Runtime } from "../runtime.ts";
 import type { AnyRef, GetOptions } from "../types.ts";
 import { entryOf, isObjectRef } from "./object-ref.ts";
@@ -46,7 +47,7 @@ export async function getObjectLocations<R extends AnyRef>(refs: readonly R[], o
   const wrong = refs.findIndex((ref) => !isObjectRef(ref));
   if (wrong >= 0)
     throw new TypeError(`Cannot tell locations: element ${wrong} is not an ObjectRef: received ${describeValue(refs[wrong])}`);
-  const limits = resolveLocationsOptions(options);
+  const limits = readOptions(options, LOCATIONS);
   if (refs.length === 0) return new Map();
   const runtime = requireRunning();
   const entries = new Map(Array.from(new Set(refs), (ref): [R, ObjectEntry] => [ref, entryOf(ref)]));

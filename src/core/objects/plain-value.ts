@@ -5,6 +5,7 @@
  */
 import { copyBytes } from "../../runtime/base/bytes.ts";
 import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
+import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { inBandPayload, NO_BUFFERS } from "../../runtime/objects/payload.ts";
 
 export interface PlainFlags {
@@ -49,4 +50,19 @@ export function isKeptAsItIs(value: unknown): boolean {
 /** MessagePack's one-byte numbers, nil, booleans, numbers of fixed size, and short strings. */
 function isPrimitiveByte(byte: number): boolean {
   return byte < 0x80 || byte >= 0xe0 || (byte >= 0xa0 && byte <= 0xc3 && byte !== 0xc1) || (byte >= 0xca && byte <= 0xd3);
+}
+
+/** Settles an entry as one that has failed; what the failure contains is pinned once more. */
+export function failLike(
+  entry: ObjectEntry,
+  { payload, failure, contained = [] }: ObjectEntry,
+  table: Pick<ObjectTable, "contain" | "pin">,
+): void {
+  if (payload === undefined) {
+    entry.fail(failure);
+    return;
+  }
+  for (const inner of contained) table.pin(inner);
+  table.contain(entry, contained.slice());
+  entry.settlePayload(payload);
 }

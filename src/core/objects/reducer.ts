@@ -8,7 +8,7 @@ import { SerializationError, ShoalError } from "../../runtime/base/errors.ts";
 import type { ActorId } from "../../runtime/base/ids.ts";
 import type { ActorInterfaceHeader } from "../../runtime/wire/messages.ts";
 import type { Reduced } from "../../runtime/wire/value/encode.ts";
-import { type ActorClassState, actorClassRow, actorClassState, makeActorClass } from "../actors/actor-class.ts";
+import { actorClassState, makeActorClass } from "../actors/actor-class.ts";
 import { actorHandleState, receivedHandle } from "../actors/actor-handle.ts";
 import { ArrowData, NdArray, ndArrayFrom, ndArrayPayload, Tensor, tensorFrom, tensorPayload } from "./foreign-data.ts";
 import { PythonObject, pythonObjectPayload, PythonValue, type PythonValueType } from "./python-values.ts";
@@ -18,7 +18,7 @@ import { isObjectRefGenerator } from "../streams/object-ref-generator.ts";
 import { resolveActorOptions, resolveTaskOptions } from "../options/options.ts";
 import { groupPayload, receivedGroup } from "../groups/placement-group.ts";
 import { registeredFor } from "./registered-serializers.ts";
-import { makeRemoteFunction, remoteFunctionState, type RemoteFunctionState, rowOf } from "../calls/remote-function.ts";
+import { makeRemoteFunction, remoteFunctionState } from "../calls/remote-function.ts";
 import type { Runtime } from "../runtime.ts";
 import { type ContextFacts, contextFrom, factsOf } from "../runtime-context.ts";
 import { KIND, type Reducer } from "../serializer.ts";
@@ -156,16 +156,16 @@ function reduceRegistered(runtime: Runtime, value: object): Reduced | undefined 
 }
 
 function reduceRemote(runtime: Runtime, value: object): Reduced | undefined {
-  const remoteFunction: RemoteFunctionState | undefined = remoteFunctionState(value);
+  const remoteFunction = remoteFunctionState(value);
   if (remoteFunction !== undefined) {
-    const row = rowOf(remoteFunction);
+    const row = runtime.values.functions.rowOf(remoteFunction);
     const reference = referenceIn(runtime, row);
     // Once it is captured, the row knows the variable that a function without a name of its own went into.
     return { kind: KIND.REMOTE_FUNCTION, payload: [row.id, row.name, withoutSignal(remoteFunction.options.given), ...reference] };
   }
-  const actorClass: ActorClassState | undefined = actorClassState(value);
+  const actorClass = actorClassState(value);
   if (actorClass === undefined) return undefined;
-  const row = actorClassRow(actorClass);
+  const row = runtime.values.functions.rowOf(actorClass);
   const { name, methods, streaming, options } = actorClass;
   const payload: ActorClassPayload = [row.id, name, methods, streaming, options.given, ...referenceIn(runtime, row)];
   return { kind: KIND.ACTOR_CLASS, payload };

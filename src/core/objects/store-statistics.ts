@@ -1,6 +1,6 @@
 /** What the object store of this node holds and has moved, as its daemon counts it: `objectStoreStatistics`. */
 import { MESSAGE } from "../../runtime/wire/messages.ts";
-import { requireRuntime } from "../current-runtime.ts";
+import { askNode } from "../current-runtime.ts";
 
 /** Bytes and counts of a node's object store. Counts of what was moved are since its start. */
 export interface ObjectStoreStatistics {
@@ -32,21 +32,5 @@ export interface ObjectStoreStatistics {
  * console.log(`${Math.round((100 * usedBytes) / quotaBytes)} % of the object store are in use`);
  */
 export async function objectStoreStatistics(): Promise<ObjectStoreStatistics> {
-  const runtime = requireRuntime();
-  const reply = await runtime.holdWhile(runtime.daemon.request(MESSAGE.RESOURCES, undefined));
-  const { store } = reply.header;
-  const { quotaBytes, usedBytes, diskBytes, objects, spilledBytes, spilledObjects, restoredBytes, restoredObjects, spillFiles } = store;
-  const { spillFileBytes } = store;
-  return {
-    quotaBytes,
-    usedBytes,
-    diskBytes,
-    objects,
-    spilledBytes,
-    spilledObjects,
-    restoredBytes,
-    restoredObjects,
-    spillFiles,
-    spillFileBytes,
-  };
+  return (await askNode(MESSAGE.RESOURCES, undefined)).header.store;
 }

@@ -233,13 +233,7 @@ export class Waiting {
         return () => {};
       }
       if (settled < count) this.#refuseDeadlock(pending, count - settled);
-      for (const entry of pending) {
-        entry.addWaiter(waiter);
-        this.#options.table.watch(entry);
-      }
-      return () => {
-        for (const entry of pending) if (!entry.isSettled) entry.removeWaiter(waiter);
-      };
+      return this.#watch(pending, waiter);
     });
   }
 
@@ -272,15 +266,20 @@ export class Waiting {
           if (missing === 0 || failed !== undefined) done();
         },
       };
-      for (const entry of pending) {
-        entry.addWaiter(waiter);
-        this.#options.table.watch(entry);
-      }
-      return () => {
-        for (const entry of pending) if (!entry.isSettled) entry.removeWaiter(waiter);
-      };
+      return this.#watch(pending, waiter);
     });
     return failed;
+  }
+
+  /** @returns what ends it */
+  #watch(pending: readonly ObjectEntry[], waiter: Waiter): () => void {
+    for (const entry of pending) {
+      entry.addWaiter(waiter);
+      this.#options.table.watch(entry);
+    }
+    return () => {
+      for (const entry of pending) if (!entry.isSettled) entry.removeWaiter(waiter);
+    };
   }
 
   /** One suspended wait: limits, the parking of the task, and the liveness of the driver. */

@@ -2,8 +2,9 @@
  * The option `runtimeEnv` of jobs, tasks and actors: what is accepted, and what is made of it. Called by `options.ts`.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
+import { errorOf, wrongType } from "../../runtime/base/fault.ts";
 import { faultOfRuntimeEnv, resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
-import { placing } from "../calls/inherited-place.ts";
+import { placing } from "../../runtime/worker/task-context.ts";
 import { custom, type Option } from "./option-kinds.ts";
 
 /** What is given of a runtime environment; from now on, calls of this process have to be looked at. */
@@ -13,13 +14,11 @@ export function environmentOf({ runtimeEnv: given }: { runtimeEnv: RuntimeEnvInp
   return { runtimeEnv: resolveRuntimeEnv(given) };
 }
 
-export function runtimeEnv(): Option<RuntimeEnvInput | undefined> {
-  return custom<RuntimeEnvInput | undefined>(
-    'an object such as { envVars: { NAME: "value" } } is needed',
-    undefined,
-    (value) => faultOfRuntimeEnv(value) ?? "ok",
-  );
-}
+export const RUNTIME_ENV: Option<RuntimeEnvInput | undefined> = custom(
+  'an object such as { envVars: { NAME: "value" } } is needed',
+  undefined,
+  (value) => faultOfRuntimeEnv(value) ?? "ok",
+);
 
 /**
  * A program that names no runtime environment has that of `SHOAL_RUNTIME_ENV`: whoever starts it gives its workers variables or flags without changing it.
@@ -30,10 +29,9 @@ export function withRuntimeEnvOfEnvironment(checked: Readonly<Record<string, unk
   const text = process.env["SHOAL_RUNTIME_ENV"];
   if (text === undefined || text === "" || checked["runtimeEnv"] !== undefined || checked["mode"] === "inProcess") return checked;
   const given = parsed(text);
-  const fault = given === undefined ? { reason: "JSON is needed", error: "wrong type" } : faultOfRuntimeEnv(given);
+  const fault = given === undefined ? wrongType("JSON is needed") : faultOfRuntimeEnv(given);
   if (fault === undefined) return { ...checked, runtimeEnv: given };
-  const words = `Cannot use SHOAL_RUNTIME_ENV as the runtime environment: ${fault.reason}: received ${describeValue(text)}`;
-  throw fault.error === "wrong type" ? new TypeError(words) : new RangeError(words);
+  throw errorOf(fault, `Cannot use SHOAL_RUNTIME_ENV as the runtime environment: ${fault.reason}: received ${describeValue(text)}`);
 }
 
 function parsed(text: string): unknown {

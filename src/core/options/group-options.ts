@@ -4,24 +4,30 @@
  * Apart from `options.ts` as nothing else takes them. A bundle names built-in resources as nodes do (`CPU`, `GPU`, `memory`), beside custom ones.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
+import { errorOf } from "../../runtime/base/fault.ts";
 import { resourceVector } from "../../runtime/base/resources.ts";
-import { custom, customResources, oneOf, type OptionSubject, text, readOptions } from "./option-kinds.ts";
+import { custom, customResources, faultOf, oneOf, text, readOptions } from "./option-kinds.ts";
 import { checkSelector } from "./scheduling-options.ts";
 import type { LabelSelector, PlacementGroupOptions, PlacementStrategy } from "./scheduling-types.ts";
 
-const BUNDLE = customResources({ cpu: "CPU", gpu: "GPU" }, ["CPU", "GPU", "memory"]);
+const AMOUNTS = customResources({ cpu: "CPU", gpu: "GPU" }, ["CPU", "GPU", "memory"]);
+const BUNDLE = custom(AMOUNTS.allowed, {}, (value) => {
+  const verdict = AMOUNTS.check(value);
+  return verdict === "ok" && resourceVector(value as Record<string, number>).amounts.size === 0 ? "out of range" : verdict;
+});
 
-const GROUP_OPTIONS = {
-  strategy: oneOf(["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"], "PACK"),
-  name: text(undefined),
-  lifetime: custom<"detached" | undefined>('"detached" is needed', undefined, (value) => (value === "detached" ? "ok" : "out of range")),
-  bundleLabelSelector: custom<readonly LabelSelector[] | undefined>("an array of label selectors is needed", undefined, (value) => {
-    if (!Array.isArray(value)) return "wrong type";
-    return value.map(checkSelector).find((verdict) => verdict !== "ok") ?? "ok";
-  }),
+const GROUP = {
+  of: "a placement group",
+  options: {
+    strategy: oneOf(["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"], "PACK"),
+    name: text(undefined),
+    lifetime: custom<"detached" | undefined>('"detached" is needed', undefined, (value) => (value === "detached" ? "ok" : "out of range")),
+    bundleLabelSelector: custom<readonly LabelSelector[] | undefined>("an array of label selectors is needed", undefined, (value) => {
+      if (!Array.isArray(value)) return "wrong type";
+      return value.map(checkSelector).find((verdict) => verdict !== "ok") ?? "ok";
+    }),
+  },
 };
-
-const GROUP: OptionSubject = { set: "set", of: "a placement group", otherNames: {} };
 
 /** What `placementGroup` goes by. */
 interface ResolvedGroupOptions {
@@ -44,14 +50,11 @@ export function resolvePlacementGroupOptions(bundles: unknown, options?: Placeme
   if (bundles.length === 0 || bundles.length > BUNDLES_MAX)
     throw new RangeError(`Cannot make a placement group: 1 to ${BUNDLES_MAX} bundles are needed: received ${bundles.length}`);
   bundles.forEach((bundle: unknown, index) => {
-    const verdict = BUNDLE.check(bundle);
-    const isEmpty = verdict === "ok" && resourceVector(bundle as Record<string, number>).amounts.size === 0;
-    if (verdict === "ok" && !isEmpty) return;
-    const { reason, error } = typeof verdict === "string" ? { reason: BUNDLE.allowed, error: verdict } : verdict;
-    const message = `Cannot make a placement group: bundle ${index}: ${reason}: received ${describeValue(bundle)}`;
-    throw error === "wrong type" ? new TypeError(message) : new RangeError(message);
+    const fault = faultOf(BUNDLE, bundle);
+    if (fault !== undefined)
+      throw errorOf(fault, `Cannot make a placement group: bundle ${index}: ${fault.reason}: received ${describeValue(bundle)}`);
   });
-  const { strategy, name, lifetime, bundleLabelSelector } = readOptions(options, GROUP_OPTIONS, GROUP);
+  const { strategy, name, lifetime, bundleLabelSelector } = readOptions(options, GROUP);
   if (bundleLabelSelector !== undefined && bundleLabelSelector.length !== bundles.length) {
     throw new RangeError(
       `Cannot set bundleLabelSelector of a placement group: one for each of the ${bundles.length} bundles is needed: received ${bundleLabelSelector.length}`,

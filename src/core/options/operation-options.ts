@@ -9,81 +9,74 @@ import {
   custom,
   flag,
   type Option,
-  type OptionSubject,
-  type TableOf,
+  type OptionSet,
+  readOptions,
   text,
   timeLimit,
-  readOptions,
+  type WithDefaults,
   withDefaults,
 } from "./option-kinds.ts";
 import type { ActorsOptions, KvOptions, KvPutOptions } from "../cluster-types.ts";
 import type { CancelOptions, GetActorOptions, GetOptions, KillOptions, WaitOptions } from "../types.ts";
 
-export const SIGNAL: Option<AbortSignal | undefined> = custom<AbortSignal | undefined>("an AbortSignal is needed", undefined, (value) =>
+export const SIGNAL: Option<AbortSignal | undefined> = custom("an AbortSignal is needed", undefined, (value) =>
   isAbortSignal(value) ? "ok" : "wrong type",
 );
 
-const GET_OPTIONS = {
-  timeoutMs: timeLimit(),
-  signal: SIGNAL,
-} satisfies TableOf<GetOptions>;
+const OTHER_NAMES = { timeout: "it is timeoutMs, in milliseconds" };
+const NAMESPACE = text(undefined);
 
-const WAIT_OPTIONS = {
-  ...GET_OPTIONS,
-  numReturns: count({ min: 1 }, 1),
-  fetchLocal: flag(true),
-} satisfies TableOf<WaitOptions>;
+/** Undefined: no limit, no signal. */
+type ResolvedGetOptions = Required<GetOptions>;
+type ResolvedWaitOptions = WithDefaults<WaitOptions, keyof GetOptions>;
 
-const LOCATIONS_OPTIONS = {
-  ...GET_OPTIONS,
-  timeoutMs: { ...timeLimit(), fallback: 1000 },
-} satisfies TableOf<GetOptions>;
+const GET: OptionSet<ResolvedGetOptions> = { of: "get", otherNames: OTHER_NAMES, options: { timeoutMs: timeLimit(), signal: SIGNAL } };
 
-const CANCEL_OPTIONS = { force: flag(false), recursive: flag(true) } satisfies TableOf<CancelOptions>;
+const WAIT: OptionSet<ResolvedWaitOptions> = {
+  of: "wait",
+  otherNames: OTHER_NAMES,
+  options: { ...GET.options, numReturns: count({ min: 1 }, 1), fetchLocal: flag(true) },
+};
 
-const KILL_OPTIONS = { noRestart: flag(true) } satisfies TableOf<KillOptions>;
+export const LOCATIONS: OptionSet<ResolvedGetOptions> = {
+  of: "getObjectLocations",
+  otherNames: OTHER_NAMES,
+  options: { ...GET.options, timeoutMs: { ...timeLimit(), fallback: 1000 } },
+};
 
-const ACTORS_OPTIONS = { namespace: text(undefined), includeDead: flag(false) } satisfies TableOf<ActorsOptions>;
+export const CANCEL: OptionSet<WithDefaults<CancelOptions>> = { of: "cancel", options: { force: flag(false), recursive: flag(true) } };
 
-const GET_ACTOR_OPTIONS = { namespace: text(undefined) } satisfies TableOf<GetActorOptions>;
+export const KILL: OptionSet<WithDefaults<KillOptions>> = { of: "kill", options: { noRestart: flag(true) } };
 
-const KV_OPTIONS = { namespace: text(undefined) } satisfies TableOf<KvOptions>;
+export const ACTORS: OptionSet<WithDefaults<ActorsOptions, "namespace">> = {
+  of: "actors",
+  otherNames: { all_namespaces: "without namespace all are listed" },
+  options: { namespace: NAMESPACE, includeDead: flag(false) },
+};
 
-const KV_PUT_OPTIONS = { ...KV_OPTIONS, overwrite: flag(true) } satisfies TableOf<KvPutOptions>;
+export const GET_ACTOR: OptionSet<Required<GetActorOptions>> = { of: "getActor", options: { namespace: NAMESPACE } };
 
-const GET: OptionSubject = { set: "set", of: "get", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
-const WAIT: OptionSubject = { set: "set", of: "wait", otherNames: GET.otherNames };
-const LOCATIONS: OptionSubject = { set: "set", of: "getObjectLocations", otherNames: { timeout: "it is timeoutMs, in milliseconds" } };
-const CANCEL: OptionSubject = { set: "set", of: "cancel", otherNames: {} };
-const KILL: OptionSubject = { set: "set", of: "kill", otherNames: {} };
-const ACTORS: OptionSubject = { set: "set", of: "actors", otherNames: { all_namespaces: "without namespace all are listed" } };
-const KV: OptionSubject = { set: "set", of: "a value's key", otherNames: { overwrite: "it is an option of kvPut" } };
-const KV_PUT: OptionSubject = { ...KV, of: "kvPut", otherNames: {} };
-const GET_ACTOR: OptionSubject = { set: "set", of: "getActor", otherNames: {} };
+export const KV: OptionSet<Required<KvOptions>> = {
+  of: "a value's key",
+  otherNames: { overwrite: "it is an option of kvPut" },
+  options: { namespace: NAMESPACE },
+};
 
-interface ResolvedGetOptions {
-  /** Undefined: no limit. */
-  readonly timeoutMs: number | undefined;
-  readonly signal: AbortSignal | undefined;
-}
+export const KV_PUT: OptionSet<WithDefaults<KvPutOptions, "namespace">> = {
+  of: "kvPut",
+  options: { ...KV.options, overwrite: flag(true) },
+};
 
 /** What a `get` without options goes by: most have none, so it is made once. */
 const NO_LIMITS: ResolvedGetOptions = Object.freeze({ timeoutMs: undefined, signal: undefined });
 
 /** @throws TypeError, RangeError */
 export function resolveGetOptions(options?: GetOptions): ResolvedGetOptions {
-  if (options === undefined) return NO_LIMITS;
-  const { timeoutMs, signal } = readOptions(options, GET_OPTIONS, GET);
-  return { timeoutMs: finite(timeoutMs), signal };
-}
-
-interface ResolvedWaitOptions extends ResolvedGetOptions {
-  readonly numReturns: number;
-  readonly fetchLocal: boolean;
+  return options === undefined ? NO_LIMITS : readOptions(options, GET);
 }
 
 /** What a `wait` without options goes by. */
-const WAIT_FOR_ONE: ResolvedWaitOptions = Object.freeze(withDefaults({}, WAIT_OPTIONS));
+const WAIT_FOR_ONE: ResolvedWaitOptions = Object.freeze(withDefaults({}, WAIT));
 
 /**
  * The options of a `wait` for so many refs. Of none, none are waited for, as in Ray.
@@ -92,51 +85,12 @@ const WAIT_FOR_ONE: ResolvedWaitOptions = Object.freeze(withDefaults({}, WAIT_OP
  */
 export function resolveWaitOptions(options: WaitOptions | undefined, refCount: number): ResolvedWaitOptions {
   if (options === undefined && refCount > 0) return WAIT_FOR_ONE;
-  const { timeoutMs, signal, numReturns, fetchLocal } = readOptions(options, WAIT_OPTIONS, WAIT);
+  const resolved = readOptions(options, WAIT);
+  const { numReturns } = resolved;
   if (numReturns > refCount && refCount > 0) {
     throw new RangeError(`Cannot set numReturns of wait: there are only ${refCount} references to wait for: received ${numReturns}`);
   }
-  return { timeoutMs: finite(timeoutMs), signal, numReturns: Math.min(numReturns, refCount), fetchLocal };
-}
-
-/** @throws TypeError, RangeError */
-export function resolveLocationsOptions(options?: GetOptions): ResolvedGetOptions {
-  const { timeoutMs, signal } = readOptions(options, LOCATIONS_OPTIONS, LOCATIONS);
-  return { timeoutMs: finite(timeoutMs), signal };
-}
-
-/** @throws TypeError */
-export function resolveCancelOptions(options?: CancelOptions): { readonly force: boolean; readonly recursive: boolean } {
-  return readOptions(options, CANCEL_OPTIONS, CANCEL);
-}
-
-/** @throws TypeError */
-export function resolveKillOptions(options?: KillOptions): { readonly noRestart: boolean } {
-  return readOptions(options, KILL_OPTIONS, KILL);
-}
-
-/** @throws TypeError, RangeError */
-export function resolveActorsOptions(options?: ActorsOptions): { readonly namespace: string | undefined; readonly includeDead: boolean } {
-  return readOptions(options, ACTORS_OPTIONS, ACTORS);
-}
-
-/** @throws TypeError, RangeError */
-export function resolveGetActorOptions(options?: GetActorOptions): { readonly namespace: string | undefined } {
-  return readOptions(options, GET_ACTOR_OPTIONS, GET_ACTOR);
-}
-
-/** @throws TypeError, RangeError */
-export function resolveKvOptions(options?: KvOptions): { readonly namespace: string | undefined } {
-  return readOptions(options, KV_OPTIONS, KV);
-}
-
-/** @throws TypeError, RangeError */
-export function resolveKvPutOptions(options?: KvPutOptions): { readonly namespace: string | undefined; readonly overwrite: boolean } {
-  return readOptions(options, KV_PUT_OPTIONS, KV_PUT);
-}
-
-function finite(timeoutMs: number | undefined): number | undefined {
-  return timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs;
+  return { ...resolved, numReturns: Math.min(numReturns, refCount) };
 }
 
 function isAbortSignal(value: unknown): boolean {

@@ -5,30 +5,40 @@
  * are a `TypeError`, values out of range a `RangeError`; both name the option, what is allowed, and what was received.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
+import { errorOf, type Fault, outOfRange, wrongType } from "../../runtime/base/fault.ts";
 import { TIMER_MS_MAX } from "../../runtime/base/limits.ts";
 import { RESOURCE_UNIT } from "../../runtime/base/resources.ts";
 import { AMOUNT_MAX, NAME_LENGTH_MAX } from "../limits.ts";
 import { nearNames } from "../../runtime/base/near-names.ts";
+
+/** What a check says of a value; a `Fault` says more than that the value is not what `allowed` names. */
+export type Verdict = "ok" | Fault["error"] | Fault;
 
 /** One row of a table of options. */
 export interface Option<T> {
   /** What is allowed, to be read after "Cannot set numCpus of a task:". */
   readonly allowed: string;
   readonly fallback: T;
-  /** Whether a value is allowed; a text says more about what is wrong with it than `allowed` does. */
-  check(value: unknown): "ok" | "wrong type" | "out of range" | { reason: string; error: "wrong type" | "out of range" };
+  check(value: unknown): Verdict;
+  /** What a given value stands for. Without it, for itself. */
+  meaning?(value: unknown): T;
 }
 
-type OptionTable = Readonly<Record<string, Option<unknown>>>;
-type OptionValues<T extends OptionTable> = { [K in keyof T]: T[K] extends Option<infer V> ? V : never };
-
-/** The beginnings of messages: "Cannot `set` numCpus `of`: ...". */
-export interface OptionSubject {
-  readonly set: string;
+/** The options of one thing, whose values are `Values`. */
+export interface OptionSet<Values extends object> {
+  /** What has them: messages begin "Cannot set numCpus `of`: ...". */
   readonly of: string;
   /** Other programs' names for our options, besides those that differ in their spelling alone. */
-  readonly otherNames: Readonly<Record<string, string>>;
+  readonly otherNames?: Readonly<Record<string, string>>;
+  readonly options: { readonly [K in keyof Values]: Option<Values[K]> };
 }
+
+type AnyOptionSet = OptionSet<Readonly<Record<string, unknown>>>;
+
+/** The values of options, all of which have a default, but for those that may be undefined. */
+export type WithDefaults<Options, MayBeUndefined = never> = {
+  readonly [K in keyof Options]-?: K extends MayBeUndefined ? Options[K] | undefined : Exclude<Options[K], undefined>;
+};
 
 /** `true` or `false`. */
 export function flag(fallback: boolean): Option<boolean> {
@@ -54,16 +64,22 @@ export function oneOf<const T extends string>(allowed: readonly T[], fallback: T
   };
 }
 
+/** A number that a predicate accepts. */
+export function number<T>(allowed: string, fallback: T, isAllowed: (value: number) => boolean): Option<number | T> {
+  return custom<number | T>(allowed, fallback, (value) =>
+    typeof value !== "number" ? "wrong type" : isAllowed(value) ? "ok" : "out of range",
+  );
+}
+
+function isWhole(value: number, { min, max = Number.MAX_SAFE_INTEGER }: { min: number; max?: number }): boolean {
+  return Number.isInteger(value) && value >= min && value <= max;
+}
+
 /** A whole number; where -1 is allowed it means without end. */
-export function count(range: { min: number; max?: number }, fallback: number): Option<number> {
-  const { min, max = Number.MAX_SAFE_INTEGER } = range;
-  const upTo = max === Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
-  return {
-    allowed: `a whole number from ${min}${upTo} is needed${min === -1 ? " (-1: without end)" : ""}`,
-    fallback,
-    check: (value) =>
-      typeof value !== "number" ? "wrong type" : Number.isInteger(value) && value >= min && value <= max ? "ok" : "out of range",
-  };
+export function count<T extends number | undefined>(range: { min: number; max?: number }, fallback: T): Option<number | T> {
+  const upTo = range.max === undefined ? "" : ` to ${range.max}`;
+  const allowed = `a whole number from ${range.min}${upTo} is needed${range.min === -1 ? " (-1: without end)" : ""}`;
+  return number(allowed, fallback, (value) => isWhole(value, range));
 }
 
 /** Into how many references a result is split, or that its items are a stream. */
@@ -78,68 +94,55 @@ export function returnCount(max: number): Option<number | "streaming"> {
 
 /** How many items; `Infinity` is no limit. Without a value the limit depends on their size, too. */
 export function itemCount(): Option<number | undefined> {
-  const numbers = count({ min: 1 }, 1);
-  return {
-    allowed: "a whole number from 1, or Infinity, is needed",
-    fallback: undefined,
-    check: (value) => (value === Number.POSITIVE_INFINITY ? "ok" : numbers.check(value)),
-  };
+  const allowed = "a whole number from 1, or Infinity, is needed";
+  return number(allowed, undefined, (value) => value === Number.POSITIVE_INFINITY || isWhole(value, { min: 1 }));
 }
 
 /** A part of a whole. */
 export function fraction(fallback: number): Option<number> {
-  return {
-    allowed: "a number above 0 and up to 1 is needed",
-    fallback,
-    check: (value) => (typeof value !== "number" ? "wrong type" : value > 0 && value <= 1 ? "ok" : "out of range"),
-  };
+  return number("a number above 0 and up to 1 is needed", fallback, (value) => value > 0 && value <= 1);
 }
 
 /** A size in bytes. */
-export function bytes<T extends number | undefined>(range: { min: number }, fallback: T): Option<number | T> {
-  return {
-    allowed: `a whole number of bytes from ${range.min} to ${AMOUNT_MAX} is needed`,
-    fallback,
-    check: (value) => {
-      if (typeof value !== "number") return "wrong type";
-      return Number.isInteger(value) && value >= range.min && value <= AMOUNT_MAX ? "ok" : "out of range";
-    },
-  };
+export function bytes<T extends number | undefined>({ min }: { min: number }, fallback: T): Option<number | T> {
+  const allowed = `a whole number of bytes from ${min} to ${AMOUNT_MAX} is needed`;
+  return number(allowed, fallback, (value) => isWhole(value, { min, max: AMOUNT_MAX }));
 }
 
 /** A time in milliseconds; fractions are allowed. */
 export function milliseconds(fallback: number): Option<number> {
-  return {
-    allowed: `a number of milliseconds from 0 to ${TIMER_MS_MAX} is needed`,
-    fallback,
-    check: (value) => (typeof value !== "number" ? "wrong type" : value >= 0 && value <= TIMER_MS_MAX ? "ok" : "out of range"),
-  };
+  return number(`${TIME_ALLOWED} is needed`, fallback, isTime);
 }
 
 /** A time in milliseconds after which to stop; `Infinity` is never, as is the default. */
 export function timeLimit(): Option<number | undefined> {
-  const { check } = milliseconds(0);
-  return {
-    allowed: `a number of milliseconds from 0 to ${TIMER_MS_MAX}, or Infinity, is needed`,
-    fallback: undefined,
-    check: (value) => (value === Number.POSITIVE_INFINITY ? "ok" : check(value)),
-  };
+  const limit = number(
+    `${TIME_ALLOWED}, or Infinity, is needed`,
+    undefined,
+    (value) => value === Number.POSITIVE_INFINITY || isTime(value),
+  );
+  return { ...limit, meaning: (value) => (value === Number.POSITIVE_INFINITY ? undefined : (value as number | undefined)) };
+}
+
+const TIME_ALLOWED = `a number of milliseconds from 0 to ${TIMER_MS_MAX}`;
+
+function isTime(value: number): boolean {
+  return value >= 0 && value <= TIMER_MS_MAX;
 }
 
 /** An amount of a resource. */
 export function amount<T extends number | undefined>(fallback: T): Option<number | T> {
-  return { allowed: AMOUNT_ALLOWED, fallback, check: checkAmount };
+  return number(AMOUNT_ALLOWED, fallback, isAmount);
 }
 
 const AMOUNT_ALLOWED = `a number from 0 to ${AMOUNT_MAX} in steps of ${1 / RESOURCE_UNIT} is needed`;
 
-function checkAmount(value: unknown): "ok" | "wrong type" | "out of range" {
-  if (typeof value !== "number") return "wrong type";
-  if (!(value >= 0 && value <= AMOUNT_MAX)) return "out of range";
+function isAmount(value: number): boolean {
+  if (!(value >= 0 && value <= AMOUNT_MAX)) return false;
   const units = value * RESOURCE_UNIT;
   // 0.0003 * 10000 is 2.9999999999999996: what a double cannot hold is no finer step.
   const tolerance = 1e-6 + units * Number.EPSILON * 4;
-  return Math.abs(units - Math.round(units)) <= tolerance ? "ok" : "out of range";
+  return Math.abs(units - Math.round(units)) <= tolerance;
 }
 
 /** Custom resources by name. `instead` are the names that have an option of their own, `builtIn` those that are allowed all the same. */
@@ -154,16 +157,15 @@ export function customResources(
       if (!isPlainObject(value)) return "wrong type";
       for (const [name, given] of Object.entries(value)) {
         const option = builtIn.includes(name) ? undefined : instead[name.toLowerCase()];
-        if (option !== undefined) return { reason: `${JSON.stringify(name)} is not a custom resource: use ${option}`, error: "wrong type" };
+        if (option !== undefined) return wrongType(`${JSON.stringify(name)} is not a custom resource: use ${option}`);
         // A comma would end the resource in the name of a shape.
         if (name === "" || name.length > NAME_LENGTH_MAX || name.includes(",")) {
-          return {
-            reason: `the name of a resource is text of 1 to ${NAME_LENGTH_MAX} characters without commas: not ${describeValue(name)}`,
-            error: "out of range",
-          };
+          return outOfRange(
+            `the name of a resource is text of 1 to ${NAME_LENGTH_MAX} characters without commas: not ${describeValue(name)}`,
+          );
         }
-        const verdict = given === undefined ? "wrong type" : checkAmount(given);
-        if (verdict !== "ok") return { reason: `for ${JSON.stringify(name)} ${AMOUNT_ALLOWED}`, error: verdict };
+        const fault = faultOf(amount(undefined), given);
+        if (fault !== undefined) return { ...fault, reason: `for ${JSON.stringify(name)} ${fault.reason}` };
       }
       return "ok";
     },
@@ -183,59 +185,58 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** What is wrong with a value; undefined where nothing is. */
+export function faultOf({ allowed, check }: Pick<Option<unknown>, "allowed" | "check">, value: unknown): Fault | undefined {
+  const verdict = check(value);
+  if (verdict === "ok") return undefined;
+  return typeof verdict === "string" ? { reason: allowed, error: verdict } : verdict;
+}
+
 /** The options that are set: `undefined` is as good as absent. Names and values are checked. */
-export function checkedOptions(given: unknown, table: OptionTable, subject: OptionSubject): Record<string, unknown> {
+export function checkedOptions(given: unknown, { of, otherNames = {}, options }: AnyOptionSet): Record<string, unknown> {
   if (given === undefined) return {};
   if (!isPlainObject(given)) {
     throw new TypeError(
-      `Cannot ${subject.set} options of ${subject.of}: an object such as { ${Object.keys(table)[0]}: ... } is needed: received ${describeValue(given)}`,
+      `Cannot set options of ${of}: an object such as { ${Object.keys(options)[0]}: ... } is needed: received ${describeValue(given)}`,
     );
   }
-  const set: Record<string, unknown> = {};
+  const checked: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {
-    const option = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (option === undefined) throw unknownOption(name, Object.keys(table), subject);
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (option === undefined)
+      throw new TypeError(
+        `Cannot set options of ${of}: there is no option ${JSON.stringify(name.slice(0, 100))}: ${whatInstead(name, Object.keys(options), otherNames)}`,
+      );
     if (value === undefined) continue;
-    const verdict = option.check(value);
-    if (verdict !== "ok") throw refusedValue(name, { value, option, verdict }, subject);
-    set[name] = value;
+    const fault = faultOf(option, value);
+    if (fault !== undefined) throw errorOf(fault, `Cannot set ${name} of ${of}: ${fault.reason}: received ${describeValue(value)}`);
+    checked[name] = value;
   }
-  return set;
+  return checked;
 }
 
 /** Every option of a public type has a row, and every row belongs to an option. */
 export type TableOf<Options> = { readonly [K in keyof Required<Options>]: Option<unknown> };
 
-/** Each option of a table: the value that is set, or the default. */
-export function withDefaults<T extends OptionTable>(set: Readonly<Record<string, unknown>>, table: T): OptionValues<T> {
+/** The value of each option of a set: what the given one means, or the default. */
+export function withDefaults<Values extends object>(given: Readonly<Record<string, unknown>>, set: OptionSet<Values>): Values {
   const values: Record<string, unknown> = {};
-  for (const [name, option] of Object.entries(table)) values[name] = Object.hasOwn(set, name) ? set[name] : option.fallback;
-  return values as OptionValues<T>;
+  for (const [name, { fallback, meaning }] of Object.entries(set.options as AnyOptionSet["options"])) {
+    const value = Object.hasOwn(given, name) ? given[name] : fallback;
+    values[name] = meaning === undefined ? value : meaning(value);
+  }
+  return values as Values;
 }
 
 /** The values of options: each that is given, checked, and the default of every other. @throws TypeError, RangeError that name the option and what is allowed */
-export function readOptions<T extends OptionTable>(given: unknown, table: T, subject: OptionSubject): OptionValues<T> {
-  return withDefaults(checkedOptions(given, table, subject), table);
+export function readOptions<Values extends object>(given: unknown, set: OptionSet<Values>): Values {
+  return withDefaults(checkedOptions(given, set as AnyOptionSet), set);
 }
 
-function refusedValue(
-  name: string,
-  refused: { value: unknown; option: Option<unknown>; verdict: ReturnType<Option<unknown>["check"]> },
-  subject: OptionSubject,
-): Error {
-  const { value, option, verdict } = refused;
-  const { reason, error } = typeof verdict === "string" ? { reason: option.allowed, error: verdict } : verdict;
-  const message = `Cannot ${subject.set} ${name} of ${subject.of}: ${reason}: received ${describeValue(value)}`;
-  return error === "out of range" ? new RangeError(message) : new TypeError(message);
-}
-
-function unknownOption(name: string, known: readonly string[], subject: OptionSubject): TypeError {
-  const start = `Cannot ${subject.set} options of ${subject.of}: there is no option ${JSON.stringify(name.slice(0, 100))}`;
-  const otherName = Object.hasOwn(subject.otherNames, name) ? subject.otherNames[name] : undefined;
-  if (otherName !== undefined) return new TypeError(`${start}: ${otherName}`);
+function whatInstead(name: string, known: readonly string[], otherNames: Readonly<Record<string, string>>): string {
+  if (Object.hasOwn(otherNames, name)) return otherNames[name] as string;
   const respelled = known.find((candidate) => candidate.toLowerCase() === name.replaceAll("_", "").toLowerCase());
-  if (respelled !== undefined) return new TypeError(`${start}: it is spelled ${respelled}`);
+  if (respelled !== undefined) return `it is spelled ${respelled}`;
   const near = nearNames(name, known);
-  if (near.length > 0) return new TypeError(`${start}: did you mean ${near.join(" or ")}?`);
-  return new TypeError(`${start}: there are ${known.join(", ")}`);
+  return near.length > 0 ? `did you mean ${near.join(" or ")}?` : `there are ${known.join(", ")}`;
 }

@@ -139,7 +139,7 @@ describe("the options of a task", () => {
     [{ retries: 1 }, 'TypeError: Cannot set options of a task: there is no option "retries": did you mean maxRetries?'],
     [
       { colour: "red" },
-      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, schedulingStrategy, placementGroup, labelSelector, fallbackStrategy, runtimeEnv, numReturns, highWaterMark, maxRetries, retryOn, retryDelayMs, maxCalls, timeoutMs, signal, name',
+      'TypeError: Cannot set options of a task: there is no option "colour": there are numCpus, numGpus, memoryBytes, resources, schedulingStrategy, placementGroup, labelSelector, fallbackStrategy, runtimeEnv, numReturns, highWaterMark, retryOn, retryDelayMs, timeoutMs, signal, name, maxRetries, maxCalls',
     ],
     [{ num_cpus: 1 }, 'TypeError: Cannot set options of a task: there is no option "num_cpus": it is spelled numCpus'],
     [{ numCPUs: 1 }, 'TypeError: Cannot set options of a task: there is no option "numCPUs": it is spelled numCpus'],
@@ -194,7 +194,7 @@ describe("the options of a method", () => {
 
   test("have no resources", () => {
     expect(messageOf(() => resolveMethodOptions({ numCpus: 1 }))).toBe(
-      'TypeError: Cannot set options of an actor\'s method: there is no option "numCpus": there are numReturns, highWaterMark, timeoutMs, signal, name, concurrencyGroup, maxTaskRetries, retryOn, retryDelayMs',
+      'TypeError: Cannot set options of an actor\'s method: there is no option "numCpus": there are numReturns, highWaterMark, retryOn, retryDelayMs, timeoutMs, signal, name, concurrencyGroup, maxTaskRetries',
     );
   });
 });

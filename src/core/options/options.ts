@@ -7,10 +7,11 @@
  * and other single operations are in `operation-options.ts`.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
+import { outOfRange, wrongType } from "../../runtime/base/fault.ts";
 import { STREAMING } from "../../runtime/wire/messages.ts";
 import { resolveRuntimeEnv, type RuntimeEnvInput, type RuntimeEnvSpec } from "../../runtime/environment/runtime-env.ts";
 import { BYTES_AHEAD_MAX, ITEMS_AHEAD_MAX } from "../limits.ts";
-import { environmentOf, runtimeEnv, withRuntimeEnvOfEnvironment } from "./environment-options.ts";
+import { environmentOf, RUNTIME_ENV, withRuntimeEnvOfEnvironment } from "./environment-options.ts";
 import {
   amount,
   bytes,
@@ -18,23 +19,26 @@ import {
   count,
   custom,
   customResources,
+  faultOf,
   flag,
   fraction,
   isPlainObject,
   itemCount,
   milliseconds,
-  type Option,
-  type OptionSubject,
+  number,
+  type OptionSet,
   type TableOf,
   oneOf,
   returnCount,
   text,
   timeLimit,
+  type Verdict,
+  type WithDefaults,
   withDefaults,
 } from "./option-kinds.ts";
 import { SIGNAL } from "./operation-options.ts";
 import { printWarning } from "../output.ts";
-import { fallbackStrategy, groupOption, labelSelector, labels, placedShape, schedulingStrategy } from "./scheduling-options.ts";
+import { FALLBACK_STRATEGY, GROUP_OPTION, LABEL_SELECTOR, LABELS, placedShape, SCHEDULING_STRATEGY } from "./scheduling-options.ts";
 import type { ActorOptions, InitOptions, MethodOptions, RetryOn, TaskOptions } from "../types.ts";
 
 /** Results are numbered and tracked one by one: more of them than this is an array that should be one result. */
@@ -43,92 +47,129 @@ const NUM_RETURNS_MAX = 1000;
 const BUILT_IN_RESOURCES = { cpu: "numCpus", gpu: "numGpus", memory: "memoryBytes", object_store_memory: "memoryBytes" };
 const BUILT_IN_INIT_RESOURCES = { cpu: "numCpus", gpu: "numGpus", object_store_memory: "objectStoreMemoryBytes" };
 
-const TASK_OPTIONS = {
-  numCpus: amount(1),
+/** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
+const RAY_NAMES = {
+  memory: "it is memoryBytes, in bytes",
+  retry_exceptions: "it is retryOn",
+};
+const OF_ACTORS = "it is an option of actors";
+const OF_TASKS = "it is an option of tasks";
+const OF_TASK_WORKERS = "it is an option of tasks, whose workers are used again; an actor's process is its own, and ends with it";
+const OF_METHODS = "it is an option of tasks, and of methods: methods: { name: { ... } }";
+
+/** What tasks and actors have alike. */
+const PLACED_OPTIONS = {
   numGpus: amount(0),
   memoryBytes: bytes({ min: 0 }, 0),
   resources: customResources(BUILT_IN_RESOURCES),
-  schedulingStrategy: schedulingStrategy(),
-  placementGroup: groupOption(),
-  labelSelector: labelSelector(),
-  fallbackStrategy: fallbackStrategy(),
-  runtimeEnv: runtimeEnv(),
+  schedulingStrategy: SCHEDULING_STRATEGY,
+  placementGroup: GROUP_OPTION,
+  labelSelector: LABEL_SELECTOR,
+  fallbackStrategy: FALLBACK_STRATEGY,
+  runtimeEnv: RUNTIME_ENV,
+};
+
+/** What the calls of tasks and methods have alike. */
+const CALL_OPTIONS = {
   numReturns: returnCount(NUM_RETURNS_MAX),
   highWaterMark: itemCount(),
-  maxRetries: count({ min: -1 }, 3),
   retryOn: custom<RetryOn>("true, false, an array of error classes, or a function of the error is needed", false, checkRetryOn),
   retryDelayMs: milliseconds(0),
-  maxCalls: count({ min: 0 }, 0),
   timeoutMs: timeLimit(),
   signal: SIGNAL,
   name: text(undefined),
-} satisfies TableOf<TaskOptions>;
+};
 
-const METHOD_OPTIONS = {
-  numReturns: TASK_OPTIONS.numReturns,
-  highWaterMark: TASK_OPTIONS.highWaterMark,
-  timeoutMs: TASK_OPTIONS.timeoutMs,
-  signal: SIGNAL,
-  name: TASK_OPTIONS.name,
-  concurrencyGroup: text(undefined),
-  // Without a value it is that of the actor.
-  maxTaskRetries: custom<number | undefined>(count({ min: -1 }, 0).allowed, undefined, count({ min: -1 }, 0).check),
-  retryOn: TASK_OPTIONS.retryOn,
-  retryDelayMs: TASK_OPTIONS.retryDelayMs,
-} satisfies TableOf<MethodOptions>;
+const TASK = {
+  of: "a task",
+  otherNames: { ...RAY_NAMES, maxRestarts: OF_ACTORS, maxTaskRetries: OF_ACTORS, namespace: OF_ACTORS, getIfExists: OF_ACTORS },
+  options: {
+    numCpus: amount(1),
+    ...PLACED_OPTIONS,
+    ...CALL_OPTIONS,
+    maxRetries: count({ min: -1 }, 3),
+    maxCalls: count({ min: 0 }, 0),
+  } satisfies TableOf<TaskOptions>,
+};
 
-const ACTOR_OPTIONS = {
-  // Without a value an actor needs a CPU to be placed and holds none while it lives.
-  numCpus: amount(undefined),
-  numGpus: TASK_OPTIONS.numGpus,
-  memoryBytes: TASK_OPTIONS.memoryBytes,
-  resources: TASK_OPTIONS.resources,
-  schedulingStrategy: TASK_OPTIONS.schedulingStrategy,
-  placementGroup: TASK_OPTIONS.placementGroup,
-  labelSelector: TASK_OPTIONS.labelSelector,
-  fallbackStrategy: TASK_OPTIONS.fallbackStrategy,
-  runtimeEnv: TASK_OPTIONS.runtimeEnv,
-  name: text(undefined),
-  namespace: text(undefined),
-  getIfExists: flag(false),
-  lifetime: oneOf(["detached", "non_detached"], "non_detached"),
-  maxRestarts: count({ min: -1 }, 0),
-  maxTaskRetries: count({ min: -1 }, 0),
-  maxConcurrency: count({ min: 1 }, 1),
-  concurrencyGroups: custom<Readonly<Record<string, number>>>(
-    "an object of names and limits, such as { io: 2 }, is needed",
-    {},
-    checkGroups,
-  ),
-  methods: custom<Readonly<Record<string, MethodOptions>>>(
-    'an object of methods and their options, such as { read: { concurrencyGroup: "io" } }, is needed',
-    {},
-    (value) => (isPlainObject(value) ? "ok" : "wrong type"),
-  ),
-  maxPendingCalls: custom<number>("a whole number from 1 is needed (-1: without limit)", -1, (value) =>
-    typeof value !== "number" ? "wrong type" : value === -1 || (Number.isInteger(value) && value >= 1) ? "ok" : "out of range",
-  ),
-  allowOutOfOrderExecution: flag(false),
-} satisfies TableOf<ActorOptions>;
+const METHOD = {
+  of: "an actor's method",
+  otherNames: { ...RAY_NAMES, maxRetries: "it is maxTaskRetries", maxConcurrency: OF_ACTORS, maxCalls: OF_TASK_WORKERS },
+  options: {
+    ...CALL_OPTIONS,
+    concurrencyGroup: text(undefined),
+    // Without a value it is that of the actor.
+    maxTaskRetries: count({ min: -1 }, undefined),
+  } satisfies TableOf<MethodOptions>,
+};
 
-const INIT_OPTIONS = {
-  address: text(undefined),
-  // The defaults of those without one depend on the machine; whoever starts the node finds them.
-  numCpus: amount(undefined),
-  numGpus: amount(undefined),
-  labels: labels(),
-  resources: customResources(BUILT_IN_INIT_RESOURCES),
-  objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
-  memoryUsageThreshold: fraction(0.95),
-  taskOomRetries: count({ min: -1 }, -1),
-  spillDirectory: text(undefined),
-  namespace: text(undefined),
-  runtimeEnv: TASK_OPTIONS.runtimeEnv,
-  logToDriver: flag(true),
-  mode: oneOf(["process", "inProcess"], "process"),
-  checkCaptures: flag(true),
-  ignoreReinitError: flag(false),
-} satisfies TableOf<InitOptions>;
+const ACTOR = {
+  of: "an actor",
+  otherNames: {
+    ...RAY_NAMES,
+    numReturns: "it is an option of the actor's methods",
+    maxRetries: `${OF_TASKS}: for actors there are maxRestarts and maxTaskRetries`,
+    retryOn: OF_METHODS,
+    retryDelayMs: OF_METHODS,
+    concurrencyGroup: OF_METHODS,
+    maxCalls: OF_TASK_WORKERS,
+  },
+  options: {
+    // Without a value an actor needs a CPU to be placed and holds none while it lives.
+    numCpus: amount(undefined),
+    ...PLACED_OPTIONS,
+    name: text(undefined),
+    namespace: text(undefined),
+    getIfExists: flag(false),
+    lifetime: oneOf(["detached", "non_detached"], "non_detached"),
+    maxRestarts: count({ min: -1 }, 0),
+    maxTaskRetries: count({ min: -1 }, 0),
+    maxConcurrency: count({ min: 1 }, 1),
+    concurrencyGroups: custom<Readonly<Record<string, number>>>(
+      "an object of names and limits, such as { io: 2 }, is needed",
+      {},
+      checkGroups,
+    ),
+    methods: custom<Readonly<Record<string, MethodOptions>>>(
+      'an object of methods and their options, such as { read: { concurrencyGroup: "io" } }, is needed',
+      {},
+      (value) => (isPlainObject(value) ? "ok" : "wrong type"),
+    ),
+    maxPendingCalls: number(
+      "a whole number from 1 is needed (-1: without limit)",
+      -1,
+      (value) => value === -1 || (Number.isInteger(value) && value >= 1),
+    ),
+    allowOutOfOrderExecution: flag(false),
+  } satisfies TableOf<ActorOptions>,
+};
+
+const INIT: OptionSet<ResolvedInitOptions> = {
+  of: "init",
+  otherNames: {
+    object_store_memory: "it is objectStoreMemoryBytes",
+    object_spilling_directory: "it is spillDirectory",
+    local_mode: 'it is mode: "inProcess"',
+  },
+  options: {
+    address: text(undefined),
+    // The defaults of those without one depend on the machine; whoever starts the node finds them.
+    numCpus: amount(undefined),
+    numGpus: amount(undefined),
+    labels: LABELS,
+    resources: customResources(BUILT_IN_INIT_RESOURCES),
+    objectStoreMemoryBytes: bytes({ min: 1 }, undefined),
+    memoryUsageThreshold: fraction(0.95),
+    taskOomRetries: count({ min: -1 }, -1),
+    spillDirectory: text(undefined),
+    namespace: text(undefined),
+    runtimeEnv: RUNTIME_ENV,
+    logToDriver: flag(true),
+    mode: oneOf(["process", "inProcess"], "process"),
+    checkCaptures: flag(true),
+    ignoreReinitError: flag(false),
+  } satisfies TableOf<InitOptions>,
+};
 
 /** What is decided when a node is started. */
 const OPTIONS_OF_NODES = [
@@ -141,48 +182,6 @@ const OPTIONS_OF_NODES = [
   "spillDirectory",
 ] as const;
 
-/** Ray's names where ours differ by more than the spelling, and what belongs elsewhere. */
-const RAY_NAMES = {
-  memory: "it is memoryBytes, in bytes",
-  retry_exceptions: "it is retryOn",
-};
-const OF_ACTORS = "it is an option of actors";
-const OF_TASKS = "it is an option of tasks";
-const OF_TASK_WORKERS = "it is an option of tasks, whose workers are used again; an actor's process is its own, and ends with it";
-const OF_METHODS = "it is an option of tasks, and of methods: methods: { name: { ... } }";
-
-const TASK: OptionSubject = {
-  set: "set",
-  of: "a task",
-  otherNames: { ...RAY_NAMES, maxRestarts: OF_ACTORS, maxTaskRetries: OF_ACTORS, namespace: OF_ACTORS, getIfExists: OF_ACTORS },
-};
-const METHOD: OptionSubject = {
-  set: "set",
-  of: "an actor's method",
-  otherNames: { ...RAY_NAMES, maxRetries: "it is maxTaskRetries", maxConcurrency: OF_ACTORS, maxCalls: OF_TASK_WORKERS },
-};
-const ACTOR: OptionSubject = {
-  set: "set",
-  of: "an actor",
-  otherNames: {
-    ...RAY_NAMES,
-    numReturns: "it is an option of the actor's methods",
-    maxRetries: `${OF_TASKS}: for actors there are maxRestarts and maxTaskRetries`,
-    retryOn: OF_METHODS,
-    retryDelayMs: OF_METHODS,
-    concurrencyGroup: OF_METHODS,
-    maxCalls: OF_TASK_WORKERS,
-  },
-};
-const INIT: OptionSubject = {
-  set: "set",
-  of: "init",
-  otherNames: {
-    object_store_memory: "it is objectStoreMemoryBytes",
-    object_spilling_directory: "it is spillDirectory",
-    local_mode: 'it is mode: "inProcess"',
-  },
-};
 // ---------------------------------------------------------------------------------------------------------------------
 // Tasks and methods
 
@@ -208,19 +207,26 @@ export interface CallLimits {
   readonly timeoutMs: number | undefined;
 }
 
-/** What every call of a task or method goes by. */
-export interface ResolvedTaskOptions {
-  /** `STREAMING` for a stream. */
-  readonly numReturns: number;
-  readonly stream: StreamLimits;
+/** What tasks, methods and actors go by alike. */
+export interface ResolvedOptions {
   readonly name: string | undefined;
-  /** The key of the lease spec: calls of one shape share leases. */
+  /** The key of the lease spec: what has one shape shares leases. */
   readonly shape: string;
   /** It says itself where it runs: a parent's group does not capture it. */
   readonly isPlaced?: true | undefined;
   /** Undefined: the inherited one. */
   readonly runtimeEnv?: RuntimeEnvSpec | undefined;
+  /** Of an actor, what it holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
   readonly resources: Record<string, number>;
+  /** What was set, in the terms of the user. */
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+/** What every call of a task or method goes by. */
+export interface ResolvedTaskOptions extends ResolvedOptions {
+  /** `STREAMING` for a stream. */
+  readonly numReturns: number;
+  readonly stream: StreamLimits;
   readonly retry: RetryPolicy;
   /** How many calls of the function one worker takes; undefined for any number. */
   readonly maxCalls?: number | undefined;
@@ -228,17 +234,15 @@ export interface ResolvedTaskOptions {
   readonly group?: string | undefined;
   /** Undefined: the call has neither a signal nor a time limit. */
   readonly limits: CallLimits | undefined;
-  /** What was set, in the terms of the user. */
-  readonly given: Readonly<Record<string, unknown>>;
 }
 
 /** @throws TypeError, RangeError */
 export function resolveTaskOptions(
   options?: TaskOptions | Record<string, unknown>,
-  base?: Pick<ResolvedTaskOptions, "given">,
+  base?: Pick<ResolvedOptions, "given">,
 ): ResolvedTaskOptions {
-  const given = merged(base, checkedOptions(options, TASK_OPTIONS, TASK));
-  const values = withDefaults(given, TASK_OPTIONS);
+  const given = merged(base, checkedOptions(options, TASK));
+  const values = withDefaults(given, TASK);
   const { name, maxRetries, retryOn, retryDelayMs } = values;
   const resources = resourceRecord(values);
   // Abstract classes are allowed to users: an error is an instance of one as well.
@@ -263,10 +267,10 @@ export function resolveTaskOptions(
  */
 export function resolveMethodOptions(
   options?: MethodOptions | Record<string, unknown>,
-  actor: { maxRetries?: number; base?: Pick<ResolvedTaskOptions, "given"> | undefined } = {},
+  actor: { maxRetries?: number; base?: Pick<ResolvedOptions, "given"> | undefined } = {},
 ): ResolvedTaskOptions {
-  const given = merged(actor.base, checkedOptions(options, METHOD_OPTIONS, METHOD));
-  const values = withDefaults(given, METHOD_OPTIONS);
+  const given = merged(actor.base, checkedOptions(options, METHOD));
+  const values = withDefaults(given, METHOD);
   const { name, concurrencyGroup: group, maxTaskRetries, retryOn, retryDelayMs } = values;
   const maxRetries = maxTaskRetries ?? actor.maxRetries ?? 0;
   const retry = Object.freeze({ maxRetries, retryOn: retryOn as RetryPolicy["retryOn"], retryDelayMs });
@@ -277,8 +281,7 @@ export function resolveMethodOptions(
 /** Undefined for most calls: they have no limits. */
 function limitsAmong(options: { signal: AbortSignal | undefined; timeoutMs: number | undefined }): CallLimits | undefined {
   const { signal, timeoutMs } = options;
-  if (signal === undefined && (timeoutMs === undefined || timeoutMs === Number.POSITIVE_INFINITY)) return undefined;
-  return { signal, timeoutMs: timeoutMs === Number.POSITIVE_INFINITY ? undefined : timeoutMs };
+  return signal === undefined && timeoutMs === undefined ? undefined : { signal, timeoutMs };
 }
 
 function returnsOf(values: { numReturns: number | "streaming"; highWaterMark: number | undefined }): {
@@ -308,13 +311,13 @@ export function generatorOptions<O extends object>(options: O, name: string): O 
   return { ...options, numReturns: "streaming" };
 }
 
-function checkRetryOn(value: unknown): ReturnType<Option<RetryOn>["check"]> {
+function checkRetryOn(value: unknown): Verdict {
   if (typeof value === "boolean") return "ok";
-  if (isErrorClass(value)) return { reason: `a class goes into an array, [${value.name}]`, error: "wrong type" };
+  if (isErrorClass(value)) return wrongType(`a class goes into an array, [${value.name}]`);
   if (typeof value === "function") return "ok";
   if (!Array.isArray(value)) return "wrong type";
   const wrong = value.findIndex((item) => !isErrorClass(item));
-  return wrong === -1 ? "ok" : { reason: `item ${wrong} is not a class of errors`, error: "wrong type" };
+  return wrong === -1 ? "ok" : wrongType(`item ${wrong} is not a class of errors`);
 }
 
 function isErrorClass(value: unknown): value is new () => Error {
@@ -324,19 +327,11 @@ function isErrorClass(value: unknown): value is new () => Error {
 // ---------------------------------------------------------------------------------------------------------------------
 // Actors
 
-export interface ResolvedActorOptions {
-  readonly name: string | undefined;
+export interface ResolvedActorOptions extends ResolvedOptions {
   /** Undefined: that of the session. */
   readonly namespace: string | undefined;
   readonly getIfExists: boolean;
-  /** What the actor holds while it lives. `CPU` is there only when it was set, be it to 0: without, it takes one CPU to be placed. */
-  readonly resources: Record<string, number>;
-  /** The key of the lease spec. */
-  readonly shape: string;
   readonly isDetached: boolean;
-  readonly isPlaced?: true | undefined;
-  /** Undefined: the inherited one. */
-  readonly runtimeEnv?: RuntimeEnvSpec | undefined;
   /** The placement group that it lives in. */
   readonly placementGroupId?: string | undefined;
   readonly maxRestarts: number;
@@ -348,17 +343,15 @@ export interface ResolvedActorOptions {
   readonly methods: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly maxPendingCalls: number;
   readonly allowOutOfOrderExecution: boolean;
-  /** What was set, in the terms of the user. */
-  readonly given: Readonly<Record<string, unknown>>;
 }
 
 /** @throws TypeError, RangeError */
 export function resolveActorOptions(
   options?: ActorOptions | Record<string, unknown>,
-  base?: Pick<ResolvedActorOptions, "given">,
+  base?: Pick<ResolvedOptions, "given">,
 ): ResolvedActorOptions {
-  const given = merged(base, checkedOptions(options, ACTOR_OPTIONS, ACTOR));
-  const values = withDefaults(given, ACTOR_OPTIONS);
+  const given = merged(base, checkedOptions(options, ACTOR));
+  const values = withDefaults(given, ACTOR);
   const { name, namespace, getIfExists, lifetime, maxRestarts, maxTaskRetries, maxConcurrency, maxPendingCalls } = values;
   const isDetached = lifetime === "detached";
   if (getIfExists && name === undefined)
@@ -388,20 +381,18 @@ function methodTable(methods: Readonly<Record<string, MethodOptions | undefined>
   const table: Record<string, Readonly<Record<string, unknown>>> = {};
   for (const [name, options] of Object.entries(methods)) {
     if (options === undefined) continue;
-    table[name] = Object.freeze(checkedOptions(options, METHOD_OPTIONS, { ...METHOD, of: `method ${name} of an actor` }));
+    table[name] = Object.freeze(checkedOptions(options, { ...METHOD, of: `method ${name} of an actor` }));
   }
   return Object.freeze(table);
 }
 
-function checkGroups(value: unknown): ReturnType<Option<unknown>["check"]> {
+function checkGroups(value: unknown): Verdict {
   if (!isPlainObject(value)) return "wrong type";
-  const limit = count({ min: 1 }, 1);
   for (const [name, given] of Object.entries(value)) {
     if (name === "" || name === "default")
-      return { reason: 'the limit of the group "default" is maxConcurrency, and others have names of their own', error: "out of range" };
-    const verdict = limit.check(given);
-    if (verdict === "ok") continue;
-    return { reason: `for group ${name} ${limit.allowed}`, error: typeof verdict === "string" ? verdict : verdict.error };
+      return outOfRange('the limit of the group "default" is maxConcurrency, and others have names of their own');
+    const fault = faultOf(count({ min: 1 }, 1), given);
+    if (fault !== undefined) return { ...fault, reason: `for group ${name} ${fault.reason}` };
   }
   return "ok";
 }
@@ -409,31 +400,11 @@ function checkGroups(value: unknown): ReturnType<Option<unknown>["check"]> {
 // ---------------------------------------------------------------------------------------------------------------------
 // init
 
-export interface ResolvedInitOptions {
-  /** Undefined: a node of its own. */
-  readonly address: string | undefined;
-  /** Undefined: as many as the process may use. */
-  readonly numCpus: number | undefined;
-  /** Undefined: as many as are found. */
-  readonly numGpus: number | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Custom resources alone. */
-  readonly resources: Readonly<Record<string, number>>;
-  /** Undefined: by the machine's memory. */
-  readonly objectStoreMemoryBytes: number | undefined;
-  readonly memoryUsageThreshold: number;
-  readonly taskOomRetries: number;
-  /** Undefined: in the system's folder for temporary files. */
-  readonly spillDirectory: string | undefined;
-  /** Undefined: one of its own. */
-  readonly namespace: string | undefined;
-  readonly logToDriver: boolean;
-  readonly mode: "process" | "inProcess";
-  readonly checkCaptures: boolean;
-  /** Undefined: nothing but the node's own. */
-  readonly runtimeEnv: RuntimeEnvInput | undefined;
-  readonly ignoreReinitError: boolean;
-}
+/** Where one is undefined, whoever starts the node or the session finds what stands for it. */
+export type ResolvedInitOptions = WithDefaults<
+  InitOptions,
+  "address" | "numCpus" | "numGpus" | "objectStoreMemoryBytes" | "spillDirectory" | "namespace" | "runtimeEnv"
+>;
 
 /** A program that starts a node of its own connects to a cluster instead where its environment says so; what it says of its node is then without effect. */
 function withAddressOfEnvironment(checked: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -455,7 +426,7 @@ function withNamespaceOfEnvironment(checked: Readonly<Record<string, unknown>>):
 
 /** @throws TypeError, RangeError */
 export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
-  const given = checkedOptions(options, INIT_OPTIONS, INIT);
+  const given = checkedOptions(options, INIT);
   const checked = withRuntimeEnvOfEnvironment(withNamespaceOfEnvironment(withAddressOfEnvironment(given)));
   const ofNode = checked["address"] === undefined ? [] : OPTIONS_OF_NODES.filter((name) => checked[name] !== undefined);
   if (ofNode.length > 0) {
@@ -464,16 +435,13 @@ export function resolveInitOptions(options?: InitOptions): ResolvedInitOptions {
       `Cannot start Shoal: address connects to a node that runs already: received ${ofNode.join(", ")}, but ${one} of \`shoal start\``,
     );
   }
-  const values = withDefaults(checked, INIT_OPTIONS);
+  const values = withDefaults(checked, INIT);
   return Object.freeze({ ...values, resources: Object.freeze({ ...values.resources }) });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-function merged(
-  base: { readonly given: Readonly<Record<string, unknown>> } | undefined,
-  set: Record<string, unknown>,
-): Readonly<Record<string, unknown>> {
+function merged(base: Pick<ResolvedOptions, "given"> | undefined, set: Record<string, unknown>): Readonly<Record<string, unknown>> {
   // Paths are those of the process that named them.
   const environment = set["runtimeEnv"] === undefined ? {} : { runtimeEnv: resolveRuntimeEnv(set["runtimeEnv"] as RuntimeEnvInput) };
   return Object.freeze({ ...base?.given, ...set, ...environment });

@@ -5,63 +5,56 @@
  * into none is refused at once: no later node could mend it). Called by `options.ts` for tasks and actors, and for placement groups.
  */
 import { describeValue } from "../../runtime/base/describe.ts";
+import { outOfRange, wrongType } from "../../runtime/base/fault.ts";
 import { RESOURCE_UNIT, resourceVector, type ResourceVector } from "../../runtime/base/resources.ts";
 import { isLabelKey, isLabelValue, parseCondition } from "../../runtime/scheduling/label-selector.ts";
 import { leaseKey, type LeasePlace } from "../../runtime/scheduling/lease-spec.ts";
-import { custom, isPlainObject, type Option } from "./option-kinds.ts";
+import { custom, faultOf, isPlainObject, type Option, type Verdict } from "./option-kinds.ts";
 import { groupFacts } from "../groups/placement-group-facts.ts";
 import type { FallbackOption, LabelSelector, PlacementGroup, PlacementGroupStrategy, SchedulingStrategy } from "./scheduling-types.ts";
 
 const STRATEGY_ALLOWED = '"default", "spread", { nodeId, soft } or { placementGroup, bundleIndex, captureChildTasks } is needed';
 
-type Verdict = ReturnType<Option<unknown>["check"]>;
+export const SCHEDULING_STRATEGY: Option<SchedulingStrategy | undefined> = custom(STRATEGY_ALLOWED, undefined, checkStrategy);
 
-export function schedulingStrategy(): Option<SchedulingStrategy | undefined> {
-  return custom<SchedulingStrategy | undefined>(STRATEGY_ALLOWED, undefined, checkStrategy);
-}
+export const GROUP_OPTION: Option<PlacementGroup | undefined> = custom(
+  "a placement group is needed, as placementGroup() returns it",
+  undefined,
+  (value) => (groupFacts(value) === undefined ? "wrong type" : "ok"),
+);
 
-export function groupOption(): Option<PlacementGroup | undefined> {
-  return custom<PlacementGroup | undefined>("a placement group is needed, as placementGroup() returns it", undefined, (value) =>
-    groupFacts(value) === undefined ? "wrong type" : "ok",
-  );
-}
+export const LABEL_SELECTOR: Option<LabelSelector | undefined> = custom(
+  'an object of labels and conditions, such as { region: "in(eu,us)" }, is needed',
+  undefined,
+  checkSelector,
+);
 
-export function labelSelector(): Option<LabelSelector | undefined> {
-  return custom<LabelSelector | undefined>(
-    'an object of labels and conditions, such as { region: "in(eu,us)" }, is needed',
-    undefined,
-    checkSelector,
-  );
-}
+export const FALLBACK_STRATEGY: Option<readonly FallbackOption[] | undefined> = custom(
+  'an array such as [{ labelSelector: { region: "us" } }] is needed',
+  undefined,
+  checkFallbacks,
+);
 
-export function fallbackStrategy(): Option<readonly FallbackOption[] | undefined> {
-  return custom<readonly FallbackOption[] | undefined>(
-    'an array such as [{ labelSelector: { region: "us" } }] is needed',
-    undefined,
-    checkFallbacks,
-  );
-}
-
-export function labels(): Option<Readonly<Record<string, string>>> {
-  return custom<Readonly<Record<string, string>>>('an object of labels and values, such as { region: "eu" }, is needed', {}, (value) => {
+export const LABELS: Option<Readonly<Record<string, string>>> = custom(
+  'an object of labels and values, such as { region: "eu" }, is needed',
+  {},
+  (value) => {
     if (!isPlainObject(value)) return "wrong type";
     for (const [key, label] of Object.entries(value)) {
-      if (typeof label !== "string") return { reason: `the value of ${JSON.stringify(key)} is not text`, error: "wrong type" };
-      if (!isLabelKey(key) || !isLabelValue(label)) return { reason: LABEL_FORM, error: "out of range" };
+      if (typeof label !== "string") return wrongType(`the value of ${JSON.stringify(key)} is not text`);
+      if (!isLabelKey(key) || !isLabelValue(label)) return outOfRange(LABEL_FORM);
     }
     return "ok";
-  });
-}
+  },
+);
 
 const LABEL_FORM = "keys and values are letters, digits, and - _ . / between them";
 
 function checkFallbacks(value: unknown): Verdict {
   if (!Array.isArray(value)) return "wrong type";
   for (const [index, item] of value.entries()) {
-    const verdict = checkFallback(item);
-    if (verdict === "ok") continue;
-    const { reason, error } = typeof verdict === "string" ? { reason: FALLBACK_FORM, error: verdict } : verdict;
-    return { reason: `item ${index}: ${reason}`, error };
+    const fault = faultOf({ allowed: FALLBACK_FORM, check: checkFallback }, item);
+    if (fault !== undefined) return { ...fault, reason: `item ${index}: ${fault.reason}` };
   }
   return "ok";
 }
@@ -71,17 +64,16 @@ const FALLBACK_FORM = 'an object with a labelSelector, such as { labelSelector: 
 function checkFallback(item: unknown): Verdict {
   if (!isPlainObject(item)) return "wrong type";
   const unknown = Object.keys(item).find((name) => name !== "labelSelector");
-  if (unknown !== undefined) return { reason: `there is labelSelector, and no ${JSON.stringify(unknown)}`, error: "wrong type" };
+  if (unknown !== undefined) return wrongType(`there is labelSelector, and no ${JSON.stringify(unknown)}`);
   return checkSelector(item["labelSelector"]);
 }
 
 export function checkSelector(value: unknown): Verdict {
   if (!isPlainObject(value)) return "wrong type";
   for (const [key, condition] of Object.entries(value)) {
-    if (typeof condition !== "string") return { reason: `the condition on ${JSON.stringify(key)} is not text`, error: "wrong type" };
-    if (!isLabelKey(key)) return { reason: LABEL_FORM, error: "out of range" };
-    if (parseCondition(condition) === undefined)
-      return { reason: `the condition on ${key} is not "v", "!v", "in(a,b)" or "!in(a,b)"`, error: "out of range" };
+    if (typeof condition !== "string") return wrongType(`the condition on ${JSON.stringify(key)} is not text`);
+    if (!isLabelKey(key)) return outOfRange(LABEL_FORM);
+    if (parseCondition(condition) === undefined) return outOfRange(`the condition on ${key} is not "v", "!v", "in(a,b)" or "!in(a,b)"`);
   }
   return "ok";
 }
@@ -89,8 +81,7 @@ export function checkSelector(value: unknown): Verdict {
 function checkStrategy(value: unknown): Verdict {
   if (typeof value === "string") return value === "default" || value === "spread" ? "ok" : "out of range";
   if (!isPlainObject(value)) {
-    if (groupFacts(value) !== undefined)
-      return { reason: "a placement group goes into an object, { placementGroup: group }", error: "wrong type" };
+    if (groupFacts(value) !== undefined) return wrongType("a placement group goes into an object, { placementGroup: group }");
     return "wrong type";
   }
   if ("nodeId" in value) return checkAffinity(value);
@@ -100,9 +91,9 @@ function checkStrategy(value: unknown): Verdict {
 
 function checkAffinity(value: Record<string, unknown>): Verdict {
   const unknown = Object.keys(value).find((name) => name !== "nodeId" && name !== "soft");
-  if (unknown !== undefined) return { reason: `beside nodeId there is soft, and no ${JSON.stringify(unknown)}`, error: "wrong type" };
-  if (typeof value["nodeId"] !== "string" || value["nodeId"] === "") return { reason: "nodeId is one of nodes()", error: "wrong type" };
-  if (value["soft"] !== undefined && typeof value["soft"] !== "boolean") return { reason: "soft is true or false", error: "wrong type" };
+  if (unknown !== undefined) return wrongType(`beside nodeId there is soft, and no ${JSON.stringify(unknown)}`);
+  if (typeof value["nodeId"] !== "string" || value["nodeId"] === "") return wrongType("nodeId is one of nodes()");
+  if (value["soft"] !== undefined && typeof value["soft"] !== "boolean") return wrongType("soft is true or false");
   return "ok";
 }
 
@@ -110,19 +101,15 @@ function checkGroupStrategy(value: Record<string, unknown>): Verdict {
   const { placementGroup, bundleIndex, captureChildTasks, ...others } = value;
   const unknown = Object.keys(others)[0];
   if (unknown !== undefined)
-    return {
-      reason: `beside placementGroup there are bundleIndex and captureChildTasks, and no ${JSON.stringify(unknown)}`,
-      error: "wrong type",
-    };
+    return wrongType(`beside placementGroup there are bundleIndex and captureChildTasks, and no ${JSON.stringify(unknown)}`);
   const facts = groupFacts(placementGroup);
-  if (facts === undefined) return { reason: `its placementGroup is ${describeValue(placementGroup)}`, error: "wrong type" };
-  if (captureChildTasks !== undefined && typeof captureChildTasks !== "boolean")
-    return { reason: "captureChildTasks is true or false", error: "wrong type" };
+  if (facts === undefined) return wrongType(`its placementGroup is ${describeValue(placementGroup)}`);
+  if (captureChildTasks !== undefined && typeof captureChildTasks !== "boolean") return wrongType("captureChildTasks is true or false");
   if (bundleIndex === undefined) return "ok";
-  if (typeof bundleIndex !== "number") return { reason: "bundleIndex is a whole number", error: "wrong type" };
+  if (typeof bundleIndex !== "number") return wrongType("bundleIndex is a whole number");
   const last = (facts.bundles?.length ?? Number.POSITIVE_INFINITY) - 1;
   if (Number.isInteger(bundleIndex) && bundleIndex >= -1 && bundleIndex <= last) return "ok";
-  return { reason: `bundleIndex is a whole number from -1 (any bundle) to ${last}, the group's last`, error: "out of range" };
+  return outOfRange(`bundleIndex is a whole number from -1 (any bundle) to ${last}, the group's last`);
 }
 
 interface SchedulingValues {

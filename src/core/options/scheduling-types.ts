@@ -5,7 +5,7 @@
  * `group-options.ts`.
  */
 import type { RuntimeEnvInput } from "../../runtime/environment/runtime-env.ts";
-import type { GetOptions, ObjectRef } from "../ref-types.ts";
+import type { GetOptions } from "../ref-types.ts";
 
 /** Amounts of resources by name: `CPU`, `GPU`, `memory` in bytes, `object_store_memory` in bytes, and custom ones. */
 export type Resources = Readonly<Record<string, number>>;
@@ -118,9 +118,6 @@ export interface PlacementGroupInfo {
   readonly nodeIds: readonly (string | undefined)[];
 }
 
-/** Reserves bundles of resources; see {@link PlacementGroup}. */
-export type PlacementGroupFunction = (bundles: readonly Resources[], options?: PlacementGroupOptions) => PlacementGroup;
-
 /** Where a call stands. */
 export type WhyState =
   | "ready"
@@ -149,6 +146,3 @@ export interface Why {
   readonly details: Readonly<Record<string, unknown>>;
   toString(): string;
 }
-
-/** Tells what a pending call waits for. */
-export type WhyFunction = (ref: ObjectRef<unknown>) => Promise<Why>;

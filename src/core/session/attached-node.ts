@@ -6,8 +6,7 @@ import type { NodeFile } from "../../runtime/os/files/node-file.ts";
 import { DeferredTransport } from "../../runtime/os/network/deferred-transport.ts";
 import { useNetworkFaults } from "../../runtime/os/network/network-faults.ts";
 import { forgetTlsIdentity, setTlsIdentity } from "../../runtime/os/network/tls-identity.ts";
-import { connectProven } from "../../runtime/rpc/handshake.ts";
-import type { LocalNode } from "../daemon-process.ts";
+import { connectLater, type LocalNode } from "../daemon-process.ts";
 
 export function attachTo(file: NodeFile, driverId: ProcessId): LocalNode {
   // That of the node: a program that was part of another cluster before is not any more.
@@ -15,10 +14,7 @@ export function attachTo(file: NodeFile, driverId: ProcessId): LocalNode {
   if (file.identity !== undefined) setTlsIdentity(file.identity);
   useNetworkFaults(file.networkFaults);
   const transport = new DeferredTransport(() => {});
-  connectProven(file.socket, { token: file.token, processId: driverId }).then(
-    (socket) => transport.connected(socket),
-    (error: unknown) => transport.failed((error as Error).message),
-  );
+  connectLater(transport, file.socket, { token: file.token, processId: driverId });
   return {
     transport,
     memoryDirectory: file.memoryDirectory,

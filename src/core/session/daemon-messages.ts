@@ -132,12 +132,7 @@ export class DaemonMessages {
     const tag = nodeTagOf(nodeId);
     this.#runtime.calls.submitter.nodeGone(tag, reason);
     for (const entry of this.#runtime.table.ownedBy(tag)) {
-      entry.fail(
-        new OwnerDiedError(`Cannot get an object: its node died: ${reason}`, {
-          reason: `node ${nodeId} died: ${reason}`,
-          hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor).",
-        }),
-      );
+      entry.fail(ownerDied(`its node died: ${reason}`, `node ${nodeId} died: ${reason}`));
     }
   }
 
@@ -159,13 +154,7 @@ export class DaemonMessages {
       this.#runtime.table.receiveValue(id, new PayloadReader(body, { copy: true }).next(header));
       return;
     }
-    const reason = WHY_LOST[lost];
-    this.#runtime.table.lookup(id)?.fail(
-      new OwnerDiedError(`Cannot get an object: ${reason}`, {
-        reason,
-        hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor).",
-      }),
-    );
+    this.#runtime.table.lookup(id)?.fail(ownerDied(WHY_LOST[lost]));
   }
 
   #actorState(state: ActorStateHeader, body: Uint8Array): void {
@@ -181,4 +170,11 @@ export class DaemonMessages {
     }
     client.stateChanged(state);
   }
+}
+
+function ownerDied(why: string, reason: string = why): OwnerDiedError {
+  return new OwnerDiedError(`Cannot get an object: ${why}`, {
+    reason,
+    hint: "Submit the task again, or make the object where it outlives its maker (in the driver or a longer-lived actor).",
+  });
 }

@@ -13,17 +13,12 @@ interface ExitListeners {
   readonly onExit: () => void;
 }
 
-export class ExitHooks {
-  readonly #listeners: ExitListeners;
-
-  constructor(listeners: ExitListeners) {
-    this.#listeners = listeners;
-    process.on("beforeExit", listeners.onIdle);
-    process.on("exit", listeners.onExit);
-  }
-
-  remove(): void {
-    process.off("beforeExit", this.#listeners.onIdle);
-    process.off("exit", this.#listeners.onExit);
-  }
+/** @returns what takes them back */
+export function listenForExit({ onIdle, onExit }: ExitListeners): () => void {
+  process.on("beforeExit", onIdle);
+  process.on("exit", onExit);
+  return () => {
+    process.off("beforeExit", onIdle);
+    process.off("exit", onExit);
+  };
 }

@@ -24,7 +24,7 @@ import { attachTo } from "./attached-node.ts";
 import { currentRuntime, setCurrentRuntime } from "../current-runtime.ts";
 import { type LocalNode, startDaemonProcess } from "../daemon-process.ts";
 import { createRuntime } from "./create-runtime.ts";
-import { ExitHooks } from "./exit-hooks.ts";
+import { listenForExit } from "./exit-hooks.ts";
 import { jobEnvironment } from "./job-environment.ts";
 import { offerOf } from "../../runtime/node/node-offer.ts";
 import { newCaptureCheck } from "../objects/in-process-check.ts";
@@ -44,7 +44,7 @@ export class Session {
   readonly runtime: Runtime;
   readonly options: ResolvedInitOptions;
   readonly #node: LocalNode;
-  readonly #hooks: ExitHooks;
+  readonly #ignoreExit: () => void;
   #ending: Promise<void> | undefined;
 
   /**
@@ -108,7 +108,7 @@ export class Session {
     setCurrentRuntime(this.runtime);
     session = this;
     if (options.mode === "process") sayWhatIsSlower();
-    this.#hooks = new ExitHooks({
+    this.#ignoreExit = listenForExit({
       onIdle: () => void this.close({ failsPending: false }),
       onExit: () => {
         this.runtime.exit(EXIT_WAITS_MS);
@@ -161,20 +161,20 @@ export class Session {
     await runtime.reportUnseenFailures();
     await this.#node.ended();
     // Until here: the process may be ended meanwhile.
-    this.#hooks.remove();
     runtime.daemon.drop("the session was shut down");
-    if (currentRuntime() === runtime) setCurrentRuntime(undefined);
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#ignoreExit();
+    if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);
     if (session === this) session = undefined;
   }
 
   #daemonLost(reason: string): void {
     if (this.#ending !== undefined) return;
     printWarning(`The connection to the node daemon ended (${reason}); everything that was pending fails with NodeDiedError.`);
-    this.#ending = this.#node.ended().then(() => {
-      this.#hooks.remove();
-      if (currentRuntime() === this.runtime) setCurrentRuntime(undefined);
-      if (session === this) session = undefined;
-    });
+    this.#ending = this.#node.ended().then(() => this.#leave());
   }
 }
 

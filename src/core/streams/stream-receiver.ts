@@ -12,7 +12,7 @@ import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import { type Payload, payloadSize } from "../../runtime/objects/payload.ts";
 import type { StreamHeader } from "../../runtime/wire/messages.ts";
 import type { StreamLimits } from "../options/options.ts";
-import { type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
+import { failLike, type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
 
 /** The way to whoever produces the items now. */
 export interface Producer {
@@ -53,12 +53,7 @@ interface Arrived {
 
 export class StreamReceiver implements ItemSink {
   readonly completion: ObjectEntry;
-  readonly #limits: StreamLimits;
-  readonly #table: ObjectTable;
-  readonly #serializer: PlainReader;
-  readonly #withdraw: () => void;
-  readonly #stopped: () => void;
-  readonly #onStored: (item: ObjectEntry) => void;
+  readonly #options: StreamReceiverOptions;
   readonly #arrived = new Fifo<Arrived>();
   #producer: Producer | undefined;
   /** Settles when an item or the end is there; made when somebody asks. */
@@ -70,17 +65,11 @@ export class StreamReceiver implements ItemSink {
   #isStopped = false;
   /** The failure has been thrown, or handed out as a ref: it is the last thing of the stream. */
   #failureTaken = false;
-  readonly completionHandle: object;
 
-  constructor({ completion, completionHandle, limits, table, serializer, withdraw, stopped, onStored }: StreamReceiverOptions) {
+  constructor(options: StreamReceiverOptions) {
+    const { completion } = options;
     this.completion = completion;
-    this.completionHandle = completionHandle;
-    this.#serializer = serializer;
-    this.#withdraw = withdraw;
-    this.#stopped = stopped;
-    this.#onStored = onStored;
-    this.#limits = limits;
-    this.#table = table;
+    this.#options = options;
     completion.addWaiter({ entrySettled: () => this.#announce() });
   }
 
@@ -97,7 +86,12 @@ export class StreamReceiver implements ItemSink {
   header(): StreamHeader {
     this.#toldConsumed = this.#consumed;
     this.#untoldBytes = 0;
-    return { skip: this.#received, consumed: this.#consumed, itemsAhead: this.#limits.items, bytesAhead: this.#limits.bytes };
+    return {
+      skip: this.#received,
+      consumed: this.#consumed,
+      itemsAhead: this.#options.limits.items,
+      bytesAhead: this.#options.limits.bytes,
+    };
   }
 
   /** The call was sent, once more perhaps. */
@@ -122,21 +116,21 @@ export class StreamReceiver implements ItemSink {
   arrivedPlain(index: number, bytes: Uint8Array, flags: PlainFlags): void {
     const entry = this.#expect(index);
     if (entry === undefined) return;
-    settlePlain(entry, bytes, flags.graph, this.#serializer);
+    settlePlain(entry, bytes, flags.graph, this.#options.serializer);
     this.#keep(entry, bytes.length);
   }
 
   arrivedPayload(index: number, payload: Payload): void {
     const entry = this.#expect(index);
-    const contained = payload.refs.map((ref) => this.#table.receive(ref));
+    const contained = payload.refs.map((ref) => this.#options.table.receive(ref));
     if (entry === undefined) {
-      for (const inner of contained) this.#table.unpin(inner);
+      for (const inner of contained) this.#options.table.unpin(inner);
       return;
     }
-    this.#table.contain(entry, contained);
-    if (payload.stored !== undefined) this.#table.track(entry, undefined);
+    this.#options.table.contain(entry, contained);
+    if (payload.stored !== undefined) this.#options.table.track(entry, undefined);
     entry.settlePayload(payload);
-    if (!this.#isOver && (payload.stored !== undefined || contained.length > 0)) this.#onStored(entry);
+    if (!this.#isOver && (payload.stored !== undefined || contained.length > 0)) this.#options.onStored(entry);
     this.#keep(entry, payloadSize(payload));
   }
 
@@ -148,7 +142,7 @@ export class StreamReceiver implements ItemSink {
     const entry = new ObjectEntry(sequence, index + 1);
     entry.label = label;
     entry.actor = actor;
-    this.#table.pin(entry);
+    this.#options.table.pin(entry);
     return entry;
   }
 
@@ -159,7 +153,7 @@ export class StreamReceiver implements ItemSink {
 
   #keep(entry: ObjectEntry, sizeBytes: number): void {
     if (this.#isOver) {
-      this.#table.unpin(entry);
+      this.#options.table.unpin(entry);
       return;
     }
     this.#arrived.push({ entry, sizeBytes });
@@ -178,7 +172,7 @@ export class StreamReceiver implements ItemSink {
     if (next === undefined) return undefined;
     this.#consumed += 1;
     this.#untoldBytes += next.sizeBytes;
-    const { items, bytes } = this.#limits;
+    const { items, bytes } = this.#options.limits;
     // From half of the limit on, so that a producer that is stopped by it always learns of room, and seldom has to stop.
     if (this.#consumed - this.#toldConsumed >= items / 2 || this.#untoldBytes >= bytes / 2) {
       this.#toldConsumed = this.#consumed;
@@ -198,16 +192,10 @@ export class StreamReceiver implements ItemSink {
 
   /** An object that failed as the stream did: what `refs()` ends with. Made from what `takeFailure` gave. */
   failedItem(): ObjectEntry {
-    const { sequence, label, payload, failure, contained } = this.completion;
+    const { sequence, label } = this.completion;
     const entry = new ObjectEntry(sequence, this.#received + 1);
     entry.label = label;
-    if (payload === undefined) {
-      entry.fail(failure);
-    } else {
-      for (const inner of contained ?? []) this.#table.pin(inner);
-      this.#table.contain(entry, contained?.slice() ?? []);
-      entry.settlePayload(payload);
-    }
+    failLike(entry, this.completion, this.#options.table);
     return entry;
   }
 
@@ -216,12 +204,12 @@ export class StreamReceiver implements ItemSink {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.completion.failureSeen = true;
-    for (let item = this.#arrived.shift(); item !== undefined; item = this.#arrived.shift()) this.#table.unpin(item.entry);
+    for (let item = this.#arrived.shift(); item !== undefined; item = this.#arrived.shift()) this.#options.table.unpin(item.entry);
     if (!this.completion.isSettled) {
-      if (this.#producer === undefined) this.#withdraw();
+      if (this.#producer === undefined) this.#options.withdraw();
       else {
         this.#producer.stop();
-        this.#stopped();
+        this.#options.stopped();
       }
     }
     this.#announce();

@@ -8,7 +8,7 @@ import type { ObjectEntry } from "../../runtime/objects/object-entry.ts";
 import type { ObjectTable } from "../../runtime/objects/object-table.ts";
 import type { Payload } from "../../runtime/objects/payload.ts";
 import type { StreamHeader } from "../../runtime/wire/messages.ts";
-import { type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
+import { failLike, type PlainFlags, type PlainReader, settlePlain } from "../objects/plain-value.ts";
 import type { ItemSink, Producer } from "./stream-receiver.ts";
 
 interface StreamReplayOptions {
@@ -99,16 +99,8 @@ export class StreamReplay implements ItemSink {
     for (const entry of this.#wanted.values()) {
       entry.maker = undefined;
       if (entry.isSettled) continue;
-      if (completion.state !== "failed") {
-        entry.fail(notGiven(entry));
-      } else if (completion.payload === undefined) {
-        entry.fail(completion.failure);
-      } else {
-        const contained = completion.contained?.slice() ?? [];
-        for (const inner of contained) table.pin(inner);
-        table.contain(entry, contained);
-        entry.settlePayload(completion.payload);
-      }
+      if (completion.state === "failed") failLike(entry, completion, table);
+      else entry.fail(notGiven(entry));
       table.madeHere(entry);
     }
     this.#wanted.clear();

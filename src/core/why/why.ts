@@ -13,7 +13,7 @@ import { MESSAGE } from "../../runtime/wire/messages.ts";
 import type { PlaceReportHeader, WhyHeader, WhyRefHeader, WhyTrail } from "../../runtime/wire/why-messages.ts";
 import type { TaskContext } from "../../runtime/worker/task-context.ts";
 import type { ActorClient } from "../actors/actor-client.ts";
-import type { CallRecord } from "../calls/call-record.ts";
+import { callName, type CallRecord } from "../calls/call-record.ts";
 import type { TaskSubmitter } from "../calls/task-submitter.ts";
 import type { LongWaits } from "./long-waits.ts";
 import { leaseReason } from "./why-reason.ts";
@@ -117,7 +117,7 @@ export class WhyExplainer {
   }
 
   async #call(record: CallRecord, trail: WhyTrail): Promise<WhyHeader> {
-    const name = record.name ?? record.target.name;
+    const name = callName(record);
     const what = record.actor === undefined ? `task ${name}` : `call ${name}`;
     const key = this.#runtime.options.ids.taskId(record.sequence);
     const cycle = cycleOf(key, name, trail);
@@ -159,7 +159,7 @@ export class WhyExplainer {
     if (first === undefined) return node({ what, state: "waits for the actor", reason: "it is about to be sent" });
     const pending = first.dependencies.filter((entry) => !entry.isSettled);
     if (first === record) return await this.#arguments(what, pending, trail);
-    const cause = await this.#arguments(`call ${first.name ?? first.target.name}`, pending, trail);
+    const cause = await this.#arguments(`call ${callName(first)}`, pending, trail);
     return node({
       what,
       state: "waits for its turn",
@@ -184,7 +184,7 @@ export class WhyExplainer {
     if (link.hasBegun(record))
       return node({ what, state: "running", reason: `it computes in process ${pid}, which does not answer meanwhile`, details });
     const ahead = link.firstNotParked;
-    const behind = ahead === undefined || ahead === record ? "" : `, behind ${ahead.name ?? ahead.target.name}`;
+    const behind = ahead === undefined || ahead === record ? "" : `, behind ${callName(ahead)}`;
     return node({ what, state: "waits for its turn", reason: `it is with process ${pid}, which computes${behind}`, details });
   }
 

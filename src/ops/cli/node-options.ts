@@ -11,23 +11,20 @@ import { type OptionValues, UsageError } from "./command.ts";
 
 type NodeOptionName = "num-cpus" | "num-gpus" | "resources" | "labels" | "object-store-memory" | "spill-directory" | "extension";
 
-export const NODE_OPTIONS: Readonly<Record<NodeOptionName, { kind: "value"; valueName: string; help: string }>> = {
-  "num-cpus": { kind: "value", valueName: "N", help: "CPUs that the node offers (default: those of this machine)" },
-  "num-gpus": { kind: "value", valueName: "N", help: "GPUs that it offers (default: those that are found)" },
-  resources: { kind: "value", valueName: "JSON", help: "further resources: '{\"license\": 2}'" },
-  labels: { kind: "value", valueName: "K=V,...", help: "labels of the node: zone=a,disk=ssd" },
+export const NODE_OPTIONS: Readonly<Record<NodeOptionName, { valueName: string; help: string }>> = {
+  "num-cpus": { valueName: "N", help: "CPUs that the node offers (default: those of this machine)" },
+  "num-gpus": { valueName: "N", help: "GPUs that it offers (default: those that are found)" },
+  resources: { valueName: "JSON", help: "further resources: '{\"license\": 2}'" },
+  labels: { valueName: "K=V,...", help: "labels of the node: zone=a,disk=ssd" },
   "object-store-memory": {
-    kind: "value",
     valueName: "BYTES",
     help: "shared memory for objects: 2000000000, 500MB or 2GB (default: 30 % of memory)",
   },
   "spill-directory": {
-    kind: "value",
     valueName: "DIR",
     help: "where objects go when that is full (default: the folder for temporary files)",
   },
   extension: {
-    kind: "value",
     valueName: "FILE",
     help: "a library's extension of Shoal's own processes; several with commas, and the same on every machine",
   },

@@ -12,9 +12,9 @@ const COMMANDS: readonly Command[] = [
     name: "start",
     summary: "start a node",
     options: {
-      address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "the head to join" },
-      head: { kind: "flag", help: "be the head" },
-      json: { kind: "flag", help: "print JSON" },
+      address: { short: "a", valueName: "HOST:PORT", help: "the head to join" },
+      head: { help: "be the head" },
+      json: { help: "print JSON" },
     },
     run: async ({ options }) => {
       const address: string | undefined = options.address;
@@ -35,13 +35,13 @@ const COMMANDS: readonly Command[] = [
     name: "version",
     asOptions: ["--version", "-v"],
     summary: "print the version",
-    options: { json: { kind: "flag", help: "print JSON" } },
+    options: { json: { help: "print JSON" } },
     run: async ({ options, terminal }) => terminal.print(options.json ? "{}" : "1.2.3"),
   }),
   defineCommand({
     name: "fail",
     summary: "fail",
-    options: { how: { kind: "value", help: "how" }, json: { kind: "flag", help: "print JSON" } },
+    options: { how: { valueName: "HOW", help: "how" }, json: { help: "print JSON" } },
     run: async ({ options: { how } }) => {
       if (how === "expected") throw new ShoalError("Cannot do it: no room.", { reason: "no room", hint: "Make room." });
       if (how === "range") throw new RangeError("Cannot do it: received 7");

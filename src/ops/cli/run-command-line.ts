@@ -11,7 +11,6 @@ import { type Command, EXIT, UsageError } from "./command.ts";
 import { helpOf, helpOfAll } from "./help.ts";
 
 const HELP_OPTIONS: ReadonlySet<string> = new Set(["--help", "-h"]);
-const HELP = { takesValue: false, short: "h" };
 
 /** @returns the exit code */
 export async function runCommandLine(args: readonly string[], commands: readonly Command[], terminal: Terminal): Promise<number> {
@@ -54,23 +53,24 @@ function unknownCommand(wanted: string, commands: readonly Command[]): UsageErro
 }
 
 async function runCommand(command: Command, args: readonly string[], terminal: Terminal): Promise<number> {
-  const known: Record<string, { takesValue: boolean; short?: string }> = { help: HELP };
-  const options: Record<string, string | boolean | undefined> = {};
-  for (const [name, { kind, short }] of Object.entries(command.options)) {
-    known[name] = { takesValue: kind === "value", ...(short !== undefined && { short }) };
-    options[name] = kind === "flag" ? false : undefined;
-  }
-  const given = parseWords(args, known);
+  const given = parseWords(args, { ...command.options, help: { short: "h" } });
   if (given.options.some(({ name }) => name === "help")) {
     terminal.print(helpOf(command));
     return EXIT.SUCCESS;
   }
+  const options = Object.fromEntries(
+    Object.entries(command.options).map(([name, { valueName }]): [string, string | boolean | undefined] => [
+      name,
+      valueName === undefined ? false : undefined,
+    ]),
+  );
   for (const { name, written, value } of given.options) {
     const spec = command.options[name];
     if (spec === undefined) throw unknownOption(command, written);
-    if (spec.kind === "flag" && value !== undefined) throw misused(command, `${written} takes no value: received ${value}`);
-    if (spec.kind === "value" && (value === undefined || value === "")) throw misused(command, `${written} needs a value`);
-    options[name] = spec.kind === "flag" ? true : value;
+    const isFlag = spec.valueName === undefined;
+    if (isFlag && value !== undefined) throw misused(command, `${written} takes no value: received ${value}`);
+    if (!isFlag && (value === undefined || value === "")) throw misused(command, `${written} needs a value`);
+    options[name] = isFlag ? true : value;
   }
   checkWords(command, given.words);
   // The table of options is what gave them their types.

@@ -52,26 +52,25 @@ Who may join has to show the token that \`shoal start --head\` prints; it may al
 the file of --token-file, where other users of this machine do not see it. Everything between machines is encrypted.`;
 
 const OPTIONS = {
-  head: { kind: "flag", help: "be the head of a cluster" },
-  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there; several with commas" },
-  token: { kind: "value", valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN, or a file)" },
-  "token-file": { kind: "value", valueName: "FILE", help: "a file of this user alone that has the join token" },
-  host: { kind: "value", valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
-  port: { kind: "value", valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
-  ha: { kind: "flag", help: "with --head: other heads on the same NATS take over when this one is gone; needs --nats-url" },
+  head: { help: "be the head of a cluster" },
+  address: { short: "a", valueName: "HOST:PORT", help: "join the cluster whose head is there; several with commas" },
+  token: { valueName: "TOKEN", help: "the join token that the head printed (or in SHOAL_TOKEN, or a file)" },
+  "token-file": { valueName: "FILE", help: "a file of this user alone that has the join token" },
+  host: { valueName: "ADDRESS", help: "where other machines reach this one (head: default 127.0.0.1, this machine alone)" },
+  port: { valueName: "PORT", help: `of the head; 0 is any that is free (default: ${DEFAULT_PORT})` },
+  ha: { help: "with --head: other heads on the same NATS take over when this one is gone; needs --nats-url" },
   "nats-url": {
-    kind: "value",
     valueName: "URL",
     help: "a NATS that runs already, nats:// or tls://host:port, with TOKEN@ or USER:PASSWORD@ before the host; several with commas",
   },
-  "nats-ca": { kind: "value", valueName: "FILE", help: "the authority of its certificates (default: those of the system)" },
-  "nats-credentials": { kind: "value", valueName: "FILE", help: "what the head shows there: a .creds file" },
-  "nats-port": { kind: "value", valueName: "PORT", help: "of the nats-server under the head (default: the head's port and 1)" },
-  "no-nats": { kind: "flag", help: "keep the head's tables in its memory: they end with it" },
-  name: { kind: "value", valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
+  "nats-ca": { valueName: "FILE", help: "the authority of its certificates (default: those of the system)" },
+  "nats-credentials": { valueName: "FILE", help: "what the head shows there: a .creds file" },
+  "nats-port": { valueName: "PORT", help: "of the nats-server under the head (default: the head's port and 1)" },
+  "no-nats": { help: "keep the head's tables in its memory: they end with it" },
+  name: { valueName: "NAME", help: "of the cluster; names its state on the head's machine (default: default)" },
   ...NODE_OPTIONS,
-  block: { kind: "flag", help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
-  json: { kind: "flag", help: "print what was started as JSON" },
+  block: { help: "stay in the foreground, for a service manager or a container; Ctrl-C ends it" },
+  json: { help: "print what was started as JSON" },
 } as const satisfies OptionSpecs;
 
 type Values = OptionValues<typeof OPTIONS>;
@@ -120,11 +119,7 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
   const node = nodeOptions(values);
   const id = randomHex(6);
   if (address === undefined) {
-    for (const option of ["token", "token-file"] as const)
-      if (values[option] !== undefined)
-        throw new UsageError(
-          `Cannot run shoal start: --${option} is for --address; a head makes its own token. See \`shoal start --help\`.`,
-        );
+    refuse(values, ["token", "token-file"], "is for --address; a head makes its own token");
     const headHost = host ?? DEFAULT_HOST;
     if (headHost === "0.0.0.0" || headHost === "::")
       throw misused("host", "takes the address by which other machines reach this one", headHost);
@@ -132,13 +127,11 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
     refuseSecondHead(name, values.ha);
     const directory = joinPath(stateFolder(environment), "heads", name);
     const nats = await natsFor(values, { terminal, headAddress });
-    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats: nats.found };
+    const head = { name, address: headAddress, directory, hasRivals: values.ha, nats };
     const listenAddress = formatNetworkAddress({ host: headHost, port: 0 });
     return { id, logs: newLogFolder(environment, id), head, join: undefined, listenAddress, node, isForeground: values.block };
   }
-  for (const option of ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"] as const)
-    if (values[option] !== undefined && values[option] !== false)
-      throw new UsageError(`Cannot run shoal start: --${option} is for --head. See \`shoal start --help\`.`);
+  refuse(values, ["ha", "port", "name", "nats-url", "nats-ca", "nats-credentials", "nats-port", "no-nats"], "is for --head");
   const token = joinTokenOf(values, environment);
   const addresses = readNetworkAddresses(address);
   const nearHost = await reachOne(addresses);
@@ -146,6 +139,16 @@ async function planOf(values: Values, terminal: Terminal): Promise<SupervisorCon
   const listenAddress = formatNetworkAddress({ host: host ?? (isHere ? DEFAULT_HOST : nearHost), port: 0 });
   const joins = { addresses, token };
   return { id, logs: newLogFolder(environment, id), head: undefined, join: joins, listenAddress, node, isForeground: values.block };
+}
+
+function givenOf(values: Values, options: readonly (keyof Values)[]): (keyof Values)[] {
+  return options.filter((option) => values[option] !== undefined && values[option] !== false);
+}
+
+/** @throws UsageError where one of the options is given */
+function refuse(values: Values, options: readonly (keyof Values)[], because: string): void {
+  const [option] = givenOf(values, options);
+  if (option !== undefined) throw new UsageError(`Cannot run shoal start: --${option} ${because}. See \`shoal start --help\`.`);
 }
 
 /** @throws UsageError when there is none, or two; OpenSecretError for a file that others may read */
@@ -181,28 +184,29 @@ async function reachOne(addresses: readonly string[]): Promise<string> {
  *
  * @throws NatsServerNotFoundError with every way to get one
  */
-async function natsFor(values: Values, { terminal, headAddress }: { terminal: Terminal; headAddress: string }): Promise<NatsChoice> {
-  const ways = (["nats-url", "nats-port", "no-nats"] as const).filter((way) => values[way] !== undefined && values[way] !== false);
+async function natsFor(
+  values: Values,
+  { terminal, headAddress }: { terminal: Terminal; headAddress: string },
+): Promise<SupervisedHead["nats"]> {
+  const ways = givenOf(values, ["nats-url", "nats-port", "no-nats"]);
   if (ways.length > 1)
     throw new UsageError(`Cannot run shoal start: --${ways.join(" and --")} exclude each other. See \`shoal start --help\`.`);
   if (values.ha && values["nats-url"] === undefined) throw new UsageError(HA_NEEDS_NATS);
-  if (values["no-nats"]) return { found: undefined };
+  if (values["no-nats"]) return undefined;
   const url = values["nats-url"];
   if (url !== undefined) {
     const found = natsOf({ ...values, "nats-url": url });
     if (values.ha) refuseUnsafeNats(found);
-    return { found };
+    return found;
   }
-  for (const option of ["nats-ca", "nats-credentials"] as const)
-    if (values[option] !== undefined)
-      throw new UsageError(`Cannot run shoal start: --${option} is for --nats-url. See \`shoal start --help\`.`);
+  refuse(values, ["nats-ca", "nats-credentials"], "is for --nats-url");
   const headPort = parseNetworkAddress(headAddress).port;
   const natsPort = port(values["nats-port"], headPort === 0 ? 0 : headPort + 1);
   const { environment, workingDirectory } = terminal;
   try {
     const from = [workingDirectory, packageFolder()];
     const { path } = await findNatsServer({ environment, from, installed: installedNatsServer(environment) });
-    return { found: { kind: "own", program: path, port: natsPort } };
+    return { kind: "own", program: path, port: natsPort };
   } catch (error) {
     if (
       !(error instanceof NatsServerNotFoundError) ||
@@ -210,12 +214,8 @@ async function natsFor(values: Values, { terminal, headAddress }: { terminal: Te
       !isLoopbackHost(parseNetworkAddress(headAddress).host)
     )
       throw error;
-    return { found: undefined };
+    return undefined;
   }
-}
-
-interface NatsChoice {
-  readonly found: SupervisedHead["nats"];
 }
 
 /** Two heads of one name would be two owners of one state. */

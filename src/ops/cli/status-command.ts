@@ -2,7 +2,7 @@
 import { formatAddresses } from "../../runtime/os/network/network-address.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
-import { type Command, defineCommand } from "./command.ts";
+import { ADDRESS, type Command, defineCommand } from "./command.ts";
 import { statusText } from "./status-text.ts";
 
 export const statusCommand: Command = defineCommand({
@@ -10,8 +10,8 @@ export const statusCommand: Command = defineCommand({
   summary: "show the nodes of the cluster, what is used, and what waits",
   description: "Shows the cluster that this machine is a node of.",
   options: {
-    address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of its head, where this machine is a node of several clusters" },
-    json: { kind: "flag", help: "print JSON" },
+    address: ADDRESS,
+    json: { help: "print JSON" },
   },
   run: async ({ options, terminal }) => {
     using cluster = await connectToCluster(options.address);

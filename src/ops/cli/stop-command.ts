@@ -23,11 +23,11 @@ export const stopCommand: Command = defineCommand({
 their node and fail; other machines of the cluster go on, unless this one has the head. Where this
 machine has parts of several clusters, --address or --all says of which.`,
   options: {
-    address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine has parts of several clusters" },
-    all: { kind: "flag", help: "of all clusters of this machine" },
-    force: { kind: "flag", help: "kill it, without letting anything end in order" },
-    timeout: { kind: "value", valueName: "SECONDS", help: `how long it may take before it is killed (default: ${STOPS_WITHIN_MS / 1000})` },
-    json: { kind: "flag", help: "print what was ended as JSON" },
+    address: { short: "a", valueName: "HOST:PORT", help: "of the head, where this machine has parts of several clusters" },
+    all: { help: "of all clusters of this machine" },
+    force: { help: "kill it, without letting anything end in order" },
+    timeout: { valueName: "SECONDS", help: `how long it may take before it is killed (default: ${STOPS_WITHIN_MS / 1000})` },
+    json: { help: "print what was ended as JSON" },
   },
   run: async ({ options, terminal }) => {
     const timeoutMs = 1000 * seconds(options.timeout);

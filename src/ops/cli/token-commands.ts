@@ -7,26 +7,22 @@
 import type { JoinTokensHeader, JoinTokensReply } from "../../runtime/wire/cluster-messages.ts";
 import { MESSAGE } from "../../runtime/wire/messages.ts";
 import { connectToCluster } from "./cluster-connection.ts";
-import { type Command, defineCommand, UsageError } from "./command.ts";
+import { ADDRESS, type Command, defineCommand, UsageError } from "./command.ts";
 
 type Listed = Extract<JoinTokensReply, { kind: "list" }>["tokens"][number];
 
 const ID_DIGITS_SHOWN = 12;
 const ID_DIGITS_MIN = 4;
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const ADDRESS = {
-  address: { kind: "value", short: "a", valueName: "HOST:PORT", help: "of the head, where this machine is a node of several clusters" },
-} as const;
-
 export const tokenCreateCommand: Command = defineCommand({
   name: "token create",
   summary: "make a token with which machines join the cluster",
   description: `Prints a new join token. Whoever has it can join the cluster until it expires or is revoked, and whoever has
 joined can run programs on all nodes. A node needs its token again when its supervisor starts it anew.`,
   options: {
-    "expires-after": { kind: "value", valueName: "TIME", help: "how long it is good: 90s, 30m, 12h, 7d (default: until it is revoked)" },
-    ...ADDRESS,
-    json: { kind: "flag", help: "print the token as JSON" },
+    "expires-after": { valueName: "TIME", help: "how long it is good: 90s, 30m, 12h, 7d (default: until it is revoked)" },
+    address: ADDRESS,
+    json: { help: "print the token as JSON" },
   },
   run: async ({ options, terminal }) => {
     const ageMaxMs = duration(options["expires-after"]);
@@ -43,7 +39,7 @@ export const tokenListCommand: Command = defineCommand({
   name: "token list",
   summary: "show the tokens with which machines may join the cluster",
   description: "Shows the first digits of each token's id, when it was made, and how long it is good. No secrets.",
-  options: { ...ADDRESS, json: { kind: "flag", help: "print them as JSON" } },
+  options: { address: ADDRESS, json: { help: "print them as JSON" } },
   run: async ({ options, terminal }) => {
     const { tokens } = await ask("list", { do: "list" }, options.address);
     if (options.json) terminal.print(JSON.stringify({ tokens }));
@@ -57,7 +53,7 @@ export const tokenRevokeCommand: Command = defineCommand({
   description: `Nobody joins with it from now on. Nodes that joined with it stay, but are not started again with it when they
 end. ID is the token's id as \`shoal token list\` shows it, or its first digits, ${ID_DIGITS_MIN} at least.`,
   words: ["ID"],
-  options: { ...ADDRESS, json: { kind: "flag", help: "print the result as JSON" } },
+  options: { address: ADDRESS, json: { help: "print the result as JSON" } },
   run: async ({ options, words, terminal }) => {
     const wanted = words[0] ?? "";
     if (!new RegExp(`^[0-9a-f]{${ID_DIGITS_MIN},64}$`).test(wanted))
@@ -88,15 +84,8 @@ async function ask<Kind extends JoinTokensReply["kind"]>(
 ): Promise<Extract<JoinTokensReply, { kind: Kind }>> {
   using cluster = await connectToCluster(address);
   const answer = await cluster.ask(MESSAGE.JOIN_TOKENS, asked);
-  if (!isOfKind(answer, kind)) throw new Error(`Cannot read the head's answer: it is of kind "${answer.kind}" and not "${kind}"`);
-  return answer;
-}
-
-function isOfKind<Kind extends JoinTokensReply["kind"]>(
-  answer: JoinTokensReply,
-  kind: Kind,
-): answer is Extract<JoinTokensReply, { kind: Kind }> {
-  return answer.kind === kind;
+  if (answer.kind !== kind) throw new Error(`Cannot read the head's answer: it is of kind "${answer.kind}" and not "${kind}"`);
+  return answer as Extract<JoinTokensReply, { kind: Kind }>;
 }
 
 function stateOf({ expiresAtMs, revokedAtMs }: Listed): "good" | "expired" | "revoked" {

@@ -9,7 +9,7 @@ export const versionCommand: Command = defineCommand({
   name: "version",
   asOptions: ["--version", "-v"],
   summary: "print the versions of Shoal, Node and the nats-server that a head would run",
-  options: { json: { kind: "flag", help: "print JSON" } },
+  options: { json: { help: "print JSON" } },
   run: async ({ options, terminal }) => {
     const nats = await natsServerHere(terminal);
     const facts = {

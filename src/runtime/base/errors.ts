@@ -277,7 +277,7 @@ export function taskErrorFrom(thrown: unknown, where: Omit<TaskErrorOptions, "ca
  * Makes an error that gets its stack from elsewhere. The engine must not take one here: it costs microseconds, and for an uncaught
  * error Node would print this line of Shoal's above the user's.
  */
-function withoutStack<E extends Error>(make: () => E): E {
+export function withoutStack<E extends Error>(make: () => E): E {
   const limit = Error.stackTraceLimit;
   // Reflect.set: a frozen `Error` (--frozen-intrinsics) refuses without throwing.
   Reflect.set(Error, "stackTraceLimit", 0);

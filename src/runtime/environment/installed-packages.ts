@@ -27,10 +27,15 @@ export function installedPackages(directory: string, folders: readonly string[])
 }
 
 function nearestManifest(folder: string): Record<string, unknown> | undefined {
+  return foldersUpFrom(folder)
+    .map(readManifest)
+    .find((manifest) => manifest !== undefined);
+}
+
+function* foldersUpFrom(folder: string): Generator<string> {
   for (let at = folder; ; at = parentPath(at)) {
-    const manifest = readManifest(at);
-    if (manifest !== undefined) return manifest;
-    if (at === parentPath(at)) return undefined;
+    yield at;
+    if (at === parentPath(at)) return;
   }
 }
 
@@ -44,11 +49,9 @@ function namesIn(manifest: Record<string, unknown> | undefined): Set<string> {
 }
 
 function versionFrom(folder: string, name: string): string | undefined {
-  for (let at = folder; ; at = parentPath(at)) {
-    const version = readManifest(joinPath(at, "node_modules", name))?.["version"];
-    if (typeof version === "string") return version;
-    if (at === parentPath(at)) return undefined;
-  }
+  return foldersUpFrom(folder)
+    .map((at) => readManifest(joinPath(at, "node_modules", name))?.["version"])
+    .find((version) => typeof version === "string");
 }
 
 function readManifest(folder: string): Record<string, unknown> | undefined {

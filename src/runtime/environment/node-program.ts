@@ -5,7 +5,7 @@
  * their start would only say how.
  */
 import { programOutput } from "../os/processes/program-output.ts";
-import { NODE_MIN } from "../os/supported-runtime.ts";
+import { isVersionFrom, NODE_MIN } from "../os/supported-runtime.ts";
 
 /**
  * @returns The same path.
@@ -13,8 +13,7 @@ import { NODE_MIN } from "../os/supported-runtime.ts";
  */
 export async function checkedNode(program: string): Promise<string> {
   const version = await versionOf(program);
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return program;
+  if (isVersionFrom(version, NODE_MIN)) return program;
   throw new Error(`execPath is Node ${version} (${program}): version ${NODE_MIN.join(".")} or later is needed`);
 }
 

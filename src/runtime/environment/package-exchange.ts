@@ -15,6 +15,7 @@ import { MANIFEST_BYTES_MAX, PACKAGE_PIECE_BYTES } from "./limits.ts";
 import type { PackedDirectory, PackRequest } from "./pack-directory.ts";
 import { type Fetched, fetchContents, type PackagePeer } from "./package-fetch.ts";
 import { PackageCache } from "./package-cache.ts";
+import { SetMap } from "../base/set-map.ts";
 import { WireError } from "../wire/wire-error.ts";
 import type { Handlers } from "../wire/message-table.ts";
 import type { MessagesBetweenDaemons } from "../wire/messages-to-daemon.ts";
@@ -80,7 +81,7 @@ export class PackageExchange {
   /** Packages that were damaged when they were unpacked. */
   readonly #distrusted = new Set<string>();
   /** By job of this node, who has to hear of its end. */
-  readonly #askers = new Map<JobId, Set<NodeId>>();
+  readonly #askers = new SetMap<JobId, NodeId>();
 
   constructor(options: PackageExchangeOptions) {
     this.#options = options;
@@ -119,8 +120,7 @@ export class PackageExchange {
       // What failed may have been mended when somebody asks again.
       offer.packed.catch(() => this.#offers.delete(key));
     }
-    const askers = this.#askers.get(job) ?? new Set();
-    this.#askers.set(job, askers.add(asker.node));
+    this.#askers.add(job, asker.node);
     try {
       const { hash, contentsBytes, manifestBytes, installed } = await offer.packed;
       const holders = Array.from(offer.holders).filter((node) => node !== asker.node);
@@ -280,8 +280,7 @@ export class PackageExchange {
 
   /** A driver of this node has gone; returns the nodes that have folders of its job. */
   jobEnded(job: JobId): NodeId[] {
-    const askers = Array.from(this.#askers.get(job) ?? []);
-    this.#askers.delete(job);
+    const askers = Array.from(this.#askers.take(job));
     for (const [key, owner] of this.#described) if (owner === job) this.#described.delete(key);
     // A detached actor of it may start elsewhere later: what has been packed can be had for as long as there is room.
     for (const key of Array.from(this.#offers.keys()).slice(0, -OFFERS_MAX)) if (!this.#described.has(key)) this.#offers.delete(key);
@@ -299,7 +298,7 @@ export class PackageExchange {
   /** A node is dead: it is no source, and hears of nothing. */
   nodeGone(node: NodeId): void {
     for (const { holders } of this.#offers.values()) holders.delete(node);
-    for (const askers of this.#askers.values()) askers.delete(node);
+    for (const job of this.#askers.keys()) this.#askers.delete(job, node);
   }
 
   #keep(hash: string, bytes: number, job: JobId): void {

@@ -4,6 +4,7 @@
  * Called by `build.ts`, in the process that builds the environment. Looks before anything is started whether there is an interpreter and whether it is new enough, so that
  * the error names both the interpreter and the remedy. Packages are installed once for each list and interpreter, and kept for later sessions.
  */
+import { isVersionFrom } from "../os/supported-runtime.ts";
 import { isDirectory, isFile, joinPath } from "../os/files/paths.ts";
 import { findProgram, installPythonPackages, pythonFacts } from "../os/python-install.ts";
 import type { RuntimeEnvSpec } from "./runtime-env.ts";
@@ -61,9 +62,7 @@ async function checked(interpreter: string): Promise<string> {
 
 async function checkedFacts(interpreter: string): Promise<{ version: string }> {
   const facts = await pythonFacts(interpreter);
-  const [major = 0, minor = 0] = facts.version.split(".").map(Number);
-  const [majorMin, minorMin] = VERSION_MIN;
-  if (major < majorMin || (major === majorMin && minor < minorMin)) {
+  if (!isVersionFrom(facts.version, VERSION_MIN)) {
     throw new Error(
       `${interpreter} is Python ${facts.version}, and ${VERSION_MIN.join(".")} or later is needed: name another one with runtimeEnv: { python: ... }`,
     );

@@ -4,7 +4,9 @@
  * `core` checks what a user wrote and merges it into the inherited one (job, then task or actor); the node's daemon gets the result under its key and starts
  * workers for it. Pure, but for looking whether the named folders are there: a wrong path is an error where it was written.
  */
+import { defined, type Defined } from "../base/defined.ts";
 import { describeValue } from "../base/describe.ts";
+import { type Fault, outOfRange, wrongType } from "../base/fault.ts";
 import type { JobId, NodeId } from "../base/ids.ts";
 import { sha256Hex } from "../os/digest.ts";
 import { isDirectory, isFile, joinPath, realPath, resolvePath } from "../os/files/paths.ts";
@@ -71,20 +73,9 @@ interface JobEnvironment extends NodePlace {
 }
 
 /** Checked, with absolute paths. Nothing set means what is inherited. */
-export interface RuntimeEnvSpec {
-  readonly envVars?: Readonly<Record<string, string>>;
-  readonly workingDir?: string;
-  readonly excludes?: readonly string[];
-  /** A folder with package.json and package-lock.json, or the packages themselves. */
-  readonly nodeModules?: string | readonly string[];
-  /** A virtual environment or an interpreter, or packages. */
-  readonly python?: string | readonly string[];
-  readonly pythonPreload?: readonly string[];
-  readonly execPath?: string;
-  readonly execArgv?: readonly string[];
+export interface RuntimeEnvSpec extends Defined<RuntimeEnvInput> {
   /** Which kind of worker runs it; undefined is JavaScript. Not the user's to set: it goes with what is called. */
   readonly language?: "python";
-  readonly setupTimeoutMs?: number;
   /** Undefined where there is one driver, whose node it is. */
   readonly job?: JobEnvironment;
   /** In a cluster: whose folder `workingDir` names. */
@@ -97,7 +88,6 @@ export const NO_ENVIRONMENT: RuntimeEnvSpec = Object.freeze({});
 /** The key of `NO_ENVIRONMENT`, under which ordinary workers run. */
 export const DEFAULT_ENVIRONMENT_KEY = "";
 
-const FIELDS = ["envVars", "workingDir", "excludes", "nodeModules", "python", "pythonPreload", "execPath", "execArgv", "setupTimeoutMs"];
 const FIELDS_OF_RAY: Readonly<Record<string, string>> = {
   working_dir: "it is spelled workingDir",
   env_vars: "it is spelled envVars",
@@ -119,115 +109,99 @@ const PYTHON_PACKAGE = /^[a-z0-9]([\w.-]*[a-z0-9])?(\[[\w, .-]+\])?\s*([<>=!~][=
 
 const PYTHON_MODULE = /^[\p{L}_][\p{L}\p{N}_]*(\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
 
-interface RuntimeEnvFault {
-  readonly reason: string;
-  readonly error: "wrong type" | "out of range";
-}
+const CHECKS: Readonly<Record<string, (given: unknown) => Fault | undefined>> = {
+  envVars: faultOfVariables,
+  workingDir: (given) => {
+    if (!isText(given)) return wrongType("workingDir is the path of a folder");
+    return isDirectory(resolvePath(given)) ? undefined : outOfRange(`workingDir names no folder: ${resolvePath(given)}`);
+  },
+  excludes: (given) => (isTexts(given) ? undefined : wrongType("excludes is an array of patterns, as in a .gitignore file")),
+  nodeModules: faultOfNodeModules,
+  python: faultOfPython,
+  pythonPreload: (given) =>
+    isTexts(given) && given.every((name) => PYTHON_MODULE.test(name))
+      ? undefined
+      : wrongType('pythonPreload is an array of modules, such as ["numpy"]'),
+  execPath: (given) => (isText(given) ? undefined : wrongType("execPath is the path of a Node program")),
+  execArgv: faultOfFlags,
+  setupTimeoutMs: (given) => {
+    if (typeof given !== "number") return wrongType("setupTimeoutMs is a number of milliseconds");
+    return given > 0 && given < 2 ** 31 ? undefined : outOfRange("setupTimeoutMs is a number of milliseconds above 0");
+  },
+};
 
 /** Why something is no runtime environment; undefined where it is one. */
-export function faultOfRuntimeEnv(value: unknown): RuntimeEnvFault | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return { reason: 'an object such as { envVars: { NAME: "value" } } is needed', error: "wrong type" };
-  }
+export function faultOfRuntimeEnv(value: unknown): Fault | undefined {
+  if (!isRecord(value)) return wrongType('an object such as { envVars: { NAME: "value" } } is needed');
   for (const [field, given] of Object.entries(value)) {
-    if (!FIELDS.includes(field)) {
-      const other = FIELDS_OF_RAY[field] ?? `there are ${FIELDS.join(", ")}`;
-      return { reason: `there is no field ${JSON.stringify(field.slice(0, 100))} in a runtime environment: ${other}`, error: "wrong type" };
+    const check = Object.hasOwn(CHECKS, field) ? CHECKS[field] : undefined;
+    if (check === undefined) {
+      const other = FIELDS_OF_RAY[field] ?? `there are ${Object.keys(CHECKS).join(", ")}`;
+      return wrongType(`there is no field ${JSON.stringify(field.slice(0, 100))} in a runtime environment: ${other}`);
     }
-    const fault = given === undefined ? undefined : faultOfField(field, given);
+    const fault = given === undefined ? undefined : check(given);
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-function faultOfField(field: string, given: unknown): RuntimeEnvFault | undefined {
-  switch (field) {
-    case "envVars":
-      return faultOfVariables(given);
-    case "workingDir":
-      if (typeof given !== "string" || given === "") return { reason: "workingDir is the path of a folder", error: "wrong type" };
-      if (!isDirectory(resolvePath(given))) return { reason: `workingDir names no folder: ${resolvePath(given)}`, error: "out of range" };
-      return undefined;
-    case "excludes":
-      if (!isTexts(given)) return { reason: "excludes is an array of patterns, as in a .gitignore file", error: "wrong type" };
-      return undefined;
-    case "nodeModules":
-      return faultOfNodeModules(given);
-    case "python":
-      return faultOfPython(given);
-    case "execPath":
-      if (typeof given !== "string" || given === "") return { reason: "execPath is the path of a Node program", error: "wrong type" };
-      return undefined;
-    case "execArgv":
-      return faultOfFlags(given);
-    case "pythonPreload":
-      if (!isTexts(given) || !given.every((name) => PYTHON_MODULE.test(name)))
-        return { reason: 'pythonPreload is an array of modules, such as ["numpy"]', error: "wrong type" };
-      return undefined;
-    default:
-      if (typeof given !== "number") return { reason: "setupTimeoutMs is a number of milliseconds", error: "wrong type" };
-      if (!(given > 0 && given < 2 ** 31)) return { reason: "setupTimeoutMs is a number of milliseconds above 0", error: "out of range" };
-      return undefined;
-  }
-}
-
-function faultOfVariables(given: unknown): RuntimeEnvFault | undefined {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    return { reason: "envVars is an object of names and texts", error: "wrong type" };
+function faultOfVariables(given: unknown): Fault | undefined {
+  if (!isRecord(given)) {
+    return wrongType("envVars is an object of names and texts");
   }
   for (const [name, value] of Object.entries(given)) {
-    if (!VARIABLE_NAME.test(name))
-      return { reason: `envVars has a name that no variable can have: ${describeValue(name)}`, error: "out of range" };
+    if (!VARIABLE_NAME.test(name)) return outOfRange(`envVars has a name that no variable can have: ${describeValue(name)}`);
     if (typeof value !== "string" || value.includes("\0")) {
-      return { reason: `envVars.${name} is a text: use String(...) for ${describeValue(value)}`, error: "wrong type" };
+      return wrongType(`envVars.${name} is a text: use String(...) for ${describeValue(value)}`);
     }
   }
   return undefined;
 }
 
-function faultOfNodeModules(given: unknown): RuntimeEnvFault | undefined {
-  if (typeof given === "string" && given !== "") {
+function faultOfNodeModules(given: unknown): Fault | undefined {
+  if (isText(given)) {
     for (const file of ["package.json", "package-lock.json"]) {
       const path = joinPath(resolvePath(given), file);
       if (!isFile(path)) {
-        return { reason: `nodeModules names a folder with package.json and package-lock.json: there is no ${path}`, error: "out of range" };
+        return outOfRange(`nodeModules names a folder with package.json and package-lock.json: there is no ${path}`);
       }
     }
     return undefined;
   }
   if (!isTexts(given) || given.length === 0) {
-    return { reason: 'nodeModules is a folder with a lockfile, or packages such as ["lodash@4.17.21"]', error: "wrong type" };
+    return wrongType('nodeModules is a folder with a lockfile, or packages such as ["lodash@4.17.21"]');
   }
   const wrong = given.find((name) => !PACKAGE.test(name));
   if (wrong === undefined) return undefined;
-  return {
-    reason: `nodeModules names packages of the registry, such as "lodash@4.17.21": not ${describeValue(wrong)}`,
-    error: "out of range",
-  };
+  return outOfRange(`nodeModules names packages of the registry, such as "lodash@4.17.21": not ${describeValue(wrong)}`);
 }
 
-function faultOfPython(given: unknown): RuntimeEnvFault | undefined {
-  if (typeof given === "string" && given !== "") return undefined;
+function faultOfPython(given: unknown): Fault | undefined {
+  if (isText(given)) return undefined;
   if (!isTexts(given) || given.length === 0) {
-    return { reason: 'python is the folder of a virtual environment, an interpreter, or packages such as ["numpy"]', error: "wrong type" };
+    return wrongType('python is the folder of a virtual environment, an interpreter, or packages such as ["numpy"]');
   }
   const wrong = given.find((name) => !PYTHON_PACKAGE.test(name));
   if (wrong === undefined) return undefined;
-  return { reason: `python names packages as pip takes them, such as "numpy==2.1.0": not ${describeValue(wrong)}`, error: "out of range" };
+  return outOfRange(`python names packages as pip takes them, such as "numpy==2.1.0": not ${describeValue(wrong)}`);
 }
 
-function faultOfFlags(given: unknown): RuntimeEnvFault | undefined {
-  if (!isTexts(given)) return { reason: 'execArgv is an array of flags, such as ["--max-old-space-size=8192"]', error: "wrong type" };
+function faultOfFlags(given: unknown): Fault | undefined {
+  if (!isTexts(given)) return wrongType('execArgv is an array of flags, such as ["--max-old-space-size=8192"]');
   for (const flag of given) {
     if (!flag.startsWith("-"))
-      return {
-        reason: `execArgv has flags with their values, such as "--import=./hooks.mjs": not ${describeValue(flag)}`,
-        error: "out of range",
-      };
-    if (OTHER_PROGRAM_FLAG.test(flag))
-      return { reason: `execArgv has a flag with which Node runs no worker: ${describeValue(flag)}`, error: "out of range" };
+      return outOfRange(`execArgv has flags with their values, such as "--import=./hooks.mjs": not ${describeValue(flag)}`);
+    if (OTHER_PROGRAM_FLAG.test(flag)) return outOfRange(`execArgv has a flag with which Node runs no worker: ${describeValue(flag)}`);
   }
   return undefined;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
 }
 
 function isTexts(value: unknown): value is string[] {
@@ -237,20 +211,20 @@ function isTexts(value: unknown): value is string[] {
 /** With absolute paths, and without what was not set. */
 export function resolveRuntimeEnv(input: RuntimeEnvInput | undefined): RuntimeEnvSpec {
   if (input === undefined) return NO_ENVIRONMENT;
-  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, execPath, execArgv, setupTimeoutMs } = input;
-  return Object.freeze({
-    ...(envVars === undefined || Object.keys(envVars).length === 0 ? {} : { envVars: { ...envVars } }),
-    ...(workingDir === undefined ? {} : { workingDir: resolvePath(workingDir) }),
-    ...(excludes === undefined || workingDir === undefined ? {} : { excludes: [...excludes] }),
-    ...(nodeModules === undefined
-      ? {}
-      : { nodeModules: typeof nodeModules === "string" ? resolvePath(nodeModules) : [...nodeModules].sort() }),
-    ...(python === undefined ? {} : { python: typeof python === "string" ? resolvePath(python) : [...python].sort() }),
-    ...(pythonPreload === undefined || pythonPreload.length === 0 ? {} : { pythonPreload: [...pythonPreload] }),
-    ...(execPath === undefined ? {} : { execPath: resolvePath(execPath) }),
-    ...(execArgv === undefined || execArgv.length === 0 ? {} : { execArgv: [...execArgv] }),
-    ...(setupTimeoutMs === undefined ? {} : { setupTimeoutMs }),
-  });
+  const { envVars = {}, workingDir, excludes, nodeModules, python, pythonPreload = [], execPath, execArgv = [], setupTimeoutMs } = input;
+  return Object.freeze(
+    defined({
+      envVars: Object.keys(envVars).length === 0 ? undefined : { ...envVars },
+      workingDir: workingDir && resolvePath(workingDir),
+      excludes: workingDir === undefined ? undefined : excludes?.slice(),
+      nodeModules: typeof nodeModules === "string" ? resolvePath(nodeModules) : nodeModules?.toSorted(),
+      python: typeof python === "string" ? resolvePath(python) : python?.toSorted(),
+      pythonPreload: pythonPreload.length === 0 ? undefined : [...pythonPreload],
+      execPath: execPath && resolvePath(execPath),
+      execArgv: execArgv.length === 0 ? undefined : [...execArgv],
+      setupTimeoutMs,
+    }),
+  );
 }
 
 /** The same for what is called in Python. */
@@ -275,33 +249,17 @@ export function mergeRuntimeEnv(outer: RuntimeEnvSpec, inner: RuntimeEnvSpec): R
 
 /** Equal environments have equal keys; the default one's is empty. */
 export function environmentKey(spec: RuntimeEnvSpec): string {
-  const {
-    envVars,
-    workingDir,
-    excludes,
-    nodeModules,
-    python,
-    pythonPreload,
-    execPath,
-    execArgv,
-    language,
-    job,
-    workingDirAt,
-    nodeModulesAt,
-  } = spec;
-  const parts = [envVars, workingDir, nodeModules, python, pythonPreload, execPath, execArgv, language, job];
-  const isDefault = parts.every((part) => part === undefined);
-  if (isDefault) return DEFAULT_ENVIRONMENT_KEY;
+  const { envVars, workingDir, excludes, nodeModules, python, pythonPreload, execPath, execArgv, language, job } = spec;
+  const parts = [workingDir, nodeModules, python, pythonPreload, execPath, execArgv, language];
+  if ([envVars, job, ...parts].every((part) => part === undefined)) return DEFAULT_ENVIRONMENT_KEY;
   const variables = Object.entries(envVars ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-  const places = job === undefined ? [] : [job.jobId, job.namespace, workingDirAt?.node, nodeModulesAt?.node];
-  const inPython = [python, pythonPreload, language].every((part) => part === undefined) ? [] : [{ python, pythonPreload, language }];
-  const ofNode = [execPath, execArgv].every((part) => part === undefined) ? [] : [{ execPath, execArgv }];
-  return sha256Hex(JSON.stringify([variables, workingDir, excludes, nodeModules, ...places, ...inPython, ...ofNode])).slice(0, 24);
+  const places = [job?.jobId, job?.namespace, spec.workingDirAt?.node, spec.nodeModulesAt?.node];
+  return sha256Hex(JSON.stringify([variables, excludes, ...parts, ...places])).slice(0, 24);
 }
 
 /** What the user wrote of it. */
 export function writtenRuntimeEnv(spec: RuntimeEnvSpec): RuntimeEnvInput {
-  return Object.fromEntries(Object.entries(spec).filter(([field]) => FIELDS.includes(field)));
+  return Object.fromEntries(Object.entries(spec).filter(([field]) => Object.hasOwn(CHECKS, field)));
 }
 
 /** With the node on which the folders in it were named. */

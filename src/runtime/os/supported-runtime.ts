@@ -29,7 +29,11 @@ function unsupportedName({ process, Deno }: RuntimeFacts): string | undefined {
   if (deno !== undefined) return `Deno ${deno}`;
   if (versions["bun"] !== undefined) return `Bun ${versions["bun"]}`;
   if (versions["node"] === undefined) return "a runtime without the version of Node.js";
-  const [major = 0, minor = 0] = versions["node"].split(".").map(Number);
-  const isNew = major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1]);
-  return isNew ? undefined : `Node.js ${versions["node"]}`;
+  return isVersionFrom(versions["node"], NODE_MIN) ? undefined : `Node.js ${versions["node"]}`;
+}
+
+/** Whether a version such as "22.18.0" is that one or a later one. */
+export function isVersionFrom(version: string, [majorMin, minorMin]: readonly [major: number, minor: number]): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > majorMin || (major === majorMin && minor >= minorMin);
 }

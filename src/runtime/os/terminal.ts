@@ -43,14 +43,14 @@ interface GivenWords {
   readonly words: readonly string[];
 }
 
-/** @param takesValue names of options whose next word is their value; `short`: their one-letter names */
+/** @param options by name; one with a name for its value takes the next word, and `short` is its one-letter name */
 export function parseWords(
   args: readonly string[],
-  options: Readonly<Record<string, { takesValue: boolean; short?: string }>>,
+  options: Readonly<Record<string, { readonly valueName?: string; readonly short?: string }>>,
 ): GivenWords {
-  const known = Object.entries(options).map(([name, { takesValue, short }]) => [
+  const known = Object.entries(options).map(([name, { valueName, short }]) => [
     name,
-    { type: takesValue ? ("string" as const) : ("boolean" as const), ...(short !== undefined && { short }) },
+    { type: valueName === undefined ? ("boolean" as const) : ("string" as const), ...(short !== undefined && { short }) },
   ]);
   const { tokens } = parseArgs({
     args: [...args],

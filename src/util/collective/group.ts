@@ -53,15 +53,14 @@ interface Step {
   readonly parties: readonly number[];
 }
 
-const OPTIONS = { timeoutMs: timeLimit() };
-const ROOT_OPTIONS = { ...OPTIONS, root: count({ min: 0 }, 0) };
-const REDUCE_OPTIONS = { ...OPTIONS, op: oneOf(REDUCE_OPERATIONS, "sum") };
-const REDUCE_TO_ROOT_OPTIONS = { ...REDUCE_OPTIONS, root: ROOT_OPTIONS.root };
-const SUBJECT = {
-  set: "set",
+const OPERATION = {
   of: "a collective operation",
   otherNames: { timeout: "it is timeoutMs, in milliseconds", dst_rank: "it is root", src_rank: "it is root" },
+  options: { timeoutMs: timeLimit() },
 };
+const ROOTED = { ...OPERATION, options: { ...OPERATION.options, root: count({ min: 0 }, 0) } };
+const REDUCE = { ...OPERATION, options: { ...OPERATION.options, op: oneOf(REDUCE_OPERATIONS, "sum") } };
+const REDUCE_TO_ROOT = { ...ROOTED, options: { ...REDUCE.options, ...ROOTED.options } };
 
 /**
  * A member's place in a group of actors that compute together. All members make the same calls in the same order, with arrays of the same kind and length;
@@ -97,44 +96,22 @@ export class CollectiveGroup {
 
   /** Combines the arrays of all members, element by element, into each of them, in place. Returns the array. */
   async allreduce<A extends NumericArray>(array: A, options?: ReduceOptions): Promise<A> {
-    const { op, timeoutMs } = readOptions(options, REDUCE_OPTIONS, SUBJECT);
+    const { op, timeoutMs } = readOptions(options, REDUCE);
     requireReducible(array, op);
-    const step = this.#next(`allreduce ${op} of`, array, timeoutMs);
-    if (array.byteLength < REFERENCE_FROM_BYTES) {
-      await this.#reduceInOrder(array, op, await this.#exchange(step, [inline(array)]));
-      return array;
-    }
-    const [start, end] = partOf(array.length, this.rank, this.worldSize);
-    const own = array.subarray(start, end);
-    await this.#reduceScatter(array, own, { op, step });
-    const parts = await this.#exchange(second(step), [partFor(own)]);
-    await this.#eachPart(parts, (part, rank) => array.set(part as never, partOf(array.length, rank, this.worldSize)[0]));
-    return array;
+    return this.#combine(array, { op, step: this.#next(`allreduce ${op} of`, array, timeoutMs) });
   }
 
   /** Combines the arrays of all members into that of the rank `root`, in place; the others keep theirs. Returns the array. */
   async reduce<A extends NumericArray>(array: A, options?: ReduceOptions & RootOptions): Promise<A> {
-    const { op, root, timeoutMs } = readOptions(options, REDUCE_TO_ROOT_OPTIONS, SUBJECT);
+    const { op, root, timeoutMs } = readOptions(options, REDUCE_TO_ROOT);
     requireReducible(array, op);
     this.#requireRank(root, "root");
-    const isRoot = this.rank === root;
-    const step = this.#next(`reduce ${op} to ${root} of`, array, timeoutMs);
-    if (array.byteLength < REFERENCE_FROM_BYTES) {
-      const parts = await this.#exchange(step, isRoot ? [] : this.#only(root, inline(array)));
-      if (isRoot) await this.#reduceInOrder(array, op, parts);
-      return array;
-    }
-    const [start, end] = partOf(array.length, this.rank, this.worldSize);
-    const own = isRoot ? array.subarray(start, end) : array.slice(start, end);
-    await this.#reduceScatter(array, own, { op, step });
-    const parts = await this.#exchange(second(step), isRoot ? [] : this.#only(root, partFor(own)));
-    await this.#eachPart(parts, (part, rank) => array.set(part as never, partOf(array.length, rank, this.worldSize)[0]));
-    return array;
+    return this.#combine(array, { op, root, step: this.#next(`reduce ${op} to ${root} of`, array, timeoutMs) });
   }
 
   /** Combines the arrays of all members and returns the part of this rank: lengths differ by one at most, the longer parts first. */
   async reduceScatter<A extends NumericArray>(array: A, options?: ReduceOptions): Promise<A> {
-    const { op, timeoutMs } = readOptions(options, REDUCE_OPTIONS, SUBJECT);
+    const { op, timeoutMs } = readOptions(options, REDUCE);
     requireReducible(array, op);
     const own = array.slice(...partOf(array.length, this.rank, this.worldSize));
     await this.#reduceScatter(array, own, { op, step: this.#next(`reduceScatter ${op} of`, array, timeoutMs) });
@@ -161,7 +138,7 @@ export class CollectiveGroup {
 
   /** Copies the array of the rank `root` into those of all others. Returns the array. */
   async broadcast<A extends NumericArray>(array: A, options?: RootOptions): Promise<A> {
-    const { root, timeoutMs } = readOptions(options, ROOT_OPTIONS, SUBJECT);
+    const { root, timeoutMs } = readOptions(options, ROOTED);
     requireArray(array);
     this.#requireRank(root, "root");
     const step = this.#next(`broadcast from ${root} of`, array, timeoutMs);
@@ -186,6 +163,24 @@ export class CollectiveGroup {
     requireArray(array);
     const step = this.#direct({ from, to: this.rank, counts: this.#received }, array, timeoutOf(options));
     await this.#eachPart(await this.#exchange(step, []), (part) => array.set(part as never));
+    return array;
+  }
+
+  /** Into the array of `root`, or of each member where there is none. */
+  async #combine<A extends NumericArray>(array: A, how: { op: ReduceOperation; step: Step; root?: number }): Promise<A> {
+    const { op, step, root } = how;
+    const isResult = root === undefined || root === this.rank;
+    const brought = (part: Part): Part[] => (root === undefined ? [part] : isResult ? [] : this.#only(root, part));
+    if (array.byteLength < REFERENCE_FROM_BYTES) {
+      const parts = await this.#exchange(step, brought({ inline: array }));
+      if (isResult) await this.#reduceInOrder(array, op, parts);
+      return array;
+    }
+    const [start, end] = partOf(array.length, this.rank, this.worldSize);
+    const own = isResult ? array.subarray(start, end) : array.slice(start, end);
+    await this.#reduceScatter(array, own, { op, step });
+    const parts = await this.#exchange({ ...step, key: `${step.key} gather` }, brought(partFor(own)));
+    await this.#eachPart(parts, (part, rank) => array.set(part as never, partOf(array.length, rank, this.worldSize)[0]));
     return array;
   }
 
@@ -273,20 +268,12 @@ export class CollectiveGroup {
   }
 }
 
-function second(step: Step): Step {
-  return { ...step, key: `${step.key} gather` };
-}
-
-function inline(array: NumericArray): Part {
-  return { inline: array };
-}
-
 function partFor(array: NumericArray): Part {
   return array.byteLength < REFERENCE_FROM_BYTES ? { inline: array } : { ref: put(array) };
 }
 
 function timeoutOf(options: CollectiveOptions | undefined): number | undefined {
-  return readOptions(options, OPTIONS, SUBJECT).timeoutMs;
+  return readOptions(options, OPERATION).timeoutMs;
 }
 
 function requireArray(array: unknown): asserts array is NumericArray {

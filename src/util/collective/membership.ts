@@ -39,13 +39,13 @@ export interface CreateGroupOptions {
 }
 
 const GROUP_NAME = text("default");
-const REQUIRED = custom<number | undefined>("a whole number is needed", undefined, count({ min: 0 }, 0).check);
-const INIT_OPTIONS = { worldSize: REQUIRED, rank: REQUIRED, groupName: GROUP_NAME, timeoutMs: timeLimit() };
+const REQUIRED = { ...count({ min: 0 }, undefined), allowed: "a whole number is needed" };
 const RANKS = custom<readonly number[] | undefined>("an array of ranks is needed", undefined, (value) =>
   Array.isArray(value) ? "ok" : "wrong type",
 );
-const CREATE_OPTIONS = { ranks: RANKS, worldSize: REQUIRED, groupName: GROUP_NAME };
-const SUBJECT = { set: "set", of: "a collective group", otherNames: { backend: "there is one only" } };
+const GET = { of: "a collective group", otherNames: { backend: "there is one only" }, options: { timeoutMs: timeLimit() } };
+const INIT = { ...GET, options: { worldSize: REQUIRED, rank: REQUIRED, groupName: GROUP_NAME, ...GET.options } };
+const CREATE = { ...GET, options: { ranks: RANKS, worldSize: REQUIRED, groupName: GROUP_NAME } };
 
 const memberships = new Map<string, { group: CollectiveGroup; rendezvous: ActorHandle<Rendezvous>; seat: Seat }>();
 /** Groups that this process created for others: their rendezvous lives as long as the handle. */
@@ -61,15 +61,13 @@ const created = new Map<string, ActorHandle<Rendezvous>>();
  * await group.allreduce(gradients);
  */
 export async function initCollectiveGroup(options: InitGroupOptions): Promise<CollectiveGroup> {
-  const values = readOptions(options, INIT_OPTIONS, SUBJECT);
+  const values = readOptions(options, INIT);
   const { worldSize, rank, groupName } = values;
   if (worldSize === undefined || worldSize < 1)
     throw new RangeError(`Cannot make a collective group: worldSize must be at least 1: received ${describeValue(worldSize)}`);
   if (rank === undefined || rank >= worldSize)
     throw new RangeError(`Cannot make a collective group: rank must be from 0 to ${worldSize - 1}: received ${describeValue(rank)}`);
-  const newRendezvous = (): ActorHandle<Rendezvous> =>
-    remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
-  return join({ groupName, worldSize, rank, timeoutMs: values.timeoutMs, find: async () => newRendezvous() });
+  return join({ groupName, worldSize, rank, timeoutMs: values.timeoutMs, find: async () => rendezvousOf(groupName) });
 }
 
 /**
@@ -81,7 +79,7 @@ export async function initCollectiveGroup(options: InitGroupOptions): Promise<Co
  * await createCollectiveGroup([trainerA, trainerB], { groupName: "training" });
  */
 export async function createCollectiveGroup(actors: readonly AnyActorHandle[], options?: CreateGroupOptions): Promise<void> {
-  const { ranks, worldSize, groupName } = readOptions(options, CREATE_OPTIONS, SUBJECT);
+  const { ranks, worldSize, groupName } = readOptions(options, CREATE);
   if (!Array.isArray(actors) || actors.length === 0)
     throw new TypeError(`Cannot create a collective group: an array of actors is needed: received ${describeValue(actors)}`);
   if (worldSize !== undefined && worldSize !== actors.length)
@@ -97,7 +95,7 @@ export async function createCollectiveGroup(actors: readonly AnyActorHandle[], o
   for (const [index, actor] of actors.entries()) {
     byActor.set(actorIdOf(actor, "create a collective group"), all[index] as number);
   }
-  const rendezvous = remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
+  const rendezvous = rendezvousOf(groupName);
   try {
     await rendezvous.declare.remote(byActor);
   } catch (error) {
@@ -115,7 +113,7 @@ export async function createCollectiveGroup(actors: readonly AnyActorHandle[], o
 export async function getCollectiveGroup(groupName = "default", options?: { timeoutMs?: number | undefined }): Promise<CollectiveGroup> {
   const known = memberships.get(keyOf(groupName));
   if (known !== undefined) return known.group;
-  const { timeoutMs } = readOptions(options, { timeoutMs: timeLimit() }, SUBJECT);
+  const { timeoutMs } = readOptions(options, GET);
   const find = async (): Promise<ActorHandle<Rendezvous>> => {
     try {
       return await getActor<Rendezvous>(nameOf(groupName));
@@ -181,6 +179,10 @@ async function seatAt(find: JoinOptions["find"], joining: Joining): Promise<{ re
       await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS));
     }
   }
+}
+
+function rendezvousOf(groupName: string): ActorHandle<Rendezvous> {
+  return remote(Rendezvous, { name: nameOf(groupName), getIfExists: true, numCpus: 0, maxConcurrency: WAITERS_MAX }).remote();
 }
 
 function nameOf(groupName: string): string {

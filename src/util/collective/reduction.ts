@@ -4,20 +4,10 @@
  * One plain loop for each operation, as V8 compiles it for the kind of array that a program uses. 64-bit integers wrap and small ones
  * wrap or clamp, as stores into these arrays do.
  */
+import type { NumericData } from "../../core/index.ts";
 
 /** Any kind of typed array. */
-export type NumericArray =
-  | Int8Array
-  | Uint8Array
-  | Uint8ClampedArray
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | Float32Array
-  | Float64Array
-  | BigInt64Array
-  | BigUint64Array;
+export type NumericArray = NumericData | Uint8ClampedArray;
 
 /** How the elements of several arrays become one; `average` is for floating-point arrays. */
 export type ReduceOperation = "sum" | "product" | "min" | "max" | "average";

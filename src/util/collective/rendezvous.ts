@@ -106,26 +106,13 @@ export class Rendezvous {
     }
     this.#worldSize = worldSize;
     const generation = this.#generation;
-    return new Promise<Seat>((resolve, reject) => {
-      const late = (): void =>
-        this.#endGeneration(generation, this.#absence("join a collective group", [...this.#members.keys()], timeoutMs));
-      // In-process mode: a wait that nobody is interested in any more must not hold the program.
-      const timer = setTimeout(late, timeoutMs).unref();
-      const settled = (settle: () => void): void => {
-        clearTimeout(timer);
-        settle();
-      };
-      this.#members.set(rank, {
-        identity,
-        actorId,
-        pid,
-        resolve: (seat) => settled(() => resolve(seat)),
-        reject: (error) => settled(() => reject(error)),
-      });
-      this.#keepWatch();
-      if (this.#members.size < worldSize) return;
-      for (const [each, member] of this.#members) member.resolve({ generation, rank: each, worldSize });
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<Seat>();
+    this.#members.set(rank, { identity, actorId, pid, resolve, reject });
+    this.#keepWatch();
+    if (this.#members.size === worldSize) for (const [each, member] of this.#members) member.resolve({ generation, rank: each, worldSize });
+    return within(promise, timeoutMs, () =>
+      this.#endGeneration(generation, this.#absence("join a collective group", [...this.#members.keys()], timeoutMs)),
+    );
   }
 
   /** Brings what is for the others, one part for each rank or one for all of them, and resolves with what they bring, by rank. */
@@ -153,22 +140,13 @@ export class Rendezvous {
       throw exchange.failure;
     }
     const current = exchange;
-    return new Promise<Part[]>((resolve, reject) => {
-      const late = (): void => this.#endGeneration(generation, this.#absence(`do ${signature}`, [...current.brought.keys()], timeoutMs));
-      const timer = setTimeout(late, timeoutMs).unref();
-      current.waiting.set(rank, {
-        resolve: (parts) => {
-          clearTimeout(timer);
-          resolve(parts);
-        },
-        reject: (error) => {
-          clearTimeout(timer);
-          reject(error);
-        },
-      });
-      if (isComplete) complete(current);
-      else this.#keepWatch();
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<Part[]>();
+    current.waiting.set(rank, { resolve, reject });
+    if (isComplete) complete(current);
+    else this.#keepWatch();
+    return within(promise, timeoutMs, () =>
+      this.#endGeneration(generation, this.#absence(`do ${signature}`, [...current.brought.keys()], timeoutMs)),
+    );
   }
 
   /** A member gives the group up: what the others wait for will not come. */
@@ -272,6 +250,13 @@ export class Rendezvous {
       }),
     );
   }
+}
+
+/** The answer; one that does not come in time is told of, which settles it. */
+function within<A>(answer: Promise<A>, timeoutMs: number, onLate: () => void): Promise<A> {
+  // In-process mode: a wait that nobody is interested in any more must not hold the program.
+  const timer = setTimeout(onLate, timeoutMs).unref();
+  return answer.finally(() => clearTimeout(timer));
 }
 
 function complete(exchange: Exchange): void {

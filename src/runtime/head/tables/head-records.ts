@@ -6,10 +6,10 @@
  * commit. Pure. Invariant: what was read is what was written, and a record that could not be written is refused before anybody is told that it exists.
  */
 import { copyBytes } from "../../base/bytes.ts";
-import type { ActorId, NodeId, ProcessId } from "../../base/ids.ts";
+import type { ActorId, NodeId } from "../../base/ids.ts";
 import { nodeInfo, workerFacts } from "../../wire/cluster-messages.ts";
 import { decodeHeader, encodeHeader } from "../../wire/header.ts";
-import * as shape from "../../wire/header-shape.ts";
+import * as shapes from "../../wire/header-shape.ts";
 import type { HeadersOf, Shapes } from "../../wire/message-table.ts";
 import { DecodeError } from "../../wire/value/decode-error.ts";
 import { type DefinitionHeader, definition } from "../../wire/definition-messages.ts";
@@ -21,7 +21,7 @@ import {
   environment,
   groupEntry,
   payload,
-  refusal,
+  refusal as refusalShape,
   workerExit,
 } from "../../wire/messages.ts";
 import type { ActorRecord, Alias } from "../actors/actor-table.ts";
@@ -35,8 +35,7 @@ import type { GroupRecord } from "../placement/placement-group-table.ts";
 import type { StoreEntry, StoreWrite } from "../../control-plane/control-store.ts";
 import { storeKey } from "../../control-plane/store-keys.ts";
 
-const { actorId, either, exactly, fields, flag, list, nodeId, number, optional, orUndefined, problemOf, processId, text, unchecked } =
-  shape;
+const { actorId, either, exactly, fields, flag, list, number, optional, orUndefined, problemOf, processId, text, unchecked } = shapes;
 
 export const HEAD_PREFIX = "head";
 
@@ -51,7 +50,7 @@ const RECORDS = {
     ending: orUndefined(actorEnding),
     reason: orUndefined(text),
     exit: orUndefined(workerExit),
-    refusal: orUndefined(refusal),
+    refusal: orUndefined(refusalShape),
     error: orUndefined(payload),
     order: number,
   }),
@@ -68,7 +67,7 @@ const RECORDS = {
   name: definition,
   environment,
   node: fields({
-    nodeId,
+    nodeId: shapes.nodeId,
     incarnation: text,
     state: exactly("alive", "suspect", "dead"),
     reason: orUndefined(text),
@@ -275,7 +274,7 @@ export class HeadRecords {
   }
 
   /** @throws DecodeError for what no head has written: nothing is decided on half of what was kept */
-  #readRecord<Header>(shape: shape.Shape<Header>, key: string, values: ReadonlyMap<string, Uint8Array>): StoredRecord<Header> {
+  #readRecord<Header>(shape: shapes.Shape<Header>, key: string, values: ReadonlyMap<string, Uint8Array>): StoredRecord<Header> {
     const first = values.get(key) ?? NOTHING;
     const pieces = [first];
     for (let piece = values.get(`${key}.1`); piece !== undefined; piece = values.get(`${key}.${pieces.length}`)) pieces.push(piece);

@@ -4,6 +4,7 @@
  * Decides how each built-in type comes to life again, and which parts it must have for that. Called by the decoder alone.
  * Invariant: the object exists and is registered before its content is read, as the content may lead back to it.
  */
+import { withoutStack } from "../../base/errors.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { AGGREGATE_ERROR_NAME, BUFFER_KIND, ERROR_CLASSES, FORM } from "./tags.ts";
 
@@ -197,7 +198,7 @@ function readError(decoder: BuiltInDecoder, count: number): Error {
   const className = readString(decoder);
   const errorClass = ERROR_CLASSES.get(className);
   if (errorClass === undefined && className !== AGGREGATE_ERROR_NAME) decoder.fail(`no error class has the name ${className}`);
-  const error = withoutStackTrace(() => (errorClass === undefined ? new AggregateError([]) : new errorClass()));
+  const error = withoutStack(() => (errorClass === undefined ? new AggregateError([]) : new errorClass()));
   // The constructor of AggregateError sets `errors`, which the sender may not have had.
   if (errorClass === undefined) delete (error as Partial<AggregateError>).errors;
   decoder.register(error);
@@ -209,7 +210,7 @@ function readDomException(decoder: BuiltInDecoder, count: number): Error {
   // Its properties are read before it exists only as far as they are text, so nothing in them can lead back to it yet.
   const name = readString(decoder);
   const message = readString(decoder);
-  const error = withoutStackTrace(() => new DOMException(message, name));
+  const error = withoutStack(() => new DOMException(message, name));
   decoder.register(error);
   return readErrorProperties(decoder, error, count === 4);
 }
@@ -229,16 +230,5 @@ function readErrorProperties(decoder: BuiltInDecoder, error: Error, hasEnumerabl
 function defineAll(target: object, properties: Record<string, unknown>, enumerable: boolean): void {
   for (const name of Object.keys(properties)) {
     Object.defineProperty(target, name, { value: properties[name], writable: true, configurable: true, enumerable });
-  }
-}
-
-/** A trace of the decoder's own frames says nothing and takes 5 us. */
-function withoutStackTrace<Value>(make: () => Value): Value {
-  const limit = Error.stackTraceLimit;
-  Reflect.set(Error, "stackTraceLimit", 0);
-  try {
-    return make();
-  } finally {
-    Reflect.set(Error, "stackTraceLimit", limit);
   }
 }

@@ -30,6 +30,7 @@ const SECTIONS: readonly Section[] = [
     from: [
       [TYPES, "ResourceOptions"],
       [SCHEDULING, "SchedulingOptions"],
+      [TYPES, "CallOptions"],
       [TYPES, "TaskOptions"],
     ],
   },
@@ -45,7 +46,10 @@ const SECTIONS: readonly Section[] = [
   {
     title: "Methods of actors: `actor.method.options(options)`",
     text: "Also at the class, as `methods: { name: { ... } }`.",
-    from: [[TYPES, "MethodOptions"]],
+    from: [
+      [TYPES, "CallOptions"],
+      [TYPES, "MethodOptions"],
+    ],
   },
   {
     title: "Runtime environments: `runtimeEnv`",
@@ -122,7 +126,7 @@ interface OptionDeclaration {
 
 /** The properties of an interface. @throws Error for one without a comment, so that none is left out silently. */
 function optionsOf(source: string, name: string): OptionDeclaration[] {
-  const body = new RegExp(`^export interface ${name}\\b[^{]*\\{\\n(?:(?<body>[\\s\\S]*?)\\n)?\\}$`, "m").exec(source)?.groups?.["body"];
+  const body = new RegExp(`^(?:export )?interface ${name}\\b[^{]*\\{\\n(?:(?<body>[\\s\\S]*?)\\n)?\\}$`, "m").exec(source)?.groups?.["body"];
   if (body === undefined) throw new Error(`Cannot make the page of options: there is no interface ${name}`);
   const options: OptionDeclaration[] = [];
   for (const member of body.matchAll(

@@ -126,7 +126,9 @@ interface OptionDeclaration {
 
 /** The properties of an interface. @throws Error for one without a comment, so that none is left out silently. */
 function optionsOf(source: string, name: string): OptionDeclaration[] {
-  const body = new RegExp(`^(?:export )?interface ${name}\\b[^{]*\\{\\n(?:(?<body>[\\s\\S]*?)\\n)?\\}$`, "m").exec(source)?.groups?.["body"];
+  const body = new RegExp(`^(?:export )?interface ${name}\\b[^{]*\\{\\n(?:(?<body>[\\s\\S]*?)\\n)?\\}$`, "m").exec(source)?.groups?.[
+    "body"
+  ];
   if (body === undefined) throw new Error(`Cannot make the page of options: there is no interface ${name}`);
   const options: OptionDeclaration[] = [];
   for (const member of body.matchAll(

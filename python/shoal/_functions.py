@@ -152,15 +152,13 @@ def environment_key(spec):
     # Loaded with the first environment that is named, as it takes milliseconds.
     import hashlib
 
-    of_python = {name: spec[name] for name in ("python", "pythonPreload", "language") if spec.get(name) is not None}
-    of_node = {name: spec[name] for name in ("execPath", "execArgv") if spec.get(name) is not None}
+    parts = [spec.get(name) for name in ("workingDir", "nodeModules", "python", "pythonPreload", "execPath", "execArgv", "language")]
     job = spec.get("job")
-    if not (of_python or of_node) and job is None and all(spec.get(name) is None for name in ("envVars", "workingDir", "nodeModules")):
+    if all(part is None for part in (spec.get("envVars"), job, *parts)):
         return ""
     variables = sorted(([name, value] for name, value in (spec.get("envVars") or {}).items()), key=lambda pair: pair[0].encode("utf-16-be", "surrogatepass"))
-    parts = [variables, spec.get("workingDir"), spec.get("excludes"), spec.get("nodeModules")]
-    if job is not None:
-        parts += [job["jobId"], job["namespace"], *((spec.get(name) or {}).get("node") for name in ("workingDirAt", "nodeModulesAt"))]
-    parts += [part for part in (of_python, of_node) if part]
+    places = [(spec.get(name) or {}).get("node") for name in ("workingDirAt", "nodeModulesAt")]
+    of_job = [None, None] if job is None else [job["jobId"], job["namespace"]]
+    parts = [variables, spec.get("excludes"), *parts, *of_job, *places]
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]

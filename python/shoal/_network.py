@@ -8,6 +8,7 @@ import os
 import socket
 
 from ._limits import HANDSHAKE_WITHIN_SECONDS
+from ._output import restore_output
 
 _TLS_HANDSHAKE = 0x16
 _NODE_SUFFIX = ".node.shoal"
@@ -41,6 +42,7 @@ class NetworkListener:
 
     def _accept(self):
         try:
+            restore_output()
             sock, _ = self._listener.accept()
         except OSError:
             return

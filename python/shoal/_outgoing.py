@@ -11,6 +11,7 @@ from . import _messages as message
 from ._connection import Connection
 from ._limits import CONNECT_WITHIN_SECONDS, HELLO_SIZE_MAX, NODE_TAG_DIGITS
 from ._network import client_context, node_of
+from ._output import restore_output
 from ._proof import TLS_CHANNEL, CallerProof, plain_channel, prove_to, unix_channel
 
 _SCHEME = "tcp://"
@@ -55,6 +56,7 @@ def _connect(worker, address, process_id, done):
     if address.startswith(_SCHEME):
         _Opening(worker, address, process_id, done)
         return
+    restore_output()
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.connect(address)
@@ -85,6 +87,7 @@ class _Opening:
             return
         try:
             family, kind, protocol, _, place = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+            restore_output()
             self._socket = socket.socket(family, kind, protocol)
             self._socket.setblocking(False)
             self._socket.connect(place)

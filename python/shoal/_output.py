@@ -4,12 +4,16 @@ The mark goes in front of a line whose source differs from the last one's in the
 comes without, and keeps the last source.
 """
 
+import fcntl
 import io
+import os
 import sys
 import threading
 
 _BEGIN = "\x1e"
 _END = "\x1f"
+#: Descriptors of the output, with a copy of what each was when the worker started.
+_kept = {}
 
 
 class MarkedStream(io.TextIOBase):
@@ -76,8 +80,18 @@ class MarkedStream(io.TextIOBase):
         return self._stream.buffer
 
 
+def restore_output():
+    """Called before a socket is opened. A task may have closed the output, and a socket that got its number would get what is printed, too."""
+    for number, copy in _kept.items():
+        try:
+            fcntl.fcntl(number, fcntl.F_GETFD)
+        except OSError:
+            os.dup2(copy, number)
+
+
 def mark_output(source):
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
+        _kept[stream.fileno()] = fcntl.fcntl(stream.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
         setattr(sys, name, MarkedStream(stream, source))

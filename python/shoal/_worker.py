@@ -39,7 +39,7 @@ from ._limits import (
 )
 from ._network import NetworkListener
 from ._outbound import OutboundCalls
-from ._output import mark_output
+from ._output import mark_output, restore_output
 from ._execution_lease import ExecutionLease, end_at_once
 from ._proof import TLS_CHANNEL, CallerProof, plain_channel, prove_before, unix_channel
 from ._pump import Pump
@@ -179,6 +179,7 @@ class Worker:
 
     def _accept(self):
         try:
+            restore_output()
             sock, _ = self._listener.accept()
         except OSError:
             # It has gone again, or this process has no descriptor for it: the next may have more luck.

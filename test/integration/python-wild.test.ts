@@ -28,6 +28,14 @@ describe.skipIf(WITHOUT_PYTHON !== undefined)(`wild Python${unless(WITHOUT_PYTHO
     expect(await call("process_id")).toBe(worker);
   });
 
+  test("what is printed after a task has closed the output goes to no connection", async () => {
+    expect(await call("closes_its_output")).toBe(true);
+    // Each actor is a worker that has run a task before, and gets a new connection.
+    using actor = python.actor<{ prints(): boolean }, []>(WILD, "Prints", { numCpus: 0 }).remote();
+    expect(await actor.prints.remote()).toBe(true);
+    expect(await actor.prints.remote()).toBe(true);
+  });
+
   test("an exit or an interruption of its own is an error of the task", async () => {
     const worker = await call("process_id");
     for (const [name, text] of [

@@ -4,7 +4,7 @@
  * Decides which initializers are an import: `await import("x")`, `require("x")`, the interop wrappers of TypeScript, esbuild, tsx,
  * Rolldown, SWC and Babel around it, members of these, and Vite's `await __vite_ssr_import__("x")`. Called by `parse-module`.
  */
-import type { AnyNode } from "./syntax.ts";
+import { type AnyNode, literalKey } from "./syntax.ts";
 
 /** What an interop wrapper makes of the CommonJS module in it. */
 export type Interop = "toEsm" | "star" | "default";
@@ -57,36 +57,30 @@ export function interopAppliedTo(name: string, expression: AnyNode): Pick<Import
 }
 
 function awaitedImport(argument: AnyNode): ImportForm | null {
-  if (argument.type === "ImportExpression") {
-    const specifier = stringLiteral(argument.source);
-    return specifier === null ? null : { via: "import", specifier, path: [] };
-  }
-  if (argument.type !== "CallExpression" || !VITE_IMPORT.test(calleeName(argument))) return null;
-  const specifier = stringLiteral(argument.arguments[0]);
-  return specifier === null ? null : { via: "vite", specifier, path: [] };
+  if (argument.type === "ImportExpression") return wholeModule("import", argument.source);
+  return argument.type === "CallExpression" && VITE_IMPORT.test(calleeName(argument)) ? wholeModule("vite", argument.arguments[0]) : null;
+}
+
+/** The import of what a text names; `null` for a specifier that is computed. */
+function wholeModule(via: ImportForm["via"], specifier: AnyNode | undefined): ImportForm | null {
+  if (specifier?.type !== "Literal" || typeof specifier.value !== "string") return null;
+  return { via, specifier: specifier.value, path: [] };
 }
 
 function memberOfImport(expression: Extract<AnyNode, { type: "MemberExpression" }>): ImportForm | null {
   const form = importFormOf(expression.object);
-  if (!form) return null;
-  if (!expression.computed && expression.property.type === "Identifier") {
-    return { ...form, path: [...form.path, expression.property.name] };
-  }
-  const member = stringLiteral(expression.property);
-  return member === null ? null : { ...form, path: [...form.path, member] };
+  const member = literalKey(expression.property, expression.computed);
+  return form && member !== undefined ? { ...form, path: [...form.path, member] } : null;
 }
 
 function calledImport(expression: Extract<AnyNode, { type: "CallExpression" }>): ImportForm | null {
   const [argument, mode] = expression.arguments;
   const name = calleeName(expression);
-  if (name === "require" && expression.callee.type === "Identifier") {
-    const specifier = stringLiteral(argument);
-    return specifier === null ? null : { via: "require", specifier, path: [] };
-  }
+  if (name === "require" && expression.callee.type === "Identifier") return wholeModule("require", argument);
   if (name === "createRequire") return { via: "create-require", specifier: "", path: [] };
   const interop = interopOf(name);
-  const form = interop ? importFormOf(argument) : null;
-  if (!interop || !form || form.interop) return null;
+  const form = interop && importFormOf(argument);
+  if (!form || form.interop) return null;
   return { ...form, interop, isNodeMode: mode !== undefined };
 }
 
@@ -108,8 +102,4 @@ function lastName(node: AnyNode | undefined): string {
   if (node?.type === "Identifier") return node.name;
   if (node?.type === "MemberExpression" && node.property.type === "Identifier") return node.property.name;
   return "";
-}
-
-function stringLiteral(node: AnyNode | null | undefined): string | null {
-  return node?.type === "Literal" && typeof node.value === "string" ? node.value : null;
 }
